@@ -1,4 +1,4 @@
-//! The device of one process: its parts, and what the program may ask of it beside sending and receiving.
+//! The device of one process, and its operations other than sending and receiving.
 #![forbid(unsafe_code)]
 
 use alloc::boxed::Box;
@@ -23,37 +23,37 @@ use crate::rma::epochs::Watch;
 use crate::send::Sender;
 use crate::stats::{Count, Stats};
 
-/// A progress hook: work of a layer above that advances when messages have moved, such as nonblocking collectives. Each
-/// call that waits or polls runs it after a step of progress.
+/// Progress hook: work of a layer above that advances when messages have moved, such as nonblocking collectives. Each
+/// call that waits or polls runs it after a progress step.
 #[derive(Clone, Debug)]
 pub struct ProgressHook {
-    /// Work can advance now. Changes nothing.
+    /// Checks whether work can advance now. Changes nothing.
     pub is_ready: fn(&RequestPool) -> bool,
-    /// Advances the work; called outside of the device, which it may enter. When it returns, nothing that it found
-    /// ready is ready any more unless messages have moved.
+    /// Advances the work. Runs outside of the device, which it may enter. On return, no work is ready until messages
+    /// have moved.
     pub run: fn(),
-    /// Advances the work with the device in hand and outside of calls, where an interrupt may have come anywhere in the
-    /// program. It neither allocates nor frees, runs no function of the program's, waits for no lock, and returns after
-    /// a bounded number of steps. It leaves what needs more to `run`. `None`: it leaves everything.
+    /// Advances the work from an interrupt handler, with the device borrowed; the interrupt may occur anywhere in the
+    /// program. Neither allocates nor frees, calls no function of the program, waits for no lock, and returns after a
+    /// bounded number of steps. Defers all other work to `run`. `None`: defers everything.
     pub run_in_interrupt: Option<InterruptHook>,
 }
 
-/// See [`ProgressHook::run_in_interrupt`]; [`interface::BorrowedDevice`](crate::interface::BorrowedDevice) makes
-/// operations of the two.
+/// Type of [`ProgressHook::run_in_interrupt`]. [`interface::BorrowedDevice`](crate::interface::BorrowedDevice) provides
+/// the device's operations over the two arguments.
 pub type InterruptHook = fn(&mut Adi, &mut dyn UserMemory) -> HookResult;
 
-/// The result of a hook in an interrupt.
+/// Result of a progress hook in an interrupt handler.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum HookResult {
-    /// It changed nothing, and cannot before messages have moved or a call has been made.
+    /// Nothing changed, and nothing can change before messages have moved or a call has been made.
     Idle,
-    /// It advanced, and may be able to advance more.
+    /// The work advanced, and may be able to advance further.
     Advanced,
-    /// The interrupt has come while the program holds the hook's lock: to be tried again.
+    /// The interrupted program holds the hook's lock: the caller retries later.
     Busy,
 }
 
-/// Who this process is.
+/// Identity of this process.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Identity {
     pub shape: Shape,
@@ -61,9 +61,9 @@ pub(super) struct Identity {
     pub rank: Rank,
 }
 
-/// The device of one process: parts, each with its own state. A method of the device takes the parts that it needs;
-/// what concerns one part alone is a method of that part.
-// What is near the beginning is reached by the short forms of a microcontroller's instructions: small parts come first.
+/// The device of one process, composed of parts with separate state. A method of the device uses several parts; a
+/// method of one part uses only that part.
+// Small parts come first: short instructions of a microcontroller reach only small offsets.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct Adi<R = Sound> {
@@ -80,10 +80,10 @@ pub struct Adi<R = Sound> {
     pub(super) rules: R,
 }
 
-/// What comes with its first use, so that programs without have neither its code nor its cost.
+/// Extensions, linked on first use: programs that do not use them pay neither code size nor run time.
 #[derive(Clone, Debug)]
 pub(super) struct Extras<R> {
-    /// `None` until a layer above has set one.
+    /// `None` until a layer above has installed one.
     hook: Option<ProgressHook>,
     pub parts: Parts<Adi<R>>,
     events: Events,
@@ -91,13 +91,12 @@ pub(super) struct Extras<R> {
     pub one_sided: Option<Box<OneSided>>,
 }
 
-/// A count of what steps of progress and the hook have changed, for
-/// [`Device::advance`](crate::interface::Device::advance).
+/// Count of changes by progress steps and the hook, for [`Device::advance`](crate::interface::Device::advance).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Events(usize);
 
-/// All that the device's behaviour depends on, so that a model checker knows a state again: neither who it
-/// is, nor what it has counted, nor how finished requests ended, nor the names of sends.
+/// Hashes all state that determines the device's behaviour, so that a model checker recognizes a visited state. Omits
+/// the identity, the statistics, the outcomes of completed requests and the handles of sends.
 impl<R> Hash for Adi<R> {
     fn hash<H: Hasher>(&self, state: &mut H) {
         let bcopies = |bcopy| self.sender.bcopies.bytes(bcopy);
@@ -127,13 +126,13 @@ impl<R> Hash for Adi<R> {
 }
 
 impl Adi {
-    /// The device of process `config.rank`, over `memory` and with its matching engine; `None` when there is no such
-    /// process or the memory is for another machine.
+    /// Creates the device of process `config.rank` over `memory`, with the memory's matching engine. Returns `None`
+    /// when the rank does not exist or the memory was allocated for another machine shape.
     pub fn new(config: Config, memory: Memory) -> Option<Adi> {
         Adi::with_rules(config, memory, Sound)
     }
 
-    /// As [`Adi::new`], in the heap, which must have room, for a stack that has none for several copies.
+    /// Creates the device in the heap, for a small stack. Returns `None` also when the heap is full.
     pub fn boxed(config: Config, memory: Memory) -> Option<Box<Adi>> {
         let here = Self::place_of(&config, &memory)?;
         let mut adi = Self::idle_boxed(config, here, memory)?;
@@ -141,7 +140,7 @@ impl Adi {
         Some(adi)
     }
 
-    // Not inlined, so that what it takes of the stack is given back before the device begins.
+    // Not inlined, so that its stack frame is released before `begin` runs.
     #[inline(never)]
     fn idle_boxed(config: Config, here: Coord, memory: Memory) -> Option<Box<Adi>> {
         boxed_with(|| Self::idle_here(config, here, memory, Sound))
@@ -149,7 +148,7 @@ impl Adi {
 }
 
 impl<R: Rules> Adi<R> {
-    /// As [`Adi::new`], with these rules kept and others broken, for a model checker.
+    /// Creates a device that enforces only these protocol rules, for a model checker.
     pub fn with_rules(config: Config, memory: Memory, rules: R) -> Option<Adi<R>> {
         let here = Self::place_of(&config, &memory)?;
         let mut adi = Self::idle(config, here, memory, rules);
@@ -164,7 +163,7 @@ impl<R: Rules> Adi<R> {
         fits.then_some(here)
     }
 
-    // Not inlined, it is made where its caller wants it, without copies on the way.
+    // Not inlined, so that the value is constructed in the caller's slot without intermediate copies.
     #[inline(never)]
     fn idle(config: Config, here: Coord, memory: Memory, rules: R) -> Self {
         Self::idle_here(config, here, memory, rules)
@@ -200,7 +199,7 @@ impl<R: Rules> Adi<R> {
         self.requests.narrow_names(self.rules.name_bits());
         self.sender.bcopies.narrow_names(self.rules.name_bits());
         self.region.narrow_names(self.rules.name_bits());
-        // For calls that block, from the first one on. Without it they fail sooner; that is all.
+        // Reserves memory for blocking calls. Without it they fail earlier; no other effect.
         let _ = self.requests.grow(KEPT_SLOTS);
         let _ = self.sender.pending.reserve(KEPT_SLOTS as usize);
         let _ = self.receiver.probes.reserve();
@@ -209,20 +208,19 @@ impl<R: Rules> Adi<R> {
         }
     }
 
-    /// Sets the greatest message in bytes that is sent eagerly, at most [`GREATEST_EAGER_LIMIT`]; what fits
-    /// an RTS ([`INLINE_BYTES`](crate::wire::INLINE_BYTES)) always travels in it.
+    /// Sets the eager limit in bytes, at most [`GREATEST_EAGER_LIMIT`]. A message that fits into an RTS
+    /// ([`INLINE_BYTES`](crate::wire::INLINE_BYTES)) always travels inside it.
     pub fn set_eager_limit(&mut self, bytes: usize) {
         self.sender.eager_limit = bytes.min(GREATEST_EAGER_LIMIT);
     }
 
-    /// The greatest message in bytes that is sent eagerly.
+    /// Returns the maximum size in bytes of an eager message.
     pub fn eager_limit(&self) -> usize {
         self.sender.eager_limit
     }
 
-    /// Draws the random numbers of the tables from this seed, which those who choose tags and ranks should not
-    /// know: then they cannot choose them such that searches take long. Without it, the numbers are the same in
-    /// every run.
+    /// Seeds the random numbers of the hash tables. A secret seed prevents an adversary from choosing tags and ranks
+    /// that make searches slow. Without a seed, the numbers are the same in every run.
     ///
     /// # Panics
     /// When a receive or a send has been started.
@@ -231,14 +229,14 @@ impl<R: Rules> Adi<R> {
         self.matching.seed(seed);
     }
 
-    /// The ages of `peer`, for a model checker, which knows that only their differences matter.
+    /// Returns the ages of `peer`, for a model checker, which knows that only their differences matter.
     #[doc(hidden)]
     pub fn ages_mut(&mut self, peer: Rank) -> &mut Ages {
         self.peers.ages_mut(peer)
     }
 
-    /// When no receive is posted, counts receives from 0 again; says by how much that is less. For a model checker,
-    /// which knows that only the order of receives and horizons matters.
+    /// Resets the count of receives to 0 when no receive is posted, and returns the difference. For a model checker,
+    /// which knows that only the order of receives and horizons (cut-off sequence numbers) matters.
     #[doc(hidden)]
     pub fn turn_back_posts(&mut self) -> Serial {
         match self.requests.has_any_posted() {
@@ -247,65 +245,65 @@ impl<R: Rules> Adi<R> {
         }
     }
 
-    /// Makes the horizons that restarts have brought less by so much, 0 at least. For a model checker.
+    /// Reduces the horizons received in restarts by `by`, to no less than 0. For a model checker.
     #[doc(hidden)]
     pub fn turn_back_horizons(&mut self, by: Serial) {
         self.sender.pending.turn_back_horizons(by);
     }
 
-    /// To be called within calls of the program, before each step of progress: what packets may need of the program's
-    /// heap is taken from it now, since no packet takes anything ([`peers`](crate::peers)). Packets that are held for
-    /// more of their kind leave with the step.
+    /// Allocates the heap memory that packet handlers may need, since handlers never allocate
+    /// ([`peers`](crate::peers)). Calls of the program use it before each progress step. Also releases packets held for
+    /// coalescing; the step transmits them.
     #[inline]
     pub fn fill_stock(&mut self) {
         self.peers.fill_stock();
         self.extras.parts.release();
     }
 
-    /// Bytes of the table of peers now.
+    /// Returns the current size of the peer table in bytes.
     pub fn peer_bytes(&self) -> usize {
         self.peers.bytes_now()
     }
 
-    /// A step of progress, or the hook, has changed so much.
+    /// Records `events` changes by a progress step or the hook.
     #[inline]
     pub(crate) fn count_events(&mut self, events: usize) {
         self.extras.events.0 = self.extras.events.0.wrapping_add(events);
     }
 
-    /// How many events have been counted.
+    /// Returns the count of events.
     #[inline]
     pub(crate) fn events(&self) -> Events {
         self.extras.events
     }
 
-    /// From now on calls run this hook, and none that they ran before.
+    /// Installs this progress hook in place of the previous one.
     pub fn set_hook(&mut self, hook: ProgressHook) {
         self.extras.hook = Some(hook);
     }
 
-    /// The hook that is to run outside of the device; `None`: none is ready.
+    /// Returns the hook that is ready to run outside of the device; `None` when none is ready.
     #[inline]
     pub fn ready_hook(&self) -> Option<fn()> {
         let hook = self.extras.hook.as_ref()?;
         (hook.is_ready)(&self.requests).then_some(hook.run)
     }
 
-    /// The hook that runs while the program computes, too.
+    /// Returns the hook that also runs while the program computes.
     #[inline]
     pub fn interrupt_hook(&self) -> Option<InterruptHook> {
         self.extras.hook.as_ref()?.run_in_interrupt
     }
 
-    /// Something of the program's is under way or exposed, which others can go on with while it computes: a request, a
-    /// copy that has not been taken, a window.
+    /// Returns whether peers can make progress with this process while it computes: a live request, an unacknowledged
+    /// bcopy (buffered copy), or a window exists.
     pub fn is_under_way(&self) -> bool {
         self.requests.live() > 0
             || !self.sender.bcopies.is_empty()
             || self.extras.one_sided.is_some()
     }
 
-    /// What is watched for in a window is so.
+    /// Returns whether the condition that `watch` describes in `window` is met.
     pub fn is_over(&self, window: Context, watch: Watch) -> bool {
         let all = self.extras.one_sided.as_deref();
         all.is_none_or(|all| all.is_over(window, watch))
@@ -316,40 +314,40 @@ impl<R: Rules> Adi<R> {
         self.rules
     }
 
-    /// This process's number.
+    /// Returns this process's rank.
     #[inline]
     pub fn rank(&self) -> Rank {
         self.identity.rank
     }
 
-    /// Number of processes.
+    /// Returns the number of processes.
     #[inline]
     pub fn size(&self) -> u32 {
         self.identity.shape.nodes()
     }
 
-    /// The machine.
+    /// Returns the machine's torus shape.
     pub fn shape(&self) -> Shape {
         self.identity.shape
     }
 
-    /// This node's place.
+    /// Returns this node's coordinates.
     pub fn here(&self) -> Coord {
         self.identity.here
     }
 
-    /// What the device has done.
+    /// Returns the device's statistics.
     pub fn stats(&self) -> &Stats {
         &self.stats
     }
 
-    /// The MPI memory, for its measures.
+    /// Returns the MPI memory, for its statistics.
     pub fn region(&self) -> &Region {
         &self.region
     }
 
-    /// Entries of queues and tables that have been looked at one after the other, by everything that has to
-    /// search: what the device's work grows with beside messages and packets.
+    /// Returns the number of queue and table entries visited in sequential searches. It measures the work beyond that
+    /// for messages and packets.
     pub fn searched(&self) -> Count {
         self.matching.measures().traversals
             + self.sender.pending.steps()
@@ -357,23 +355,23 @@ impl<R: Rules> Adi<R> {
             + self.stats.named
     }
 
-    /// The request pool, for its measures.
+    /// Returns the request pool, for its statistics.
     pub fn requests(&self) -> &RequestPool {
         &self.requests
     }
 
-    /// The name of the matching engine.
+    /// Returns the name of the matching engine.
     pub fn engine(&self) -> &'static str {
         self.matching.name()
     }
 
-    /// How full the matching queues are, and what searching them has cost.
+    /// Returns fill levels of the matching queues, and the cost of searching them.
     #[cfg_attr(feature = "micro", inline(never))]
     pub fn matching(&self) -> Measures {
         self.matching.measures()
     }
 
-    /// `context` and the one for collectives after it are about to be used.
+    /// Prepares matching in `context` and in the collectives' context after it.
     pub fn open_context(&mut self, context: Context) {
         for context in [context, context + 1] {
             self.matching
@@ -381,10 +379,10 @@ impl<R: Rules> Adi<R> {
         }
     }
 
-    /// Nothing of `context` or of the one for collectives after it can be matched any more, as far as this
-    /// process knows: no receive is posted, no message recorded, and none that was sent from here is still to
-    /// be recorded or matched. When this is true of every process of a communicator that is freed, its
-    /// context can be used again. Searches all requests and unexpected messages; does not block.
+    /// Checks whether `context` and the collectives' context after it are unused by this process: no receive is posted,
+    /// no message is recorded, and no message sent by it is still to be recorded or matched. When every process of a
+    /// freed communicator returns true, its context can be reused. Searches all requests and unexpected messages; does
+    /// not block.
     pub fn context_is_idle(&mut self, context: Context) -> bool {
         [context, context + 1].into_iter().all(|context| {
             let sends =
@@ -396,23 +394,23 @@ impl<R: Rules> Adi<R> {
         })
     }
 
-    /// Nothing is under way that this process has yet to send.
+    /// Returns whether this process has nothing left to send.
     pub fn is_quiet(&self) -> bool {
         self.sender.pending.destinations() == 0
             && self.sender.bcopies.is_empty()
             && self.has_only_pending()
     }
 
-    /// Nobody waits for anything of this process any more, when all processes have come to MPI_Finalize: what is then
-    /// refused has no receive, and none will be posted for it. A program with such messages is at fault (MPI-3.1
-    /// section 8.7), but it ends where there is memory for them, and so it does where there is none.
+    /// Returns whether no process waits for this one any more. Valid once all processes have reached MPI_Finalize: a
+    /// message that is rejected then has no receive, and never gets one. A program with such messages is erroneous
+    /// (MPI-3.1 section 8.7). It terminates where there is memory for them, so it also terminates where there is none.
     pub fn may_leave(&self) -> bool {
         self.has_only_pending()
             && self.sender.bcopies.all_queued()
             && self.sender.pending.all_refused()
     }
 
-    /// Nothing is under way that this process has yet to send, but for messages that wait to be recorded or matched.
+    /// Returns whether this process has nothing left to send, except messages that wait to be recorded or matched.
     fn has_only_pending(&self) -> bool {
         self.sender.transfers.is_empty()
             && self.sender.stream.is_none()
@@ -422,60 +420,58 @@ impl<R: Rules> Adi<R> {
             && self.extras.parts.are_idle()
     }
 
-    /// If the request has finished, frees it and says how it ended. `None`: not finished.
+    /// Frees the request if it has completed, and returns its outcome; `None` while it has not completed.
     ///
     /// # Panics
-    /// When `id` names no request: the bindings check that first ([`Adi::knows`]).
+    /// When `id` identifies no request: the bindings check that first ([`Adi::knows`]).
     pub fn test(&mut self, id: RequestId) -> Option<Outcome> {
         self.requests.conclude(id)
     }
 
-    /// As [`Adi::test`], for a name that may be none, with what else there is to know: `Some(None)` where the request
-    /// has not finished, `None` where `id` names none.
+    /// Frees the request if it has completed, and returns its outcome with all details. Returns `Some(None)` while it
+    /// has not completed, and `None` when `id` identifies no request.
     #[inline]
     pub fn conclude(&mut self, id: RequestId) -> Option<Option<Concluded>> {
         self.requests.conclude_named(id)
     }
 
-    /// As [`Adi::conclude`], if the request has finished with a whole message into or out of a plain buffer. `None`: it
-    /// has not; nothing has changed.
+    /// Frees a request that has completed with an untruncated message into or out of a plain buffer. Returns `None`,
+    /// and changes nothing, in all other cases.
     #[inline]
     pub fn conclude_whole(&mut self, id: RequestId) -> Option<Whole> {
         self.requests.conclude_whole(id)
     }
 
-    /// As [`Adi::test`], but leaves the request as it is.
+    /// Returns the outcome of a completed request without freeing it.
     ///
     /// # Panics
-    /// As [`Adi::test`].
+    /// See [`Adi::test`].
     pub fn peek(&self, id: RequestId) -> Option<Outcome> {
         self.requests.outcome(id)
     }
 
-    /// As [`Adi::peek`], with the context of the request: of a receive that has matched, its message's.
+    /// Returns the request's context (of a matched receive, the message's) and its outcome without freeing it.
     ///
     /// # Panics
-    /// As [`Adi::test`].
+    /// See [`Adi::test`].
     #[inline]
     pub fn peek_in_context(&self, id: RequestId) -> Option<(Context, Outcome)> {
         self.requests.outcome_in_context(id)
     }
 
-    /// The program has no handle of the request: a binding keeps it, and frees it when it has finished.
+    /// Marks the request as owned by a binding instead of the program: the binding frees it after completion.
     pub fn disown(&mut self, id: RequestId) {
         self.requests.disown(id);
     }
 
-    /// The program gives the request up: frees it, now or when it has finished. One that is not there
-    /// any more is left at that.
+    /// Frees the request, now or on completion, because the program gives it up. Ignores an unknown request.
     #[inline]
     pub fn forget(&mut self, id: RequestId) {
         self.end_cancel(id);
         self.requests.forget(id);
     }
 
-    /// A receive that has been cancelled and waits for answers ends now, cancelled: the program does not want to know
-    /// of a message that might have come for it.
+    /// Completes, as cancelled, a cancelled receive that waits for replies: the program ignores later messages.
     #[inline]
     pub fn end_cancel(&mut self, id: RequestId) {
         if let Some(end_cancelled) = self.extras.parts.end_cancelled() {
@@ -483,18 +479,18 @@ impl<R: Rules> Adi<R> {
         }
     }
 
-    /// The request has finished, or there is none of that name.
+    /// Returns whether the request has completed or does not exist.
     pub fn is_done(&self, id: RequestId) -> bool {
         self.requests.is_done(id).unwrap_or(true)
     }
 
-    /// There is a request of that name.
+    /// Returns whether the request exists.
     #[inline]
     pub fn knows(&self, id: RequestId) -> bool {
         self.requests.is_done(id).is_some()
     }
 
-    /// The send in `slot` has finished; the caller names the slot no more after that.
+    /// Completes the send in `slot`; the caller must not use the slot afterwards.
     #[inline]
     pub(super) fn finish_send(&mut self, slot: Slot, cancelled: bool) {
         if let Some(bcopy) = self.requests.finish_send(slot, cancelled) {

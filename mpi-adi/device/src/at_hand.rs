@@ -1,4 +1,4 @@
-//! The receive at hand: of a message that this process is about to send to itself.
+//! Cached self-receive: the receive of a message that this process is about to send to itself.
 //!
 //! ```text
 //!              keep_at_hand            send_to_hand                 conclude_at_hand
@@ -7,14 +7,14 @@
 //!     | begin_at_hand            +-----> put_away <--------+
 //!   Nothing                        a request of the pool, posted or finished; then Nothing
 //! ```
-//! A receive that only this process itself can send to, and the only one that is posted, is likely to be followed by that
-//! send, and by the call that waits for it. For as long as nothing else is asked for it has no slot in the pool and no place
-//! in a queue: just the name that the pool's next request has. Whatever else is to be done with the device,
-//! [`Adi::put_away`] comes first, and makes it the request that it would have been from the start. So what has been seen
-//! when a receive was first kept at hand (no message is recorded, none waits to be sent here, no probe is armed, no source
-//! stands refused, the pool has room) is still so when the next one is, and is not looked at again.
+//! A receive that only this process can send to, and the only one posted, is likely to be followed by that self-send,
+//! and by the call that waits for it. Until any other operation, the cached receive uses no slot of the pool and no
+//! entry of a queue, only the ID of the pool's next request. Before any other operation of the device,
+//! [`Adi::put_away`] evicts it: it creates the request that would have existed from the start. So the conditions
+//! checked for the first cached receive still hold for the next one, and are not checked again: no message is recorded,
+//! no self-send waits, no probe is armed, no message is rejected, and the pool has a free slot.
 //!
-//! For carriers whose device nothing comes to between calls without their knowing. What is counted is what a request counts.
+//! For hosts that know of every packet handled between calls. The statistics count a cached receive like a request.
 #![forbid(unsafe_code)]
 
 use crate::adi::Adi;
@@ -29,7 +29,7 @@ use crate::request::{KEPT_SLOTS, Matched, Posted, Receive, ReceiveState, Request
 use crate::send::SendTo;
 
 impl<R: Rules> Adi<R> {
-    /// [`Adi::irecv`], if the receive can be at hand. `None`: it cannot.
+    /// Starts a receive as [`Adi::irecv`] does, as the cached receive; returns `None` when it cannot be cached.
     #[inline]
     pub fn keep_at_hand(&mut self, pattern: &Pattern, span: Span) -> Option<RequestId> {
         let is_own = pattern.source() == Some(self.identity.rank);
@@ -38,7 +38,7 @@ impl<R: Rules> Adi<R> {
             return None;
         }
         if let Some(counts) = self.matching.counts() {
-            // For a message, of which there is none.
+            // Counts a search for a message; none exists.
             counts.searched(0);
         }
         let id = self.receiver.at_hand.id;
@@ -52,7 +52,7 @@ impl<R: Rules> Adi<R> {
         Some(id)
     }
 
-    /// Looks whether receives can be at hand, and has a name for the first of them.
+    /// Checks whether receives can be cached, and allocates an ID for the first of them.
     #[inline(never)]
     fn begin_at_hand(&mut self) -> bool {
         self.put_away();
@@ -74,7 +74,7 @@ impl<R: Rules> Adi<R> {
         true
     }
 
-    /// Sends the bytes of `span` to this process itself, into the receive at hand: true. False: nothing has changed.
+    /// Sends `span` to this process into the cached receive, and returns true. On false, nothing has changed.
     #[inline]
     pub fn send_to_hand<M: UserMemory + ?Sized>(
         &mut self,
@@ -101,7 +101,7 @@ impl<R: Rules> Adi<R> {
         true
     }
 
-    /// [`Adi::conclude_whole`], of the receive at hand. `None`: nothing has changed.
+    /// Completes the cached receive as [`Adi::conclude_whole`] does. On `None`, nothing has changed.
     #[inline]
     pub fn conclude_at_hand(&mut self, id: RequestId) -> Option<Whole> {
         let hand = &self.receiver.at_hand;
@@ -126,7 +126,7 @@ impl<R: Rules> Adi<R> {
         })
     }
 
-    /// What is at hand becomes a request of the pool. To be called before anything is asked of the device but what is here.
+    /// Evicts the cached receive to a request of the pool. Required before any operation outside of this module.
     #[inline]
     pub fn put_away(&mut self) {
         if self.receiver.at_hand.state != State::Nothing {

@@ -1,9 +1,8 @@
-//! A device with the protocol left out, to measure what the protocol costs: every message is short, leaves
-//! with its RTS at once, is complete when it has left, and must find its receive posted. There are no
-//! answers, ages, pending send queues, records or peers; what remains (requests, matching, wire format,
-//! message layer) is the device's own.
+//! Device without the protocol, to measure the protocol's cost. Every message is short, travels with its RTS
+//! immediately, is complete once sent, and must find its receive posted. There are no replies, ages, pending send
+//! queues, records or peers; requests, matching, wire format and message layer are the device's own.
 //!
-//! Not for programs: a message that finds no receive posted is lost, and counted.
+//! Not for programs: a message without a posted receive is lost, and counted.
 #![forbid(unsafe_code)]
 
 use msg_layer::header::Header;
@@ -23,7 +22,7 @@ use crate::request::{
 use crate::send::SendTo;
 use crate::wire::{self, INLINE_BYTES, Rts};
 
-/// The device.
+/// A device without the protocol.
 #[derive(Debug)]
 pub struct Bare {
     shape: Shape,
@@ -52,7 +51,7 @@ impl<M: ?Sized> Context for Handling<'_, M> {
 }
 
 impl Bare {
-    /// The device of the process at `here`; `None` when there is no such place.
+    /// Creates the device of the process at `here`; returns `None` when the coordinates do not exist.
     pub fn new(shape: Shape, here: Coord) -> Option<Bare> {
         shape.rank(here)?;
         Some(Bare {
@@ -66,12 +65,12 @@ impl Bare {
         })
     }
 
-    /// Messages that found no receive posted.
+    /// Returns the number of messages without a posted receive.
     pub fn lost(&self) -> u64 {
         self.lost
     }
 
-    /// As [`crate::Adi::isend`].
+    /// Starts a send; see [`crate::Adi::isend`].
     ///
     /// # Panics
     /// When the message is longer than [`INLINE_BYTES`].
@@ -84,7 +83,7 @@ impl Bare {
         Ok(id)
     }
 
-    /// As [`crate::Adi::irecv`], from one source with one tag.
+    /// Starts a receive from one source with one tag; see [`crate::Adi::irecv`].
     pub fn irecv(&mut self, source: Rank, tag: i32, span: Span) -> Result<RequestId, Full> {
         self.requests.grow(1)?;
         let pattern = Pattern::new(Some(source), Some(tag), 0);
@@ -100,15 +99,15 @@ impl Bare {
         Ok(id)
     }
 
-    /// As [`crate::Adi::test`].
+    /// Frees the request if it has completed, and returns its outcome.
     ///
     /// # Panics
-    /// When `id` names no request.
+    /// When `id` identifies no request.
     pub fn test(&mut self, id: RequestId) -> Option<Outcome> {
         self.requests.conclude(id)
     }
 
-    /// As [`crate::Adi::progress`].
+    /// Performs one bounded progress step, and returns whether anything was done.
     pub fn progress<P: Port, M: UserMemory + ?Sized>(
         &mut self,
         port: &mut P,

@@ -1,4 +1,4 @@
-//! Arrays from the heap, which may have no room for them.
+//! Fallible allocation of boxed slices.
 #![forbid(unsafe_code)]
 
 use alloc::boxed::Box;
@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 use crate::work::did;
 
-/// `count` values from the heap; `None` when it has no room.
+/// Allocates `count` copies of `value`; returns `None` when the heap is full.
 pub fn boxed<T: Clone>(value: T, count: usize) -> Option<Box<[T]>> {
     did(count);
     let mut items = Vec::new();

@@ -1,4 +1,4 @@
-//! What a device is made of: its limits, who it is, and the memory that is handed in.
+//! Configuration of a device: limits, identity, and the memory passed in.
 #![forbid(unsafe_code)]
 
 use bytemuck::allocation::try_zeroed_slice_box;
@@ -12,53 +12,52 @@ use crate::memory::region::{self, BLOCK_BYTES, Block, Blocks};
 use crate::peers::Peers;
 use crate::send::bcopy;
 
-/// The least MPI memory in bytes with which a job runs: one unexpected record.
+/// Minimum MPI memory in bytes with which a job runs: one unexpected record.
 pub const LEAST_MPI_MEMORY: usize = BLOCK_BYTES;
-/// The greatest MPI memory in bytes: what a record's name has room for.
+/// Maximum MPI memory in bytes: the range of a record's ID.
 pub const GREATEST_MPI_MEMORY: usize = BLOCK_BYTES * region::MAX_BLOCKS;
-/// Packets that one step of [`Adi::progress`](crate::Adi::progress) takes out of the network, and the most it puts in.
+/// Packets that one step of [`Adi::progress`](crate::Adi::progress) receives, and the maximum that it injects.
 pub const STEP_PACKETS: usize = 32;
-/// Greatest message in bytes whose data follows its RTS without waiting for the answer, when
-/// [`Adi::set_eager_limit`](crate::Adi::set_eager_limit) does not say otherwise.
+/// Default eager limit in bytes: the data of a message up to this size follows its RTS without waiting for the CTS.
+/// Changed by [`Adi::set_eager_limit`](crate::Adi::set_eager_limit).
 pub const DEFAULT_EAGER_LIMIT: usize = 8192;
-/// The highest such limit: a message that leaves eagerly holds up the offers behind it.
+/// Maximum eager limit in bytes: an eager message delays the RTSs behind it.
 pub const GREATEST_EAGER_LIMIT: usize = 64 << 10;
-/// Sources to which an answer may be deferred at the same time: in a long broadcast, all neighbours.
+/// Sources with a delayed acknowledgement at the same time: all neighbours, for a long broadcast.
 pub const DEFERRED_SOURCES: usize = WAYS;
-/// Messages of one source that share an answer, at most; fewer than there are bcopies, so that the sender
-/// need not wait for an answer that is deferred.
+/// Maximum number of messages of one source covered by one acknowledgement. Smaller than the number of bcopies, so that
+/// the sender never waits for a delayed acknowledgement.
 pub const SHARED_ANSWER: u8 = bcopy::BCOPIES as u8 / 2;
 const _: () = assert!((SHARED_ANSWER as usize) < bcopy::BCOPIES);
-/// Sources whose eager data a receiver takes at the same time; that of others is asked for once more.
+/// Sources from which a receiver accepts eager data at the same time; data of other sources is requested again.
 pub const EAGER_SOURCES: usize = if cfg!(feature = "micro") { 8 } else { 16 };
-/// Contexts in use from the start, each with the one for collectives after it: those of MPI_COMM_WORLD and
-/// MPI_COMM_SELF.
+/// Contexts in use from the start, each with the collectives' context after it: MPI_COMM_WORLD and MPI_COMM_SELF.
 pub const FIRST_CONTEXTS: [Context; 2] = [0, 2];
-/// Bytes of a message to oneself that are copied at once, at most; of a longer one, in one turn.
+/// Maximum bytes of a self-send that one step copies; a longer message is copied in several steps.
 pub const COPY_BYTES: usize = 16 << 10;
-/// Data packets that one transfer sends before the next one has its turn.
+/// Round-robin quantum: data packets that one transfer sends before the next one.
 pub(crate) const TURN_PACKETS: usize = 8;
-/// Ways out of a node: so many transfers are asked in a step before none is found that can go on.
+/// Outgoing links of a node: a step tries this many transfers before it finds none that can advance.
 pub(crate) const WAYS: usize = net_torus::Direction::ALL.len();
 
-/// Memory is used up: what for, and how much there was.
+/// Out of memory: the purpose and the amount.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum NoMemory {
-    /// The program's heap has no room for another request; so many were live.
+    /// The program's heap has no space for another request.
     Requests {
         /// Live requests.
         live: u32,
     },
-    /// The program's heap has no room for what is kept of a probe that found nothing.
+    /// The program's heap has no space for the record of an unsuccessful probe.
     ProbeRecord,
     /// The node's memory cannot hold the MPI memory and the peer table.
     Start {
-        /// Bytes asked for.
+        /// Bytes requested.
         bytes: usize,
     },
 }
 
-/// What the device is built from; the caller hands it in.
+/// Memory that the device is built from, provided by the caller.
 #[derive(Clone, Debug)]
 pub struct Memory {
     pub(super) engine: Engine,
@@ -67,32 +66,32 @@ pub struct Memory {
     pub(super) values: Values,
 }
 
-/// What [`Memory::allocate`] takes from the heap, term by term, in bytes. Nothing else that the device has
-/// grows with incoming messages or with the job but the table of peers, in machines of more than
+/// Heap memory that [`Memory::allocate`] allocates, term by term, in bytes. Nothing else in the device grows with
+/// incoming messages or with the job, except the peer table in machines of more than
 /// [`PAGE_PEERS`](crate::peers::PAGE_PEERS) nodes, up to [`Budget::most_peers`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Budget {
     /// The region for unexpected messages, in whole blocks.
     pub region: usize,
-    /// The bit map of its blocks.
+    /// The bitmap of its blocks.
     pub map: usize,
-    /// The table of peers, as it is at the start.
+    /// The initial peer table.
     pub peers: usize,
-    /// The table of peers of a node that has had messages refused of nodes everywhere, or by them: the worst case.
+    /// The maximum peer table: the worst case, with rejected messages from or to nodes everywhere.
     pub most_peers: usize,
-    /// The matching engine's own memory: see [`crate::matching`].
+    /// The matching engine's memory: see [`crate::matching`].
     pub matching: usize,
-    /// Values that a barrier carries, where [`Memory::with_values`] is asked for them: see [`crate::barrier`].
+    /// Barrier values, with [`Memory::with_values`]: see [`crate::barrier`].
     pub values: usize,
 }
 
 impl Budget {
-    /// The budget of a device with `mpi_memory` bytes of MPI memory in a job of `peers` processes.
+    /// Returns the budget of a device with `mpi_memory` bytes of MPI memory in a job of `peers` processes.
     pub fn of(mpi_memory: usize, peers: usize) -> Budget {
         Self::with_engine(&EngineKind::STANDARD, mpi_memory, peers)
     }
 
-    /// As [`Budget::of`], of a device with this kind of matching engine.
+    /// Returns the budget of a device with this kind of matching engine.
     pub fn with_engine(kind: &EngineKind, mpi_memory: usize, peers: usize) -> Budget {
         let blocks = Self::blocks(mpi_memory);
         Budget {
@@ -105,13 +104,13 @@ impl Budget {
         }
     }
 
-    /// The budget with what [`Memory::with_values`] takes.
+    /// Adds the memory that [`Memory::with_values`] allocates.
     pub fn with_values(self, shape: &Shape) -> Budget {
         let values = Values::bytes(shape);
         Budget { values, ..self }
     }
 
-    /// As [`Budget::with_values`], where nothing but the number of nodes is known: of that shape of so many which takes most.
+    /// Adds the maximum of [`Memory::with_values`] over all shapes of `nodes` nodes.
     pub fn with_values_of(self, nodes: usize) -> Budget {
         let values = Values::most_bytes(nodes);
         Budget { values, ..self }
@@ -126,20 +125,20 @@ impl Budget {
         }
     }
 
-    /// The sum of what is taken at the start.
+    /// Returns the sum of the initial allocations.
     pub const fn total(&self) -> usize {
         self.region + self.map + self.peers + self.matching + self.values
     }
 }
 
 impl Memory {
-    /// Takes `mpi_memory` bytes (rounded down to whole blocks of 32), the table of `peers` peers and the memory of the
-    /// standard matching engine from the heap: the sum is [`Budget::total`].
+    /// Allocates `mpi_memory` bytes (rounded down to whole blocks of 32), the table of `peers` peers and the memory of
+    /// the standard matching engine in the heap. The sum is [`Budget::total`].
     pub fn allocate(mpi_memory: usize, peers: usize) -> Result<Memory, NoMemory> {
         Memory::with_engine(&EngineKind::STANDARD, mpi_memory, peers)
     }
 
-    /// As [`Memory::allocate`], for a device with this kind of matching engine.
+    /// Allocates the memory of a device with this kind of matching engine.
     pub fn with_engine(
         kind: &EngineKind,
         mpi_memory: usize,
@@ -152,7 +151,7 @@ impl Memory {
         Ok(Memory {
             engine: (kind.make)(blocks, peers).ok_or(none)?,
             reserve: Blocks::new(
-                // Zeroed memory that is not touched may cost nothing; what it was filled with would.
+                // Untouched zeroed memory may cost nothing; filled memory always costs.
                 try_zeroed_slice_box::<Block>(blocks).map_err(|()| none)?,
                 boxed(0, Blocks::map_words(blocks)).ok_or(none)?,
             ),
@@ -161,9 +160,9 @@ impl Memory {
         })
     }
 
-    /// With room for the values of a barrier in a machine of this shape ([`Budget::values`]), taken from the heap: an
-    /// allreduce of up to [`VALUE_BYTES`](crate::barrier::VALUE_BYTES) by all processes then takes no messages.
-    /// All processes of a job have it, or none.
+    /// Allocates memory for barrier values in a machine of this shape ([`Budget::values`]) in the heap. An allreduce of
+    /// up to [`VALUE_BYTES`](crate::barrier::VALUE_BYTES) over all processes then requires no messages. Either all
+    /// processes of a job use it, or none.
     pub fn with_values(self, shape: &Shape) -> Result<Memory, NoMemory> {
         let bytes = Values::bytes(shape);
         let values = Values::allocate(shape).ok_or(NoMemory::Start { bytes })?;
@@ -171,15 +170,14 @@ impl Memory {
     }
 }
 
-/// Who the device is.
+/// Identity and limits of a device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Config {
-    /// The machine.
+    /// The machine's shape.
     pub shape: Shape,
-    /// This process's number.
+    /// This process's rank.
     pub rank: Rank,
-    /// Greatest number of request slots (see [`MAX_SLOTS`](crate::request::MAX_SLOTS)); the heap
-    /// usually ends sooner.
+    /// Maximum number of request slots (see [`MAX_SLOTS`](crate::request::MAX_SLOTS)); the heap usually ends first.
     pub request_slots: usize,
 }
 
@@ -187,7 +185,7 @@ pub struct Config {
 mod tests {
     use super::*;
 
-    /// What is taken from the heap is what the budget says.
+    /// The allocated memory equals the budget.
     #[test]
     fn the_budget_is_what_is_allocated() {
         for (bytes, peers) in [(0, 1), (31, 2), (32, 3), (100, 8), (1 << 20, 1000)] {
@@ -195,7 +193,7 @@ mod tests {
             let budget = Budget::of(bytes, peers);
             assert_eq!(budget.region, memory.reserve.len() * BLOCK_BYTES);
             assert!(budget.region <= bytes && bytes < budget.region + BLOCK_BYTES);
-            // Whole words, a bit a block.
+            // Whole machine words, one bit per block.
             assert!(budget.map * 8 >= memory.reserve.len());
             assert!(budget.map * 8 < memory.reserve.len() + usize::BITS as usize);
             assert_eq!(budget.map % size_of::<usize>(), 0);
@@ -223,7 +221,7 @@ mod tests {
             assert_eq!(more.values, (2 * 2 + 1) * 33);
             assert_eq!(more.total(), budget.total() + more.values);
         }
-        // No more blocks than have names.
+        // No more blocks than IDs.
         assert_eq!(GREATEST_MPI_MEMORY, 256 << 20);
         for more in [0, 1, 1 << 30] {
             assert_eq!(Budget::of(GREATEST_MPI_MEMORY + more, 1).region, 256 << 20);

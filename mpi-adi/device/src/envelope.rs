@@ -1,4 +1,4 @@
-//! Envelopes and the patterns of receives (MPI-3.1 section 3.2.3 and 3.2.4).
+//! Envelopes, and the patterns of receives (MPI-3.1 section 3.2.3 and 3.2.4).
 #![forbid(unsafe_code)]
 
 use core::fmt;
@@ -6,22 +6,21 @@ use core::num::NonZeroU32;
 
 /// A communicator's context: messages of different contexts never match.
 pub type Context = u16;
-/// A message's tag; never negative on a message.
+/// A message's tag; never negative in a message.
 pub type Tag = i32;
 
-/// A process's number in MPI_COMM_WORLD: not its rank in another communicator, nor a count of processes. `None`
-/// takes no more memory than a rank.
+/// A process's rank in MPI_COMM_WORLD, not in another communicator. Its `Option` requires no additional memory.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Rank(NonZeroU32);
 
 impl Rank {
-    /// The process with this number, from 0 on and below the greatest `u32`, which no job reaches.
+    /// Creates the rank `index`, from 0 on and below `u32::MAX`, which no job reaches.
     #[inline]
     pub const fn new(index: u32) -> Self {
         Rank(NonZeroU32::MIN.saturating_add(index))
     }
 
-    /// Its number, from 0 on.
+    /// Returns the rank as an integer, from 0 on.
     #[inline]
     pub const fn index(self) -> u32 {
         self.0.get() - 1
@@ -34,14 +33,14 @@ impl fmt::Display for Rank {
     }
 }
 
-/// The number, as programs and reports know it.
+/// Formats the integer, as in programs and reports.
 impl fmt::Debug for Rank {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.index().fmt(f)
     }
 }
 
-/// What a message says of itself.
+/// Envelope of a message.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Envelope {
     /// The sender.
@@ -53,33 +52,33 @@ pub struct Envelope {
 }
 
 impl Envelope {
-    /// The pattern that asks for just this.
+    /// Returns the pattern that matches only this envelope.
     #[inline]
     pub const fn pattern(&self) -> Pattern {
         Pattern::new(Some(self.source), Some(self.tag), self.context)
     }
 }
 
-/// What a receive or a probe asks for; `None` is the wildcard (MPI_ANY_SOURCE, MPI_ANY_TAG).
+/// Pattern of a receive or a probe; `None` is the wildcard (MPI_ANY_SOURCE, MPI_ANY_TAG).
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Pattern {
     source: Option<Rank>,
-    /// [`ANY_TAG`] or a message's tag, which takes half as much memory as an `Option`.
+    /// [`ANY_TAG`] or a message's tag; half the size of an `Option`.
     tag: Tag,
     context: Context,
 }
 
-/// No message has it.
+/// Wildcard: no message has this tag.
 const ANY_TAG: Tag = -1;
 
-// Every posted receive has one, and engines compare them.
+// Every posted receive contains a pattern, and engines compare them.
 const _: () = assert!(size_of::<Pattern>() == 12);
 
 impl Pattern {
-    /// Asks for messages of this sender with this tag in this context, which has no wildcard.
+    /// Creates a pattern for this sender, this tag and this context, which has no wildcard.
     ///
     /// # Panics
-    /// When the tag is negative: the bindings check their arguments, and the wire format what comes.
+    /// When the tag is negative: the bindings check their arguments, and the wire format checks packets.
     #[inline]
     pub const fn new(source: Option<Rank>, tag: Option<Tag>, context: Context) -> Self {
         let tag = match tag {
@@ -96,7 +95,7 @@ impl Pattern {
         }
     }
 
-    /// The pattern that [`Pattern::parts`] has been taken from.
+    /// Creates the pattern from the result of [`Pattern::parts`].
     #[inline]
     pub(crate) const fn from_parts(source: Option<Rank>, tag: Tag, context: Context) -> Self {
         Pattern {
@@ -106,19 +105,19 @@ impl Pattern {
         }
     }
 
-    /// Its words, without the gap behind them: the tag may be the wildcard's.
+    /// Returns the fields without the padding behind them: the tag may be the wildcard.
     #[inline]
     pub(crate) const fn parts(&self) -> (Option<Rank>, Tag, Context) {
         (self.source, self.tag, self.context)
     }
 
-    /// The sender asked for.
+    /// Returns the requested sender.
     #[inline]
     pub const fn source(&self) -> Option<Rank> {
         self.source
     }
 
-    /// The tag asked for.
+    /// Returns the requested tag.
     #[inline]
     pub const fn tag(&self) -> Option<Tag> {
         match self.tag {
@@ -127,20 +126,20 @@ impl Pattern {
         }
     }
 
-    /// The communicator's context.
+    /// Returns the communicator's context.
     #[inline]
     pub const fn context(&self) -> Context {
         self.context
     }
 
-    /// Source and tag as two words, in which wildcards differ from everything else.
+    /// Returns source and tag as two words, in which wildcards differ from all other values.
     #[inline]
     pub(crate) fn words(&self) -> (u32, u32) {
         let source = self.source.map_or(0, |source| source.0.get());
         (source, self.tag as u32)
     }
 
-    /// The one match function of both queues.
+    /// Returns whether the pattern matches: the only match function, used by both queues.
     #[inline]
     pub fn matches(&self, envelope: &Envelope) -> bool {
         self.context == envelope.context
@@ -148,7 +147,7 @@ impl Pattern {
             && (self.tag == ANY_TAG || self.tag == envelope.tag)
     }
 
-    /// Whether it matches every envelope that `narrower` matches.
+    /// Returns whether the pattern matches every envelope that `narrower` matches.
     pub fn covers(&self, narrower: &Pattern) -> bool {
         self.context == narrower.context
             && (self.source.is_none() || self.source == narrower.source)
@@ -156,7 +155,7 @@ impl Pattern {
     }
 }
 
-/// The wildcards as such.
+/// Formats the wildcards as `None`.
 impl fmt::Debug for Pattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Pattern")

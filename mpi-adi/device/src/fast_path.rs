@@ -1,16 +1,16 @@
-//! The fast path: sends and receives that need no step of progress. A send completes within its call; a receive completes or is
-//! posted.
+//! The fast path: sends and receives that require no progress step. A send completes in its call; a receive completes
+//! or is posted.
 //!
 //! ```text
-//!   send_fast -------+-- to another process, short: copied (bcopy) ------------------------> Complete
-//!                    +-- to itself, its receive is posted: from buffer to buffer ----------> Complete
-//!                    +-- to itself: as any message to oneself (send/oneself) --------------> Complete, Started
-//!                    +-- else -------------------------------------------------------------> Not, and nothing has changed
-//!   receive_fast ----+-- the first message that matches is here, whole: its record goes ---> Complete, without a request
-//!                    +-- else: as any receive ---------------------------------------------> Started
+//!   send_fast -------+-- to another process, short: buffered copy (bcopy) -----------> Complete
+//!                    +-- self-send, its receive is posted: from buffer to buffer ----> Complete
+//!                    +-- self-send, other: general self-send (send/oneself) ---------> Complete, Started
+//!                    +-- else -------------------------------------------------------> Not: nothing has changed
+//!   receive_fast ----+-- the first match is recorded with all data: frees record ----> Complete, without a request
+//!                    +-- else: general receive --------------------------------------> Started
 //! ```
-//! The decisions are those of the general path: the same queues are asked in the same order, once, and the same memory is
-//! allocated and freed. The fast path omits the request of a call that blocks.
+//! The decisions are those of the general path (slow path): it searches the same queues in the same order, once, and
+//! allocates and frees the same memory. The fast path omits the request of a blocking call.
 #![forbid(unsafe_code)]
 
 use crate::adi::Adi;
@@ -25,55 +25,54 @@ use crate::request::{KEPT_SLOTS, Matched, Whole};
 use crate::send::SendTo;
 use crate::send::oneself::Here;
 
-/// What is to be sent.
+/// Message to send.
 #[derive(Clone, Copy, Debug)]
 pub struct Outgoing {
-    /// Where it goes. There is such a process, the tag is not negative.
+    /// Destination: an existing process, with a tag that is not negative.
     pub to: SendTo,
     /// Its bytes, below 4 GiB.
     pub span: Span,
 }
 
-/// What is to be received.
+/// Message to receive.
 #[derive(Clone, Copy, Debug)]
 pub struct Incoming {
-    /// Which messages.
+    /// Pattern of matching messages.
     pub pattern: Pattern,
-    /// Where it goes.
+    /// Receive buffer.
     pub span: Span,
 }
 
-/// What has become of a send.
+/// Result of a send on the fast path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sent {
-    /// It is over for the program, which may use its buffer again.
+    /// Completed: the program may reuse its buffer.
     Complete,
-    /// So it is once [all copies have left](Adi::have_copies_left).
+    /// Completed once [all copies have been transmitted](Adi::have_copies_left).
     Copied,
-    /// It goes on as this request.
+    /// Continues as this request.
     Started(RequestId),
-    /// It takes more than can be had at once. Nothing has changed.
+    /// The fast path cannot handle it. Nothing has changed.
     Not,
 }
 
-/// What has become of a receive.
+/// Result of a receive on the fast path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Received {
-    /// It is over, with this message.
+    /// Completed with this message.
     Complete(Whole),
-    /// It is over, and had room for no more of the message than this.
+    /// Completed with a truncated message: the buffer contains only this part.
     Truncated(Whole),
-    /// It goes on as this request.
+    /// Continues as this request.
     Started(RequestId),
-    /// There is no memory for it, or no such way. Nothing has changed.
+    /// The fast path cannot handle it, or no memory. Nothing has changed.
     Not,
 }
 
 impl<R: Rules> Adi<R> {
-    /// Sends the bytes of `span` for a call that blocks, if that takes no request or no network. What has been copied leaves
-    /// in later steps. Does not block.
-    /// There is a process `to.dest`, the tag is not negative and the message is below 4 GiB: the bindings check their
-    /// arguments.
+    /// Sends the bytes of `span` for a blocking call, if that requires no request or no network. Copied messages are
+    /// transmitted in later steps. Does not block. Process `to.dest` exists, the tag is not negative and the message is
+    /// below 4 GiB: the bindings check their arguments.
     #[inline]
     pub fn send_fast<M: UserMemory + ?Sized>(
         &mut self,
@@ -99,7 +98,7 @@ impl<R: Rules> Adi<R> {
         }
     }
 
-    /// [`Adi::irecv`]; beside the request, whether the device may have something to send for it.
+    /// Starts a receive as [`Adi::irecv`] does. Returns the request, and whether packets may be pending for it.
     #[inline]
     pub fn start_receive_fast<M: UserMemory + ?Sized>(
         &mut self,
@@ -110,12 +109,12 @@ impl<R: Rules> Adi<R> {
         self.reserve_for_recv(KEPT_SLOTS)?;
         let found = self.matching.probe(&mut self.region, pattern);
         let id = self.start_recv_of(memory, pattern, span, found)?;
-        // Else it is posted, and no source waits to hear of it.
+        // Otherwise it is posted, and no source waits for a restart.
         let may_send = found.is_some() || !self.peers.are_all_clear();
         Ok((id, may_send))
     }
 
-    /// Receives into `span` for a call that blocks: takes a message that is here, or starts a receive. Does not block.
+    /// Completes a blocking receive into `span` with a recorded message, or starts a receive. Does not block.
     #[inline]
     pub fn receive_fast<M: UserMemory + ?Sized>(
         &mut self,
@@ -138,7 +137,7 @@ impl<R: Rules> Adi<R> {
         }
     }
 
-    /// Takes the message recorded at `at`, if all of it is in its buffer.
+    /// Receives the message recorded at `at`, if its buffer contains all data.
     #[inline]
     fn take_whole<M: UserMemory + ?Sized>(
         &mut self,

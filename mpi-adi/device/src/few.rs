@@ -1,8 +1,8 @@
-//! Sorting of what is always little.
+//! Insertion sort for short slices.
 #![forbid(unsafe_code)]
 
-/// Sorts by key, in order among equals, in time that grows with the square: the library's sorts take kilobytes of code.
-// One copy for each kind of items.
+/// Sorts by key, stable, in quadratic time: the library's sorts require kilobytes of code.
+// One copy for each item type.
 #[inline(never)]
 pub(super) fn sort_few<T: Copy, K: Ord>(items: &mut [T], key: impl Fn(&T) -> K) {
     for end in 1..items.len() {

@@ -1,4 +1,4 @@
-//! Where packets enter the device: each is read and checked here, and then taken by the side it is for.
+//! Packet handlers: each parses and checks a packet, and passes it to the send or receive side.
 #![forbid(unsafe_code)]
 
 use msg_layer::{Answer, Arrival, Class, Context, Malformed, Stats, Taken};
@@ -9,7 +9,7 @@ use crate::memory::UserMemory;
 use crate::protocol::{Reply, Rules};
 use crate::wire::{self, Done, MERGED_BYTES, Restart, Rts};
 
-/// What a handler works on: the device and the program's memory.
+/// Context of a handler: the device and the program's memory.
 pub(super) struct Handling<'a, R, M: ?Sized> {
     pub(super) adi: &'a mut Adi<R>,
     pub(super) memory: &'a mut M,

@@ -1,4 +1,4 @@
-//! What the device asks of whatever carries it: a node's kernel, or the in-process cluster.
+//! Host environment of the device: requirements on a node's kernel or the in-process simulator.
 
 use core::panic::Location;
 
@@ -7,87 +7,87 @@ use net_torus::Coord;
 use crate::Adi;
 use crate::memory::UserMemory;
 
-/// The carrier of a device: it owns the links, the router and the clock.
+/// Host of a device: owns the links, the router and the clock.
 pub trait Kernel {
-    /// One bounded step: frames from the links, packets to the device's handlers, the device's own
-    /// pending work, frames to the links. Does not block. True when anything was done.
+    /// Performs one bounded step: receives frames from the links, passes packets to the device's handlers, runs the
+    /// device's pending work, and transmits frames. Does not block. Returns whether anything was done.
     fn poll(&mut self, adi: &mut Adi) -> bool;
 
-    /// What is to leave does so, as soon as it can, even if the program makes no further call.
+    /// Returns whether the host has asynchronous progress: it transmits pending packets without further calls.
     fn goes_on_alone(&self) -> bool {
         false
     }
 
-    /// Sleeps until something may have happened (a link interrupt, or the kernel's own timer where it
-    /// needs one). Called only after [`Kernel::poll`] returned false. May return early.
+    /// Sleeps until an event may have occurred (a link interrupt, or the kernel's own timer where it requires one).
+    /// Called only after [`Kernel::poll`] returned false. May return early.
     fn idle(&mut self);
 
-    /// The program's memory, where the device copies messages from and to.
+    /// Returns the program's memory, the source and destination of message copies.
     fn memory(&mut self) -> &mut dyn UserMemory;
 
-    /// Time since start in nanoseconds; never goes back.
+    /// Returns the time since start in nanoseconds; monotonic.
     fn now(&self) -> u64;
 
-    /// Nanoseconds between two values of [`Kernel::now`] that differ as little as possible, at least 1.
+    /// Returns the resolution of [`Kernel::now`] in nanoseconds, 1 or more.
     fn tick(&self) -> u64 {
         1
     }
 
-    /// Nanoseconds for which a call looks for news that may never come, such as room in the program's buffer: as long as a
-    /// host that is busy may hold up another process, where there is one.
+    /// Returns the nanoseconds for which a call polls for events that may never occur, such as free space in the
+    /// program's buffer. On a busy machine, another process may be delayed for this long.
     fn patience(&self) -> u64 {
         1_000_000_000
     }
 
-    /// The program's heap; `None` where the carrier does not know.
+    /// Returns the state of the program's heap; `None` where the host does not know it.
     fn heap(&self) -> Option<Heap> {
         None
     }
 
-    /// Brings up to date what [`Kernel::counted`] tells.
+    /// Updates the counters that [`Kernel::counted`] returns.
     fn count(&mut self, adi: &Adi) {
         let _ = adi;
     }
 
-    /// Counter number `index` of the carrier's own list, as of the last [`Kernel::count`]; 0 where there is none.
+    /// Returns counter `index` of the host's own list, as of the last [`Kernel::count`]; 0 when it does not exist.
     fn counted(&self, index: usize) -> u64 {
         let _ = index;
         0
     }
 
-    /// Notes, for the explanation of a hang, the call the program is in (`None`: in its own code).
+    /// Records the current call of the program for hang diagnosis (`None`: in its own code).
     fn note(&mut self, call: Option<CallNote>);
 
-    /// Ends the whole job at once with `status`; `why` says in whose name. Does not return.
+    /// Aborts the job immediately with `status`; `why` specifies the cause. Does not return.
     fn abort(&mut self, why: AbortReason<'_>, status: i32) -> !;
 }
 
-/// What is known of one of a carrier's counters.
+/// Description of one of a host's counters.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Counted {
     /// Its name.
     pub name: &'static str,
-    /// What it tells.
+    /// Its meaning.
     pub meaning: &'static str,
-    /// What is counted, in the plural.
+    /// The counted items, in the plural.
     pub unit: &'static str,
-    /// It is the most that there ever was, not a sum.
+    /// The counter is a peak value, not a sum.
     pub is_peak: bool,
 }
 
-/// How full a heap is.
+/// Fill level of a heap.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Heap {
     /// Its size in bytes.
     pub bytes: usize,
-    /// Bytes in use, as they were asked for.
+    /// Bytes in use, as requested by the program.
     pub used: usize,
 }
 
-/// The call a program is in.
+/// Current MPI call of a program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CallNote {
-    /// The MPI name, for example `MPI_Recv`.
+    /// The MPI function, for example `MPI_Recv`.
     pub function: &'static str,
     /// The peer's rank in MPI_COMM_WORLD, or a negative MPI wildcard; `None` when the call has none.
     pub peer: Option<i32>,
@@ -96,7 +96,7 @@ pub struct CallNote {
 }
 
 impl CallNote {
-    /// Of a call that names no peer.
+    /// Creates the record of a call without a peer.
     pub const fn of(function: &'static str) -> Self {
         Self {
             function,
@@ -106,46 +106,45 @@ impl CallNote {
     }
 }
 
-/// Why a program ends the job.
+/// Reason why a program aborts the job.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AbortReason<'a> {
     /// MPI_Abort was called.
     MpiAbort,
     /// An error under MPI_ERRORS_ARE_FATAL.
     MpiError(&'a MpiError<'a>),
-    /// A link has given up.
+    /// A link has failed permanently.
     DeadLink,
 }
 
-/// An error that ends the job, in numbers: carriers without words pass it on as it is. Where it is shown, it names rank,
-/// function, class and what to do.
+/// An error that aborts the job, encoded in numbers: hosts without message text forward it unchanged. The tool that
+/// decodes it reports rank, function, class and a remedy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MpiError<'a> {
-    /// The process.
+    /// The process's rank.
     pub rank: u32,
-    /// Its node.
+    /// Its node's coordinates.
     pub here: Coord,
-    /// The MPI name of the call.
+    /// The MPI function.
     pub function: &'a str,
     /// The error.
     pub told: Told<&'a str>,
-    /// How full the heap was, of an error that is about memory.
+    /// Heap fill level, for an error about memory.
     pub heap: Option<Heap>,
-    /// What the program says of a code of its own.
+    /// The program's message for its own error code.
     pub said: Option<&'a str>,
-    /// The line of the program that has made the call, where the binding knows it. It is words: who tells errors by numbers
-    /// leaves it out.
+    /// Source line of the call, where the binding knows it. Hosts that encode errors in numbers omit this text.
     pub called_at: Option<&'a Location<'a>>,
 }
 
-/// An error of MPI's in numbers (`midplane_objects::Error::told`).
+/// Encoding of an MPI error in numbers (`mpi_adi::Error::told`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Told<W> {
-    /// Which error.
+    /// Error kind.
     pub kind: u8,
-    /// Its fields.
+    /// Its numeric fields.
     pub numbers: [u64; 3],
-    /// The field that is words.
+    /// Its text field.
     pub words: W,
 }
 

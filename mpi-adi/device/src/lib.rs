@@ -1,6 +1,7 @@
-//! The MPI device (ADI): matching in fixed memory and the short-memory protocol.
+//! The MPI device (ADI): matching in fixed memory and the short-memory protocol: RTS (ready to send), CTS (clear to
+//! send), NCTS (not clear to send) and NCTSD (not clear to send data).
 //!
-//! What MPI has above it (communicators, datatypes, collectives, windows, bindings) is in the crate `mpi-adi`.
+//! The layers above (communicators, datatypes, collectives, windows, bindings) are in the crate `mpi-adi`.
 //!
 //! ```text
 //!              isend                                              irecv, iprobe
@@ -14,33 +15,33 @@
 //! ```
 //!
 //! ```text
-//!   adi        the device of one process: its parts          config, stats   limits, memory handed in, counts
-//!   progress   one bounded step: packets -> handlers -> send/, recv/ -> packets
-//!   interface  the operations of the layers above, and what a host provides
-//!   fast_path  what they do without a request                 at_hand   the receive of this process's own next message
-//!   protocol   the decisions, pure, with the table; read it first
-//!   send/      the program's sends, offers, answers to them      recv/   receives, probes, offers that come
-//!   parts      what comes with its first use: cancelled sends, and
+//!   adi        the device of one process                   config, stats   limits, memory passed in, counters
+//!   progress   progress engine: one bounded step: packets -> handlers -> send/, recv/ -> packets
+//!   interface  the operations for the layers above, and the requirements on the host
+//!   fast_path  operations without a request                at_hand   cached receive of this process's next self-send
+//!   protocol   the protocol's decisions as pure functions; read it first
+//!   send/      sends, RTSs, handlers of replies            recv/   receives, probes, handlers of RTSs
+//!   parts      extensions, linked on first use: cancelled sends, and
 //!   rma/       one-sided communication
-//!   matching/  the two queues      request/   requests      memory/   MPI memory, and the program's buffers
+//!   matching/  PRQ and UMQ         request/   requests     memory/   MPI memory, and the program's buffers
 //! ```
 //!
-//! * [`protocol`]: the decisions, pure, with the table; read it first.
-//! * [`send`] and [`recv`]: the two sides, each with the program's calls and the packets' handlers.
-//! * [`bcopy`], [`pending`], [`matching`], [`request`], [`region`], [`peers`], [`probe`]: what they work on.
+//! * [`protocol`]: the protocol's decisions as pure functions, with the state tables; read it first.
+//! * [`send`] and [`recv`]: the two sides, each with the program's calls and the packet handlers.
+//! * [`bcopy`], [`pending`], [`matching`], [`request`], [`region`], [`peers`], [`probe`]: the data structures.
 //!
 //! # Memory
-//! | what | grows with | where | bound |
+//! | memory | grows with | location | bound |
 //! |---|---|---|---|
 //! | unexpected records and their buffers | incoming traffic | the region | `--mpi-memory`, fixed at start |
-//! | answers | incoming traffic | the network's priority FIFO; the peer table for restart | constant |
+//! | replies | incoming traffic | the network's priority FIFO; the peer table for restarts | constant |
 //! | peer table | the job | 2.5 bytes a process, at start | constant |
-//! | requests, pending send queues | the program's own calls | the program's heap | the node's RAM; an error when used up |
+//! | requests, pending send queues | the program's own calls | the program's heap | the node's RAM; an error when exhausted |
 //! | bcopies | nothing | the device itself | [`bcopy::BCOPIES`] of [`bcopy::BCOPY_BYTES`] bytes |
 //! | armed probes | the program's own probes, at most [`probe::ARMED_PROBES`] | the program's heap | as above |
 //!
-//! The core ([`protocol`], [`pending`], [`matching`], [`region`], [`peers`], [`send`], [`recv`]) does no I/O, reads no
-//! clock, and allocates nothing in a step that may run from an interrupt.
+//! The core ([`protocol`], [`pending`], [`matching`], [`region`], [`peers`], [`send`], [`recv`]) does no I/O and reads
+//! no clock. It allocates nothing in a step that may run in an interrupt handler.
 #![cfg_attr(not(test), no_std)]
 #![deny(unsafe_code)]
 

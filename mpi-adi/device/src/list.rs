@@ -1,21 +1,21 @@
-//! Doubly linked lists over things that keep the links themselves, named by a type of their own.
+//! Intrusive doubly linked lists: the items store the links, and an index type identifies them.
 #![forbid(unsafe_code)]
 
-/// What can be in one list at a time, named by `I`.
+/// Storage of items that can each be in one list at a time, identified by `I`.
 pub trait Links<I> {
-    /// What comes after `at`.
+    /// Returns the successor of `at`.
     fn next(&self, at: I) -> Option<I>;
-    /// Sets what comes after `at`.
+    /// Sets the successor of `at`.
     fn set_next(&mut self, at: I, next: Option<I>);
-    /// Sets what comes before `at`.
+    /// Sets the predecessor of `at`.
     fn set_prev(&mut self, at: I, prev: Option<I>);
-    /// What comes before and after `at`.
+    /// Returns the predecessor and the successor of `at`.
     fn neighbours(&self, at: I) -> (Option<I>, Option<I>);
-    /// Sets what comes before and after `at`.
+    /// Sets the predecessor and the successor of `at`.
     fn set_neighbours(&mut self, at: I, prev: Option<I>, next: Option<I>);
 }
 
-/// A list's two ends.
+/// Head and tail of a list.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Ends<I> {
     head: Option<I>,
@@ -32,25 +32,25 @@ impl<I> Default for Ends<I> {
 }
 
 impl<I: Copy> Ends<I> {
-    /// The first member.
+    /// Returns the first member.
     #[inline]
     pub fn head(&self) -> Option<I> {
         self.head
     }
 
-    /// The last member.
+    /// Returns the last member.
     #[inline]
     pub fn tail(&self) -> Option<I> {
         self.tail
     }
 
-    /// No member.
+    /// Returns whether the list is empty.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.head.is_none()
     }
 
-    /// The first member of which `is` is true, and how many have been looked at.
+    /// Returns the first member that satisfies `is`, and the number of members checked.
     #[inline]
     pub fn find(&self, links: &impl Links<I>, mut is: impl FnMut(I) -> bool) -> (Option<I>, u32) {
         let mut hops = 0;
@@ -65,7 +65,7 @@ impl<I: Copy> Ends<I> {
         (next, hops)
     }
 
-    /// Lets go of all members before `first`, which is one of them; `None`: of all.
+    /// Removes all members before `first`, which is a member; `None`: all members.
     #[inline]
     pub fn cut(&mut self, links: &mut impl Links<I>, first: Option<I>) {
         self.head = first;
@@ -86,14 +86,14 @@ impl<I: Copy> Ends<I> {
         self.tail = Some(at);
     }
 
-    /// `at` comes behind the last member, to which it is linked already.
+    /// Makes `at` the tail; it is already linked behind the last member.
     #[inline]
     pub fn pushed(&mut self, at: I) {
         self.head = self.head.or(Some(at));
         self.tail = Some(at);
     }
 
-    /// Puts `at`, which is in no list, behind `after`, or at the head when that is `None`.
+    /// Inserts `at`, which is in no list, behind `after`, or at the head when that is `None`.
     pub fn insert_after(&mut self, links: &mut impl Links<I>, after: Option<I>, at: I) {
         let next = match after {
             None => self.head,
@@ -110,14 +110,14 @@ impl<I: Copy> Ends<I> {
         }
     }
 
-    /// Takes `at` out, which is in this list.
+    /// Removes `at`, which is in this list.
     #[inline]
     pub fn remove(&mut self, links: &mut impl Links<I>, at: I) {
         self.unlink(links, at);
         links.set_neighbours(at, None, None);
     }
 
-    /// As [`Ends::remove`], but `at` keeps its links, which mean nothing any more; what was before it.
+    /// Removes `at` without clearing its links, which become invalid; returns its predecessor.
     #[inline]
     pub fn unlink(&mut self, links: &mut impl Links<I>, at: I) -> Option<I> {
         let (prev, next) = links.neighbours(at);
@@ -133,7 +133,7 @@ impl<I: Copy> Ends<I> {
     }
 }
 
-/// A list's two ends and its length.
+/// Head, tail and length of a list.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct List<I> {
     ends: Ends<I>,
@@ -150,12 +150,12 @@ impl<I> Default for List<I> {
 }
 
 impl<I: Copy> List<I> {
-    /// The first member.
+    /// Returns the first member.
     pub fn head(&self) -> Option<I> {
         self.ends.head
     }
 
-    /// No member.
+    /// Returns whether the list is empty.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -166,14 +166,14 @@ impl<I: Copy> List<I> {
         self.len += 1;
     }
 
-    /// Takes `at` out, which is in this list.
+    /// Removes `at`, which is in this list.
     #[inline]
     pub fn remove(&mut self, links: &mut impl Links<I>, at: I) {
         self.ends.remove(links, at);
         self.len -= 1;
     }
 
-    /// How many there are.
+    /// Returns the number of members.
     #[inline]
     pub fn len(&self) -> usize {
         self.len as usize

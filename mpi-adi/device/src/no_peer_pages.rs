@@ -1,14 +1,13 @@
-//! A table of [`peers`](super::peers) that is in one piece, however many they are: it has no pages.
+//! Stub for a table of [`peers`](super::peers) without pages: one array for any number of peers.
 #![forbid(unsafe_code)]
 
 use crate::peer_group::{Ages, Bits};
 
-/// None.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(super) struct Pages;
 
 impl Pages {
-    /// All are in one piece.
+    /// Returns all peers as part of the array.
     pub(super) const fn parts(peers: usize) -> (usize, usize) {
         (peers, 0)
     }
@@ -29,7 +28,7 @@ impl Pages {
         0
     }
 
-    /// No packet takes a page.
+    /// Returns no limit: no packet uses a page.
     pub(super) fn packets(&self) -> usize {
         usize::MAX
     }

@@ -1,8 +1,8 @@
-//! Parts of the device that few programs use. Each comes with its first use: until then nothing that every program runs
-//! names it, so that an image without it has neither its code nor its cost.
+//! Extensions of the device that few programs use, linked on first use.
 //!
-//! A part takes the packets of its number, requests and answers, which only come to who uses it; and it says when it has
-//! something to send, which leaves behind what messages have to send.
+//! Code that every program runs never refers to an extension before its first use, so an image without it pays neither
+//! its code size nor its run time. An extension handles the packets, requests and replies, of its handler ID; only its
+//! users receive them. It also reports pending packets, which are transmitted after those of messages.
 #![forbid(unsafe_code)]
 
 use msg_layer::header::{Place, SHORT_BYTES};
@@ -12,52 +12,51 @@ use crate::envelope::Rank;
 use crate::memory::UserMemory;
 use crate::names::{RequestId, Slot};
 
-/// What parts there are.
+/// The extensions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Name {
-    /// Sends that the program takes back.
+    /// Cancelled sends.
     Cancels,
     /// One-sided communication.
     OneSided,
 }
 
-/// Number of them.
 const PARTS: usize = 2;
-/// The bits of those that have something to send now.
+/// Bits of the extensions with packets to transmit now.
 const NOW: u8 = (1 << PARTS) - 1;
 const _: () = assert!(2 * PARTS <= u8::BITS as usize);
-/// The handler number of the first part's packets.
+/// Handler ID of the first extension's packets.
 const FIRST: u8 = 7;
 
 impl Name {
-    /// Handler number of the part's packets.
+    /// Returns the handler ID of the extension's packets.
     pub const fn handler(self) -> u8 {
         FIRST + self as u8
     }
 }
 
-/// Takes a packet, in a device `A`; the memory is the program's, where the device has [all of it](UserMemory::whole).
+/// Packet handler of an extension of device `A`. The memory is the program's, if [all accessible](UserMemory::whole).
 pub(super) type Take<A> = fn(&mut A, Option<&mut dyn UserMemory>, Class, &Arrival<'_>) -> Taken;
 
-/// The next packet, whose bytes it writes.
+/// Writes the extension's next packet.
 pub(super) type Next<A> = fn(&mut A, Option<&mut dyn UserMemory>, &mut [u8; SHORT_BYTES]) -> Step;
 
-/// Takes the send in this slot back, whose answer has come.
+/// Cancels the send in this slot, whose reply has arrived.
 pub(super) type TakeBack<A> = fn(&mut A, Slot) -> bool;
 
-/// What a cancelled receive that is still posted may have waited for.
+/// Event that a cancelled, still posted receive may wait for.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum CancelEvent {
-    /// This source has answered a restart.
+    /// This source has replied to a restart.
     Answered(Rank),
-    /// The program has given up the request of this name.
+    /// The program has given up this request.
     GivenUp(RequestId),
 }
 
-/// Ends cancelled receives that have waited for this.
+/// Completes the cancelled receives that have waited for this event.
 pub(super) type EndCancelled<A> = fn(&mut A, CancelEvent);
 
-/// A packet that is to leave, as its part has it.
+/// Outgoing packet of an extension.
 #[derive(Clone, Copy, Debug)]
 pub struct Leaving {
     pub(crate) dest: Rank,
@@ -66,50 +65,49 @@ pub struct Leaving {
     pub(crate) len: usize,
 }
 
-/// Whether a part has something to send.
+/// Pending packets of an extension.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Due {
-    /// It has nothing.
+    /// None.
     Nothing,
-    /// It has a packet that more may be added to: it leaves with the next step that is made anyway, and before a call waits.
+    /// A packet that is held for coalescing: transmitted with the next regular step, and before a call waits.
     Held,
-    /// It has.
+    /// A packet to transmit now.
     Now,
 }
 
-/// What a part does when it is asked for its next packet.
+/// Result of an extension's turn to transmit.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Step {
-    /// Nothing: there was nothing to do.
+    /// Nothing was pending.
     Nothing,
-    /// Something that makes no packet.
+    /// Work without a packet was done.
     Moved,
     /// A packet of this handler.
     Packet(u8, Leaving),
 }
 
-/// A part in use.
+/// An extension in use.
 #[derive(Clone, Debug)]
 pub(super) struct Part<A> {
     pub take: Take<A>,
     pub next: Next<A>,
 }
 
-/// The parts in use, and which of them have something to send.
+/// The extensions in use, and their pending packets.
 #[derive(Clone, Debug)]
 pub(super) struct Parts<A> {
     in_use: [Option<Part<A>>; PARTS],
-    /// Which have something to send: a bit for each. And by as many bits as there are parts above it, which have something
-    /// that waits for more of its kind.
+    /// One bit for each extension with packets to transmit. The next higher bits mark packets held for coalescing.
     due: u8,
-    /// From the first send on that is to be taken back and has no answer yet.
+    /// Set from the first cancelled send without a reply.
     take_back: Option<TakeBack<A>>,
-    /// While cancelled receives are still posted.
+    /// Set while cancelled receives are still posted.
     end_cancelled: Option<EndCancelled<A>>,
 }
 
 impl<A> Parts<A> {
-    /// None is in use.
+    /// Creates the set with no extension in use.
     pub const fn new() -> Self {
         Parts {
             in_use: [const { None }; PARTS],
@@ -119,33 +117,33 @@ impl<A> Parts<A> {
         }
     }
 
-    /// From now on there may be sends that are to be taken back when their answers have come.
+    /// Enables cancellation of sends on their replies.
     pub fn begin_taking_back(&mut self, take_back: TakeBack<A>) {
         self.take_back = Some(take_back);
     }
 
-    /// What takes such a send back.
+    /// Returns the function that cancels a send on its reply.
     pub fn take_back(&self) -> Option<TakeBack<A>> {
         self.take_back
     }
 
-    /// Sets what ends cancelled receives that are still posted; `None`: there are none.
+    /// Sets the function that completes cancelled, still posted receives; `None`: there are none.
     pub fn set_end_cancelled(&mut self, end: Option<EndCancelled<A>>) {
         self.end_cancelled = end;
     }
 
-    /// What ends cancelled receives that are still posted, if there are any.
+    /// Returns the function that completes cancelled, still posted receives, if there are any.
     #[inline]
     pub fn end_cancelled(&self) -> Option<EndCancelled<A>> {
         self.end_cancelled
     }
 
-    /// From now on this part is in use.
+    /// Enables an extension.
     pub fn begin(&mut self, name: Name, part: Part<A>) {
         self.in_use[name as usize] = Some(part);
     }
 
-    /// Whether this part has something to send.
+    /// Updates the pending state of an extension.
     pub fn set_due(&mut self, name: Name, due: Due) {
         let bit = 1 << name as u8;
         self.due &= !(bit | bit << PARTS);
@@ -156,7 +154,7 @@ impl<A> Parts<A> {
         };
     }
 
-    /// Packets that wait for more of their kind do not wait any longer.
+    /// Releases the packets held for coalescing.
     #[inline]
     pub fn release(&mut self) {
         if self.due > NOW {
@@ -164,26 +162,26 @@ impl<A> Parts<A> {
         }
     }
 
-    /// Some part has something to send.
+    /// Returns whether any extension has a packet to transmit now.
     #[inline]
     pub fn are_due(&self) -> bool {
         self.due & NOW != 0
     }
 
-    /// No part has anything to send, not even what waits for more.
+    /// Returns whether no extension has a pending packet, held ones included.
     #[inline]
     pub fn are_idle(&self) -> bool {
         self.due == 0
     }
 
-    /// A part that has something to send, be it something that waits for more.
+    /// Returns the transmit function of an extension with a pending packet, held ones included.
     pub fn next(&self) -> Option<Next<A>> {
         let due = self.due | self.due >> PARTS;
         let part = self.in_use.get(due.trailing_zeros() as usize)?;
         part.as_ref().map(|part| part.next)
     }
 
-    /// What takes packets of this number.
+    /// Returns the packet handler for this handler ID.
     pub fn take(&self, handler: u8) -> Option<Take<A>> {
         let place = handler.checked_sub(FIRST)?;
         let part = self.in_use.get(usize::from(place))?;

@@ -1,38 +1,36 @@
-//! What the table of [`peers`](super::peers) has of one peer, and of a group of them.
+//! State of one peer, and of a group of peers, in the table of [`peers`](super::peers).
 #![forbid(unsafe_code)]
 
 use crate::peer_sets::Set;
 use crate::protocol::Age;
 
-/// A peer's ages.
+/// Ages of a peer.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash, Debug)]
 pub struct Ages {
-    /// The age that the peer, as a receiver, has last told us: ours to it travel under it.
+    /// The last age received from the peer as a receiver: our messages to it use this age.
     pub to: Age,
-    /// The age that we, as a receiver, expect of what comes from the peer.
+    /// The age that we, as a receiver, expect in messages from the peer.
     pub from: Age,
 }
 
-/// How a source stands with us as its receiver (three bits).
+/// Flow-control state of a source at its receiver (three bits).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Standing {
-    /// None of its messages stands refused, as far as we know.
+    /// None of its messages is rejected, as far as known.
     Clear,
-    /// Some of its messages stand refused, none of them under the current age.
+    /// Some of its messages are rejected, none of them under the current age.
     RefusedEarlier,
-    /// One of its messages was refused under the current age: its failed bit is set.
+    /// One of its messages was rejected under the current age: its failed bit is set.
     Refused,
-    /// It has a new age; the restart that tells it is still to be sent.
+    /// It has a new age; the restart is still to be sent.
     RestartQueued,
-    /// The restart is on its way; nothing has come under the new age yet.
+    /// The restart is in flight; nothing has arrived under the new age yet.
     RestartSent,
-    /// As `RestartSent`, and receives that it could match have been posted since.
+    /// The restart is in flight, and receives that it could match have been posted since.
     RestartSentStale,
-    /// Offers under its current age are coming one after the other, and all were accepted so far: it does
-    /// not wait for memory.
+    /// RTSs under its current age are arriving in sequence, and all were accepted so far: it does not wait for memory.
     Offering,
-    /// Some of its messages stand refused, and receives from any source have been posted since: it gets a
-    /// restart when it has its turn.
+    /// Some of its messages are rejected, and receives from any source have been posted since: it waits for its turn.
     WildcardQueued,
 }
 
@@ -51,12 +49,12 @@ impl Standing {
         ]
     };
 
-    /// Receives that it could match have been posted since it was refused, or since its restart was sent.
+    /// Returns whether matching receives have been posted since the rejection, or since the restart was sent.
     pub(super) fn is_posted_since(self) -> bool {
         matches!(self, Standing::RestartSentStale | Standing::WildcardQueued)
     }
 
-    /// It has been restarted and has not answered yet.
+    /// Returns whether it has a restart without a reply.
     pub(super) fn is_under_way(self) -> bool {
         use Standing::*;
         matches!(self, RestartQueued | RestartSent | RestartSentStale)
@@ -66,7 +64,7 @@ impl Standing {
         Self::ALL[(nibble & STANDING) as usize]
     }
 
-    /// Its messages stand refused, and no restart is on its way.
+    /// Returns whether its messages are rejected, and no restart is in flight.
     #[cfg(test)]
     pub(super) fn awaits_restart(self) -> bool {
         members(Set::Waiting).contains(&self)
@@ -78,15 +76,15 @@ pub(super) const GROUP_PEERS: usize = 16;
 /// Bits of a peer.
 pub(super) const PEER_BITS: usize = u64::BITS as usize / GROUP_PEERS;
 pub(super) const STANDING: u8 = 7;
-/// As a sender, we owe the peer a DONE.
+/// As a sender, we have a DONE pending for the peer.
 pub(super) const DONE: u8 = 8;
 
 /// Peers of a page, a multiple of `GROUP_PEERS`.
 pub const PAGE_PEERS: usize = 256;
-/// Pages in stock, at most.
+/// Maximum number of preallocated pages.
 pub const STOCK_PAGES: usize = 8;
 
-/// The standings of the members of a set; none where it is not for its standing that a peer is in it.
+/// Returns the states of a set's members; empty for a set that does not depend on the state.
 pub(super) const fn members(set: Set) -> &'static [Standing] {
     use Standing::*;
     match set {
@@ -98,7 +96,7 @@ pub(super) const fn members(set: Set) -> &'static [Standing] {
     }
 }
 
-/// By a peer's bits: the sets that it is in, a bit each.
+/// Lookup table from a peer's bits to a bit mask of its sets.
 pub(super) const SETS_OF: [u8; 1 << PEER_BITS] = {
     let mut sets_of = [0; 1 << PEER_BITS];
     let mut nibble = 0;
@@ -113,7 +111,7 @@ pub(super) const SETS_OF: [u8; 1 << PEER_BITS] = {
     sets_of
 };
 
-/// Whether a peer of these bits is in a set.
+/// Returns whether a peer with these bits is in a set.
 const fn is_in(nibble: u8, set: Set) -> bool {
     if matches!(set, Set::DoneDue) {
         return nibble & DONE != 0;
@@ -128,11 +126,11 @@ const fn is_in(nibble: u8, set: Set) -> bool {
     false
 }
 
-/// The bits of a group: four a peer.
+/// Bits of a group: four per peer.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash, Debug)]
 pub(super) struct Bits(pub(super) u64);
 
-/// In a group's bits, those of its first peer once for each peer.
+/// The lowest bit of each peer in a group's bits.
 const EACH: u64 = u64::MAX / ((1 << PEER_BITS) - 1);
 
 impl Bits {
@@ -145,7 +143,7 @@ impl Bits {
         self.0 ^= u64::from(change) << (at * PEER_BITS);
     }
 
-    /// The members of `set`: the highest of a peer's bits is set for each of them.
+    /// Returns the members of `set`: the highest bit of each member's four.
     pub(super) fn marks(&self, set: Set) -> u64 {
         const DONES: u64 = EACH * DONE as u64;
         if set == Set::DoneDue {
@@ -159,7 +157,7 @@ impl Bits {
         marks.fold(0, |all, marks| all | marks) & DONES
     }
 
-    /// The first member of `set` from place `from` on.
+    /// Returns the first member of `set` from index `from` on.
     pub(super) fn first(&self, set: Set, from: usize) -> Option<usize> {
         let marks = self.marks(set) & u64::MAX << (from * PEER_BITS);
         (marks != 0).then(|| marks.trailing_zeros() as usize / PEER_BITS)

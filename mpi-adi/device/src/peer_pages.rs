@@ -1,4 +1,4 @@
-//! The pages of a table of [`peers`](super::peers), and those in stock.
+//! Pages of the table of [`peers`](super::peers), and the preallocated ones.
 #![forbid(unsafe_code)]
 
 use alloc::boxed::Box;
@@ -9,18 +9,18 @@ use crate::peer_group::{Ages, Bits, GROUP_PEERS, PAGE_PEERS, STOCK_PAGES};
 /// Groups of a page.
 const PAGE_GROUPS: usize = PAGE_PEERS / GROUP_PEERS;
 
-/// What is kept of [`PAGE_PEERS`] peers.
+/// State of [`PAGE_PEERS`] peers.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 struct Page {
     bits: [Bits; PAGE_GROUPS],
     ages: [Ages; PAGE_PEERS],
 }
 
-/// A page in the heap, in the one form of a box of one word that can be asked for without a panic.
+/// A page in the heap. An array of one is the only form of a one-word box that can be allocated without a panic.
 type PageBox = Box<[Page; 1]>;
 
 impl Page {
-    /// Of peers of whom nothing is known; `None`: the heap has no room.
+    /// Allocates a page of peers in the initial state; returns `None` when the heap is full.
     fn allocate() -> Option<PageBox> {
         let page = Page {
             bits: [Bits::default(); PAGE_GROUPS],
@@ -30,11 +30,11 @@ impl Page {
     }
 }
 
-/// The pages of a table.
+/// Pages of a table.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Pages {
     all: Box<[Option<PageBox>]>,
-    /// Pages that are not there.
+    /// Number of unallocated pages.
     missing: u32,
     stock: heapless::Vec<PageBox, STOCK_PAGES>,
 }
@@ -46,7 +46,7 @@ impl core::hash::Hash for Pages {
 }
 
 impl Pages {
-    /// Of so many peers, at least 1: those whose table is in one piece, and the number of pages.
+    /// Returns the number of peers in the array, and the number of pages, for `peers` peers, 1 or more.
     pub(super) const fn parts(peers: usize) -> (usize, usize) {
         if peers > PAGE_PEERS {
             (0, peers.div_ceil(PAGE_PEERS))
@@ -55,7 +55,7 @@ impl Pages {
         }
     }
 
-    /// So many pages, none of which is there; `None`: the heap has no room for what is to be in stock.
+    /// Creates a table of `count` pages, with only the preallocated ones; returns `None` when the heap is full.
     pub(super) fn allocate(count: usize) -> Option<Pages> {
         let mut pages = Pages {
             all: boxed(None, count)?,
@@ -74,12 +74,12 @@ impl Pages {
         }
     }
 
-    /// Bytes of so many pages with those in stock.
+    /// Returns the bytes of `count` pages, with only the preallocated ones.
     pub(super) const fn bytes(count: usize) -> usize {
         Self::bytes_with(count, Self::stock_of(count))
     }
 
-    /// Bytes of so many pages once all are there.
+    /// Returns the bytes of `count` pages, all allocated.
     pub(super) const fn most_bytes(count: usize) -> usize {
         Self::bytes_with(count, count)
     }
@@ -88,13 +88,13 @@ impl Pages {
         count * size_of::<Option<PageBox>>() + there * size_of::<Page>()
     }
 
-    /// Bytes now, those in stock included.
+    /// Returns the current bytes, including preallocated pages.
     pub(super) fn bytes_now(&self) -> usize {
         let there = self.all.len() - self.missing as usize + self.stock.len();
         Self::bytes_with(self.all.len(), there)
     }
 
-    /// Packets that can be taken before [`Pages::fill_stock`], whomever they come from.
+    /// Returns the number of packets, from any sources, that can be received before [`Pages::fill_stock`].
     #[inline]
     pub(super) fn packets(&self) -> usize {
         match self.missing {
@@ -103,7 +103,7 @@ impl Pages {
         }
     }
 
-    /// Takes pages from the heap, as many as there is room for and packets may need.
+    /// Preallocates pages for packets, as far as the heap has space.
     #[inline]
     pub(super) fn fill_stock(&mut self) {
         if self.stock.len() < Self::stock_of(self.missing as usize) {
@@ -116,12 +116,12 @@ impl Pages {
         while self.stock.len() < Self::stock_of(self.missing as usize)
             && let Some(page) = Page::allocate()
         {
-            // There is room: fewer than it holds.
+            // Cannot fail: the vector is not full.
             let _ = self.stock.push(page);
         }
     }
 
-    /// The bits of a group; `None`: its page is not there.
+    /// Returns the bits of a group; `None` when its page is not allocated.
     #[inline]
     pub(super) fn bits(&self, group: usize) -> Option<Bits> {
         let page = self.all.get(group / PAGE_GROUPS)?.as_ref()?;
@@ -132,7 +132,7 @@ impl Pages {
         &mut self.page_mut(group / PAGE_GROUPS).bits[group % PAGE_GROUPS]
     }
 
-    /// The ages of a peer, whose page may not be there.
+    /// Returns the ages of a peer, also when its page is not allocated.
     pub(super) fn ages(&self, peer: usize) -> Ages {
         let page = self.all[peer / PAGE_PEERS].as_ref();
         page.map_or_else(Ages::default, |page| page[0].ages[peer % PAGE_PEERS])
@@ -142,7 +142,7 @@ impl Pages {
         &mut self.page_mut(peer / PAGE_PEERS).ages[peer % PAGE_PEERS]
     }
 
-    /// A page, out of the stock if it is not there yet.
+    /// Returns a page; uses a preallocated one on first access.
     fn page_mut(&mut self, page: usize) -> &mut Page {
         let (stock, missing) = (&mut self.stock, &mut self.missing);
         let [page] = &mut **self.all[page].get_or_insert_with(|| {

@@ -1,8 +1,8 @@
-//! Where in the table of [`peers`](super::peers) the members of some sets are: a bit for each set and each group of peers
-//! says that the group has one, so that the next member is found in a few steps, wherever it is.
+//! Index of set members in the table of [`peers`](super::peers). One bit for each set and group of peers marks a group
+//! that contains a member, so that a search finds the next member in a few steps, at any distance.
 //!
-//! In a table of more than 64 groups those bits are in words of 64 groups, and a bit each for those words, or for as
-//! many words one behind the other as 64 bits for all of them take.
+//! With more than 64 groups, the bits are in words of 64 groups each, with a second level above. A bit of that level
+//! covers one word, or as many consecutive words as required to fit all into 64 bits.
 #![forbid(unsafe_code)]
 
 use alloc::boxed::Box;
@@ -12,15 +12,15 @@ use crate::boxed::boxed;
 /// A set of peers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Set {
-    /// Their messages stand refused, and no restart is on its way.
+    /// Peers with rejected messages and no restart in flight.
     Waiting,
-    /// Those of them that are asked for receives from any source when they have their turn.
+    /// Waiting peers that get a restart for receives from any source in their turn.
     WildcardQueued,
-    /// They are owed a restart.
+    /// Peers with a pending restart.
     RestartDue,
-    /// What they stand for changes when a receive from any source is posted.
+    /// Peers whose state changes when a receive from any source is posted.
     AskedByWildcards,
-    /// They are owed a DONE.
+    /// Peers with a pending DONE.
     DoneDue,
 }
 
@@ -34,24 +34,24 @@ impl Set {
     ];
 }
 
-/// A bit for each set.
+/// One word of bits for each set.
 type Words = [u64; Set::ALL.len()];
 
-/// Which groups have members of which sets.
+/// Index of groups by set membership.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct GroupSets {
-    /// By word of 64 groups; empty where there is one word, which is `top`.
+    /// Words of 64 groups; empty when one word is enough, which is `top`.
     words: Box<[Words]>,
-    /// By word, or by `stride` words.
+    /// One bit per word, or per `stride` words.
     top: Words,
     stride: u32,
 }
 
-/// Groups, or words, of which there is a bit in a word.
+/// Groups, or words, per word.
 const BITS: usize = u64::BITS as usize;
 
 impl GroupSets {
-    /// Of so many groups, none of which has a member; `None`: the heap has no room.
+    /// Allocates the index of `groups` groups, without members; returns `None` when the heap is full.
     pub(super) fn allocate(groups: usize) -> Option<GroupSets> {
         let words = Self::words(groups);
         Some(GroupSets {
@@ -69,12 +69,12 @@ impl GroupSets {
         }
     }
 
-    /// Bytes that [`GroupSets::allocate`] takes for `groups` groups.
+    /// Returns the bytes that [`GroupSets::allocate`] allocates for `groups` groups.
     pub(super) const fn bytes(groups: usize) -> usize {
         Self::words(groups) * size_of::<Words>()
     }
 
-    /// `group` has a member of `set`, or none any more.
+    /// Updates whether `group` contains a member of `set`.
     pub(super) fn set(&mut self, set: Set, group: usize, has_member: bool) {
         match has_member {
             true => self.insert(set, group),
@@ -82,7 +82,7 @@ impl GroupSets {
         }
     }
 
-    /// `group` has a member of `set`.
+    /// Marks `group` as containing a member of `set`.
     fn insert(&mut self, set: Set, group: usize) {
         let top = match self.words.get_mut(group / BITS) {
             None => group,
@@ -94,7 +94,7 @@ impl GroupSets {
         self.top[set as usize] |= 1 << top;
     }
 
-    /// `group` has no member of `set` any more.
+    /// Marks `group` as containing no member of `set`.
     fn remove(&mut self, set: Set, group: usize) {
         let top = match self.words.get_mut(group / BITS) {
             None => group,
@@ -114,7 +114,7 @@ impl GroupSets {
         self.top[set as usize] &= !(1 << top);
     }
 
-    /// The first group from `from` on with a member of `set`. `steps` counts the words that are looked at.
+    /// Returns the first group from `from` on with a member of `set`. `steps` counts the words checked.
     pub(super) fn next(&self, set: Set, from: usize, steps: &mut u64) -> Option<usize> {
         let mut first_of = |words: &Words, from: usize| {
             *steps += 1;
@@ -144,8 +144,8 @@ mod tests {
     use super::*;
     use std::collections::BTreeSet;
 
-    /// Whatever is put in and taken out, what comes next is what comes next in a plain set; and in a machine of 65,536
-    /// peers a search looks at three words at most.
+    /// After any insertions and removals, the next group equals that of a plain set. In a machine of 65,536 peers a
+    /// search checks at most three words.
     #[test]
     fn the_next_group_of_a_set_is_found_wherever_it_is() {
         let mut random = oorandom::Rand32::new(3);
@@ -155,7 +155,7 @@ mod tests {
             for round in 0..2_000 {
                 let group = random.rand_range(0..groups as u32) as usize;
                 let set = Set::ALL[random.rand_range(0..Set::ALL.len() as u32) as usize];
-                // Now it fills, now it empties.
+                // Alternates between filling and emptying.
                 if random.rand_range(0..4) == round / 500 % 2 * 3 {
                     sets.insert(set, group);
                     plain[set as usize].insert(group);

@@ -1,26 +1,25 @@
-//! What is kept of peers: two ages and four bits each, 2.5 bytes.
+//! Peer table: two ages and four state bits for each peer, 2.5 bytes.
 //!
 //! # Pages
-//! Sixteen peers are a *group*, whose bits are a word. A machine of at most [`PAGE_PEERS`] has what it needs from the
-//! start, in one piece, to which the way is short. In a greater one the table is in pages of so many peers, and a
-//! page comes when something is to be kept of one of its peers: of all others is known what is known of a peer that has
-//! never been heard of, and reading it takes no page. A node that talks to everybody has all pages in the end, as many
-//! bytes as one table would take, beside the list of pages.
+//! Sixteen peers are a *group*, whose bits fill a word. A machine of at most [`PAGE_PEERS`] nodes allocates the table
+//! at start, in one array with short access. In a larger machine the table consists of pages of that size, and a page
+//! is allocated on the first state change of one of its peers. All other peers read as peers without any traffic, which
+//! requires no page. A node that communicates with all peers uses all pages in the end: one array's bytes, plus the
+//! list of pages.
 //!
-//! Which groups have peers that wait for something is kept beside them (`peer_sets.rs`), so that the next
-//! one is found in a few steps, however many there are and however far away it is.
+//! The groups with waiting peers are indexed separately (`peer_sets.rs`), so that a search finds the next one in a few
+//! steps, independently of their count and distance.
 //!
-//! What is first kept of a peer is that a message of its was refused, or the age that its restart brings: it comes with a
-//! packet, and packets come at any time, when nothing may be allocated. So a number of pages is in *stock*,
-//! [`STOCK_PAGES`] at most. They are taken from the program's heap at the start, and within calls of the program as they
-//! are used up. A packet takes one page at most, that of its source. As long as there are peers without a page, a step of
-//! progress takes no more packets than there are pages in stock: the others stay in the network, which holds up their
-//! senders, until a call of the program has filled the stock up. A program that makes no calls for long may so hold up
-//! others, as it may by not receiving; and one whose heap has no room for a page, before pages for all have come, no longer
-//! receives before it frees some.
+//! The first state change of a peer is a rejected message or the age in its restart. Both arrive in a packet, possibly
+//! in an interrupt handler, where nothing may be allocated. So up to [`STOCK_PAGES`] pages are preallocated from the
+//! program's heap: at start, and within calls of the program as they are used up. A packet uses at most one page, that
+//! of its source. While there are peers without a page, a progress step receives no more packets than there are
+//! preallocated pages. The other packets remain in the network, which exerts back-pressure on their senders, until a
+//! call of the program allocates more pages. So a program that makes no calls for a long time may stall others, as it
+//! may by not receiving. When the heap is full before all pages exist, the program receives nothing until it frees
+//! memory.
 //!
-//! A build with the feature `micro`, for machines of few nodes, has all tables in one piece, and looks for who waits
-//! at one group after the other.
+//! A build with the feature `micro`, for machines of few nodes, uses only arrays, and searches the groups one by one.
 #![forbid(unsafe_code)]
 
 use alloc::boxed::Box;
@@ -37,33 +36,33 @@ use crate::peer_pages::Pages;
 use crate::peer_sets::{GroupSets, Set};
 use crate::protocol::{Age, Rules};
 
-/// Restarts that may be on their way at once for receives from any source: each such receive takes only one
-/// message, so not everybody is asked at the same time.
+/// Maximum number of restarts in flight for receives from any source: each such receive matches only one message, so
+/// not all sources are asked at the same time.
 pub const WILDCARD_RESTARTS: u32 = 8;
 
-/// The peer table.
+/// Peer table.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Peers {
-    /// In a machine of one page: the bits of its groups and the ages of its peers. Empty in a greater one.
+    /// In a machine of one page: the bits of its groups and the ages of its peers. Empty in a larger machine.
     bits: Box<[Bits]>,
     ages: Box<[Ages]>,
-    /// The pages of a greater machine.
+    /// The pages of a larger machine.
     pages: Pages,
     peers: u32,
-    /// Which groups have members of which sets.
+    /// Index of groups by membership in sets.
     #[cfg(not(feature = "micro"))]
     sets: GroupSets,
-    /// Peers by standing.
+    /// Number of peers in each flow-control state.
     count: [u32; Standing::ALL.len()],
     done: u32,
-    /// Where the search for the next source to serve goes on, so that sources take turns.
+    /// Start of the search for the next source to serve, in round robin.
     turn: u32,
-    /// Where the search for the next restart to send goes on.
+    /// Start of the search for the next restart to send.
     due_turn: u32,
     steps: u64,
 }
 
-/// Without the measure; sets and counts say no more than the bits.
+/// Omits the statistics, and the sets and counts, which derive from the bits.
 impl Hash for Peers {
     fn hash<H: Hasher>(&self, state: &mut H) {
         let Peers {
@@ -74,7 +73,7 @@ impl Hash for Peers {
 }
 
 impl Peers {
-    /// The table of so many peers, at least 1, of whom nothing is known; `None`: the heap has no room.
+    /// Allocates the table of `peers` (1 or more) peers in the initial state; returns `None` when the heap is full.
     pub fn allocate(peers: usize) -> Option<Self> {
         let (near, pages) = Pages::parts(peers);
         let mut table = Peers {
@@ -94,7 +93,7 @@ impl Peers {
         Some(table)
     }
 
-    /// Bytes of the table of `peers` peers beside its pages.
+    /// Returns the size in bytes of the table of `peers` peers without its pages.
     const fn near_bytes(peers: usize) -> usize {
         let (near, _) = Pages::parts(peers);
         let sets = if cfg!(not(feature = "micro")) {
@@ -105,46 +104,46 @@ impl Peers {
         near.div_ceil(GROUP_PEERS) * size_of::<Bits>() + near * size_of::<Ages>() + sets
     }
 
-    /// Bytes that [`Peers::allocate`] takes for `peers` peers.
+    /// Returns the bytes that [`Peers::allocate`] allocates for `peers` peers.
     pub const fn bytes(peers: usize) -> usize {
         Self::near_bytes(peers) + Pages::bytes(Pages::parts(peers).1)
     }
 
-    /// Bytes of the table of `peers` peers once there is something to keep of all of them.
+    /// Returns the size in bytes of the table of `peers` peers with all pages.
     pub const fn most_bytes(peers: usize) -> usize {
         Self::near_bytes(peers) + Pages::most_bytes(Pages::parts(peers).1)
     }
 
-    /// Bytes of the table now, those in stock included.
+    /// Returns the current size in bytes, including preallocated pages.
     pub fn bytes_now(&self) -> usize {
         Self::near_bytes(self.size()) + self.pages.bytes_now()
     }
 
-    /// Number of peers.
+    /// Returns the number of peers.
     pub fn size(&self) -> usize {
         self.peers as usize
     }
 
-    /// Packets that can be taken before [`Peers::fill_stock`], whomever they come from.
+    /// Returns the number of packets, from any sources, that can be received before [`Peers::fill_stock`].
     #[inline]
     pub fn packets(&self) -> usize {
         self.pages.packets()
     }
 
-    /// Within a call of the program: takes pages from its heap, as many as there is room for and packets may need.
+    /// Preallocates pages for packets, as far as the heap has space. Use only within a call of the program.
     #[inline]
     pub fn fill_stock(&mut self) {
         self.pages.fill_stock();
     }
 
-    /// The group of `peer`, and the place in it.
+    /// Returns the group of `peer`, and the index in it.
     #[inline]
     fn place(peer: Rank) -> (usize, usize) {
         let peer = peer.index() as usize;
         (peer / GROUP_PEERS, peer % GROUP_PEERS)
     }
 
-    /// The bits of a group, those of which nothing is kept too.
+    /// Returns the bits of a group, also of one without a page.
     #[inline]
     fn bits(&self, group: usize) -> Bits {
         match self.bits.get(group) {
@@ -165,12 +164,12 @@ impl Peers {
         self.bits(group).nibble(at)
     }
 
-    /// How `source` stands.
+    /// Returns the flow-control state of `source`.
     pub fn standing(&self, source: Rank) -> Standing {
         Standing::of(self.nibble(source))
     }
 
-    /// The one place where a source's standing changes.
+    /// Updates a source's flow-control state and the counts; no other code does.
     fn set(&mut self, source: Rank, standing: Standing) {
         let before = self.standing(source);
         if before == standing {
@@ -192,8 +191,7 @@ impl Peers {
         }
     }
 
-    /// A peer of the group, whose bits are these now, is in other sets than before: a group is in a set from its first
-    /// member to its last.
+    /// Updates the sets after a change in a group with these new bits: a group is in a set while it has a member.
     #[cfg(not(feature = "micro"))]
     fn note_sets(&mut self, group: usize, bits: Bits, before: u8, now: u8) {
         for set in Set::ALL {
@@ -208,7 +206,7 @@ impl Peers {
     #[cfg(feature = "micro")]
     fn note_sets(&mut self, _: usize, _: Bits, _: u8, _: u8) {}
 
-    /// The first group from `from` on with a member of `set`.
+    /// Returns the first group from `from` on with a member of `set`.
     #[cfg(not(feature = "micro"))]
     fn next_group(&mut self, set: Set, from: usize) -> Option<usize> {
         self.sets.next(set, from, &mut self.steps)
@@ -222,7 +220,7 @@ impl Peers {
         Some(from + at)
     }
 
-    /// The ages of `peer`.
+    /// Returns the ages of `peer`.
     #[inline]
     pub fn ages(&self, peer: Rank) -> Ages {
         match self.ages.get(peer.index() as usize) {
@@ -231,7 +229,7 @@ impl Peers {
         }
     }
 
-    /// The ages of `peer`, to change them.
+    /// Returns the ages of `peer` for an update.
     pub fn ages_mut(&mut self, peer: Rank) -> &mut Ages {
         let peer = peer.index() as usize;
         match self.ages.get_mut(peer) {
@@ -240,14 +238,14 @@ impl Peers {
         }
     }
 
-    /// Takes the age that `peer`'s restart brings.
+    /// Updates the age with that of a restart from `peer`.
     pub fn take_age(&mut self, peer: Rank, age: Age) {
         if self.ages(peer).to != age {
             self.ages_mut(peer).to = age;
         }
     }
 
-    /// Nothing stands refused here, as far as we know.
+    /// Returns whether no peer has rejected messages here, as far as known.
     #[inline]
     pub fn are_all_clear(&self) -> bool {
         self.count[Standing::Clear as usize] == self.peers
@@ -258,37 +256,36 @@ impl Peers {
         counts.into_iter().sum()
     }
 
-    /// Restarts are still to be sent.
+    /// Returns whether restarts are pending.
     #[inline]
     pub fn owes_restarts(&self) -> bool {
         self.count[Standing::RestartQueued as usize] > 0
     }
 
-    /// DONEs are still to be sent.
+    /// Returns whether DONEs are pending.
     #[inline]
     pub fn owes_done(&self) -> bool {
         self.done > 0
     }
 
-    /// Restarts and DONEs still to be sent.
+    /// Returns the number of pending restarts and DONEs.
     pub fn owed(&self) -> u32 {
         self.counts([Standing::RestartQueued]) + self.done
     }
 
-    /// Sources whose messages stand refused and to which no restart is on its way.
+    /// Returns the number of sources with rejected messages and no restart in flight.
     pub fn waiting(&self) -> u32 {
         use Standing::*;
         self.counts([RefusedEarlier, Refused, WildcardQueued])
     }
 
-    /// Sources that have been restarted and have not answered yet.
+    /// Returns the number of sources with a restart that has no reply yet.
     pub fn under_way(&self) -> u32 {
         use Standing::*;
         self.counts([RestartQueued, RestartSent, RestartSentStale])
     }
 
-    /// The first source from `from` on that has been restarted and has not answered yet. Looks at the groups one after
-    /// the other.
+    /// Returns the first source from `from` on with a restart that has no reply yet. Searches the groups sequentially.
     pub fn next_under_way(&self, from: u32) -> Option<Rank> {
         let (first, at) = Self::place(Rank::new(from));
         (first..self.size().div_ceil(GROUP_PEERS)).find_map(|group| {
@@ -301,19 +298,19 @@ impl Peers {
         })
     }
 
-    /// Sources that have still to be asked for messages for receives from any source.
+    /// Returns the number of sources still to be asked for receives from any source.
     pub fn wildcards_queued(&self) -> u32 {
         self.counts([Standing::WildcardQueued])
     }
 
-    /// The first member of `set` from `from` on, once around.
+    /// Returns the first member of `set` from `from` on, cyclically.
     fn find(&mut self, set: Set, from: u32) -> Option<Rank> {
         let from = from as usize;
         self.find_from(set, from / GROUP_PEERS, from % GROUP_PEERS)
             .or_else(|| self.find_from(set, 0, 0))
     }
 
-    /// The first member of `set` from place `at` of a group on.
+    /// Returns the first member of `set` from index `at` of a group on.
     fn find_from(&mut self, set: Set, group: usize, at: usize) -> Option<Rank> {
         let first = |this: &Self, number: usize, at: usize| {
             let at = this.bits(number).first(set, at)?;
@@ -326,7 +323,7 @@ impl Peers {
         })
     }
 
-    /// Groups of peers, and words of which groups have some, looked at by all searches.
+    /// Returns the number of groups and set words that all searches have checked.
     pub fn steps(&self) -> u64 {
         self.steps
     }
@@ -335,14 +332,14 @@ impl Peers {
         (peer.index() + 1) % self.peers
     }
 
-    /// Gives `source` a new age and owes it the restart.
+    /// Assigns a new age to `source` and queues its restart.
     pub fn restart(&mut self, source: Rank, rules: impl Rules) {
         let from = &mut self.ages_mut(source).from;
         *from = rules.next_age(*from);
         self.set(source, Standing::RestartQueued);
     }
 
-    /// Restarts up to `count` sources that wait, by turns.
+    /// Queues restarts to up to `count` waiting sources, in round robin.
     #[inline]
     pub fn restart_next(&mut self, count: u32, rules: impl Rules) {
         if self.waiting() > 0 {
@@ -356,7 +353,7 @@ impl Peers {
         }
     }
 
-    /// Restarts sources that have still to be asked, by turns, as many as may be asked at once.
+    /// Queues restarts to sources that wait for a receive from any source, in round robin, up to the limit in flight.
     pub fn restart_wildcards(&mut self, rules: impl Rules) {
         let under_way = self.under_way();
         for _ in under_way..WILDCARD_RESTARTS.min(under_way + self.wildcards_queued()) {
@@ -364,7 +361,7 @@ impl Peers {
         }
     }
 
-    // Rare, and asked for in several places: once in the image.
+    // Rare, and used in several places: one copy in the image.
     #[inline(never)]
     fn restart_one(&mut self, set: Set, rules: impl Rules) {
         if let Some(source) = self.find(set, self.turn) {
@@ -373,8 +370,8 @@ impl Peers {
         }
     }
 
-    /// A receive has been posted that `source` (any source when `None`) could match: restarts who waits, if
-    /// that may be any source by turns. True when a restart must name the receive.
+    /// Handles a posted receive that could match a message of `source` (`None`: any source). Queues restarts to the
+    /// waiting sources; for any source, in round robin. Returns whether a restart must list the receive.
     pub fn posted(&mut self, source: Option<Rank>, rules: impl Rules) -> bool {
         if self.are_all_clear() {
             return false;
@@ -419,20 +416,20 @@ impl Peers {
         self.restart_wildcards(rules);
     }
 
-    /// A message of `source` has been refused under the current age.
+    /// Records a rejected message of `source` under the current age.
     pub fn refused(&mut self, source: Rank) {
         if self.standing(source) != Standing::WildcardQueued {
             self.set(source, Standing::Refused);
         }
     }
 
-    /// A message of `source` has been accepted under the current age, or DONE has come; `more` of its
-    /// messages stand refused, and another offer `follows`.
+    /// Records an accepted message of `source` under the current age, or DONE. `more`: other messages of the source are
+    /// rejected. `follows`: another RTS follows.
     pub fn accepted(&mut self, source: Rank, more: bool, follows: bool) {
         if !more && self.are_all_clear() {
             return;
         }
-        // One that failed still waits, whatever else of it is accepted.
+        // A failed source still waits, even if other messages of it are accepted.
         if !matches!(
             self.standing(source),
             Standing::Refused | Standing::WildcardQueued
@@ -446,7 +443,7 @@ impl Peers {
         }
     }
 
-    /// A source that is owed a restart, and the age to send; the debt is paid with this call.
+    /// Dequeues a pending restart: the source, and the age to send.
     pub fn take_due_restart(&mut self) -> Option<(Rank, Age)> {
         if self.counts([Standing::RestartQueued]) == 0 {
             return None;
@@ -457,7 +454,7 @@ impl Peers {
         Some((source, self.ages(source).from))
     }
 
-    /// Owes `peer` a DONE.
+    /// Queues a DONE to `peer`.
     pub fn queue_done(&mut self, peer: Rank) {
         if self.nibble(peer) & DONE == 0 {
             self.set_nibble(peer, self.nibble(peer) | DONE);
@@ -465,7 +462,7 @@ impl Peers {
         }
     }
 
-    /// A peer that is owed a DONE, and the age to send; the debt is paid with this call.
+    /// Dequeues a pending DONE: the peer, and the age to send.
     #[inline]
     pub fn take_due_done(&mut self) -> Option<(Rank, Age)> {
         match self.done {
@@ -502,8 +499,7 @@ mod tests {
             .collect()
     }
 
-    /// 2.5 bytes a peer; in pages where there are more than one page of them, with words to find those that wait where
-    /// there are more than 64 groups.
+    /// 2.5 bytes per peer, in pages for more than one page of them, plus set words for more than 64 groups.
     #[cfg(not(feature = "micro"))]
     #[test]
     fn the_bytes_of_a_table_are_those_of_its_parts() {
@@ -539,7 +535,7 @@ mod tests {
                 .collect();
             for _ in 0..2 {
                 waiting.iter().for_each(|&peer| peers.refused(peer));
-                // One by one they are restarted in order, and told in order.
+                // Sources are restarted one by one in order, and the restarts are sent in that order.
                 for &source in &waiting {
                     peers.restart_next(1, Sound);
                     assert_eq!(restarts(&mut peers), [source], "of {size}");
@@ -561,7 +557,7 @@ mod tests {
         assert!(steps(16) - steps(1) >= 15);
     }
 
-    /// Whether one source waits or all of them do: each is found, restarted and told in a few steps.
+    /// A source is found and restarted in a few steps, whether one or all of them wait.
     #[cfg(not(feature = "micro"))]
     #[test]
     fn a_search_takes_a_few_steps_however_many_wait() {
@@ -573,7 +569,7 @@ mod tests {
                 peers.fill_stock();
                 peers.refused(source);
             }
-            // The last is asked for by name, then all others are by turns.
+            // The last source is requested explicitly, then all others in round robin.
             let last = waiting.clone().last().expect("some");
             assert!(peers.posted(Some(last), Sound));
             assert_eq!(restarts(&mut peers), [last]);
@@ -586,8 +582,7 @@ mod tests {
         }
     }
 
-    /// What is never changed takes no page; what is takes one out of the stock, and packets are taken as long as there
-    /// is one for each.
+    /// An unchanged peer uses no page; a changed one uses a preallocated page. Each received packet requires one.
     #[cfg(not(feature = "micro"))]
     #[test]
     fn pages_come_with_what_is_kept() {
@@ -608,7 +603,7 @@ mod tests {
         assert_eq!(peers.bytes_now(), Peers::bytes(size));
         let rank = |page: usize| Rank::new((page * PAGE_PEERS) as u32);
         for page in 0..=20 {
-            // What changes nothing: a message is accepted, a receive posted, an age told that it has already.
+            // No change: an accepted message, a posted receive, an age that is already known.
             peers.accepted(rank(page), false, true);
             assert!(!peers.posted(Some(rank(page)), Sound));
             peers.take_age(rank(page), 0);
@@ -626,7 +621,7 @@ mod tests {
                 1 => peers.queue_done(rank(page)),
                 _ => peers.take_age(rank(page), 7),
             }
-            // Another peer of the page takes none.
+            // Another peer of the page uses no further page.
             if page < 20 {
                 peers.refused(Rank::new(rank(page).index() + 9));
             }
@@ -705,7 +700,7 @@ mod tests {
         assert_eq!(peers.standing(clear), Standing::Clear);
     }
 
-    /// Whatever happens, the counts are those of the standings, and a search finds the first peer that it is for.
+    /// After any sequence of operations, the counts match the states, and a search finds the first member of its set.
     #[test]
     fn peers_are_counted_and_found_by_standing() {
         let mut random = oorandom::Rand32::new(5);

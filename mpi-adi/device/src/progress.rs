@@ -1,4 +1,4 @@
-//! One bounded step of the device, and which handler each packet has.
+//! Progress engine: one bounded step of the device, and the table of packet handlers.
 #![forbid(unsafe_code)]
 
 use msg_layer::{Handlers, Port};
@@ -27,14 +27,15 @@ impl<R: Rules, M: UserMemory + ?Sized> Handling<'_, R, M> {
 }
 
 impl<R: Rules> Adi<R> {
-    /// One bounded step: at most [`STEP_PACKETS`] packets from the network to their handlers, and no more than
-    /// [there are pages for](crate::peers); at most as many of our own into it. Does not block and does not allocate. True when anything was done.
+    /// Performs one bounded progress step. Passes at most [`STEP_PACKETS`] received packets to their handlers, and no
+    /// more than the [preallocated pages allow](crate::peers); injects at most as many of its own. Does not block and
+    /// does not allocate. Returns whether anything was done.
     pub fn progress<P: Port, M: UserMemory + ?Sized>(
         &mut self,
         port: &mut P,
         memory: &mut M,
     ) -> bool {
-        // Debts first: a flood of offers, each answered at once, must not use up all the room.
+        // Pending replies first: a flood of RTSs, each answered immediately, must not use up all injection slots.
         let owed = self.send_due(port, memory);
         let here = self.identity.here;
         let packets = STEP_PACKETS.min(self.peers.packets());
@@ -48,7 +49,7 @@ impl<R: Rules> Adi<R> {
         );
         let answered = self.send_due(port, memory) + self.send_barrier(port);
         let sent = self.send_pending(port, memory) + self.send_parts(port, memory);
-        // What has just come is likely to be followed by more, or by something of ours that they can go with.
+        // Received packets are likely to be followed by more, or by a packet that can piggyback the acknowledgement.
         let leave_alone = taken > 0 || !self.has_deferred() || self.receiver.answers_wait;
         let deferred = if leave_alone {
             0

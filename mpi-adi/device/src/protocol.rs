@@ -1,20 +1,21 @@
-//! The short-memory protocol's decisions, as pure functions (paper 004, sections 4.1 to 4.3).
+//! Decisions of the short-memory protocol, as pure functions (paper 004, sections 4.1 to 4.3).
 //!
-//! Here are its tables and rules. `docs/protocol.md` says why they are right, and what goes on around them.
+//! This module contains the state tables and the rules. `docs/protocol.md` explains why they are correct, and their
+//! environment.
 //!
 //! # Messages
-//! | message | from | says |
+//! | message | from | meaning |
 //! |---|---|---|
-//! | RTS(envelope, length, sender's request, age) | sender | may I? Carries the data too when it is short |
-//! | CTS(receiver's handle, bytes wanted) | receiver | matched or buffered: leave the pending queue, send the data |
-//! | NCTSD | receiver | recorded, but no buffer: leave the pending queue, keep the data until CTS |
-//! | NCTS | receiver | not recorded: stay in the pending queue |
-//! | restart(age, room, receives) | receiver | offer refused messages again, under this age: the papers' resendAll |
-//! | DONE(age) | sender | the restart asked for nothing that is here |
-//! | CANCEL, CANCELLED | sender, receiver | forget a message that is taken back; it is forgotten |
+//! | RTS(envelope, length, sender's request, age) | sender | ready to send; contains the data when the message is short |
+//! | CTS(receiver's handle, bytes wanted) | receiver | clear to send: matched or buffered; dequeue from the pending send queue, transmit the data |
+//! | NCTSD | receiver | not clear to send data: recorded without a buffer; dequeue, keep the data until CTS |
+//! | NCTS | receiver | not clear to send: not recorded; the message remains in the pending send queue |
+//! | restart(age, room, receives) | receiver | resend request: send RTSs of rejected messages again, under this age (the papers' resendAll) |
+//! | DONE(age) | sender | the restart requested nothing that is pending |
+//! | CANCEL, CANCELLED | sender, receiver | discard a cancelled message; discarded |
 //!
 //! # Receiver on RTS ([`on_rts`])
-//! | age | posted match | memory | receiver does |
+//! | age | posted match | memory | receiver's action |
 //! |---|---|---|---|
 //! | equal | yes | - | CTS into the user's buffer |
 //! | equal | no | record + buffer | unexpected record, CTS into the buffer |
@@ -23,81 +24,80 @@
 //! | differs | no | - | NCTS |
 //! | differs | yes | - | NCTS, and a restart with the current age |
 //!
-//! A synchronous send is never buffered (row 3 in place of row 2): its CTS must mean that a receive has
-//! matched.
+//! A synchronous send is never buffered (row 3 replaces row 2): its CTS must mean that a receive has matched.
 //!
-//! The restart of the last row is on its way already: an age changes only together with a restart. It is not
-//! sent a second time, so the last two rows are one here.
+//! The restart of the last row is already in flight: an age changes only together with a restart. The receiver does not
+//! send it a second time, so the code merges the last two rows.
 //!
 //! # Receiver later: restarts
-//! A source with refused messages gets a new age and a *restart* when a receive is posted that could match, or
-//! memory is freed. The restart says what the source is to offer:
+//! A source with rejected messages receives a new age and a *restart* when a receive is posted that could match, or
+//! when memory is freed. The restart requests RTSs for:
 //!
-//! * for each receive posted since its last restart, the first pending message that the receive would take;
-//! * as many messages from the head of its pending send queue as the restart has *room* for.
+//! * the first pending message that matches each receive posted since the last restart;
+//! * up to `room` messages from the head of the pending send queue.
 //!
-//! At most one restart is under way to a source. The first RTS under its age closes it, or DONE. The source
-//! stands with the receiver ([`Standing`](crate::peers::Standing)) as follows:
+//! At most one restart is in flight to a source. The first RTS under its age closes it, or DONE. The receiver keeps a
+//! flow-control state ([`Standing`](crate::peers::Standing)) for each source:
 //!
 //! ```text
-//!   Clear --refused--> Refused --receive posted, or memory and its turn--> RestartQueued --sent--> RestartSent
-//!    ^                  ^  ^                                               ^   receive    |
-//!    |                  |  +-- refused                                     |   posted     v
-//!    |                  |                                                  +-------- RestartSentStale
-//!    +-- RTS or DONE under the new age; "more stand refused" leads to RefusedEarlier, which waits like Refused
+//!   Clear --NCTS--> Refused --receive posted, or memory freed and its turn--> RestartQueued --sent--> RestartSent
+//!    ^               ^  ^                                                          ^   receive    |
+//!    |               |  +-- NCTS                                                   |   posted     v
+//!    |               |                                                             +-------- RestartSentStale
+//!    +-- RTS or DONE under the new age; flag "more rejected" leads to RefusedEarlier, which waits like Refused
 //! ```
-//! *Offering*: an offer has said that another follows. The source does not wait for memory, since what comes
-//! next would only become stale. *WildcardQueued*: a receive from any source has been posted. It takes one
-//! message only, so the sources that wait get their restarts by turns,
-//! [`WILDCARD_RESTARTS`](crate::peers::WILDCARD_RESTARTS) at a time, until it is matched.
+//! *Offering*: an RTS has announced that another one follows. The source does not wait for memory, since its next RTS
+//! would only become stale. *WildcardQueued*: a receive from any source has been posted. It receives only one message,
+//! so the waiting sources get their restarts in round robin, [`WILDCARD_RESTARTS`](crate::peers::WILDCARD_RESTARTS) at
+//! a time, until it is matched.
 //!
 //! # Sender ([`on_answer`], [`crate::send::pending`])
-//! Messages to a destination stay in its pending send queue, in order, until CTS or NCTSD. A refused message is
-//! offered again only when a restart asks for it or has room for it. An unanswered one is never offered again.
+//! Messages to a destination remain in its pending send queue, in order, until CTS or NCTSD. A rejected message gets
+//! another RTS only when a restart requests it or has `room` for it. No RTS is repeated while its reply is outstanding.
 //!
 //! # Rules
-//! An RTS says whether it was offered *in order*: everything before it accepted, or offered in order under
-//! the same age. It says whether other messages stand refused. And when a restart has asked for it, it repeats
-//! that restart's [horizon](crate::names).
+//! A flag of the RTS specifies whether the sender sent it *in order*: every earlier message was accepted, or has an RTS
+//! in order under the same age. A second flag specifies whether other messages are rejected. An RTS that a restart
+//! requested repeats the restart's [horizon](crate::names), its cut-off sequence number.
 //!
-//! * (a) An offer under an old age is *stale*: refused without being judged. The sender makes it again by
-//!   itself, so a restart that crosses an offer on its way loses no message. It does so once the restart has
-//!   come that a stale refusal announces; before that it would be stale again, and again.
-//! * (b) A restart is carried out when every offer under the old age has its answer, and nothing leaves
-//!   before that, new messages included. So all offers under an age are younger than all under the one
-//!   before, and leave in the order of the queue.
-//! * (c) A record released because a receive matched it is a release of memory like any other: it gives
-//!   a source that waits for memory its turn, under a new age.
-//! * (d) Only what was offered in order is recorded, and nothing of a source after a refusal under the
-//!   same age. So what is recorded has nothing refused before it, and a receive may take the first record
-//!   that it matches. (Where (c) or (d) is kept, a later message cannot take released memory past a refused
-//!   one of the same source; from two sources on, that takes (d).)
-//! * (e) A receive posted while a restart is under way, or while the source is WildcardQueued, is not matched by
-//!   what comes until the next restart, which names it: an earlier message may belong to it. What a restart has
-//!   asked for may be taken by any receive that is older than that restart (below its horizon), not only by the
-//!   one in whose name it was asked.
-//! * (f) A receive that is cancelled while restarts are under way to sources of which it may take a message stays
-//!   posted until each of them has answered, and the restart that names the receive has been answered, too. So it takes
-//!   what was asked for in its name, or there is nothing for it. A program that polls by receives which it cancels gets
-//!   each message, also where nothing can be recorded.
+//! * (a) An RTS under an old age is *stale*: it is rejected without a decision. The sender repeats it without a
+//!   request, so a restart that crosses an RTS in flight loses no message. The sender waits for the restart that the
+//!   stale rejection announces; an earlier RTS would be stale again.
+//! * (b) The sender executes a restart after every RTS under the old age has its reply, and transmits no RTS before
+//!   that, not even for new messages. So all RTSs under an age are younger than all under the previous age, and follow
+//!   the order of the queue.
+//! * (c) A record released because a receive matched it is a release of memory like any other: a source that waits for
+//!   memory gets its turn, under a new age.
+//! * (d) The receiver records only RTSs that were sent in order, and no RTS of a source after a rejection under the
+//!   same age. So no rejected message precedes a recorded one, and a receive may use the first record that it matches.
+//!   (Where (c) or (d) is enforced, a later message cannot use released memory before a rejected one of the same
+//!   source; with two or more sources, that requires (d).)
+//! * (e) A receive posted while a restart is in flight, or while the source is WildcardQueued, does not match RTSs that
+//!   arrive before the next restart, which lists the receive: an earlier message may belong to it. An RTS that a
+//!   restart requested may match any receive older than that restart (below its horizon), not only the receive that
+//!   caused the request.
+//! * (f) A cancelled receive stays posted while restarts are in flight to sources that it may match: each of them must
+//!   reply, and the restart that lists the receive must be answered, too. So the receive gets the message that was
+//!   requested for it, or no such message exists. A program that polls by posting and cancelling receives gets each
+//!   message, even where nothing can be recorded.
 #![forbid(unsafe_code)]
 
 use crate::names::{Horizon, REQUEST_GENERATION_BITS, Serial};
 
-/// Counts restarts of one source by one receiver, wrapping around.
+/// Count of restarts of one source by one receiver, wrapping around.
 pub type Age = u8;
 
-/// Which of the rules that make the protocol sound are kept.
+/// Set of enforced rules that make the protocol sound.
 ///
-/// What every program runs on keeps them all ([`Sound`]), and the compiler folds them. A model checker brings
-/// rules of its own, breaks them one by one, and must find each of them missed.
+/// Programs always use [`Sound`], which enforces all rules; the compiler folds the checks. A model checker provides its
+/// own sets, disables the rules one by one, and must find an error for each.
 pub trait Rules: Copy {
-    /// Rule (a): a message whose offer came too late to be judged is offered again by itself.
+    /// Rule (a): the sender repeats the RTS of a message whose earlier RTS was stale, without a request.
     fn goes_on(self) -> bool {
         true
     }
 
-    /// Rule (b): nothing leaves under a new age before every offer under the old one has its answer.
+    /// Rule (b): no RTS is sent under a new age before every RTS under the old one has its reply.
     fn waits(self) -> bool {
         true
     }
@@ -107,65 +107,63 @@ pub trait Rules: Copy {
         true
     }
 
-    /// Rule (d): what is recorded has nothing refused before it.
+    /// Rule (d): no rejected message precedes a recorded one.
     fn records_in_order(self) -> bool {
         true
     }
 
-    /// Rule (e): a receive posted while a restart is on its way is not matched by what the restart brings.
+    /// Rule (e): a receive posted while a restart is in flight does not match the RTSs that the restart requested.
     fn guards_posts(self) -> bool {
         true
     }
 
-    /// Rule (f): a receive is not taken back while a source that was asked in its name has yet to answer.
+    /// Rule (f): a receive is not cancelled while a source with a request for it has yet to reply.
     fn holds_cancelled(self) -> bool {
         true
     }
 
-    /// A message to oneself does not overtake one that waits in the pending send queue
-    /// ([`oneself`](crate::send)).
+    /// A self-send does not overtake a message that waits in the pending send queue ([`oneself`](crate::send)).
     fn guards_own_queue(self) -> bool {
         true
     }
 
-    /// Width of the age in bits, 0 to 8.
+    /// Returns the width of the age in bits, 0 to 8.
     fn age_bits(self) -> u32 {
         Age::BITS
     }
 
-    /// Width of a restart's horizon in bits, 1 to 64: as many of its lowest bits travel.
+    /// Returns the width of a restart's horizon on the wire in bits (the lowest bits), 1 to 64.
     fn horizon_bits(self) -> u32 {
         Horizon::BITS
     }
 
-    /// No rule: short messages may be bcopies ([`bcopy`](crate::send::bcopy)). Without them there
-    /// are far fewer states to explore.
+    /// Returns whether short messages may be buffered copies ([`bcopy`](crate::send::bcopy)). Not a rule: without them
+    /// a model checker explores far fewer states.
     fn bcopy(self) -> bool {
         true
     }
 
-    /// Bits of generation in names, at most: 0 to 9. No rule, but what no rule may rest on.
+    /// Returns the maximum number of generation bits in handles, 0 to 9. Not a rule: no rule may depend on it.
     fn name_bits(self) -> u32 {
         REQUEST_GENERATION_BITS
     }
 
-    /// What of a horizon travels.
+    /// Returns the bits of a horizon that are transmitted.
     fn on_the_wire(self, horizon: Horizon) -> Horizon {
         horizon & horizon_mask(self)
     }
 
-    /// The horizon of which `said` has travelled, when `posts` receives have been started: the last one that
-    /// reads so.
+    /// Restores the horizon from its transmitted bits `said`, as the last one up to `posts` with these bits.
     fn horizon(self, said: Horizon, posts: Serial) -> Horizon {
         posts.wrapping_sub(posts.wrapping_sub(said) & horizon_mask(self))
     }
 
-    /// The age after `age`.
+    /// Returns the age after `age`.
     fn next_age(self, age: Age) -> Age {
         self.age_after(age, 1)
     }
 
-    /// The age that comes `restarts` after `age`.
+    /// Returns the age that is `restarts` after `age`.
     fn age_after(self, age: Age, restarts: Age) -> Age {
         let mask = Age::MAX
             .checked_shr(Age::BITS - self.age_bits())
@@ -178,32 +176,32 @@ fn horizon_mask(rules: impl Rules) -> Horizon {
     Horizon::MAX >> (Horizon::BITS - rules.horizon_bits())
 }
 
-/// All rules kept.
+/// Set with all rules enforced.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash, Debug)]
 pub struct Sound;
 
 impl Rules for Sound {}
 
-/// What has been recorded of a message, and where.
+/// Record of an unexpected message.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Recorded<B> {
-    /// A record with a buffer for all of the message.
+    /// A record with a buffer for the complete message.
     WithBuffer(B),
-    /// A record alone.
+    /// A record without a buffer.
     Alone(B),
-    /// Nothing: there was not even room for a record.
+    /// Nothing: no memory even for a record.
     Nothing,
 }
 
-/// What the receiver does with an RTS.
+/// Receiver's decision on an RTS.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[must_use]
 pub enum Verdict<S, B> {
-    /// CTS into the buffer of the posted receive that matches.
+    /// CTS into the buffer of the matching posted receive.
     Receive(S),
     /// Recorded with a buffer: CTS into the buffer.
     Buffer(B),
-    /// Recorded: NCTSD.
+    /// Recorded without a buffer: NCTSD.
     Record(B),
     /// NCTS.
     Refuse {
@@ -212,8 +210,7 @@ pub enum Verdict<S, B> {
     },
 }
 
-/// The receiver's table, row by row, with the posted receive that matches. `record` is asked only where the
-/// table does.
+/// Implements the receiver's table, row by row. Calls `record` only where the table requires it.
 pub fn on_rts<S, B>(
     ages_equal: bool,
     posted: Option<S>,
@@ -230,18 +227,18 @@ pub fn on_rts<S, B>(
     }
 }
 
-/// How often a pending send has been offered to the receiver.
+/// RTS state of a pending send.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Offer {
-    /// Not yet.
+    /// No RTS sent yet.
     Unsent,
-    /// An RTS is on its way or its answer is.
+    /// The RTS or its reply is in flight.
     Unanswered,
-    /// The receiver answered NCTS.
+    /// The receiver replied NCTS.
     Refused,
 }
 
-/// Whether a message may be offered: an unanswered one never is again.
+/// Returns whether an RTS may be sent: never again while a reply is outstanding.
 pub fn may_offer(offer: Offer) -> bool {
     match offer {
         Offer::Unsent | Offer::Refused => true,
@@ -249,7 +246,7 @@ pub fn may_offer(offer: Offer) -> bool {
     }
 }
 
-/// An answer to an RTS.
+/// A reply to an RTS.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Reply {
     /// Clear to send.
@@ -260,19 +257,19 @@ pub enum Reply {
     Ncts,
 }
 
-/// What the sender does with a pending message when its answer comes.
+/// Sender's action for a pending message on its reply.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[must_use]
 pub enum Step {
-    /// Leave the pending send queue and send the data.
+    /// Dequeue from the pending send queue and transmit the data.
     Send,
-    /// Leave the pending send queue and keep the data until CTS.
+    /// Dequeue from the pending send queue and keep the data until CTS.
     Hold,
-    /// Stay in the pending send queue, refused.
+    /// Remain in the pending send queue, rejected.
     Stay,
 }
 
-/// The sender's table. `None`: no answer is due (a mistake of the other side, to be counted).
+/// Implements the sender's table. Returns `None` when no reply is outstanding (an error of the peer).
 pub fn on_answer(offer: Offer, reply: Reply) -> Option<Step> {
     match (offer, reply) {
         (Offer::Unanswered, Reply::Cts) => Some(Step::Send),

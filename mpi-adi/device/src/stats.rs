@@ -1,35 +1,35 @@
-//! What a device has done.
+//! Statistics of a device.
 #![forbid(unsafe_code)]
 
-/// A count of what is done one at a time: as wide as the machine counts with one instruction.
+/// Event counter: as wide as the machine increments with one instruction.
 #[cfg(target_pointer_width = "64")]
 pub type Count = u64;
-/// A count of what is done one at a time: as wide as the machine counts with one instruction.
+/// Event counter: as wide as the machine increments with one instruction.
 #[cfg(not(target_pointer_width = "64"))]
 pub type Count = u32;
 
-/// What the device has done, in messages unless said otherwise.
+/// Counters of the device, in messages unless specified otherwise.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct Stats {
     /// Sends started by the program.
     pub messages_sent: Count,
     /// Receives completed.
     pub messages_received: Count,
-    /// RTS sent, offers made again included.
+    /// RTS (ready to send) sent, repeated ones included.
     pub rts_sent: Count,
     /// RTS received.
     pub rts_received: Count,
-    /// CTS sent, those that share a packet counted each.
+    /// CTS (clear to send) sent; each one counts when several share a packet.
     pub cts_sent: Count,
-    /// CTS received, those that share a packet counted each.
+    /// CTS received; each one counts when several share a packet.
     pub cts_received: Count,
-    /// Of the CTS sent, those that have left with another answer or with an RTS.
+    /// CTS sent piggybacked on another reply or on an RTS.
     pub cts_merged: Count,
-    /// NCTSD sent.
+    /// NCTSD (not clear to send data) sent.
     pub nctsd_sent: Count,
     /// NCTSD received.
     pub nctsd_received: Count,
-    /// NCTS sent.
+    /// NCTS (not clear to send) sent.
     pub ncts_sent: Count,
     /// NCTS received.
     pub ncts_received: Count,
@@ -37,15 +37,14 @@ pub struct Stats {
     pub restarts_sent: Count,
     /// Restarts received.
     pub restarts_received: Count,
-    /// DONE sent: restarts that asked for nothing that was there.
+    /// DONE sent: restarts that requested nothing that was pending.
     pub done_sent: Count,
-    /// Posted receives looked at for restarts.
+    /// Posted receives checked for listing in restarts.
     pub named: Count,
     /// Messages whose data was sent eagerly, right behind their RTS.
     pub eager_sent: Count,
-    /// Packets of eager data that were dropped because the message was refused or had no place for them;
-    /// the sender sends what is wanted again.
+    /// Eager data packets dropped for lack of a buffer or after a rejection; the sender transmits wanted data again.
     pub eager_dropped: Count,
-    /// What the message layer counted, packets that contradict themselves or the device's state among them.
+    /// Counters of the message layer, among them malformed packets and packets that contradict the device's state.
     pub layer: msg_layer::Stats,
 }

@@ -1,25 +1,25 @@
-//! The device's messages on the wire, little-endian.
+//! Wire format of the device's messages, little-endian.
 //!
 //! ```text
 //!   RTS        0..2 context   2 flags   3 age   4..8 tag   8..12 length   12..16 sender's request
-//!              16..24 horizon of the restart that asked for it (if the flag says so)   then the data
-//!              then, where the header's argument is not 0, the name of a message of the other direction:
-//!              it and those offered directly before it, so many in all, have been taken with their data
+//!              16..24 horizon of the restart that requested it (if the flag is set)   then the data
+//!              then, if the header's argument is not 0, a piggybacked acknowledgement: the ID of a message of the
+//!              other direction; it and the RTSs directly before it, argument in all, were received with their data
 //!   DONE       0 age   1 flags
-//!   answers    0..4 sender's request   4..8 receiver's handle   8..12 bytes wanted   12 flags
-//!              13 offers directly before this one that have been taken with their data
+//!   replies    0..4 sender's request   4..8 receiver's handle   8..12 bytes wanted   12 flags
+//!              13 RTSs directly before this one that were received with their data
 //!   restart  0 age   1 number of entries   2..4 room   4..12 horizon   then entries of 7 bytes:
 //!              0..2 context   2..6 tag (-1: any)   6 not 0: from this source only
-//!   DATA     a long message's packet: place (receiver's handle, offset) and bytes
-//!   CANCEL     0..4 sender's request, 4 not 0: it was refused
-//!   ARRIVE, RELEASE, TELL   the value that the barrier carries, or nothing; the dimension is the header's argument,
-//!              of TELL its two lowest bits: then whether the barrier's number is odd, and whether it comes from another
-//!              group of the line; of all three the bit of 16: the processes' values differ in their lengths, or their
-//!              calls, and the bit of 32: for the sender it is the last barrier
-//!   EAGER    as DATA, but the place is the sender's request, since the answer has not come yet
+//!   DATA     a packet of a long message: target (receiver's handle, offset) and bytes
+//!   CANCEL     0..4 sender's request, 4 not 0: it was rejected
+//!   ARRIVE, RELEASE, TELL   the barrier's value, or nothing. The header's argument is the dimension,
+//!              of TELL its two lowest bits; then the parity of the barrier's number, and whether it comes from another
+//!              group of the line; of all three, flag 16: the processes' values differ in their lengths, or their
+//!              calls; and flag 32: the sender's last barrier
+//!   EAGER    like DATA, but the target is the sender's request, since the CTS has not arrived yet
 //! ```
-//! With the network's and the message layer's headers of 8 bytes each an RTS without data is one 32-byte
-//! chunk: 16 bytes of envelope were enough for Blue Gene/Q too.
+//! With the network's and the message layer's headers of 8 bytes each, an RTS without data is one 32-byte chunk: 16
+//! bytes of envelope were enough for Blue Gene/Q too.
 #![forbid(unsafe_code)]
 
 use msg_layer::handler::{ANSWER_BYTES, Answer};
@@ -30,54 +30,53 @@ use crate::names::Horizon;
 use crate::parts::Name;
 use crate::protocol::Age;
 
-/// Handler number of RTS (request).
+/// Handler ID of RTS (request).
 pub const RTS: u8 = 1;
-/// Handler number of data packets (request; never answered).
+/// Handler ID of data packets (request; no reply).
 pub const DATA: u8 = 2;
-/// Handler number of DONE (request; never answered).
+/// Handler ID of DONE (request; no reply).
 pub const DONE: u8 = 3;
-/// Handler number of eager data packets (request; never answered).
+/// Handler ID of eager data packets (request; no reply).
 pub const EAGER: u8 = 4;
 /// Bytes of CANCEL.
 pub const CANCEL_BYTES: usize = 5;
-/// Handler number of CANCEL (request).
+/// Handler ID of CANCEL (request).
 pub const CANCEL: u8 = 5;
-/// Handler number of CTS (answer).
+/// Handler ID of CTS, clear to send (reply).
 pub const CTS: u8 = 1;
-/// Handler number of NCTSD (answer).
+/// Handler ID of NCTSD, not clear to send data (reply).
 pub const NCTSD: u8 = 2;
-/// Handler number of NCTS (answer).
+/// Handler ID of NCTS, not clear to send (reply).
 pub const NCTS: u8 = 3;
-/// Handler number of restart (answer).
+/// Handler ID of restart (reply).
 pub const RESTART: u8 = 4;
-/// Handler number of CANCELLED (answer; as the other answers).
+/// Handler ID of CANCELLED (reply, in the common format).
 pub const CANCELLED: u8 = Name::Cancels.handler();
-/// Handler number of the arrival of a pair's second node in the barrier (priority; its value if it has one, the
-/// argument is the dimension).
+/// Handler ID of the arrival of a pair's second node in the barrier (priority). The argument is the dimension.
 pub const ARRIVE: u8 = 5;
-/// Handler number of the barrier's release of the second node of a pair (priority; likewise).
+/// Handler ID of the barrier's release of the second node of a pair (priority; same format).
 pub const RELEASE: u8 = 6;
-/// Handler number of what the nodes of a line tell each other in the barrier (priority; likewise).
+/// Handler ID of the exchange between the nodes of a line in the barrier (priority; same format).
 pub const TELL: u8 = 9;
 
-/// Bytes of an RTS before its data, when it was not asked for.
+/// Bytes of an RTS before its data, when no restart requested it.
 pub const RTS_BYTES: usize = 16;
-/// Bytes that the horizon of the restart which asked for it adds to an RTS.
+/// Bytes that a restart's horizon adds to an RTS.
 pub const ASKED_BYTES: usize = 8;
-/// Bytes that answering messages of the other direction adds to an RTS.
+/// Bytes that a piggybacked acknowledgement adds to an RTS.
 pub const MERGED_BYTES: usize = 4;
-/// Greatest message in bytes that travels inside its RTS.
+/// Maximum size in bytes of a message that travels inside its RTS.
 pub const INLINE_BYTES: usize = SHORT_BYTES - RTS_BYTES - ASKED_BYTES;
 
-/// An RTS that a restart has asked for.
+/// An RTS that a restart requested.
 const FLAG_ASKED: u8 = 16;
 
-/// The flag, if that is so.
+/// Returns the flag if the condition is true, else 0.
 pub(crate) fn flag_if(is: bool, flag: u8) -> u8 {
     if is { flag } else { 0 }
 }
 
-/// Ready to send: offers a message.
+/// Ready to send: announces a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Rts {
     /// The message's context.
@@ -86,13 +85,13 @@ pub struct Rts {
     pub tag: Tag,
     /// The message's length in bytes.
     pub length: u32,
-    /// The sender's name for the message.
+    /// The sender's ID of the message.
     pub request: u32,
-    /// The age under which it is offered.
+    /// The age of this RTS.
     pub age: Age,
-    /// What else is true of it: [`Rts::INLINE`] and its like.
+    /// Flags: [`Rts::INLINE`] and its siblings.
     pub flags: u8,
-    /// A restart asked for it: that restart's horizon, as it came.
+    /// Horizon of the restart that requested this RTS, as received.
     pub asked: Option<Horizon>,
 }
 
@@ -101,24 +100,24 @@ impl Rts {
     pub const SYNCHRONOUS: u8 = 1;
     /// The data follows in the same packet.
     pub const INLINE: u8 = 2;
-    /// Everything before it has been accepted, or offered in order under the same age.
+    /// Every earlier message was accepted, or has an RTS in order under the same age.
     pub const IN_ORDER: u8 = 4;
-    /// Other messages to the same receiver stand refused.
+    /// Other messages to the same receiver are rejected.
     pub const MORE: u8 = 8;
-    /// The data follows in packets of its own, without waiting for the answer.
+    /// The data follows in separate packets, without waiting for the CTS.
     pub const EAGER: u8 = 32;
-    /// Another offer to the same receiver comes next.
+    /// Another RTS to the same receiver follows.
     pub const FOLLOWS: u8 = 64;
-    /// The sender has completed the message and does not wait for its answer, or the answer to a later one serves for it.
+    /// The acknowledgement may be delayed: the sender has completed the message, or a later acknowledgement covers it.
     pub const PATIENT: u8 = 128;
 
-    /// What one of the flags says.
+    /// Returns whether a flag is set.
     #[inline]
     pub fn is(&self, flag: u8) -> bool {
         self.flags & flag != 0
     }
 
-    /// The envelope of the message, which `source` offers.
+    /// Returns the envelope of the message from `source`.
     pub fn envelope(&self, source: Rank) -> Envelope {
         Envelope {
             source,
@@ -127,12 +126,12 @@ impl Rts {
         }
     }
 
-    /// Bytes of the RTS before its data.
+    /// Returns the bytes of the RTS before its data.
     pub fn bytes(&self) -> usize {
         RTS_BYTES + if self.asked.is_some() { ASKED_BYTES } else { 0 }
     }
 
-    /// Writes the RTS and returns where the data goes, if it travels along.
+    /// Writes the RTS and returns the buffer for inline data.
     pub fn emit<'o>(&self, out: &'o mut [u8]) -> &'o mut [u8] {
         let (head, data) = out.split_at_mut(self.bytes());
         head[0..2].copy_from_slice(&self.context.to_le_bytes());
@@ -147,7 +146,7 @@ impl Rts {
         data
     }
 
-    /// Reads an RTS and the data that travels along; `None` when it contradicts itself.
+    /// Parses an RTS and its inline data; returns `None` when it is inconsistent.
     pub fn parse(bytes: &[u8]) -> Option<(Rts, &[u8])> {
         let (head, mut data) = bytes.split_first_chunk::<RTS_BYTES>()?;
         let asked = match head[2] & FLAG_ASKED != 0 {
@@ -180,12 +179,12 @@ fn word(bytes: &[u8], at: usize) -> u32 {
     u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
 }
 
-/// The sender has carried out a restart that asked for nothing it has.
+/// DONE: the sender has executed a restart that requested none of its pending messages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Done {
     /// The restart's age.
     pub age: Age,
-    /// Messages to the receiver stand refused.
+    /// Messages to the receiver are rejected.
     pub more: bool,
 }
 
@@ -193,12 +192,12 @@ impl Done {
     /// Bytes on the wire.
     pub const BYTES: usize = 2;
 
-    /// The message's bytes.
+    /// Returns the encoded message.
     pub fn emit(&self) -> [u8; Self::BYTES] {
         [self.age, u8::from(self.more)]
     }
 
-    /// Reads the message; `None` when it is cut short.
+    /// Parses the message; returns `None` when it is truncated.
     pub fn parse(bytes: &[u8]) -> Option<Done> {
         let [age, flags] = *bytes.first_chunk::<{ Self::BYTES }>()?;
         Some(Done {
@@ -208,12 +207,12 @@ impl Done {
     }
 }
 
-/// A receive that a restart names, as it travels.
+/// A receive listed in a restart, as transmitted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Entry([u8; ENTRY_BYTES]);
 
 impl Entry {
-    /// It asks for this context and tag (`None`: any), and `is_exact`: it takes messages of this source only.
+    /// Creates the entry for this context and tag (`None`: any). `is_exact`: the receive specifies this source.
     pub fn new(context: Context, tag: Option<Tag>, is_exact: bool) -> Entry {
         let mut bytes = [0; ENTRY_BYTES];
         bytes[..2].copy_from_slice(&context.to_le_bytes());
@@ -222,7 +221,7 @@ impl Entry {
         Entry(bytes)
     }
 
-    /// `None`: it has neither a tag nor asks for any.
+    /// Parses an entry; returns `None` when its tag is neither a valid tag nor the wildcard.
     fn parse(bytes: &[u8; ENTRY_BYTES]) -> Option<Entry> {
         let entry = Entry(*bytes);
         (entry.any_or_tag() >= ANY_TAG).then_some(entry)
@@ -232,49 +231,49 @@ impl Entry {
         word(&self.0, 2) as Tag
     }
 
-    /// The context asked for.
+    /// Returns the requested context.
     pub fn context(&self) -> Context {
         u16::from_le_bytes([self.0[0], self.0[1]])
     }
 
-    /// The tag asked for; `None`: any.
+    /// Returns the requested tag; `None`: any.
     pub fn tag(&self) -> Option<Tag> {
         Some(self.any_or_tag()).filter(|&tag| tag != ANY_TAG)
     }
 
-    /// It takes messages of this source only.
+    /// Returns whether the receive specifies this source, no wildcard.
     pub fn is_exact(&self) -> bool {
         self.0[6] != 0
     }
 }
 
-/// Most receives that one restart names, a priority packet; for more, everything is asked for.
+/// Maximum number of receives in one restart, one priority packet; with more, it requests all messages.
 pub const RESTART_ENTRIES: usize = {
     let room = (PRIORITY_BYTES - RESTART_BYTES) / ENTRY_BYTES;
     if room < 20 { room } else { 20 }
 };
-/// Room that stands for "everything".
+/// Value of `room` that means "all messages".
 pub const ROOM_FOR_ALL: u16 = u16::MAX;
 const RESTART_BYTES: usize = 12;
 const ENTRY_BYTES: usize = 7;
-/// The tag of an entry that asks for any.
+/// The wildcard tag of an entry.
 const ANY_TAG: Tag = -1;
 
-/// restart: what may be offered again, under a new age.
+/// Restart: requests RTSs of rejected messages under a new age.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Restart {
     /// The new age.
     pub age: Age,
-    /// Messages from the head of the pending send queue that there is room for.
+    /// Messages from the head of the pending send queue that the receiver has memory for.
     pub room: u16,
-    /// The number of receives that the receiver had started when it made the restart.
+    /// The number of receives that the receiver had started when it created the restart.
     pub horizon: Horizon,
     /// Receives posted since the last restart, in the order of posting.
     pub entries: heapless::Vec<Entry, RESTART_ENTRIES>,
 }
 
 impl Restart {
-    /// Bytes on the wire.
+    /// Returns the bytes on the wire.
     pub fn bytes(&self) -> usize {
         RESTART_BYTES + ENTRY_BYTES * self.entries.len()
     }
@@ -291,7 +290,7 @@ impl Restart {
         }
     }
 
-    /// Reads the message; `None` when it contradicts itself.
+    /// Parses the message; returns `None` when it is inconsistent.
     pub fn parse(bytes: &[u8]) -> Option<Restart> {
         let (head, rest) = bytes.split_first_chunk::<RESTART_BYTES>()?;
         if rest.len() != head[1] as usize * ENTRY_BYTES {
@@ -310,38 +309,38 @@ impl Restart {
     }
 }
 
-/// An answer's fields; which of them count depends on the message.
+/// Fields of a reply; the message type determines the valid ones.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct Fields {
-    /// The sender's name for its message.
+    /// The sender's ID of its message.
     pub request: u32,
-    /// CTS: the receiver's name for the place of the data.
+    /// CTS: the receiver's handle of the target buffer.
     pub target: u32,
     /// CTS: bytes of the message that the receiver wants.
     pub wanted: u32,
-    /// What else it says: [`Fields::COMPLETE`] and its like.
+    /// Flags: [`Fields::COMPLETE`] and its siblings.
     pub flags: u8,
-    /// So many offers directly before this one have been taken, data and all, and have no other answer.
+    /// Number of RTSs directly before this one that were received with their data and get no other reply.
     pub before: u8,
 }
 
 impl Fields {
-    /// CTS: the data has come with the RTS, none is wanted.
+    /// CTS: the data arrived with the RTS, no more is wanted.
     pub const COMPLETE: u8 = 1;
-    /// NCTS: the offer could not be judged; it may be made again without being asked for.
+    /// NCTS: the RTS was stale; the sender may repeat it without a request.
     pub const STALE: u8 = 2;
-    /// CTS: the data that is coming eagerly is being taken; none other is wanted.
+    /// CTS: the eager data in flight is being received; no other is wanted.
     pub const STREAM: u8 = 4;
-    /// The receiver's MPI memory runs low: send nothing eagerly for the time being.
+    /// The receiver's MPI memory is low: send no eager data for now.
     pub const SCARCE: u8 = 8;
 
-    /// What one of the flags says.
+    /// Returns whether a flag is set.
     #[inline]
     pub fn is(&self, flag: u8) -> bool {
         self.flags & flag != 0
     }
 
-    /// The answer with handler number `handler`.
+    /// Returns the reply with handler ID `handler`.
     pub fn emit(&self, handler: u8) -> Answer {
         let mut bytes = [0; ANSWER_BYTES];
         bytes[0..4].copy_from_slice(&self.request.to_le_bytes());
@@ -356,7 +355,7 @@ impl Fields {
         }
     }
 
-    /// Reads an answer; `None` when it is cut short.
+    /// Parses a reply; returns `None` when it is truncated.
     pub fn parse(bytes: &[u8]) -> Option<Fields> {
         let head = bytes.first_chunk::<ANSWER_BYTES>()?;
         Some(Fields {

@@ -1,4 +1,4 @@
-//! How operations enter the device, and how they block.
+//! Entry of operations into the device, and the blocking loop.
 #![forbid(unsafe_code)]
 
 use super::data::{Completion, Outgoing, TestResult};
@@ -9,12 +9,12 @@ use crate::kernel::{CallNote, Kernel};
 use crate::names::RequestId;
 use crate::request::Whole;
 
-/// MPI_ANY_SOURCE as call notes show it.
+/// MPI_ANY_SOURCE in call records.
 pub const ANY_SOURCE_NOTE: i32 = -2;
-/// MPI_ANY_TAG as call notes show it.
+/// MPI_ANY_TAG in call records.
 pub const ANY_TAG_NOTE: i32 = -1;
 
-/// Hosts have fast forms.
+/// Hosts implement the fast path.
 pub(super) const FAST_PATH: bool = cfg!(not(feature = "micro"));
 
 /// Enters the device once.
@@ -28,7 +28,7 @@ where
     result.expect("Enter::enter runs its work")
 }
 
-/// As [`with`], of work that can be done once, since it moves what it has.
+/// Enters the device once, with work that consumes its captured values.
 #[inline]
 pub(crate) fn with_once<E, R>(env: &E, work: impl FnOnce(&mut Adi, &mut dyn Kernel) -> R) -> R
 where
@@ -39,9 +39,9 @@ where
     result.expect("Enter::enter runs its work once")
 }
 
-/// Blocks until `attempt` gives a value, with a step of progress between attempts; the hook of
+/// Blocks until `attempt` returns a value, with a progress step between attempts. The hook of
 /// [`Device::set_hook`](super::Device::set_hook) runs outside of the device.
-// What is inlined here is small: the loop is `drive`, and its step one copy.
+// Only small code is inlined here: the loop is `drive`, and its step exists in one copy.
 #[inline]
 pub(crate) fn block_on<E, R>(
     env: &E,
@@ -69,10 +69,10 @@ where
     }
 }
 
-/// An attempt that has no value to give.
+/// An attempt without a result value.
 type Condition<'a> = dyn FnMut(&mut Adi, &mut dyn Kernel) -> bool + 'a;
 
-/// As [`block_on`] of a condition, in one copy for all operations that are rare or wait long.
+/// Blocks until the condition is true. One copy serves all operations that are rare or wait long.
 #[inline(never)]
 pub(super) fn block_until<E>(env: &E, note: &dyn Fn(&Adi) -> CallNote, is_true: &mut Condition<'_>)
 where
@@ -81,7 +81,7 @@ where
     block_on(env, note, |adi, kernel| is_true(adi, kernel).then_some(()));
 }
 
-/// As [`block_until`], of an attempt.
+/// Blocks until `attempt` returns a value, through [`block_until`].
 #[inline]
 pub(super) fn block_until_some<E, R>(
     env: &E,
@@ -99,15 +99,15 @@ where
     result.expect("the condition is true")
 }
 
-/// One step of progress within a call; true when anything was done.
+/// Performs one progress step within a call, and returns whether anything was done.
 #[inline]
 pub(super) fn poll(adi: &mut Adi, kernel: &mut dyn Kernel) -> bool {
     adi.fill_stock();
     kernel.poll(adi)
 }
 
-/// One step of progress, and a sleep when nothing moved. Returns the hook that is to run outside of the device.
-// One copy for all calls that wait.
+/// Performs one progress step, and sleeps when nothing moved. Returns the hook that must run outside of the device.
+// One copy for all blocking calls.
 #[inline(never)]
 fn poll_or_sleep(adi: &mut Adi, kernel: &mut dyn Kernel) -> Option<fn()> {
     let has_moved = poll(adi, kernel);
@@ -118,14 +118,14 @@ fn poll_or_sleep(adi: &mut Adi, kernel: &mut dyn Kernel) -> Option<fn()> {
     hook
 }
 
-/// An operation has left the device without a result: a hook is ready.
+/// Runs the hook for which an operation returned from the device without a result.
 #[cold]
 #[inline(never)]
 fn run_hook(hook: Option<fn()>) {
     hook.expect("Enter::enter runs its work")();
 }
 
-/// Steps within a call, each followed by an attempt, until one gives a value or a hook is ready.
+/// Repeats a progress step and an attempt within a call until the attempt returns a value or a hook is ready.
 #[inline]
 fn drive<R>(
     adi: &mut Adi,
@@ -143,9 +143,9 @@ fn drive<R>(
     (result, hook)
 }
 
-/// Waits within a call of `function` for a request: its message, if it finishes with a [whole](Adi::conclude_whole)
-/// one. `None`: the call is to continue by itself, because the request ended otherwise, or there is none, or a hook is
-/// ready. For hosts, in [`Enter::fast_wait`]. Blocks until then.
+/// Waits for a request within a call of `function`, and returns its message if it completes
+/// [plainly](Adi::conclude_whole). Returns `None` when the caller must continue on the slow path: the request completed
+/// otherwise or does not exist, or a hook is ready. For hosts, in [`Enter::fast_wait`]. Blocks until then.
 pub fn finish(
     adi: &mut Adi,
     kernel: &mut dyn Kernel,
@@ -163,7 +163,7 @@ pub fn finish(
     drive(adi, kernel, note, |adi, _| conclude(adi)).0.flatten()
 }
 
-/// The note of a call of `function` that waits for this request.
+/// Returns the call record of a `function` that waits for this request.
 pub(super) fn note_of_request(adi: &Adi, function: &'static str, id: RequestId) -> CallNote {
     match adi.requests().pattern(id) {
         Some(pattern) => note_of_pattern(function, &pattern),
@@ -171,7 +171,7 @@ pub(super) fn note_of_request(adi: &Adi, function: &'static str, id: RequestId) 
     }
 }
 
-/// The note of a call of `function` for such messages.
+/// Returns the call record of a `function` that receives such messages.
 pub(super) fn note_of_pattern(function: &'static str, pattern: &Pattern) -> CallNote {
     let source = pattern.source();
     CallNote {
@@ -181,7 +181,7 @@ pub(super) fn note_of_pattern(function: &'static str, pattern: &Pattern) -> Call
     }
 }
 
-/// The note of a call of `function` that sends this.
+/// Returns the call record of a `function` that sends this message.
 pub(super) fn note_of_send(function: &'static str, outgoing: &Outgoing) -> CallNote {
     CallNote {
         function,
@@ -190,12 +190,12 @@ pub(super) fn note_of_send(function: &'static str, outgoing: &Outgoing) -> CallN
     }
 }
 
-/// The tags of collectives, whose contexts are odd, mean nothing to the program.
+/// Omits the tags of collectives, whose contexts are odd: they mean nothing to the program.
 fn note_of_tag(context: Context, tag: i32) -> Option<i32> {
     context.is_multiple_of(2).then_some(tag)
 }
 
-/// The request's end, if it has finished; it is freed then.
+/// Frees the request if it has completed, and returns its state.
 pub(super) fn test(adi: &mut Adi, id: RequestId) -> TestResult {
     if FAST_PATH && let Some(whole) = adi.conclude_whole(id) {
         return TestResult::Complete(Completion::Whole(whole));
@@ -207,8 +207,8 @@ pub(super) fn test(adi: &mut Adi, id: RequestId) -> TestResult {
     }
 }
 
-/// Runs `start` once, and then one step of progress if the device has something to send, so that a message leaves at
-/// once if the network has room. Does not block.
+/// Runs `start` once, and then one progress step if the device has packets to send, so that a message is transmitted
+/// immediately if the network has free injection slots. Does not block.
 pub(super) fn start_and_poll<E, R>(
     env: &E,
     note: impl Fn() -> CallNote,
@@ -228,7 +228,7 @@ where
     })
 }
 
-/// One step of progress if a `function` is given, then `work`, once; then the hook, if it is ready. Does not block.
+/// Performs one progress step if `function` is specified, `work` once, and then a ready hook. Does not block.
 pub(super) fn poll_and<E, R>(
     env: &E,
     function: Option<&'static str>,

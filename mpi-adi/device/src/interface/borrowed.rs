@@ -1,4 +1,4 @@
-//! A device that an interrupt has in its hands.
+//! A device borrowed by an interrupt handler.
 #![forbid(unsafe_code)]
 
 use core::cell::RefCell;
@@ -8,8 +8,8 @@ use crate::adi::{Adi, HookResult};
 use crate::kernel::{AbortReason, CallNote, Kernel};
 use crate::memory::UserMemory;
 
-/// Runs the hook's part for interrupts ([`ProgressHook::run_in_interrupt`](crate::ProgressHook::run_in_interrupt)), for
-/// a host that has the device already. Does not block.
+/// Runs the hook's interrupt function ([`ProgressHook::run_in_interrupt`](crate::ProgressHook::run_in_interrupt)), for
+/// a host that already holds the device. Does not block.
 pub fn run_in_interrupt(adi: &mut Adi, memory: &mut dyn UserMemory) -> HookResult {
     let Some(run) = adi.interrupt_hook() else {
         return HookResult::Idle;
@@ -21,11 +21,11 @@ pub fn run_in_interrupt(adi: &mut Adi, memory: &mut dyn UserMemory) -> HookResul
     result
 }
 
-/// A device that an interrupt has in its hands, for operations.
+/// A device borrowed by an interrupt handler, for the operations of the interface.
 pub struct BorrowedDevice<'a>(RefCell<(&'a mut Adi, &'a mut dyn UserMemory)>);
 
 impl<'a> BorrowedDevice<'a> {
-    /// This device, and the program's memory.
+    /// Creates the borrowed device, with access to the program's memory.
     pub fn new(adi: &'a mut Adi, memory: &'a mut dyn UserMemory) -> Self {
         BorrowedDevice(RefCell::new((adi, memory)))
     }
@@ -38,7 +38,7 @@ impl Enter for BorrowedDevice<'_> {
     }
 }
 
-/// The kernel of a [`BorrowedDevice`]: the interrupt itself makes the steps of progress.
+/// Host of a [`BorrowedDevice`]: the interrupt handler itself performs the progress steps.
 struct WithoutNetwork<'a>(&'a mut dyn UserMemory);
 
 impl Kernel for WithoutNetwork<'_> {

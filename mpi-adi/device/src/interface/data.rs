@@ -1,4 +1,4 @@
-//! The data that operations take and return.
+//! Argument and result types of the operations.
 #![forbid(unsafe_code)]
 
 use core::panic::Location;
@@ -12,55 +12,55 @@ use crate::kernel::Told;
 use crate::memory::Span;
 use crate::request::{Concluded, Outcome, Whole};
 
-/// Whether an operation waits until it has a result.
+/// Specifies whether an operation waits until it has a result.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Blocking {
-    /// It makes one step of progress at most.
+    /// Performs at most one progress step.
     No,
-    /// It waits.
+    /// Waits.
     Yes,
 }
 
-/// The memory from which the request of a message is taken.
+/// Source of the memory for a message's request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RequestMemory {
-    /// The program's heap, except for what is kept for calls that block.
+    /// The program's heap, except for the slots reserved for blocking calls.
     Shared,
-    /// All of the heap, for a call that blocks until the request has finished.
+    /// The complete heap, for a call that blocks until the request has completed.
     Blocking,
-    /// What [`Device::reserve`](super::Device::reserve) has reserved for one message, in a call.
+    /// The reservation by [`Device::reserve`](super::Device::reserve) for one message, in a call.
     Reserved,
-    /// The same, in an interrupt: nothing is taken of the heap, and the host makes the next step of progress.
+    /// The reservation for one message, in an interrupt handler: allocates nothing, and performs no progress step.
     ReservedInInterrupt,
 }
 
-/// A message that has been received.
+/// A received message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ReceivedMessage {
     /// Its sender, tag and context, and the bytes received.
     pub whole: Whole,
-    /// It was longer than the buffer (MPI_ERR_TRUNCATE); only its beginning was kept.
+    /// The message was longer than the buffer (MPI_ERR_TRUNCATE); the buffer contains only its beginning.
     pub is_truncated: bool,
 }
 
 impl ReceivedMessage {
-    /// How its request would have ended.
+    /// Returns the outcome that its request would have.
     pub fn outcome(&self) -> Outcome {
         Outcome::of(self.whole, self.is_truncated)
     }
 }
 
-/// How a request has ended, which is freed.
+/// Outcome of a completed request, which is freed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Completion {
-    /// With a whole message into or out of a plain buffer.
+    /// Completed with an untruncated message into or out of a plain buffer.
     Whole(Whole),
-    /// In another way: cancelled, truncated, or with a typed buffer.
+    /// Completed in another way: cancelled, truncated, or with a typed buffer.
     Other(Concluded),
 }
 
 impl Completion {
-    /// How it has ended.
+    /// Returns the outcome.
     pub fn outcome(&self) -> Outcome {
         match self {
             Completion::Whole(whole) => Outcome::of(*whole, false),
@@ -69,147 +69,147 @@ impl Completion {
     }
 }
 
-/// A look at a request's state.
+/// State of a request, from a test.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TestResult {
-    /// There is no request of this name.
+    /// The request does not exist.
     Unknown,
-    /// It has not finished.
+    /// The request has not completed.
     Pending,
-    /// It has finished, and is freed.
+    /// The request has completed, and is freed.
     Complete(Completion),
 }
 
-/// A look at several requests: bit `i` is for the request at place `i`.
+/// States of several requests: bit `i` is for the request at index `i`.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct CompletionSet {
-    /// They have finished.
+    /// Completed requests.
     pub finished: u64,
-    /// There is none of this name.
+    /// Requests that do not exist.
     pub unknown: u64,
 }
 
 impl CompletionSet {
-    /// Requests that one look is about at most.
+    /// Maximum number of requests in one set.
     pub const MAX: usize = u64::BITS as usize;
 }
 
-/// What is known of a request, which stays as it is.
+/// Properties of a request, which remains unchanged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RequestState {
-    /// Its context: of a receive that has matched, its message's.
+    /// Its context; for a matched receive, the message's.
     pub context: Context,
     /// The program's buffer, if it has one.
     pub buffer: Span,
-    /// How it has ended; `None`: it has not.
+    /// Its outcome; `None` before completion.
     pub outcome: Option<Outcome>,
-    /// It is a message that has been [taken](super::Device::take) and not been received.
+    /// It is a message of a [matched probe](super::Device::take) that has not been received.
     pub is_taken: bool,
 }
 
-/// What is released of a request.
+/// The released object of a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Release {
-    /// The request: it is freed, now or when it has finished.
+    /// The request: freed now, or on completion.
     Request,
-    /// The program's handle: the layer above keeps the name, and releases the request when it has finished.
+    /// The program's handle: the layer above keeps the ID, and releases the request after completion.
     Handle,
 }
 
-/// How far [`Device::cancel`](super::Device::cancel) goes.
+/// Extent of [`Device::cancel`](super::Device::cancel).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Cancel {
-    /// After a step of progress it begins. The request ends soon, cancelled or complete. Does not block.
+    /// Starts the cancellation after a progress step. The request completes soon, cancelled or not. Does not block.
     Start,
-    /// Until the request has ended, and is freed. Blocks for no longer than data under way takes to arrive.
+    /// Cancels until the request has completed and is freed. Blocks only until data in flight has arrived.
     Finish,
-    /// The same of a receive.
+    /// Cancels a receive until it has completed and is freed.
     FinishReceive,
 }
 
-/// Why a program ends the job.
+/// Reason why a program aborts the job.
 #[derive(Clone, Copy, Debug)]
 pub enum Abort<'a> {
-    /// It has called MPI_Abort.
+    /// MPI_Abort was called.
     Called,
     /// An error under MPI_ERRORS_ARE_FATAL.
     Error(FatalError<'a>),
 }
 
-/// An error that ends the job; see [`MpiError`](crate::kernel::MpiError).
+/// An error that aborts the job; see [`MpiError`](crate::kernel::MpiError).
 #[derive(Clone, Copy, Debug)]
 pub struct FatalError<'a> {
-    /// The MPI name of the call.
+    /// The MPI function.
     pub function: &'a str,
     /// The error.
     pub told: Told<&'a str>,
-    /// The report says how full the heap was.
+    /// The report contains the heap fill level.
     pub is_about_memory: bool,
-    /// The program's own text for the error's code.
+    /// The program's message for the error's code.
     pub said: Option<&'a str>,
-    /// The line of the program that has made the call.
+    /// Source line of the call.
     pub called_at: Option<&'a Location<'a>>,
 }
 
-/// A process's place in the job.
+/// Identity of a process in the job.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Place {
-    /// Its number.
+    /// Its rank.
     pub rank: Rank,
-    /// Its node.
+    /// Its node's coordinates.
     pub here: Coord,
-    /// The machine: a process a node.
+    /// The machine's shape: one process per node.
     pub shape: Shape,
 }
 
-/// A quantity of the device or its host.
+/// A measurable quantity of the device or its host.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Measure {
-    /// Nanoseconds since the start of this node; never goes back.
+    /// Nanoseconds since the start of this node; monotonic.
     Now,
-    /// Nanoseconds between two values of `Now` that differ as little as possible.
+    /// Resolution of `Now` in nanoseconds.
     Tick,
     /// [`Kernel::patience`](crate::kernel::Kernel::patience).
     Patience,
     /// Bytes of the program's heap; 0: not known.
     Heap,
-    /// Bytes of it in use; 0: not known.
+    /// Bytes of the heap in use; 0: not known.
     HeapUsed,
     /// Bytes of MPI memory.
     MpiMemory,
     /// Bytes of MPI memory in use, records and buffers.
     MpiMemoryUsed,
-    /// Bytes of the greatest message that is sent eagerly.
+    /// Maximum size in bytes of an eager message.
     EagerLimit,
-    /// The place of the matching engine in [`Choice::ALL`](crate::matching::Choice::ALL).
+    /// Index of the matching engine in [`Choice::ALL`](crate::matching::Choice::ALL).
     Engine,
-    /// Receives posted and not yet matched.
+    /// Posted, unmatched receives.
     PostedReceives,
-    /// Messages recorded and not yet matched.
+    /// Recorded, unmatched messages.
     UnexpectedMessages,
-    /// Requests under way, or finished and not yet freed.
+    /// Requests in flight, or completed and not yet freed.
     Requests,
-    /// Requests under way in this context.
+    /// Requests in flight in this context.
     RequestsIn(Context),
     /// The host's counter of this index.
     Counter(usize),
 }
 
-/// What [`Device::reserve`](super::Device::reserve) does.
+/// Action of [`Device::reserve`](super::Device::reserve).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reserve {
-    /// Reserves what one message needs, beside so many slots for others.
+    /// Reserves memory for one message, and keeps `keep` slots free for others.
     Message {
         /// The slots.
         keep: u32,
     },
-    /// The same of what is free already, for interrupts: takes nothing of the heap.
+    /// Reserves memory for one message from free slots, for interrupt handlers: allocates nothing in the heap.
     FreeMessage,
-    /// Gives back what is reserved for so many messages.
+    /// Returns the reservations of `messages` messages.
     Return {
-        /// How many.
+        /// Number of messages.
         messages: u32,
     },
-    /// Changes nothing: looks whether receives have what they need.
+    /// Checks whether receives have the required memory; changes nothing.
     Check,
 }

@@ -1,4 +1,4 @@
-//! The general path of operations that have a fast path, and operations of which an image has what its program uses.
+//! The slow path of operations with a fast path, and operations that are linked only into images that use them.
 #![forbid(unsafe_code)]
 
 use super::blocking::{
@@ -15,7 +15,7 @@ use crate::kernel::{CallNote, Kernel};
 use crate::names::RequestId;
 use crate::request::Whole;
 
-/// The rest of [`Device::send`](super::Device::send).
+/// Slow path of [`Device::send`](super::Device::send).
 #[cold]
 #[inline(never)]
 pub(super) fn send_rest<E>(
@@ -56,7 +56,7 @@ where
     })
 }
 
-/// The rest of [`Device::receive`](super::Device::receive).
+/// Slow path of [`Device::receive`](super::Device::receive).
 #[cold]
 #[inline(never)]
 pub(super) fn receive_rest<E>(
@@ -102,8 +102,8 @@ where
     )
 }
 
-// The rest of `Device::start_send` and `Device::start_receive`, with the memory that most calls use, and with others: an image
-// whose program makes no collectives has no code for reserved memory.
+// Slow paths of `Device::start_send` and `Device::start_receive`, separate for the usual request memory and for others:
+// an image whose program uses no collectives contains no code for reserved memory.
 
 #[cold]
 #[inline(never)]
@@ -186,7 +186,7 @@ where
     }
 }
 
-/// The rest of [`Device::wait`](super::Device::wait).
+/// Slow path of [`Device::wait`](super::Device::wait).
 #[inline(never)]
 pub(super) fn wait_rest<E>(env: &E, function: &'static str, id: RequestId) -> Option<Completion>
 where
@@ -203,7 +203,7 @@ where
     )
 }
 
-// Each way to cancel by itself: an image whose program cancels nothing has no code for cancelled sends.
+// One function for each way to cancel: an image whose program cancels nothing contains no code for cancelled sends.
 
 #[inline(never)]
 pub(super) fn start_cancel<E: Enter + ?Sized>(env: &E, function: &'static str, id: RequestId) {

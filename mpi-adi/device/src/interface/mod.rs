@@ -1,29 +1,29 @@
-//! The device's interface: the operations that communicators, collectives, windows and bindings call.
+//! Interface of the device: the operations that communicators, collectives, windows and bindings use.
 //!
 //! ```text
 //!   mpi/, c/, rust/  -- Device: operations, plain data in and out -->  interface/
-//!                                                                          |  Enter: one call, interrupts held off
+//!                                                                          |  Enter: one call, interrupts disabled
 //!                                                              a host: node, Linux process, simulated node
 //!                                                                          |
 //!                                                                         Adi
 //! ```
-//! [`Enter`] is the side of the host: it lends the device to one operation at a time. [`Device`] is the side of the
-//! layers above: an operation takes plain data, enters the device once, and returns plain data. A layer above never
-//! holds a reference to the device, so nothing of it can run while the device is lent.
+//! The host implements [`Enter`], which gives one operation at a time exclusive access to the device. The layers above
+//! use [`Device`]: an operation receives plain data, enters the device once, and returns plain data. A layer above
+//! never holds a reference to the device, so none of its code can run while an operation uses the device.
 //!
 //! # Blocking
-//! An operation blocks only where its description says so. It then repeats bounded steps: an attempt, a
-//! [step of progress](Kernel::poll), and a [sleep](Kernel::idle) if neither changed anything. A condition that only the
-//! layer above can check is awaited by a loop of that layer over [`Device::advance`].
+//! An operation blocks only where its description specifies it. It then repeats bounded steps: an attempt, a [progress
+//! step](Kernel::poll), and a [sleep](Kernel::idle) if neither changed anything. For a condition that only the layer
+//! above can check, that layer loops over [`Device::advance`].
 //!
 //! # The fast path
 //! [`Device::send`], [`Device::start_send`], [`Device::receive`], [`Device::start_receive`] and [`Device::wait`] first
-//! ask the host's fast form of the same operation, where it has one ([`Enter::fast_send`]). It completes what needs
-//! neither a request nor a step of progress. In the profile `micro` no host has one.
+//! try the host's fast path of the same operation, if any ([`Enter::fast_send`]). It handles cases that require neither
+//! a request nor a progress step. In the profile `micro` no host has a fast path.
 //!
 //! # Errors and memory
-//! [`NoMemory`] is the only error: the program's heap has no room for a request. Nothing has been started then, and the
-//! call can be repeated. No operation allocates otherwise.
+//! [`NoMemory`] is the only error: the program's heap has no space for a request. Nothing has started then, and the
+//! call can be repeated. Otherwise, operations never allocate.
 #![forbid(unsafe_code)]
 
 mod blocking;
@@ -57,17 +57,17 @@ use crate::names::RequestId;
 use crate::recv::Probed;
 use crate::request::Mode;
 
-/// Bytes of the program's memory that one operation copies at most: link interrupts are held off meanwhile.
+/// Maximum bytes of the program's memory that one operation copies: link interrupts are disabled meanwhile.
 pub const COPY_SLICE_BYTES: usize = 16 << 10;
 
 fn heap(kernel: &dyn Kernel) -> Heap {
     kernel.heap().unwrap_or(Heap { bytes: 0, used: 0 })
 }
 
-/// The operations of a process's device. `function` names the MPI function for a report of a hang.
+/// The operations of a process's device. `function` specifies the MPI function for hang reports.
 pub trait Device: Enter {
-    /// Sends a message, and blocks until its buffer may be used again (MPI-3.1 section 3.4). The destination exists,
-    /// the tag is not negative and the message is below 4 GiB. Fails with [`NoMemory`].
+    /// Sends a message, and blocks until its buffer can be reused (MPI-3.1 section 3.4). The destination exists, the
+    /// tag is not negative and the message is below 4 GiB. Fails with [`NoMemory`].
     #[inline(always)]
     fn send(&self, function: &'static str, outgoing: &Outgoing) -> Result<(), NoMemory> {
         let sent = if has_fast_path(outgoing) {
@@ -81,8 +81,8 @@ pub trait Device: Enter {
         }
     }
 
-    /// Starts a send (section 3.7.2). Does not block. `None`: the buffer may be used again, and there is no request.
-    /// The message is as for [`Device::send`]. Fails with [`NoMemory`].
+    /// Starts a send (section 3.7.2). Does not block. Returns `None` when the buffer can be reused and no request
+    /// exists. The message must satisfy the conditions of [`Device::send`]. Fails with [`NoMemory`].
     #[inline(always)]
     fn start_send(
         &self,
@@ -105,7 +105,7 @@ pub trait Device: Enter {
         }
     }
 
-    /// Receives a message, and blocks until it is here (section 3.2.4). Fails with [`NoMemory`].
+    /// Receives a message, and blocks until it has arrived (section 3.2.4). Fails with [`NoMemory`].
     #[inline(always)]
     fn receive(
         &self,
@@ -148,8 +148,8 @@ pub trait Device: Enter {
         }
     }
 
-    /// Looks for a message that matches (section 3.8.1), after a step of progress if it does not block. `None`: there
-    /// is none yet. Fails with [`NoMemory`].
+    /// Probes for a matching message (section 3.8.1), after a progress step if it does not block. Returns `None` when
+    /// there is none yet. Fails with [`NoMemory`].
     fn probe(
         &self,
         function: &'static str,
@@ -157,7 +157,7 @@ pub trait Device: Enter {
         blocking: Blocking,
     ) -> Result<Option<Probed>, NoMemory> {
         if blocking == Blocking::No {
-            // Progress first: a message that has arrived by now is found by this probe, not by the next.
+            // Progress first: this probe finds a message that has already arrived, not only the next one.
             return poll_and(self, Some(function), |adi, _| adi.iprobe(pattern));
         }
         let note = note_of_pattern(function, &pattern);
@@ -171,8 +171,8 @@ pub trait Device: Enter {
         )
     }
 
-    /// Takes a message that matches (section 3.8.2): the name by which alone it can be received, and its envelope.
-    /// Blocks, if not asked to, for no longer than the answer of a sender takes. Fails with [`NoMemory`].
+    /// Performs a matched probe (section 3.8.2). Returns the message handle, which is required to receive it, and its
+    /// envelope. A nonblocking call may still wait for one reply of a sender. Fails with [`NoMemory`].
     fn take(
         &self,
         function: &'static str,
@@ -199,11 +199,10 @@ pub trait Device: Enter {
         )
     }
 
-    /// Starts the receive of a message that has been taken (section 3.8.3): its name is that of a receive from now on.
-    /// Does not block.
+    /// Starts the receive of a message from a matched probe (section 3.8.3): it keeps its handle. Does not block.
     ///
     /// # Panics
-    /// When there is no such message.
+    /// When the message does not exist.
     fn start_receive_taken(&self, function: &'static str, id: RequestId, span: Span) {
         start_and_poll(
             self,
@@ -212,7 +211,7 @@ pub trait Device: Enter {
         );
     }
 
-    /// Blocks until a request has finished, and frees it. `None`: there is none of this name.
+    /// Blocks until a request has completed, and frees it. Returns `None` when the request does not exist.
     #[inline(always)]
     fn wait(&self, function: &'static str, id: RequestId) -> Option<Completion> {
         if FAST_PATH && let Some(whole) = self.fast_wait(function, id) {
@@ -221,13 +220,13 @@ pub trait Device: Enter {
         wait_rest(self, function, id)
     }
 
-    /// Looks whether a request has finished, and frees it if so; within a call of `function` after a step of progress.
-    /// Does not block.
+    /// Checks whether a request has completed, and frees it in that case. Within a call of `function`, performs a
+    /// progress step first. Does not block.
     fn test(&self, function: Option<&'static str>, id: RequestId) -> TestResult {
         poll_and(self, function, |adi, _| test(adi, id))
     }
 
-    /// Which of up to 64 requests have finished, and which are unknown. They stay as they are. Does not block.
+    /// Returns which of up to 64 requests have completed, and which are unknown, without changing them. Does not block.
     ///
     /// # Panics
     /// When there are more than 64.
@@ -244,8 +243,8 @@ pub trait Device: Enter {
         })
     }
 
-    /// What is known of a request, which stays as it is; within a call of `function` after a step of progress. `None`:
-    /// there is none of this name. Does not block.
+    /// Returns the properties of a request without changing it. Within a call of `function`, performs a progress step
+    /// first. Returns `None` when the request does not exist. Does not block.
     fn inspect(&self, function: Option<&'static str>, id: RequestId) -> Option<RequestState> {
         poll_and(self, function, |adi, _| {
             let (context, buffer) = adi.requests().context_and_buffer(id)?;
@@ -263,7 +262,7 @@ pub trait Device: Enter {
         })
     }
 
-    /// Cancels a request (section 3.8.4), as far as `cancel` says.
+    /// Cancels a request (section 3.8.4), to the extent of `cancel`.
     #[inline(always)]
     fn cancel(&self, function: &'static str, id: RequestId, cancel: Cancel) {
         match cancel {
@@ -273,8 +272,8 @@ pub trait Device: Enter {
         }
     }
 
-    /// Releases a request (section 3.7.3), finished or not; one that is unknown is left at that. A cancelled receive
-    /// that is still posted ends now. Does not block.
+    /// Releases a request (section 3.7.3), completed or not; does nothing when it is unknown. A cancelled receive that
+    /// is still posted completes now. Does not block.
     fn release(&self, id: RequestId, release: Release) {
         with(self, |adi, _| match release {
             Release::Request => adi.forget(id),
@@ -285,9 +284,9 @@ pub trait Device: Enter {
         });
     }
 
-    /// One step of progress within the call of `note`, then the hook, if it is ready. Without `since` it does not
-    /// block. With it, the value that the last call returned, it sleeps if nothing has changed since then: a layer that
-    /// awaits a condition calls this in a loop, and no event is lost between the check of the condition and the sleep.
+    /// Performs one progress step within the call of `note`, and then runs the hook, if it is ready. Without `since` it
+    /// does not block. With `since`, the result of the last call, it sleeps if nothing has changed since then. A layer
+    /// that waits for a condition calls this function in a loop, and loses no event between its check and the sleep.
     fn advance(&self, note: CallNote, since: Option<Events>) -> Events {
         let (events, hook) = with(self, |adi, kernel| {
             kernel.note(Some(note));
@@ -306,8 +305,8 @@ pub trait Device: Enter {
         events
     }
 
-    /// Lets the host continue with what the caller has made ready, such as the state of a collective that interrupts
-    /// may advance from now on. Does not block.
+    /// Notifies the host of work that the caller has prepared, such as a collective's state that interrupt handlers may
+    /// advance from now on. Does not block.
     fn notify(&self) {
         with(self, |_, _| ());
     }
@@ -332,19 +331,18 @@ pub trait Device: Enter {
         }
     }
 
-    /// Prepares this context and the one for collectives after it for use. Does not block.
+    /// Prepares this context and the collectives' context after it for use. Does not block.
     fn open_context(&self, context: Context) {
         with(self, |adi, _| adi.open_context(context));
     }
 
-    /// Nothing of this context or of the one for collectives after it can be matched any more, as far as this process
-    /// knows ([`Adi::context_is_idle`]). Searches all requests and unexpected messages; does not block.
+    /// Checks whether this context and the collectives' context after it are unused by this process
+    /// ([`Adi::context_is_idle`]). Searches all requests and unexpected messages; does not block.
     fn is_context_idle(&self, context: Context) -> bool {
         with(self, |adi, _| adi.context_is_idle(context))
     }
 
-    /// Reserves what the request of one message needs, or gives it back, or checks. Does not block. Fails with
-    /// [`NoMemory`].
+    /// Reserves, returns or checks the memory for the request of one message. Does not block. Fails with [`NoMemory`].
     fn reserve(&self, reserve: Reserve) -> Result<(), NoMemory> {
         with(self, |adi, _| {
             let is_there = match reserve {
@@ -364,12 +362,12 @@ pub trait Device: Enter {
         })
     }
 
-    /// From now on calls that make progress run this hook, and none that they ran before. Does not block.
+    /// Installs this progress hook in place of the previous one. Does not block.
     fn set_hook(&self, hook: ProgressHook) {
         with_once(self, |adi, _| adi.set_hook(hook));
     }
 
-    /// Where this process is. Does not block.
+    /// Returns the identity of this process. Does not block.
     fn place(&self) -> Place {
         with(self, |adi, _| Place {
             rank: adi.rank(),
@@ -378,10 +376,10 @@ pub trait Device: Enter {
         })
     }
 
-    /// A quantity. Does not block.
+    /// Returns a quantity. Does not block.
     #[inline(always)]
     fn measure(&self, measure: Measure) -> u64 {
-        // Each by itself: a caller of one has no code for the others.
+        // Separate calls: a caller of one quantity contains no code for the others.
         match measure {
             Measure::Now => with(self, |_, kernel| kernel.now()),
             Measure::Tick => with(self, |_, kernel| kernel.tick()),
@@ -408,12 +406,12 @@ pub trait Device: Enter {
         }
     }
 
-    /// Sets the greatest message in bytes that is sent eagerly ([`Adi::set_eager_limit`]). Does not block.
+    /// Sets the eager limit in bytes ([`Adi::set_eager_limit`]). Does not block.
     fn set_eager_limit(&self, bytes: usize) {
         with(self, |adi, _| adi.set_eager_limit(bytes));
     }
 
-    /// Ends the whole job with `status`. Does not return.
+    /// Aborts the job with `status`. Does not return.
     fn abort(&self, why: Abort<'_>, status: i32) -> ! {
         loop {
             self.enter(&mut |adi, kernel| {
@@ -438,11 +436,11 @@ pub trait Device: Enter {
 
 impl<E: Enter + ?Sized> Device for E {}
 
-/// The collectives that the network itself carries.
+/// In-network collectives, in barrier packets.
 pub trait NetworkCollectives: Enter {
-    /// The barrier of all processes by the network's own packets ([`barrier`](crate::barrier)), the last one if so
-    /// said. Blocks. False: the network does not offer it, to none of the processes, and nothing has been done. Fails
-    /// if the processes' calls differ.
+    /// Performs the barrier of all processes by the network's own packets ([`barrier`](crate::barrier)); `is_last`
+    /// marks the last one. Blocks. Returns false, and does nothing, when the network supports it for none of the
+    /// processes. Fails if the processes' calls differ.
     fn barrier(&self, function: &'static str, is_last: bool) -> Result<bool, Differ> {
         let mut has_entered = false;
         let mut differs = None;
@@ -470,16 +468,15 @@ pub trait NetworkCollectives: Enter {
         }
     }
 
-    /// Blocks until this process may leave the job: all that it has sent, and that is received, has left
-    /// ([`Adi::may_leave`]).
+    /// Blocks until this process may exit the job ([`Adi::may_leave`]): all its received messages are transmitted.
     fn wait_until_sent(&self, function: &'static str) {
         let note = |_: &Adi| CallNote::of(function);
         block_until(self, &note, &mut |adi, _| adi.may_leave());
     }
 
-    /// An allreduce of all processes by the barrier's packets. Blocks until it has ended, or a function of the
-    /// program's is to combine two values ([`Turn::Combine`]): the caller then [combines](Allreduce::combine) them and
-    /// repeats the call.
+    /// Performs an allreduce of all processes in barrier packets. Blocks until completion, or until the program must
+    /// combine two values ([`Turn::Combine`]). The caller then [combines](Allreduce::combine) them and repeats the
+    /// call.
     fn allreduce(
         &self,
         function: &'static str,
@@ -491,7 +488,7 @@ pub trait NetworkCollectives: Enter {
             self,
             |_| note,
             |adi, kernel| {
-                // Most attempts find nothing to do.
+                // Most attempts find no work.
                 if call.waits(adi) {
                     None
                 } else {
@@ -504,7 +501,7 @@ pub trait NetworkCollectives: Enter {
 
 impl<E: Enter + ?Sized> NetworkCollectives for E {}
 
-/// Of messages of this kind there may be a fast form.
+/// Returns whether the fast path may support messages of this mode.
 #[inline(always)]
 fn has_fast_path(outgoing: &Outgoing) -> bool {
     FAST_PATH && outgoing.to.mode == Mode::Standard

@@ -1,4 +1,4 @@
-//! Offers that come: they are matched, recorded or refused, and answered.
+//! Handlers of RTSs: match, record (NCTSD: not clear to send data) or reject (NCTS: not clear to send), and reply.
 #![forbid(unsafe_code)]
 
 use crate::adi::Adi;
@@ -19,9 +19,9 @@ use crate::wire::{self, Fields, Rts, flag_if};
 use msg_layer::Answer;
 
 impl<R: Rules> Adi<R> {
-    /// Takes an offer whose data has come along into the posted receive that it matches, or records it with its data,
-    /// where nothing of any source stands refused: the first two rows of [`decide`]'s table, with nothing else to look at.
-    /// `None`: this is not such an offer, or there is no room. Otherwise as [`Adi::take_rts`].
+    /// Handles an RTS with inline data on the fast path: receives it into the matching posted receive, or records it
+    /// with its data. Requires that no source has rejected messages, so only the first two rows of [`decide`]'s table
+    /// apply. Returns `None` if this fails; otherwise the result of [`Adi::take_rts`].
     #[inline]
     pub(crate) fn take_at_once<M: UserMemory + ?Sized>(
         &mut self,
@@ -51,7 +51,7 @@ impl<R: Rules> Adi<R> {
         Some(self.answer(memory, source, rts, wire::CTS, fields))
     }
 
-    /// As [`Adi::take_at_once`], of a message that may match any receive, or none.
+    /// Matches an RTS of the fast path with any posted receive, or records it.
     #[inline]
     fn match_at_once<M: UserMemory + ?Sized>(
         &mut self,
@@ -72,8 +72,7 @@ impl<R: Rules> Adi<R> {
         Some(())
     }
 
-    /// Records a message that no receive matches, with its data, which is here; `None`: it is not to be, or there is no
-    /// room.
+    /// Records an unmatched message with its inline data; returns `None` when rules or memory prevent it.
     #[inline]
     fn record_at_once<M: UserMemory + ?Sized>(
         &mut self,
@@ -91,7 +90,7 @@ impl<R: Rules> Adi<R> {
         Some(())
     }
 
-    /// Decides upon an offer. `None`: the answer is deferred.
+    /// Decides on an RTS and carries the decision out. Returns `None` when the acknowledgement is delayed.
     pub(crate) fn take_rts<M: UserMemory + ?Sized>(
         &mut self,
         memory: &mut M,
@@ -107,8 +106,8 @@ impl<R: Rules> Adi<R> {
         } else {
             None
         };
-        // Receives have been posted since the restart that this offer answers: an earlier message may
-        // match those. What the restart has asked for can be taken by a receive that is older than it.
+        // Receives have been posted since the restart that this RTS answers: they may match an earlier message. An RTS
+        // that the restart requested may match a receive older than the restart.
         let rules = self.rules();
         let posted_since = standing.is_posted_since();
         let early = rules.guards_posts()
@@ -135,7 +134,7 @@ impl<R: Rules> Adi<R> {
         if let Verdict::Refuse { failed: true } = verdict
             && !posted_since
         {
-            // After a receive was posted in the meantime, an earlier message may be asked for first.
+            // After a receive was posted in the meantime, an earlier message may be requested first.
             let length = rts.length;
             self.receiver.probes.refused(Probed { envelope, length });
         }
@@ -146,8 +145,8 @@ impl<R: Rules> Adi<R> {
         self.answer(memory, source, rts, handler, fields)
     }
 
-    /// Does with an offer what was decided: the answer's handler, and what it says.
-    // It has one caller.
+    /// Carries out the decision on an RTS; returns the handler ID and the fields of the reply.
+    // Only one caller.
     #[inline(always)]
     fn carry_out<M: UserMemory + ?Sized>(
         &mut self,
@@ -193,7 +192,7 @@ impl<R: Rules> Adi<R> {
         }
     }
 
-    /// How `source` stands after this verdict upon an offer under the current age.
+    /// Updates the flow-control state of `source` after this decision on an RTS under the current age.
     pub(crate) fn note_verdict(
         &mut self,
         source: Rank,
@@ -211,7 +210,7 @@ impl<R: Rules> Adi<R> {
         }
     }
 
-    /// An RTS has matched the posted receive in `slot`.
+    /// Handles the match of an RTS with the posted receive in `slot`.
     #[inline]
     pub(crate) fn accept<M: UserMemory + ?Sized>(
         &mut self,
@@ -240,8 +239,8 @@ impl<R: Rules> Adi<R> {
         }
     }
 
-    /// The CTS `fields` for a long message: if its data is coming already and there is room for one more such
-    /// message, it is taken as it comes.
+    /// Completes the CTS `fields` for a long message: receives its eager data if it is in flight and a list entry is
+    /// free.
     pub(crate) fn stream(&mut self, source: Rank, rts: &Rts, fields: Fields) -> Fields {
         let eager = Eager {
             source,
@@ -254,7 +253,7 @@ impl<R: Rules> Adi<R> {
         Fields { flags, ..fields }
     }
 
-    /// A record with a buffer has been made at `at` for an RTS.
+    /// Completes the record with a buffer at `at` for an RTS.
     pub(crate) fn buffer(
         &mut self,
         source: Rank,
@@ -283,7 +282,7 @@ impl<R: Rules> Adi<R> {
         }
     }
 
-    /// Makes the best record that there is room for, of a message that its sender calls `sender`.
+    /// Creates the best record that memory allows, for a message with the sender's ID `sender`.
     pub(crate) fn make_room<M: UserMemory + ?Sized>(
         &mut self,
         memory: &mut M,
@@ -302,7 +301,7 @@ impl<R: Rules> Adi<R> {
         }
     }
 
-    /// Takes the answer to `source` that is deferred, if there is one, to send it with something else.
+    /// Dequeues the delayed acknowledgement to `source`, if any, to piggyback it.
     #[inline]
     pub(crate) fn take_deferred(&mut self, source: Rank) -> Option<DeferredAck> {
         let at = self.deferred_to(source)?;
@@ -315,7 +314,7 @@ impl<R: Rules> Adi<R> {
         all.position(|deferred| deferred.source == source)
     }
 
-    /// Answers an offer; `None`: later, since its sender does not wait for it.
+    /// Returns the reply to an RTS; `None` when the acknowledgement is delayed, since its sender does not wait for it.
     #[inline]
     pub(crate) fn answer<M: UserMemory + ?Sized>(
         &mut self,
@@ -333,7 +332,7 @@ impl<R: Rules> Adi<R> {
             request: rts.request,
             count: before + 1,
         };
-        // A source in whose queue nothing stands refused, so that no restart waits for the answer either.
+        // The source has no rejected messages in its queue, so no restart waits for the reply either.
         let may_wait = rts.is(Rts::PATIENT)
             && fields.is(Fields::COMPLETE)
             && !scarce
@@ -341,7 +340,7 @@ impl<R: Rules> Adi<R> {
             && (self.peers.are_all_clear() || self.peers.standing(source) == Standing::Clear);
         match earlier {
             Some(at) if may_wait => {
-                // The one that was touched last is behind the others.
+                // The most recently updated one is the last.
                 let last = self.receiver.deferred.len() - 1;
                 self.receiver.deferred[at] = deferred;
                 self.receiver.deferred.swap(at, last);
@@ -362,8 +361,8 @@ impl<R: Rules> Adi<R> {
         Some(fields.emit(handler))
     }
 
-    /// A sender takes a message back. If it has a record here and no receive has matched it, or if it was
-    /// refused, it is forgotten; otherwise its CTS is on the way, and the sender takes that for the answer.
+    /// Handles CANCEL. Discards a message that was rejected, or that has a record here without a matching receive.
+    /// Otherwise its CTS is in flight, and the sender uses that as the reply.
     pub(crate) fn take_cancel<M: UserMemory + ?Sized>(
         &mut self,
         memory: &mut M,

@@ -1,11 +1,11 @@
-//! What a process knows of its [receive at hand](crate::at_hand).
+//! State of the [cached self-receive](crate::at_hand).
 #![forbid(unsafe_code)]
 
 use crate::envelope::{Context, Tag};
 use crate::memory::Span;
 use crate::names::RequestId;
 
-/// The receive.
+/// The cached receive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct AtHand {
     pub state: State,
@@ -15,16 +15,16 @@ pub(crate) struct AtHand {
     pub id: RequestId,
 }
 
-/// How far it is.
+/// State of the cached receive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum State {
-    /// There is none.
+    /// None.
     Nothing,
-    /// There is none, but for the next one's name.
+    /// None, but the next one's ID is allocated.
     Named,
-    /// For a message that has not been sent.
+    /// Waits for a message that has not been sent.
     Waits,
-    /// It has a message of so many bytes.
+    /// Contains a message of this length in bytes.
     Arrived(u32),
 }
 

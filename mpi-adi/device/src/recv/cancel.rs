@@ -1,13 +1,13 @@
-//! The program takes receives back (MPI-3.1 section 3.8.4).
+//! Cancellation of receives (MPI-3.1 section 3.8.4).
 //!
-//! A receive that is cancelled while sources have been restarted that it may take a message of stays posted until they
-//! have answered: rule (f) of the [protocol](crate::protocol). So a program that polls by receives which it
-//! cancels finds every message, even where there is no memory for a record. Sources answer within their devices, whatever
-//! their programs do. A receive from one source waits for that source; one from any source waits for those that were
-//! restarted when it was cancelled, and asks no others any more.
+//! A cancelled receive stays posted while a restart is in flight to a source that it may match: rule (f) of the
+//! [protocol](crate::protocol). So a program that polls by posting and cancelling receives finds every message, even
+//! where no memory is free for a record. Sources reply within their devices, independently of their programs. A receive
+//! from one source waits for that source. A receive from any source waits for the sources that had a restart in flight
+//! when it was cancelled, and requests nothing from others.
 //!
-//! The lists are in the program's heap, since receives are cancelled in calls of the program. Where the heap has no room
-//! for one more, the receive ends at once.
+//! The lists are in the program's heap, since receives are cancelled in calls of the program. When the heap has no
+//! space for another entry, the receive completes immediately.
 #![forbid(unsafe_code)]
 
 use crate::adi::Adi;
@@ -19,7 +19,7 @@ use crate::recv::cancelled::CancelledReceives;
 use crate::request::{SlotEntry, TO_NAME};
 
 impl<R: Rules> Adi<R> {
-    /// As [`Adi::cancel`], of a receive; a send goes on.
+    /// Cancels a receive; ignores a send. Returns whether it is already known to be cancelled.
     pub fn cancel_receive(&mut self, id: RequestId) -> bool {
         let posted = self.requests.named_entry(id).and_then(SlotEntry::posted);
         let Some(posted) = posted else {
@@ -32,7 +32,7 @@ impl<R: Rules> Adi<R> {
         true
     }
 
-    /// Keeps a cancelled receive posted, if a source that it may take a message of has yet to answer.
+    /// Keeps a cancelled receive posted, if a source that it may match has yet to reply.
     fn defers_cancel(&mut self, id: RequestId, pattern: &Pattern) -> bool {
         let is_asked_for = match pattern.source() {
             Some(source) => self.peers.standing(source).is_under_way(),
@@ -55,8 +55,7 @@ impl<R: Rules> Adi<R> {
         true
     }
 
-    /// Receives from any source wait for all sources that have been restarted and have not answered yet. False: the heap
-    /// has no room.
+    /// Lists all sources with an unanswered restart, for receives from any source. Returns false when the heap is full.
     fn await_all(&mut self) -> bool {
         let awaited = &mut self.receiver.cancelled.awaited;
         awaited.clear();
@@ -74,7 +73,7 @@ impl<R: Rules> Adi<R> {
         true
     }
 
-    /// This source has answered a restart.
+    /// Handles a reply of this source to a restart.
     #[inline]
     pub(crate) fn end_cancelled(&mut self, source: Rank) {
         if let Some(end_cancelled) = self.extras.parts.end_cancelled() {
@@ -106,7 +105,7 @@ impl<R: Rules> Adi<R> {
         self.receiver.cancelled = CancelledReceives { waiting, awaited };
     }
 
-    /// Whether the cancelled receive still waits after this; `None`: it has matched.
+    /// Returns whether the cancelled receive still waits after this event; `None` when it has matched.
     fn is_waiting(&self, id: RequestId, event: CancelEvent, all_answered: bool) -> Option<bool> {
         let posted = self.requests.named_entry(id)?.posted()?;
         if !self.requests.is_cancelled(id.slot()) {
@@ -115,7 +114,7 @@ impl<R: Rules> Adi<R> {
         let is_over = match (event, posted.pattern.source()) {
             (CancelEvent::GivenUp(given_up), _) => given_up == id,
             (CancelEvent::Answered(_), None) => all_answered,
-            // The restart that has been answered has named it, unless another one is under way.
+            // The answered restart listed this receive, unless another restart is in flight.
             (CancelEvent::Answered(source), Some(of)) => {
                 source == of && !(posted.to_name && self.peers.standing(source).is_under_way())
             }
@@ -128,7 +127,7 @@ impl<R: Rules> Adi<R> {
         self.requests.cancel_receive(id.slot());
     }
 
-    /// A receive from any source that restarts name is posted and not cancelled.
+    /// Returns whether a receive from any source that restarts list is posted and not cancelled.
     pub(crate) fn has_open_wildcard(&self) -> bool {
         let mut next = self.receiver.wildcards.head();
         while let Some(slot) = next {

@@ -6,11 +6,11 @@ use alloc::vec::Vec;
 use crate::envelope::Rank;
 use crate::names::RequestId;
 
-/// Which they are, and whom they wait for.
+/// The cancelled receives, and the sources that they wait for.
 #[derive(Clone, Default, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct CancelledReceives {
-    /// Those that wait; some may have matched in the meantime.
+    /// The waiting receives; some may have matched in the meantime.
     pub waiting: Vec<RequestId>,
-    /// Sources whose answers those from any source wait for.
+    /// Sources whose replies the receives from any source wait for.
     pub awaited: Vec<Rank>,
 }

@@ -1,4 +1,4 @@
-//! Data that comes.
+//! Handlers of incoming data packets.
 #![forbid(unsafe_code)]
 
 use crate::adi::Adi;
@@ -12,8 +12,8 @@ use msg_layer::header::Place;
 use msg_layer::{Landing, Malformed};
 
 impl<R: Rules> Adi<R> {
-    /// Eager data: of a message that is being taken, or else to be dropped, since the sender has been told
-    /// that it is not and sends it again.
+    /// Handles an eager data packet. Drops it if its message is not being received: the sender knows, and sends it
+    /// again.
     pub(crate) fn take_eager<M: UserMemory + ?Sized>(
         &mut self,
         memory: &mut M,
@@ -41,7 +41,7 @@ impl<R: Rules> Adi<R> {
                 receive.and_then(SlotEntry::wanted).ok_or(Malformed)?
             }
         };
-        // What the receive has no room for is cut off.
+        // Truncates data beyond the receive buffer.
         let room = total.saturating_sub(place.offset) as usize;
         let bytes = &bytes[..bytes.len().min(room)];
         let place = Place { target, ..place };
@@ -51,7 +51,7 @@ impl<R: Rules> Adi<R> {
         Ok(())
     }
 
-    /// A long message's packet; true when the message is whole with it. Malformed when it has no place here.
+    /// Handles a packet of a long message; returns whether it completes the message. Malformed without a target.
     pub(crate) fn take_data<M: UserMemory + ?Sized>(
         &mut self,
         memory: &mut M,

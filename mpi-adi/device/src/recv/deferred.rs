@@ -1,16 +1,16 @@
-//! What a receiver keeps of answers that are deferred.
+//! State of delayed acknowledgements at a receiver.
 #![forbid(unsafe_code)]
 
 use crate::envelope::Rank;
 use crate::wire::Fields;
 
-/// An answer for which its sender does not wait: a source's messages that have been taken with their data.
+/// A delayed acknowledgement for messages of one source received with their data; the sender does not wait for it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct DeferredAck {
     pub(crate) source: Rank,
-    /// The sender's name for the last of them.
+    /// The sender's ID of the last message.
     pub(crate) request: u32,
-    /// How many there are: it and those offered directly before it.
+    /// Number of messages: the last one and the RTSs directly before it.
     pub(crate) count: u8,
 }
 

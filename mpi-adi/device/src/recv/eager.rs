@@ -1,14 +1,14 @@
-//! What a receiver keeps of a message whose data comes eagerly.
+//! State of an incoming eager message at its receiver.
 #![forbid(unsafe_code)]
 
 use crate::envelope::Rank;
 
-/// A message whose data comes eagerly and is being taken.
+/// A message whose eager data is being received.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Eager {
     pub(super) source: Rank,
-    /// The sender's name for the message.
+    /// The sender's ID of the message.
     pub(super) request: u32,
-    /// Our name for its place.
+    /// Our handle of its target.
     pub(super) target: u32,
 }

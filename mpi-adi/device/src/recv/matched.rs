@@ -1,30 +1,28 @@
-//! Matched probes: a probe that takes the message it finds, so that nothing else can receive it (MPI-3.1 section
-//! 3.8.2).
+//! Matched probes: a matched probe dequeues the message it finds, exclusively (MPI-3.1 section 3.8.2).
 //!
-//! The message that a matched probe takes is a receive whose buffer is not known yet. It *holds* the message where that
-//! is until the program says where it goes:
+//! A message of a matched probe is a receive without a buffer yet. It *holds* the message in place until `mrecv`:
 //!
 //! ```text
 //!   improbe --+-- a record without data -----------> Stopped: the sender keeps the data, the record is freed
 //!             +-- a record with a buffer ----------> Kept: in its record, which may still be filling
-//!             +-- a refused message is noted ------> Posted, for exactly that envelope ("fetching")
-//!                                                       | RTS; the answer is NCTSD
+//!             +-- a rejected message is noted -----> Posted, for exactly that envelope ("fetching")
+//!                                                       | RTS; the reply is NCTSD
 //!                                                       +--> Stopped
-//!   mrecv   --+-- Stopped ----> CtsDue --> ...         +-- Kept ----> Bound, or Done at once
+//!   mrecv   --+-- Stopped ----> CtsDue --> ...         +-- Kept ----> Bound, or Done immediately
 //! ```
-//! So a message that is held takes MPI memory only if it has had it before, and any number of them can be held with room
-//! for a single record.
+//! NCTSD is "not clear to send data". So a held message uses MPI memory only if it did before, and memory for a single
+//! record is enough to hold any number of messages.
 //!
 //! # Fetching
-//! A message that a probe has only noted is still in its sender's pending send queue, and its sender may take it back
-//! ([`super::probe`]). Before the program is told that it has the message, the message must be its own: a receive for
-//! exactly that envelope is posted, which is what a receive behind a probe does, too. By the argument of the notes, the
-//! message that it matches is the one noted. A sender that takes a refused message back ends the receive; then the probe
-//! looks anew. The probe's call lasts for as long as this takes, one answer of the sender: nothing else is started
-//! meanwhile that could get between.
+//! A message that a probe has only noted is still in its sender's pending send queue, and the sender may cancel it
+//! ([`super::probe`]). Before the program gets the message handle, the message must be reserved for it. So a receive
+//! for exactly that envelope is posted, as a receive after a probe would be. By the argument for notes in
+//! [`super::probe`], it matches the noted message. A sender that cancels a rejected message ends the receive; then the
+//! probe searches again. The probe's call lasts until then, one reply of the sender, and nothing that could interfere
+//! starts meanwhile.
 //!
-//! The data of a message that is held stays with its sender, whose request completes when the program receives it, also
-//! when the sender asks to cancel it.
+//! The data of a held message stays with its sender. The sender's request completes when the program receives the
+//! message, even if the sender tries to cancel it.
 #![forbid(unsafe_code)]
 
 use crate::adi::Adi;
@@ -39,10 +37,10 @@ use crate::recv::Probed;
 use crate::request::{Coming, KEPT_SLOTS, Matched, Posted, Receive, ReceiveState, Request};
 
 impl<R: Rules> Adi<R> {
-    /// As [`Adi::iprobe`], but takes the message: its name, by which alone it can be received ([`Adi::mrecv`]). While
-    /// [`Adi::is_fetching`], the caller repeats the call, with the same pattern, and starts nothing else before it has
-    /// given a message or is fetching no longer. Does not block. Fails when the program's heap has no room for a request or for a single
-    /// armed probe.
+    /// Performs a matched probe: returns the message handle, which is required to receive it ([`Adi::mrecv`]), and its
+    /// envelope. While [`Adi::is_fetching`] is true, the caller repeats the call with the same pattern, and starts
+    /// nothing else before the call returns a message or stops fetching. Does not block. Fails when the program's heap
+    /// has no space for a request or for a single armed probe.
     pub fn improbe<M: UserMemory + ?Sized>(
         &mut self,
         memory: &mut M,
@@ -56,7 +54,7 @@ impl<R: Rules> Adi<R> {
             if let Some(found) = self.held(id) {
                 return Ok(Some((id, found)));
             }
-            // Its sender has taken it back.
+            // Its sender has cancelled it.
             self.forget(id);
         }
         let none = NoMemory::Requests {
@@ -105,18 +103,18 @@ impl<R: Rules> Adi<R> {
         self.arm(pattern).map(|()| None)
     }
 
-    /// A matched probe has found a message and waits for its sender's answer.
+    /// Returns whether a matched probe has found a message and waits for its sender's reply.
     pub fn is_fetching(&self) -> bool {
         self.receiver.fetching.is_some()
     }
 
-    /// The message that a matched probe has taken under this name and that has not been received yet.
+    /// Returns the message of a matched probe with this handle that has not been received yet.
     pub fn held(&self, id: RequestId) -> Option<Probed> {
         let Matched { envelope, length } = self.requests.get_receive(id)?.held()?;
         Some(Probed { envelope, length })
     }
 
-    /// Receives the message of this name into `span`: from now on the name is that of a receive.
+    /// Receives the message with this handle into `span`: the handle becomes that of a receive.
     ///
     /// # Panics
     /// When it is not [held](Adi::held): the bindings check that first.
@@ -141,7 +139,7 @@ impl<R: Rules> Adi<R> {
         }
     }
 
-    /// A receive that holds what it matches.
+    /// Inserts a receive that holds the message it matches.
     fn insert_held(&mut self, state: ReceiveState) -> Result<RequestId, crate::request::Full> {
         let span = Span::EMPTY;
         let id = self
@@ -151,13 +149,14 @@ impl<R: Rules> Adi<R> {
         Ok(id)
     }
 
-    /// The receive that fetches has matched, or has been given up.
+    /// Returns whether the fetching receive has matched or has been given up.
     fn fetched(&self, id: RequestId) -> bool {
         let receive = self.requests.get_receive(id);
         receive.is_none_or(|receive| !matches!(receive.state, ReceiveState::Posted(_)))
     }
 
-    /// The posted receive in `slot`, which holds, has matched a message that its sender calls `sender` and keeps.
+    /// Handles the match of the posted, holding receive in `slot` with a message that its sender keeps; `sender` is its
+    /// ID there.
     pub(crate) fn hold_back(&mut self, slot: Slot, matched: Matched, sender: u32) {
         self.unpost(slot);
         self.receiver.probes.taken(&matched.envelope);
@@ -166,7 +165,7 @@ impl<R: Rules> Adi<R> {
             .set_receive_state(slot, ReceiveState::Matched(matched, stopped));
     }
 
-    /// A refused message of `source` has been taken back, which may be the one that is being fetched.
+    /// Ends the fetching receive if a rejected message of `source`, possibly the fetched one, has been cancelled.
     pub(crate) fn give_up_fetching(&mut self, source: Rank) {
         let Some(id) = self.receiver.fetching.filter(|id| !self.fetched(*id)) else {
             return;

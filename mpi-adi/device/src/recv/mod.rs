@@ -1,10 +1,10 @@
-//! The receiving side.
+//! The receive side.
 //!
 //! ```text
-//!   post      the program receives and probes                         restart   refused sources are asked again
-//!   cancel    the program takes receives back
-//!   arrive    offers come: matched, recorded or refused; the answer   data      data comes
-//!   matched   matched probes                  probe, eager, deferred      what these work on
+//!   post      the program's receives and probes                      restart   restarts to rejected sources
+//!   cancel    cancellation of receives
+//!   arrive    handlers of RTSs: match, record or reject; the reply   data      handlers of data packets
+//!   matched   matched probes                     probe, eager, deferred        their data structures
 //! ```
 #![forbid(unsafe_code)]
 
@@ -31,31 +31,30 @@ use crate::recv::deferred::DeferredAck;
 use crate::recv::eager::Eager;
 use crate::recv::probe::Probes;
 
-/// What this process receives.
-// The greatest come last: see `Adi`.
+/// State of the receive side.
+// The largest fields are last: see `Adi`.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub(super) struct Receiver {
     /// See [`Adi::let_answers_wait`](crate::Adi::let_answers_wait).
     pub answers_wait: bool,
-    /// Receives whose CTS is still to be sent.
+    /// Receives whose CTS is pending.
     pub cts_due: List<Slot>,
-    /// Posted receives from one source that a restart has still to name.
+    /// Posted receives from one source that the next restart must list.
     pub exact_to_name: List<Slot>,
-    /// Posted receives from any source that every restart names, since some source waited when they were
-    /// posted.
+    /// Posted receives from any source that every restart lists, since some source was waiting when they were posted.
     pub wildcards: List<Slot>,
-    /// Receives started so far: the place of the next one in their order.
+    /// Receives started so far: the sequence number of the next one.
     pub posts: Serial,
     /// Cancelled receives that are still posted.
     pub cancelled: CancelledReceives,
     pub probes: Probes,
-    /// The receive by which a matched probe fetches a refused message.
+    /// The receive by which a matched probe fetches a rejected message.
     pub fetching: Option<RequestId>,
     pub at_hand: AtHand,
-    /// Messages whose data is coming eagerly.
+    /// Messages whose eager data is arriving.
     pub coming: heapless::Vec<Eager, EAGER_SOURCES>,
-    /// Answers for which their senders do not wait.
+    /// Delayed acknowledgements.
     pub deferred: heapless::Vec<DeferredAck, DEFERRED_SOURCES>,
 }
 

@@ -1,4 +1,4 @@
-//! The program receives and probes.
+//! The program's receives and probes.
 #![forbid(unsafe_code)]
 
 use crate::adi::Adi;
@@ -18,7 +18,7 @@ use crate::wire::Fields;
 use msg_layer::Landing;
 
 impl<R: Rules> Adi<R> {
-    /// Starts receiving into `span`. Fails only when the program's heap has no room for the request.
+    /// Starts a receive into `span`. Fails only when the program's heap has no space for the request.
     pub fn irecv<M: UserMemory + ?Sized>(
         &mut self,
         memory: &mut M,
@@ -28,8 +28,8 @@ impl<R: Rules> Adi<R> {
         self.start_recv(memory, pattern, span, KEPT_SLOTS)
     }
 
-    /// As [`Adi::irecv`], for a call that blocks until the request has finished: it takes what is kept for
-    /// such calls, and so goes on when the heap is used up.
+    /// Starts a receive for a call that blocks until the request has completed. Uses the slots reserved for such calls,
+    /// so it succeeds when the heap is exhausted.
     pub fn recv_within_call<M: UserMemory + ?Sized>(
         &mut self,
         memory: &mut M,
@@ -39,7 +39,7 @@ impl<R: Rules> Adi<R> {
         self.start_recv(memory, pattern, span, 0)
     }
 
-    /// A receive for which something was reserved takes nothing of the heap.
+    /// Returns whether a receive with a reservation allocates nothing in the heap.
     pub fn is_reserved_for_receives(&self) -> bool {
         self.matching.has_reserved(self.requests.slots())
     }
@@ -57,7 +57,7 @@ impl<R: Rules> Adi<R> {
         self.start_recv_of(memory, &pattern, span, found)
     }
 
-    /// Makes sure that one receive can be started, out of the heap; so many slots besides are kept for others.
+    /// Allocates memory for one receive in the heap, and `keep` additional slots for others.
     #[inline]
     pub(crate) fn reserve_for_recv(&mut self, keep: u32) -> Result<(), NoMemory> {
         let grown = self.requests.grow(1 + keep);
@@ -68,7 +68,7 @@ impl<R: Rules> Adi<R> {
         }
     }
 
-    /// Starts a receive, for which there is room and which has found this record.
+    /// Starts a receive that has reserved memory and a search result.
     #[cfg_attr(feature = "micro", inline)]
     #[cfg_attr(not(feature = "micro"), inline(always))]
     pub(crate) fn start_recv_of<M: UserMemory + ?Sized>(
@@ -99,7 +99,7 @@ impl<R: Rules> Adi<R> {
         Ok(id)
     }
 
-    /// A receive takes the unexpected message whose record begins at `at`.
+    /// Completes the match of a receive with the unexpected message recorded at `at`.
     #[inline(never)]
     fn take_record<M: UserMemory + ?Sized>(
         &mut self,
@@ -111,7 +111,7 @@ impl<R: Rules> Adi<R> {
         self.match_record(memory, id, at);
     }
 
-    /// Posts a receive, and asks sources that wait for a message for it.
+    /// Posts a receive, and queues restarts to sources with a rejected message that it may match.
     #[inline]
     pub(crate) fn post(&mut self, slot: Slot, pattern: &Pattern) {
         self.matching.post(&mut self.requests, slot);
@@ -130,7 +130,7 @@ impl<R: Rules> Adi<R> {
         }
     }
 
-    /// Takes a receive out of the posted receive queue, and of what restarts have still to name.
+    /// Removes a receive from the posted receive queue, and from the lists for restarts.
     #[inline]
     pub(crate) fn unpost(&mut self, slot: Slot) {
         self.matching.unpost(&mut self.requests, slot);
@@ -146,7 +146,7 @@ impl<R: Rules> Adi<R> {
         }
     }
 
-    /// A receive takes over the unexpected message whose record begins at `at`.
+    /// Matches a receive with the unexpected message recorded at `at`.
     pub(crate) fn match_record<M: UserMemory + ?Sized>(
         &mut self,
         memory: &mut M,
@@ -190,7 +190,7 @@ impl<R: Rules> Adi<R> {
         }
     }
 
-    /// Copies a whole buffered message to the receive that matched it, and frees its record.
+    /// Copies a complete buffered message to its matched receive, and frees its record.
     pub(crate) fn unload<M: UserMemory + ?Sized>(
         &mut self,
         memory: &mut M,
@@ -205,22 +205,22 @@ impl<R: Rules> Adi<R> {
         self.release(memory, at);
     }
 
-    /// The receive that messages are held against before all others has finished with this one, which is here, if it asks
-    /// for it and there is nothing else to it: where the message goes. `None`: nothing has changed, and it is to be matched.
+    /// Completes the first posted receive with this arrived message, if it matches and requires no special handling.
+    /// Returns its buffer. On `None`, nothing has changed, and the message must be matched.
     #[inline]
     pub(crate) fn finish_first(&mut self, matched: &Matched) -> Option<Span> {
         let slot = self.matching.first_posted()?;
         self.call_finish_plain(slot, matched)
     }
 
-    /// As [`Adi::finish_first`], where a message is likely to find one.
+    /// Completes the first posted receive, inlined where it is likely to match.
     #[inline(always)]
     pub(crate) fn finish_likely_first(&mut self, matched: &Matched) -> Option<Span> {
         let slot = self.matching.first_posted()?;
         self.finish_plain(slot, matched)
     }
 
-    // A call, as a message may find none.
+    // A call, since a message may match none.
     #[inline(never)]
     fn call_finish_plain(&mut self, slot: Slot, matched: &Matched) -> Option<Span> {
         self.finish_plain(slot, matched)
@@ -241,13 +241,13 @@ impl<R: Rules> Adi<R> {
         self.requests.finish_receive(slot, matched);
     }
 
-    /// Frees a record: memory that refused sources have been waiting for.
+    /// Frees a record: memory that rejected sources wait for.
     pub(crate) fn release<M: UserMemory + ?Sized>(&mut self, memory: &mut M, at: BlockIndex) {
         let freed = self.region.release(memory, at);
         self.restart_for(freed);
     }
 
-    /// So many blocks have become free.
+    /// Queues restarts for `freed` free blocks.
     #[inline]
     pub(crate) fn restart_for(&mut self, freed: u32) {
         let rules = self.rules();
@@ -256,10 +256,10 @@ impl<R: Rules> Adi<R> {
         }
     }
 
-    /// Looks for an unexpected message. When there is none, the probe stays armed, so that a message it
-    /// asks for is seen even if the MPI memory has no room for its record; repeated probes therefore find
-    /// every message that was sent (MPI-3.1 section 3.8.1; see [`crate::recv::probe`]), each pattern in turn when there are
-    /// more than can be armed. Fails only when the program's heap has had no room for a single armed probe.
+    /// Probes for an unexpected message. When there is none, the probe stays armed, so that it finds a message even if
+    /// the MPI memory has no space for its record. So repeated probes find every message that was sent (MPI-3.1 section
+    /// 3.8.1; see [`crate::recv::probe`]), in round robin over the patterns when there are more than can be armed.
+    /// Fails only when the program's heap has no space for a single armed probe.
     pub fn iprobe(&mut self, pattern: Pattern) -> Result<Option<Probed>, NoMemory> {
         if let Some(index) = self.matching.probe(&mut self.region, &pattern) {
             let record = self
@@ -277,7 +277,7 @@ impl<R: Rules> Adi<R> {
         self.arm(pattern).map(|()| None)
     }
 
-    /// Arms a probe that has found nothing, and asks the sources that wait.
+    /// Arms a probe that has found nothing, and queues restarts to the waiting sources.
     pub(crate) fn arm(&mut self, pattern: Pattern) -> Result<(), NoMemory> {
         let arming = self.receiver.probes.arm(pattern);
         if arming.map_err(|_| NoMemory::ProbeRecord)? == Arming::New {
@@ -287,9 +287,9 @@ impl<R: Rules> Adi<R> {
         Ok(())
     }
 
-    /// Cancels a receive that has not matched, or a send that no receive has matched (MPI-3.1 section 3.8.4).
-    /// The request ends soon, whatever the other process's program does: its outcome tells whether it was cancelled or
-    /// has been completed after all. True when it is known already that it was cancelled.
+    /// Cancels an unmatched receive, or a send that no receive has matched (MPI-3.1 section 3.8.4). The request
+    /// completes soon, independently of the other process's program; its outcome specifies whether it was cancelled.
+    /// Returns whether it is already known to be cancelled.
     pub fn cancel(&mut self, id: RequestId) -> bool {
         match self.requests.named_entry(id) {
             Some(entry) if entry.is_send() => self.withdraw(id.slot()),
@@ -297,7 +297,7 @@ impl<R: Rules> Adi<R> {
         }
     }
 
-    /// The next receive that owes its sender a CTS: whom, and what the CTS says.
+    /// Dequeues the next receive with a pending CTS: its sender, and the fields of the CTS.
     pub(crate) fn next_due_cts(&mut self) -> Option<(Rank, Fields)> {
         let slot = self.receiver.cts_due.head()?;
         self.receiver.cts_due.remove(&mut self.requests, slot);
@@ -310,7 +310,7 @@ impl<R: Rules> Adi<R> {
         ))
     }
 
-    /// The receive in `slot` has matched and its data is still with the sender: what the CTS says.
+    /// Returns the fields of the CTS for the matched receive in `slot`, whose data is still with the sender.
     pub(crate) fn clear_to_send(&mut self, slot: Slot, matched: Matched, sender: u32) -> Fields {
         let target = self.requests.id(slot).0;
         let wanted = matched.wanted(self.requests.span(slot));

@@ -1,40 +1,37 @@
-//! Probes for messages that have no record.
+//! Probes for messages without a record.
 //!
-//! A probe must see every message that was sent (MPI-3.1 section 3.8.1), the refused ones included, and
-//! yet nothing may be recorded past a refused message of the same source, or it would be matched before
-//! it. So a probe that finds nothing *stays armed*, every source it asks for is restarted, and the first
-//! refused message that it asks for is *noted*: the message itself stays in its sender's pending send
-//! queue, and the receive that follows the probe restarts it like any other.
+//! A probe must find every message that was sent (MPI-3.1 section 3.8.1), rejected ones included. Yet nothing may be
+//! recorded after a rejected message of the same source, or it would be matched first. So a probe that finds nothing
+//! *stays armed*, and every source that it specifies gets a restart. The first matching rejected message is *noted*:
+//! the message itself stays in its sender's pending send queue, and the next receive requests it.
 //!
-//! A note is right for as long as it is there: messages of one source are offered in order under each age,
-//! so the one noted is the first of its source that the probe asks for, and the first of its envelope. When
-//! a message of that envelope is matched or recorded, it is that one, and the note goes. It goes, too, when
-//! a receive is posted that the message may match: it is spoken for now. For the same reason a note answers
-//! every narrower probe that asks for its message: of the messages that a wide pattern asks for it is the
-//! first, so it is the first of those that a narrower one does.
+//! A note is valid for as long as it exists. A source sends its RTSs in order under each age, so the noted message is
+//! the first of its source that matches the probe, and the first of its envelope. When a message of that envelope is
+//! matched or recorded, it is the noted one, and the note is removed. A note is also removed when a receive is posted
+//! that its message may match: the message is no longer available. For the same reason a note is valid for every
+//! narrower probe that matches its message: the first match of a wide pattern is also the first match of a narrower
+//! one.
 //!
-//! # When there is no room for one more
-//! Armed probes take the program's heap, [`ARMED_PROBES`] at most. A program may ask for more patterns than
-//! that in turn, or its heap may be used up; it must find its message all the same. If the oldest probe gave
-//! way to each new one, no answer might ever find its probe still armed when that is asked again. So an armed
-//! probe *holds* its place until a number of others have been turned away, and those just find nothing. Only
-//! then one that is turned away takes its place. A probe that has had to give way may have done so before its
-//! answer came, or before it was repeated; so the next ones hold twice as long, until a note is found. However
-//! long the answers take and however many patterns there are, in the end it is longer than that. How long
-//! each holds varies, by up to as much again, so that no rhythm in which a program asks can keep a pattern
-//! out.
+//! # Exhausted memory
+//! Armed probes are in the program's heap, at most [`ARMED_PROBES`]. A program may probe for more patterns in turn, or
+//! exhaust its heap, and must still find its message. If each new probe evicted the oldest one, a reply might never
+//! find its probe still armed on its repetition. So an armed probe *holds* its slot until a number of others have been
+//! turned away, which find nothing. Only then the next one evicts it. The eviction may have been too early, before the
+//! reply or before the repetition. So later probes hold their slots twice as long, until a note is found. Eventually
+//! this exceeds the time of the replies for any number of patterns. A random variation of each hold time, by up to the
+//! same amount, prevents a periodic program from starving a pattern.
 #![forbid(unsafe_code)]
 
 use alloc::vec::Vec;
 
 use crate::envelope::{Envelope, Pattern, Rank};
 
-/// Armed probes that are kept, if the program's heap has room for them.
+/// Maximum number of armed probes, if the program's heap has space for them.
 pub const ARMED_PROBES: usize = 1024;
-/// Probes that are turned away before an armed one gives way, at least, as long as all goes well.
+/// Minimum number of probes turned away before an armed one is evicted.
 pub const LEAST_HOLD: u64 = 16;
 
-/// The program's heap has no room for a single armed probe.
+/// The program's heap has no space for a single armed probe.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NoPlace;
 
@@ -47,15 +44,15 @@ pub struct Probed {
     pub length: u32,
 }
 
-/// What has become of a probe that was to be armed.
+/// Result of arming a probe.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[must_use]
 pub enum Arming {
-    /// It is armed now: the sources it asks for are to be restarted.
+    /// Newly armed: its sources require restarts.
     New,
-    /// It was armed already.
+    /// Armed already.
     Already,
-    /// All places are held by others. Repeated, it gets one in the end.
+    /// All slots are held by others. On repetition it eventually gets one.
     TurnedAway,
 }
 
@@ -63,21 +60,21 @@ pub enum Arming {
 struct Armed {
     pattern: Pattern,
     noted: Option<Probed>,
-    /// It gives way when so many have been turned away.
+    /// Count of probes turned away at which it can be evicted.
     until: u64,
-    /// How long it holds its place, at least.
+    /// Minimum hold time of its slot.
     hold: u64,
 }
 
-/// The armed probes, oldest first; in the program's heap, since they are the program's own calls.
+/// The armed probes, oldest first; in the program's heap, since they result from the program's own calls.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Probes {
     armed: Vec<Armed>,
     /// Probes turned away so far.
     turned_away: u64,
-    /// How long the next one holds its place, at least.
+    /// Minimum hold time of the next one.
     hold: u64,
-    /// What varies it.
+    /// State of the random variation.
     random: u64,
 }
 
@@ -93,12 +90,12 @@ impl Default for Probes {
 }
 
 impl Probes {
-    /// None is armed.
+    /// Returns whether no probe is armed.
     pub fn is_empty(&self) -> bool {
         self.armed.is_empty()
     }
 
-    /// The refused message noted that `pattern` asks for, if its note answers that.
+    /// Returns the noted rejected message that matches `pattern`, if its note is valid for it.
     pub fn noted(&mut self, pattern: &Pattern) -> Option<Probed> {
         let turned_away = self.turned_away;
         let armed = self.armed.iter_mut().find(|armed| {
@@ -113,7 +110,7 @@ impl Probes {
         armed.noted
     }
 
-    /// The armed probes for which nothing is noted yet.
+    /// Returns the armed probes without a note.
     pub fn unanswered(&self) -> impl Iterator<Item = Pattern> + '_ {
         self.armed
             .iter()
@@ -121,17 +118,17 @@ impl Probes {
             .map(|armed| armed.pattern)
     }
 
-    /// A probe for messages from any source has found nothing yet.
+    /// Returns whether a probe for messages from any source has no note.
     pub fn ask_any_source(&self) -> bool {
         self.unanswered().any(|pattern| pattern.source().is_none())
     }
 
-    /// Makes sure that one more can be armed.
+    /// Allocates memory for one more armed probe.
     pub fn reserve(&mut self) -> Result<(), NoPlace> {
         self.armed.try_reserve(1).map_err(|_| NoPlace)
     }
 
-    /// Arms `pattern`, if it is not armed and there is a place for it.
+    /// Arms `pattern`, if it is not armed and a slot is available.
     pub fn arm(&mut self, pattern: Pattern) -> Result<Arming, NoPlace> {
         if self.armed.iter().any(|armed| armed.pattern == pattern) {
             return Ok(Arming::Already);
@@ -159,7 +156,7 @@ impl Probes {
         Ok(Arming::New)
     }
 
-    /// The next of a sequence of numbers (xorshift64, Marsaglia 2003).
+    /// Returns the next pseudorandom number (xorshift64, Marsaglia 2003).
     fn varied(&mut self) -> u64 {
         self.random ^= self.random << 13;
         self.random ^= self.random >> 7;
@@ -167,7 +164,7 @@ impl Probes {
         self.random
     }
 
-    /// A message of the current age was refused.
+    /// Notes a message that was rejected under the current age.
     pub fn refused(&mut self, message: Probed) {
         for armed in &mut self.armed {
             if armed.noted.is_none() && armed.pattern.matches(&message.envelope) {
@@ -176,9 +173,9 @@ impl Probes {
         }
     }
 
-    /// A message was matched or recorded: every probe that asks for it is disarmed. It may be the one
-    /// noted; and where it is not, it may be the one that a restart was answered with, so that others that
-    /// the probe asks for have still to be asked for, when the probe is repeated.
+    /// Disarms every probe that matches a message which was matched or recorded. The message may be the noted one. If
+    /// not, it may be the reply to a restart, so that other matching messages must still be requested when the probe is
+    /// repeated.
     #[inline]
     pub fn taken(&mut self, envelope: &Envelope) {
         if !self.armed.is_empty() {
@@ -186,19 +183,19 @@ impl Probes {
         }
     }
 
-    /// A refused message of `source` has been taken back: no probe notes it.
+    /// Removes the notes of a rejected message of `source` that was cancelled.
     pub fn withdrawn(&mut self, source: Rank) {
-        // Disarmed altogether, as in `posted`.
+        // Disarms the probe itself, as in `posted`.
         self.disarm(&|armed| {
             let noted = armed.noted.as_ref();
             noted.is_some_and(|noted| noted.envelope.source == source)
         });
     }
 
-    /// A receive was posted: no probe notes a message that it may match.
+    /// Removes the notes of messages that a posted receive may match.
     #[inline]
     pub fn posted(&mut self, pattern: &Pattern) {
-        // Disarmed altogether, because other messages may have been refused while this one was noted.
+        // Disarms the probe itself, because other messages may have been rejected while this one was noted.
         if !self.armed.is_empty() {
             self.disarm(&|armed| {
                 let noted = armed.noted.as_ref();
@@ -290,8 +287,8 @@ mod tests {
         assert_eq!(probes.noted(&TAG_1), None);
     }
 
-    /// However many patterns a program asks for in turn, however long an answer takes, and whatever else is
-    /// noted that it never asks for again: each of its messages is found.
+    /// Each message is found, for any number of patterns in turn, any reply delay, and any notes that are never
+    /// requested again.
     #[test]
     fn every_message_is_found_whatever_the_number_of_patterns_and_the_delay() {
         for (patterns, delay) in [(1, 1), (1025, 3), (1030, 20_000), (1152, 5), (2048, 9_000)] {
@@ -337,7 +334,7 @@ mod tests {
         );
     }
 
-    /// So no rhythm in which a program asks keeps a pattern out.
+    /// A periodic program cannot starve a pattern.
     #[test]
     fn probes_hold_their_places_for_times_that_vary() {
         let mut probes = Probes::default();
@@ -351,7 +348,7 @@ mod tests {
                 .iter()
                 .all(|until| (LEAST_HOLD..2 * LEAST_HOLD).contains(until))
         );
-        // All of them, to the end, and as often as chance would have it.
+        // Every hold time occurs, about as often as chance predicts.
         for half in holds.chunks(ARMED_PROBES / 2) {
             for hold in LEAST_HOLD..2 * LEAST_HOLD {
                 let times = half.iter().filter(|&&until| until == hold).count();

@@ -1,4 +1,4 @@
-//! Restarts of refused sources: what they name, and who is next.
+//! Restarts (resend requests) of rejected sources: their contents and their order.
 #![forbid(unsafe_code)]
 
 use crate::adi::Adi;
@@ -11,20 +11,20 @@ use crate::request::TO_NAME;
 use crate::wire::{Done, Entry, RESTART_ENTRIES, ROOM_FOR_ALL, Restart};
 use msg_layer::Malformed;
 
-/// Most messages that one restart has room for, so that sources share what is free.
+/// Maximum `room` of one restart in messages, so that sources share the free memory.
 const RESTART_ROOM: u16 = 8;
-/// What a restart names.
+/// Receives that a restart lists.
 type Entries = heapless::Vec<Entry, RESTART_ENTRIES>;
 
-/// Names what asks for `pattern`; false when there is no room for it.
+/// Lists a receive of `pattern`; returns false when the list is full.
 fn name(entries: &mut Entries, pattern: &Pattern, is_exact: bool) -> bool {
     let entry = Entry::new(pattern.context(), pattern.tag(), is_exact);
     entries.push(entry).is_ok()
 }
 
 impl<R: Rules> Adi<R> {
-    /// The restart for `source` under its new age: the receives posted since its last one, and what the
-    /// memory has room for. When there are more than a restart can name, it asks for everything.
+    /// Creates the restart for `source` under its new age: the receives posted since its last one, and the free memory.
+    /// When a restart cannot list all receives, it requests all messages.
     pub(crate) fn make_restart<M: UserMemory + ?Sized>(
         &mut self,
         memory: &M,
@@ -62,7 +62,7 @@ impl<R: Rules> Adi<R> {
                 wildcard = next;
             }
         }
-        // Probes are last: they only see what no receive takes.
+        // Probes are last: they find only messages that no receive matches.
         for pattern in self.receiver.probes.unanswered() {
             if pattern.source().is_none_or(|of| of == source) {
                 fits = fits && name(&mut entries, &pattern, false);
@@ -79,7 +79,7 @@ impl<R: Rules> Adi<R> {
         }
     }
 
-    /// The first receive from `source`, of those from one source that no restart has named, from `next` on.
+    /// Returns the next receive from `source` that no restart has listed, from `next` on.
     fn next_exact(&mut self, mut next: Option<Slot>, source: Rank) -> Option<Slot> {
         while let Some(slot) = next {
             self.stats.named += 1;
@@ -91,15 +91,14 @@ impl<R: Rules> Adi<R> {
         next
     }
 
-    /// Messages to this process stand refused for lack of memory: a carrier that lends should say when it
-    /// has more ([`Adi::heap_freed`]).
+    /// Returns whether messages to this process are rejected for lack of memory: a host with a heap loan then reports
+    /// free memory by [`Adi::heap_freed`].
     pub fn starves_others(&self) -> bool {
         self.peers.waiting() > 0
     }
 
-    /// The program has freed memory of its heap, which may now have something to lend: restarts sources
-    /// whose messages stand refused. When some have been restarted already and have yet to answer, those go
-    /// first, and others follow as long as there is memory.
+    /// Handles memory that the program has freed in its heap, which may now be available for a loan: queues restarts to
+    /// sources with rejected messages. Does nothing while restarts are in flight; their replies queue the next ones.
     pub fn heap_freed<M: UserMemory + ?Sized>(&mut self, memory: &M) {
         let rules = self.rules();
         if self.peers.under_way() == 0 {
@@ -108,14 +107,14 @@ impl<R: Rules> Adi<R> {
         }
     }
 
-    /// Whether the receive in `slot` was posted before the restart with this `horizon` was made.
+    /// Returns whether the receive in `slot` was posted before the restart with this `horizon` was created.
     pub(crate) fn is_older(&self, slot: Slot, horizon: Option<Horizon>) -> bool {
         let horizon = horizon.map(|said| self.rules().horizon(said, self.receiver.posts));
         horizon.is_some_and(|horizon| self.requests.posted(slot).serial < horizon)
     }
 
-    /// Something has come of `source`, which stood as `before`, under the current age: its restart, if one
-    /// was on the way, is closed. Sources that wait for memory or for a receive that is there are restarted.
+    /// Handles an event of `source`, previously in state `before`, under the current age: it closes a restart in
+    /// flight. Queues restarts to sources that wait for memory or for a posted receive.
     pub(crate) fn go_on<M: UserMemory + ?Sized>(
         &mut self,
         memory: &M,
@@ -132,8 +131,8 @@ impl<R: Rules> Adi<R> {
         if before.is_posted_since() && self.peers.standing(source) != Standing::Clear {
             self.peers.restart(source, rules);
         }
-        // A source that was asked for a receive from any source has answered: if it is still posted, or a probe
-        // has still found nothing, the next source is asked.
+        // A source that was asked for a receive from any source has replied. The next source is asked if the receive is
+        // still posted, or a probe still has no note.
         if self.peers.wildcards_queued() > 0
             && (self.has_open_wildcard() || self.receiver.probes.ask_any_source())
         {

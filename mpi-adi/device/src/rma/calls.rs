@@ -1,4 +1,4 @@
-//! The calls on windows, as operations of the device: each takes plain data and enters the device once.
+//! Operations on windows: each receives plain data and enters the device once.
 #![forbid(unsafe_code)]
 
 use alloc::boxed::Box;
@@ -15,19 +15,19 @@ use crate::rma::{NotAttached, OneSided, Pieces, Question, Window};
 /// A condition of a window.
 #[derive(Clone, Copy, Debug)]
 pub enum WindowCondition {
-    /// There is nothing to wait for.
+    /// Always true.
     Now,
-    /// The watch is over.
+    /// The watched condition is met.
     Over(Watch),
-    /// Operations of the epoch may leave for the target.
+    /// Operations of the epoch may be sent to the target.
     Access(Serial, Rank),
-    /// All answers have come, or those of the target.
+    /// All replies, or those of the target, have arrived.
     Answered(Option<Rank>),
-    /// All processes that the exposure epoch is for have completed their access.
+    /// All origins of the exposure epoch have completed their access.
     Accessed(Serial),
-    /// All epochs are complete, and nothing is deferred.
+    /// All epochs are complete, and no operation is deferred.
     Idle,
-    /// No data of a get is still to be read from this memory.
+    /// No get in progress reads from this memory.
     Unread(Span),
 }
 
@@ -45,42 +45,42 @@ impl WindowCondition {
     }
 }
 
-/// Why a call on a window has changed nothing.
+/// Reason why a call on a window has failed without any change.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum WindowError {
     /// This process has no such window.
     NoWindow,
-    /// The program's heap has no room for it.
+    /// The program's heap is full.
     NoRoom,
     /// The epoch does not include the target.
     NotIncluded,
     /// An attached region overlaps with the memory.
     Overlaps,
-    /// No attached region begins there.
+    /// No attached region begins at this address.
     NotAttached,
 }
 
 /// A call on an epoch.
 #[derive(Debug)]
 pub enum EpochCall<'a> {
-    /// Makes room for another epoch.
+    /// Allocates memory for another epoch.
     Prepare,
-    /// Opens one.
+    /// Opens an epoch.
     Open(Opening<'a>, Told),
-    /// Closes one.
+    /// Closes an epoch.
     Close(Serial, Told),
-    /// Flushes operations to the target, or to all; or waits for their buffers alone.
+    /// Flushes operations to the target, or to all targets.
     Flush {
         /// The epoch.
         epoch: Serial,
         /// The target.
         target: Option<Rank>,
-        /// Local completion is enough.
+        /// Local completion only: the origin's buffers can be reused.
         is_local: bool,
-        /// Notified of the end.
+        /// Ticket to complete at the end.
         told: Told,
     },
-    /// Records an operation, which leaves when the epoch lets it.
+    /// Records an operation; it is sent when the epoch allows it.
     Record {
         /// The epoch.
         epoch: Serial,
@@ -88,7 +88,7 @@ pub enum EpochCall<'a> {
         target: Rank,
         /// The operation.
         operation: Operation,
-        /// Notified of the end.
+        /// Ticket to complete at the end.
         told: Told,
     },
 }
@@ -96,52 +96,53 @@ pub enum EpochCall<'a> {
 /// A call on a window's memory or attributes.
 #[derive(Debug)]
 pub enum WindowCall {
-    /// Makes this process one that has windows. `None`: it must be one already.
+    /// Initializes one-sided communication in this process. `None`: it must be initialized already.
     Prepare(Option<Box<OneSided>>),
-    /// Enters a window, for which [`WindowCall::Prepare`] has made room.
+    /// Adds a window, for which [`WindowCall::Prepare`] has allocated memory.
     Add(Window),
     /// Removes the window.
     Remove,
-    /// Lets epochs pass others from now on.
+    /// Sets which epochs may overtake others.
     SetReorder(Reorder),
-    /// Withdraws the window's memory, or returns it: an operation of others on it meanwhile is beyond the window.
+    /// Disables remote access to the window's memory, or enables it again: meanwhile, remote operations are out of
+    /// bounds.
     Withdraw(bool),
     /// Attaches memory to a dynamic window.
     Attach(Span),
     /// Detaches the memory that begins at this address.
     Detach(usize),
-    /// Changes nothing: asks which epochs may pass others.
+    /// Returns which epochs may overtake others; changes nothing.
     Reorder,
 }
 
-/// What [`OneSidedCalls::change_window`] has changed.
+/// Result of [`OneSidedCalls::change_window`].
 #[derive(Debug)]
 pub enum WindowChange {
-    /// All that was asked for.
+    /// The change was made.
     Done,
-    /// The window is no longer the device's; the caller drops it.
+    /// The device has released the window; the caller drops it.
     Removed(Window),
     /// This memory was detached.
     Detached(Span),
-    /// These epochs may pass others.
+    /// These epochs may overtake others.
     Reorder(Reorder),
 }
 
-/// The result of [`OneSidedCalls::check_window`].
+/// Result of [`OneSidedCalls::check_window`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct WindowState {
     /// The condition is true.
     pub is_true: bool,
-    /// Targets have found operations of this process to be wrong.
+    /// Targets have reported faulty operations of this process.
     pub is_faulty: bool,
 }
 
-/// A transfer that leaves in packets.
+/// A transfer in packets.
 #[derive(Debug)]
 pub enum Transfer<'a, 'b> {
-    /// Pieces of puts and accumulates, which no target answers by themselves. Those that more may be added to are held.
+    /// Pieces of puts and accumulates, without a reply of their own. Partial packets are held for coalescing.
     Pieces(&'a mut Pieces),
-    /// A packet that is answered.
+    /// A packet with a reply.
     Question(&'a Question<'b>),
 }
 
@@ -149,7 +150,7 @@ fn take_fault(all: &mut OneSided, context: Context) -> bool {
     all.window(context).is_some_and(Window::take_fault)
 }
 
-/// Runs `work`, and lets leave what it has made ready, as far as the network has room. Does not block.
+/// Runs `work`, and transmits the resulting packets while injection slots are free. Does not block.
 fn enter<E, R>(
     env: &E,
     work: impl FnOnce(&mut OneSided) -> Result<R, WindowError>,
@@ -172,7 +173,7 @@ where
     })
 }
 
-/// Repeats `attempt` until it gives a value, with progress between; what it has made ready leaves then. Blocks.
+/// Repeats `attempt`, with progress steps between, until it returns a value; transmits resulting packets. Blocks.
 fn wait<E, R>(
     env: &E,
     note: CallNote,
@@ -194,10 +195,10 @@ where
     )
 }
 
-/// The calls on windows. `context` names the window.
+/// Operations on windows. `context` identifies the window.
 pub trait OneSidedCalls: Enter {
-    /// Blocks until the condition is true. Returns whether targets have found operations of this process to be wrong
-    /// since the last call that `takes_fault`.
+    /// Blocks until the condition is true. Returns whether targets have reported faulty operations of this process
+    /// since the last call with `takes_fault`.
     fn wait_for_window(
         &self,
         note: CallNote,
@@ -211,8 +212,8 @@ pub trait OneSidedCalls: Enter {
         })
     }
 
-    /// The condition is true now; and whether targets have found operations to be wrong, which is taken if it is asked
-    /// for. Does not block. Fails with [`WindowError::NoWindow`].
+    /// Checks the condition, and, with `takes_fault`, returns and clears the fault reported by targets. Does not block.
+    /// Fails with [`WindowError::NoWindow`].
     fn check_window(
         &self,
         context: Context,
@@ -228,8 +229,9 @@ pub trait OneSidedCalls: Enter {
         checked.ok_or(WindowError::NoWindow)
     }
 
-    /// A call on an epoch: its number, or that of the flush or operation; packets that it makes ready leave if the
-    /// network has room. Does not block. Fails with [`WindowError::NoWindow`] and [`WindowError::NoRoom`].
+    /// Performs a call on an epoch. Returns its sequence number, or that of the flush or operation. Transmits the
+    /// packets that it prepares if the network has free injection slots. Does not block. Fails with
+    /// [`WindowError::NoWindow`] and [`WindowError::NoRoom`].
     fn call_epoch(&self, context: Context, call: EpochCall<'_>) -> Result<Serial, WindowError> {
         enter(self, |all| match call {
             EpochCall::Prepare => all
@@ -264,8 +266,8 @@ pub trait OneSidedCalls: Enter {
         })
     }
 
-    /// Asks for the epoch's access to the target, and for the lock if it needs one: operations may leave for it now.
-    /// Does not block. Fails with [`WindowError::NoWindow`] and [`WindowError::NotIncluded`].
+    /// Requests the epoch's access to the target, and the lock if it requires one. Returns whether operations may be
+    /// sent to the target now. Does not block. Fails with [`WindowError::NoWindow`] and [`WindowError::NotIncluded`].
     fn access_target(
         &self,
         context: Context,
@@ -281,7 +283,7 @@ pub trait OneSidedCalls: Enter {
         })
     }
 
-    /// Transfers data on a window. Blocks while there is no room for the packets.
+    /// Transfers data on a window. Blocks while the packets find no free space.
     fn transfer(&self, note: CallNote, context: Context, transfer: Transfer<'_, '_>) {
         match transfer {
             Transfer::Pieces(pieces) => wait(self, note, |all, kernel| {
@@ -295,8 +297,8 @@ pub trait OneSidedCalls: Enter {
         }
     }
 
-    /// Flushes an epoch, and blocks until that is done. Returns whether targets have found operations of this process
-    /// to be wrong, unless local completion is enough. Fails with [`WindowError::NoRoom`].
+    /// Flushes an epoch, and blocks until the flush is complete. Returns whether targets have reported faulty
+    /// operations of this process, unless `is_local`. Fails with [`WindowError::NoRoom`].
     fn flush_and_wait(
         &self,
         note: CallNote,
@@ -308,7 +310,7 @@ pub trait OneSidedCalls: Enter {
         wait(self, note, |all, _| {
             let until = match until {
                 Some(until) => until,
-                // Nothing to send, and only answers to wait for.
+                // Nothing to send, and only replies to wait for.
                 None if all.is_answered(context, target, is_local) => {
                     *until.insert(WindowCondition::Answered(target))
                 }
@@ -322,7 +324,7 @@ pub trait OneSidedCalls: Enter {
         })
     }
 
-    /// The last fetch of a result longer than an answer was refused: it is to be repeated. Does not block.
+    /// Returns and clears whether the last fetch of a long result was rejected and must be repeated. Does not block.
     fn take_refused(&self) -> bool {
         with(self, |adi, _| adi.with_one_sided(OneSided::take_refused)) == Some(true)
     }
@@ -366,7 +368,7 @@ fn change(adi: &mut Adi, context: Context, call: WindowCall) -> Result<WindowCha
     result.unwrap_or(Err(WindowError::NoWindow))
 }
 
-/// A change of a window that stays.
+/// Changes an existing window.
 fn change_entered(window: &mut Window, call: WindowCall) -> Result<WindowChange, WindowError> {
     match call {
         WindowCall::SetReorder(reorder) => window.set_reorder(reorder),

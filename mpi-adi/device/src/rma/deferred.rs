@@ -1,9 +1,9 @@
-//! Operations and flushes that are done when they can be: those of epochs that have not begun, or whose targets have
-//! not granted access yet, and those that the program has a request for.
+//! Deferred operations and flushes: those of epochs that have not begun, those whose targets have not granted access
+//! yet, and those with a request of the program.
 //!
-//! A record is what the call was given: spans and no bytes. Both are walked when its turn comes, packet by packet, so
-//! that nothing is kept for the data; the buffers are in use until then, as the standard says. Those of one epoch for
-//! one target keep their order; others pass each other.
+//! A record contains the call's arguments: spans and no bytes. Both spans are walked packet by packet in its turn, so
+//! that no memory is used for the data. The buffers stay in use until then, as the standard specifies. Operations of
+//! one epoch for one target keep their order; others may overtake each other.
 #![forbid(unsafe_code)]
 
 use core::hash::{Hash, Hasher};
@@ -17,27 +17,27 @@ use crate::rma::epochs::{Due, Rules, Sent, Serial, Told};
 use crate::rma::wire::{HEAD_BYTES, Head, Kind, MOST_BYTES, PIECE_BYTES, emit_piece};
 use crate::rma::{Awaited, Flags, OneSided, Window, get_request};
 
-/// Bytes of an answer's result.
+/// Bytes of a reply's result.
 const RESULT_BYTES: usize = 16;
-/// Bytes of one get of a deferred operation, at most.
+/// Maximum bytes of one get of a deferred operation.
 pub(super) const GET_BYTES: usize = 1 << 20;
 
-/// An operation, as it is recorded.
+/// A recorded operation.
 #[derive(Clone, Copy, Hash, Debug)]
 pub struct Operation {
     /// Kind, operation and elements.
     pub head: Head,
-    /// The origin's bytes; of a comparison the new element. Empty when there are none.
+    /// The origin's bytes; for a compare, the new element. Empty when there are none.
     pub from: Span,
-    /// What a comparison compares.
+    /// The element to compare with.
     pub compare: Span,
-    /// Where the result goes.
+    /// The result buffer.
     pub into: Span,
-    /// Where the bytes are at the target: a span of places.
+    /// The bytes at the target: a span of displacements.
     pub to: Span,
-    /// Bytes, at least 1.
+    /// Length in bytes, 1 or more.
     pub len: usize,
-    /// Bytes that stay together.
+    /// Bytes that must not be split.
     pub unit: usize,
 }
 
@@ -45,34 +45,34 @@ pub struct Operation {
 enum What {
     Operation {
         operation: Operation,
-        /// Bytes that have left, or been asked for.
+        /// Bytes that have been sent or requested.
         done: usize,
-        /// A result is awaited, before which nothing more is asked for.
+        /// A result is outstanding, before which nothing more is requested.
         is_asking: bool,
     },
     Flush {
-        /// Only the origin's buffers are of interest.
+        /// Local completion only: the origin's buffers can be reused.
         is_local: bool,
-        /// Processes before this one have been asked.
+        /// Processes before this one have been flushed.
         from: u32,
-        /// All have been asked: answers awaited before this one are to come.
+        /// Set when all have been flushed: replies with a lower number are outstanding.
         number: Option<u64>,
     },
     Over,
 }
 
-/// What is deferred.
+/// A deferred operation or flush.
 #[derive(Clone, Debug)]
 pub struct Deferred {
     serial: Serial,
     pub(super) epoch: Serial,
-    /// Of a flush: `None` is all.
+    /// Of a flush: `None` means all targets.
     target: Option<Rank>,
     what: What,
     told: Told,
 }
 
-/// Bytes of what is deferred.
+/// Size of a record in bytes.
 pub const DEFERRED_BYTES: usize = size_of::<Deferred>();
 
 impl Hash for Deferred {
@@ -93,12 +93,12 @@ impl Deferred {
         matches!(self.what, What::Over)
     }
 
-    /// It is of this number, and not over.
+    /// Returns whether it has this sequence number and is incomplete.
     pub(super) fn waits(&self, serial: Serial) -> bool {
         self.serial == serial && !self.is_over()
     }
 
-    /// Some of it is still to leave.
+    /// Returns whether part of it is still to be sent.
     fn is_to_leave(&self) -> bool {
         match self.what {
             What::Operation {
@@ -110,7 +110,7 @@ impl Deferred {
         }
     }
 
-    /// So many bytes more of it have passed, and whether an answer is to come for the rest.
+    /// Records that `bytes` more bytes have been sent, and whether a reply is outstanding for the rest.
     fn note_passed(&mut self, bytes: usize, asks: bool) {
         if let What::Operation {
             done, is_asking, ..
@@ -133,7 +133,7 @@ impl Deferred {
 }
 
 impl Window {
-    /// Operations of this epoch, for `target` if that is given, are still to leave.
+    /// Returns whether operations of this epoch, for `target` if specified, are still to be sent.
     pub(super) fn has_deferred(&self, epoch: Serial, target: Option<Rank>) -> bool {
         let is_so = |deferred: &Deferred| {
             deferred.epoch == epoch && deferred.is_for(target) && deferred.is_to_leave()
@@ -141,7 +141,7 @@ impl Window {
         self.deferred.iter().any(is_so)
     }
 
-    /// Operations of the same epoch as the one at `last`, beside that, are still to leave for `target`.
+    /// Returns whether other operations for `target` of the same epoch as the one at `last` are still to be sent.
     pub(super) fn has_deferred_but(&self, last: usize, target: Rank) -> bool {
         let epoch = self.deferred[last].epoch;
         self.deferred.iter().enumerate().any(|(at, deferred)| {
@@ -153,7 +153,7 @@ impl Window {
     }
 }
 
-/// The first run of up to `most` bytes: its place, and how many it has.
+/// Returns the displacement and length of the first contiguous run of up to `most` bytes.
 fn first_run<R: Rules>(all: &OneSided<R>, span: Span, done: usize, most: usize) -> (u64, usize) {
     let mut first = None;
     (all.walk)(span, done, most, &mut |place, _, bytes| {
@@ -163,11 +163,10 @@ fn first_run<R: Rules>(all: &OneSided<R>, span: Span, done: usize, most: usize) 
 }
 
 impl<R: Rules> OneSided<R> {
-    /// Records an operation of an epoch on `target`, which is done as soon as it can be; its number. `None`: the heap has
-    /// no room for it.
+    /// Records an operation of an epoch on `target`, and returns its sequence number. `None`: the heap is full.
     ///
     /// # Panics
-    /// When the window is not there.
+    /// When the window does not exist.
     pub fn defer(
         &mut self,
         (context, epoch, target): (Context, Serial, Rank),
@@ -182,11 +181,11 @@ impl<R: Rules> OneSided<R> {
         self.record((context, epoch, Some(target)), what, told)
     }
 
-    /// Records a flush of what the epoch has done so far (0: all epochs), at `target` or everywhere; its number. `None`: the heap has no
-    /// room for it.
+    /// Records a flush of all earlier operations of the epoch (0: all epochs) at `target` or everywhere; returns its
+    /// sequence number. `None`: the heap is full.
     ///
     /// # Panics
-    /// When the window is not there.
+    /// When the window does not exist.
     pub fn flush(
         &mut self,
         of: (Context, Serial, Option<Rank>),
@@ -201,8 +200,8 @@ impl<R: Rules> OneSided<R> {
         self.record(of, what, told)
     }
 
-    /// A flush would send nothing, at `target` or everywhere, and have nothing to wait for but answers: nothing is
-    /// deferred, and what has left is answered, or only the origin's buffers are of interest.
+    /// Returns whether a flush at `target`, or everywhere, would send nothing and wait only for replies: nothing is
+    /// deferred, and each operation sent has its reply, or only local completion is required.
     pub fn is_answered(&mut self, context: Context, target: Option<Rank>, is_local: bool) -> bool {
         self.window(context).is_none_or(|window| {
             let is_touched = match target {
@@ -236,7 +235,7 @@ impl<R: Rules> OneSided<R> {
         Some(serial)
     }
 
-    /// The result that a deferred operation has asked for has come, so many bytes; 0: it is to ask again.
+    /// Handles the result of a deferred operation, `len` bytes; 0: rejected, to be requested again.
     pub(super) fn answered(&mut self, context: Context, serial: Serial, len: usize) {
         let Some(window) = self.window(context) else {
             return;
@@ -252,7 +251,7 @@ impl<R: Rules> OneSided<R> {
         self.is_due = true;
     }
 
-    /// Does what can be done of what is deferred at the window at `at`, as far as a packet; with `only_here` there is none.
+    /// Advances the deferred operations of the window at `at`, up to one packet; with `only_here`, without packets.
     pub(super) fn replay(
         &mut self,
         at: usize,
@@ -276,7 +275,7 @@ impl<R: Rules> OneSided<R> {
                 Sent::NoRoom => {}
             }
         }
-        // Nothing is blocked outside of this look.
+        // The blocked flags are valid only within this pass.
         for place in 0..self.windows[at].deferred.len() {
             if let Some(target) = self.windows[at].deferred[place].target {
                 self.windows[at].clear(target, Flags::BLOCKED);
@@ -285,7 +284,7 @@ impl<R: Rules> OneSided<R> {
         result
     }
 
-    /// An operation goes on, if it may.
+    /// Advances an operation, if it may.
     fn go_on(
         &mut self,
         (at, place): (usize, usize),
@@ -318,7 +317,7 @@ impl<R: Rules> OneSided<R> {
             }
             _ => Sent::NoRoom,
         };
-        // One on this process itself may have done a part of it without a packet.
+        // A self-targeted operation may have advanced partly without a packet.
         let window = &mut self.windows[at];
         if (matches!(sent, Sent::NoRoom) || window.deferred[place].is_to_leave())
             && let Some(flags) = window.flags(target)
@@ -328,7 +327,7 @@ impl<R: Rules> OneSided<R> {
         sent
     }
 
-    /// The next packet of an operation.
+    /// Emits the next packet of an operation.
     fn issue(
         &mut self,
         (at, place): (usize, usize),
@@ -377,7 +376,7 @@ impl<R: Rules> OneSided<R> {
         };
         self.windows[at].deferred[place].note_passed(passed, asks);
         if of.1 == self.here {
-            // What it says of itself it has checked.
+            // Cannot fail: the origin has checked the packet.
             let _ = self.act_here(memory, name, &out[..len]);
         } else if !asks {
             self.windows[at].touch(of.1);
@@ -396,7 +395,7 @@ impl<R: Rules> OneSided<R> {
         })
     }
 
-    /// A packet of a put or an accumulate: its length, and how many bytes travel.
+    /// Emits a packet of a put or an accumulate; returns its length, and the data bytes in it.
     fn emit_pieces(
         &self,
         operation: Operation,
@@ -410,7 +409,7 @@ impl<R: Rules> OneSided<R> {
         (self.walk)(operation.to, done, most, &mut |place, before, bytes| {
             let room = (SHORT_BYTES - end).saturating_sub(PIECE_BYTES);
             let bytes = bytes.min(room) / operation.unit * operation.unit;
-            // What does not fit comes first in the next packet: behind a run that is cut no unit has room.
+            // A run that does not fit starts the next packet; after a split run no further unit fits.
             is_full |= bytes == 0;
             if is_full {
                 return;
@@ -422,7 +421,7 @@ impl<R: Rules> OneSided<R> {
         (end, passed)
     }
 
-    /// A packet that fetches, or compares: its length, and how many bytes are asked for.
+    /// Emits a packet of a fetch or a compare; returns its length, and the number of bytes requested.
     fn emit_question(
         &self,
         operation: Operation,
@@ -451,7 +450,7 @@ impl<R: Rules> OneSided<R> {
         (begin + bytes, bytes)
     }
 
-    /// A get asks for its next run.
+    /// Requests the next run of a get.
     fn issue_get(
         &mut self,
         (at, place): (usize, usize),
@@ -485,11 +484,11 @@ impl<R: Rules> OneSided<R> {
             let _ = self.act_here(memory, name, &packet[..len]);
             return Sent::Here;
         }
-        // Before the flush behind it, which asks whether it was beyond the window.
+        // Before the flush behind it, which checks whether it was out of bounds.
         self.ask_now(name, out).map_or(Sent::Here, Sent::Packet)
     }
 
-    /// A flush goes on: when what was before it has left it asks those that have been touched, and waits for answers.
+    /// Advances a flush: after all earlier operations, it flushes each touched target, and waits for the replies.
     fn flush_on(
         &mut self,
         (at, place): (usize, usize),

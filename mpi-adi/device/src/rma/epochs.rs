@@ -1,43 +1,44 @@
-//! Epochs: opened and closed by the program, begun and ended here (thesis 001, chapter 5).
+//! Epochs: the program opens and closes them, the device begins and ends them (thesis 001, chapter 5).
 //!
-//! An epoch that the program opens is *deferred* until what was opened before lets it begin; then it is *active*, until
-//! the program has closed it and everything in it is done: it is *complete*. Nothing of this blocks. A window's epochs
-//! stand in the order in which they were opened, and begin in that order, none passed over.
+//! An opened epoch is *deferred* until the epochs before it allow it to begin. Then it is *active*, until the program
+//! has closed it and all its operations are done: it is *complete*. None of this blocks. A window's epochs begin in the
+//! order in which they were opened, without exception.
 //!
 //! ```text
 //!   open()                         close()
 //!      |                              |
 //!   Deferred -> Begun -> Asked -> Open -> Ending -> Complete
 //!                 |        |       |        |
-//!     post        posts leave      |      the dones of all its origins have come
+//!     post        posts sent       |      the dones of all its origins have arrived
 //!     start                        |      a done to each target, behind the operations there
-//!     lock        LOCK leaves   granted   UNLOCK leaves, and is answered
-//!                 (Urged: another lock is asked for meanwhile, and the LOCK says so)
-//!     lock all                     |      a LOCK before the first operation at a target; all are given back
-//!     fence       this process, and those below, have come; all have come; what touched others is flushed
+//!     lock        LOCK sent      granted   UNLOCK is sent, and its reply arrives
+//!                 (Urged: another lock is requested meanwhile, and the LOCK says so)
+//!     lock all                     |      a LOCK before the first operation at a target; all are released
+//!     fence       this process, and those below, have arrived; all have arrived; touched targets are flushed
 //! ```
 //!
-//! # When an epoch may begin
-//! When each of those before it is complete, or active and lets it (the thesis's rules 12 to 19, with two changes):
+//! # Conditions for an epoch to begin
+//! Each epoch before it must be complete, or active and allow it (the thesis's rules 12 to 19, with two changes):
 //!
-//! * An epoch that was opened while the other was still open in the program begins beside it, as the standard has it.
-//!   Taken literally the rules defer MPI_Win_start behind MPI_Win_post, so that two processes that post to each other,
-//!   start, complete and wait would both wait for ever. So a program that ends with calls that block ends with those
-//!   that do not.
-//! * All epochs before it that are not complete are asked, not only the one just before. When that one has completed
-//!   out of order, an older one may be active still, and a fence must not begin beside it.
+//! * An epoch opened while another one was still open in the program begins concurrently with it, as the standard
+//!   specifies. Taken literally, the rules defer MPI_Win_start behind MPI_Win_post, so that two processes that post to
+//!   each other, start, complete and wait would deadlock. So a program that terminates with blocking calls also does
+//!   with nonblocking ones.
+//! * All incomplete epochs before it are checked, not only the previous one. When that one has completed out of order,
+//!   an older one may still be active, and a fence must not begin concurrently with it.
 //!
-//! Otherwise nothing begins beside a fence or a lock of all, and the rest as the window's [`Reorder`] says.
+//! Otherwise no epoch begins concurrently with a fence or a lock of all; [`Reorder`] specifies the rest.
 //!
-//! # How epochs of a pair of processes match
-//! In the order of both, by one counter each way. Where an exposure epoch begins a grant goes to each of its origins,
-//! which counts those that no access epoch has used yet: the access epoch behind `i` others to the same process may go
-//! on when more than `i` grants are there. Where it ends at that process a done goes back, in the order of the epochs,
-//! and the target counts it for the oldest exposure epoch that has had none from there.
+//! # Matching of epochs between two processes
+//! Epochs match in the order of both processes, with one counter for each direction. When an exposure epoch begins, it
+//! sends a grant to each of its origins. An origin counts the grants that no access epoch has used yet. An access epoch
+//! behind `i` others to the same process may continue when it has more than `i` grants. When it ends at that process,
+//! it sends a done, in the order of the epochs. The target counts it for the oldest exposure epoch without a done from
+//! there.
 //!
 //! # Fences without a barrier
-//! Each process says that it has come when all that it did in the last epoch is done at its targets, along a tree over
-//! the window's processes: two packets for each process, however many there are. The program waits for nothing.
+//! Each process reports its arrival when all its operations of the last epoch are done at their targets, along a tree
+//! over the window's processes: two packets for each process. The program does not wait.
 #![forbid(unsafe_code)]
 
 use alloc::boxed::Box;
@@ -55,81 +56,81 @@ use crate::parts::Leaving;
 use crate::rma::wire::{self, HEAD_BYTES, Head, Kind};
 use crate::rma::{Awaited, Flags, OneSided, Peer, Window};
 
-/// A number that epochs, operations and flushes of a window share, in the order in which the program began them, from 1.
+/// Sequence number that epochs, operations and flushes of a window share, in the order of their calls, from 1.
 pub type Serial = u64;
 
-/// Exposure epochs that are active at one window at the same time, at most: their grants fit a counter.
+/// Maximum number of active exposure epochs at one window: their grants fit a counter.
 const MOST_EXPOSURES: usize = 64;
 
-/// What a model checker may break, one at a time.
+/// Rules that a model checker may break, one at a time.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Flaw {
-    /// An epoch is deferred behind one that it was opened within.
+    /// An epoch is deferred behind one within which it was opened.
     DefersWhatIsNested,
-    /// Only the epoch just before is asked.
+    /// Only the previous epoch is checked.
     AsksTheLastOnly,
-    /// Epochs begin whatever is before them.
+    /// Epochs begin without any check.
     AsksNone,
-    /// A done leaves before the results of gets have come.
+    /// A done is sent before the results of gets have arrived.
     DoneBeforeResults,
-    /// A done leaves before deferred operations have.
+    /// A done is sent before deferred operations.
     DoneBeforeOperations,
     /// A done counts for the newest exposure epoch.
     CountsForTheNewest,
-    /// A process comes to a fence before what it did is done.
+    /// A process arrives at a fence before its operations are done.
     ArrivesUnflushed,
-    /// Operations go on where a grant is of no account.
+    /// Operations ignore missing grants.
     NeedsNoGrant,
-    /// A lock is given back before the operations under it have left.
+    /// A lock is released before the operations under it have been sent.
     UnlocksEarly,
-    /// An epoch ends with an operation behind which others are to leave.
+    /// An epoch ends with an operation that is not its last.
     EndsWithAny,
-    /// An epoch begins though one before it is deferred.
+    /// An epoch begins although one before it is deferred.
     PassesDeferred,
-    /// Epochs begin beside fences and locks of all.
+    /// Epochs begin concurrently with fences and locks of all.
     PassesFences,
-    /// As if the key for access after access were given.
+    /// Treats the key for access after access as set.
     PassesAccess,
-    /// The same, access after exposure.
+    /// Treats the key for access after exposure as set.
     AccessPassesExposure,
-    /// Exposure after exposure.
+    /// Treats the key for exposure after exposure as set.
     PassesExposure,
-    /// Exposure after access.
+    /// Treats the key for exposure after access as set.
     ExposurePassesAccess,
-    /// A lock begins while another epoch gives access to its target.
+    /// A lock begins while another epoch has access to its target.
     LocksWhatIsAccessed,
-    /// An exposure passes others while the window's part is locked.
+    /// An exposure overtakes others while the local window is locked.
     ExposesWhatIsLocked,
-    /// Access goes on by a grant for one before it.
+    /// Access uses a grant for an earlier epoch.
     TakesAnyGrant,
-    /// A done leaves before that of an epoch before it.
+    /// A done is sent before that of an earlier epoch.
     DonesInAnyOrder,
-    /// A process comes to a fence before those below it.
+    /// A process arrives at a fence before those below it.
     ArrivesAlone,
-    /// A process that has other locks queues for a shared one.
+    /// A process with other locks queues for a shared one.
     QueuesBeside,
-    /// One that gets other locks while it queues goes on queuing.
+    /// A process that gets other locks while it queues stays in the queue.
     NeverUrges,
-    /// A step of progress that moves things here alone says that it has moved nothing.
+    /// A progress step that advances only local state reports no change.
     MovesUnseen,
 }
 
-/// Which rules are kept.
+/// Set of enforced rules.
 pub trait Rules: Copy + fmt::Debug + 'static {
-    /// This one is not.
+    /// Returns whether this rule is broken.
     fn breaks(self, flaw: Flaw) -> bool {
         let _ = flaw;
         false
     }
 }
 
-/// All rules are kept.
+/// Set with all rules enforced.
 #[derive(Clone, Copy, Debug)]
 pub struct Sound;
 
 impl Rules for Sound {}
 
-/// How a request of the program's ends. The device sets it, once.
+/// Completion flag of a request of the program. The device sets it once.
 #[derive(Default, Debug)]
 pub struct Ticket(AtomicU32);
 
@@ -142,7 +143,7 @@ impl Ticket {
         self.0.store(state, Ordering::Release);
     }
 
-    /// What it is for is over; and an operation since the last synchronization was beyond what its target exposes.
+    /// Returns `None` before completion; then whether an operation since the last synchronization was out of bounds.
     pub fn ended(&self) -> Option<bool> {
         match self.0.load(Ordering::Acquire) {
             0 => None,
@@ -151,24 +152,24 @@ impl Ticket {
     }
 }
 
-/// Who is told of an end; none, when the call waits for it.
+/// Ticket to complete; `None` when the call itself waits.
 pub type Told = Option<&'static Ticket>;
 
-/// Which epochs may pass others that are not complete; the program says that they touch other memory.
+/// Epochs that may overtake incomplete earlier ones; the program asserts that they access different memory.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash, Debug)]
 pub struct Reorder {
-    /// An access epoch an access epoch.
+    /// Access epochs may overtake access epochs.
     pub access_after_access: bool,
-    /// An access epoch an exposure epoch.
+    /// Access epochs may overtake exposure epochs.
     pub access_after_exposure: bool,
-    /// An exposure epoch an exposure epoch.
+    /// Exposure epochs may overtake exposure epochs.
     pub exposure_after_exposure: bool,
-    /// An exposure epoch an access epoch.
+    /// Exposure epochs may overtake access epochs.
     pub exposure_after_access: bool,
 }
 
 impl Reorder {
-    /// With those keys that a broken rule takes for given.
+    /// Adds the keys that a broken rule ignores.
     fn broken_by<R: Rules>(self, rules: R) -> Reorder {
         Reorder {
             access_after_access: self.access_after_access || rules.breaks(Flaw::PassesAccess),
@@ -181,7 +182,7 @@ impl Reorder {
         }
     }
 
-    /// An epoch may begin beside another of these kinds that the program has closed before it opened the one.
+    /// Returns whether an epoch of kind `next` may begin concurrently with an earlier closed one of kind `before`.
     fn allows<R: Rules>(self, rules: R, before: Sort, next: Sort) -> bool {
         match (before, next) {
             (Sort::Fence | Sort::LockAll, _) | (_, Sort::Fence | Sort::LockAll) => {
@@ -195,33 +196,33 @@ impl Reorder {
     }
 }
 
-/// The kinds of epochs.
+/// Kind of an epoch.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Sort {
     /// From one fence to the next.
     Fence,
-    /// Exposure to some.
+    /// Exposure to some processes.
     Post,
-    /// Access to some.
+    /// Access to some processes.
     Start,
-    /// Access to one, under a lock.
+    /// Access to one process, under a lock.
     Lock {
-        /// Which.
+        /// The process.
         target: Rank,
-        /// Others have none.
+        /// The lock is exclusive.
         is_exclusive: bool,
     },
     /// Access to all, under shared locks.
     LockAll,
 }
 
-/// How far an epoch is.
+/// State of an epoch.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 enum Step {
     Deferred,
     Begun,
     Asked,
-    /// Of a lock: there is nothing more to ask.
+    /// Of a lock: no further LOCK is required.
     Urged,
     Open,
     Ending,
@@ -232,9 +233,9 @@ enum Step {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 struct Member {
     rank: Rank,
-    /// Its grant, or its done, has left.
+    /// Its grant, or its done, has been sent.
     is_told: bool,
-    /// Of an exposure epoch: its done has come.
+    /// Of an exposure epoch: its done has arrived.
     has_done: bool,
 }
 
@@ -244,18 +245,18 @@ pub struct Epoch {
     serial: Serial,
     sort: Sort,
     members: Vec<Member>,
-    /// Its other side is waited for; else the program says that it is there (MPI_MODE_NOCHECK).
+    /// Waits for the other side; otherwise the program asserts that it is ready (MPI_MODE_NOCHECK).
     checks: bool,
     step: Step,
-    /// The number of what the program began next after it had closed it.
+    /// The next sequence number at the time when the program closed it.
     closed: Option<Serial>,
     opening: Told,
     closing: Told,
 }
 
-/// Bytes of an epoch.
+/// Size of an epoch in bytes.
 pub const EPOCH_BYTES: usize = size_of::<Epoch>();
-/// Bytes of one of its processes.
+/// Size of one of its processes in bytes.
 pub const MEMBER_BYTES: usize = size_of::<Member>();
 
 impl Hash for Epoch {
@@ -265,25 +266,25 @@ impl Hash for Epoch {
     }
 }
 
-/// What opens an epoch.
+/// Arguments to open an epoch.
 #[derive(Clone, Copy, Debug)]
 pub struct Opening<'a> {
     /// Its kind.
     pub sort: Sort,
-    /// Of those by post and start, whom they are for.
+    /// Of post and start: the processes.
     pub members: &'a [Rank],
-    /// The other side is to be waited for (no MPI_MODE_NOCHECK).
+    /// Waits for the other side (no MPI_MODE_NOCHECK).
     pub checks: bool,
 }
 
-/// What can be waited for.
+/// An event to wait for.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Watch {
-    /// The epoch is open: posts have left, a lock is granted, all have come to a fence.
+    /// The epoch is open: posts have been sent, a lock is granted, all have arrived at a fence.
     Opened(Serial),
     /// The epoch is complete.
     Closed(Serial),
-    /// The deferred operation or flush is over.
+    /// The deferred operation or flush is complete.
     Done(Serial),
 }
 
@@ -300,7 +301,7 @@ impl Epoch {
         self.members.iter().find(|member| member.rank == rank)
     }
 
-    /// It gives access to the process.
+    /// Returns whether the epoch provides access to the process.
     fn is_access_to(&self, rank: Rank) -> bool {
         match self.sort {
             Sort::Fence | Sort::LockAll => true,
@@ -310,7 +311,7 @@ impl Epoch {
         }
     }
 
-    /// Whoever is told of the step is told, too, whether an operation before it was beyond a window.
+    /// Enters a state, and completes its ticket, with the fault state of earlier operations.
     fn reach(&mut self, step: Step, is_faulty: bool) {
         self.step = step;
         let told = match step {
@@ -324,19 +325,19 @@ impl Epoch {
     }
 }
 
-/// The tree along which processes tell each other that they have come to a fence.
+/// Tree along which processes report their arrival at a fence.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(super) struct Tree {
     parent: Option<Rank>,
     children: Box<[Rank]>,
-    /// Children that have come.
+    /// Children that have arrived.
     arrived: usize,
-    /// Children that have still to be told that all have come.
+    /// Children still to be notified that all have arrived.
     to_release: usize,
 }
 
 impl Tree {
-    /// That of the members; `None`: the heap has no room.
+    /// Builds the tree of the members; `None`: the heap is full.
     pub(super) fn new(peers: &[Peer], here: Rank) -> Option<Tree> {
         let is_member = |(_, peer): &(usize, &Peer)| peer.flags.has(Flags::MEMBER);
         let members = || peers.iter().enumerate().filter(is_member);
@@ -371,20 +372,19 @@ impl Tree {
     }
 }
 
-/// What an epoch does next.
+/// Next action of an epoch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Next {
-    /// Nothing, now.
+    /// None, for now.
     Waits,
-    /// It is open.
     Opens,
-    /// It is complete.
+    /// Completes.
     Ends,
-    /// A packet leaves.
+    /// Sends a packet.
     Sends(Due),
 }
 
-/// A packet that is nothing but its head.
+/// A packet that contains only a head.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Due {
     pub(super) target: Rank,
@@ -418,36 +418,35 @@ impl Due {
     }
 }
 
-/// What has become of something to send.
+/// Result of an attempt to send.
 pub(super) enum Sent {
-    /// A packet, which is to leave.
+    /// A packet to transmit.
     Packet(Leaving),
-    /// It was for this process, and has been done; or needs no packet of its own.
+    /// Handled locally, or requires no packet of its own.
     Here,
-    /// It has to wait.
+    /// Must wait.
     NoRoom,
 }
 
 impl Window {
-    /// The place of the epoch in the queue.
     pub(super) fn epoch_at(&self, serial: Serial) -> Option<usize> {
         let find = |epoch: &Epoch| epoch.serial;
         self.epochs.binary_search_by_key(&serial, find).ok()
     }
 
-    /// The next number.
+    /// Allocates the next sequence number.
     pub(super) fn number(&mut self) -> Serial {
         self.serial += 1;
         self.serial - 1
     }
 
-    /// Takes out what is over.
+    /// Removes completed epochs and operations.
     pub(super) fn sweep(&mut self) {
         self.epochs.retain(|epoch| !epoch.is_complete());
         self.deferred.retain(|deferred| !deferred.is_over());
     }
 
-    /// An epoch that is active lets one that was opened after it begin.
+    /// Returns whether the active epoch `before` allows the later epoch `next` to begin.
     fn lets<R: Rules>(&self, rules: R, before: &Epoch, next: &Epoch) -> bool {
         let is_nested = before.closed.is_none_or(|closed| next.serial < closed);
         if is_nested && !rules.breaks(Flaw::DefersWhatIsNested) {
@@ -466,7 +465,7 @@ impl Window {
             }
     }
 
-    /// Two epochs are active beside each other that must not be: for a model checker.
+    /// Returns whether two epochs are concurrently active that must not be: for a model checker.
     fn has_quarrel(&self) -> bool {
         self.epochs.iter().enumerate().any(|(place, next)| {
             let is_wrong = |before: &Epoch| {
@@ -478,7 +477,7 @@ impl Window {
         })
     }
 
-    /// The epoch at this place, which is the first that is deferred, may begin.
+    /// Returns whether the epoch at this index, the first deferred one, may begin.
     fn may_begin<R: Rules>(&self, rules: R, place: usize) -> bool {
         let (before, rest) = self.epochs.split_at(place);
         let next = &rest[0];
@@ -497,7 +496,7 @@ impl Window {
         asked.all(|epoch| self.lets(rules, epoch, next))
     }
 
-    /// The epoch that begins next.
+    /// Returns the epoch that begins next.
     fn next_to_begin<R: Rules>(&self, rules: R) -> Option<usize> {
         let is_deferred = |place: &usize| self.epochs[*place].step == Step::Deferred;
         let mut deferred = (0..self.epochs.len()).filter(is_deferred);
@@ -508,7 +507,7 @@ impl Window {
         }
     }
 
-    /// Lets epochs begin that may, in their order.
+    /// Begins the epochs that may begin, in their order.
     fn begin<R: Rules>(&mut self, rules: R) {
         while let Some(place) = self.next_to_begin(rules) {
             let epoch = &mut self.epochs[place];
@@ -532,7 +531,7 @@ impl Window {
         }
     }
 
-    /// A process has completed its access.
+    /// Handles a done: a process has completed its access.
     pub(super) fn take_done<R: Rules>(&mut self, source: Rank, rules: R) -> Result<(), Malformed> {
         let mut exposures = self
             .epochs
@@ -548,7 +547,7 @@ impl Window {
             member.has_done = true;
             return Ok(());
         }
-        // One that has not waited for the grant may be ahead of the exposure.
+        // An origin that has not waited for the grant may be ahead of the exposure.
         let peer = self.peer(source).ok_or(Malformed)?;
         peer.dones = peer.dones.checked_add(1).ok_or(Malformed)?;
         Ok(())
@@ -575,7 +574,7 @@ impl Window {
         Ok(())
     }
 
-    /// Access epochs before the one at `place` that have still to send `target` a done.
+    /// Returns the access epochs before the one at `place` that still have to send `target` a done.
     fn accesses_before(&self, place: usize, target: Rank) -> impl Iterator<Item = &Epoch> {
         let owes = move |epoch: &&Epoch| {
             epoch.sort == Sort::Start
@@ -585,13 +584,12 @@ impl Window {
         self.epochs[..place].iter().filter(owes)
     }
 
-    /// Dones leave in the order of epochs, whether these have waited for grants or not: that of the epoch at `place` is
-    /// the next for `target`.
+    /// Returns whether the done of the epoch at `place` is the next for `target`: they are sent in the order of epochs.
     fn is_done_next(&self, place: usize, target: Rank) -> bool {
         self.accesses_before(place, target).next().is_none()
     }
 
-    /// Operations in the epoch at `place` may leave for `target` now.
+    /// Returns whether operations in the epoch at `place` may be sent to `target` now.
     pub(super) fn has_access<R: Rules>(&self, rules: R, place: usize, target: Rank) -> bool {
         let epoch = &self.epochs[place];
         let granted = || {
@@ -614,7 +612,7 @@ impl Window {
             }
     }
 
-    /// Of those by which an access epoch ends at its targets.
+    /// Returns the next action of a closed start epoch: the dones to its targets.
     fn done_of<R: Rules>(&self, rules: R, place: usize, is_free: impl Fn(Rank) -> bool) -> Next {
         let epoch = &self.epochs[place];
         for member in epoch.members.iter().filter(|member| !member.is_told) {
@@ -625,7 +623,7 @@ impl Window {
             if !is_first || !granted || !is_free(rank) {
                 continue;
             }
-            // Operations keep their order with what ends the epoch; only errors have to be asked for.
+            // Operations and the end of the epoch keep their order; only errors require a reply.
             return Next::Sends(
                 match self.exposure.is_dynamic && self.has(rank, Flags::TOUCHED) {
                     true => Due::ask(rank, Kind::Flush, Awaited::Done),
@@ -641,7 +639,7 @@ impl Window {
 }
 
 impl<R: Rules> OneSided<R> {
-    /// What the epoch at `place` of the window at `at` does next.
+    /// Returns the next action of the epoch at `place` of the window at `at`.
     fn next_step(&self, at: usize, place: usize) -> Next {
         let window = &self.windows[at];
         let epoch = &window.epochs[place];
@@ -708,7 +706,7 @@ impl<R: Rules> OneSided<R> {
         }
     }
 
-    /// What the LOCK of an epoch asks for.
+    /// Returns the lock type of an epoch's LOCK.
     fn wish(&self, epoch: &Epoch, is_exclusive: bool) -> u8 {
         match is_exclusive {
             true => wire::EXCLUSIVE,
@@ -717,7 +715,7 @@ impl<R: Rules> OneSided<R> {
         }
     }
 
-    /// This process may have other locks than that of the epoch, or get them while it waits: by epochs that are active.
+    /// Returns whether this process may have other locks than that of the epoch, or get them while it waits.
     fn has_others(&self, epoch: &Epoch) -> bool {
         let mut all = self.windows.iter().flat_map(|window| &window.epochs);
         let is_another = |other: &Epoch| {
@@ -781,7 +779,7 @@ impl<R: Rules> OneSided<R> {
         }
     }
 
-    /// Sends what is due, and gives a packet if it needs one.
+    /// Sends a pending packet: handles it locally, or emits it.
     pub(super) fn send_due(
         &mut self,
         at: usize,
@@ -809,7 +807,7 @@ impl<R: Rules> OneSided<R> {
         };
         head.emit(out);
         if target == self.here {
-            // What it says of itself it has checked.
+            // Cannot fail: the origin has checked the packet.
             let _ = self.act_here(memory, name, &out[..HEAD_BYTES]);
             return Sent::Here;
         }
@@ -821,8 +819,8 @@ impl<R: Rules> OneSided<R> {
         })
     }
 
-    /// What of the epoch at `place` can end with the operation at `last`, which is to leave for `target` now: nothing else
-    /// does there, and nothing is awaited from there.
+    /// Returns the end of an epoch that can be piggybacked on the operation at `last`, which is to be sent to `target`
+    /// now: no other operation is pending there, and no reply is outstanding from there.
     pub(super) fn ends_with(&self, at: usize, last: usize, target: Rank) -> Option<(usize, Due)> {
         let window = &self.windows[at];
         let place = window.epoch_at(window.deferred[last].epoch)?;
@@ -839,7 +837,7 @@ impl<R: Rules> OneSided<R> {
         };
         let due = match epoch.sort {
             Sort::Lock { .. } => Due::ask(target, Kind::Unlock, Awaited::Done),
-            // Of places beyond what is attached only a flush tells.
+            // Only a flush reports displacements outside of attached memory.
             Sort::Start if !window.exposure.is_dynamic && granted() => {
                 Due::tell(target, Kind::Complete)
             }
@@ -848,7 +846,7 @@ impl<R: Rules> OneSided<R> {
         Some((place, due))
     }
 
-    /// The epoch has sent this.
+    /// Updates the epoch after this packet was sent.
     pub(super) fn note_sent(&mut self, at: usize, place: usize, due: Due) {
         let window = &mut self.windows[at];
         let epoch = &mut window.epochs[place];
@@ -875,7 +873,7 @@ impl<R: Rules> OneSided<R> {
             Kind::Lock => {
                 let may_queue = due.operation == wire::SHARED;
                 epoch.reach(if may_queue { Step::Asked } else { Step::Urged }, false);
-                // Another epoch that has asked before may have to say more.
+                // Another epoch with an earlier LOCK may have to urge.
                 self.is_due = true;
             }
             Kind::Arrived => epoch.reach(Step::Asked, false),
@@ -891,7 +889,7 @@ impl<R: Rules> OneSided<R> {
         }
     }
 
-    /// The epoch is open, or complete.
+    /// Sets the epoch to open or complete.
     fn reach(&mut self, at: usize, place: usize, step: Step) {
         self.has_moved = true;
         let window = &mut self.windows[at];
@@ -907,8 +905,8 @@ impl<R: Rules> OneSided<R> {
         }
     }
 
-    /// The next packet that epochs, or what is deferred, have to send. What it allows here is done when it leaves: nothing
-    /// is left for a step of progress that moves no packet.
+    /// Emits the next packet of epochs and deferred operations. Local work that it enables is done immediately, so no
+    /// work remains for a progress step that moves no packet.
     pub(super) fn next_due(
         &mut self,
         memory: &mut dyn UserMemory,
@@ -926,7 +924,7 @@ impl<R: Rules> OneSided<R> {
         None
     }
 
-    /// Does all that needs no packet to another process.
+    /// Advances everything that requires no packet to another process.
     pub fn go_on_here(&mut self, memory: &mut dyn UserMemory) {
         let was_due = self.is_due;
         let mut out = [0; SHORT_BYTES];
@@ -936,11 +934,11 @@ impl<R: Rules> OneSided<R> {
                 let _ = self.next_of_window(at, memory, &mut out, true);
             }
         }
-        // Packets to others may be due.
+        // Packets to other processes may be pending.
         self.is_due = was_due;
     }
 
-    /// As far as a packet to another process; with `only_here` there is none.
+    /// Advances a window up to one packet to another process; with `only_here`, without packets.
     fn next_of_window(
         &mut self,
         at: usize,
@@ -986,7 +984,7 @@ impl<R: Rules> OneSided<R> {
         None
     }
 
-    /// What can be done without a packet is done.
+    /// Advances epochs as far as possible without a packet.
     fn settle(&mut self, at: usize) {
         let rules = self.rules;
         let mut moved = true;
@@ -1004,7 +1002,7 @@ impl<R: Rules> OneSided<R> {
         }
     }
 
-    /// Makes room for another epoch; false when the heap has none.
+    /// Allocates memory for another epoch; returns false when the heap is full.
     pub fn prepare_epoch(&mut self, context: Context) -> bool {
         self.window(context).is_some_and(|window| {
             window.sweep();
@@ -1012,10 +1010,10 @@ impl<R: Rules> OneSided<R> {
         })
     }
 
-    /// Opens an epoch; its number. `None`: the heap has no room for it.
+    /// Opens an epoch; returns its sequence number. `None`: the heap is full.
     ///
     /// # Panics
-    /// When the window is not there.
+    /// When the window does not exist.
     pub fn open(&mut self, context: Context, opening: Opening<'_>, told: Told) -> Option<Serial> {
         let at = self.place(context).expect("a window");
         self.outbox.is_held = false;
@@ -1061,7 +1059,7 @@ impl<R: Rules> OneSided<R> {
         self.is_due = true;
     }
 
-    /// What is watched for is so.
+    /// Returns whether the watched condition is met.
     pub fn is_over(&self, context: Context, watch: Watch) -> bool {
         let Some(at) = self.place(context) else {
             return true;
@@ -1078,7 +1076,7 @@ impl<R: Rules> OneSided<R> {
         }
     }
 
-    /// All processes that an exposure epoch is for have completed their access: it would be complete if it were closed.
+    /// Returns whether all origins of an exposure epoch have completed their access, so that closing would complete it.
     pub fn can_end(&mut self, context: Context, epoch: Serial) -> bool {
         let Some(window) = self.window(context) else {
             return true;
@@ -1089,7 +1087,7 @@ impl<R: Rules> OneSided<R> {
         })
     }
 
-    /// The epoch gives access to this process.
+    /// Returns whether the epoch provides access to this process.
     pub fn includes(&mut self, context: Context, epoch: Serial, target: Rank) -> bool {
         self.window(context).is_some_and(|window| {
             let place = window.epoch_at(epoch);
@@ -1097,8 +1095,8 @@ impl<R: Rules> OneSided<R> {
         })
     }
 
-    /// Operations of the epoch may leave for `target` now, and none waits to leave there before them. If a lock is
-    /// needed, asks for it.
+    /// Returns whether operations of the epoch may be sent to `target` now, none waiting before them. Requests a
+    /// required lock.
     pub fn can_access(&mut self, context: Context, epoch: Serial, target: Rank) -> bool {
         let rules = self.rules;
         let Some(window) = self.window(context) else {
@@ -1115,7 +1113,7 @@ impl<R: Rules> OneSided<R> {
         has_access
     }
 
-    /// Wants the lock of all at `target`, if the epoch needs it; true: it was not asked for.
+    /// Marks the lock of all at `target` as wanted, if required; returns whether it was not requested before.
     pub(super) fn want(&mut self, context: Context, place: usize, target: Rank) -> bool {
         let Some(window) = self.window(context) else {
             return false;
@@ -1133,13 +1131,13 @@ impl<R: Rules> OneSided<R> {
         wants
     }
 
-    /// Two epochs of a window are active beside each other that must not be: for a model checker.
+    /// Returns whether two epochs of a window are concurrently active that must not be: for a model checker.
     #[doc(hidden)]
     pub fn has_quarrel(&self) -> bool {
         self.windows.iter().any(Window::has_quarrel)
     }
 
-    /// The window has no epoch that is not complete, and nothing deferred.
+    /// Returns whether the window has no incomplete epoch and no deferred operation.
     pub fn is_idle(&mut self, context: Context) -> bool {
         self.window(context).is_none_or(|window| {
             window.epochs.iter().all(Epoch::is_complete)

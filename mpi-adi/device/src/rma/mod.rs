@@ -1,38 +1,39 @@
-//! One-sided communication (MPI-3.1 chapter 11) below the calls: windows, and the packets between them.
+//! One-sided communication, RMA (MPI-3.1 chapter 11), below the calls: windows, and the packets between them.
 //!
-//! Everything is driven by the origin. An operation travels as packets of one handler, each of which says what is to be
-//! done and where, byte by byte or element by element: the origin walks both datatypes, and the target needs none. The
-//! packets of a pair are normal ones that keep their order, so that
+//! The origin drives everything. An operation travels in packets of one handler, each of which specifies the action and
+//! the location, byte by byte or element by element: the origin walks both datatypes, and the target requires none. The
+//! packets of a pair are normal packets in order, so that
 //!
-//! * a put or an accumulate is in place when its packet has been taken, in a call or by an interrupt, and takes no
-//!   memory at the target and no answer;
-//! * accumulates of a pair are applied in the order of their calls, each element at one go, since packets are taken one
-//!   after the other;
-//! * what closes an epoch counts no operations: a FLUSH or an UNLOCK comes behind them, and its answer says that they
-//!   are done; a COMPLETE needs no answer at all.
+//! * a put or an accumulate is complete when its packet has been handled, in a call or an interrupt handler, and
+//!   requires no memory at the target and no reply;
+//! * accumulates of a pair are applied in the order of their calls, each element atomically, since packets are handled
+//!   one after the other;
+//! * the end of an epoch counts no operations: a FLUSH or an UNLOCK follows them, and its reply confirms that they are
+//!   done; a COMPLETE requires no reply.
 //!
-//! Epochs are opened, closed and flushed without blocking ([`epochs`]); what cannot be done yet is recorded and done
-//! when it can ([`deferred`]). Calls that block are the same, and wait.
+//! Epochs are opened, closed and flushed without blocking ([`epochs`]); operations that cannot be sent yet are recorded
+//! and sent later ([`deferred`]). Blocking calls do the same, and wait.
 //!
 //! ```text
 //!   origin                                   target
-//!   ring: packets that are ready, the last of them held for more pieces of its kind (`pieces`)
-//!                                 ---------> taken at once: memory, locks, notes
-//!   slots: answers that are awaited <------- 16 bytes of answer: a short fetch or get, a flush
-//!          `- asked for once more <--------- refused: no place is free
-//!                                 <--------- results of longer fetches; cursors: data of longer gets, in turn
+//!   ring: packets to transmit, the last of them held for more pieces of its kind (`pieces`)
+//!                                 ---------> handled on arrival: memory, locks, counters
+//!   slots: outstanding replies      <------- 16 bytes of reply: a short fetch or get, a flush
+//!          `- requested again     <--------- rejected: no slot is free
+//!                                 <--------- results of longer fetches; cursors: data of longer gets, round robin
 //! ```
 //!
 //! # Memory
-//! What peers can make a process hold is fixed, and comes into being with its first window: [`CURSORS`] gets that it
-//! answers, [`RESULTS`] results of fetches longer than an answer; and in a window a [`Peer`] for each process of the
-//! job: the interrupt that brings a process's first packet could not make one. A get or a fetch that finds no place is refused, changes nothing, and is asked for again by
-//! its origin. A lock that cannot be granted is a flag: grants go round by rank, so that each that waits is granted
-//! after at most one grant to each other process, and none is asked for twice.
+//! The memory that peers can make a process use is fixed, and allocated with its first window: [`CURSORS`] gets in
+//! progress, and [`RESULTS`] results of fetches longer than a reply. A window contains a [`Peer`] for each process of
+//! the job, because the interrupt handler for a process's first packet could not allocate one. A get or a fetch that
+//! finds no free slot is rejected without any change, and its origin requests it again. A lock that cannot be granted
+//! is a flag. Grants are in round robin by rank, so each waiting process is granted the lock after at most one grant to
+//! each other process, and never requests it twice.
 //!
-//! # How it is hooked in
-//! It is a part (`device/parts.rs`) of the device, which comes with the first window. A program that makes none has
-//! nothing of it.
+//! # Integration
+//! RMA is an extension (`device/parts.rs`) of the device, linked with the first window: a program without windows
+//! contains none of it.
 #![forbid(unsafe_code)]
 
 pub mod calls;
@@ -64,25 +65,25 @@ use origin::{Packet, Slot};
 pub use pieces::Pieces;
 use target::{Cursor, Fetched, Lock};
 
-/// Packets of operations that are ready to leave.
+/// Size of the ring buffer of outgoing packets.
 pub const RING_PACKETS: usize = 8;
-/// Answers that an origin awaits at the same time, at most; what would await more waits in its call.
+/// Maximum number of outstanding replies at an origin; further calls wait.
 pub const SLOTS: usize = 64;
-/// Gets of more bytes than an answer holds that a target serves at the same time.
+/// Maximum number of concurrent gets, longer than a reply, that a target serves.
 pub const CURSORS: usize = 16;
-/// Bytes of one get, at most; longer ones are several.
+/// Maximum bytes of one get; longer ones are split.
 pub const MOST_GET: u32 = 1 << 30;
-/// Results of fetches, longer than an answer, that a target keeps until they leave.
+/// Maximum number of fetch results, longer than a reply, that a target keeps until they are sent.
 pub const RESULTS: usize = 8;
-/// Bytes of all this, at most.
+/// Maximum size of all this in bytes.
 pub const ONE_SIDED_BYTES: usize = 10 << 10;
 const _: () = assert!(size_of::<OneSided>() <= ONE_SIDED_BYTES);
-/// Epochs that a window has room for from the start.
+/// Epochs for which a window has memory from the start.
 const EPOCHS_AT_FIRST: usize = 2;
 
-/// Bytes of the heap that a window takes at most, in a job of so many processes, with one region or none: itself, a
-/// [`Peer`] for each process, and room for its first epochs and an operation or flush that is deferred. The process at
-/// the top of the window's tree takes them all.
+/// Returns the maximum heap bytes of a window in a job of `processes` processes, with at most one region: itself, a
+/// [`Peer`] for each process, and memory for its first epochs and one deferred operation or flush. Only the root of its
+/// tree uses all.
 pub const fn window_bytes(processes: usize) -> usize {
     let children = usize::BITS - processes.saturating_sub(1).leading_zeros();
     size_of::<Window>()
@@ -93,11 +94,11 @@ pub const fn window_bytes(processes: usize) -> usize {
         + children as usize * size_of::<Rank>()
 }
 
-/// Applies an operation to elements: which, the elements' datatype, the origin's, and the target's in place. False when
-/// there is no such operation, or the bytes are not whole elements.
+/// Applies an operation to elements: the operation, the elements' datatype, the origin's elements, and the target's, in
+/// place. Returns false when the operation does not exist, or the bytes are not whole elements.
 pub type Combine = fn(u8, u8, &[u8], &mut [u8]) -> bool;
 
-/// A request as it comes: its source, the header's argument and place, and the payload.
+/// A received request: its source, the header's argument and target, and the payload.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Request<'a> {
     pub(crate) source: Rank,
@@ -106,20 +107,20 @@ pub(crate) struct Request<'a> {
     pub(crate) bytes: &'a [u8],
 }
 
-/// Walks bytes of a span: gets the span, where to begin and how many, and what is told of each run where it is, how
-/// many bytes come before it, and how many it has.
+/// Walks bytes of a span, from an offset and for a length. Calls the function for each contiguous run, with its
+/// address, the number of bytes before it, and its length.
 pub type Walk = fn(Span, usize, usize, &mut dyn FnMut(usize, usize, usize));
 
-/// What a window knows of a process, a bit each.
+/// Flags of a process in a window, one bit each.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash, Debug)]
 pub struct Flags(u16);
 
 impl Flags {
     /// It is in the window's group.
     pub const MEMBER: Flags = Flags(1);
-    /// Operations have left for it since the last flush.
+    /// Operations have been sent to it since the last flush.
     pub const TOUCHED: Flags = Flags(2);
-    /// The lock of all is asked for there.
+    /// The lock of all is requested there.
     const ASKED: Flags = Flags(4);
     /// This process has a lock there.
     pub const HELD: Flags = Flags(8);
@@ -129,13 +130,13 @@ impl Flags {
     const WAITS_SHARED: Flags = Flags(32);
     /// It waits for an exclusive lock here.
     const WAITS_EXCLUSIVE: Flags = Flags(64);
-    /// An operation of its own went beyond the window, and it has not been told.
+    /// An operation of it was out of bounds, and it has not been notified.
     const FAULT: Flags = Flags(128);
-    /// The lock of all is to be asked for there.
+    /// The lock of all is to be requested there.
     const WANTED: Flags = Flags(256);
-    /// An operation for it waits, so that those behind do, too; during one look at them.
+    /// An operation for it waits, so later ones do, too; within one pass.
     const BLOCKED: Flags = Flags(512);
-    /// It has a lock here, and has not been told.
+    /// It has a lock here, and has not been notified.
     const UNTOLD: Flags = Flags(1024);
     /// It waits for a shared lock here, and may have others elsewhere.
     const WAITS_BESIDE: Flags = Flags(2048);
@@ -152,7 +153,7 @@ impl Flags {
     }
 }
 
-/// A process, as a window knows it: one counter for epochs of each direction.
+/// State of a process in a window: one epoch counter for each direction.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash, Debug)]
 pub struct Peer {
     flags: Flags,
@@ -162,38 +163,38 @@ pub struct Peer {
     dones: u8,
 }
 
-/// The memory of a window that others can reach.
+/// The remotely accessible memory of a window.
 #[derive(Clone, Debug)]
 struct Exposure {
-    /// One region, or those that are attached.
+    /// One region, or the attached ones.
     regions: Vec<Span>,
-    /// Places are addresses, not bytes from the beginning of the one region.
+    /// Displacements are addresses, not offsets in the one region.
     is_dynamic: bool,
     disp_unit: u32,
-    /// The program has the memory to itself: to others there is none.
+    /// Remote access is disabled.
     is_withdrawn: bool,
 }
 
-/// What is made of a window, with everything that its memory takes.
+/// A window, with all its memory.
 #[derive(Clone, Debug)]
 pub struct Window {
     context: Context,
     exposure: Exposure,
     peers: Box<[Peer]>,
     lock: Lock,
-    /// An operation from here went beyond a target's window.
+    /// An operation of this process was out of bounds at a target.
     is_faulty: bool,
     reorder: Reorder,
-    /// Epochs in the order in which they were opened; those that are complete are taken out by calls.
+    /// Epochs in the order in which they were opened; calls remove completed ones.
     epochs: Vec<Epoch>,
-    /// Operations and flushes that have not ended, in their order.
+    /// Incomplete operations and flushes, in order.
     deferred: Vec<Deferred>,
-    /// The number of the next epoch, operation or flush.
+    /// The sequence number of the next epoch, operation or flush.
     serial: Serial,
     tree: Tree,
 }
 
-/// All that the window's behaviour depends on, for a model checker.
+/// Hashes all state that determines the window's behaviour, for a model checker.
 impl Hash for Window {
     fn hash<H: Hasher>(&self, state: &mut H) {
         (&self.peers, &self.lock, self.is_faulty).hash(state);
@@ -208,8 +209,8 @@ impl Hash for Window {
 }
 
 impl Window {
-    /// A window of these processes, which are numbered among `peers.len()`; `context` names it in all of them. `None`:
-    /// the heap has no room for it.
+    /// Creates a window of these processes, with ranks below `peers.len()`; `context` identifies it. `None`: the heap
+    /// is full.
     pub fn new(
         context: Context,
         regions: Vec<Span>,
@@ -223,7 +224,7 @@ impl Window {
             }
         }
         let tree = Tree::new(&peers, here)?;
-        // For calls that block, which have one of each at a time.
+        // For blocking calls, which use one of each at a time.
         let (mut epochs, mut deferred) = (Vec::new(), Vec::new());
         epochs.try_reserve_exact(EPOCHS_AT_FIRST).ok()?;
         deferred.try_reserve_exact(1).ok()?;
@@ -246,12 +247,12 @@ impl Window {
         })
     }
 
-    /// Which epochs may pass others from now on.
+    /// Sets which epochs may overtake others.
     pub fn set_reorder(&mut self, reorder: Reorder) {
         self.reorder = reorder;
     }
 
-    /// Which epochs may pass others.
+    /// Returns which epochs may overtake others.
     pub fn reorder(&self) -> Reorder {
         self.reorder
     }
@@ -264,37 +265,37 @@ impl Window {
         self.peers.get_mut(rank.index() as usize)
     }
 
-    /// The process has this flag.
+    /// Returns whether the process has this flag.
     pub fn has(&self, rank: Rank, flag: Flags) -> bool {
         let peer = self.peers.get(rank.index() as usize);
         peer.is_some_and(|peer| peer.flags.has(flag))
     }
 
-    /// Takes the flag off the process.
+    /// Clears the flag of the process.
     pub fn clear(&mut self, rank: Rank, flag: Flags) {
         if let Some(flags) = self.flags(rank) {
             flags.set(flag, false);
         }
     }
 
-    /// The first process from number `from` on with this flag.
+    /// Returns the first process from rank `from` on with this flag.
     pub fn next_with(&self, flag: Flags, from: u32) -> Option<Rank> {
         let rest = self.peers.get(from as usize..)?;
         let at = rest.iter().position(|peer| peer.flags.has(flag))?;
         Some(Rank::new(from + at as u32))
     }
 
-    /// An operation from here went beyond a target's window since the last look.
+    /// Returns and clears whether an operation of this process was out of bounds at a target.
     pub fn take_fault(&mut self) -> bool {
         core::mem::take(&mut self.is_faulty)
     }
 
-    /// Withdraws the memory, and gives it back: an operation of others on it meanwhile is beyond the window.
+    /// Disables remote access to the memory, or enables it again: meanwhile, remote operations are out of bounds.
     pub fn withdraw(&mut self, is_withdrawn: bool) {
         self.exposure.is_withdrawn = is_withdrawn;
     }
 
-    /// Exposes more memory.
+    /// Exposes additional memory.
     ///
     /// # Errors
     /// [`NotAttached`]: nothing has changed.
@@ -312,7 +313,7 @@ impl Window {
         Ok(())
     }
 
-    /// Exposes the memory that begins there no longer. `None`: there is no such memory.
+    /// Detaches the memory that begins at this address. `None`: no such memory exists.
     pub fn detach(&mut self, base: usize) -> Option<Span> {
         let begins = |region: &Span| region.address() == base;
         let at = self.exposure.regions.iter().position(begins)?;
@@ -320,43 +321,43 @@ impl Window {
     }
 }
 
-/// Why memory cannot be attached.
+/// Reason why memory cannot be attached.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum NotAttached {
-    /// Some of it is attached already.
+    /// Part of it is attached already.
     Overlaps,
-    /// The heap has no room to note it.
+    /// The heap is full.
     NoRoom,
 }
 
-/// Packets that are to leave.
+/// Outgoing packets.
 #[derive(Clone, Debug)]
 struct Outbox {
     ring: heapless::Deque<Packet, RING_PACKETS>,
-    /// The last of them takes more pieces.
+    /// The last packet accepts more pieces.
     is_held: bool,
 }
 
-/// The requests of this process that targets answer.
+/// Requests of this process that targets reply to.
 #[derive(Clone, Debug)]
 struct Questions {
     slots: [Slot; SLOTS],
-    /// Slots whose request has to leave.
+    /// Slots whose request is still to be sent.
     to_ask: u32,
-    /// Answers that have been awaited so far.
+    /// Replies awaited so far.
     asked: u64,
-    /// The last fetch of a long result was refused.
+    /// The last fetch of a long result was rejected.
     is_refused: bool,
 }
 
-/// The answers of this process, as a target.
+/// Replies of this process, as a target.
 #[derive(Clone, Debug)]
 struct Answers {
     cursors: heapless::Deque<Cursor, CURSORS>,
     results: heapless::Vec<Fetched, RESULTS>,
 }
 
-/// One-sided communication of a process: its windows, and what is under way.
+/// One-sided communication of a process: its windows, and all operations in progress.
 #[derive(Clone, Debug)]
 pub struct OneSided<R: 'static = Sound> {
     here: Rank,
@@ -364,18 +365,18 @@ pub struct OneSided<R: 'static = Sound> {
     outbox: Outbox,
     questions: Questions,
     answers: Answers,
-    /// A lock may have become free for one that waits.
+    /// A lock may have become free for a waiting process.
     grants_due: bool,
-    /// Epochs or what is deferred may get on.
+    /// Epochs or deferred operations may be able to advance.
     is_due: bool,
-    /// Something has been done here that made no packet.
+    /// Local state has changed without a packet.
     has_moved: bool,
     combine: Combine,
     walk: Walk,
     rules: R,
 }
 
-/// As for a window; names of answers matter by their order alone, which the slots have.
+/// Hashes the windows and the operations in progress. Omits reply IDs: only their order matters.
 impl<R: 'static> Hash for OneSided<R> {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.windows.hash(state);
@@ -397,14 +398,14 @@ impl<R: 'static> Hash for OneSided<R> {
 }
 
 impl OneSided {
-    /// No windows, of the process with this number.
+    /// Creates the state of the process with this rank, without windows.
     pub fn new(here: Rank, combine: Combine, walk: Walk) -> OneSided {
         OneSided::with_rules(here, combine, walk, Sound)
     }
 }
 
 impl<R: Rules> OneSided<R> {
-    /// As [`OneSided::new`], with these rules kept and others broken, for a model checker.
+    /// Creates the state with the given rules enforced, for a model checker.
     pub fn with_rules(here: Rank, combine: Combine, walk: Walk, rules: R) -> OneSided<R> {
         OneSided {
             here,
@@ -432,17 +433,17 @@ impl<R: Rules> OneSided<R> {
         }
     }
 
-    /// Makes room for another window; false when the heap has none.
+    /// Allocates memory for another window; returns false when the heap is full.
     pub fn prepare(&mut self) -> bool {
         self.windows.try_reserve_exact(1).is_ok()
     }
 
-    /// Enters a window, for which there is room.
+    /// Adds a window; its memory has been allocated.
     pub fn add(&mut self, window: Window) {
         self.windows.push(window);
     }
 
-    /// Takes a window out.
+    /// Removes a window.
     pub fn remove(&mut self, context: Context) -> Option<Window> {
         let at = self.place(context)?;
         Some(self.windows.swap_remove(at))
@@ -454,7 +455,7 @@ impl<R: Rules> OneSided<R> {
             .position(|window| window.context == context)
     }
 
-    /// Data of a get is still to be read from this memory.
+    /// Returns whether a get in progress reads from this memory.
     pub fn reads(&self, memory: Span) -> bool {
         self.answers
             .cursors
@@ -462,19 +463,19 @@ impl<R: Rules> OneSided<R> {
             .any(|cursor| cursor.is_in(memory))
     }
 
-    /// The window of this name.
+    /// Returns the window with this context.
     pub fn window(&mut self, context: Context) -> Option<&mut Window> {
         let at = self.place(context)?;
         self.windows.get_mut(at)
     }
 
-    /// Something is to leave.
+    /// Returns whether anything is to be sent.
     #[inline]
     pub(crate) fn has_to_send(&self) -> bool {
         !self.outbox.ring.is_empty() || self.has_more_than_packets()
     }
 
-    /// Something is to leave that is in no packet yet.
+    /// Returns whether anything is to be sent that is in no packet yet.
     #[inline]
     fn has_more_than_packets(&self) -> bool {
         self.questions.to_ask > 0
@@ -484,13 +485,14 @@ impl<R: Rules> OneSided<R> {
             || self.is_due
     }
 
-    /// Epochs or what is deferred may get on; else [`OneSided::go_on_here`] has nothing to do.
+    /// Returns whether epochs or deferred operations may be able to advance; if not, [`OneSided::go_on_here`] does
+    /// nothing.
     pub fn is_due(&self) -> bool {
         self.is_due
     }
 
-    /// Something has been done here that made no packet, since this was asked last. A call may wait for just that: a step
-    /// of progress counts it as one that leaves.
+    /// Returns and clears whether local state has changed without a packet. A call may wait for just that: a progress
+    /// step counts it like a sent packet.
     pub fn take_moved(&mut self) -> bool {
         core::mem::take(&mut self.has_moved) && !self.breaks(Flaw::MovesUnseen)
     }
@@ -499,9 +501,9 @@ impl<R: Rules> OneSided<R> {
         self.rules.breaks(flaw)
     }
 
-    /// The next packet to leave: what the program has made ready, then what it asks for, then what others have asked. A
-    /// step that finds none leaves nothing to be done: where epochs and what is deferred make something ready that has
-    /// its turn before them, it leaves now.
+    /// Emits the next packet: first the program's packets, then its requests, then replies to other processes. Work
+    /// that epochs and deferred operations prepare for earlier stages is sent in the same step, so a step without a
+    /// packet means that nothing remains.
     fn next(
         &mut self,
         memory: &mut dyn UserMemory,
@@ -524,7 +526,7 @@ impl<R: Rules> OneSided<R> {
 /// One-sided communication without a device around it, for models and tests.
 #[doc(hidden)]
 impl<R: Rules> OneSided<R> {
-    /// The next packet to leave: its destination, argument and place, and its length in `out`.
+    /// Emits the next packet: returns its destination, argument and target, and its length in `out`.
     pub fn leave(
         &mut self,
         memory: &mut dyn UserMemory,
@@ -534,7 +536,7 @@ impl<R: Rules> OneSided<R> {
         Some((leaving.dest, leaving.argument, leaving.place, leaving.len))
     }
 
-    /// Takes a request of `source`; its answer.
+    /// Handles a request of `source`; returns the reply.
     pub fn take(
         &mut self,
         memory: &mut dyn UserMemory,
@@ -549,7 +551,7 @@ impl<R: Rules> OneSided<R> {
         self.take_request(memory, request)
     }
 
-    /// Takes an answer of `source`.
+    /// Handles a reply of `source`.
     pub fn hear(
         &mut self,
         memory: &mut dyn UserMemory,
@@ -564,12 +566,12 @@ impl<R: Rules> OneSided<R> {
         self.take_answer(memory, answer)
     }
 
-    /// This process.
+    /// Returns this process's rank.
     pub fn here(&self) -> Rank {
         self.here
     }
 
-    /// Something is to leave.
+    /// Returns whether anything is to be sent.
     pub fn is_busy(&self) -> bool {
         self.has_to_send()
     }

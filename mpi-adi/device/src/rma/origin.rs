@@ -1,4 +1,4 @@
-//! What an origin has under way: packets that are to leave, and answers that are to come.
+//! State of an origin: outgoing packets, and outstanding replies.
 #![forbid(unsafe_code)]
 
 use core::hash::{Hash, Hasher};
@@ -13,7 +13,7 @@ use crate::rma::epochs::{Rules, Serial};
 use crate::rma::wire::{HEAD_BYTES, Head, Kind, Said};
 use crate::rma::{Flags, OneSided, Request, SLOTS, Window};
 
-/// A packet that is ready to leave.
+/// An outgoing packet.
 #[derive(Clone, Hash, Debug)]
 pub(super) struct Packet {
     pub dest: Rank,
@@ -23,10 +23,10 @@ pub(super) struct Packet {
 }
 
 impl Packet {
-    /// One with these bytes.
+    /// Creates a packet with these bytes.
     ///
     /// # Panics
-    /// When they are more than a packet's.
+    /// When they exceed a packet.
     pub fn new(dest: Rank, argument: u16, bytes: &[u8]) -> Packet {
         let mut packet = Packet {
             dest,
@@ -39,38 +39,38 @@ impl Packet {
     }
 }
 
-/// What an answer is awaited for.
+/// Purpose of an outstanding reply.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Awaited {
-    /// A result of so many bytes; when it is longer than an answer, at most a packet's, and the call waits for it.
+    /// A result of this length in bytes. When longer than a reply, at most a packet's, and the call waits for it.
     Result(u32),
-    /// Bytes from this place of the target's window on, which the slot asks for itself.
+    /// Data of a get from this displacement of the target's window; the slot sends the request itself.
     Data {
-        /// Where they are.
+        /// The displacement.
         place: u64,
-        /// How many.
+        /// The length in bytes.
         len: u32,
     },
-    /// That it is done.
+    /// Confirmation of completion.
     Done,
 }
 
-/// What is asked of a target.
+/// A request to a target.
 #[derive(Clone, Copy, Debug)]
 pub struct Question<'a> {
     /// The target.
     pub target: Rank,
-    /// What its answer is awaited for.
+    /// Purpose of its reply.
     pub awaited: Awaited,
-    /// Where the result goes: a span, and where in it.
+    /// The result buffer: a span, and an offset in it.
     pub into: (Span, usize),
-    /// The packet: its head and what follows that, but for the operands.
+    /// The packet: its head and body, except for the operands.
     pub packet: &'a [u8],
-    /// Bytes of the program that end the packet: from where in a span, and how many.
+    /// Bytes of the program at the end of the packet: span, offset and length.
     pub operands: &'a [(Span, usize, usize)],
 }
 
-/// A place for an answer.
+/// A slot for an outstanding reply.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Slot {
     awaited: Option<Awaited>,
@@ -78,18 +78,18 @@ pub(super) struct Slot {
     is_to_ask: bool,
     window: Context,
     target: Rank,
-    /// Where the result goes: the origin's buffer, and where in it.
+    /// The result buffer, and the offset in it.
     span: Span,
     offset: usize,
-    /// Bytes of it that have come.
+    /// Bytes of it that have arrived.
     come: u32,
-    /// How many answers had been awaited before.
+    /// Sequence number among awaited replies.
     number: u64,
-    /// The deferred operation that it is for, or 0.
+    /// The deferred operation that it belongs to, or 0.
     operation: Serial,
 }
 
-/// But for its generation and number.
+/// Omits its generation and number.
 impl Hash for Slot {
     fn hash<H: Hasher>(&self, state: &mut H) {
         (self.awaited, self.is_to_ask, self.window, self.target).hash(state);
@@ -97,7 +97,7 @@ impl Hash for Slot {
     }
 }
 
-/// Bits of a name that are the slot's number.
+/// Bits of an ID that are the slot's index.
 const INDEX_BITS: u32 = SLOTS.trailing_zeros();
 const _: () = assert!(SLOTS.is_power_of_two());
 
@@ -129,10 +129,11 @@ impl Window {
 }
 
 impl<R: Rules> OneSided<R> {
-    /// Awaits an answer of `target`, with its result to `offset` of `span`; its name. `None`: all slots are in use.
+    /// Allocates a slot for a reply of `target`, with its result to `offset` of `span`; returns its ID. `None`: no free
+    /// slot.
     ///
     /// # Panics
-    /// When the window is not there.
+    /// When the window does not exist.
     pub fn await_answer(
         &mut self,
         of: (Context, Rank),
@@ -142,7 +143,7 @@ impl<R: Rules> OneSided<R> {
         self.await_for(0, of, awaited, into)
     }
 
-    /// As [`OneSided::await_answer`], for a deferred operation.
+    /// Allocates a slot for a reply, for a deferred operation.
     pub(super) fn await_for(
         &mut self,
         operation: Serial,
@@ -157,7 +158,7 @@ impl<R: Rules> OneSided<R> {
             .position(|slot| slot.awaited.is_none())?;
         self.outbox.is_held = false;
         let is_to_ask = matches!(awaited, Awaited::Data { .. }) && target != self.here;
-        // Whether it was within a window of which nothing is known here, only a flush tells.
+        // Only a flush reports whether it was in bounds of a window whose extent is unknown here.
         let has_place = matches!(awaited, Awaited::Data { .. } | Awaited::Result(_));
         if has_place
             && target != self.here
@@ -192,7 +193,7 @@ impl<R: Rules> OneSided<R> {
         (name & ((1 << INDEX_BITS) - 1)) as usize
     }
 
-    /// The slot of this name, which awaits an answer of `target`.
+    /// Returns the slot with this ID, which waits for a reply of `target`.
     fn slot(&self, name: u16, target: Rank) -> Result<(usize, Awaited), Malformed> {
         let index = Self::index_of(name);
         let slot = &self.questions.slots[index];
@@ -204,7 +205,7 @@ impl<R: Rules> OneSided<R> {
         }
     }
 
-    /// Answers of this window, of `target` if that is given, are still to come.
+    /// Returns whether replies of this window, from `target` if specified, are outstanding.
     pub fn awaits(&self, window: Context, target: Option<Rank>) -> bool {
         self.questions.slots.iter().any(|slot| {
             slot.awaited.is_some()
@@ -213,7 +214,7 @@ impl<R: Rules> OneSided<R> {
         })
     }
 
-    /// Answers of this window that were awaited before answer `number`, of `target` if that is given, are still to come.
+    /// Returns whether replies of this window below `number`, from `target` if specified, are outstanding.
     pub(super) fn awaits_before(&self, number: u64, window: Context, target: Option<Rank>) -> bool {
         self.questions.slots.iter().any(|slot| {
             slot.awaited.is_some()
@@ -223,7 +224,7 @@ impl<R: Rules> OneSided<R> {
         })
     }
 
-    /// Answers for this deferred operation are still to come.
+    /// Returns whether replies for this deferred operation are outstanding.
     pub(super) fn awaits_for(&self, window: Context, operation: Serial) -> bool {
         let is_for = |slot: &Slot| {
             slot.awaited.is_some() && slot.window == window && slot.operation == operation
@@ -231,7 +232,7 @@ impl<R: Rules> OneSided<R> {
         self.questions.slots.iter().any(is_for)
     }
 
-    /// An answer has come, and its slot is free again.
+    /// Frees the slot of an arrived reply.
     fn free(&mut self, index: usize, is_refused: bool) {
         let Slot {
             window,
@@ -251,10 +252,10 @@ impl<R: Rules> OneSided<R> {
         }
     }
 
-    /// Sends a packet for `window` that is answered. False: there is no room, try again later.
+    /// Sends a packet for `window` that has a reply. Returns false when no slot is free: the caller retries later.
     ///
     /// # Panics
-    /// When the window is not there, or packet and operands are longer than a packet.
+    /// When the window does not exist, or packet and operands exceed a packet.
     pub fn ask_question(
         &mut self,
         memory: &mut dyn UserMemory,
@@ -262,7 +263,7 @@ impl<R: Rules> OneSided<R> {
         question: &Question<'_>,
     ) -> bool {
         let target = question.target;
-        // The slot makes the packet when it asks.
+        // The slot emits the request packet itself.
         let is_data = matches!(question.awaited, Awaited::Data { .. });
         if target != self.here && !is_data && self.outbox.ring.is_full() {
             return false;
@@ -282,28 +283,28 @@ impl<R: Rules> OneSided<R> {
         }
         let bytes = &packet.bytes[..usize::from(packet.len)];
         if target == self.here {
-            // It has been checked what it says.
+            // Cannot fail: the packet has been checked.
             let _ = self.act_here(memory, name, bytes);
             return true;
         }
-        // There is room for it.
+        // Cannot fail: the ring buffer is not full.
         self.outbox.is_held = false;
         let _ = self.outbox.ring.push_back(packet);
         true
     }
 
-    /// Sends a packet for `window` to `target`, which is another process; its answer is the one of that name. False:
-    /// there is no room, try again later.
+    /// Sends a packet for `window` to `target`, which is another process; `name` identifies its reply. Returns false
+    /// when the ring buffer is full: the caller retries later.
     ///
     /// # Panics
-    /// When it is longer than a packet.
+    /// When it exceeds a packet.
     pub fn push(&mut self, (window, target): (Context, Rank), name: u16, bytes: &[u8]) -> bool {
         let packet = Packet::new(target, name, bytes);
         if self.outbox.ring.push_back(packet).is_err() {
             return false;
         }
         self.outbox.is_held = false;
-        // What is answered need not be flushed.
+        // Packets with a reply require no flush.
         let is_silent = bytes.first().is_some_and(|kind| {
             [Kind::Put, Kind::Accumulate]
                 .map(|kind| kind as u8)
@@ -315,10 +316,10 @@ impl<R: Rules> OneSided<R> {
         true
     }
 
-    /// Carries a request of this process to itself out.
+    /// Performs a request of this process to itself.
     ///
     /// # Errors
-    /// [`Malformed`]: as from another process.
+    /// [`Malformed`]: like a request from another process.
     pub fn act_here(
         &mut self,
         memory: &mut dyn UserMemory,
@@ -341,7 +342,7 @@ impl<R: Rules> OneSided<R> {
             };
             self.hear_answer(memory, answer)?;
         }
-        // No flush comes here.
+        // No flush is sent to this process.
         let window = Head::parse(bytes).and_then(|(head, _)| self.window(head.window));
         if let Some(window) = window
             && window.has(here, Flags::FAULT)
@@ -352,7 +353,7 @@ impl<R: Rules> OneSided<R> {
         Ok(())
     }
 
-    /// The last fetch of a result longer than an answer was refused: it is to be made again.
+    /// Returns and clears whether the last fetch of a long result was rejected and must be repeated.
     pub fn take_refused(&mut self) -> bool {
         core::mem::take(&mut self.questions.is_refused)
     }
@@ -367,13 +368,13 @@ impl<R: Rules> OneSided<R> {
             place: None,
             len,
         };
-        // It has just been there; what it is need not be copied.
+        // Already copied; the value is not used.
         let _ = self.outbox.ring.pop_front();
         self.outbox.is_held &= !self.outbox.ring.is_empty();
         Some(leaving)
     }
 
-    /// A get that has not been asked for, or was refused.
+    /// Emits the request of a get that has not been sent, or was rejected.
     pub(super) fn next_asked(&mut self, out: &mut [u8; SHORT_BYTES]) -> Option<Leaving> {
         if self.questions.to_ask == 0 {
             return None;
@@ -386,7 +387,7 @@ impl<R: Rules> OneSided<R> {
         self.ask(index, out)
     }
 
-    /// The request of the get of this name, which has not been asked for.
+    /// Emits the request of the get with this ID, which has not been sent.
     pub(super) fn ask_now(&mut self, name: u16, out: &mut [u8; SHORT_BYTES]) -> Option<Leaving> {
         self.ask(Self::index_of(name), out)
     }
@@ -408,7 +409,7 @@ impl<R: Rules> OneSided<R> {
         })
     }
 
-    /// An answer of another process has come; does what it allows here.
+    /// Handles a reply of another process, and advances local state that it enables.
     pub(super) fn take_answer(
         &mut self,
         memory: &mut dyn UserMemory,
@@ -421,7 +422,7 @@ impl<R: Rules> OneSided<R> {
         Ok(())
     }
 
-    /// An answer has come, of another process or of this one.
+    /// Handles a reply of another process or of this one.
     fn hear_answer(
         &mut self,
         memory: &mut dyn UserMemory,
@@ -445,7 +446,7 @@ impl<R: Rules> OneSided<R> {
                 return Ok(());
             }
             (Said::Result, Awaited::Result(len) | Awaited::Data { len, .. }) => {
-                // Of what was beyond the window nothing comes but this.
+                // A get that is out of bounds receives no other reply.
                 let len = (len as usize).min(ANSWER_BYTES);
                 memory.write(slot.span, slot.offset, &bytes[..len]);
             }
@@ -461,7 +462,7 @@ impl<R: Rules> OneSided<R> {
         Ok(())
     }
 
-    /// Data of a get has come.
+    /// Handles a data packet of a get.
     pub(super) fn take_data(
         &mut self,
         memory: &mut dyn UserMemory,
@@ -489,7 +490,7 @@ impl<R: Rules> OneSided<R> {
     }
 }
 
-/// Writes the request of a get; its length.
+/// Writes the request of a get; returns its length.
 pub fn get_request(out: &mut [u8], window: Context, place: u64, len: u32) -> usize {
     Head::new(Kind::Get, window).emit(out);
     out[HEAD_BYTES..][..8].copy_from_slice(&place.to_le_bytes());

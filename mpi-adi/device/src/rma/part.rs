@@ -1,4 +1,4 @@
-//! One-sided communication as a [part](crate::parts) of the device.
+//! One-sided communication as an [extension](crate::parts) of the device.
 #![forbid(unsafe_code)]
 
 use alloc::boxed::Box;
@@ -14,7 +14,7 @@ use crate::protocol::Rules;
 use crate::rma::{OneSided, Request, wire};
 
 impl<R: Rules> Adi<R> {
-    /// From now on there can be windows.
+    /// Enables one-sided communication.
     pub fn set_one_sided(&mut self, one_sided: Box<OneSided>) {
         self.extras.one_sided = Some(one_sided);
         self.extras.parts.begin(Name::OneSided, Part { take, next });
@@ -56,7 +56,7 @@ fn next<R: Rules>(
     out: &mut [u8; SHORT_BYTES],
 ) -> Step {
     let step = |all: &mut OneSided| {
-        // What calls and handlers have done has been seen.
+        // Discards earlier changes: they have been reported.
         let _ = all.take_moved();
         let leaving = all.next(memory?, out);
         match leaving {

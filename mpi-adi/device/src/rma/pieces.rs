@@ -1,14 +1,15 @@
-//! Bytes that go to a target without an answer: those of puts and accumulates.
+//! Data to a target without a reply: the pieces of puts and accumulates.
 //!
-//! An operation of few bytes does not fill a packet. Its packet is held, and takes the bytes of the next operations of the
-//! same kind on the same target: a stream of puts of 8 bytes needs one packet for each 13 of them. A packet leaves
+//! A small operation does not fill a packet. Its packet is held for coalescing with the next operations of the same
+//! kind on the same target: a stream of puts of 8 bytes requires one packet for each 13 of them. A packet is
+//! transmitted
 //!
-//! * when it has no room for as much as it got last,
-//! * with the next step of progress that is made anyway: in a call that waits or looks, or for a packet that has come,
-//! * before whatever else its process has to say about windows: epochs, flushes and fetches come behind it.
+//! * when it has no space for a piece as large as the last,
+//! * with the next regular progress step: in a call that waits or polls, or for a received packet,
+//! * before any other packet about windows: epochs, flushes and fetches are sent behind it.
 //!
-//! The program sees none of this: an operation is complete at its target after a synchronization only (MPI-3.1 section
-//! 11.3), and that sends the packet first. Its buffer is free at once, as the bytes have been copied.
+//! The program cannot observe this: an operation is complete at its target only after a synchronization (MPI-3.1
+//! section 11.3), which transmits the packet first. Its buffer can be reused immediately.
 #![forbid(unsafe_code)]
 
 use msg_layer::header::SHORT_BYTES;
@@ -21,41 +22,41 @@ use crate::rma::epochs::Rules;
 use crate::rma::origin::Packet;
 use crate::rma::wire::{HEAD_BYTES, Head, MOST_BYTES, PIECE_BYTES, emit_piece};
 
-/// Bytes on their way to a target.
+/// Data on its way to a target.
 #[derive(Clone, Copy, Debug)]
 pub struct Pieces {
     /// The target.
     pub target: Rank,
-    /// Head of their packets: that of a put or an accumulate.
+    /// Head of the packets: that of a put or an accumulate.
     pub head: Head,
-    /// Bytes that stay together, at least 1 and at most [`MOST_BYTES`].
+    /// Bytes that must not be split, from 1 to [`MOST_BYTES`].
     pub unit: usize,
-    /// Where they come from.
+    /// The source buffer.
     pub from: Span,
-    /// Where in it they begin.
+    /// Offset in it.
     pub offset: usize,
-    /// How many they are: whole units.
+    /// Length in bytes: whole units.
     pub len: usize,
-    /// Where in the window the first of them goes.
+    /// Displacement of the first byte in the window.
     pub place: u64,
 }
 
 impl Pieces {
-    /// The first `bytes` are on their way.
+    /// Advances past the first `bytes`, which have been copied.
     fn advance(&mut self, bytes: usize) {
         self.place += bytes as u64;
         self.offset += bytes;
         self.len -= bytes;
     }
 
-    /// Bytes of the next piece, in a packet that has `len` already; 0: none fits.
+    /// Returns the bytes of the next piece in a packet that already contains `len`; 0: none fits.
     fn next_bytes(&self, len: usize) -> usize {
         let room = (SHORT_BYTES - len).saturating_sub(PIECE_BYTES);
         let most = self.len.min(room).min(MOST_BYTES);
         most - most % self.unit
     }
 
-    /// Adds the next piece to a packet; its bytes. 0: it has no room.
+    /// Appends the next piece to a packet; returns its bytes, 0 when the packet is full.
     fn add_to(&mut self, packet: &mut Packet, memory: &dyn UserMemory) -> usize {
         let len = usize::from(packet.len);
         let bytes = self.next_bytes(len);
@@ -70,8 +71,8 @@ impl Pieces {
 }
 
 impl<R: Rules> OneSided<R> {
-    /// Puts the pieces into packets: the last one if it is held for such, and more. False: there is no room for what is left
-    /// of them, try again later. Of this process itself they are done at once.
+    /// Copies the pieces into packets: the held packet of the same kind first, then new ones. Returns false when the
+    /// ring buffer fills up: the caller retries later. Applies pieces for this process itself immediately.
     pub fn push_pieces(&mut self, memory: &mut dyn UserMemory, pieces: &mut Pieces) -> bool {
         let mut head = [0; HEAD_BYTES];
         pieces.head.emit(&mut head);
@@ -84,7 +85,7 @@ impl<R: Rules> OneSided<R> {
             && (last.dest == pieces.target && last.bytes.starts_with(&head))
         {
             let added = pieces.add_to(last, memory);
-            // It takes as much once more, or leaves.
+            // Held only if it has space for a piece of the same size.
             self.outbox.is_held =
                 added > 0 && usize::from(last.len) + PIECE_BYTES + added <= SHORT_BYTES;
         } else {
@@ -97,7 +98,7 @@ impl<R: Rules> OneSided<R> {
             }
             let added = pieces.add_to(&mut packet, memory);
             self.outbox.is_held = usize::from(packet.len) + PIECE_BYTES + added <= SHORT_BYTES;
-            // There is room for it.
+            // Cannot fail: the ring buffer is not full.
             let _ = self.outbox.ring.push_back(packet);
         }
         if let Some(window) = self.window(pieces.head.window) {
@@ -106,7 +107,7 @@ impl<R: Rules> OneSided<R> {
         true
     }
 
-    /// Does what the pieces are for at this process.
+    /// Applies pieces for this process itself.
     fn act_on_pieces(
         &mut self,
         memory: &mut dyn UserMemory,
@@ -116,12 +117,12 @@ impl<R: Rules> OneSided<R> {
         while pieces.len > 0 {
             let mut packet = Packet::new(pieces.target, 0, head);
             pieces.add_to(&mut packet, memory);
-            // It has been checked what it says.
+            // Cannot fail: the packet has been checked.
             let _ = self.act_here(memory, 0, &packet.bytes[..usize::from(packet.len)]);
         }
     }
 
-    /// Whether something is to leave.
+    /// Returns the state of pending packets.
     #[inline]
     pub(crate) fn due(&self) -> Due {
         if !self.has_to_send() {

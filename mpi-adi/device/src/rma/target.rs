@@ -1,4 +1,4 @@
-//! What a target does with the packets of origins. Nothing here waits or takes memory.
+//! Handlers of origins' packets at a target. Nothing here waits or allocates.
 #![forbid(unsafe_code)]
 
 use msg_layer::handler::{ANSWER_BYTES, Answer, Malformed};
@@ -11,11 +11,11 @@ use crate::rma::epochs::Rules;
 use crate::rma::wire::{self, HEAD_BYTES, Head, Kind, MOST_BYTES, Said};
 use crate::rma::{Flags, OneSided, Peer, Request, Window};
 
-/// A get that is being answered.
+/// A get in progress.
 #[derive(Clone, Copy, Hash, Debug)]
 pub(super) struct Cursor {
     origin: Rank,
-    /// The origin's name for it.
+    /// The origin's ID of it.
     name: u16,
     span: Span,
     offset: u32,
@@ -28,31 +28,31 @@ impl Cursor {
     }
 }
 
-/// The result of a fetch that is longer than an answer.
+/// A fetch result longer than a reply.
 #[derive(Clone, Hash, Debug)]
 pub(super) struct Fetched {
     origin: Rank,
-    /// The origin's name for it.
+    /// The origin's ID of it.
     name: u16,
     len: u8,
     bytes: [u8; MOST_BYTES],
 }
 
-/// The longest element.
+/// Maximum element size.
 const ELEMENT_BYTES: usize = 32;
-/// Bytes of a get's data in one packet: whole elements of any size, so that each is read at one go.
+/// Data bytes of a get in one packet: whole elements of any size, so that each is read atomically.
 const DATA_BYTES: usize = LONG_BYTES / ELEMENT_BYTES * ELEMENT_BYTES;
 
 /// A window's lock.
 #[derive(Clone, Copy, Default, Hash, Debug)]
 pub(super) struct Lock {
     is_exclusive: bool,
-    /// How many hold it.
+    /// Number of holders.
     holders: u32,
     waiting: u32,
-    /// Holders that have not been told so.
+    /// Holders that have not been notified.
     untold: u32,
-    /// Where the next look for one that waits begins.
+    /// Start of the search for the next waiting process.
     turn: u32,
 }
 
@@ -72,7 +72,7 @@ impl Lock {
 }
 
 impl Window {
-    /// The `len` bytes at `place`; `None`: they are not in the window.
+    /// Returns the `len` bytes at displacement `place`; `None`: out of bounds.
     fn at(&self, place: u64, len: usize) -> Option<Span> {
         if self.exposure.is_withdrawn {
             return None;
@@ -88,8 +88,7 @@ impl Window {
             let offset = place.checked_sub(span.address())?;
             part(*span, offset, span.len().checked_sub(offset)?)
         };
-        // Where pieces of memory meet that were attached one by one, there may be several that begin at or before it: one
-        // that ends there, and one that begins there.
+        // With adjacent regions, several may begin at or before the address: one ends there, and one begins there.
         let mut found = { self.exposure.regions.iter().filter_map(from) }.max_by_key(Span::len)?;
         while found.len() < len {
             found = { self.exposure.regions.iter() }.find_map(|next| found.joined(*next))?;
@@ -97,15 +96,14 @@ impl Window {
         part(found, 0, len)
     }
 
-    /// An operation of `origin` is beyond the window: it will be told.
+    /// Records that an operation of `origin` was out of bounds, to be reported to it.
     fn fault(&mut self, origin: Rank) {
         if let Some(flags) = self.flags(origin) {
             flags.set(Flags::FAULT, true);
         }
     }
 
-    /// `origin` asks for the lock as a LOCK's `operation` says; true: it has it now. It is told so by a packet, unless it
-    /// `is_here`.
+    /// Handles a LOCK of `origin`; returns whether it now holds the lock. A packet notifies it, unless it `is_here`.
     fn ask_lock(&mut self, origin: Rank, operation: u8, is_here: bool) -> Result<bool, Malformed> {
         let wish = match operation {
             wire::SHARED => Flags::WAITS_SHARED,
@@ -114,7 +112,7 @@ impl Window {
             _ => return Err(Malformed),
         };
         let exclusive = wish == Flags::WAITS_EXCLUSIVE;
-        // None passes one that waits, but who keeps others waiting elsewhere.
+        // No request overtakes a waiting one, except from a process that may keep others waiting elsewhere.
         let passes = self.lock.waiting == 0 || wish == Flags::WAITS_BESIDE;
         let is_free = passes && self.lock.is_free_for(exclusive);
         let flags = self.flags(origin).ok_or(Malformed)?;
@@ -140,7 +138,8 @@ impl Window {
         Ok(is_free)
     }
 
-    /// `origin`, which has asked for a shared lock, may have others now. It may have been granted meanwhile.
+    /// Handles an urgent LOCK of `origin`: it has requested a shared lock, and may now have others. It may be granted
+    /// already.
     fn urge_lock(&mut self, origin: Rank) -> Result<(), Malformed> {
         let flags = self.flags(origin).ok_or(Malformed)?;
         if flags.has(Flags::WAITS_SHARED) {
@@ -152,7 +151,7 @@ impl Window {
         Ok(())
     }
 
-    /// `origin` gives the lock back.
+    /// Releases the lock of `origin`.
     fn give_back(&mut self, origin: Rank) -> Result<(), Malformed> {
         let flags = self.flags(origin).ok_or(Malformed)?;
         if !flags.has(Flags::HOLDS) || flags.has(Flags::UNTOLD) {
@@ -163,8 +162,7 @@ impl Window {
         Ok(())
     }
 
-    /// A process that has the lock and is to be told so; or the one whose turn it is, if the lock is free for it: it has it
-    /// now.
+    /// Returns a holder that is still to be notified. Otherwise grants a free lock to the next in round robin.
     fn grant(&mut self) -> Option<Rank> {
         if self.lock.untold > 0 {
             let untold = self.next_with(Flags::UNTOLD, 0)?;
@@ -219,7 +217,7 @@ fn answer(said: Said, name: u16, bytes: [u8; ANSWER_BYTES]) -> Answer {
 }
 
 impl<R: Rules> OneSided<R> {
-    /// Takes a request of another process, and does what it allows here.
+    /// Handles a request of another process, and advances local state that it enables.
     pub(super) fn take_request(
         &mut self,
         memory: &mut dyn UserMemory,
@@ -232,7 +230,7 @@ impl<R: Rules> OneSided<R> {
         Ok(answer)
     }
 
-    /// Takes a request, from another process or from this one.
+    /// Handles a request of another process or of this one.
     pub(super) fn serve(
         &mut self,
         memory: &mut dyn UserMemory,
@@ -264,7 +262,7 @@ impl<R: Rules> OneSided<R> {
         }
     }
 
-    /// Epochs: what opens, closes and flushes them.
+    /// Handles synchronization: packets that open, close and flush epochs.
     fn synchronize(
         &mut self,
         at: usize,
@@ -432,7 +430,7 @@ impl<R: Rules> OneSided<R> {
         let window = &mut self.windows[at];
         let Some(span) = window.at(u64::from_le_bytes(*place), len as usize) else {
             window.fault(source);
-            // All of its data has come, as far as there is any.
+            // The get is complete: no data exists.
             return Ok(Some(answer(Said::Result, name, bytes)));
         };
         if len as usize <= ANSWER_BYTES {
@@ -455,7 +453,7 @@ impl<R: Rules> OneSided<R> {
         }
     }
 
-    /// A get of this process from itself.
+    /// Performs a get of this process from itself.
     fn get_here(
         &mut self,
         memory: &mut dyn UserMemory,
@@ -484,7 +482,7 @@ impl<R: Rules> OneSided<R> {
         bytes
     }
 
-    /// The result of a fetch.
+    /// Emits the result of a fetch.
     pub(super) fn next_fetched(&mut self, out: &mut [u8; SHORT_BYTES]) -> Option<Leaving> {
         let fetched = self.answers.results.pop()?;
         let len = fetched.len as usize;
@@ -500,7 +498,7 @@ impl<R: Rules> OneSided<R> {
         })
     }
 
-    /// A packet of the get whose turn it is.
+    /// Emits a packet of the next get in round robin.
     pub(super) fn next_of_cursors(
         &mut self,
         memory: &mut dyn UserMemory,
@@ -516,7 +514,7 @@ impl<R: Rules> OneSided<R> {
         };
         cursor.offset += len as u32;
         if (cursor.offset as usize) < cursor.span.len() {
-            // It has just been taken out.
+            // Cannot fail: it has just been dequeued.
             let _ = self.answers.cursors.push_back(cursor);
         }
         Some(Leaving {
@@ -527,7 +525,7 @@ impl<R: Rules> OneSided<R> {
         })
     }
 
-    /// A lock that has become free for one that waits.
+    /// Emits the grant of a lock that has become free for a waiting process.
     pub(super) fn next_grant(&mut self, out: &mut [u8; SHORT_BYTES]) -> Option<Leaving> {
         while self.grants_due {
             let granted: Option<(Context, Rank)> = self.windows.iter_mut().find_map(|window| {

@@ -1,21 +1,21 @@
-//! One-sided packets on the wire, little-endian.
+//! Wire format of one-sided (RMA) packets, little-endian.
 //!
 //! ```text
-//!   requests   0 kind   1 operation, lock type   2..4 window   4 datatype   5 what ends with it   then
-//!     PUT, ACCUMULATE    pieces: 0..8 place   8 bytes   9.. the bytes
-//!     FETCH              0..8 place   8 bytes   9.. the elements, or nothing: the operation needs none
-//!     COMPARE            0..8 place   8 bytes   9.. to compare, then the new ones
-//!     GET                0..8 place   8..12 bytes
+//!   requests   0 kind   1 operation, lock type   2..4 window   4 datatype   5 piggybacked end of epoch   then
+//!     PUT, ACCUMULATE    pieces: 0..8 displacement   8 length   9.. the bytes
+//!     FETCH              0..8 displacement   8 length   9.. the elements, or nothing if the operation requires none
+//!     COMPARE            0..8 displacement   8 length   9.. to compare, then the new ones
+//!     GET                0..8 displacement   8..12 length
 //!     all others         nothing
-//!   data of a get, and of a fetch of more than an answer: no such head; the header's place is the origin's name for
-//!   it, and an offset
-//!   answers    16 bytes: the first of the result, or a flush's fault flag, or size and unit of a window
+//!   data of a get, and of a fetch longer than a reply: no such head; the header contains the origin's ID of it as
+//!   the target, and an offset
+//!   replies    16 bytes: the beginning of the result, or a flush's fault flag, or size and unit of a window
 //! ```
-//! A place is a displacement in bytes from the beginning of the window, in a dynamic window an address. The argument of
-//! a request that is answered is the origin's name for the answer, which the answer repeats with what it is on top.
+//! A displacement is in bytes from the beginning of the window; in a dynamic window it is an address. The argument of a
+//! request with a reply is the origin's ID of the reply. The reply repeats it, with the reply's type in the top bit.
 //!
-//! The last PUT or ACCUMULATE of an epoch that the program has closed says so itself: COMPLETE or UNLOCK, as if that had
-//! come right behind it. Else 0.
+//! The last PUT or ACCUMULATE of an epoch that the program has closed contains the end of the epoch: COMPLETE or
+//! UNLOCK, as if that had followed directly. Otherwise 0.
 #![forbid(unsafe_code)]
 
 use msg_layer::header::SHORT_BYTES;
@@ -23,59 +23,59 @@ use msg_layer::header::SHORT_BYTES;
 use crate::envelope::Context;
 use crate::parts::Name;
 
-/// Handler number of one-sided packets, and of their answers.
+/// Handler ID of one-sided packets, and of their replies.
 pub const ONE_SIDED: u8 = Name::OneSided.handler();
 
 /// Bytes of the head.
 pub const HEAD_BYTES: usize = 6;
-/// A LOCK asks for a shared lock, behind all that wait.
+/// LOCK type: a shared lock, behind all waiting requests.
 pub const SHARED: u8 = 0;
-/// For an exclusive lock.
+/// LOCK type: an exclusive lock.
 pub const EXCLUSIVE: u8 = 1;
-/// For a shared lock, by a process that may have others: before those that wait.
+/// LOCK type: a shared lock for a process that may have others, before the waiting requests.
 pub const SHARED_BESIDE: u8 = 2;
-/// The shared lock that is asked for already is now one by a process that may have others.
+/// LOCK type: the process with a pending request for a shared lock may now have others.
 pub const URGENT: u8 = 3;
-/// Bytes before a piece's own.
+/// Bytes of a piece's header.
 pub const PIECE_BYTES: usize = 9;
-/// The most bytes of one piece: whole elements of any size, and a packet with one such is not longer than there are.
+/// Maximum bytes of one piece: whole elements of any size that fit a packet.
 pub const MOST_BYTES: usize =
     (SHORT_BYTES - HEAD_BYTES - PIECE_BYTES) / ELEMENT_BYTES * ELEMENT_BYTES;
-/// The greatest element: two long doubles, or one and its place.
+/// Maximum element size: two long doubles, or one and its index.
 const ELEMENT_BYTES: usize = 32;
 const _: () = assert!(MOST_BYTES > 0);
 
-/// What a packet asks for.
+/// Kind of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[repr(u8)]
 pub enum Kind {
-    /// Bytes go into memory.
+    /// Writes bytes to memory.
     Put,
-    /// Elements are combined with those in memory.
+    /// Combines elements with those in memory.
     Accumulate,
-    /// The same, and those that were there come back.
+    /// Combines elements with those in memory, and returns the old ones.
     Fetch,
-    /// An element is replaced if it equals another, and comes back.
+    /// Replaces an element if it equals another, and returns the old one.
     Compare,
-    /// Bytes come back.
+    /// Returns bytes.
     Get,
-    /// All before this is done.
+    /// Confirms that all earlier operations are done.
     Flush,
-    /// A lock.
+    /// Requests a lock.
     Lock,
-    /// The end of a lock, and all before this is done.
+    /// Releases a lock, and confirms that all earlier operations are done.
     Unlock,
-    /// A lock that was asked for is granted.
+    /// Grants a requested lock.
     Grant,
     /// An exposure epoch is open for the receiver.
     Post,
-    /// The receiver's exposure epoch is complete as far as the sender goes.
+    /// The sender has completed its access in the receiver's exposure epoch.
     Complete,
-    /// How large the window is.
+    /// Requests the size of the window.
     Size,
-    /// The sender, and those below it in the tree, have come to a fence.
+    /// The sender, and those below it in the tree, have arrived at a fence.
     Arrived,
-    /// All processes have come to it.
+    /// All processes have arrived at a fence.
     Released,
 }
 
@@ -89,23 +89,23 @@ impl Kind {
     };
 }
 
-/// What every request begins with.
+/// Head of every request.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Head {
-    /// What it asks for.
+    /// Its kind.
     pub kind: Kind,
-    /// The operation; of a lock, not 0: exclusive.
+    /// The operation; of a LOCK, its type.
     pub operation: u8,
     /// The window.
     pub window: Context,
     /// The elements' datatype.
     pub datatype: u8,
-    /// Of a put or an accumulate: the epoch ends with it, as it does with a packet of this kind.
+    /// Of a put or an accumulate: it ends the epoch like a packet of this kind.
     pub ends: Option<Kind>,
 }
 
 impl Head {
-    /// A head of this kind for this window.
+    /// Creates a head of this kind for this window.
     pub fn new(kind: Kind, window: Context) -> Head {
         Head {
             kind,
@@ -116,7 +116,7 @@ impl Head {
         }
     }
 
-    /// Writes the head; what follows goes behind it.
+    /// Writes the head; the body follows it.
     ///
     /// # Panics
     /// When `out` is shorter than [`HEAD_BYTES`].
@@ -133,7 +133,7 @@ impl Head {
         out[..HEAD_BYTES].copy_from_slice(&head);
     }
 
-    /// Reads a head, and gives what follows; `None` when it is none.
+    /// Parses a head, and returns the body after it; `None` when it is invalid.
     pub fn parse(bytes: &[u8]) -> Option<(Head, &[u8])> {
         let (head, rest) = bytes.split_first_chunk::<HEAD_BYTES>()?;
         let kind = *Kind::ALL.get(head[0] as usize)?;
@@ -156,8 +156,7 @@ impl Head {
     }
 }
 
-/// Writes where a piece's bytes go and how many they are, into the first [`PIECE_BYTES`] of `out`; and gives where they
-/// stand in the packet.
+/// Writes displacement and length of a piece to the first [`PIECE_BYTES`] of `out`; returns the buffer for its bytes.
 ///
 /// # Panics
 /// When `out` is too short, or `len` above [`MOST_BYTES`].
@@ -166,43 +165,43 @@ pub fn emit_piece(out: &mut [u8], place: u64, len: usize) -> &mut [u8] {
     &mut out[PIECE_BYTES..][..len]
 }
 
-/// As [`emit_piece`], of bytes that are written behind it later.
+/// Writes only displacement and length of a piece; its bytes follow later.
 ///
 /// # Panics
-/// As [`emit_piece`].
+/// See [`emit_piece`].
 pub fn emit_piece_head(out: &mut [u8], place: u64, len: usize) {
     assert!(len <= MOST_BYTES);
     out[..8].copy_from_slice(&place.to_le_bytes());
     out[8] = len as u8;
 }
 
-/// A piece: its place, how many bytes it says, and what follows. `None` when it is cut short.
+/// Parses a piece header: displacement, length, and the remaining bytes. `None` when it is truncated.
 pub fn parse_piece(bytes: &[u8]) -> Option<(u64, usize, &[u8])> {
     let (head, rest) = bytes.split_first_chunk::<PIECE_BYTES>()?;
     let (place, len) = head.split_first_chunk::<8>()?;
     Some((u64::from_le_bytes(*place), len[0] as usize, rest))
 }
 
-/// What an answer is.
+/// Type of a reply.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u16)]
 pub enum Said {
-    /// What was asked for.
+    /// The requested result.
     Result = 0,
-    /// There is no place for it now: ask again.
+    /// Rejected, since no slot is free: the origin requests it again.
     Refused = 1,
 }
 
-/// Bits of an origin's name for an answer.
+/// Bits of an origin's ID of a reply.
 pub const NAME_BITS: u32 = 15;
 
 impl Said {
-    /// The argument of an answer.
+    /// Returns the argument of a reply.
     pub fn about(self, name: u16) -> u16 {
         (self as u16) << NAME_BITS | (name & ((1 << NAME_BITS) - 1))
     }
 
-    /// What an answer with this argument is, and about which name.
+    /// Returns the type and the ID in this argument of a reply.
     pub fn of(argument: u16) -> (Said, u16) {
         let said = match argument >> NAME_BITS {
             0 => Said::Result,

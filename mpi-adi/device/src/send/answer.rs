@@ -1,4 +1,4 @@
-//! What comes of the receivers' answers.
+//! Handlers of the receivers' replies.
 #![forbid(unsafe_code)]
 
 use crate::adi::Adi;
@@ -14,7 +14,7 @@ use crate::wire::Fields;
 use msg_layer::{Arrival, Malformed, Transfer};
 
 impl<R: Rules> Adi<R> {
-    /// The pending or held send that an answer from `source` names; malformed when it names none.
+    /// Returns the pending or held send that a reply from `source` identifies; malformed when it identifies none.
     pub(crate) fn answered(
         &self,
         arrival: &Arrival<'_>,
@@ -25,7 +25,7 @@ impl<R: Rules> Adi<R> {
         Ok((source, slot, fields))
     }
 
-    /// The slot of the pending or held send that `dest` names so, one that was a bcopy included.
+    /// Returns the slot of the pending or held send with this ID at `dest`, including a former bcopy.
     pub(crate) fn named_by(&self, dest: Rank, name: u32) -> Option<Slot> {
         let id = RequestId(name);
         if let Some(bcopy) = self.sender.bcopies.find(id, dest) {
@@ -39,8 +39,8 @@ impl<R: Rules> Adi<R> {
         (waits && send.dest() == dest).then_some(id.slot())
     }
 
-    /// A bcopy to `dest` that has left and has no other answer has been taken, with the `before` ones
-    /// before it. False when it is none, or not so many have left.
+    /// Completes a transmitted bcopy to `dest` without another reply, and the `before` ones before it: the receiver has
+    /// accepted them. Returns false when it is no bcopy, or fewer have been transmitted.
     pub(crate) fn bcopy_taken(&mut self, dest: Rank, name: u32, before: u8) -> bool {
         let bcopy = self.sender.bcopies.find(RequestId(name), dest);
         let taken = bcopy.is_some_and(|bcopy| self.sender.bcopies.taken(bcopy, before));
@@ -74,7 +74,7 @@ impl<R: Rules> Adi<R> {
             }
             (_, Some(withdrawal)) if reply == Reply::Cts => {
                 if let Withdrawal::Unasked | Withdrawal::Refused = withdrawal {
-                    // A receive has matched it before its receiver could be asked.
+                    // A receive matched it before CANCEL was sent to the receiver.
                     self.sender.cancels.remove(&mut self.requests, slot);
                     self.set_cancels_due();
                 }
@@ -85,8 +85,8 @@ impl<R: Rules> Adi<R> {
         Ok(())
     }
 
-    /// An answer to a message that is a bcopy: true when that is all. Otherwise those to its destination have
-    /// entered the pending send queue, where the answer finds it.
+    /// Handles a reply to a bcopy; returns true when that completes it. Otherwise the bcopies to its destination have
+    /// entered the pending send queue, where the reply is handled.
     pub(crate) fn take_reply_to_bcopy(&mut self, arrival: &Arrival<'_>, reply: Reply) -> bool {
         let dest = Rank::new(arrival.rank);
         if let Some(fields) = Fields::parse(arrival.bytes)
@@ -105,7 +105,7 @@ impl<R: Rules> Adi<R> {
         false
     }
 
-    /// The answer to the send in `slot` says that `count` offers directly before it have been taken.
+    /// Handles a reply to the send in `slot` which states that `count` RTSs directly before it were accepted.
     pub(crate) fn take_those_before(
         &mut self,
         dest: Rank,
@@ -124,7 +124,7 @@ impl<R: Rules> Adi<R> {
         }
     }
 
-    /// The pending send in `slot` has its answer: it leaves the queue, or takes its place there.
+    /// Updates the queue with the reply to the pending send in `slot`: dequeues it, or reinserts it.
     pub(crate) fn leave_queue(&mut self, dest: Rank, slot: Slot, step: Step, fields: &Fields) {
         let answered = match step {
             Step::Send | Step::Hold => Answered::Taken,
@@ -142,7 +142,7 @@ impl<R: Rules> Adi<R> {
         );
     }
 
-    /// Does what the protocol says for a send that was pending, and whose data may be leaving already.
+    /// Performs the protocol's action for a formerly pending send, whose data may be in transmission already.
     pub(crate) fn do_step(
         &mut self,
         slot: Slot,
@@ -159,11 +159,11 @@ impl<R: Rules> Adi<R> {
             return;
         }
         if streams {
-            // The receiver had no place for it.
+            // The receiver had no target for it.
             self.sender.stream = None;
         }
         match step {
-            // It is not taken back any more.
+            // It cannot be cancelled any more.
             Step::Send => return self.begin_transfer(slot, fields),
             Step::Hold => self
                 .requests
@@ -177,8 +177,8 @@ impl<R: Rules> Adi<R> {
         }
     }
 
-    /// The `total` offers to `dest` that end with that in the slot `last` have been taken, data and all. False
-    /// when there are no such offers.
+    /// Completes the `total` sends to `dest` that end with slot `last`: their RTSs were accepted with all data. Returns
+    /// false without such RTSs.
     pub(crate) fn all_taken(&mut self, dest: Rank, last: Slot, total: u32) -> bool {
         let rules = self.rules();
         let Adi {
@@ -199,8 +199,8 @@ impl<R: Rules> Adi<R> {
         all
     }
 
-    /// An RTS of `dest` says that our message `request` and those offered directly before it, `count` in all,
-    /// have been taken. Malformed when there are no such messages.
+    /// Handles a piggybacked acknowledgement in an RTS of `dest`: it covers our message `request` and the RTSs directly
+    /// before it, `count` in all. Malformed when no such messages exist.
     pub(crate) fn take_merged(
         &mut self,
         dest: Rank,
@@ -218,13 +218,13 @@ impl<R: Rules> Adi<R> {
         }
     }
 
-    // Once in the image: for answers, and for messages to oneself.
+    // One copy in the image: for replies, and for self-sends.
     #[inline(never)]
     pub(crate) fn begin_transfer(&mut self, slot: Slot, fields: &Fields) {
         if fields.wanted == 0 {
             self.finish_send(slot, false);
         } else {
-            // A receiver cannot want more than there is; if one does, it gets what there is.
+            // A receiver cannot want more than the message's length; a larger value is clamped.
             let end = fields.wanted.min(self.requests.listed(slot).length());
             let state = SendState::Sending(Transfer {
                 target: fields.target,

@@ -1,29 +1,28 @@
-//! Buffered copies (bcopy, as UCX calls them): short messages in standard mode that are complete for the
-//! program when they have left.
+//! Buffered copies (bcopy in UCX): short messages in standard mode that are complete for the program once transmitted.
 //!
-//! A call that blocks has the message copied at once and returns, without a request; to a destination with a pending send
-//! queue, too, which the copy enters then.
+//! A blocking call copies the message immediately and returns, without a request. It does so even to a destination with
+//! a pending send queue, which the copy then enters.
 //!
-//! A message must stay with its sender until the receiver has taken it, since the receiver may have no memory
-//! for it (paper 004, section 4.1). For most messages that is the program's own buffer, and the send is
-//! complete with the answer. A bcopy is copied when it leaves and complete from then on. The program does not
-//! wait for its answer, which may be deferred and share a packet with others.
+//! A message must stay with its sender until the receiver has accepted it, since the receiver may have no memory for it
+//! (paper 004, section 4.1). Most messages stay in the program's own buffer, and the send completes with the reply. A
+//! bcopy is copied when it is transmitted, and complete from then on. The program does not wait for its
+//! acknowledgement, which may be delayed and piggybacked on other packets.
 //!
 //! ```text
-//!   isend --- Unsent --- leaves --- Offered --- taken with its data ---> free
-//!   send  --- Copied --- leaves ------^
-//!               |                      |
-//!               +----------+-----------+   enter_bcopies: anything out of the ordinary
-//!                          v
-//!               pending send queue (Queued: its data, and its name for the answer, stay here)
+//!   isend --- Unsent --- transmit --- Offered --- accepted with its data ---> free
+//!   send  --- Copied --- transmit -------^
+//!               |                        |
+//!               +-----------+------------+   enter_bcopies: any exception
+//!                           v
+//!               pending send queue (Queued: its data, and its ID for the reply, stay here)
 //! ```
-//! A destination's messages are either all bcopies or all in its pending send queue. When one of them is
-//! refused or recorded without its data, when a restart comes, or when the program sends what cannot be a bcopy,
-//! all bcopies enter the queue, in order, as if they had been there from the start. For each a slot of the
-//! request pool and room for a destination are reserved beforehand. So the protocol's rules are all kept by
-//! the queue, and what is never refused pays for no queue.
+//! A destination's messages are either all bcopies or all in its pending send queue. All bcopies enter the queue, in
+//! order, as if they had been there from the start, in any of these cases: one of them is rejected or recorded without
+//! its data, a restart arrives, or the program sends a message that cannot be a bcopy. A slot of the request pool and
+//! an entry for the destination are reserved for each in advance. So the queue enforces all protocol rules, and
+//! messages that are never rejected pay for no queue.
 //!
-//! The copies are few and are all there is: when they are in use, messages go by the queue.
+//! The number of copies is fixed and small: when all are in use, messages use the queue.
 #![forbid(unsafe_code)]
 
 use core::hash::{Hash, Hasher};
@@ -35,39 +34,39 @@ use crate::names::{
     BcopyId, Generation, GenerationBits, REQUEST_GENERATION_BITS, RequestId, Serial, Slot,
 };
 
-/// A bit for each bcopy.
+/// One bit per bcopy.
 #[cfg(not(feature = "micro"))]
 type Bits = u32;
-/// A bit for each bcopy: a small device has few, of 72 bytes each.
+/// One bit per bcopy: a small device has few, of 72 bytes each.
 #[cfg(feature = "micro")]
 type Bits = u8;
 
-/// Bcopies under way at the same time.
+/// Maximum number of bcopies in flight.
 pub const BCOPIES: usize = Bits::BITS as usize;
-/// The greatest message in bytes that is sent so.
+/// Maximum size in bytes of a bcopy.
 pub const BCOPY_BYTES: usize = 32;
 
-/// Copies that may wait for others to leave with, at most: enough for a good frame, and far from all.
+/// Maximum number of copies held for coalescing: enough for a large frame, and far from all bcopies.
 const GATHERED: u8 = BCOPIES as u8 / 2;
 
-/// Names no bcopy.
+/// The index of no bcopy.
 const NO_BCOPY: u8 = u8::MAX;
 
-/// How far a bcopy is.
+/// State of a bcopy.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum BcopyState {
-    /// It is still in the program's buffer, and this slot holds its request.
+    /// In the program's buffer; this slot contains its request.
     Unsent {
         /// The request's slot.
         slot: Slot,
         /// The program's buffer.
         span: Span,
     },
-    /// It is still to leave; it has no request and is copied.
+    /// Copied, to be transmitted; without a request.
     Copied,
-    /// It has left; its request is complete.
+    /// Transmitted; its request is complete.
     Offered,
-    /// It has entered the pending send queue, in this slot.
+    /// In the pending send queue, in this slot.
     Queued {
         /// The slot.
         slot: Slot,
@@ -83,17 +82,17 @@ pub struct Bcopy {
     pub tag: Tag,
     /// The communicator's context.
     pub context: Context,
-    /// Bytes, at most [`BCOPY_BYTES`].
+    /// Length in bytes, at most [`BCOPY_BYTES`].
     pub length: u8,
-    /// How far it is.
+    /// Its state.
     pub state: BcopyState,
-    /// Counts the uses of the place, for its name.
+    /// Reuse count of the index, for its ID.
     generation: Generation,
-    /// Place in the order of bcopies.
+    /// Sequence number among bcopies.
     order: Serial,
-    /// The bcopy before it to the same destination. A later one may have taken that place.
+    /// The bcopy before it to the same destination. A later one may have reused that index.
     before: u8,
-    /// The next one to leave.
+    /// The next one to transmit.
     next: u8,
 }
 
@@ -102,18 +101,17 @@ pub struct Bcopy {
 pub struct Bcopies {
     bcopies: [Bcopy; BCOPIES],
     bytes: [[u8; BCOPY_BYTES]; BCOPIES],
-    /// A bit for each that is in use.
+    /// One bit for each bcopy in use.
     used: Bits,
-    /// Where the search for a free one begins, so that a name comes again as late as possible; [`BCOPIES`] is
-    /// the first place again.
+    /// Start of the search for a free index, so that an ID is reused as late as possible; [`BCOPIES`] means index 0.
     turn: u8,
-    /// The last one that was started.
+    /// The bcopy started last.
     last: u8,
-    /// Started so far.
+    /// Bcopies started so far.
     started: Serial,
     first_unsent: u8,
     last_unsent: u8,
-    /// How many are still to leave.
+    /// Bcopies still to be transmitted.
     unsent: u8,
     name_bits: GenerationBits,
 }
@@ -121,7 +119,7 @@ pub struct Bcopies {
 const _: () = assert!(BCOPY_BYTES <= u8::MAX as usize);
 
 impl Bcopies {
-    /// None.
+    /// Creates the set without bcopies.
     pub const fn new() -> Bcopies {
         const FREE: Bcopy = Bcopy {
             dest: Rank::new(0),
@@ -148,24 +146,24 @@ impl Bcopies {
         }
     }
 
-    /// Names bcopies with fewer bits of generation, for a model checker.
+    /// Limits the generation bits of IDs, for a model checker.
     pub(crate) fn narrow_names(&mut self, bits: u32) {
         self.name_bits = GenerationBits::new(bits.min(REQUEST_GENERATION_BITS));
     }
 
-    /// There is none under way.
+    /// Returns whether no bcopy is in use.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.used == 0
     }
 
-    /// None is on a way of its own: each has entered the pending send queue.
+    /// Returns whether every bcopy has entered the pending send queue.
     pub fn all_queued(&self) -> bool {
         let is_queued = |id| matches!(self.at(id).state, BcopyState::Queued { .. });
         self.in_use().all(is_queued)
     }
 
-    /// None more can be started.
+    /// Returns whether all bcopies are in use.
     #[inline]
     pub fn is_full(&self) -> bool {
         self.used == Bits::MAX
@@ -175,7 +173,7 @@ impl Bcopies {
         self.used >> at & 1 != 0
     }
 
-    /// Starts one: the message in `span`, at most [`BCOPY_BYTES`] long, whose request is in `slot`.
+    /// Starts a bcopy of the message in `span`, at most [`BCOPY_BYTES`] long, whose request is in `slot`.
     ///
     /// # Panics
     /// When [`Bcopies::is_full`].
@@ -185,7 +183,7 @@ impl Bcopies {
         self.add(dest, (tag, context), span.len(), state);
     }
 
-    /// Starts one of `length` bytes, at most [`BCOPY_BYTES`], that has no request; where they are to be copied now.
+    /// Starts a bcopy of `length` bytes, at most [`BCOPY_BYTES`], without a request; returns the buffer for its data.
     ///
     /// # Panics
     /// When [`Bcopies::is_full`].
@@ -201,7 +199,7 @@ impl Bcopies {
         &mut self.bytes[at][..length]
     }
 
-    /// Adds one to those that are still to leave; its place.
+    /// Allocates a bcopy and appends it to those still to be transmitted; returns its index.
     #[inline]
     fn add(
         &mut self,
@@ -239,13 +237,13 @@ impl Bcopies {
         usize::from(at)
     }
 
-    /// It goes to `dest` and is not in the queue.
+    /// Returns whether a bcopy is to `dest` and not in the queue.
     fn is_to(&self, at: u8, dest: Rank) -> bool {
         let bcopy = &self.bcopies[usize::from(at)];
         self.is_used(at) && bcopy.dest == dest && !matches!(bcopy.state, BcopyState::Queued { .. })
     }
 
-    /// The last one to `dest`, most often the last of all.
+    /// Returns the last bcopy to `dest`, most often the last of all.
     fn last_to(&self, dest: Rank) -> u8 {
         if self.last != NO_BCOPY && self.is_to(self.last, dest) {
             return self.last;
@@ -255,7 +253,7 @@ impl Bcopies {
             .map_or(NO_BCOPY, |id| id.0)
     }
 
-    /// Those to `dest` that are not in the queue, in order.
+    /// Returns the bcopies to `dest` that are not in the queue, in order.
     pub fn to(&self, dest: Rank) -> heapless::Vec<BcopyId, BCOPIES> {
         let mut all: heapless::Vec<BcopyId, BCOPIES> =
             self.in_use().filter(|id| self.is_to(id.0, dest)).collect();
@@ -263,7 +261,7 @@ impl Bcopies {
         all
     }
 
-    /// How many to `dest` have left and have no other answer.
+    /// Returns the number of transmitted bcopies to `dest` without another reply.
     pub fn offered_to(&self, dest: Rank) -> usize {
         let offered = |id: &BcopyId| {
             let bcopy = self.at(*id);
@@ -272,30 +270,30 @@ impl Bcopies {
         self.in_use().filter(offered).count()
     }
 
-    /// One is under way in this context.
+    /// Returns whether any bcopy is of this context.
     pub fn has_context(&self, context: Context) -> bool {
         self.in_use().any(|id| self.at(id).context == context)
     }
 
-    /// A bcopy.
+    /// Returns a bcopy.
     #[inline]
     pub fn at(&self, id: BcopyId) -> &Bcopy {
         &self.bcopies[usize::from(id.0)]
     }
 
-    /// Its data, once it has left.
+    /// Returns its data, once transmitted.
     #[inline]
     pub fn bytes(&self, id: BcopyId) -> &[u8] {
         &self.bytes[usize::from(id.0)][..usize::from(self.at(id).length)]
     }
 
-    /// Its name on the wire.
+    /// Returns its ID on the wire.
     #[inline]
     pub fn name(&self, id: BcopyId) -> RequestId {
         RequestId::bcopy(id.0.into(), self.at(id).generation)
     }
 
-    /// The one to `dest` that is named so on the wire.
+    /// Returns the bcopy to `dest` with this ID on the wire.
     pub fn find(&self, name: RequestId, dest: Rank) -> Option<BcopyId> {
         let at = u8::try_from(name.bcopy_index()?).ok()?;
         let id = BcopyId(at);
@@ -306,13 +304,13 @@ impl Bcopies {
         is_it.then_some(id)
     }
 
-    /// The next one to leave.
+    /// Returns the next bcopy to transmit.
     pub fn next_unsent(&self) -> Option<BcopyId> {
         (self.first_unsent != NO_BCOPY).then_some(BcopyId(self.first_unsent))
     }
 
-    /// Where those that are still to leave go, if they are copies, few, and all go to one place. Right only if asked after
-    /// each start, and all leave when it is `None`.
+    /// Returns the common destination of the untransmitted bcopies, if they are copied, few, and all to one
+    /// destination. Valid only if called after each start, and if all are transmitted on `None`.
     #[inline]
     pub fn gathered_for(&self) -> Option<Rank> {
         let (first, last) = (
@@ -323,7 +321,7 @@ impl Bcopies {
         (is_one_more && self.unsent < GATHERED).then_some(first.dest)
     }
 
-    /// The next one leaves: its place, and where `read` is to copy it.
+    /// Marks the next bcopy as transmitted; `read` copies its data.
     #[inline]
     pub fn leave(&mut self, read: impl FnOnce(Span, &mut [u8])) {
         let at = usize::from(self.first_unsent);
@@ -336,7 +334,7 @@ impl Bcopies {
         self.unsent -= 1;
     }
 
-    /// One that is copied has entered the queue, in `slot`.
+    /// Marks a copied bcopy as queued, in `slot`.
     pub fn queued(&mut self, id: BcopyId, slot: Slot) {
         if matches!(self.at(id).state, BcopyState::Copied) {
             self.unlink(id.0);
@@ -344,8 +342,8 @@ impl Bcopies {
         self.bcopies[usize::from(id.0)].state = BcopyState::Queued { slot };
     }
 
-    /// One and the `count` before it to the same destination have been taken. False when there are not so
-    /// many that have been offered: then nothing is changed.
+    /// Frees an accepted bcopy and the `count` before it to the same destination. Returns false, without changes, when
+    /// fewer were sent.
     #[must_use]
     pub fn taken(&mut self, id: BcopyId, count: u8) -> bool {
         let dest = self.at(id).dest;
@@ -375,7 +373,7 @@ impl Bcopies {
         true
     }
 
-    /// Frees one: it is done, or has entered the queue before it left.
+    /// Frees a bcopy that is complete, or that has entered the queue before transmission.
     pub fn free(&mut self, id: BcopyId) {
         let at = usize::from(id.0);
         if let BcopyState::Unsent { .. } | BcopyState::Copied = self.bcopies[at].state {
@@ -385,7 +383,7 @@ impl Bcopies {
         self.bcopies[at].generation = self.bcopies[at].generation.next(self.name_bits);
     }
 
-    /// Takes one out of those that are still to leave.
+    /// Removes a bcopy from those still to be transmitted.
     fn unlink(&mut self, at: u8) {
         self.unsent -= 1;
         let next = self.bcopies[usize::from(at)].next;
@@ -419,8 +417,7 @@ impl Default for Bcopies {
     }
 }
 
-/// The messages in the order in which they were started, wherever they stand; those that have entered a queue
-/// are hashed with it.
+/// Hashes the messages in the order of their start, not of their indices. Those in a queue are hashed with it.
 impl Hash for Bcopies {
     fn hash<H: Hasher>(&self, state: &mut H) {
         let mut all: heapless::Vec<BcopyId, BCOPIES> = self.in_use().collect();
@@ -473,7 +470,7 @@ mod tests {
             copy(&mut bcopies, 3);
             assert_eq!(bcopies.gathered_for(), Some(Rank::new(3)));
         }
-        // One less, and one more again.
+        // Removes one, and adds one again.
         let second = bcopies.to(Rank::new(3))[1];
         bcopies.free(second);
         copy(&mut bcopies, 3);
@@ -567,7 +564,7 @@ mod tests {
         assert_eq!(bcopies.to(Rank::new(1)), [first, all[2]]);
     }
 
-    /// So a name comes again as late as possible.
+    /// Reuses an ID as late as possible.
     #[test]
     fn places_are_used_in_turn() {
         let mut bcopies = Bcopies::new();
@@ -578,7 +575,7 @@ mod tests {
         }
     }
 
-    /// However often places are used again, the order to a destination is kept.
+    /// The order to a destination survives any reuse of indices.
     #[test]
     fn places_are_used_again() {
         let mut bcopies = Bcopies::new();

@@ -1,4 +1,4 @@
-//! The program takes a send back (MPI-3.1 section 3.8.4).
+//! Cancellation of sends (MPI-3.1 section 3.8.4).
 #![forbid(unsafe_code)]
 
 use crate::adi::Adi;
@@ -12,7 +12,7 @@ use msg_layer::header::SHORT_BYTES;
 use msg_layer::{Arrival, Class, Malformed, Taken};
 
 impl<R: Rules> Adi<R> {
-    /// The program cancels the send in `slot`: true when that ends it at once.
+    /// Cancels the send in `slot`; returns whether that completes it immediately.
     pub(crate) fn withdraw(&mut self, slot: Slot) -> bool {
         let Send { dest, state, .. } = self.requests.send(slot);
         if state == SendState::Bcopy {
@@ -24,7 +24,7 @@ impl<R: Rules> Adi<R> {
                 self.extras.parts.begin_taking_back(Self::withdraw);
             }
             SendState::Pending(pending) => {
-                // A restart asks for what has been refused.
+                // A restart requests rejected messages.
                 let is_known = pending.offer == Offer::Refused || pending.asked().is_some();
                 let rules = self.rules();
                 self.sender
@@ -34,7 +34,7 @@ impl<R: Rules> Adi<R> {
                     self.finish_send(slot, true);
                     return true;
                 }
-                // A probe there may have seen it, and must not see it any more.
+                // A probe at the receiver may have found it, and must not find it any more.
                 self.requests
                     .set_send_state(slot, SendState::Held(Withdrawal::Refused));
                 self.push_cancel(slot);
@@ -49,7 +49,7 @@ impl<R: Rules> Adi<R> {
         false
     }
 
-    /// The receiver of the message is to be asked to forget it.
+    /// Queues a CANCEL to the message's receiver.
     fn push_cancel(&mut self, slot: Slot) {
         self.sender.cancels.push(&mut self.requests, slot);
         let part = Part {
@@ -60,7 +60,7 @@ impl<R: Rules> Adi<R> {
         self.set_cancels_due();
     }
 
-    /// To be called when there is one more to be asked, or one fewer.
+    /// Updates the pending state after each change of the list.
     pub(crate) fn set_cancels_due(&mut self) {
         let due = match self.sender.cancels.is_empty() {
             true => Due::Nothing,
@@ -69,7 +69,7 @@ impl<R: Rules> Adi<R> {
         self.extras.parts.set_due(Name::Cancels, due);
     }
 
-    /// Asks the receiver of one message that it knows of, and whose sender wants it back, to forget it.
+    /// Writes the next CANCEL, to the receiver of a cancelled message that it knows.
     fn next_cancel(&mut self, _: Option<&mut dyn UserMemory>, out: &mut [u8; SHORT_BYTES]) -> Step {
         let Some(slot) = self.sender.cancels.head() else {
             return Step::Nothing;

@@ -1,29 +1,29 @@
-//! How far a destination's restart has been carried out.
+//! Progress of a destination's restart.
 #![forbid(unsafe_code)]
 
 use crate::wire::ROOM_FOR_ALL;
 
-/// Messages to one destination that may be unanswered at once while others to it stand refused: what each
-/// restart makes stale and has to be offered again is bounded by this.
+/// Maximum number of unanswered RTSs to one destination while others to it are rejected. It bounds the RTSs that each
+/// restart makes stale and that must be repeated.
 pub const WINDOW: u32 = 16;
 
-/// How far the receiver's restart has been carried out.
+/// State of the receiver's restart.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) enum RestartState {
-    /// There is none, or it has been closed.
+    /// None, or closed.
     Closed,
-    /// An offer was not judged, so a restart is on its way: it would be no use to offer anything before it.
+    /// A stale RTS was rejected, so a restart is in flight: an RTS before it would be useless.
     Expected,
-    /// It has come: nothing is offered before every offer under way has its answer.
+    /// Received: no RTS is sent before every RTS in flight has its reply.
     Waiting {
-        /// Messages from the head of the queue that there is room for.
+        /// `room` of the restart: messages from the head of the queue.
         room: WireRoom,
     },
-    /// What is to be offered is known; the first offer, or DONE, closes the restart.
+    /// The requested messages are known; the first RTS, or DONE, closes the restart.
     Closing,
 }
 
-/// A restart's room as the wire has it, in two bytes that begin anywhere: the destination has no more to spare.
+/// `room` of a restart as on the wire, in two unaligned bytes, to save space in the destination.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) struct WireRoom([u8; 2]);
 
@@ -32,7 +32,7 @@ impl WireRoom {
         WireRoom(room.to_ne_bytes())
     }
 
-    /// Messages.
+    /// Returns the number of messages.
     pub(super) fn messages(self) -> u32 {
         match u16::from_ne_bytes(self.0) {
             ROOM_FOR_ALL => u32::MAX,

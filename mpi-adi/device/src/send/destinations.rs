@@ -1,23 +1,23 @@
-//! Destinations with messages pending: a place for each, found by rank.
+//! Destinations with pending messages: one entry for each, in a hash table by rank.
 //!
 //! ```text
-//!   chunk   | place 0 | place 1 | .. | place 7 | buckets 0 .. 3 |      a bucket for two places
+//!   chunk   | entry 0 | entry 1 | .. | entry 7 | buckets 0 .. 3 |      one bucket for two entries
 //!               |                                    |
-//!               +--- chain <-------------------------+   destinations whose ranks fall into one bucket
+//!               +--- chain <-------------------------+   destinations whose ranks hash to one bucket
 //! ```
-//! As in the table of requests ([`keyed`](crate::request)), the table of ranks is inside the chunks, and
-//! grows by linear hashing: no call does more than a constant share of that. Hashes are universal, so two places a
-//! bucket are expected at most, whatever the ranks are.
+//! As in the table of requests ([`keyed`](crate::request)), the hash table is inside the chunks and grows by linear
+//! hashing: no call does more than a constant share of that. The hash is universal, so the expected chain length is at
+//! most two for any ranks.
 //!
 //! | bytes | of a destination |
 //! |---|---|
 //! | 4 | rank |
-//! | 16 | ends of its queue, and of the messages to be offered again |
-//! | 8 | the first message never offered; the last one put back |
-//! | 8 | messages unanswered and refused |
-//! | 16 | next serial, and the last restart's horizon |
+//! | 16 | ends of its queue, and of the list of messages to send RTSs for again |
+//! | 8 | the first message without an RTS so far; the last one reinserted |
+//! | 8 | counts of unanswered and rejected messages |
+//! | 16 | next sequence number, and the last restart's horizon (cut-off sequence number) |
 //! | 4 | the restart's state, flags |
-//! | 8 | neighbours in the list of those that may offer something |
+//! | 8 | links in the list of destinations that may send an RTS |
 //! | 4 | chain |
 //! | 2 | half a bucket |
 //! | 70 | and up to 2 in the list of chunks |
@@ -33,51 +33,50 @@ use crate::protocol::Rules;
 use crate::request::{Buckets, Chunks, Full, KeyHash};
 use crate::stats::Count;
 
-/// Destinations that the heap is asked to have room for at a time.
+/// Destinations for which memory is allocated at a time.
 pub const CHUNK_DESTINATIONS: usize = 8;
-/// Buckets that come with them.
+/// Buckets of a chunk.
 const CHUNK_BUCKETS: usize = CHUNK_DESTINATIONS / 2;
 
-/// Bytes of the program's heap that a destination with messages pending takes. The list of chunks takes up to two
-/// more.
+/// Heap bytes per destination with pending messages. The list of chunks uses up to two more.
 pub const DESTINATION_BYTES: usize = size_of::<Chunk>() / CHUNK_DESTINATIONS;
 
 const _: () = assert!(size_of::<Chunk>() <= CHUNK_DESTINATIONS * 70);
 
-/// One destination's pending send queue.
+/// Pending send queue of one destination.
 #[derive(Clone, Debug)]
 pub(super) struct Destination {
     pub(super) rank: Rank,
     pub(super) queue: Ends<Slot>,
-    /// Messages to be offered again.
+    /// Messages to send RTSs for again.
     pub(super) offers: Ends<Slot>,
-    /// The first message that was never offered; none behind it was.
+    /// The first message without an RTS so far; all behind it have none either.
     pub(super) fresh: Option<Slot>,
-    /// Where the last message was put back among the offers: the next one usually goes behind it.
+    /// Last insertion into `offers`: the next one usually follows it.
     pub(super) finger: Option<Slot>,
     pub(super) unanswered: u32,
     pub(super) refused: u32,
-    /// The next message's place in the order.
+    /// The next message's sequence number.
     serial: Packed<Serial>,
-    /// The horizon of the restart that was carried out last.
+    /// The horizon of the restart executed last.
     horizon: Packed<Horizon>,
     pub(super) restart: RestartState,
     flags: Flags,
-    /// Before and after it in the list of destinations that may have something to offer.
+    /// Links in the list of destinations that may send an RTS.
     neighbours: (Option<DestinationId>, Option<DestinationId>),
     /// The next one in its bucket.
     chain: Option<DestinationId>,
 }
 
-/// What is true of a destination, in a byte.
+/// Flags of a destination, in one byte.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Flags(u8);
 
-/// The receiver's last answer said that its memory runs low.
+/// The receiver's last reply reported low memory.
 pub(super) const THROTTLED: u8 = 1 << 0;
-/// Every message of the queue is in the pool's table, under its context and tag.
+/// Every message of the queue is in the pool's hash table, under its context and tag.
 pub(super) const CHAINED: u8 = 1 << 1;
-/// It is in the list of destinations that may have something to offer.
+/// It is in the list of destinations that may send an RTS.
 pub(super) const LISTED: u8 = 1 << 2;
 
 impl Destination {
@@ -99,7 +98,7 @@ impl Destination {
         }
     }
 
-    /// Nothing is pending to it any more: it is as good as new, where it is.
+    /// Resets a destination without pending messages to the initial state, in the same entry.
     pub(super) fn reset(&mut self) {
         *self = Destination {
             chain: self.chain,
@@ -107,12 +106,12 @@ impl Destination {
         };
     }
 
-    /// What one of the flags says.
+    /// Returns whether a flag is set.
     pub(super) fn is(&self, flag: u8) -> bool {
         self.flags.0 & flag != 0
     }
 
-    /// Sets one of the flags.
+    /// Sets or clears a flag.
     pub(super) fn set(&mut self, flag: u8, to: bool) {
         match to {
             true => self.flags.0 |= flag,
@@ -120,17 +119,17 @@ impl Destination {
         }
     }
 
-    /// The place of the message that is appended next.
+    /// Returns the sequence number of the next message.
     pub(super) fn serial(&self) -> Serial {
         self.serial.get()
     }
 
-    /// A message has taken that place.
+    /// Advances the sequence number.
     pub(super) fn count(&mut self) {
         self.serial = Packed::new(self.serial() + 1);
     }
 
-    /// The horizon of the restart that was carried out last.
+    /// Returns the horizon of the restart executed last.
     pub(super) fn horizon(&self) -> Horizon {
         self.horizon.get()
     }
@@ -139,7 +138,7 @@ impl Destination {
         self.horizon = Packed::new(horizon);
     }
 
-    /// The next message to be offered: what has been offered before comes first, as in the queue.
+    /// Returns the next message to send an RTS for: messages with an earlier RTS are first, as in the queue.
     pub(super) fn next_offer(&self) -> Option<Slot> {
         self.offers.head().or(self.fresh)
     }
@@ -156,13 +155,13 @@ impl Destination {
         }
     }
 
-    /// Nothing is pending and no restart is to be carried out: it might as well not be there.
+    /// Returns whether no message is pending and no restart is open, so that the destination can be removed.
     pub(super) fn is_idle(&self) -> bool {
         self.queue.is_empty() && self.restart == RestartState::Closed
     }
 }
 
-/// A place for a destination.
+/// An entry for a destination.
 #[derive(Clone, Debug)]
 enum DestinationSlot {
     Free { next: Option<DestinationId> },
@@ -175,13 +174,13 @@ struct Chunk {
     buckets: [Option<DestinationId>; CHUNK_BUCKETS],
 }
 
-/// All destinations, in the program's heap: it grows when the program makes a call.
+/// All destinations, in the program's heap: it grows in calls of the program.
 #[derive(Clone, Debug)]
 pub(super) struct Destinations {
     chunks: Chunks<Chunk>,
     buckets: Buckets,
     free: Option<DestinationId>,
-    /// Links of chains that have been followed past another destination.
+    /// Links of chains followed past another destination.
     steps: Count,
 }
 
@@ -197,7 +196,7 @@ impl Default for Destinations {
 }
 
 impl Destinations {
-    /// Makes sure that so many places are free.
+    /// Allocates memory until `count` entries are free.
     #[inline]
     pub(super) fn reserve(&mut self, count: usize) -> Result<(), Full> {
         match self.has_room(count) {
@@ -206,7 +205,7 @@ impl Destinations {
         }
     }
 
-    /// So many places are free.
+    /// Returns whether `count` entries are free.
     #[inline]
     pub(super) fn has_room(&self, count: usize) -> bool {
         self.places() - self.len() >= count
@@ -234,12 +233,12 @@ impl Destinations {
         self.chunks.len() * CHUNK_DESTINATIONS
     }
 
-    /// Destinations that are there.
+    /// Returns the number of destinations.
     pub(super) fn len(&self) -> usize {
         self.buckets.members() as usize
     }
 
-    /// Destinations passed in looking for others.
+    /// Returns the number of destinations passed in searches for others.
     pub(super) fn steps(&self) -> Count {
         self.steps
     }
@@ -256,14 +255,14 @@ impl Destinations {
         &mut chunk.expect("a place").places[index % CHUNK_DESTINATIONS]
     }
 
-    /// The first destination in this bucket, where the bucket has it.
+    /// Returns the head of this bucket's chain.
     fn bucket(&mut self, index: u32) -> &mut Option<DestinationId> {
         let index = index as usize;
         let chunk = self.chunks.get_mut(index / CHUNK_BUCKETS);
         &mut chunk.expect("a bucket in use").buckets[index % CHUNK_BUCKETS]
     }
 
-    /// The destination `rank`.
+    /// Returns the entry of destination `rank`.
     pub(super) fn find(&mut self, hashes: &KeyHash, rank: Rank) -> Option<DestinationId> {
         if self.len() == 0 {
             return None;
@@ -276,7 +275,7 @@ impl Destinations {
         next
     }
 
-    /// Takes one of the places that were reserved for the destination `rank`, which is not there.
+    /// Allocates a reserved entry for the destination `rank`, which must not exist.
     pub(super) fn insert(&mut self, hashes: &KeyHash, rank: Rank) -> DestinationId {
         let at = self.free.expect("a free place");
         let DestinationSlot::Free { next } = *self.place(at) else {
@@ -296,7 +295,7 @@ impl Destinations {
         self[at].chain = self.bucket(bucket).replace(at);
     }
 
-    /// Divides the destinations of a bucket between it and the bucket that has come into use.
+    /// Splits a bucket between itself and the bucket that has come into use.
     #[cold]
     fn split(&mut self, hashes: &KeyHash, bucket: u32) {
         let mut next = self.bucket(bucket).take();
@@ -306,7 +305,7 @@ impl Destinations {
         }
     }
 
-    /// The destination at `at`, which is in no list, is not there any more.
+    /// Removes the destination at `at`, which is in no list.
     pub(super) fn remove(&mut self, hashes: &KeyHash, at: DestinationId) {
         let Destination { rank, chain, .. } = self[at];
         let first = self.bucket(self.buckets.of(hashes.of_destination(rank)));
@@ -451,7 +450,7 @@ mod tests {
         assert_eq!(destinations.places(), 2 * CHUNK_DESTINATIONS, "none more");
     }
 
-    /// However ranks are chosen, few others are passed in looking for one.
+    /// A search passes few other destinations, for any choice of ranks.
     #[test]
     fn regular_ranks_do_not_share_buckets() {
         const RANKS: u32 = 4096;

@@ -1,4 +1,4 @@
-//! What leaves, as far as the network has room: answers that are due, offers, data.
+//! Transmission of pending packets while the network has free injection slots: replies, RTSs and data.
 #![forbid(unsafe_code)]
 
 use crate::adi::Adi;
@@ -21,8 +21,8 @@ use msg_layer::{Class, Port, Transfer};
 use net_torus::coord::Coord;
 
 impl<R: Rules> Adi<R> {
-    /// Priority packets that are owed: restarts, and CTSs for receives that matched a record without a
-    /// buffer. Returns how many were sent.
+    /// Transmits pending priority packets: restarts, and CTSs for receives that matched a record without a buffer.
+    /// Returns the number of packets sent.
     #[inline]
     pub(crate) fn send_due<P: Port, M: UserMemory + ?Sized>(
         &mut self,
@@ -62,8 +62,7 @@ impl<R: Rules> Adi<R> {
         sent
     }
 
-    /// Deferred acknowledgements: called when nothing comes that they could leave with. Returns how
-    /// many were sent.
+    /// Transmits delayed acknowledgements; used when no arrival promises a piggyback carrier. Returns the number sent.
     pub(crate) fn send_deferred<P: Port>(&mut self, port: &mut P) -> usize {
         let mut sent = 0;
         while !self.receiver.deferred.is_empty()
@@ -93,8 +92,8 @@ impl<R: Rules> Adi<R> {
         }
     }
 
-    /// Sends a packet that there is room for: the caller has looked before it took what it sends off its list. A small device
-    /// does so by a copy, so that packets are put into the network in one place.
+    /// Transmits a packet for which the network has space: the caller checks that before it dequeues the packet. A
+    /// small device copies the packet, so that the image contains injection only once.
     pub(crate) fn send_now<P: Port>(
         &self,
         port: &mut P,
@@ -114,7 +113,7 @@ impl<R: Rules> Adi<R> {
         assert!(sent, "room was there before it was chosen");
     }
 
-    /// As [`Self::send_now`], of bytes that are there: one copy for what is rare.
+    /// Transmits a packet from a byte slice: one copy for all rare packets.
     #[inline(never)]
     pub(crate) fn send_bytes<P: Port>(
         &self,
@@ -138,8 +137,7 @@ impl<R: Rules> Adi<R> {
             .expect("a rank of this job")
     }
 
-    /// The device has something to send that should not wait: its next step of progress would do something even if
-    /// nothing had come.
+    /// Returns whether packets are pending that should not wait: the next progress step sends even without arrivals.
     #[inline]
     pub fn has_to_send(&self) -> bool {
         self.have_copies_to_leave() || self.has_others_to_send()
@@ -159,8 +157,8 @@ impl<R: Rules> Adi<R> {
             || self.extras.parts.are_due()
     }
 
-    /// What parts have to send, while the injection FIFO has room. Returns the packets sent; what is done without one counts,
-    /// too.
+    /// Transmits the packets of extensions while the injection FIFO has space. Returns the number sent, counting other
+    /// work.
     #[inline]
     pub(crate) fn send_parts<P: Port, M: UserMemory + ?Sized>(
         &mut self,
@@ -203,15 +201,15 @@ impl<R: Rules> Adi<R> {
         sent
     }
 
-    /// As [`Adi::has_to_send`], but for a few messages to one process, for whose place `is_held` is true, and whose senders
-    /// do not wait: they may leave together. To be asked after each call.
+    /// Returns whether the device has packets to send now. Excludes a few copied messages to one process for which
+    /// `is_held` is true: their senders do not wait, so they may be coalesced. Use after each call.
     #[inline(always)]
     pub fn has_to_send_now(&self, is_held: impl FnOnce(Rank) -> bool) -> bool {
         let gathered = || self.sender.bcopies.gathered_for().is_some_and(is_held);
         self.have_copies_to_leave() && !gathered() || self.has_others_to_send()
     }
 
-    /// The process for which a few messages wait for each other, and nothing else is to leave.
+    /// Returns the process whose messages are held for coalescing, if nothing else is to be transmitted.
     #[inline]
     pub fn gathered_for(&self) -> Option<Rank> {
         match self.has_others_to_send() {
@@ -220,39 +218,39 @@ impl<R: Rules> Adi<R> {
         }
     }
 
-    /// A message has just been copied, for the process for which others [wait](Adi::gathered_for), and may wait, too.
+    /// Returns whether the message just copied to `dest` may wait for coalescing with [others](Adi::gathered_for).
     #[inline]
     pub fn gathers_for(&self, dest: Rank) -> bool {
         self.sender.bcopies.gathered_for() == Some(dest)
     }
 
-    /// Offers and data leave as far as the network has room: the part of a [step of progress](Adi::progress) that needs
-    /// nothing to have come. Does not block and does not allocate.
+    /// Transmits RTSs and data while the network has free injection slots: the part of a [progress step](Adi::progress)
+    /// that requires no arrival. Does not block and does not allocate.
     pub fn leave<P: Port, M: UserMemory + ?Sized>(&mut self, port: &mut P, memory: &mut M) {
         self.send_pending(port, memory);
     }
 
-    /// The place of a process.
+    /// Returns the coordinates of a process.
     #[inline]
     pub fn place(&self, rank: Rank) -> Coord {
         self.coord(rank)
     }
 
-    /// The device owes answers that can go with what the program sends next, if that comes soon. A step of progress
-    /// in which nothing comes sends them, unless [they wait](Adi::let_answers_wait).
+    /// Returns whether delayed acknowledgements are pending, which can be piggybacked on the program's next message. A
+    /// progress step without any arrival sends them, unless [they wait](Adi::let_answers_wait).
     #[inline]
     pub fn has_deferred(&self) -> bool {
         !self.receiver.deferred.is_empty()
     }
 
-    /// Whether steps that take nothing leave deferred answers to what is sent next to the processes that they are for; at
-    /// first they do not. The carrier sees to it that such answers do not wait for long.
+    /// Sets whether progress steps without arrivals keep delayed acknowledgements for piggybacking; initially they do
+    /// not. The host ensures that such acknowledgements do not wait for long.
     #[inline]
     pub fn let_answers_wait(&mut self, wait: bool) {
         self.receiver.answers_wait = wait;
     }
 
-    /// Something wants to leave that is no answer: what [`Adi::send_pending`] looks for.
+    /// Returns whether any packet other than a reply is to be transmitted by [`Adi::send_pending`].
     #[inline]
     fn has_to_leave(&self) -> bool {
         self.have_copies_to_leave() || self.has_others_to_leave()
@@ -266,7 +264,7 @@ impl<R: Rules> Adi<R> {
             || self.peers.owes_done()
     }
 
-    /// Offers and data, by turns, while the injection FIFO has room. Returns the packets sent.
+    /// Transmits RTSs and data in round robin while the injection FIFO has space. Returns the number of packets sent.
     #[inline]
     pub(crate) fn send_pending<P: Port, M: UserMemory + ?Sized>(
         &mut self,
@@ -334,7 +332,7 @@ impl<R: Rules> Adi<R> {
         true
     }
 
-    /// Offers the pending send in `slot` to `dest`, with its data if that is to go along or to follow.
+    /// Sends an RTS for the pending send in `slot` to `dest`, with inline data, or with eager data to follow.
     pub(crate) fn offer<P: Port, M: UserMemory + ?Sized>(
         &mut self,
         port: &mut P,
@@ -350,8 +348,8 @@ impl<R: Rules> Adi<R> {
         let length = send.length() as usize;
         let is_standard = !send.is_synchronous();
         let (context, tag, data) = (send.context(), send.tag(), send.send_data());
-        // A posted receive that takes no other source's messages is sure to take what it has asked for; and
-        // two trips have been spent already.
+        // A posted receive that specifies this source is certain to receive the message that it has requested, and two
+        // round trips have been spent already.
         let limit = match pending.asked() {
             Some(asked) if asked.is_exact() => 2 * eager_limit,
             _ if flags.may_be_eager
@@ -392,14 +390,14 @@ impl<R: Rules> Adi<R> {
         }
     }
 
-    /// Whether a receiver whose memory is that of this node could hold so many messages of so many bytes that nobody has
-    /// asked for. What it cannot hold would come in vain. One is tried, as its receive may be posted.
+    /// Estimates whether the receiver's memory, if equal to this node's, could hold `unanswered` unexpected messages of
+    /// `length` bytes. Eager data beyond that would be dropped. One is always tried: its receive may be posted.
     fn may_fit<M: UserMemory + ?Sized>(&self, memory: &M, unanswered: u32, length: usize) -> bool {
         let room = self.region.bytes() + memory.spare_blocks() as usize * BLOCK_BYTES;
         unanswered <= 1 || u64::from(unanswered) * length as u64 <= room as u64
     }
 
-    /// The next bcopy leaves, and its request, if it has one, is complete.
+    /// Transmits the next bcopy, and completes its request, if it has one.
     #[inline]
     pub(crate) fn send_bcopy<P: Port, M: UserMemory + ?Sized>(&mut self, port: &mut P, memory: &M) {
         let Some(id) = self.sender.bcopies.next_unsent() else {
@@ -415,7 +413,7 @@ impl<R: Rules> Adi<R> {
             length: bcopy.length.into(),
             request: self.sender.bcopies.name(id).0,
             age: self.peers.ages(bcopy.dest).to,
-            // There is no queue: everything before it has been accepted, or is a bcopy, too.
+            // No queue exists: every earlier message was accepted, or is a bcopy, too.
             flags: Rts::INLINE | Rts::IN_ORDER | Rts::PATIENT,
             asked: None,
         };
@@ -426,7 +424,7 @@ impl<R: Rules> Adi<R> {
         }
     }
 
-    /// Sends an RTS with the first so many bytes of its data; and with it an answer that is deferred.
+    /// Sends an RTS with the first `len` bytes of its data, and piggybacks a delayed acknowledgement.
     // One copy for bcopies and others.
     #[inline(never)]
     fn send_rts<P: Port, M: UserMemory + ?Sized>(
@@ -475,9 +473,9 @@ impl<R: Rules> Adi<R> {
         }
     }
 
-    /// Goes on with the message whose data follows its RTS. It goes out before anything else is offered, so
-    /// that a receiver never has more than one such message of a source to find a place for.
-    // A call, as most steps send nothing long.
+    /// Transmits packets of the eager message. It is completed before another RTS, so that a receiver never needs a
+    /// target for more than one such message of a source.
+    // A call, as most steps transmit no long message.
     #[inline(never)]
     pub(crate) fn push_stream<P: Port, M: UserMemory + ?Sized>(
         &mut self,
@@ -503,16 +501,15 @@ impl<R: Rules> Adi<R> {
         self.stats.done_sent += 1;
     }
 
-    /// Goes on with a long message that is asked for: the next one that the network takes packets of, among as many as there
-    /// are ways out of a node.
-    // A call, as most steps send nothing long.
+    /// Transmits packets of a requested long message: the first of [`WAYS`] whose packets the network accepts.
+    // A call, as most steps transmit no long message.
     #[inline(never)]
     fn push_transfers<P: Port, M: UserMemory + ?Sized>(
         &mut self,
         port: &mut P,
         memory: &mut M,
     ) -> usize {
-        // Once around at most: where none can go on their order stays.
+        // At most one cycle: if none can advance, their order is unchanged.
         for _ in 0..self.sender.transfers.len().min(WAYS) {
             let sent = self.push_next_transfer(port, memory);
             if sent > 0 {
@@ -522,7 +519,7 @@ impl<R: Rules> Adi<R> {
         0
     }
 
-    /// Goes on with the next long message, and has the others take their turns.
+    /// Transmits packets of the next long message, and rotates the round robin.
     #[inline]
     fn push_next_transfer<P: Port, M: UserMemory + ?Sized>(
         &mut self,
@@ -554,8 +551,8 @@ impl<R: Rules> Adi<R> {
         sent
     }
 
-    /// One turn's packets of a long message leave, as far as the network has room: data that follows its RTS in order, what
-    /// a CTS has asked for whichever way is free. Returns how many.
+    /// Transmits one quantum of packets of a long message, while the network has free injection slots: eager data in
+    /// order, requested data by any free link. Returns the number of packets.
     // One copy for both.
     #[inline(never)]
     fn push_packets<P: Port, M: UserMemory + ?Sized>(

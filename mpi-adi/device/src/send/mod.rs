@@ -1,9 +1,9 @@
-//! The sending side.
+//! The send side.
 //!
 //! ```text
-//!   start    the program sends: copied (bcopy), or into the pending send queue (pending), or to itself (oneself)
-//!   leave    offers, answers that are due and data leave, as far as the network has room (stream: eager data)
-//!   answer   what comes of the receivers' answers            cancel   the program takes a send back
+//!   start    the program's sends: copied (bcopy), into the pending send queue (pending), or to this process (oneself)
+//!   leave    transmission of RTSs, pending replies and data (stream: eager data)
+//!   answer   handlers of the receivers' replies             cancel   cancellation of sends
 //! ```
 #![forbid(unsafe_code)]
 
@@ -30,22 +30,22 @@ use crate::send::bcopy::Bcopies;
 use crate::send::pending::Pending;
 use crate::send::stream::Stream;
 
-/// What this process sends.
-// The greatest comes last: see `Adi`.
+/// State of the send side.
+// The largest field is last: see `Adi`.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub(super) struct Sender {
-    /// Sends that wait to leave, or for answers.
+    /// Sends that wait for their RTS, or for replies.
     pub pending: Pending,
-    /// Sends whose data is leaving.
+    /// Sends whose data is in transmission.
     pub transfers: List<Slot>,
-    /// The send whose data is leaving eagerly.
+    /// The send whose eager data is in transmission.
     pub stream: Option<Stream>,
-    /// Greatest message in bytes that is sent eagerly.
+    /// Maximum size in bytes of an eager message.
     pub eager_limit: usize,
-    /// Held sends that the program wants back, whose receivers are still to be asked.
+    /// Cancelled held sends whose CANCEL is still to be sent.
     pub cancels: List<Slot>,
-    /// Short messages that do not wait for their answers.
+    /// Short messages that do not wait for their acknowledgements.
     pub bcopies: Bcopies,
 }
 
@@ -63,7 +63,7 @@ impl Sender {
     }
 }
 
-/// Where a message goes and under which name.
+/// Destination and envelope of a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SendTo {
     /// The destination, below the number of processes.
@@ -77,7 +77,7 @@ pub struct SendTo {
 }
 
 impl SendTo {
-    /// The send of the `length` bytes in `span`.
+    /// Creates the send of the `length` bytes in `span`.
     #[inline]
     pub(crate) fn send(&self, span: Span, length: u32, state: SendState) -> Send {
         Send {

@@ -1,28 +1,27 @@
-//! Messages of a process to itself: matched where they are sent, without a packet.
+//! Self-sends: messages of a process to itself are matched in the send call, without a packet (loopback).
 //!
 //! ```text
-//!   isend --+-- a posted receive matches ------------> from buffer to buffer; both are complete
-//!           +-- room for a record with its data -----> an unexpected message; the send is complete
-//!           +-- room for a record --------------------> an unexpected message; the send is held until a receive takes it
-//!           +-- no room ------------------------------> pending send queue: refused like a message of another process
+//!   isend --+-- a posted receive matches ------------> copy from buffer to buffer; both complete
+//!           +-- memory for a record with its data ---> an unexpected message; the send completes
+//!           +-- memory for a record -----------------> an unexpected message; the send is held until a match
+//!           +-- no memory ---------------------------> pending send queue: rejected like a message of another process
 //! ```
-//! These are the rows of [`protocol`](crate::protocol)'s table for an offer under an equal age, with the
-//! same records in the same memory: whatever asks for messages (receives, probes, every matching engine) finds
-//! these as it finds those of other processes. What has no record waits in the pending send queue and travels by
-//! packets of its own, through the network back to here, by all the rules of the protocol.
+//! These are the rows of [`protocol`](crate::protocol)'s table for an RTS under an equal age, with the same records in
+//! the same memory. So receives, probes and every matching engine find self-sends like messages of other processes. A
+//! message without a record waits in the pending send queue and travels in packets through the network back to this
+//! node, by all rules of the protocol.
 //!
 //! # Order
-//! A message must not overtake an earlier one that takes the long way (MPI-3.1 section 3.5). What is in the
-//! pending send queue has been neither matched nor recorded, as far as its sender knows, and leaves the queue with
-//! the answer that it has been. So the short way is open only while the queue for this process is empty; then
-//! every earlier message to it has a receive or a record, and its place. This is
-//! [`Rules::guards_own_queue`], and the explorer finds what goes wrong without it. No message to oneself is a
-//! bcopy, so that no other place needs a look.
+//! A message must not overtake an earlier one on the slow path (MPI-3.1 section 3.5). A message in the pending send
+//! queue has been neither matched nor recorded, as far as its sender knows, and is dequeued on the reply. So the fast
+//! path is available only while the queue for this process is empty: then every earlier self-send has a receive or a
+//! record, and its position. [`Rules::guards_own_queue`] states this rule, and the explorer finds an error without it.
+//! No self-send is a bcopy, so no other check is required.
 //!
 //! # Long messages
-//! A call copies [`COPY_BYTES`] at most, so that traffic does not wait for more. What is longer becomes a transfer
-//! as after a CTS, of which each turn copies as much ([`Adi::copy_on`]), and counts in its step of progress as a turn of
-//! packets does; no packets either.
+//! A call copies at most [`COPY_BYTES`], so that network traffic does not wait longer. A longer message becomes a
+//! transfer as after a CTS, without packets. Each step copies as much ([`Adi::copy_on`]), which counts as one quantum
+//! of packets.
 #![forbid(unsafe_code)]
 
 use msg_layer::Transfer;
@@ -40,26 +39,26 @@ use crate::request::{Data, Full, Matched, Mode, Request, SendState, Withdrawal};
 use crate::send::SendTo;
 use crate::wire::Fields;
 
-/// What has become of a send to oneself.
+/// Result of a self-send.
 pub(crate) enum Here {
-    /// It is complete, and has no request.
+    /// Complete, without a request.
     Complete,
-    /// It has this request.
+    /// Started with this request.
     Started(RequestId),
-    /// There is not even a record for it, and nothing has changed.
+    /// No memory even for a record; nothing has changed.
     NoRecord,
 }
 
 impl<R: Rules> Adi<R> {
-    /// The short way is open: no message to this process itself is before its receiver any more.
+    /// Returns whether `dest` is this process and the fast path is available: no self-send is still on its way to its
+    /// receiver.
     #[inline]
     pub(crate) fn may_match_here(&mut self, dest: Rank) -> bool {
         dest == self.identity.rank
             && (!self.rules.guards_own_queue() || !self.sender.pending.has(&self.requests, dest))
     }
 
-    /// Sends to this process itself for a call that blocks, if the receive that messages are held against before all others
-    /// takes it at once. False: nothing has changed.
+    /// Sends to this process for a blocking call, if the first posted receive completes. On false, nothing has changed.
     #[inline]
     pub fn send_to_first<M: UserMemory + ?Sized>(
         &mut self,
@@ -87,8 +86,8 @@ impl<R: Rules> Adi<R> {
         true
     }
 
-    /// Starts a send to this process itself, for which the short way is open, out of the heap. So many slots besides are
-    /// kept for others. A call that `blocks` takes no slot when it is complete at once.
+    /// Starts a self-send on the fast path, with heap memory, and keeps `keep` slots free for others. A call that
+    /// `blocks` uses no slot when the message completes immediately.
     #[inline(never)]
     pub(crate) fn send_here<M: UserMemory + ?Sized>(
         &mut self,
@@ -119,7 +118,7 @@ impl<R: Rules> Adi<R> {
         self.start_here(memory, to, (span, matched), keep, posted)
     }
 
-    /// As [`Adi::send_here`], with a request, for a message that this receive matches.
+    /// Starts a self-send with a request, for the matching posted receive or for a record.
     #[inline(never)]
     fn start_here<M: UserMemory + ?Sized>(
         &mut self,
@@ -181,7 +180,7 @@ impl<R: Rules> Adi<R> {
         self.matching.record(&mut self.region, at);
     }
 
-    /// The message of the send in `slot` goes into the buffer of its record at `at`.
+    /// Copies the message of the send in `slot` into the buffer of its record at `at`.
     fn buffer_here<M: UserMemory + ?Sized>(
         &mut self,
         memory: &mut M,
@@ -204,7 +203,7 @@ impl<R: Rules> Adi<R> {
         self.region.set_holding(at, Holding::Buffer { received });
     }
 
-    /// The message in `span` of the send in `slot` goes to the receive that it has matched.
+    /// Transfers the message in `span` of the send in `slot` to its matched receive.
     #[inline]
     fn hand_over<M: UserMemory + ?Sized>(
         &mut self,
@@ -223,7 +222,7 @@ impl<R: Rules> Adi<R> {
         self.begin_transfer(slot, &fields);
     }
 
-    /// The message in `span` is copied to the receive that it has matched.
+    /// Copies the message in `span` to its matched receive.
     #[inline]
     fn copy_here<M: UserMemory + ?Sized>(
         &mut self,
@@ -237,8 +236,8 @@ impl<R: Rules> Adi<R> {
         self.received(receive, matched);
     }
 
-    /// The send of this process whose record, of a message of `source`, names `sender`, when its message can be
-    /// taken where it is: the program has not begun to take it back, and knows that it is recorded.
+    /// Returns this process's held send that a record from `source` identifies as `sender`, if its message can be
+    /// copied directly: it is not being cancelled, and the send side knows that it is recorded.
     pub(crate) fn held_here(&self, source: Rank, sender: u32) -> Option<(Slot, Span)> {
         if source != self.identity.rank {
             return None;
@@ -251,7 +250,7 @@ impl<R: Rules> Adi<R> {
         }
     }
 
-    /// The receive in `slot` has taken the record of the held send in `send`.
+    /// Completes the match of the receive in `slot` with the held send in `send`.
     pub(crate) fn take_held<M: UserMemory + ?Sized>(
         &mut self,
         memory: &mut M,
@@ -266,7 +265,7 @@ impl<R: Rules> Adi<R> {
         }
     }
 
-    /// Copies the next part of a message to oneself, as its packets would have been taken.
+    /// Copies the next part of a self-send, through the handler for data packets.
     pub(crate) fn copy_on<M: UserMemory + ?Sized>(
         &mut self,
         memory: &mut M,
@@ -283,7 +282,7 @@ impl<R: Rules> Adi<R> {
                 offset: transfer.offset,
             };
             if self.take_data(memory, place, part).is_err() {
-                // A packet that nobody should have sent has been there before.
+                // A malformed packet has already changed the receive.
                 self.stats.layer.malformed += 1;
                 transfer.offset = transfer.end;
                 return;
@@ -293,7 +292,7 @@ impl<R: Rules> Adi<R> {
     }
 }
 
-/// What a CTS would say that wants all of a message.
+/// Returns the fields of a CTS that wants the complete message.
 fn to_here(target: u32, wanted: u32) -> Fields {
     Fields {
         target,

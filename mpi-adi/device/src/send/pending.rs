@@ -1,24 +1,22 @@
-//! The pending send queues: per destination, in order, the messages that the receiver has not yet
-//! recorded or matched.
+//! Pending send queues: for each destination, in order, the messages that the receiver has not yet recorded or matched.
 //!
 //! ```text
-//!   queue     m1 ---- m2 ---- m3 ---- m4 ---- m5 ---- m6       all, in the order of sending
-//!             refused refused asked   unans-  unsent  unsent
-//!                             for     wered   |
-//!   offers                    m3              |                to be offered again, in the same order
-//!   fresh                                     m5               the first that was never offered
+//!   queue     m1 ------ m2 ------ m3 ------- m4 ----- m5 ---- m6       all, in the order of sending
+//!             rejected  rejected  requested  unans-   unsent  unsent
+//!                                            wered    |
+//!   offers                        m3                  |                to send RTSs for again, in the same order
+//!   fresh                                             m5               the first without an RTS so far
 //! ```
-//! A destination's queue exists only while a message to it is pending (but for the one that has last become
-//! empty), so nothing here grows with the job. Adding, offering, answering and removing a message take
-//! constant time, however long the queue; a restart takes constant expected time for each receive that it names
-//! and each record that it has room for. The first restart that names a tag enters the queue's messages into the
-//! pool's table ([`keyed`](crate::request)) by destination, context and tag, each message once: what is
-//! never refused pays nothing for being found.
+//! A destination's queue exists only while a message to it is pending (except for the queue emptied last), so no memory
+//! grows with the job. Adding a message, sending its RTS, handling its reply and removing it require constant time for
+//! any queue length. A restart requires constant expected time for each receive that it lists and each message of its
+//! `room`. The first restart that lists a tag inserts the queue's messages into the pool's hash table
+//! ([`keyed`](crate::request)) by destination, context and tag, each message once. So messages that are never rejected
+//! pay nothing for the search.
 //!
-//! A pending message takes its slot of the pool and nothing else; what a destination takes is told in
-//! `send/destinations.rs`.
+//! A pending message uses only its slot of the pool; `send/destinations.rs` lists the memory of a destination.
 //!
-//! The rules by which messages are offered are in [`crate::protocol`].
+//! [`crate::protocol`] specifies the rules for sending RTSs.
 #![forbid(unsafe_code)]
 
 use super::carried_out::{RestartState, WireRoom};
@@ -39,40 +37,40 @@ use core::hash::{Hash, Hasher};
 pub use super::carried_out::WINDOW;
 pub use super::destinations::{CHUNK_DESTINATIONS, DESTINATION_BYTES};
 
-/// How the receiver answered an offer.
+/// The receiver's reply to an RTS.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Answered {
-    /// Recorded or matched: it leaves the queue.
+    /// Accepted (recorded or matched): it is dequeued.
     Taken,
-    /// Refused: it matches no receive that was posted then, and there was no memory.
+    /// Rejected (NCTS, not clear to send): no posted receive matched, and no memory was free.
     Refused,
-    /// Refused because it came too late or too early to be judged: to be offered again without being asked for.
+    /// Rejected as stale, without a decision: the RTS is repeated without a request.
     Stale,
 }
 
-/// What a destination has to say next.
+/// Next packet to a destination.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Next {
-    /// Offer the message in this slot, and say this of the queue.
+    /// Send an RTS for the message in this slot, with these flags of the queue.
     Offer(Slot, OfferFlags),
-    /// The restart has been carried out and asks for nothing that is here.
+    /// DONE: the restart has been executed and requested none of the pending messages.
     Done {
-        /// Messages to the destination stand refused.
+        /// Messages to the destination are rejected.
         more: bool,
     },
 }
 
-/// What an offer says of the queue it comes from.
+/// State of the queue, for an RTS.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct OfferFlags {
-    /// As its RTS says it: whether it is [in order](Rts::IN_ORDER), whether [more](Rts::MORE) stand refused, and whether
-    /// another one [follows](Rts::FOLLOWS).
+    /// Flags of the RTS: whether it is [in order](Rts::IN_ORDER), whether [more](Rts::MORE) messages are rejected, and
+    /// whether another RTS [follows](Rts::FOLLOWS).
     pub flags: u8,
-    /// Its data may follow without waiting for the answer, as far as the receiver's memory is known.
+    /// Its data may be sent eagerly, as far as the receiver's memory is known.
     pub may_be_eager: bool,
-    /// Offers to the destination that have no answer yet, this one among them.
+    /// RTSs to the destination without a reply, including this one.
     pub unanswered: u32,
-    /// A restart asks for it: that restart's horizon.
+    /// Horizon (cut-off sequence number) of the restart that requested it.
     pub asked: Option<Horizon>,
 }
 
@@ -80,19 +78,19 @@ pub struct OfferFlags {
 #[derive(Clone, Default, Debug)]
 pub struct Pending {
     destinations: Destinations,
-    /// Messages that may enter at any moment, for which there is room.
+    /// Reserved entries for messages that may enter at any time.
     expected: usize,
-    /// The destination that was last looked for: most often it is the next one, too.
+    /// The destination of the last search: most often also the next one.
     last: Option<(Rank, DestinationId)>,
-    /// The destination whose queue has last become empty, kept for the next message to it.
+    /// The destination whose queue was emptied last, kept for the next message to it.
     idle: Option<DestinationId>,
     ready: List<DestinationId>,
     steps: Count,
 }
 
 impl Pending {
-    /// Hashes the destinations, wherever they stand, and the order of turns. Chains lead to no more than those
-    /// and their requests; and which destination was last looked for changes nothing but the work.
+    /// Hashes the destinations, independently of their entries, and the round robin. Omits chains, which follow from
+    /// those and the requests, and the last search, which affects only the run time.
     pub(crate) fn hash<'a, H: Hasher>(
         &self,
         requests: &RequestPool,
@@ -113,7 +111,7 @@ impl Pending {
     }
 }
 
-/// Restarts have asked for messages that are still in its queue.
+/// Returns whether restarts have requested messages that are still in the queue.
 fn asks(destination: &Destination, requests: &RequestPool) -> bool {
     let mut next = destination.queue.head();
     while let Some(slot) = next {
@@ -125,8 +123,7 @@ fn asks(destination: &Destination, requests: &RequestPool) -> bool {
     false
 }
 
-/// Hashes the queue and what becomes of it; not what only saves steps, and no serial numbers, which say no
-/// more than its order does.
+/// Hashes the queue and the state of its restart. Omits caches, and sequence numbers, which follow from its order.
 fn hash_destination<'a, H: Hasher>(
     destination: &Destination,
     requests: &RequestPool,
@@ -136,20 +133,20 @@ fn hash_destination<'a, H: Hasher>(
     (destination.rank, destination.unanswered).hash(state);
     (destination.refused, destination.restart).hash(state);
     (destination.is(THROTTLED), destination.is(LISTED)).hash(state);
-    // Offers bring it back that were asked for.
+    // RTSs that restarts requested repeat it.
     let horizon = asks(destination, requests).then(|| destination.horizon());
     horizon.hash(state);
     requests.hash_queue(destination.queue.head(), copy, state);
     requests.hash_queue(destination.fresh, copy, state);
 }
 
-/// The pending message in `slot` is of this context, and no restart asks for it.
+/// Returns whether the pending message in `slot` is of this context and not requested by a restart.
 fn is_unasked(requests: &RequestPool, slot: Slot, context: Context) -> bool {
     requests.send(slot).context == context && requests.pending(slot).asked().is_none()
 }
 
 impl Pending {
-    /// Makes the horizons of restarts less by so much, 0 at least.
+    /// Reduces the horizons of restarts by `by`, to no less than 0.
     pub(crate) fn turn_back_horizons(&mut self, by: Horizon) {
         self.destinations.for_each_mut(|destination| {
             let horizon = destination.horizon().saturating_sub(by);
@@ -157,48 +154,48 @@ impl Pending {
         });
     }
 
-    /// Makes sure that so many messages can be entered, out of the heap, beside those that are expected.
+    /// Allocates heap memory so that `messages` messages can be entered, in addition to the expected ones.
     pub fn reserve(&mut self, messages: usize) -> Result<(), Full> {
         let messages = messages + self.expected;
         self.destinations.reserve(messages)
     }
 
-    /// There is room for so many messages beside those expected.
+    /// Returns whether `messages` messages can be entered, in addition to the expected ones.
     pub(crate) fn has_room(&self, messages: usize) -> bool {
         self.destinations.has_room(messages + self.expected)
     }
 
-    /// `count` messages more may enter, for which [`Pending::reserve`] has made room.
+    /// Reserves entries for `count` more messages; [`Pending::reserve`] has allocated the memory.
     pub(crate) fn expect(&mut self, count: usize) {
         self.expected += count;
     }
 
-    /// `count` messages that were expected will not enter, or are about to.
+    /// Releases the reserved entries of `count` messages, which will not enter, or enter next.
     pub(crate) fn expect_no_more(&mut self, count: usize) {
         self.expected -= count;
     }
 
-    /// The destination has a queue.
+    /// Returns whether the destination has a queue.
     #[inline]
     pub(crate) fn has(&mut self, requests: &RequestPool, dest: Rank) -> bool {
         self.destinations() > 0 && self.has_queue(requests, dest)
     }
 
-    // Apart from what most calls ask, whether there is any.
+    // Separate from the common check whether any queue exists.
     #[inline(never)]
     fn has_queue(&mut self, requests: &RequestPool, dest: Rank) -> bool {
         self.find(requests, dest)
             .is_some_and(|at| Some(at) != self.idle)
     }
 
-    /// Destinations with pending messages, or whose restart has still to be carried out.
+    /// Returns the number of destinations with pending messages or an unexecuted restart.
     #[inline]
     pub fn destinations(&self) -> usize {
         self.destinations.len() - usize::from(self.idle.is_some())
     }
 
-    /// All that is pending stands refused, and no restart has come that asks for some of it: it stays as it is until a
-    /// receive is posted or memory is released where it goes. Looks at each destination until one has more to say.
+    /// Returns whether all pending messages are rejected and no restart has requested any: the state is stable until a
+    /// receive is posted or memory is released at a destination. Checks each destination until one can send.
     pub fn all_refused(&self) -> bool {
         self.destinations.iter().all(|destination| {
             destination.restart == RestartState::Closed
@@ -207,7 +204,7 @@ impl Pending {
         })
     }
 
-    /// The destination `dest`, if there is something of it.
+    /// Returns the entry of the destination `dest`, if it exists.
     #[inline]
     fn find(&mut self, requests: &RequestPool, dest: Rank) -> Option<DestinationId> {
         match self.last {
@@ -220,7 +217,7 @@ impl Pending {
         }
     }
 
-    /// Forgets the destination that is kept though nothing is pending to it.
+    /// Removes the destination that is kept with an empty queue.
     fn drop_idle(&mut self, requests: &RequestPool) {
         if let Some(idle) = self.idle.take() {
             self.destinations.remove(requests.hashes(), idle);
@@ -228,22 +225,20 @@ impl Pending {
         }
     }
 
-    /// Nothing is pending any more to the destination at `at`, which is in no list.
+    /// Keeps the destination at `at`, now without pending messages and in no list.
     fn set_idle(&mut self, requests: &RequestPool, at: DestinationId) {
         self.drop_idle(requests);
         self.destinations[at].reset();
         self.idle = Some(at);
     }
 
-    /// Messages and destinations looked at one after the other, by everything that has to search.
+    /// Returns the number of messages and destinations visited in sequential searches.
     pub fn steps(&self) -> Count {
         self.steps + self.destinations.steps()
     }
 
-    /// Appends a message, which becomes unsent, to the queue of `dest`, out of the heap: the only call here that
-    /// allocates.
-    /// So many slots besides, and room for as many messages, are kept for others; when there is not so
-    /// much, nothing has changed.
+    /// Appends an unsent message to the queue of `dest`, with heap memory; no other function here allocates, except
+    /// [`Pending::reserve`]. Keeps `keep` slots and entries free for others. On an error, nothing has changed.
     pub fn push(
         &mut self,
         requests: &mut RequestPool,
@@ -270,8 +265,8 @@ impl Pending {
         Ok(id)
     }
 
-    /// A bcopy, whose request is in `slot`, enters the queue of its destination `dest`: it has been
-    /// offered or is unsent. There is a free place for the destination.
+    /// Appends a bcopy, whose request is in `slot`, to the queue of its destination `dest`: unanswered or unsent. It
+    /// has a reserved entry.
     pub fn enter_bcopy(
         &mut self,
         requests: &mut RequestPool,
@@ -294,7 +289,7 @@ impl Pending {
         self.list_if_ready(at, rules);
     }
 
-    /// The destination; it takes a free place when it is new.
+    /// Returns the destination; allocates a reserved entry when it is new.
     fn queue_of(&mut self, requests: &RequestPool, dest: Rank) -> DestinationId {
         let at = match self.find(requests, dest) {
             Some(at) => at,
@@ -320,7 +315,7 @@ impl Pending {
         }
     }
 
-    /// A restart names a tag: from now on the destination's messages are in the table.
+    /// Inserts all messages of the destination into the hash table, because a restart lists a tag.
     fn enter_all(&mut self, requests: &mut RequestPool, at: DestinationId) {
         let destination = &mut self.destinations[at];
         destination.set(CHAINED, true);
@@ -331,8 +326,7 @@ impl Pending {
         }
     }
 
-    /// The message in `slot` to `dest`, which was offered, has been answered, and whether the receiver's
-    /// memory is `scarce`.
+    /// Handles the reply to the RTS of the message in `slot` to `dest`; `scarce`: the receiver's memory is low.
     pub fn answered(
         &mut self,
         requests: &mut RequestPool,
@@ -357,15 +351,14 @@ impl Pending {
             Answered::Taken => self.take_out(requests, at, slot),
             Answered::Stale if !rules.goes_on() => self.settle(requests, at, slot),
             Answered::Refused if told => self.settle(requests, at, slot),
-            // Refused, but asked for while its answer was on the way; or never judged.
+            // Rejected, but requested while its reply was in flight; or stale.
             Answered::Refused | Answered::Stale => self.put_back(requests, at, slot),
         }
         self.list_if_ready(at, rules);
     }
 
-    /// The `total` messages (at least one) in the queue of `dest` that end with that in the slot `last`, all of them offered,
-    /// have been taken with their data. Calls `taken` for each. False when there are not so many: then
-    /// nothing is changed.
+    /// Dequeues the `total` (1 or more) messages to `dest` that end with slot `last`, all with an unanswered RTS: they
+    /// were accepted with their data. Calls `taken` for each. Returns false, without changes, when fewer match.
     #[must_use]
     pub fn all_taken(
         &mut self,
@@ -402,7 +395,7 @@ impl Pending {
         true
     }
 
-    /// The message in `slot` to `dest`, which is not under way, is withdrawn by its sender.
+    /// Removes the message in `slot` to `dest`, whose RTS is not in flight, because its sender cancels it.
     pub fn withdraw(
         &mut self,
         requests: &mut RequestPool,
@@ -434,7 +427,7 @@ impl Pending {
         self.list_if_ready(at, rules);
     }
 
-    /// A message stands refused until a restart asks for it or has room for it.
+    /// Marks a message as rejected until a restart requests it or has `room` for it.
     fn settle(&mut self, requests: &mut RequestPool, at: DestinationId, slot: Slot) {
         let send = requests.pending_mut(slot);
         send.offer = Offer::Refused;
@@ -442,13 +435,13 @@ impl Pending {
         self.destinations[at].refused += 1;
     }
 
-    /// Takes a message that has been accepted, or withdrawn, out of everything.
+    /// Removes an accepted or cancelled message from the queue and all lists.
     fn take_out(&mut self, requests: &mut RequestPool, at: DestinationId, slot: Slot) {
         let send = requests.pending_mut(slot);
         let asked = send.asked();
         send.set_asked(None);
         if let Some(asked) = asked.filter(|asked| !asked.is_told()) {
-            // It was asked for, but accepted before that: the request passes to the next that fits.
+            // It was requested, but accepted before that: the request passes to the next matching message.
             let send = requests.listed(slot);
             let (dest, context, tag) = (send.dest(), send.context(), send.tag());
             let next = match asked.any_tag() {
@@ -478,7 +471,7 @@ impl Pending {
         }
     }
 
-    /// The first message from `next` on in its queue that is of this context and not asked for yet.
+    /// Returns the first message from `next` on in its queue that is of this context and not requested yet.
     fn first_unasked(
         &mut self,
         requests: &RequestPool,
@@ -492,8 +485,7 @@ impl Pending {
         next
     }
 
-    /// The first request from `next` on in its bucket that is a message to this destination, of this context and
-    /// tag, and not asked for yet.
+    /// Returns the first request from `next` on in its bucket that is a message of this key and not requested yet.
     fn first_unasked_to(
         &mut self,
         requests: &RequestPool,
@@ -511,7 +503,7 @@ impl Pending {
         next
     }
 
-    /// Puts a message among those to be offered, in its place.
+    /// Inserts a message into the list of messages to send RTSs for again, in order.
     fn put_back(&mut self, requests: &mut RequestPool, at: DestinationId, slot: Slot) {
         let send = requests.pending_mut(slot);
         send.offer = Offer::Unsent;
@@ -537,9 +529,8 @@ impl Pending {
         destination.finger = Some(slot);
     }
 
-    /// A restart of `dest` has come: it asks for a message for each of its entries, in the order of posting, and
-    /// has room for so many messages from the head of the queue. False when nothing is pending to `dest`: the
-    /// restart is done.
+    /// Handles a restart of `dest`: requests a message for each of its entries, in the order of posting, and stores its
+    /// `room`. Returns false when nothing is pending to `dest`: the restart is complete.
     #[must_use]
     pub fn restart(
         &mut self,
@@ -568,7 +559,7 @@ impl Pending {
         true
     }
 
-    /// The first message that the receive would take which a restart names so, and that is not asked for yet.
+    /// Returns the first message that matches a receive listed in a restart and is not requested yet.
     fn first_for(
         &mut self,
         requests: &mut RequestPool,
@@ -587,7 +578,7 @@ impl Pending {
         self.first_unasked_to(requests, first, key)
     }
 
-    /// Notes that a restart asks for the message in `slot`, and puts it among those to be offered.
+    /// Marks the message in `slot` as requested by a restart, and schedules its RTS.
     fn ask(&mut self, requests: &mut RequestPool, at: DestinationId, slot: Slot, asked: Asked) {
         let send = requests.pending_mut(slot);
         send.set_asked(Some(asked));
@@ -597,14 +588,14 @@ impl Pending {
         }
     }
 
-    /// Nothing is under way any more: what there is room for joins what is to be offered.
+    /// Executes a restart after all replies: schedules RTSs for the messages of its `room`.
     fn begin_pass(&mut self, requests: &mut RequestPool, at: DestinationId, room: WireRoom) {
         let destination = &mut self.destinations[at];
         destination.restart = RestartState::Closing;
         destination.finger = None;
         let mut next = destination.queue.head();
         for _ in 0..room.messages() {
-            // From here on everything is unsent and in its place already.
+            // All further messages are unsent and already in order.
             let Some(slot) = next.filter(|_| self.destinations[at].refused > 0) else {
                 break;
             };
@@ -625,14 +616,14 @@ impl Pending {
         }
     }
 
-    /// Something may be said to a destination: [`Pending::next`] looks what.
+    /// Returns whether [`Pending::next`] may have a packet to send.
     #[inline]
     pub(crate) fn is_ready(&self) -> bool {
         !self.ready.is_empty()
     }
 
-    /// What is to be said next, and to whom: destinations take turns. `None` when nothing may be said. The
-    /// caller says it at once.
+    /// Returns the next packet and its destination, in round robin over the destinations; `None` when nothing may be
+    /// sent. The caller sends it immediately.
     pub fn next(&mut self, requests: &mut RequestPool, rules: impl Rules) -> Option<(Rank, Next)> {
         loop {
             let at = self.ready.head()?;
@@ -699,7 +690,7 @@ impl Pending {
 
 #[cfg(test)]
 impl Pending {
-    /// Messages for which room is kept.
+    /// Returns the number of reserved entries.
     pub(crate) fn expected(&self) -> usize {
         self.expected
     }

@@ -1,4 +1,4 @@
-//! The program sends: a message is copied, or joins the pending send queue. Nothing leaves here.
+//! The program's sends: copies a message, or enqueues it in the pending send queue. Transmits nothing.
 #![forbid(unsafe_code)]
 
 use crate::adi::Adi;
@@ -13,14 +13,13 @@ use crate::send::bcopy::{BCOPY_BYTES, BcopyState};
 use crate::send::oneself::Here;
 
 impl<R: Rules> Adi<R> {
-    /// Starts sending the bytes of `span` (below 4 GiB). Never waits for another process: the message
-    /// joins the destination's pending send queue and leaves in later steps; one to this process itself is matched
-    /// or recorded at once where it can be, and may be complete when this returns. Fails only when the
-    /// program's heap has no room for the request.
+    /// Starts sending the bytes of `span` (below 4 GiB). Never waits for another process: the message enters the
+    /// destination's pending send queue, and later steps transmit it. A self-send is matched or recorded immediately
+    /// where possible, and may be complete on return. Fails only when the program's heap has no space for the request.
     ///
     /// # Panics
-    /// When there is no process `to.dest`, the tag is negative or the message is 4 GiB or longer: the
-    /// bindings check their arguments.
+    /// When process `to.dest` does not exist, the tag is negative or the message is 4 GiB or longer: the bindings check
+    /// their arguments.
     pub fn isend<M: UserMemory + ?Sized>(
         &mut self,
         memory: &mut M,
@@ -38,21 +37,21 @@ impl<R: Rules> Adi<R> {
         self.start_send(to, (span, length), KEPT_SLOTS)
     }
 
-    /// A call that sends and blocks had better wait before it starts: all bcopies are in use, and so many of them are on
-    /// their way to this destination that it answers some without waiting for more.
+    /// Returns whether a blocking send should wait before it starts: all bcopies are in use, and enough of them are in
+    /// flight to this destination that it acknowledges some without further messages.
     #[inline]
     pub fn awaits_copies(&self, to: &SendTo) -> bool {
         self.sender.bcopies.is_full()
             && self.sender.bcopies.offered_to(to.dest) >= SHARED_ANSWER.into()
     }
 
-    /// All that was copied for calls that block has left.
+    /// Returns whether all messages copied for blocking calls have been transmitted.
     #[inline]
     pub fn have_copies_left(&self) -> bool {
         self.sender.bcopies.next_unsent().is_none()
     }
 
-    /// The message can be copied, as far as it and its destination are concerned.
+    /// Returns whether the message and its destination allow a bcopy.
     #[inline]
     fn can_be_copied(&self, to: &SendTo, span: Span) -> bool {
         self.rules().bcopy()
@@ -62,12 +61,11 @@ impl<R: Rules> Adi<R> {
             && !self.sender.bcopies.is_full()
     }
 
-    /// As [`Adi::isend`], for a call that blocks until the request has finished: it takes what is kept for
-    /// such calls, and so goes on when the heap is used up. `None`: it is complete already, if only because it is copied
-    /// and leaves in a later step.
+    /// Starts a send for a call that blocks until the request has completed. Uses the slots reserved for such calls, so
+    /// it succeeds with a full heap. Returns `None` when the message is complete, possibly as a copy to transmit later.
     ///
     /// # Panics
-    /// As [`Adi::isend`].
+    /// See [`Adi::isend`].
     #[inline]
     pub fn send_within_call<M: UserMemory + ?Sized>(
         &mut self,
@@ -90,11 +88,12 @@ impl<R: Rules> Adi<R> {
         self.start_send(to, (span, length), 0).map(Some)
     }
 
-    /// Copies a message of a call that blocks, which is over then. False: it does not go as a bcopy, and nothing has changed.
+    /// Copies a message of a blocking call, which then completes. Returns false, without changes, if that is
+    /// impossible.
     ///
-    /// Behind others in the pending send queue it is copied, too, and enters that queue at once. Else a short message would
-    /// be complete or not by how early the answer to the one before it has come, and two processes that send each other
-    /// one before they receive would now and then wait for each other.
+    /// Behind others in the pending send queue it is copied, too, and enters that queue immediately. Otherwise
+    /// completion of a short message would depend on the arrival of the previous reply. Two processes that send each
+    /// other a message before they receive would then occasionally deadlock.
     #[inline]
     pub(crate) fn copy_for_call<M: UserMemory + ?Sized>(
         &mut self,
@@ -102,7 +101,7 @@ impl<R: Rules> Adi<R> {
         to: &SendTo,
         span: Span,
     ) -> bool {
-        // A copy is under way when the call is over: it takes nothing of what is kept for such calls.
+        // A copy outlives the call: it uses none of the slots reserved for blocking calls.
         if !self.can_be_copied(to, span) || self.reserve_for_bcopy(KEPT_SLOTS).is_err() {
             return false;
         }
@@ -121,16 +120,15 @@ impl<R: Rules> Adi<R> {
         true
     }
 
-    /// The arguments are what the bindings have checked; the message's length.
+    /// Checks the arguments again after the bindings, and returns the message's length.
     #[inline]
     fn check(&self, to: &SendTo, span: Span) -> u32 {
         assert!(to.dest.index() < self.size() && to.tag >= 0);
         u32::try_from(span.len()).expect("a message below 4 GiB")
     }
 
-    /// Reserves what one message needs, whichever way it goes, for [`Adi::send_reserved`] or
-    /// [`Adi::recv_reserved`]; beside that so many slots are kept for others. Fails only when the program's heap has no
-    /// room for it.
+    /// Reserves the memory of one message on any path, for [`Adi::send_reserved`] or [`Adi::recv_reserved`], and keeps
+    /// `keep` slots free for others. Fails only when the program's heap has no space for it.
     pub fn reserve_message(&mut self, keep: u32) -> Result<(), NoMemory> {
         let none = self.no_memory();
         self.reserve_for_recv(keep)?;
@@ -143,13 +141,13 @@ impl<R: Rules> Adi<R> {
         Ok(())
     }
 
-    /// What was reserved for one message is not needed.
+    /// Releases the reservation of one message.
     pub fn release_message(&mut self) {
         self.release_reserved(1);
     }
 
-    /// As [`Adi::reserve_message`], of what is free already: takes nothing of the heap. False: there is not enough, and nothing
-    /// is reserved.
+    /// Reserves the memory of one message from free memory: allocates nothing in the heap. Returns false, without
+    /// changes, when not enough is free.
     pub fn reserve_free(&mut self) -> bool {
         let is_there = self.has_free(1);
         if is_there {
@@ -159,18 +157,18 @@ impl<R: Rules> Adi<R> {
         is_there
     }
 
-    /// What so many messages need is free, beside what is reserved.
+    /// Returns whether the memory of `messages` messages is free, in addition to the reservations.
     fn has_free(&self, messages: u32) -> bool {
         self.requests.has_free(messages)
             && self.sender.pending.has_room(messages as usize)
             && self.is_reserved_for_receives()
     }
 
-    /// As [`Adi::send_reserved`], outside of calls: takes nothing of the heap. It is copied only where as much can be
-    /// [reserved again](Adi::reserve_free), so that the one that sends does not run out of it.
+    /// Sends with the reservation of one message, outside of calls: allocates nothing in the heap. The message becomes
+    /// a bcopy only where as much can be [reserved again](Adi::reserve_free), to save free memory.
     ///
     /// # Panics
-    /// As [`Adi::send_reserved`].
+    /// See [`Adi::send_reserved`].
     pub fn send_meanwhile<M: UserMemory + ?Sized>(
         &mut self,
         memory: &mut M,
@@ -186,10 +184,10 @@ impl<R: Rules> Adi<R> {
         self.enqueue(to.dest, send, 0).map(Some)
     }
 
-    /// As [`Adi::send_within_call`], with what was reserved for one message.
+    /// Sends as [`Adi::send_within_call`] does, with the reservation of one message.
     ///
     /// # Panics
-    /// As [`Adi::isend`], and when nothing was reserved.
+    /// See [`Adi::isend`]; also when nothing was reserved.
     pub fn send_reserved<M: UserMemory + ?Sized>(
         &mut self,
         memory: &mut M,
@@ -200,7 +198,7 @@ impl<R: Rules> Adi<R> {
         self.send_within_call(memory, to, span)
     }
 
-    /// As [`Adi::recv_within_call`], with what was reserved for one message.
+    /// Receives as [`Adi::recv_within_call`] does, with the reservation of one message.
     ///
     /// # Panics
     /// When nothing was reserved.
@@ -221,7 +219,7 @@ impl<R: Rules> Adi<R> {
         }
     }
 
-    /// Starts a send by the network.
+    /// Starts a send through the network.
     #[inline]
     fn start_send(
         &mut self,
@@ -230,7 +228,7 @@ impl<R: Rules> Adi<R> {
         keep: u32,
     ) -> Result<RequestId, NoMemory> {
         let send = to.send(span, length, SendState::Bcopy);
-        // Its slot is in use when it has left and a call that waits for it is over, as a copy's is.
+        // Like a copy, it uses its slot after transmission, when a waiting call has returned.
         let can_be_bcopy =
             self.can_be_copied(&to, span) && !self.sender.pending.has(&self.requests, to.dest);
         if can_be_bcopy && self.reserve_for_bcopy(1 + KEPT_SLOTS).is_ok() {
@@ -246,7 +244,7 @@ impl<R: Rules> Adi<R> {
         self.enqueue(to.dest, send, keep)
     }
 
-    /// A send joins the pending send queue of its destination.
+    /// Enqueues a send in the pending send queue of its destination.
     #[inline]
     fn enqueue(&mut self, dest: Rank, send: Send, keep: u32) -> Result<RequestId, NoMemory> {
         self.enter_bcopies(dest);
@@ -262,8 +260,8 @@ impl<R: Rules> Adi<R> {
         Ok(id)
     }
 
-    /// Reserves what a bcopy needs should it not stay one: a slot and a place in the pending send queue of its
-    /// destination. So many slots are free besides.
+    /// Reserves the memory that a bcopy requires when it enters the pending send queue: a slot and an entry for its
+    /// destination. Leaves `others` slots free.
     #[inline]
     fn reserve_for_bcopy(&mut self, others: u32) -> Result<(), Full> {
         self.requests.grow(1 + others)?;
@@ -273,13 +271,13 @@ impl<R: Rules> Adi<R> {
         Ok(())
     }
 
-    /// What was reserved for `count` bcopies is not needed any more, or is to be used.
+    /// Releases the reservations of `count` bcopies, unneeded or about to be used.
     pub(crate) fn release_reserved(&mut self, count: u32) {
         self.requests.put_back(count);
         self.sender.pending.expect_no_more(count as usize);
     }
 
-    /// The bcopies to `dest` enter its pending send queue, as if they had been there from the start.
+    /// Moves the bcopies to `dest` into its pending send queue, as if they had been there from the start.
     #[inline]
     pub(crate) fn enter_bcopies(&mut self, dest: Rank) {
         if !self.sender.bcopies.is_empty() {
@@ -287,7 +285,7 @@ impl<R: Rules> Adi<R> {
         }
     }
 
-    // Rare, and asked for in several places: once in the image.
+    // Rare, and used in several places: one copy in the image.
     #[inline(never)]
     fn enter_bcopies_to(&mut self, dest: Rank) {
         let rules = self.rules();
@@ -317,7 +315,7 @@ impl<R: Rules> Adi<R> {
         }
     }
 
-    /// The request of a bcopy that is copied, which the program has been told is complete.
+    /// Creates the request of a copied bcopy, which is complete for the program.
     pub(crate) fn insert_copied(&mut self, bcopy: BcopyId, offer: Offer) -> Slot {
         let from = self.sender.bcopies.at(bcopy);
         let send = Request::Send(Send {

@@ -1,4 +1,4 @@
-//! Answers: shared, carried by other packets, wrong ones, and no room for one.
+//! Replies: shared, piggybacked, invalid, and without a free injection slot.
 
 use msg_layer::Class;
 
@@ -77,7 +77,7 @@ fn an_answer_goes_with_a_message_the_other_way() {
     rig.assert_clean();
 }
 
-/// Whatever answers name bcopies, and in whatever number: those that are wrong are counted.
+/// Invalid replies that identify any bcopies, in any number, are counted.
 #[test]
 fn wrong_answers_to_bcopy_sends_move_nothing_or_end_them() {
     let mut state = 1_u32;

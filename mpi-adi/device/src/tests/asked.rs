@@ -1,4 +1,4 @@
-//! What a restart names and has room for, and what its sender makes of that.
+//! Contents of restarts (listed receives and `room`), and the sender's reaction.
 
 use msg_layer::Class;
 
@@ -11,7 +11,7 @@ use crate::wire::{self, Entry, RESTART_ENTRIES, ROOM_FOR_ALL};
 /// A receive of any tag from any source, in the context of [`pattern`].
 const ANY: Pattern = Pattern::new(None, None, 0);
 
-/// Refused messages of these tags, sent by node 0 in this order.
+/// Sends rejected messages of these tags from node 0, in this order.
 fn refused(rig: &mut Rig, tags: impl IntoIterator<Item = i32>) -> Vec<RequestId> {
     let sends = tags.into_iter();
     let sends = sends.map(|tag| rig.send(0, tag, 50, Mode::Standard));
@@ -25,7 +25,7 @@ fn a_restart_names_receives_in_the_order_of_posting() {
     let mut rig = Rig::new(2, 0);
     refused(&mut rig, [1, 2, 1]);
     rig.silence();
-    // The first one takes the first message, so the second one is to be offered the third.
+    // The first receive gets the first message, so the second one requests the third.
     let (any, _) = rig.post(ANY, 50);
     let (one, _) = rig.post(pattern(1), 50);
     rig.speak();
@@ -54,7 +54,7 @@ fn a_restart_names_receives_in_the_order_of_posting() {
 #[test]
 fn receives_that_one_restart_cannot_all_name_are_asked_for_with_everything() {
     let most = RESTART_ENTRIES as i32;
-    // Exact ones only; and one that takes any source's messages among them.
+    // Exact receives only; and with one wildcard receive among them.
     for (posted, wildcards) in [
         (most, 0),
         (most + 1, 0),
@@ -104,7 +104,7 @@ fn receives_that_one_restart_cannot_all_name_are_asked_for_with_everything() {
     }
 }
 
-/// Probes stand behind the receives; when they do not fit, everything is asked for.
+/// Probes follow the receives; when they do not fit, the restart requests all messages.
 #[test]
 fn a_restart_names_probes_for_its_source() {
     for probes in [1, RESTART_ENTRIES as i32, RESTART_ENTRIES as i32 + 1] {
@@ -131,8 +131,8 @@ fn a_restart_names_probes_for_its_source() {
     }
 }
 
-/// A restart has room for so many messages from the head of the queue. What it brings says how the queue stands, so
-/// that nothing more is asked for than there is.
+/// A restart has `room` for messages from the head of the queue. The resulting RTSs report the state of the queue, so
+/// that nothing more is requested than exists.
 #[test]
 fn what_a_restart_has_room_for_is_counted_off_what_stands_refused() {
     let mut rig = Rig::new(2, 1);
@@ -188,7 +188,7 @@ fn an_offer_says_whether_another_follows() {
         .map(|o| (o.tag, o.is(wire::Rts::FOLLOWS)))
         .collect();
     assert_eq!(said, [(1, true), (3, true), (4, true), (5, false)]);
-    // The same, with nothing behind those that are offered again.
+    // The same, with no message behind the repeated ones.
     let mut rig = Rig::new(2, 0);
     refused(&mut rig, [1, 2, 3]);
     rig.silence();
@@ -205,7 +205,7 @@ fn an_offer_says_whether_another_follows() {
     assert_eq!(said, [(1, true, true), (3, false, true)]);
 }
 
-/// One record comes free, of three; three sources wait.
+/// One of three records is freed while three sources wait.
 #[test]
 fn as_many_sources_are_restarted_as_records_come_free() {
     let mut rig = Rig::new(5, 3);

@@ -1,4 +1,4 @@
-//! The receive at hand: what the program sees is what it sees without one.
+//! Cached self-receive: the program observes the same behaviour with and without it.
 
 use net_torus::Shape;
 use oorandom::Rand32;
@@ -27,7 +27,7 @@ fn to(tag: i32, context: Context) -> SendTo {
     }
 }
 
-/// A device that is alone in its job, with or without receives at hand.
+/// A device that is alone in its job, with or without cached self-receives.
 struct Process {
     rig: Rig,
     keeps: bool,
@@ -35,7 +35,7 @@ struct Process {
 
 impl Process {
     fn new(keeps: bool) -> Process {
-        // One that counts what does not go by its queues.
+        // An engine that counts cached receives, too.
         let kind = Choice::Default.kind();
         let shape = Shape::new([1; 3], [true; 3]).unwrap();
         let rig = Rig::with_engine(&kind, shape, 64);
@@ -81,7 +81,7 @@ impl Process {
         adi.conclude_whole(id)
     }
 
-    /// As calls do that go the whole way.
+    /// Tests as calls on the slow path do.
     fn test(&mut self, id: RequestId) -> Option<Outcome> {
         let adi = &mut self.rig.adis[0];
         adi.put_away();
@@ -100,7 +100,7 @@ impl Process {
         adi.iprobe(pattern).expect("room").map(|found| found.length)
     }
 
-    /// Everything that is counted.
+    /// Returns all counters.
     fn counts(&self) -> impl PartialEq + core::fmt::Debug + use<> {
         let adi = &self.rig.adis[0];
         let live = (adi.requests.live(), adi.requests.peak());
@@ -132,7 +132,7 @@ fn a_message_to_a_receive_at_hand_takes_no_request() {
 }
 
 impl Process {
-    /// Leaves at hand what is.
+    /// Completes only the cached receive.
     fn conclude_only(&mut self, id: RequestId) -> Option<Whole> {
         self.rig.adis[0].conclude_at_hand(id)
     }
@@ -176,7 +176,7 @@ fn nothing_is_at_hand_beside_what_is_posted_recorded_or_probed_for() {
     }
 }
 
-/// Random calls: each has the same result with receives at hand and without, down to requests' names and all counts.
+/// Random calls return the same results with and without cached receives, including request IDs and all counters.
 #[test]
 fn a_process_is_the_same_with_receives_at_hand() {
     let mut handed = 0;

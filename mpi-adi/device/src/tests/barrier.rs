@@ -1,5 +1,5 @@
-//! The barrier: nobody leaves before the last one has come, on machines of every shape, whatever is deferred. What it
-//! carries reaches all, once each.
+//! Barrier: no process exits before the last one has entered, on machines of every shape and for any delay. Each value
+//! reaches all processes exactly once.
 
 use msg_layer::Class;
 use msg_layer::header::Header;
@@ -14,7 +14,7 @@ fn machine(extents: [u16; 3], wraps: [bool; 3]) -> Rig {
     Rig::of(Shape::new(extents, wraps).expect("a shape"), 1)
 }
 
-/// Moves one packet that is under way, any of them; the number of its handler.
+/// Moves a random packet in flight; returns its handler ID.
 fn move_one(rig: &mut Rig, random: &mut Rand32) -> Option<u8> {
     let nodes = rig.adis.len();
     let under_way =
@@ -29,7 +29,7 @@ fn move_one(rig: &mut Rig, random: &mut Rand32) -> Option<u8> {
     ))
 }
 
-/// Moves the packet at this place among those that the node has sent; the number of its handler.
+/// Moves the packet at this index among the node's sent ones; returns its handler ID.
 fn move_this(rig: &mut Rig, (from, at): (usize, usize)) -> u8 {
     let packet = rig.wires[from].sent_mut().remove(at);
     assert_eq!(packet.class, Class::Priority);
@@ -44,7 +44,7 @@ fn move_this(rig: &mut Rig, (from, at): (usize, usize)) -> u8 {
     header.handler
 }
 
-/// Nodes that are the second of a pair for whom the first speaks.
+/// Returns the number of nodes that are the second of a pair, represented by the first.
 fn pairs(shape: Shape) -> usize {
     let longer = shape.extents().into_iter().filter(|&extent| extent > 2);
     let firsts: usize = longer.map(usize::from).product();
@@ -80,7 +80,7 @@ fn nobody_leaves_before_the_last_one_has_come_and_then_everybody_does() {
                 }
                 assert!(turn < 100_000, "the barrier does not go on");
                 let node = random.rand_range(0..nodes as u32) as usize;
-                // Who has left may come again before the others have left.
+                // A node that has exited may enter again before the others have exited.
                 if entered[node] == left[node] && entered[node] < ROUNDS {
                     entered[node] += 1;
                     rig.adis[node].enter_barrier();
@@ -117,7 +117,7 @@ fn nobody_leaves_before_the_last_one_has_come_and_then_everybody_does() {
     }
 }
 
-/// What is said of the next barrier, while packets of this one are under way, does not stand for those.
+/// Packets of the next barrier, while this one is in progress, do not count for this one.
 #[test]
 fn a_node_that_comes_again_does_not_stand_for_one_that_is_still_to_be_heard() {
     let mut rig = machine([3, 1, 1], [true; 3]);
@@ -143,7 +143,7 @@ fn a_node_that_comes_again_does_not_stand_for_one_that_is_still_to_be_heard() {
     assert_eq!(rig.adis[1].stats.layer.malformed, 0);
 }
 
-/// Of a line of eight each node tells its group and, up or down, the others.
+/// In a line of eight, each node sends to its group and to the others in one direction.
 #[test]
 fn two_packets_of_each_node_are_enough_in_a_line_of_eight() {
     let mut rig = machine([8, 1, 1], [true; 3]);
@@ -188,15 +188,15 @@ fn a_step_of_the_barrier_is_something_done() {
     assert!(!step(&mut rig) && rig.adis[0].has_barrier());
 }
 
-/// What a process gives: a bit of its own, whose sum over all tells each of them, and a number whose sum tells the order
-/// in which it was made. So many bytes of both, again and again.
+/// Returns a process's value: a unique bit, so that the sum over all identifies each process, and a number whose sum
+/// depends on the order of summation. Repeats both to `bytes` bytes.
 fn given(round: u32, node: usize, bytes: usize) -> Vec<u8> {
     let number = f64::from(round + 1) / (node as f64 * 7.0 + 3.0);
     let both = [(1_u64 << node).to_le_bytes(), number.to_le_bytes()].concat();
     both.into_iter().cycle().take(bytes).collect()
 }
 
-/// The sums of words and numbers in turn.
+/// Adds alternating integers and floating-point numbers.
 fn combined(left: &[u8], right: &[u8]) -> Vec<u8> {
     let words = left.chunks(8).zip(right.chunks(8)).enumerate();
     let sums = words.map(|(at, both)| {
@@ -209,12 +209,12 @@ fn combined(left: &[u8], right: &[u8]) -> Vec<u8> {
     sums.flatten().collect()
 }
 
-/// Does what the node's allreduce wants; its result, if it is over.
+/// Performs the next action of the node's allreduce; returns its result on completion.
 fn advance(rig: &mut Rig, node: usize) -> Option<Result<Vec<u8>, ()>> {
     let adi = &mut rig.adis[node];
     match adi.allreduce_step() {
         AllreduceStep::Wait => None,
-        // Some do it in the device.
+        // Some combine in the device.
         AllreduceStep::Combine(_) if node % 3 == 1 => {
             adi.combine_values(|left, right| right.copy_from_slice(&combined(left, right)));
             rig.step(node);
@@ -233,7 +233,7 @@ fn advance(rig: &mut Rig, node: usize) -> Option<Result<Vec<u8>, ()>> {
     }
 }
 
-/// How the allreduce ends at each node, all of which have entered it.
+/// Returns the results of the allreduce at all nodes, which have all entered it.
 fn all_end(rig: &mut Rig, random: &mut Rand32) -> Vec<Result<Vec<u8>, ()>> {
     let mut ended = vec![None; rig.adis.len()];
     for turn in 0.. {
@@ -249,7 +249,7 @@ fn all_end(rig: &mut Rig, random: &mut Rand32) -> Vec<Result<Vec<u8>, ()>> {
     ended.into_iter().flatten().collect()
 }
 
-/// Allreduces of several lengths and barriers without values, one after the other, of nodes that come when they like.
+/// Allreduces of several lengths and barriers without values in sequence, with nodes that enter at random times.
 #[test]
 fn a_value_of_each_process_reaches_all_of_them_once() {
     let mut random = Rand32::new(11);
@@ -307,7 +307,7 @@ fn a_value_of_each_process_reaches_all_of_them_once() {
     }
 }
 
-/// One process is in a barrier without a value, or its value is longer: everybody leaves, and who gave a value is told.
+/// One process is in a barrier without a value, or has a longer value: all exit, and those with a value get an error.
 #[test]
 fn values_that_differ_in_length_are_told_to_all_who_gave_one() {
     let mut random = Rand32::new(5);
@@ -332,7 +332,7 @@ fn values_that_differ_in_length_are_told_to_all_who_gave_one() {
                 );
                 assert!(rig.adis[node].has_barrier());
             }
-            // The next one is as if nothing had been.
+            // The next one is unaffected.
             for node in 0..nodes {
                 assert!(rig.adis[node].enter_allreduce(&given(0, node, 8)));
                 rig.step(node);
@@ -343,7 +343,7 @@ fn values_that_differ_in_length_are_told_to_all_who_gave_one() {
     }
 }
 
-/// Everything that can move does, and values are combined where they have come.
+/// Moves all packets, and combines values that have arrived.
 fn settle(rig: &mut Rig, random: &mut Rand32) {
     let mut idle = 0;
     while idle < 2 {
@@ -358,8 +358,7 @@ fn settle(rig: &mut Rig, random: &mut Rand32) {
     }
 }
 
-/// One process is in MPI_Finalize and the others in a barrier or an allreduce, or the other way: everybody leaves, and is told
-/// what is the matter.
+/// One process is in MPI_Finalize and the others in a barrier or an allreduce, or vice versa: all exit with an error.
 #[test]
 fn a_last_barrier_and_another_one_do_not_stand_for_each_other() {
     let mut random = Rand32::new(6);
@@ -389,7 +388,7 @@ fn a_last_barrier_and_another_one_do_not_stand_for_each_other() {
                     "{place}"
                 );
             }
-            // Neither is the next one told so, nor one that is the last for all.
+            // Neither the next barrier nor a common last one reports an error.
             for is_last in [false, true] {
                 for node in 0..nodes {
                     match is_last {
@@ -415,7 +414,7 @@ fn a_value_has_a_length_that_the_barrier_can_carry() {
     assert!(!rig.adis[0].enter_allreduce(&[1; VALUE_BYTES + 1]));
     rig.step(0);
     assert!(rig.adis[0].has_barrier(), "it is in none");
-    // A packet with a longer one is none of this device's.
+    // The device rejects a packet with a longer value.
     let header = Header {
         handler: wire::TELL,
         source: rig.adis[0].identity.shape.coord(1).expect("a node"),
@@ -429,11 +428,12 @@ fn a_value_has_a_length_that_the_barrier_can_carry() {
     assert_eq!(rig.adis[0].stats.layer.malformed, 1);
 }
 
-/// Whether the node `here`, in no barrier, is told something by `from` in the next one: the first of a pair by the second,
-/// the firsts of all pairs by those of their lines. Lines of three nodes have groups of one, those of four of two.
+/// Returns whether the node `here`, in no barrier, expects a packet of `from` in the next one: the first of a pair from
+/// the second, the firsts of all pairs from those of their lines. Lines of three have groups of one, lines of four of
+/// two.
 fn is_due(shape: &Shape, (here, from): ([u8; 3], [u8; 3]), (handler, argument): (u8, u16)) -> bool {
     let extents = shape.extents();
-    // Each can say that values or calls differ, and that it is the last one.
+    // Each packet can report that values or calls differ, and that it is the last barrier.
     let argument = argument & !(16 | 32);
     let dimension = match handler {
         wire::TELL => usize::from(argument & 3),
@@ -475,7 +475,7 @@ fn a_packet_that_is_due_from_nobody_moves_nothing() {
                     assert_eq!(!is_refused, due, "{nodes:?} {handler} {argument}");
                     assert!(!rig.adis[here as usize].leave_barrier());
                     if due {
-                        // It is counted; the next one finds a node that has heard nothing.
+                        // It is counted; the next packet gets a node without any received packet.
                         rig = Rig::of(shape, 1);
                     }
                 }
@@ -495,7 +495,7 @@ fn none_is_counted_that_is_one_too_many() {
     assert_eq!(rig.adis[0].stats.layer.malformed, 1 + 2);
 }
 
-/// The second of a pair leaves when the first says so, once it has told that one.
+/// The second of a pair exits on the first's release, after it has reported to the first.
 #[test]
 fn a_release_is_for_who_waits_for_it() {
     let mut rig = machine([2, 2, 1], [true; 3]);

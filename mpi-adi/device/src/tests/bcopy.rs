@@ -1,4 +1,4 @@
-//! Sends whose bytes the device keeps itself: complete when they have left.
+//! Buffered copies (bcopy): sends are complete once transmitted.
 
 use super::rig::Seen::{Cts, Rts};
 use super::rig::{Rig, pattern};
@@ -47,7 +47,7 @@ fn what_is_not_bcopy_completes_with_its_answer() {
     }
 }
 
-/// The program has its buffers back long before the receiver takes the messages.
+/// The program reuses its buffers long before the receiver accepts the messages.
 #[test]
 fn bcopy_sends_that_are_refused_or_recorded_without_data_are_kept() {
     for blocks in [0, 1, 2] {
@@ -58,7 +58,7 @@ fn bcopy_sends_that_are_refused_or_recorded_without_data_are_kept() {
             rig.buffers.0.last_mut().expect("its buffer").fill(0xEE);
         }
         rig.settle();
-        // A long one behind them keeps its place.
+        // A long message behind them keeps its position.
         let long = rig.send(0, 3, 100, Mode::Standard);
         rig.settle();
         for (tag, len) in [(4, 4), (3, 4), (1, 4), (3, 100), (2, 4)] {

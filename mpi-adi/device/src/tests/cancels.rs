@@ -47,7 +47,7 @@ fn a_bcopy_send_that_has_not_left_can_be_cancelled() {
     assert!(rig.adis[0].is_quiet());
 }
 
-/// Whatever the receiver knows of it: nothing, a refusal, a record without a buffer, all of it, a receive.
+/// For every state at the receiver: unknown, rejected, recorded without a buffer, with a buffer, matched.
 #[test]
 fn a_cancelled_send_ends_without_the_receivers_help_and_is_received_or_not() {
     // (blocks at the receiver, mode, moved before the cancel, cancelled in the end)
@@ -96,7 +96,7 @@ fn a_send_that_a_receive_has_matched_is_not_cancelled() {
     let mut rig = Rig::new(2, 1);
     let send = rig.send(0, 7, 300, Mode::Standard);
     rig.settle();
-    // The receive's CTS and the wish to cancel cross.
+    // The receive's CTS and the CANCEL cross.
     let (receive, key) = rig.post(pattern(7), 300);
     rig.adis[0].cancel(send);
     rig.step(0);
@@ -125,7 +125,7 @@ fn a_cancelled_send_that_was_given_up_is_freed_however_it_ends() {
         }
         rig.assert_clean();
     }
-    // The message that is matched while its sender wants it back.
+    // The message is matched while its sender cancels it.
     let mut rig = Rig::new(2, 0);
     let (receive, _) = rig.post(pattern(7), 5);
     let send = rig.send(0, 7, 5, Mode::Standard);

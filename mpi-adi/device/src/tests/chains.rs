@@ -1,4 +1,4 @@
-//! What restarts ask for by tag, among other messages: the pending send queue's use of the pool's table.
+//! Restarts by tag among other messages: the pending send queue's use of the pool's hash table.
 
 use crate::envelope::{Context, Pattern, Rank, Tag};
 use crate::memory::Span;
@@ -23,7 +23,7 @@ impl Queues {
         }
     }
 
-    /// A message to `dest`, which is offered.
+    /// Enqueues a message to `dest`, and sends its RTS.
     fn send(&mut self, dest: u32, tag: Tag, context: Context) -> RequestId {
         let dest = Rank::new(dest);
         let to = SendTo {
@@ -39,7 +39,7 @@ impl Queues {
             .expect("there is room")
     }
 
-    /// A receive, which the matching engine has entered in the same table.
+    /// Inserts a receive as the matching engine would in the same table.
     fn post(&mut self, source: u32, tag: Tag) {
         let pattern = Pattern::new(Some(Rank::new(source)), Some(tag), 0);
         let state = ReceiveState::Posted(Posted {
@@ -55,7 +55,7 @@ impl Queues {
         self.requests.enter(id.slot(), hash);
     }
 
-    /// What is offered, until there is nothing more to be said.
+    /// Returns the slots of all RTSs until none is pending.
     fn offers(&mut self) -> Vec<Slot> {
         core::iter::from_fn(|| self.pending.next(&mut self.requests, Sound))
             .filter_map(|(_, next)| match next {
@@ -76,7 +76,7 @@ impl Queues {
         }
     }
 
-    /// Everything is offered, and answered so.
+    /// Sends all RTSs, and replies to them with `answered`.
     fn answer_all(&mut self, answered: Answered) {
         loop {
             let offers = self.offers();
@@ -89,7 +89,7 @@ impl Queues {
         }
     }
 
-    /// A restart of `dest` for receives of these tags and contexts.
+    /// Handles a restart of `dest` for receives of these tags and contexts.
     fn restart(&mut self, dest: u32, tags: &[(Tag, Context)]) {
         let entries = tags
             .iter()
@@ -105,7 +105,7 @@ impl Queues {
     }
 }
 
-/// Three destinations with the same tags and contexts, and posted receives from them under the same values.
+/// Creates three destinations with the same tags and contexts, and posted receives from them under the same values.
 fn mixed() -> (Queues, Vec<Vec<Slot>>) {
     let mut queues = Queues::new();
     let mut slots = vec![Vec::new(); 4];
@@ -120,7 +120,7 @@ fn mixed() -> (Queues, Vec<Vec<Slot>>) {
     (queues, slots)
 }
 
-/// Of 40 messages, those of this tag and context, in order.
+/// Returns those of 40 messages with this tag and context, in order.
 fn of(slots: &[Slot], tag: usize, context: usize) -> impl Iterator<Item = Slot> {
     let is = move |at: usize| at % 4 == tag && at / 4 % 2 == context;
     let slots: Vec<Slot> = slots.to_vec();
@@ -159,7 +159,7 @@ fn what_is_taken_from_the_middle_leaves_the_others_in_order() {
     assert_eq!(queues.offers(), rest);
 }
 
-/// A message that was asked for while its offer was under way is taken: what asked for it gets the next of its key.
+/// A message requested while its RTS was in flight is accepted: the request passes to the next of its key.
 #[test]
 fn what_was_asked_for_passes_to_the_next_of_the_same_key() {
     let (mut queues, slots) = mixed();
@@ -172,7 +172,7 @@ fn what_was_asked_for_passes_to_the_next_of_the_same_key() {
     assert_eq!(queues.offers(), due[1..3]);
 }
 
-/// When all have been taken, nothing of them is left in the table.
+/// When all have been accepted, the table contains none of them.
 #[test]
 fn the_table_forgets_what_has_been_taken() {
     let (mut queues, slots) = mixed();

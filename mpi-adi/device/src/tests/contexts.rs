@@ -1,11 +1,11 @@
-//! Contexts that are to be used again.
+//! Reuse of contexts.
 
 use super::rig::{Rig, pattern};
 use crate::request::{Mode, RequestId};
 
 #[test]
 fn a_context_is_idle_when_nothing_of_it_can_be_matched_any_more() {
-    // Short and buffered, long and buffered, long with a record alone.
+    // Short and buffered, long and buffered, long with a record without a buffer.
     for (len, blocks, mode) in [
         (8, 8, Mode::Standard),
         (500, 32, Mode::Standard),
@@ -46,8 +46,8 @@ fn a_context_of_a_refused_message_is_not_idle() {
     assert!(rig.adis[0].context_is_idle(0) && rig.adis[1].context_is_idle(0));
 }
 
-/// Requests that are there, finished or not, but none that the program has given up or been told of: their slots keep the
-/// context until others take them.
+/// Counts existing requests, completed or not, but none that the program has given up or completed: their slots keep
+/// the context until reuse.
 #[test]
 fn requests_of_a_context_are_counted() {
     let mut rig = Rig::new(2, 4);

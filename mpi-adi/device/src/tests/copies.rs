@@ -1,4 +1,4 @@
-//! Short messages of calls that block: copied, so that the call returns.
+//! Short messages of blocking calls: copied, so that the call returns.
 
 use super::rig::{Rig, pattern};
 use crate::envelope::Rank;
@@ -16,7 +16,7 @@ fn to(dest: u32, tag: i32) -> SendTo {
     }
 }
 
-/// Node 0 sends from a buffer that it then uses for something else.
+/// Sends from a buffer of node 0, and overwrites the buffer.
 fn send_copied(rig: &mut Rig, to: SendTo, span: Span) {
     let key = span.address();
     rig.buffers.0[key].fill(to.tag as u8);
@@ -25,7 +25,7 @@ fn send_copied(rig: &mut Rig, to: SendTo, span: Span) {
     rig.buffers.0[key].fill(0xEE);
 }
 
-/// With a receiver that has room for it or none, and what has them enter the queue before they have left or after.
+/// With and without memory at the receiver, entering the queue before and after transmission.
 #[test]
 fn what_is_copied_arrives_in_order_even_if_it_is_refused() {
     for (blocks, leaves) in [(0, false), (0, true), (100, false), (100, true)] {
@@ -53,7 +53,7 @@ fn what_is_copied_arrives_in_order_even_if_it_is_refused() {
     }
 }
 
-/// Behind messages that have been refused, or have yet to be answered, calls are over as well: as many as there are copies.
+/// Behind rejected or unanswered messages, calls complete as well, up to the number of copies.
 #[test]
 fn what_is_copied_behind_refused_messages_is_complete_too() {
     for (blocks, is_refused) in [(0, true), (0, false), (1, true)] {
@@ -102,7 +102,7 @@ fn a_call_waits_for_a_copy_only_where_an_answer_is_sure() {
     );
     rig.settle();
     assert!(!rig.adis[0].awaits_copies(&to(2, 0)));
-    // What stands refused is answered when there is memory, which nothing promises.
+    // A rejected message is accepted when memory is free, at an arbitrary time.
     let mut rig = Rig::new(2, 0);
     let span = rig.span(vec![0; 4]);
     for tag in 0..BCOPIES as i32 {

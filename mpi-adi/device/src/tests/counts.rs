@@ -1,4 +1,4 @@
-//! What is counted, and what is bounded.
+//! Statistics and bounds.
 
 use msg_layer::Class;
 use net_torus::Shape;
@@ -18,7 +18,8 @@ fn exact(source: u32, tag: i32) -> Pattern {
     Pattern::new(Some(Rank::new(source)), Some(tag), 0)
 }
 
-/// Everything once or twice: received at once, buffered, recorded, refused and asked for, asked for in vain.
+/// Every event once or twice: received immediately, buffered, recorded, rejected and requested, requested without
+/// result.
 #[test]
 fn everything_that_is_done_is_counted() {
     let mut rig = Rig::eager(2, 2, 500);
@@ -30,13 +31,13 @@ fn everything_that_is_done_is_counted() {
     for tag in [1, 2] {
         post(&mut rig, tag);
     }
-    // Bcopy, of which the first one's answer is deferred and goes with the second one's.
+    // Bcopies; the first acknowledgement is delayed and piggybacked on the second.
     for tag in [1, 2] {
         rig.send(0, tag, 4, Mode::Standard);
     }
     rig.moved_together(0);
     rig.settle();
-    // Two records, of which one each has no buffer.
+    // Two records, one without a buffer in each state.
     for tag in 3..=8 {
         rig.send(0, tag, if tag < 5 { 300 } else { 400 }, Mode::Standard);
     }
@@ -75,7 +76,7 @@ fn everything_that_is_done_is_counted() {
         ncts_sent: 4,
         restarts_sent: 5,
         named: 3,
-        // All packets of two messages of 300 bytes and of five times one of 400.
+        // All packets of two messages of 300 bytes and of five transmissions of 400.
         eager_dropped: (2 * pieces(300).count() + 5 * pieces(400).count()) as u64,
         layer: rig.adis[1].stats.layer,
         ..Stats::default()
@@ -83,7 +84,7 @@ fn everything_that_is_done_is_counted() {
     assert_eq!(*rig.adis[1].stats(), receiver);
 }
 
-/// Messages that are looked at one after the other to find one.
+/// Messages visited in a sequential search.
 #[test]
 fn what_is_searched_is_counted() {
     let shape = Shape::new([2, 1, 1], [true; 3]).unwrap();
@@ -113,7 +114,7 @@ fn what_is_searched_is_counted() {
         rig.adis[1].matching().peak_posted,
     );
     assert_eq!((posted, peak), (4, 5));
-    // Requests: two that have ended and are still to be asked for, and those that are posted.
+    // Requests: two completed ones that are still to be tested, and the posted ones.
     let requests = rig.adis[1].requests();
     assert_eq!(
         (requests.live(), requests.named(), requests.peak()),
@@ -123,7 +124,7 @@ fn what_is_searched_is_counted() {
     let parts = adi.matching().traversals + adi.sender.pending.steps() + adi.peers.steps();
     assert_eq!(adi.searched(), parts + adi.stats().named);
 
-    // A synchronous send that is taken back: its record is looked for among the others.
+    // A cancelled synchronous send: its record is searched for among the others.
     let send = rig.send(0, 20, 300, Mode::Synchronous);
     rig.settle();
     rig.adis[0].cancel(send);
@@ -155,17 +156,17 @@ fn what_the_queue_and_the_peers_search_is_counted() {
     }
     rig.post(Pattern::new(Some(Rank::new(0)), None, 0), 50);
     rig.speak();
-    // One to find the source, of 40; receives that the restart looks at.
+    // One step to find the source, of 40; receives that the restart checks.
     assert_eq!(steps(&rig, 39), (0, 1, 4));
     rig.settle();
-    // The second of the same tag passes the first, the third passes two; what takes any tag passes three.
+    // The second message of the same tag passes the first, the third passes two; the wildcard tag passes three.
     assert_eq!(steps(&rig, 0), (1 + 2 + 3, 0, 0));
     let adi = &rig.adis[0];
     assert_eq!(adi.searched(), 6 + adi.matching().traversals);
     let adi = &rig.adis[39];
     assert_eq!(adi.searched(), 1 + 4 + adi.matching().traversals);
 
-    // Of destinations that have not answered those are passed that stand before them.
+    // A search passes the unanswered destinations before the searched one.
     let mut rig = Rig::new(40, 0);
     for dest in 1..40 {
         let to = SendTo {
@@ -178,7 +179,7 @@ fn what_the_queue_and_the_peers_search_is_counted() {
     }
     assert!(rig.adis[0].sender.pending.steps() > 0);
 
-    // A receive from any source is looked at for every restart.
+    // Every restart checks a receive from any source.
     let mut rig = Rig::new(2, 0);
     for tag in 1..=3 {
         rig.send(0, tag, 50, Mode::Standard);
@@ -191,10 +192,10 @@ fn what_the_queue_and_the_peers_search_is_counted() {
     rig.speak();
     assert_eq!(rig.adis[1].stats.named, 3);
     rig.settle();
-    // The third one passes the first one on the way to its place.
+    // The third one passes the first one on its insertion.
     assert_eq!(steps(&rig, 0).0, 1);
 
-    // Memory for one more: the head of the queue is looked at.
+    // Memory for one more: the head of the queue is checked.
     let mut rig = Rig::new(2, 1);
     for tag in 1..=3 {
         rig.send(0, tag, 300, Mode::Standard);
@@ -210,7 +211,7 @@ fn what_the_queue_and_the_peers_search_is_counted() {
 #[cfg_attr(not(feature = "borrow"), ignore = "of what is borrowed")]
 #[test]
 fn one_step_sends_so_many_packets_at_most_and_says_that_it_has_sent() {
-    // Offers.
+    // RTSs.
     let mut rig = Rig::new(2, 0);
     rig.limit(0, Class::Normal, 0);
     for tag in 0..100 {
@@ -221,7 +222,7 @@ fn one_step_sends_so_many_packets_at_most_and_says_that_it_has_sent() {
         assert!(rig.adis[0].progress(&mut rig.wires[0], &mut rig.buffers));
         assert_eq!(rig.wires[0].sent().len(), step * STEP_PACKETS);
     }
-    // Restarts: before and after what has come.
+    // Restarts: before and after the received packets.
     const SOURCES: usize = 3 * STEP_PACKETS;
     let mut rig = Rig::new(SOURCES as u16 + 1, 0);
     for source in 0..SOURCES {
@@ -260,7 +261,7 @@ fn a_late_answer_waits_for_room_and_counts_as_something_done() {
     rig.assert_clean();
 }
 
-/// A message longer than a step, and two that take turns.
+/// A message longer than a step, and two in round robin.
 #[test]
 fn long_messages_take_turns() {
     let mut rig = Rig::new(2, 0);
@@ -292,7 +293,7 @@ fn long_messages_take_turns() {
             .count()
             == 2
     );
-    // Eagerly, and the first one is out before the second one is offered.
+    // Eagerly: the first one is complete before the second RTS.
     let mut rig = Rig::eager(2, 0, 20_000);
     for tag in [1, 2] {
         rig.post(pattern(tag), 20_000);
@@ -318,7 +319,7 @@ fn what_was_asked_for_in_the_name_of_one_source_goes_eagerly_up_to_twice_the_lim
         rig.settle();
         assert!(rig.outcome(1, receive).is_some());
     }
-    // What fits an RTS is in it.
+    // A message that fits an RTS travels inside it.
     for (len, inline) in [(INLINE_BYTES, true), (INLINE_BYTES + 1, false)] {
         let mut rig = Rig::eager(2, 0, 500);
         rig.send(0, 1, len, Mode::Standard);
@@ -330,10 +331,10 @@ fn what_was_asked_for_in_the_name_of_one_source_goes_eagerly_up_to_twice_the_lim
     }
 }
 
-/// An answer goes with a message of the other direction as long as both fit a packet.
+/// An acknowledgement is piggybacked on a message of the other direction while both fit a packet.
 #[test]
 fn an_answer_goes_with_what_it_fits() {
-    // A message that was asked for says so, in 8 bytes.
+    // The horizon of a requested message uses 8 bytes.
     for (asked, len) in [
         (false, INLINE_BYTES),
         (true, INLINE_BYTES - 4),
@@ -346,7 +347,7 @@ fn an_answer_goes_with_what_it_fits() {
             context: 0,
             mode: Mode::Standard,
         };
-        // Node 0 has no memory left for what comes from node 1.
+        // Node 0 has no memory left for messages of node 1.
         let fill = (1 << 16) / BLOCK_BYTES;
         if asked {
             for tag in 0..fill as i32 {
@@ -391,7 +392,7 @@ fn an_answer_goes_with_what_it_fits() {
     }
 }
 
-/// A destination takes a slot as long as something is pending to it, or it is the last one.
+/// A destination uses an entry while a message to it is pending, or while it is the last one.
 #[test]
 fn destinations_that_are_done_with_take_no_memory() {
     let mut rig = Rig::new(2 * CHUNK_SLOTS as u16, 64);

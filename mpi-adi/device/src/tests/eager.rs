@@ -1,4 +1,4 @@
-//! Messages that leave before their answer.
+//! Eager messages.
 
 use msg_layer::Class;
 
@@ -7,7 +7,7 @@ use super::rig::{Rig, Seen, pattern, pieces};
 use crate::envelope::{Pattern, Rank};
 use crate::request::Mode;
 
-/// What 500 bytes look like when they leave eagerly.
+/// Returns the packets of an eager message of 500 bytes.
 fn eager_500(tag: i32) -> Vec<Seen> {
     let eager = |(offset, len)| Eager { offset, len };
     let offer = Rts { tag, age: 0 };
@@ -45,7 +45,7 @@ fn an_eager_message_takes_one_trip_to_a_posted_receive_and_into_a_buffer() {
 
 #[test]
 fn eager_data_that_has_no_place_is_dropped_and_sent_again_when_it_has() {
-    // No room for a record; room for one.
+    // No memory for a record; memory for one.
     for (blocks, refusal) in [(0, Ncts), (1, Nctsd)] {
         let mut rig = Rig::eager(2, blocks, 500);
         let send = rig.send(0, 7, 500, Mode::Standard);
@@ -57,7 +57,7 @@ fn eager_data_that_has_no_place_is_dropped_and_sent_again_when_it_has() {
         rig.settle();
         assert!(rig.outcome(1, receive).is_some() && rig.outcome(0, send).is_some());
         assert_eq!(rig.buffers.0[key], [7; 500]);
-        // A refused message is sent eagerly again, since the receive that asks for it is sure to take it.
+        // A rejected message is sent eagerly again, since the requesting receive is certain to receive it.
         let times = if blocks == 0 { 2 } else { 1 };
         assert_eq!(rig.adis[0].stats.eager_sent, times);
         assert_eq!(rig.adis[1].stats.eager_dropped, all, "only the first time");
@@ -65,8 +65,8 @@ fn eager_data_that_has_no_place_is_dropped_and_sent_again_when_it_has() {
     }
 }
 
-/// Data that comes in vain costs its trip twice. Messages that nobody may have asked for go with theirs as far as a memory
-/// like the sender's own would hold them.
+/// Dropped data is transmitted twice. Unrequested messages are sent with their data if the sender's own memory could
+/// hold them.
 #[test]
 fn no_more_goes_eagerly_before_an_answer_than_the_senders_own_memory_would_hold() {
     for (blocks, eager) in [(0, 1), (1, 1), (31, 1), (32, 2), (46, 2), (47, 3)] {
@@ -104,7 +104,7 @@ fn the_answer_may_overtake_the_rest_of_an_eager_message() {
         assert_eq!(rig.outcome(0, send), None);
         rig.moved(1);
         assert_eq!(rig.outcome(0, send).is_some(), rest, "all is out");
-        // Accepted, the rest follows; else it stops.
+        // If accepted, the rest follows; otherwise it stops.
         assert_eq!(rig.moved(0), if rest { others } else { &[] });
         let (receive, key) = rig.post(pattern(7), 500);
         rig.unlimit(0, Class::Normal);
@@ -122,7 +122,7 @@ fn more_eager_messages_at_a_time_than_there_are_places_are_asked_for_again() {
     let sources = crate::EAGER_SOURCES + 1;
     let mut rig = Rig::eager(sources as u16 + 1, 1 << 12, 500);
     for source in 0..sources {
-        // The last packet of each stays behind.
+        // The last packet of each is delayed.
         let all_but_one = pieces(500).count();
         rig.limit(source, Class::Normal, all_but_one);
         rig.send(source, 7, 500, Mode::Standard);
@@ -148,7 +148,7 @@ fn more_eager_messages_at_a_time_than_there_are_places_are_asked_for_again() {
 
 #[test]
 fn below_the_low_watermark_sources_that_send_are_told_and_stop_sending_eagerly() {
-    // 17 blocks a message, 3 of 64 fit; below 16 free blocks it is low.
+    // 17 blocks per message, 3 of 64 fit; below 16 free blocks the memory is low.
     let mut rig = Rig::eager(2, 64, 500);
     for tag in 1..=4 {
         rig.send(0, tag, 500, Mode::Standard);
@@ -160,7 +160,7 @@ fn below_the_low_watermark_sources_that_send_are_told_and_stop_sending_eagerly()
         if tag < 2 {
             assert_eq!(rig.moved(0), eager_500(10 + tag));
         } else {
-            // The third message has brought the memory below the mark.
+            // The third message has reduced the memory below the mark.
             let seen = rig.moved(0);
             let eager = seen.iter().filter(|s| matches!(s, Eager { .. })).count();
             assert_eq!(eager, 0, "{seen:?}");

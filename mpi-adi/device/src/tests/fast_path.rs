@@ -1,4 +1,4 @@
-//! What can be had at once: the same as by the whole way, without a request.
+//! The fast path: the same results as on the slow path, without a request.
 
 use super::rig::{Rig, pattern};
 use crate::envelope::{Context, Pattern, Rank};
@@ -19,13 +19,13 @@ fn to(dest: u32, tag: i32) -> SendTo {
     }
 }
 
-/// Node 0 sends `len` bytes, each the tag.
+/// Sends `len` bytes from node 0, each the tag.
 fn send(rig: &mut Rig, to: SendTo, len: usize) -> Sent {
     let span = rig.span(vec![to.tag as u8; len]);
     rig.adis[0].send_fast(&mut rig.buffers, &to, span)
 }
 
-/// The last node receives `len` bytes at most; the key of its buffer, too.
+/// Receives up to `len` bytes at the last node; returns the buffer's key, too.
 fn receive(rig: &mut Rig, pattern: Pattern, len: usize) -> (Received, usize) {
     let span = rig.span(vec![0; len]);
     let last = rig.adis.len() - 1;
@@ -82,7 +82,7 @@ fn what_is_no_copy_is_left_to_the_whole_way() {
     }
     assert_eq!(send(&mut rig, to(1, TAG), 8), Sent::Not, "no copy is free");
     assert_eq!(rig.adis[0].stats.messages_sent, BCOPIES as u64);
-    // Behind a message that stands refused it is.
+    // Behind a rejected message it is complete.
     let mut rig = Rig::new(2, 0);
     rig.send(0, TAG, 100, Mode::Standard);
     rig.settle();
@@ -112,7 +112,7 @@ fn a_message_to_oneself_goes_to_its_posted_receive_or_takes_the_whole_way() {
     let (received, _) = receive(&mut rig, pattern(TAG), 8);
     assert_eq!(received, Received::Complete(whole(0, TAG, 8)));
     rig.assert_clean();
-    // With no room for a record it waits in the queue; what comes behind it does not overtake it.
+    // Without memory for a record it waits in the queue; a later message does not overtake it.
     let mut rig = Rig::new(1, 0);
     assert_eq!(send(&mut rig, to(0, TAG), 8), Sent::Not);
     rig.send(0, TAG, 8, Mode::Standard);
@@ -156,7 +156,7 @@ fn of_a_message_that_is_too_long_what_fits_is_received() {
 
 #[test]
 fn what_is_not_here_is_received_as_ever() {
-    // Nothing has come.
+    // No message has arrived.
     let mut rig = Rig::new(2, 64);
     let (received, key) = receive(&mut rig, pattern(TAG), 8);
     let Received::Started(id) = received else {
@@ -170,7 +170,7 @@ fn what_is_not_here_is_received_as_ever() {
     assert_eq!(rig.adis[1].conclude_whole(id), Some(whole(0, TAG, 8)));
     assert_eq!(rig.adis[1].conclude_whole(id), None, "it is gone");
     assert_eq!(rig.buffers.0[key], [TAG as u8; 8]);
-    // Its record is here, and its data is not.
+    // Its record has arrived, and its data has not.
     let mut rig = Rig::new(2, 1);
     rig.send(0, TAG, 100, Mode::Standard);
     rig.settle();
@@ -186,7 +186,7 @@ fn what_is_not_here_is_received_as_ever() {
 
 #[test]
 fn memory_that_is_freed_restarts_who_waits_for_it() {
-    // Room for one message with its data.
+    // Memory for one message with its data.
     let mut rig = Rig::new(2, 2);
     for tag in [TAG, TAG + 1] {
         rig.send(0, tag, 8, Mode::Standard);
@@ -210,7 +210,7 @@ fn searches_are_counted_once() {
     assert_eq!(rig.adis[1].matching().searches, before + 1);
 }
 
-/// Out of the heap's room, nothing is taken and nothing has changed.
+/// With an exhausted heap, nothing is allocated and nothing has changed.
 #[test]
 fn without_memory_it_is_left_to_the_whole_way_to_say_so() {
     let mut rig = Rig::new(1, 64);

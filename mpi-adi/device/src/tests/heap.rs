@@ -1,4 +1,4 @@
-//! The program's heap: used up, and lent to the device.
+//! The program's heap: exhausted, and lent to the device (heap loan).
 
 use net_torus::Shape;
 
@@ -76,7 +76,7 @@ fn what_the_programs_heap_can_spare_is_borrowed_and_a_free_restarts_who_was_refu
     assert_eq!(rig.buffers.1, 5, "the loan is back");
 }
 
-/// As many requests as there are slots, but for those that are kept; the greediest blocking call finds enough.
+/// All slots but the reserved ones are used; the most demanding blocking call finds enough.
 #[test]
 fn what_is_kept_for_blocking_calls_is_left_by_all_others() {
     const SLOTS: usize = 64;
@@ -112,7 +112,7 @@ fn what_is_kept_for_blocking_calls_is_left_by_all_others() {
     assert!(rig.outcome(0, send).is_some() && rig.outcome(1, taken).is_some());
 }
 
-/// What goes on when the call is over takes no slot from the next call: the message has a request, and is waited for.
+/// An operation that outlives its call uses no slot of the next call: the message has a request, and is waited for.
 #[test]
 fn no_copy_is_made_in_what_is_kept_for_calls_that_block() {
     let to = SendTo {
@@ -142,7 +142,7 @@ fn no_copy_is_made_in_what_is_kept_for_calls_that_block() {
     }
 }
 
-/// A bcopy send reserves what it needs should it be refused; with less it goes by the queue.
+/// A bcopy reserves its memory for a rejection; with less free memory the message uses the queue.
 #[test]
 fn a_bcopy_send_has_a_slot_in_the_queue_whatever_is_used_up() {
     const SLOTS: u32 = 64;
@@ -162,7 +162,7 @@ fn a_bcopy_send_has_a_slot_in_the_queue_whatever_is_used_up() {
         };
         let span = rig.span(vec![1; 4]);
         let Ok(send) = rig.adis[0].isend(&mut rig.buffers, to, span) else {
-            // Its own slot, and what is kept.
+            // Its own slot, and the reserved ones.
             assert!(free <= KEPT_SLOTS, "{free}");
             continue;
         };
@@ -173,7 +173,7 @@ fn a_bcopy_send_has_a_slot_in_the_queue_whatever_is_used_up() {
             free >= 2 + KEPT_SLOTS,
             "{free}"
         );
-        // The rest is used up before it turns out that it is refused.
+        // The rest is used up before the rejection arrives.
         let buffers = &mut rig.buffers;
         while rig.adis[0]
             .recv_within_call(buffers, pattern(1), Span::EMPTY)
@@ -187,7 +187,7 @@ fn a_bcopy_send_has_a_slot_in_the_queue_whatever_is_used_up() {
     }
 }
 
-/// A send that finds no slot has made room by forgetting a destination, and leaves nothing of it behind.
+/// A send without a free slot has removed an idle destination to free memory, and keeps no trace of it.
 #[test]
 fn a_send_that_fails_leaves_the_queues_as_they_are() {
     let mut rig = Rig::new(3, 64);
@@ -223,7 +223,7 @@ fn a_send_that_fails_leaves_the_queues_as_they_are() {
     assert!(rig.outcome(0, again).is_some());
 }
 
-/// From the first call on, whatever becomes of the heap.
+/// Valid from the first call on, independently of the heap.
 #[test]
 fn a_new_device_has_what_calls_that_block_need() {
     let rig = Rig::new(2, 0);
@@ -245,7 +245,7 @@ fn destinations_that_are_expected_leave_less_room() {
     assert_eq!(room(pending), before);
 }
 
-/// Whatever has been reserved before.
+/// Independently of earlier reservations.
 #[test]
 fn what_is_kept_for_others_is_there_beside_what_is_reserved() {
     let mut rig = Rig::new(2, 0);
@@ -278,8 +278,8 @@ fn what_is_reserved_is_free_for_nothing_else() {
     assert!(receive.is_err());
 }
 
-/// What goes on while the program computes sends with what was reserved: copied where as much is free again, else with
-/// the request that was reserved for it.
+/// Operations that advance while the program computes send with reserved memory: copied where as much is free again,
+/// otherwise with the reserved request.
 #[test]
 fn what_is_sent_meanwhile_is_copied_only_where_as_much_can_be_reserved_again() {
     const SLOTS: u32 = 64;

@@ -1,4 +1,4 @@
-//! Bytes that no device sends.
+//! Packets that no device sends.
 
 use msg_layer::Class;
 use msg_layer::header::{Header, Place};
@@ -32,7 +32,7 @@ fn any_bytes_from_the_network_are_counted_and_move_nothing() {
         };
         let len = random() as usize % (class.body_bytes() + 1);
         let mut body: Vec<u8> = (0..len).map(|_| random() as u8).collect();
-        // Most are given a good header, so that they reach the handlers.
+        // Most packets get a valid header, so that they reach the handlers.
         if round % 4 != 0 && len >= 16 {
             body[0] = 1 + random() as u8 % 4;
             body[1] = random() as u8 % (len as u8 - 15);
@@ -43,18 +43,18 @@ fn any_bytes_from_the_network_are_counted_and_move_nothing() {
         rig.step(0);
         rig.wires[0].sent_mut().clear();
     }
-    // Node 0 has counted it all, and its own send still stands as it was.
+    // Node 0 has counted all packets, and its own send is unchanged.
     let stats = rig.adis[0].stats;
     assert!(stats.layer.malformed + stats.layer.unknown_handler > 10_000);
     assert!(rig.adis[0].knows(send) && !rig.adis[1].is_done(receive));
 }
 
-/// Hands node `to` a packet in the name of node `from`; true when it is refused as malformed.
+/// Passes a packet to node `to` in the name of node `from`; returns whether it is malformed.
 fn forge(rig: &mut Rig, to: usize, from: u32, class: Class, handler: u8, bytes: &[u8]) -> bool {
     forge_at(rig, to, from, class, handler, None, bytes)
 }
 
-/// As [`forge`], of a long message's data.
+/// Forges a packet with a target, for a long message's data.
 fn forge_at(
     rig: &mut Rig,
     to: usize,
@@ -99,7 +99,7 @@ fn a_done_that_is_not_due_is_malformed() {
     assert!(done(&mut rig, 1), "there is none any more");
 }
 
-/// The process takes a message back that its receiver knows of: from then on it knows answers to that.
+/// Cancels a message that its receiver knows: from then on CANCELLED has a handler.
 fn begin_cancels(rig: &mut Rig, to: SendTo) {
     let bytes = Fields::default().emit(wire::CANCELLED).bytes;
     let forged = forge(rig, 0, 1, Class::Priority, wire::CANCELLED, &bytes);
@@ -152,7 +152,7 @@ fn an_answer_to_what_was_not_offered_to_its_source_is_malformed() {
     }
 }
 
-/// Whatever else an answer says: only a CTS ends a bcopy send, and only one that has its data.
+/// For any other contents: only a CTS completes a bcopy, and only one that confirms its data.
 #[test]
 fn a_bcopy_send_that_is_not_taken_with_its_data_is_kept() {
     for (handler, complete) in [(wire::NCTS, true), (wire::NCTSD, true), (wire::CTS, false)] {
@@ -234,8 +234,8 @@ fn a_message_that_is_held_is_neither_held_nor_refused_again() {
     assert!(rig.adis[0].is_done(send));
 }
 
-/// A restart asks for a message whose refusal it has overtaken: on a network that keeps its promises the answer
-/// comes first, or is stale. The message is offered all the same, for the receive that the restart names.
+/// A restart requests a message before its NCTS arrives. On an ordered network the reply arrives first, or is stale.
+/// The RTS is repeated nevertheless, for the receive that the restart lists.
 #[test]
 fn a_refusal_that_a_restart_has_overtaken_does_not_settle_what_the_restart_asks_for() {
     let mut rig = Rig::new(2, 0);
@@ -263,14 +263,14 @@ fn a_refusal_that_a_restart_has_overtaken_does_not_settle_what_the_restart_asks_
     assert_eq!(rig.injected(0).1, [Rts { tag: 1, age: 1 }]);
 }
 
-/// Eager data of a message that is being taken, behind the end of what its receive has room for.
+/// Eager data of a message in progress, beyond the end of the receive buffer.
 #[test]
 fn eager_data_behind_the_end_of_its_message_is_malformed() {
     let mut rig = Rig::eager(2, 8, 500);
     let (receive, key) = rig.post(pattern(1), 300);
     rig.send(0, 1, 500, Mode::Standard);
     let request = rig.offers(0)[0].request;
-    // The offer arrives, its data does not.
+    // The RTS arrives, its data does not.
     let data = rig.wires[0].sent_mut().split_off(1);
     rig.moved(0);
     let mut eager = |offset, bytes: &[u8]| {
@@ -290,7 +290,7 @@ fn eager_data_behind_the_end_of_its_message_is_malformed() {
     rig.wires[1].sent_mut().clear();
 }
 
-/// It names one that stands refused, behind one that is offered: neither is touched.
+/// It covers a rejected message behind an unanswered one: neither changes.
 #[test]
 fn an_answer_that_covers_more_than_was_offered_changes_nothing() {
     let mut rig = Rig::new(2, 0);

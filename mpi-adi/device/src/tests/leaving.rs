@@ -1,4 +1,4 @@
-//! What a device says that it has to send, and how long its packets are.
+//! Pending packets as reported by a device, and packet lengths.
 
 use msg_layer::header::Header;
 
@@ -39,14 +39,14 @@ fn a_device_has_to_send_each_thing_that_is_due() {
         assert_eq!(adi.has_to_send(), adi.has_to_send_now(|_| true));
         adi.has_to_send()
     };
-    // An offer.
+    // An RTS.
     let span = rig.span(vec![1; 300]);
     let send = rig.adis[0].isend(&mut rig.buffers, TO_LAST, span).unwrap();
     assert!(has(&rig, 0));
     rig.step(0);
     assert!(!has(&rig, 0));
     rig.settle();
-    // A CTS, for what is recorded.
+    // A CTS, for a recorded message.
     let span = rig.span(vec![0; 300]);
     let receive = rig.adis[1].irecv(&mut rig.buffers, pattern(1), span);
     assert!(receive.is_ok() && has(&rig, 1));
@@ -54,7 +54,7 @@ fn a_device_has_to_send_each_thing_that_is_due() {
     assert!(!has(&rig, 1));
     rig.settle();
     assert!(rig.outcome(0, send).is_some() && !has(&rig, 0));
-    // The wish to have a held message back.
+    // CANCEL for a held message.
     let send = rig.send(0, 1, 300, Mode::Standard);
     rig.settle();
     rig.adis[0].cancel(send);
@@ -63,7 +63,7 @@ fn a_device_has_to_send_each_thing_that_is_due() {
     assert!(!has(&rig, 0));
 }
 
-/// A long message whose way is blocked holds up none that goes another way.
+/// A long message on a blocked link does not block messages on other links.
 #[test]
 fn transfers_go_on_by_the_ways_that_are_free() {
     let mut rig = Rig::new(3, 8);
@@ -76,7 +76,7 @@ fn transfers_go_on_by_the_ways_that_are_free() {
         rig.send_to(0, to(dest), 1000);
         rig.moved(0);
     }
-    // Both are asked for.
+    // Both are requested.
     let [blocked, free] = [1, 2].map(|rank| rig.adis[0].place(Rank::new(rank)));
     rig.wires[0].refuse_runs(Some(blocked));
     rig.moved(1);
@@ -105,12 +105,12 @@ fn a_device_owes_answers_until_they_leave() {
     assert_eq!(rig.replies(1, wire::CTS).len(), 1);
 }
 
-/// The answer to a message that another one follows waits for that one's, which serves for both.
+/// The acknowledgement of a message with a successor waits for the successor's, which covers both.
 #[test]
 fn an_answer_serves_for_a_message_that_was_followed() {
     let mut rig = Rig::new(2, 8);
     rig.adis[1].let_answers_wait(true);
-    // Longer than what is copied, and so waited for.
+    // Longer than a bcopy, so the sender waits.
     let len = INLINE_BYTES;
     let sends = [Mode::Followed, Mode::Standard].map(|mode| {
         rig.post(pattern(1), len);
@@ -122,7 +122,7 @@ fn an_answer_serves_for_a_message_that_was_followed() {
     assert_eq!(rig.replies(1, wire::CTS).len(), 1);
     rig.moved(1);
     assert!(sends.iter().all(|send| rig.outcome(0, *send).is_some()));
-    // Alone it waits, until the receiver lets it wait no more.
+    // Alone it waits, until the receiver stops delaying.
     rig.post(pattern(1), len);
     let alone = rig.send(0, 1, len, Mode::Followed);
     rig.moved(0);
@@ -133,7 +133,7 @@ fn an_answer_serves_for_a_message_that_was_followed() {
     assert!(rig.outcome(0, alone).is_some());
 }
 
-/// Only those wait for a restart that are refused.
+/// Only rejected sources wait for a restart.
 #[test]
 fn an_answer_waits_though_other_sources_are_refused() {
     let mut rig = Rig::new(3, 0);
@@ -152,7 +152,7 @@ fn an_answer_waits_though_other_sources_are_refused() {
     assert!(rig.adis[2].has_deferred() && rig.wires[2].sent().is_empty());
 }
 
-/// No packet takes more of a link than it says.
+/// A packet on the link is as long as its header states.
 #[test]
 fn a_packet_is_as_long_as_what_is_in_it() {
     let mut rig = Rig::new(2, 1);

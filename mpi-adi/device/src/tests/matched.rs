@@ -6,7 +6,7 @@ use crate::recv::Probed;
 use crate::request::{Mode, RequestId};
 
 impl Rig {
-    /// Repeats a matched probe at the last device until it has a message.
+    /// Repeats a matched probe at the last device until it returns a message.
     fn mprobe(&mut self, pattern: Pattern) -> (RequestId, Probed) {
         let last = self.adis.len() - 1;
         for _ in 0..100 {
@@ -20,7 +20,7 @@ impl Rig {
         panic!("no message is found")
     }
 
-    /// Receives what a matched probe has found into so many bytes: where the data is.
+    /// Receives the message of a matched probe into `bytes` bytes; returns the buffer's key.
     fn mrecv(&mut self, id: RequestId, bytes: usize) -> usize {
         let last = self.adis.len() - 1;
         let span = self.span(vec![0xEE; bytes]);
@@ -30,7 +30,7 @@ impl Rig {
     }
 }
 
-/// Whatever the memory holds, each message is taken once and in order, and its data comes when it is received.
+/// For any memory, each message is matched once and in order, and its data arrives when it is received.
 #[test]
 fn messages_are_taken_in_order_and_received_in_any() {
     for blocks in [0, 1, 3, 1000] {
@@ -80,7 +80,7 @@ fn a_message_that_is_held_without_its_data_takes_no_memory() {
     rig.assert_clean();
 }
 
-/// A receive that is posted after the probe takes the next message.
+/// A receive posted after the probe gets the next message.
 #[test]
 fn a_message_that_is_held_is_out_of_the_way_of_receives() {
     for blocks in [0, 1, 1000] {
@@ -123,7 +123,7 @@ fn a_refused_message_that_is_taken_back_is_not_fetched() {
     rig.assert_clean();
 }
 
-/// The answer to the offer that a matched probe fetches keeps the data where it is.
+/// The reply to the RTS that a matched probe fetches keeps the data at the sender.
 #[test]
 fn a_fetched_message_is_answered_as_one_that_is_recorded() {
     let mut rig = Rig::new(2, 0);
@@ -164,14 +164,14 @@ fn messages_to_oneself_are_held_too() {
     }
 }
 
-/// A matched probe that fetches a message which was refused posts a receive, and that one is older than a restart that
-/// asks for it: the offer is taken, though another receive has been posted since.
+/// A matched probe that fetches a rejected message posts a receive older than the restart that requests it: the RTS
+/// matches, although another receive has been posted since.
 #[test]
 fn what_a_matched_probe_fetches_is_taken_when_it_comes() {
     let mut rig = Rig::new(2, 0);
     rig.send(0, 1, 100, Mode::Standard);
     let any = Pattern::new(None, None, 0);
-    // It is refused, a probe is armed, and its restart brings the offer again, which the probe sees.
+    // It is rejected, a probe is armed, and its restart requests the RTS again, which the probe finds.
     rig.settle();
     assert_eq!(rig.adis[1].improbe(&mut rig.buffers, any), Ok(None));
     rig.step(1);

@@ -1,5 +1,4 @@
-//! Packet scripts, by topic: two or three devices, and a network in which nothing moves unless the script says so
-//! ([`rig`]).
+//! Packet scripts by topic: two or three devices, and a network in which nothing moves without the script ([`rig`]).
 
 mod answers;
 mod asked;

@@ -1,4 +1,4 @@
-//! Names and numbers that could be taken for others.
+//! Identifiers that could be confused with others.
 
 use std::collections::BTreeSet;
 
@@ -16,8 +16,8 @@ use crate::send::bcopy::BCOPIES;
 
 const ANY: Pattern = Pattern::new(None, None, 0);
 
-/// A restart asks for the second message in the name of a receive that is cancelled and given up then. However often its slot
-/// is used until the message comes, the receive that stands there then gets the first message.
+/// A restart requests the second message for a receive that is then cancelled and given up. For any number of reuses of
+/// its slot, the receive that uses the slot on arrival gets the first message.
 #[test]
 fn a_message_asked_for_by_a_receive_that_is_gone_overtakes_nothing() {
     for uses in [0, 1, 2, 127, 255, 511, 1023, 2047] {
@@ -27,7 +27,7 @@ fn a_message_asked_for_by_a_receive_that_is_gone_overtakes_nothing() {
         rig.settle();
         let second = Pattern::new(None, Some(2), 0);
         let (gone, _) = rig.post(second, 50);
-        // The restart arrives, and its answer stays under way.
+        // The restart arrives, and its reply stays in flight.
         rig.moved(1);
         rig.adis[1].cancel(gone);
         rig.adis[1].forget(gone);
@@ -52,7 +52,7 @@ fn a_message_asked_for_by_a_receive_that_is_gone_overtakes_nothing() {
     }
 }
 
-/// The same, of receives that are matched by another source's messages in place of being cancelled.
+/// The same, with receives matched by another source's messages instead of cancelled.
 #[test]
 fn a_message_asked_for_by_a_receive_that_another_source_has_taken_overtakes_nothing() {
     for uses in [0, 511, 1023] {
@@ -63,7 +63,7 @@ fn a_message_asked_for_by_a_receive_that_another_source_has_taken_overtakes_noth
         rig.settle();
         let second = Pattern::new(None, Some(2), 0);
         let (taken, _) = rig.post(second, 50);
-        // Node 0 has the restart; its offer stays under way while node 1's message takes the receive.
+        // Node 0 has the restart; its RTS stays in flight while node 1's message matches the receive.
         rig.moved(2);
         for at in 0..=uses {
             let id = match at {
@@ -100,7 +100,7 @@ impl Rules for OneBit {
     }
 }
 
-/// How many names 256 uses of all kinds of places have: a receive's slots, a copy's places, a record's one block.
+/// Returns the number of distinct IDs in 256 uses of a receive's slots, a bcopy's indices, and a record's one block.
 fn names_of_256_uses(rules: impl Rules) -> [usize; 3] {
     let config = Config {
         shape: Shape::new([2, 1, 1], [true; 3]).unwrap(),
@@ -132,7 +132,7 @@ fn names_of_256_uses(rules: impl Rules) -> [usize; 3] {
     names.map(|names| names.len())
 }
 
-/// What the explorer looks at has names that come again soon; a program's come again late.
+/// IDs are reused early in the explorer, and late in a program.
 #[test]
 fn names_have_as_many_bits_as_the_rules_say() {
     let slots = names_of_256_uses(OneBit);

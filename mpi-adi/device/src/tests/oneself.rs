@@ -1,4 +1,4 @@
-//! Messages of a process to itself: the short way, the long way, and no overtaking between them.
+//! Self-sends: fast path, slow path, and no overtaking between them.
 
 use msg_layer::fake::Fake;
 use net_torus::Shape;
@@ -15,7 +15,7 @@ use crate::send::{COPY_BYTES, SendTo};
 
 const HERE: Rank = Rank::new(0);
 
-/// A device that is alone in its job, and a network that must carry nothing but what a test lets through.
+/// A device that is alone in its job, and a network that transmits only what a test allows.
 struct Alone<R> {
     adi: Adi<R>,
     wire: Fake,
@@ -75,7 +75,7 @@ impl<R: Rules> Alone<R> {
         (id, span.address())
     }
 
-    /// Steps, and packets back to where they come from, until nothing moves.
+    /// Performs progress steps, and returns packets to their node, until nothing moves.
     fn settle(&mut self) {
         loop {
             let moved = self.adi.progress(&mut self.wire, &mut self.buffers);
@@ -166,7 +166,7 @@ fn what_is_sent_first_is_recorded_with_its_data_if_it_may_be_and_there_is_room()
     }
 }
 
-/// Whichever comes first, and whether or not it fits.
+/// In either order, and with or without truncation.
 #[test]
 fn a_long_message_goes_in_turns_and_without_packets() {
     let len = 3 * COPY_BYTES + 5;
@@ -202,14 +202,14 @@ fn a_held_message_can_be_taken_back() {
     alone.settle();
     assert!(alone.adi.test(send).expect("ended").cancelled);
     assert_eq!(alone.adi.region().used_bytes(), 0);
-    // Too late: a receive has it.
+    // Too late: a receive has matched it.
     let send = alone.send(3, 8, 8, Mode::Synchronous);
     let (receive, key) = alone.receive(Some(3), 8);
     alone.adi.cancel(send);
     alone.settle();
     assert!(!alone.adi.test(send).expect("ended").cancelled);
     assert!(alone.adi.test(receive).is_some() && alone.received(key) == 8);
-    // A receive comes while it is being taken back.
+    // A receive is posted during the cancellation.
     let send = alone.send(3, 9, 8, Mode::Synchronous);
     alone.adi.cancel(send);
     let (receive, key) = alone.receive(Some(3), 8);
@@ -219,7 +219,7 @@ fn a_held_message_can_be_taken_back() {
     assert!(alone.adi.is_quiet());
 }
 
-/// With one record, the second message waits in the queue; the third comes when the record is free.
+/// With one record, the second message waits in the queue; the third is sent when the record is free.
 fn order_of_three(rules: impl Rules) -> Vec<u8> {
     let mut alone = Alone::new(1, rules);
     let first = alone.send(1, 1, 8, Mode::Standard);
@@ -258,7 +258,7 @@ fn without_its_guard_the_short_way_overtakes() {
     assert_eq!(order_of_three(Overtaking), [1, 3, 2]);
 }
 
-/// Any number of messages under any memory come in order, each once and whole.
+/// Any number of messages with any memory arrive in order, each once and complete.
 #[test]
 fn messages_to_oneself_come_in_order_under_any_memory() {
     let mut random = oorandom::Rand32::new(7);
@@ -289,7 +289,7 @@ fn messages_to_oneself_come_in_order_under_any_memory() {
                 alone.settle();
             }
         }
-        // What is left over on either side.
+        // The remaining messages on either side.
         for tag in 0..2_i32 {
             let of_tag = sent.iter().filter(|&&(t, _)| t == tag).count();
             for _ in asked[tag as usize]..of_tag {
@@ -320,7 +320,7 @@ fn messages_to_oneself_come_in_order_under_any_memory() {
     }
 }
 
-/// Its neighbours' messages and its own are told apart, and wildcards take both.
+/// Messages of neighbours and self-sends are distinguished, and wildcards match both.
 #[test]
 fn others_messages_and_own_ones_are_told_apart() {
     let mut rig = Rig::new(2, 64);
@@ -341,8 +341,8 @@ fn others_messages_and_own_ones_are_told_apart() {
     assert!(rig.wires[1].sent().is_empty());
 }
 
-/// The message that a matched probe fetches is taken back, and before anything moves the next one matches the receive
-/// that fetches: it stays where it is until it is received.
+/// The message that a matched probe fetches is cancelled, and the next one matches the fetching receive before any
+/// progress: its data stays with the sender until it is received.
 #[test]
 fn what_a_matched_probe_fetches_may_come_the_short_way() {
     let mut alone = Alone::new(0, Sound);
@@ -372,7 +372,7 @@ fn what_a_matched_probe_fetches_may_come_the_short_way() {
     assert!(alone.adi.is_quiet());
 }
 
-/// Those that are complete at once take none of what is kept for calls that block, either.
+/// Self-sends that complete immediately use none of the slots reserved for blocking calls, either.
 #[test]
 fn a_send_to_oneself_leaves_what_is_kept() {
     const SLOTS: u32 = 64;

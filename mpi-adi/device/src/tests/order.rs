@@ -1,4 +1,4 @@
-//! What keeps messages in order when offers are stale, early, out of order, or taken back.
+//! Message order with stale, early, out-of-order and cancelled RTSs.
 
 use msg_layer::Class;
 
@@ -12,8 +12,8 @@ use crate::wire::{self, Fields};
 
 const ANY: Pattern = Pattern::new(None, None, 0);
 
-/// An offer is stale since the one before it, in the same step, has given its source a new age. It is offered again
-/// by itself, though no receive asks for it any more; but not before the restart that its refusal announces.
+/// An RTS is stale since the one before it, in the same step, has caused a new age. It is repeated without a request,
+/// though no receive requests it any more; but not before the restart that its rejection announces.
 #[test]
 fn a_stale_offer_is_made_again_by_itself_when_the_restart_has_come() {
     let mut rig = Rig::new(2, 0);
@@ -41,7 +41,7 @@ fn a_stale_offer_is_made_again_by_itself_when_the_restart_has_come() {
     assert!(rig.adis[0].is_quiet());
 }
 
-/// Rule (e), with nothing behind the message: it comes again though it says that nothing else stands refused.
+/// Rule (e), without a message behind: it is requested again though it reports no other rejected message.
 #[test]
 fn a_message_that_came_too_early_for_a_receive_is_asked_for_by_it() {
     let mut rig = Rig::new(2, 0);
@@ -64,8 +64,7 @@ fn a_message_that_came_too_early_for_a_receive_is_asked_for_by_it() {
     assert!(rig.adis[0].is_quiet());
 }
 
-/// Rule (d): a message that was asked for, and whose receive another source has taken, is not recorded in front of
-/// one that stands refused.
+/// Rule (d): a requested message whose receive another source has matched is not recorded before a rejected one.
 #[test]
 fn what_is_offered_out_of_order_is_not_recorded() {
     let mut rig = Rig::new(3, 1);
@@ -100,13 +99,13 @@ fn what_is_offered_out_of_order_is_not_recorded() {
     assert_eq!(rig.outcome(2, first).map(|o| o.tag), Some(1));
 }
 
-/// Rule (d): memory that comes free between two offers of a source, of which the first was refused.
+/// Rule (d): memory is freed between two RTSs of a source, of which the first was rejected.
 #[test]
 fn nothing_is_recorded_behind_a_refusal_under_the_same_age() {
     let mut rig = Rig::new(3, 1);
     rig.send(1, 9, 300, Mode::Standard);
     rig.settle();
-    // The first one says that another follows.
+    // The first RTS announces that another follows.
     rig.limit(0, Class::Normal, 0);
     for tag in [1, 2] {
         rig.send(0, tag, 300, Mode::Standard);
@@ -133,7 +132,7 @@ fn nothing_is_recorded_behind_a_refusal_under_the_same_age() {
 #[test]
 fn an_offer_says_whether_all_before_it_was_offered_or_accepted() {
     let mut rig = Rig::eager(2, 0, 500);
-    // A bcopy, which has left, and what makes it enter the queue.
+    // A transmitted bcopy, and a message that moves it into the queue.
     rig.send(0, 1, 4, Mode::Standard);
     rig.send(0, 2, 400, Mode::Synchronous);
     rig.send(0, 3, 400, Mode::Synchronous);
@@ -160,7 +159,7 @@ fn an_offer_says_whether_all_before_it_was_offered_or_accepted() {
     assert_eq!(eager, [(false, true); 2]);
 }
 
-/// While some stand refused, a window of offers is unanswered at most; else there is no limit.
+/// While messages are rejected, at most a window of RTSs is unanswered; otherwise there is no limit.
 #[test]
 fn offers_are_bounded_while_others_stand_refused() {
     let mut rig = Rig::new(2, 0);
@@ -183,8 +182,8 @@ fn offers_are_bounded_while_others_stand_refused() {
     }
 }
 
-/// An answer that covers bcopies which have entered the queue takes all of them out; and a restart does not wait
-/// for answers that it has brought.
+/// A reply that covers bcopies in the queue dequeues all of them; and a restart does not wait for replies that have
+/// arrived with it.
 #[test]
 fn an_answer_covers_messages_that_have_entered_the_queue() {
     let mut rig = Rig::new(2, 0);
@@ -208,15 +207,15 @@ fn an_answer_covers_messages_that_have_entered_the_queue() {
     assert!(rig.adis[0].is_quiet());
 }
 
-/// The answer to a bcopy travels with a message of the other direction, behind a restart that asks for what it
-/// takes to be that send. What was asked for is then the next one.
+/// The acknowledgement of a bcopy is piggybacked on a message of the other direction, behind a restart that requests
+/// the bcopy. The request then passes to the next message.
 #[test]
 fn a_request_for_a_message_that_was_taken_passes_to_the_next() {
     for (any_tag, second) in [(true, 2), (false, 1)] {
         let mut rig = Rig::new(2, 0);
         let (first, _) = rig.post(pattern(1), 50);
         rig.send(0, 1, 4, Mode::Standard);
-        // One step, in which nothing is deferred yet.
+        // One step, in which no acknowledgement is delayed yet.
         let (packets, _) = rig.injected(0);
         let (dest, class, body) = packets.into_iter().next().expect("an offer");
         rig.wires[dest].arrive(class, &body);
@@ -250,7 +249,7 @@ fn a_request_for_a_message_that_was_taken_passes_to_the_next() {
     }
 }
 
-/// Two messages stand refused, a third is under way when a restart asks for the second; that is taken back.
+/// Two messages are rejected, and a third is in flight when a restart requests the second, which is then cancelled.
 #[test]
 fn a_message_taken_back_leaves_those_to_be_offered_again_in_their_places() {
     let mut rig = Rig::new(2, 0);
@@ -274,7 +273,7 @@ fn a_message_taken_back_leaves_those_to_be_offered_again_in_their_places() {
     assert!(rig.adis[0].is_quiet());
 }
 
-/// As above; it waits only for room, and one that was never offered is behind it.
+/// As above; it only waits for injection, and a message without an RTS so far is behind it.
 #[test]
 fn a_message_taken_back_before_it_is_offered_again_is_not_offered() {
     let mut rig = Rig::new(2, 0);
@@ -299,7 +298,7 @@ fn a_message_taken_back_before_it_is_offered_again_is_not_offered() {
     assert_eq!(offers, [(3, true, true), (4, false, true)]);
     rig.settle();
     assert!(rig.outcome(0, sends[0]).is_some_and(|o| o.cancelled));
-    // One that stands refused is counted off, too.
+    // A rejected one is subtracted from the count, too.
     rig.adis[0].cancel(sends[1]);
     rig.step(0);
     rig.settle();
@@ -342,7 +341,7 @@ fn a_restart_that_finds_an_empty_queue_is_closed_by_done() {
     assert!(rig.outcome(0, later).is_some());
 }
 
-/// A source that has its turn and nothing to offer passes it on.
+/// A source without an RTS to send in its turn passes the turn on.
 #[test]
 fn a_source_that_is_done_while_there_is_memory_passes_its_turn_on() {
     let mut rig = Rig::new(4, 1);

@@ -1,4 +1,4 @@
-//! Programs that poll by receives which they cancel, where nothing can be recorded: rule (f).
+//! Programs that poll by posting and cancelling receives, where nothing can be recorded: rule (f).
 
 use super::rig::{Rig, Seen, pattern};
 use crate::adi::Adi;
@@ -7,7 +7,7 @@ use crate::request::Mode;
 
 const ANY: Pattern = Pattern::new(None, None, 0);
 
-/// Two sources are asked in the name of a receive that is cancelled at once: it takes the message that comes first.
+/// Two sources are asked for a receive that is cancelled immediately: it gets the message that arrives first.
 #[test]
 fn a_cancelled_receive_takes_the_message_that_was_asked_for_in_its_name() {
     let mut rig = Rig::new(3, 0);
@@ -38,7 +38,7 @@ fn a_cancelled_receive_takes_the_message_that_was_asked_for_in_its_name() {
     rig.assert_clean();
 }
 
-/// A receive is cancelled when each source that was asked has said that it has nothing for it.
+/// A receive is cancelled when each source asked has replied that it has no message for it.
 #[test]
 fn a_cancelled_receive_ends_with_the_last_answer() {
     for exact in [false, true] {
@@ -73,7 +73,7 @@ fn a_cancelled_receive_ends_with_the_last_answer() {
     }
 }
 
-/// Nobody has been asked in its name, or the program does not want to know how it ends: it is cancelled at once.
+/// No source has been asked for it, or the program ignores its outcome: it is cancelled immediately.
 #[test]
 fn a_receive_that_waits_for_nobody_is_cancelled_at_once() {
     let mut rig = Rig::new(2, 0);
@@ -97,7 +97,7 @@ fn a_receive_that_waits_for_nobody_is_cancelled_at_once() {
     rig.assert_clean();
 }
 
-/// Each receive that is posted, cancelled and waited for brings a message as long as there is one, whoever sends it.
+/// Each receive that is posted, cancelled and waited for gets a message while there is one, from any source.
 #[test]
 fn each_poll_brings_a_message() {
     const SOURCES: usize = 12;
@@ -120,7 +120,7 @@ fn each_poll_brings_a_message() {
     }
 }
 
-/// The fault that rule (f) removes: the message comes when its receive is gone, again and again.
+/// The fault that rule (f) prevents: the message always arrives after its receive has been cancelled.
 #[test]
 fn without_the_wait_a_message_never_meets_a_receive() {
     let mut rig = Rig::new(3, 0);
@@ -131,7 +131,7 @@ fn without_the_wait_a_message_never_meets_a_receive() {
     for _ in 0..5 {
         let (receive, _) = rig.post(ANY, 50);
         rig.moved(2);
-        // As a cancel without rule (f) ends it.
+        // Ends as a cancel without rule (f) would.
         rig.adis[2].cancel(receive);
         rig.adis[2].forget(receive);
         rig.settle();

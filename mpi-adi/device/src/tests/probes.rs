@@ -57,7 +57,7 @@ fn a_probe_does_not_see_a_refused_message_that_was_taken_back() {
     assert_eq!(rig.adis[1].iprobe(pattern(0)), Ok(None), "it is gone");
     rig.step(1);
     rig.settle();
-    // The others are received as if nothing had been.
+    // The others are received unaffected.
     for tag in [2, 1] {
         let (receive, key) = rig.post(pattern(tag), 300);
         rig.settle();
@@ -68,7 +68,7 @@ fn a_probe_does_not_see_a_refused_message_that_was_taken_back() {
     rig.assert_clean();
 }
 
-/// What a probe for any source has found, a probe for the source and tag that its status names finds, too.
+/// A message found by a probe for any source is also found by a probe for the source and tag in its status.
 #[test]
 fn a_probe_keeps_its_word() {
     for blocks in [0, 1] {
@@ -91,7 +91,7 @@ fn a_probe_keeps_its_word() {
     }
 }
 
-/// More patterns in turn than can be armed: the message is found by one of them all the same.
+/// With more patterns in turn than can be armed, the message is found by one of them nevertheless.
 #[test]
 fn a_message_is_found_however_many_patterns_are_asked_for_in_turn() {
     for patterns in [ARMED_PROBES as i32 + 1, ARMED_PROBES as i32 + 6] {
@@ -113,7 +113,7 @@ fn a_message_is_found_however_many_patterns_are_asked_for_in_turn() {
     }
 }
 
-/// A second message of the same envelope comes too late to be judged: the first one is what the probe finds.
+/// The RTS of a second message of the same envelope is stale: the probe finds the first one.
 #[test]
 fn a_probe_does_not_find_a_stale_offer() {
     let mut rig = Rig::new(2, 0);

@@ -1,4 +1,4 @@
-//! Refused messages: what restarts their source, and what that costs.
+//! Rejected messages: the causes of restarts to their source, and their cost.
 
 use super::rig::Seen::{Cts, Data, Ncts, Nctsd, Restart, Rts};
 use super::rig::{Rig, pattern};
@@ -49,7 +49,7 @@ fn a_record_that_a_receive_has_matched_restarts_refused_sources() {
     rig.assert_clean();
 }
 
-/// The killer's order: packets and steps grow with the number of messages, not with its square.
+/// The killer's order: packets and steps grow linearly with the number of messages, not quadratically.
 #[test]
 fn receiving_in_reverse_order_takes_a_bounded_number_of_offers_for_each_message() {
     for messages in [100, 1_000] {
@@ -75,7 +75,7 @@ fn receiving_in_reverse_order_takes_a_bounded_number_of_offers_for_each_message(
     }
 }
 
-/// A source with ten thousand refused messages, one slot that comes free: one offer, not ten thousand.
+/// Sources with many rejected messages, one slot is freed: one RTS, not one per message.
 #[test]
 fn freed_memory_brings_as_many_offers_as_it_has_room_for() {
     let mut rig = Rig::new(3, 2);

@@ -1,4 +1,4 @@
-//! What the program may ask of its requests.
+//! Operations of the program on its requests.
 
 use super::rig::{Rig, pattern};
 use crate::envelope::Pattern;
@@ -22,13 +22,13 @@ fn a_request_is_known_until_its_end_has_been_told() {
     assert_eq!(concluded.buffer.address(), key);
     assert_eq!(rig.adis[1].conclude(receive), None, "told");
     assert!(!rig.adis[1].is_under_way());
-    // Its slot is used again, by another name.
+    // Its slot is reused, with another handle.
     let (next, _) = rig.post(any, 4);
     assert!(!rig.adis[1].knows(receive) && rig.adis[1].knows(next));
     assert!(rig.adis[1].is_done(receive) && !rig.adis[1].is_done(next));
 }
 
-/// What is given up is the program's no more, and its slot is free when it has finished.
+/// A request that is given up no longer counts as the program's, and its slot is freed on completion.
 #[test]
 fn requests_that_are_given_up_are_not_counted_as_the_programs() {
     let mut rig = Rig::new(2, 8);
@@ -47,7 +47,7 @@ fn requests_that_are_given_up_are_not_counted_as_the_programs() {
     assert_eq!(counts(&rig), (0, 0));
 }
 
-/// A receive that is posted in another context keeps none from being used again.
+/// A receive posted in another context prevents no reuse.
 #[test]
 fn a_posted_receive_is_of_its_own_context() {
     let mut rig = Rig::new(2, 8);

@@ -1,4 +1,4 @@
-//! Restarts (restart) that cross offers, new sends and new receives; whom they ask.
+//! Restarts that cross RTSs, new sends and new receives; and their addressees.
 
 use super::rig::Seen::{Done, Ncts, Restart, Rts};
 use super::rig::{Rig, pattern};
@@ -6,7 +6,7 @@ use crate::adi::Adi;
 use crate::envelope::{Pattern, Rank};
 use crate::request::Mode;
 
-/// Rules (a) and (b): a restart passes an offer on its way; the offer comes too late to be judged.
+/// Rules (a) and (b): a restart crosses an RTS in flight, which becomes stale.
 #[test]
 fn an_offer_that_a_restart_has_crossed_is_made_again() {
     let mut rig = Rig::new(2, 0);
@@ -15,7 +15,7 @@ fn an_offer_that_a_restart_has_crossed_is_made_again() {
     assert_eq!(rig.moved(1), [Ncts]);
     let two = rig.send(0, 2, 5, Mode::Standard);
     let (receive, _) = rig.post(pattern(2), 5);
-    // The second RTS is on its way under age 0 when the restart comes: nothing leaves before its answer.
+    // The second RTS is in flight under age 0 when the restart arrives: no RTS is sent before its reply.
     assert_eq!(rig.moved(1), [Restart { age: 1 }]);
     assert_eq!(rig.moved(0), [Rts { tag: 2, age: 0 }]);
     assert_eq!(rig.moved(1), [Ncts]);
@@ -32,7 +32,7 @@ fn an_offer_that_a_restart_has_crossed_is_made_again() {
     rig.assert_clean();
 }
 
-/// Rule (b): what the program sends while a restart is being carried out stays behind it.
+/// Rule (b): messages sent during a restart stay behind it.
 #[test]
 fn a_new_message_does_not_pass_a_restart() {
     let mut rig = Rig::new(2, 0);
@@ -64,7 +64,7 @@ fn a_new_message_does_not_pass_a_restart() {
     rig.assert_clean();
 }
 
-/// Rule (e): a receive posted after the restart had left may belong to an earlier message.
+/// Rule (e): a receive posted after the restart was sent may belong to an earlier message.
 #[test]
 fn what_a_restart_brings_does_not_take_a_receive_posted_since() {
     let mut rig = Rig::new(2, 0);
@@ -73,7 +73,7 @@ fn what_a_restart_brings_does_not_take_a_receive_posted_since() {
     rig.settle();
     let (second, _) = rig.post(pattern(2), 8);
     let restart = rig.wires[1].take_sent();
-    // It is gone before its message comes.
+    // It is gone before its message arrives.
     rig.adis[1].cancel(second);
     rig.adis[1].forget(second);
     let (first, _) = rig.post(any_tag, 8);
@@ -122,7 +122,7 @@ fn a_receive_from_any_source_asks_a_few_of_those_who_wait_at_a_time() {
     let few = u64::from(crate::peers::WILDCARD_RESTARTS);
     let mut rig = Rig::new(SOURCES as u16 + 1, 0);
     for source in 0..SOURCES {
-        // Only every fourth has what will be asked for.
+        // Only every fourth has a message for the request.
         rig.send(
             source,
             if source % 4 == 3 { 7 } else { 8 },

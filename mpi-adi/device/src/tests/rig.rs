@@ -1,4 +1,4 @@
-//! Two or three devices, and a network in which nothing moves unless the script says so.
+//! Test fixture: two or three devices, and a network in which nothing moves without the script.
 
 use msg_layer::Class;
 use msg_layer::fake::{Fake, Room, Sent};
@@ -16,7 +16,7 @@ use crate::request::{Mode, RequestId};
 use crate::send::SendTo;
 use crate::wire::{self, Fields, Restart, Rts};
 
-/// What a script sees go by.
+/// A packet as observed by a script.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Seen {
     Rts { tag: i32, age: u8 },
@@ -32,22 +32,22 @@ pub(super) enum Seen {
 }
 use Seen::*;
 
-/// The packets of a long message of so many bytes: offset and length of each.
+/// Returns offset and length of each packet of a long message of `len` bytes.
 pub(super) fn pieces(len: usize) -> impl Iterator<Item = (u32, usize)> {
     let starts = (0..len).step_by(LONG_BYTES);
     starts.map(move |at| (at as u32, LONG_BYTES.min(len - at)))
 }
 
-/// As [`pieces`], as a device sees them that has been asked for them.
+/// Returns the data packets of a requested message of `len` bytes.
 pub(super) fn data(len: usize) -> Vec<Seen> {
     let data = |(offset, len)| Data { offset, len };
     pieces(len).map(data).collect()
 }
 
-/// Where a packet goes, its class and its body.
+/// A packet's destination, class and body.
 pub(super) type Packet = (usize, Class, Vec<u8>);
 
-/// Model memory: a buffer per key, and so many blocks to lend.
+/// Model memory: a buffer per key, and a number of blocks for loans.
 #[derive(Default)]
 pub(super) struct Buffers(pub(super) Vec<Vec<u8>>, pub(super) u32);
 
@@ -74,7 +74,7 @@ impl UserMemory for Buffers {
 
 pub(super) struct Rig {
     pub(super) adis: Vec<Adi>,
-    /// What each of them sees of the network.
+    /// Each device's view of the network.
     pub(super) wires: Vec<Fake>,
     pub(super) buffers: Buffers,
 }
@@ -84,17 +84,17 @@ pub(super) fn pattern(tag: i32) -> Pattern {
 }
 
 impl Rig {
-    /// `nodes` devices; the last has `blocks` blocks of MPI memory, the others plenty.
+    /// Creates `nodes` devices; the last has `blocks` blocks of MPI memory, the others 64 KiB.
     pub(super) fn new(nodes: u16, blocks: usize) -> Rig {
         Rig::of(Shape::new([nodes, 1, 1], [true; 3]).unwrap(), blocks)
     }
 
-    /// As [`Rig::new`], on a machine of this shape.
+    /// Creates the devices on a machine of this shape.
     pub(super) fn of(shape: Shape, blocks: usize) -> Rig {
         Rig::with_engine(&EngineKind::STANDARD, shape, blocks)
     }
 
-    /// As [`Rig::of`], with this matching engine.
+    /// Creates the devices with this matching engine.
     pub(super) fn with_engine(kind: &EngineKind, shape: Shape, blocks: usize) -> Rig {
         let nodes = shape.nodes();
         let adi = |rank| {
@@ -122,7 +122,7 @@ impl Rig {
         }
     }
 
-    /// As [`Rig::new`], and messages up to `limit` bytes are sent eagerly.
+    /// Creates devices that send messages up to `limit` bytes eagerly.
     pub(super) fn eager(nodes: u16, blocks: usize, limit: usize) -> Rig {
         let mut rig = Rig::new(nodes, blocks);
         for adi in &mut rig.adis {
@@ -131,12 +131,12 @@ impl Rig {
         rig
     }
 
-    /// Gives node 0 so many request slots at most.
+    /// Limits the request slots of node 0.
     pub(super) fn limit_slots(&mut self, slots: usize) {
         self.limit_sender(1 << 16, slots);
     }
 
-    /// Gives node 0 so many blocks of MPI memory.
+    /// Limits the MPI memory of node 0 to `blocks` blocks.
     pub(super) fn limit_blocks(&mut self, blocks: usize) {
         let eager = self.adis[0].eager_limit();
         self.limit_sender(blocks * BLOCK_BYTES, 1 << 12);
@@ -162,7 +162,7 @@ impl Rig {
         )
     }
 
-    /// Node `from` sends `len` bytes, each the tag, to the last node, and steps.
+    /// Sends `len` bytes, each the tag, from node `from` to the last node, and steps.
     pub(super) fn send(&mut self, from: usize, tag: i32, len: usize, mode: Mode) -> RequestId {
         let dest = self.adis.len() as u32 - 1;
         let to = SendTo {
@@ -174,7 +174,7 @@ impl Rig {
         self.send_to(from, to, len)
     }
 
-    /// As [`Rig::send`], to any node.
+    /// Sends to any node, and steps.
     pub(super) fn send_to(&mut self, from: usize, to: SendTo, len: usize) -> RequestId {
         let span = self.span(vec![to.tag as u8; len]);
         let id = self.adis[from].isend(&mut self.buffers, to, span).unwrap();
@@ -182,12 +182,12 @@ impl Rig {
         id
     }
 
-    /// The last node posts a receive for `len` bytes and steps; the request and its buffer's key.
+    /// Posts a receive for `len` bytes at the last node, and steps; returns the request and its buffer's key.
     pub(super) fn post(&mut self, pattern: Pattern, len: usize) -> (RequestId, usize) {
         self.post_at(self.adis.len() - 1, pattern, len)
     }
 
-    /// As [`Rig::post`], at any node.
+    /// Posts a receive at any node, and steps.
     pub(super) fn post_at(
         &mut self,
         node: usize,
@@ -200,7 +200,7 @@ impl Rig {
         (id.unwrap(), span.address())
     }
 
-    /// What is posted at the last node until [`Rig::speak`] goes into one restart.
+    /// Collects receives posted at the last node in one restart until [`Rig::speak`].
     pub(super) fn silence(&mut self) {
         self.limit(self.adis.len() - 1, Class::Priority, 0);
     }
@@ -210,12 +210,12 @@ impl Rig {
         self.step(self.adis.len() - 1);
     }
 
-    /// Node `node` has room for so many packets of `class` until they are moved.
+    /// Limits the packets of `class` that node `node` can inject until they are moved.
     pub(super) fn limit(&mut self, node: usize, class: Class, packets: usize) {
         self.wires[node].set_room(class, Room::Packets(packets));
     }
 
-    /// Node `node` has room for any number of packets of `class`.
+    /// Removes the limit of node `node` for `class`.
     pub(super) fn unlimit(&mut self, node: usize, class: Class) {
         self.limit(node, class, usize::MAX);
     }
@@ -224,7 +224,7 @@ impl Rig {
         while self.adis[node].progress(&mut self.wires[node], &mut self.buffers) {}
     }
 
-    /// Takes every packet that `from` has injected: where it goes, and what they were.
+    /// Removes the packets that `from` has injected; returns them, and their observed form.
     pub(super) fn injected(&mut self, from: usize) -> (Vec<Packet>, Vec<Seen>) {
         let packets = self.wires[from].take_sent();
         let seen = packets.iter().map(look).collect();
@@ -235,12 +235,12 @@ impl Rig {
         (packets.collect(), seen)
     }
 
-    /// The offers that `node` has injected and that are still to be moved.
+    /// Returns the RTSs that `node` has injected and that are still to be moved.
     pub(super) fn offers(&self, node: usize) -> Vec<Rts> {
         self.wires[node].sent().iter().filter_map(offer).collect()
     }
 
-    /// The restarts that `node` has injected and that are still to be moved.
+    /// Returns the restarts that `node` has injected and that are still to be moved.
     pub(super) fn restarts(&self, node: usize) -> Vec<Restart> {
         let bytes = self.answers(node, wire::RESTART);
         bytes
@@ -248,7 +248,7 @@ impl Rig {
             .collect()
     }
 
-    /// The answers of one kind that `node` has injected and that are still to be moved.
+    /// Returns the replies of one kind that `node` has injected and that are still to be moved.
     pub(super) fn replies(&self, node: usize, handler: u8) -> Vec<Fields> {
         let bytes = self.answers(node, handler);
         bytes
@@ -263,8 +263,8 @@ impl Rig {
         })
     }
 
-    /// Moves every packet that `from` has injected to its destination, lets the destination step, and
-    /// says what they were.
+    /// Moves every packet that `from` has injected to its destination, steps the destination, and returns their
+    /// observed form.
     pub(super) fn moved(&mut self, from: usize) -> Vec<Seen> {
         let (packets, seen) = self.injected(from);
         for (dest, class, body) in packets {
@@ -274,7 +274,7 @@ impl Rig {
         seen
     }
 
-    /// As [`Rig::moved`], but what goes to `except` stays under way.
+    /// Moves every packet that `from` has injected, except those to `except`.
     pub(super) fn moved_except(&mut self, from: usize, except: usize) {
         let shape = self.adis[from].identity.shape;
         for packet in self.wires[from].take_sent() {
@@ -288,7 +288,7 @@ impl Rig {
         }
     }
 
-    /// As [`Rig::moved`], but all have come before the destinations look.
+    /// Moves every packet that `from` has injected before any destination steps.
     pub(super) fn moved_together(&mut self, from: usize) -> Vec<Seen> {
         let (packets, seen) = self.injected(from);
         for (dest, class, body) in packets {
@@ -300,7 +300,7 @@ impl Rig {
         seen
     }
 
-    /// Moves everything until nothing moves.
+    /// Moves all packets until nothing moves.
     pub(super) fn settle(&mut self) {
         while self.wires.iter().any(|wires| !wires.sent().is_empty()) {
             for node in 0..self.adis.len() {
@@ -331,7 +331,7 @@ impl Rig {
     }
 }
 
-/// The offer in a packet, if it is one.
+/// Returns the RTS in a packet, if it is one.
 fn offer(packet: &Sent) -> Option<Rts> {
     let (header, bytes) = Header::parse(&packet.body).expect("a packet");
     let merged = match header.argument {

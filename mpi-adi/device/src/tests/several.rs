@@ -19,7 +19,7 @@ fn to(dest: u32, tag: i32, context: Context) -> SendTo {
 
 const ANYBODY: Pattern = Pattern::new(None, Some(7), 0);
 
-/// However many wait, all are asked, a few at a time, until one has what is asked for.
+/// All waiting sources are asked, a few at a time, until one has the requested message.
 #[test]
 fn all_who_wait_are_asked_in_turn() {
     const SOURCES: usize = 40;
@@ -50,7 +50,7 @@ fn all_who_wait_are_asked_in_turn() {
     }
 }
 
-/// Destinations take turns, and what stands refused by one holds nothing up that goes to another.
+/// Destinations are served in round robin, and messages rejected by one block none to another.
 #[test]
 fn offers_to_several_destinations_take_turns() {
     let mut rig = Rig::new(4, 0);
@@ -68,7 +68,7 @@ fn offers_to_several_destinations_take_turns() {
         out.map(|sent| shape.rank(sent.dest).unwrap()).collect()
     };
     assert_eq!(order(&rig), [1, 2, 3, 1, 2, 3, 1, 2, 3]);
-    // Node 3 has no memory; the others have. One of them is done with at once.
+    // Node 3 has no memory; the others have. One of them is complete immediately.
     rig.settle();
     assert_eq!(rig.adis[1].region.records(), 3);
     assert_eq!(rig.adis[3].stats.ncts_sent, 3);
@@ -92,7 +92,7 @@ fn offers_to_several_destinations_take_turns() {
     assert!(rig.outcome(3, last).is_some() && rig.adis[0].is_quiet());
 }
 
-/// Receives of any tag take what is of their context only, the same tag or not.
+/// Receives of any tag match only messages of their context, with the same tag or not.
 #[test]
 fn what_is_asked_for_is_of_the_receives_context() {
     let mut rig = Rig::new(2, 0);
@@ -123,7 +123,7 @@ fn what_is_asked_for_is_of_the_receives_context() {
     assert!(rig.adis.iter().all(|adi| adi.is_quiet()));
 }
 
-/// Sources whose messages have the same name: the one that was taken back is forgotten.
+/// Messages of two sources have the same ID: only the cancelled one is discarded.
 #[test]
 fn a_message_taken_back_is_told_from_another_sources() {
     let mut rig = Rig::new(3, 2);
@@ -152,12 +152,12 @@ fn a_message_taken_back_is_told_from_another_sources() {
     rig.assert_clean();
 }
 
-/// What is left of a context: bcopies, sends that were given up, unexpected messages; and of the next one,
-/// which is for its collectives.
+/// Remains of a context: bcopies, sends that were given up, unexpected messages; and of the next one, which is for its
+/// collectives.
 #[test]
 fn a_context_is_idle_when_nothing_of_it_is_left() {
     for context in [4, 5] {
-        // Bcopy, and what cannot be.
+        // A bcopy, and a message that is too long.
         for len in [4, 300] {
             let mut rig = Rig::new(2, 64);
             let idle =
@@ -196,16 +196,16 @@ fn a_device_knows_who_it_is_and_which_requests_there_are() {
     assert!(!rig.adis[0].knows(send) && rig.adis[0].is_done(send));
 }
 
-/// Each thing that is still to be sent keeps a device from being quiet.
+/// Each pending packet prevents a device from being quiet.
 #[test]
 fn a_device_is_quiet_when_it_has_nothing_to_send() {
-    // Data: eagerly, and after its answer.
+    // Data: eagerly, and after its CTS.
     for limit in [0, 500] {
         let mut rig = Rig::eager(2, 0, limit);
         rig.post(pattern(1), 500);
         rig.limit(0, Class::Normal, 1);
         rig.send(0, 1, 500, Mode::Standard);
-        // The offer, and all data but the last packet.
+        // The RTS, and all data but the last packet.
         for _ in 0..pieces(500).count() {
             assert!(!rig.adis[0].is_quiet(), "{limit}");
             rig.moved(0);
@@ -218,7 +218,7 @@ fn a_device_is_quiet_when_it_has_nothing_to_send() {
         rig.settle();
         assert!(rig.adis.iter().all(|adi| adi.is_quiet()));
     }
-    // The CTS of a receive that has matched a record without a buffer; the wish to take a message back.
+    // The CTS of a receive that has matched a record without a buffer; a CANCEL.
     let mut rig = Rig::new(2, 1);
     let send = rig.send(0, 1, 300, Mode::Standard);
     rig.settle();
@@ -232,7 +232,7 @@ fn a_device_is_quiet_when_it_has_nothing_to_send() {
     assert!(rig.adis[1].is_quiet());
 }
 
-/// Messages that no receive takes keep no process in MPI_Finalize, however little memory there is for them.
+/// Unreceived messages block no process in MPI_Finalize, with any amount of memory.
 #[test]
 fn what_stands_refused_keeps_nobody() {
     for records in [0, 1, 8] {
@@ -244,7 +244,7 @@ fn what_stands_refused_keeps_nobody() {
         assert!(rig.adis.iter().all(|adi| adi.may_leave()), "{records}");
         assert_eq!(rig.adis[0].is_quiet(), records >= 2);
     }
-    // One that was copied is complete for the program, and still kept by its device.
+    // A copied message is complete for the program, and still stored in its device.
     let mut rig = Rig::new(2, 0);
     let span = rig.span(vec![1; 4]);
     let copied = rig.adis[0].send_within_call(&mut rig.buffers, to(1, 1, 0), span);
@@ -254,7 +254,7 @@ fn what_stands_refused_keeps_nobody() {
     rig.settle();
     assert!(rig.adis.iter().all(|adi| adi.may_leave()));
     assert!(!rig.adis[0].is_quiet());
-    // Where there is a receive for one, its restart is owed.
+    // With a matching receive, its restart is pending.
     let mut rig = Rig::new(2, 0);
     let send = rig.send(0, 1, 300, Mode::Standard);
     rig.settle();

@@ -1,4 +1,4 @@
-//! Which epochs begin beside others, and in which order they end.
+//! Concurrent epochs, and the order of their completion.
 
 use super::*;
 
@@ -10,7 +10,7 @@ const KEYS: Reorder = Reorder {
 };
 
 impl Rig {
-    /// As [`Rig::begin`], without waiting for the other side.
+    /// Opens an epoch that does not wait for the other side.
     fn begin_unchecked(&mut self, at: usize, sort: Sort, members: &[Rank]) -> Serial {
         let opening = Opening {
             sort,
@@ -21,7 +21,7 @@ impl Rig {
         epoch.expect("room")
     }
 
-    /// The epoch that process 1 opens now is open after its next step.
+    /// Returns whether an epoch that process 1 opens is open after its next step.
     fn opens(&mut self, sort: Sort, members: &[Rank]) -> bool {
         let told = ticket();
         self.begin(1, sort, members, told);
@@ -30,7 +30,7 @@ impl Rig {
     }
 }
 
-/// Each key lets epochs of one kind pass those of one kind that the program has closed.
+/// Each key allows epochs of one kind to overtake closed ones of one kind.
 #[test]
 fn a_key_is_for_one_pair_of_kinds() {
     let pairs = [
@@ -85,7 +85,7 @@ fn nothing_is_exposed_beside_an_access_while_the_window_is_locked() {
     }
 }
 
-/// What grants are counted in has room for so many, and other epochs are not counted.
+/// The grant counter limits the number of exposure epochs, and no others.
 #[test]
 fn so_many_exposures_are_active_at_most() {
     let mut rig = Rig::new(3, 8);
@@ -125,7 +125,7 @@ fn dones_leave_in_the_order_of_epochs() {
     rig.leave(1);
     assert_eq!(rig.take(0), Ok(true));
     assert_eq!(rig.leave(0), 2);
-    // The same with one that goes with an operation.
+    // The same with a done piggybacked on an operation.
     let mut rig = Rig::new(2, 8);
     for _ in 0..2 {
         rig.begin(1, Sort::Post, &[rank(0)], ticket());
@@ -139,7 +139,7 @@ fn dones_leave_in_the_order_of_epochs() {
     assert_eq!((head.kind, head.ends), (Kind::Put, None));
 }
 
-/// Nothing is given back whose answer would say so.
+/// Without a lock there is no UNLOCK whose reply would report faults.
 #[test]
 fn an_epoch_without_its_lock_flushes_at_its_end() {
     let mut rig = Rig::new(2, 8);

@@ -1,4 +1,4 @@
-//! Windows within devices: what leaves and what comes does so in the device's steps.
+//! Windows within devices: packets are sent and received in the device's steps.
 
 use msg_layer::fake::Fake;
 use net_torus::Shape;
@@ -39,8 +39,8 @@ impl Devices {
         }
     }
 
-    /// One step of a device; what it has sent arrives at the other one. How many packets, and whether it says that it
-    /// did something.
+    /// Performs one step of a device, and moves its packets to the other one. Returns their number, and whether the
+    /// step reports that it did anything.
     fn step(&mut self, at: usize) -> (usize, bool) {
         let moved = self.adis[at].progress(&mut self.wires[at], &mut self.buffers[at]);
         let sent = self.wires[at].take_sent();
@@ -75,7 +75,7 @@ fn what_windows_say_leaves_and_comes_in_steps_of_the_device() {
     assert!(all.adis.iter().all(|adi| malformed(adi) == 0));
 }
 
-/// Alone it is no reason for a step; one that is made anyway takes it along, and so does one of a call that waits.
+/// A held packet alone causes no step; a regular step transmits it, and so does a step of a waiting call.
 #[test]
 fn a_held_packet_leaves_with_the_next_step() {
     let mut all = Devices::new(16);
@@ -135,7 +135,7 @@ fn a_step_sends_so_many_packets_of_windows_at_most() {
     assert!(all.adis.iter().all(|adi| adi.stats().layer.malformed == 0));
 }
 
-/// A step that does nothing but that says so.
+/// A step with only local changes reports them.
 #[test]
 fn what_is_done_without_a_packet_is_a_step() {
     let mut all = Devices::new(16);

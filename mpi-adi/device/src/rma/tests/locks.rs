@@ -1,4 +1,4 @@
-//! Who has a lock, and who waits for it.
+//! Holders of a lock, and waiting processes.
 
 use super::*;
 
@@ -57,7 +57,7 @@ fn shared_locks_that_wait_are_granted_together_and_none_passes_one_that_waits() 
     assert_eq!(holders(&mut rig), [2, 3], "no starving");
 }
 
-/// Where it makes none, because the lock that has come free is that of the process itself, the step says that it has moved.
+/// Where it emits no packet, because the freed lock is granted to the process itself, the step reports a change.
 #[test]
 fn a_lock_of_ones_own_that_comes_free_is_a_move() {
     let mut rig = Rig::new(2, 8);
@@ -75,7 +75,7 @@ fn a_lock_of_ones_own_that_comes_free_is_a_move() {
     rig.window(1).clear(rank(0), Flags::HELD);
     rig.synchronize(1, 0, Kind::Unlock, 0);
     let _ = rig.leave(1);
-    // The network has no room, so that nothing is done but to take what comes.
+    // The network has no space, so that packets are only received.
     while rig.take(0).expect("sound") {}
     let _ = rig.all[0].take_moved();
     assert_eq!(rig.leave(0), 0);
@@ -83,7 +83,8 @@ fn a_lock_of_ones_own_that_comes_free_is_a_move() {
     assert!(rig.all[0].take_moved() && !rig.all[0].take_moved());
 }
 
-/// Two processes under locks of all: each has the lock of the one and needs that of the other, for which another waits alone.
+/// Two processes under locks of all: each has one lock and needs the other's, for which another process waits
+/// exclusively.
 #[test]
 fn who_may_have_other_locks_waits_for_no_queue() {
     let mut rig = Rig::new(6, 8);
@@ -99,7 +100,8 @@ fn who_may_have_other_locks_waits_for_no_queue() {
     unlock(&mut rig, 1);
     unlock(&mut rig, 3);
     assert_eq!(holders(&mut rig), [2]);
-    // While one has it alone, all wait; then those that may have others are first, with 4 whose turn it is.
+    // While one process has it exclusively, all wait; then those that may have others are first, together with 4, whose
+    // turn it is.
     rig.synchronize(5, 0, Kind::Lock, alone);
     rig.synchronize(1, 0, Kind::Lock, all);
     rig.settle();
@@ -108,8 +110,8 @@ fn who_may_have_other_locks_waits_for_no_queue() {
     assert_eq!(holders(&mut rig), [1, 4]);
 }
 
-/// It says so when it asks for others while it waits; else two that ask for the same two in opposite orders, and do not
-/// wait in between, could each have one and wait for the other behind an exclusive lock.
+/// It reports other locks that it requests while it waits. Otherwise two processes that request the same two locks in
+/// opposite orders, without waiting in between, could deadlock behind an exclusive lock.
 #[test]
 fn who_asks_for_other_locks_while_it_waits_leaves_the_queue() {
     let mut rig = Rig::new(4, 8);
@@ -138,7 +140,7 @@ fn who_asks_for_other_locks_while_it_waits_leaves_the_queue() {
     let is_over = |watch| rig.all[1].is_over(WINDOW, watch);
     assert!(is_over(first) && is_over(second));
     assert_eq!((packets, holders(&mut rig)), (4, vec![1, 3]));
-    // It has no more to say, and neither has one that holds nothing.
+    // It has nothing more to report, and neither has one that holds nothing.
     assert_eq!(ask(&mut rig, 3).1, 2);
     let mut urgent = [0; HEAD_BYTES];
     Head {
@@ -150,7 +152,7 @@ fn who_asks_for_other_locks_while_it_waits_leaves_the_queue() {
     assert_eq!(rig.take(1), Err(Malformed));
 }
 
-/// As soon as the one before it gives the lock back, and at once if it asks again.
+/// When the lock is released, and even if it requests the lock again immediately.
 #[test]
 fn who_had_the_lock_last_is_behind_all_that_wait() {
     let mut rig = Rig::new(5, 8);
@@ -175,7 +177,7 @@ fn who_had_the_lock_last_is_behind_all_that_wait() {
     assert_eq!(holders(&mut rig), [1]);
 }
 
-/// The grant may come when the program has closed the epoch: the lock is given back then.
+/// The grant may arrive after the program has closed the epoch: the lock is released then.
 #[test]
 fn a_lock_of_all_ends_when_what_was_asked_for_has_been_given_back() {
     let mut rig = Rig::new(3, 8);

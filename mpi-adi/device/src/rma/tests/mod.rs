@@ -1,4 +1,4 @@
-//! Processes with a window each, and packets that move when the script says so.
+//! Test fixture: processes with a window each, and packets that move only by the script.
 
 use std::collections::VecDeque;
 
@@ -21,7 +21,7 @@ mod tickets;
 
 const WINDOW: Context = 6;
 
-/// Where the origins' buffers begin.
+/// Base address of the origins' buffers.
 const ORIGIN: usize = 1024;
 
 /// The window's memory, and an origin's buffer.
@@ -63,10 +63,10 @@ type Moving = (Rank, u16, Option<Place>, Vec<u8>);
 struct Rig {
     all: Vec<OneSided>,
     buffers: Vec<Buffers>,
-    /// Requests to each process, and answers.
+    /// Requests to each process, and replies.
     requests: Vec<VecDeque<Moving>>,
     answers: Vec<VecDeque<Moving>>,
-    /// Packets that have left.
+    /// Number of packets sent.
     left: usize,
 }
 
@@ -75,7 +75,7 @@ fn rank(number: usize) -> Rank {
 }
 
 impl Rig {
-    /// So many processes, with a window of `bytes` bytes each.
+    /// Creates `processes` processes, with a window of `bytes` bytes each.
     fn new(processes: usize, bytes: usize) -> Rig {
         let one = |number| {
             let mut one = OneSided::new(rank(number), add, crate::memory::runs);
@@ -103,7 +103,7 @@ impl Rig {
         self.all[at].window(WINDOW).expect("it is there")
     }
 
-    /// What process `at` has to send leaves.
+    /// Transmits the pending packets of process `at`.
     fn leave(&mut self, at: usize) -> usize {
         let mut out = [0; SHORT_BYTES];
         let mut count = 0;
@@ -118,7 +118,7 @@ impl Rig {
         count
     }
 
-    /// Process `at` takes one request; false: there is none.
+    /// Handles one request at process `at`; returns false when there is none.
     fn take(&mut self, at: usize) -> Result<bool, Malformed> {
         let Some((source, argument, place, bytes)) = self.requests[at].pop_front() else {
             return Ok(false);
@@ -151,7 +151,7 @@ impl Rig {
         Ok(true)
     }
 
-    /// Everything moves until nothing does.
+    /// Moves all packets until nothing moves.
     fn settle(&mut self) {
         loop {
             let mut moved = false;
@@ -217,7 +217,7 @@ impl Rig {
     }
 }
 
-/// Epochs, and what is done in them; calls that wait for nothing.
+/// Epochs and their operations, without waiting calls.
 impl Rig {
     fn begin(&mut self, at: usize, sort: Sort, members: &[Rank], told: &'static Ticket) -> Serial {
         let opening = Opening {
@@ -229,7 +229,7 @@ impl Rig {
         epoch.expect("room")
     }
 
-    /// A put of 4 bytes in an epoch of process `at`.
+    /// Records a put of 4 bytes in an epoch of process `at`.
     fn put(&mut self, of: (usize, Serial, usize), place: usize) -> &'static Ticket {
         self.record(of, Kind::Put, place, 4).1
     }

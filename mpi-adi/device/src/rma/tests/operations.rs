@@ -1,4 +1,4 @@
-//! Operations and fences: what they take, and what they leave behind.
+//! Operations and fences: their packets and results.
 
 use super::*;
 
@@ -101,7 +101,7 @@ fn a_fetch_gives_what_was_there_and_a_comparison_replaces_what_is_equal() {
     rig.settle();
     assert_eq!(rig.buffers[0].0[1][100..105], [1, 2, 3, 4, 0]);
     assert_eq!(rig.buffers[1].0[0][8..12], [11, 12, 13, 14]);
-    // Nothing to combine with: only what is there.
+    // No operand: only reads.
     let mut read = packet(Kind::Fetch, 1, 8, &[0; 4]);
     read.truncate(HEAD_BYTES + PIECE_BYTES);
     rig.ask(0, 1, Awaited::Result(4), 100, &read);
@@ -117,7 +117,7 @@ fn a_fetch_gives_what_was_there_and_a_comparison_replaces_what_is_equal() {
     }
 }
 
-/// An answer's bytes, and a packet's: one more is something else.
+/// The lengths of a reply and of a packet; one byte more is another case.
 #[test]
 fn results_are_as_long_as_an_answer_or_as_a_packet() {
     let mut rig = Rig::new(2, 256);
@@ -258,7 +258,7 @@ fn a_fence_takes_two_packets_for_each_process_and_ends_when_all_have_come() {
     assert_eq!(rig.left, 2 * (size - 1));
 }
 
-/// A step of progress that moves no packet would not be noticed by a call that waits.
+/// A waiting call would not notice a progress step without a packet.
 #[test]
 fn what_a_packet_allows_is_done_when_it_leaves() {
     let mut rig = Rig::new(2, 8);
@@ -296,7 +296,7 @@ fn what_a_packet_allows_is_done_when_it_leaves() {
     assert_eq!((head.kind, head.ends), (Kind::Put, Some(Kind::Complete)));
 }
 
-/// What a step makes ready leaves in it: a node sleeps when a step has moved nothing.
+/// Packets that a step prepares are sent in it: a node sleeps when a step has moved nothing.
 #[test]
 fn a_get_that_is_deferred_leaves_in_the_step_that_finds_it() {
     let mut rig = Rig::new(2, 64);
@@ -321,8 +321,8 @@ fn a_get_that_is_deferred_leaves_in_the_step_that_finds_it() {
     assert!(!rig.all[0].has_to_send());
 }
 
-/// The answer of a flush says whether what was before it has been beyond the window: a get that a step of progress lets
-/// begin is asked for before the flush is.
+/// The reply of a flush reports whether earlier operations were out of bounds: the request of a get that a progress
+/// step begins is sent before the flush.
 #[test]
 fn a_get_that_is_deferred_leaves_before_the_flush_behind_it() {
     let mut rig = Rig::new(2, 64);

@@ -1,4 +1,4 @@
-//! Packets that are held for more pieces, and when they leave.
+//! Packets held for more pieces, and their transmission.
 
 use super::*;
 use crate::memory::Span;
@@ -6,7 +6,7 @@ use crate::parts::Due;
 use crate::rma::Pieces;
 
 impl Rig {
-    /// A put or an accumulate of the origin's first `len` bytes, of which `unit` stay together.
+    /// Sends a put or an accumulate of the origin's first `len` bytes, in units of `unit`.
     fn send(
         &mut self,
         (from, to): (usize, usize),
@@ -50,7 +50,7 @@ fn rig() -> Rig {
     rig
 }
 
-/// As many as a packet holds leave as one, and no later than that: of what one more takes there is no room.
+/// All puts that fit one packet are sent together, and no later than when it is full: no space for one more.
 #[test]
 fn short_puts_share_a_packet_that_leaves_when_it_is_full() {
     const IN_ONE: u64 = ((SHORT_BYTES - HEAD_BYTES) / (PIECE_BYTES + 8)) as u64;
@@ -75,7 +75,7 @@ fn short_puts_share_a_packet_that_leaves_when_it_is_full() {
     );
 }
 
-/// Of another target, operation or window it is another packet: then neither is held.
+/// Another target, operation or window requires another packet: then neither is held.
 #[test]
 fn only_pieces_of_one_kind_share_a_packet() {
     for (to, kind) in [(2, Kind::Put), (1, Kind::Accumulate)] {
@@ -91,7 +91,7 @@ fn only_pieces_of_one_kind_share_a_packet() {
     }
 }
 
-/// What comes behind it in the program comes behind it at the target: it has all been said before the epoch's end is.
+/// The program's order is kept at the target: all packets are sent before the end of the epoch.
 #[test]
 fn whatever_else_is_to_be_said_ends_it() {
     let flush = packet(Kind::Flush, 0, 0, &[]);
@@ -118,7 +118,7 @@ fn whatever_else_is_to_be_said_ends_it() {
         assert_eq!(rig.due(), Due::Held, "case {case}");
         say(&mut rig, &flush[..HEAD_BYTES]);
         assert_eq!(rig.due(), Due::Now, "case {case}");
-        // It is not added to.
+        // No piece is added to it.
         rig.put_bytes(1, 8);
         let mut out = [0; SHORT_BYTES];
         let leaving = rig.all[0].next(&mut rig.buffers[0], &mut out);
@@ -130,7 +130,7 @@ fn whatever_else_is_to_be_said_ends_it() {
     }
 }
 
-/// What is longer than a packet goes in as many as it takes, of whole units; the last one is held if it has room.
+/// An operation longer than a packet uses several, each of whole units; the last one is held if it has space.
 #[test]
 fn long_operations_fill_packets_with_whole_units() {
     for (len, unit) in [(1600, 1), (1600, 32), (1024, 16), (232, 8), (7, 7)] {
@@ -154,7 +154,7 @@ fn long_operations_fill_packets_with_whole_units() {
     }
 }
 
-/// The ring is of bounded length: what it has no room for stays with the caller.
+/// The ring buffer is bounded: the caller keeps the pieces that do not fit.
 #[test]
 fn what_the_ring_has_no_room_for_is_left() {
     let mut rig = rig();
@@ -178,7 +178,7 @@ fn what_the_ring_has_no_room_for_is_left() {
     assert_eq!(rig.buffers[1].0[0][..2040], rig.buffers[0].0[1][..2040]);
 }
 
-/// At this process itself it is done at once.
+/// A put to this process itself is applied immediately.
 #[test]
 fn a_put_at_oneself_makes_no_packet() {
     let mut rig = rig();

@@ -1,8 +1,8 @@
-//! What calls ask before they do something, or wait.
+//! Queries of calls before they act or wait.
 
 use super::*;
 
-/// A window that is not there.
+/// A window that does not exist.
 const NONE: Context = 8;
 
 #[test]
@@ -34,7 +34,7 @@ fn an_epoch_gives_access_to_its_targets_when_they_grant_it() {
     assert!(can(&mut rig, start, 1));
 }
 
-/// By calls that wait, too: each asks for the lock there.
+/// Also by waiting calls: each requests the lock there.
 #[test]
 fn who_asks_for_access_under_a_lock_of_all_asks_for_the_lock() {
     let mut rig = Rig::new(3, 8);
@@ -141,7 +141,7 @@ fn what_is_withdrawn_is_beyond_the_window_until_it_is_given_back() {
     }
 }
 
-/// Neither a call nor what is recorded waits for what is for others.
+/// Neither calls nor recorded operations wait for operations on other targets.
 #[test]
 fn operations_wait_for_those_before_them_at_their_target() {
     let mut rig = Rig::new(3, 8);
@@ -176,7 +176,7 @@ fn a_flush_waits_for_its_epoch_or_for_all() {
     assert_eq!(flushes.map(Ticket::ended), [Some(false); 2]);
 }
 
-/// A get that begins behind it does not keep it.
+/// A get that begins behind it does not delay it.
 #[test]
 fn a_flush_waits_for_answers_that_were_awaited_before_it() {
     let mut rig = Rig::new(2, 64);
@@ -243,7 +243,7 @@ fn the_last_put_under_a_lock_gives_it_back() {
     assert_eq!((head.kind, head.ends), (Kind::Put, Some(Kind::Unlock)));
 }
 
-/// Of buffers nothing is awaited, and elsewhere nothing is asked.
+/// Local completion waits for no reply, and other targets receive no request.
 #[test]
 fn a_flush_asks_its_target_alone_and_none_for_buffers() {
     for (target, is_local, packets) in [(1, false, 0), (2, false, 1), (2, true, 0)] {

@@ -1,8 +1,8 @@
-//! Packets that contradict themselves, the window or what is awaited.
+//! Packets that are inconsistent, or contradict the window or the outstanding replies.
 
 use super::*;
 
-/// None of these panics, and none changes memory or lets anything move.
+/// None of these packets panics, changes memory or enables any progress.
 #[test]
 fn packets_that_contradict_themselves_or_the_window_are_refused() {
     let mut rig = Rig::new(3, 64);
@@ -101,7 +101,7 @@ fn who_is_not_below_has_not_come_to_a_fence() {
     }
 }
 
-/// Of a get that is refused nothing has come, and it has been asked for.
+/// A get is rejected only before any data has arrived, and after its request was sent.
 #[test]
 fn what_contradicts_a_get_is_refused() {
     let mut rig = Rig::new(2, 64);

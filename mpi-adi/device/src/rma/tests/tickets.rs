@@ -1,11 +1,11 @@
-//! Whom the program is told by that something has ended, and whether an operation was beyond a window.
+//! Tickets: notification of completion, and of operations out of bounds.
 
 use super::*;
 
-/// Where an operation on 4 bytes is beyond a window of 8.
+/// A displacement at which 4 bytes are out of bounds in a window of 8.
 const BEYOND: usize = 6;
 
-/// The processes of a tree's top and bottom hear of it in different ways.
+/// The root and the bottom of the tree are notified in different ways.
 #[test]
 fn a_fence_tells_of_what_was_before_it() {
     for origin in [0, 1] {
@@ -26,7 +26,7 @@ fn a_fence_tells_of_what_was_before_it() {
         assert_eq!(closed[origin].ended(), Some(true));
         assert_eq!(closed[1 - origin].ended(), Some(false));
         assert!(!rig.window(origin).take_fault(), "told once");
-        // Whoever has no ticket looks.
+        // A process without a ticket checks itself.
         rig.put((origin, epochs[origin], origin), BEYOND);
         for (at, epoch) in epochs.into_iter().enumerate() {
             rig.all[at].close(WINDOW, epoch, None);
@@ -67,7 +67,7 @@ fn an_epoch_under_a_lock_tells_at_its_end() {
     assert_eq!((put.ended(), closed.ended()), (None, None));
     rig.settle();
     assert_eq!((put.ended(), closed.ended()), (Some(false), Some(true)));
-    // What one epoch opens with says nothing of what was before it.
+    // The opening of an epoch reports nothing about earlier operations.
     let own = packet(Kind::Put, 0, BEYOND as u64, &[9; 4]);
     let done = rig.all[0].act_here(&mut rig.buffers[0], 0, &own);
     assert!(done.is_ok());
@@ -107,7 +107,7 @@ fn an_exposure_is_open_when_it_is_said_and_complete_when_the_access_is() {
     assert_eq!(exposed.ended(), Some(false));
 }
 
-/// What is attached only the target knows, so that the put's packet does not say that the access is complete.
+/// Only the target knows the attached memory, so the put's packet does not contain the end of the access epoch.
 #[test]
 fn an_access_to_a_dynamic_window_tells_at_its_end() {
     let mut rig = Rig::new(2, 8);
