@@ -26,7 +26,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// Reads the free resources. The descriptor limit is the hard limit, up to which a process may raise its own.
+    /// Reads the free resources. Uses the hard limit of descriptors, since a process may raise its own limit up to it.
     pub fn look() -> Self {
         Self {
             memory: memory_available(),

@@ -133,7 +133,7 @@ impl Board {
         }
     }
 
-    /// Returns the cargo profile of the board's images, which is also its directory name.
+    /// Returns the cargo profile of the board's images; its directory uses the same name.
     pub fn profile(self) -> &'static str {
         match self {
             Self::Virt => "node",

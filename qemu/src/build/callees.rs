@@ -50,7 +50,7 @@ impl<'a> Callees<'a> {
         })
     }
 
-    /// Returns the function whose call returns to this address, if the call instruction names it.
+    /// Returns the function called just before this return address, if the call instruction names it.
     pub fn callee(&self, back: u64) -> Option<Callee> {
         let (address, name) = match self.instruction(back)? {
             Target::Direct(target) => match self.slot_of_stub(target) {
@@ -148,11 +148,9 @@ impl<'a> Callees<'a> {
     }
 }
 
-/// A called function.
 pub struct Callee {
     /// Address in the program's file; 0 for a function of a library.
     pub address: u64,
-    /// Name in the source.
     pub name: String,
 }
 

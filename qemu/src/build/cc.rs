@@ -83,11 +83,11 @@ const QUESTIONS: [&str; 6] = [
 /// Requested action of the compiler.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Step {
-    /// Print the reply to a query.
+    /// Prints the reply to a query.
     Ask,
-    /// Create any output other than a program.
+    /// Creates any output other than a program.
     Compile,
-    /// Create a program.
+    /// Creates a program.
     Link,
 }
 
@@ -346,7 +346,7 @@ fn show_pkg_config(words: &[OsString]) -> Result<u8, Stop> {
         .join("midplane/pkgconfig")
         .join(if on_linux { "linux" } else { "qemu" });
     fs::create_dir_all(&folder).doing(format_args!("create {}", folder.display()))?;
-    // Names under which build systems search for other MPIs.
+    // Build systems search for other MPIs by these names.
     for name in ["mpi", "ompi", "ompi-c", "ompi-cxx", "mpich"] {
         let text = format!(
             "Name: {name}\nDescription: Midplane, an MPI\nVersion: {}\nCflags: {compile}\nLibs: {link}\n",
@@ -511,9 +511,9 @@ fn start_object() -> Result<PathBuf, Stop> {
 }
 
 /// Compiles, and links with LLVM's linker. Returns false if that fails or if the user would miss a diagnostic. Then all
-/// is repeated with GNU's linker, which provides the messages.
+/// is repeated with GNU's linker for its messages.
 fn link_quickly(line: &Line) -> Result<bool, Stop> {
-    // Excludes standard input, which cannot be read twice, and relocatable output (`-r`), which GNU's linker creates.
+    // Excludes standard input, since it cannot be read twice, and relocatable output (`-r`), a task for GNU's linker.
     let is_usual = line.words.iter().all(|word| word != "-" && word != "-r");
     let linker = is_usual.then(compiler::llvm_linker).flatten();
     let Some(linker) = linker else {
@@ -595,8 +595,8 @@ fn name_missing(said: &Said) {
     }
 }
 
-/// Writes the wrapper scripts `mpicc`, `mpicxx`, `mpiexec` and `mpirun` for build systems, and `midplane`, which runs
-/// this command from any directory. Returns the path of the first.
+/// Writes the wrapper scripts `mpicc`, `mpicxx`, `mpiexec` and `mpirun` for build systems, and `midplane`, to run this
+/// command from any directory. Returns the path of the first.
 fn write_wrappers() -> Result<PathBuf, Stop> {
     let tool = std::env::current_exe().doing("find this command")?;
     let folder = folders::target().join("midplane/bin");

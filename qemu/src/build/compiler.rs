@@ -151,7 +151,7 @@ pub(super) fn begin_link(link: &mut Command, linker: &Linker) {
     link.args(board.link_flags());
     match linker {
         Linker::Gnu => link.arg("-Wl,--no-warn-rwx-segments"),
-        // Discards the compiler's local labels, which GNU's linker recognizes itself. Merges identical functions except
+        // Discards the compiler's local labels; GNU's linker does so by default. Merges identical functions except
         // those whose addresses are compared, as in C programs.
         Linker::Llvm(folder) => link
             .args(["-fuse-ld=lld", "-Wl,--discard-locals,--icf=safe", "-B"])
@@ -170,10 +170,11 @@ pub(super) fn end_link(link: &mut Command, kernel: &Path) {
     link.arg(kernel);
 }
 
-/// Appends the C library, which comes last.
+/// Appends the C library, always the last.
 pub(super) fn link_c_library(link: &mut Command, linker: &Linker) {
     link.arg("-lm");
-    // picolibc's specs for this board nest groups of archives, which LLVM's linker rejects and does not need.
+    // picolibc's specs for this board nest groups of archives. LLVM's linker rejects such groups and does not need
+    // them.
     if let (Linker::Llvm(_), Board::Stm32f405) = (linker, Board::chosen()) {
         link.args(["-nodefaultlibs", "-lc", "-lgcc"]);
     }
@@ -211,8 +212,8 @@ pub(super) fn llvm_linker() -> Option<Linker> {
     setup::llvm_linker().map(Linker::Llvm)
 }
 
-/// Links with LLVM's linker, if it is available; returns true after a link without diagnostics. Its messages about
-/// missing and unsupported functions differ from GNU's, which are used for reports.
+/// Links with LLVM's linker, if it is available; returns true after a link without diagnostics. Reports about missing
+/// and unsupported functions use GNU's messages instead.
 pub(super) fn link_quickly(
     command: impl FnOnce(&Linker) -> Command,
     linked: &Path,

@@ -19,11 +19,9 @@ pub enum Program {
     Rust(PathBuf),
     /// A binary of a cargo package.
     Package(Package),
-    /// A linked image.
     Image(PathBuf),
 }
 
-/// Build options.
 #[derive(Clone, Default, Debug)]
 pub struct Flags {
     /// Additional arguments for the C compiler's compile step.

@@ -69,7 +69,6 @@ pub struct Image {
     loaded: u64,
     /// Whether the image contains a personality (boot configuration) and so is for one node.
     pub has_personality: bool,
-    /// Stacks.
     pub stacks: Stacks,
 }
 
@@ -278,7 +277,7 @@ impl Image {
     }
 
     /// Checks that the image runs in nodes of `memory` bytes of RAM, with the kernel's own computation. `needs` returns
-    /// a node's requirements besides the image for a given RAM size.
+    /// a node's requirements in addition to the image, for a given RAM size.
     pub fn check_fits(&self, memory: u64, needs: impl Fn(u64) -> Needs) -> Result<(), Stop> {
         let least = self.least_memory(memory, needs(memory));
         if memory >= least {
@@ -410,8 +409,8 @@ impl Image {
         ))
     }
 
-    /// Describes the program's call by which a node has ended the job, in the format of [`Image::describe`]. Empty
-    /// without such a call or without debug information. `read` reads the node's RAM.
+    /// Describes the program's call that ended the job, in the format of [`Image::describe`]. Empty without such a call
+    /// or without debug information. `read` reads the node's RAM.
     pub fn describe_call(&self, read: Read<'_>) -> Vec<String> {
         let call = self.call(read, &is_program);
         call.map_or(Vec::new(), |call| self.describe(call.from))

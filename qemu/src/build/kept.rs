@@ -90,7 +90,7 @@ fn hold(folder: &Path) -> io::Result<File> {
     }
 }
 
-/// Name prefixes of the runtime's directories, which share their parent with others.
+/// Name prefixes of the runtime's directories; their parent contains others, too.
 pub(super) const RUNTIMES: [&str; 2] = ["runtime", "cluster"];
 /// Name of the parent of the programs' directories.
 pub(super) const PROGRAMS: &str = "programs";

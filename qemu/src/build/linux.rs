@@ -1,4 +1,4 @@
-//! Build of native programs, whose nodes are Linux processes or coroutines in one process. C programs are compiled and
+//! Build of native programs, with nodes as Linux processes or as coroutines in one process. C programs are compiled and
 //! linked by the host's compiler with the runtime as a static library; Rust programs are built by cargo.
 
 use crate::build::compiler::{OPENMP, Scratch};
@@ -50,8 +50,9 @@ pub(super) fn in_place_of(word: &OsStr) -> &OsStr {
     word
 }
 
-/// Returns the libraries that the runtime requires with these compiler options. The shared unwinder has a static
-/// counterpart of another name. Static programs also require a table of frames for unwinding before their constructors.
+/// Returns the libraries that the runtime requires with these compiler options. The shared unwinder has no static
+/// version; `libgcc_eh` replaces it. Without a frame table, static programs cannot unwind before their constructors
+/// have run.
 pub(super) fn libraries(words: &[OsString]) -> Vec<&'static str> {
     let is_static = words
         .iter()
@@ -92,7 +93,6 @@ const RESERVED_IN_CLUSTER: [(&str, &str); 7] = [
 /// Content of one process of the program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Carries {
-    /// One node.
     Node,
     /// All nodes of a machine.
     Cluster,
@@ -238,7 +238,7 @@ fn make(
     for (at, start) in carries.start().iter().enumerate() {
         let source = folders::root().join(start);
         let object = scratch.0.join(format!("start-{at}.o"));
-        // Compiled without the program's options, which could redefine its names or include other headers first.
+        // Compiled without the program's options: these could redefine its names or include other headers first.
         making.compile(compile(&[], &source)?, &source, &object)?;
         link.arg(object);
     }

@@ -74,7 +74,6 @@ impl Making {
         }))
     }
 
-    /// Compiles one source.
     pub(super) fn compile(
         &mut self,
         mut compile: Command,

@@ -249,7 +249,7 @@ impl Package {
             within.is_ok_and(|path| path.starts_with("src") || path.starts_with("examples"));
         let found = match is_usual {
             true => metadata(&manifest)?,
-            // The manifest of some parent directory, which may be unrelated.
+            // The manifest of a parent directory may be unrelated.
             false => match ask(&manifest)? {
                 Ok(found) => found,
                 Err(_) => return Ok(None),

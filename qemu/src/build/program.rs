@@ -30,7 +30,6 @@ use std::process::{Command, Stdio};
 use std::slice;
 
 impl Program {
-    /// Builds the image.
     pub fn build(&self, tools: &Tools, flags: &Flags) -> Result<Image, Stop> {
         if let Self::Image(path) = self {
             kept::use_image(path)?;
@@ -213,7 +212,6 @@ pub(super) struct Compiler {
     pub(super) cargo: Command,
     /// Cargo's shared target directory.
     pub(super) target: PathBuf,
-    /// Build profile.
     pub(super) profile: &'static str,
     /// Output directory of the profile, relative to `target`.
     pub(super) output: PathBuf,

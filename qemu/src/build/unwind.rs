@@ -20,7 +20,7 @@ const FRAMES: usize = 64;
 /// Values of the callee-saved registers; the others are unknown.
 #[derive(Clone, Debug)]
 struct Frame {
-    /// DWARF numbers of return address and stack pointer, which equal the machine's register numbers.
+    /// DWARF numbers of return address and stack pointer, equal to the machine's register numbers.
     ra: Register,
     sp: Register,
     pc: u64,

@@ -99,7 +99,6 @@ impl Machine {
 /// Memory of each node, in bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Memory {
-    /// RAM.
     pub node: u64,
     /// MPI memory, a part of the RAM.
     pub mpi: u64,

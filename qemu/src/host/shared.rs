@@ -75,8 +75,8 @@ impl Shared {
         self.slice().read_slice(out, place(at)?).ok()
     }
 
-    /// Returns the position of the first non-zero byte in `at..end`; `end` if there is none. Skips unallocated pages in
-    /// constant time and does not allocate them.
+    /// Returns the position of the first non-zero byte in `at..end`; `end` if there is none. Skips unallocated pages
+    /// and does not allocate them.
     pub fn first_used(&self, at: u64, end: u64) -> Option<u64> {
         let mut at = at;
         let mut bytes = [0; 4096];

@@ -141,7 +141,7 @@ pub fn run(options: &SizeArgs) -> Result<u8, Stop> {
     Ok(0)
 }
 
-// Node whose RAM is summed: all its lines are links.
+// Node of the RAM sum: all its lines are links.
 const LINKS: usize = 6;
 const NODES: u32 = 8;
 const MPI_MEMORY: u64 = 8 << 10;

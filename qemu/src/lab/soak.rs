@@ -52,7 +52,7 @@ const NEWS: Duration = Duration::from_secs(60);
 const EXPLORATION_BYTES: u64 = 10 << 30;
 /// One in this many jobs uses polled receives.
 const WITH_POLLS: u64 = 4;
-/// One in this many seeds also draws a sequence for the matching engines, which takes as long as several jobs.
+/// One in this many seeds also draws a sequence for the matching engines; it takes as long as several jobs.
 const SEQUENCES: u64 = 8;
 /// Maximum number of failures before the soak stops.
 const MOST_FAILURES: u64 = 20;

@@ -57,7 +57,7 @@ impl fmt::Display for Counts {
 }
 
 /// Test programs that start jobs, grouped by platform. They take as long as all others together and run in parallel to
-/// them: one after the other, each program would leave processors idle while its last test waits.
+/// them: one after the other, each program would idle processors while its last test waits.
 const JOBS: [&[&str]; 3] = [
     &["qemu_virt"],
     &["linux"],
@@ -98,7 +98,7 @@ fn integration_tests() -> Result<Vec<String>, Stop> {
 /// machine or build.
 const LONG: &str = "takes ";
 
-/// Returns a test's name from the line which reports that it was ignored because it takes long.
+/// Parses the name of a test that was ignored because it takes long.
 fn long_test(line: &str) -> Option<&str> {
     let (name, reason) = line
         .trim()

@@ -96,7 +96,7 @@ fn is_by_image(division: &Division, starts: &[u32]) -> bool {
         })
 }
 
-/// Divides `shape` into as few instances as possible, which is fastest (docs/emulation.md); `None` if boxes cannot
+/// Divides `shape` into as few instances as possible, the fastest choice (docs/emulation.md); `None` if boxes cannot
 /// contain it.
 fn fewest(shape: Shape, starts: &[u32]) -> Option<Division> {
     let most = match shared_bytes(&shape) > MAX_SHARED_BYTES {
@@ -128,7 +128,7 @@ fn parts(extents: [u16; 3], instances: u32) -> Option<[u16; 3]> {
                 .filter(|(n, _)| *n > 1)
                 .map(|(_, face)| face)
                 .sum();
-            // Ties are resolved in favor of short paths inside a box.
+            // Ties are resolved in favour of short paths inside a box.
             let size = (faces, a + b + c);
             if a * b * c <= MAX_NODES && best.is_none_or(|(least, _)| size < least) {
                 best = Some((size, [x, y, z].map(|n| n as u16)));

@@ -64,7 +64,7 @@ pub fn boot(plan: &Plan<'_>) -> Result<Fleet, Stop> {
     Ok(fleet)
 }
 
-/// Creates a socket that preserves message boundaries: the tool's end, which is non-blocking, and the other.
+/// Creates a socket that preserves message boundaries: the tool's non-blocking end, and the other.
 fn messages() -> Result<(UnixStream, OwnedFd), Stop> {
     let kind = SocketType::SEQPACKET;
     let pair = socketpair(AddressFamily::UNIX, kind, SocketFlags::CLOEXEC, None);

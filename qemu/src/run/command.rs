@@ -231,7 +231,7 @@ pub struct Options {
     #[arg(long, overrides_with_all = ["prefix", "no_prefix"])]
     prefix: bool,
 
-    /// Several programs, as `mpiexec` starts them; then `program`, which is the first, is not for all ranks.
+    /// Several programs of `mpiexec`; `program` is then the first and does not apply to all ranks.
     #[arg(skip)]
     pub apps: Vec<AppOptions>,
 
@@ -656,9 +656,9 @@ pub fn run_and_look(options: &Options, look: &mut dyn FnMut(&JobEnd)) -> Result<
 
 /// Display options of a job.
 pub struct Shown {
-    /// Omit the report's table.
+    /// Whether to omit the report's table.
     pub quiet: bool,
-    /// Add a table of the links.
+    /// Whether to add a table of the links.
     pub links: bool,
     /// Output style of the ranks.
     pub style: Style,

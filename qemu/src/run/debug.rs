@@ -31,7 +31,6 @@ const FIRST: &str = "tbreak main";
 
 /// The debugged rank and its debugger.
 pub struct Debug {
-    /// Rank.
     pub rank: u32,
     /// A debugger that accepts gdb's commands, and its arguments.
     command: Vec<String>,
@@ -62,11 +61,11 @@ impl Debug {
     }
 
     /// Returns the command that starts the debugger with the rank's process; the caller appends the program and its
-    /// arguments. The process writes to these descriptors, which it must inherit, has no input, and ends with the
-    /// debugger. The optional limits of its stack and data are in bytes.
+    /// arguments. The process must inherit these descriptors for its output, has no input, and ends with the debugger.
+    /// The optional limits of its stack and data are in bytes.
     ///
     /// # Errors
-    /// Returns an error if this executable, which the debugger uses to start the process, is not found.
+    /// Returns an error if this executable is not found; the debugger uses it to start the process.
     pub fn under(
         &self,
         [stack, data]: [Option<u64>; 2],
@@ -149,7 +148,7 @@ pub fn become_process(options: &Debugged) -> Result<u8, Stop> {
     Err(command.exec()).doing(format_args!("start {}", options.words[0].display()))
 }
 
-/// Reserves the terminal's signals for this process, which ends the nodes in order. A child that reads from the
+/// Reserves the terminal's signals for this process, so that it can end the nodes in order. A child that reads from the
 /// terminal must stay in the foreground process group.
 pub fn heed_terminal(command: &mut Command, reads: bool) {
     if !(reads && std::io::stdin().is_terminal()) {

@@ -9,7 +9,7 @@ use midplane_abi::failure::{Failure, LOGGED};
 pub struct Dictionary(Option<Table>);
 
 impl Dictionary {
-    /// Reads an image's table, which exists only if the image supports the log.
+    /// Reads an image's table; it exists only if the image supports the log.
     pub fn read(image: &[u8]) -> Result<Self, Stop> {
         Table::parse(image)
             .doing("read the image's log table")

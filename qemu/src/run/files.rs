@@ -378,7 +378,6 @@ pub struct Files {
 
 /// Reply to a node.
 pub struct Answer<'a> {
-    /// Rank.
     pub rank: usize,
     /// Sequence number of the call.
     pub number: u32,

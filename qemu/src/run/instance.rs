@@ -22,7 +22,7 @@ pub struct Instance {
     pub pidfd: OwnedFd,
     /// Exit status, set by [`Instance::reap`].
     pub gone: Option<ExitStatus>,
-    /// Whether it is a [supervisor](crate::run::linux::keep), which ends together with all its descendants when the
+    /// Whether it is a [supervisor](crate::run::linux::keep) that ends together with all its descendants when the
     /// [bonds](Bonds) are closed.
     pub is_kept: bool,
     child: Child,
@@ -127,7 +127,7 @@ const KEPT_WITHIN: Timespec = Timespec {
 
 /// The tool's ends of the native processes' pipes: see [`VARIABLE`](kernel_rt::board::linux::VARIABLE).
 pub struct Bonds {
-    /// The processes end when this is closed, which also happens when the tool ends.
+    /// The processes end when this is closed, explicitly or by the end of the tool.
     _life: OwnedFd,
     /// The processes publish their counters after a write to it.
     pub asks: OwnedFd,
@@ -142,7 +142,6 @@ impl Bonds {
 
 /// All processes of a job. Dropping it kills them.
 pub struct Fleet {
-    /// Processes.
     pub instances: Vec<Instance>,
     /// Nodes in rank order.
     pub nodes: Vec<Node>,
@@ -240,7 +239,7 @@ impl Drop for Unclaimed {
     }
 }
 
-/// Creates a socket for an instance's output: the tool's end, which is non-blocking, and the other.
+/// Creates a socket for an instance's output: the tool's non-blocking end, and the other.
 pub fn stream() -> Result<(UnixStream, UnixStream), Stop> {
     let (ours, theirs) = UnixStream::pair().doing("create a socket for an instance")?;
     ours.set_nonblocking(true)

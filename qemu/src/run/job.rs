@@ -34,7 +34,7 @@ use std::time::{Duration, Instant};
 /// Interval between polls of all nodes, including those without a notification: a program may have overwritten its
 /// node's records, and notifications can be lost in a burst.
 const TICK: Duration = Duration::from_millis(200);
-/// Interval for native processes, which have no doorbell.
+/// Interval for native processes without a doorbell.
 const PROCESS_TICK: Duration = Duration::from_millis(10);
 /// Minimum interval per node of a cluster: polling must use only a small part of the time.
 const CLUSTER_TICK_PER_NODE: Duration = Duration::from_micros(30);
@@ -257,7 +257,7 @@ impl Job<'_, '_, '_> {
             if let Some(end) = self.look_at_line(now) {
                 return end;
             }
-            // A user who debugs, or attaches to boards, may start them late.
+            // With a debugger, or with attached boards, the user may start the nodes late.
             let is_hurried = plan.debug.is_none() && !matches!(plan.backend, Backend::Attached(_));
             if is_hurried && up < self.glances.len() && now >= boot_deadline {
                 return {
@@ -285,9 +285,9 @@ impl Job<'_, '_, '_> {
         Some((end, None))
     }
 
-    /// Returns the reason why the job is over. With a debugger, the job ends after the debugger, which is asked to end
-    /// after success; a failure is reported first, and can be examined. When boards fail, earlier output of others may
-    /// be in transit.
+    /// Returns the reason why the job is over. With a debugger, the job ends after the debugger. After success the
+    /// debugger is asked to end; a failure is reported first, and can be examined. When boards fail, earlier output of
+    /// others may be in transit.
     fn cause(&mut self, plan: &Plan<'_>, now: Instant, is_late: bool) -> Option<Cause> {
         let cause = match (verdict::cause(&self.glances), self.let_end) {
             // Expected: the processes were asked to end.
@@ -301,7 +301,7 @@ impl Job<'_, '_, '_> {
             if !is_last && now < printed + QUIET {
                 return None;
             }
-            // The failure that caused the loss of a neighbor may still arrive.
+            // The failure that caused the loss of a neighbour may still arrive.
             let root = verdict::root(&self.look()).map(Cause::Failed);
             return root.or(is_last.then_some(first));
         }
@@ -340,8 +340,8 @@ impl Job<'_, '_, '_> {
         None
     }
 
-    /// Checks whether processes end by themselves after all programs. Excluded are a debugged rank, which ends with the
-    /// debugger, and a cluster, whose process runs all nodes round robin.
+    /// Checks whether processes end by themselves after all programs. Excludes a debugged rank, since it ends with the
+    /// debugger, and a cluster, since one process runs all nodes round robin.
     fn lets_end(&self, plan: &Plan<'_>) -> bool {
         matches!(plan.backend, Backend::Linux) && plan.debug.is_none()
     }
@@ -384,7 +384,7 @@ impl Job<'_, '_, '_> {
     }
 
     /// Returns the nodes' state for a location report. Observes whether a computing node polls: it then enters some
-    /// calls, and a process the one in which it detects the request.
+    /// calls, and a process detects the request in a call.
     fn look_where(&mut self, plan: &Plan<'_>) -> Vec<Seen> {
         let mut nodes = self.last_look(plan);
         let shown: Vec<Option<u64>> = nodes
@@ -468,7 +468,7 @@ impl Job<'_, '_, '_> {
         if self.input.is_wanted() {
             fds.push(PollFd::new(&stdin, PollFlags::IN));
         }
-        // An interruption is a signal, which the caller checks in any case.
+        // An interruption is a signal; the caller checks for signals in any case.
         if poll(&mut fds, Timespec::try_from(wait).ok().as_ref()).unwrap_or(0) == 0 {
             return;
         }

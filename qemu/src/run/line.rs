@@ -128,7 +128,7 @@ impl Line for Bytes {
         !self.came.is_empty()
     }
 
-    /// Space for one acknowledgement, which is sent before the next.
+    /// Space for one acknowledgement: each is sent before the next.
     fn room(&self) -> usize {
         LINE_BYTES
     }
@@ -256,7 +256,7 @@ impl<'p> Attached<'p> {
         let why = match rustix::io::read(&self.port.fd, &mut chunk) {
             Ok(count @ 1..) => return self.bytes.came.extend(&chunk[..count]),
             Err(Errno::AGAIN | Errno::INTR) => return,
-            // Error of a port whose device was removed.
+            // Error of a port after removal of its device.
             Ok(_) | Err(Errno::IO) => "it has gone, as when an adapter is unplugged".into(),
             Err(error) => std::io::Error::from(error).to_string(),
         };

@@ -70,7 +70,7 @@ impl Fleet {
         going_on: &mut impl FnMut() -> Result<(), Stop>,
     ) -> Result<(), Stop> {
         let mut sockets = Sockets::new(&plan.shape, frame_link);
-        // Address at which a machine waits for its debugger.
+        // Address of the machine that waits for its debugger.
         let mut waiting = None;
         for rank in 0..plan.shape.nodes() {
             let coord = coord(&plan.shape, rank)?;
@@ -285,13 +285,13 @@ impl Fleet {
     }
 }
 
-/// Returns the descriptor numbers of the links, which the process inherits.
+/// Returns the numbers of the inherited link descriptors.
 fn numbers(links: &[(Direction, OwnedFd)]) -> Vec<(Direction, i32)> {
     let number = |(direction, socket): &(Direction, OwnedFd)| (*direction, socket.as_raw_fd());
     links.iter().map(number).collect()
 }
 
-/// Starts QEMU, which inherits these descriptors and uses `complaints` as stderr.
+/// Starts QEMU with these inherited descriptors and `complaints` as stderr.
 fn spawn(
     qemu: &Tool,
     arguments: Vec<String>,
@@ -305,7 +305,7 @@ fn spawn(
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(complaints)
-        // Terminal signals are for this process only, which ends the nodes in order.
+        // Terminal signals are for this process only; it ends the nodes in order.
         .process_group(0);
     sys::bind_to_us(&mut command, Signal::KILL, inherited);
     command.spawn().doing(format_args!(

@@ -39,7 +39,6 @@ enum Does {
     Prefix(bool),
     /// Specifies a file of programs (form B).
     ConfigFile,
-    /// Enables verbose output.
     Verbose,
     /// Requests the default; no effect.
     Already,

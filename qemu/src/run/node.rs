@@ -26,7 +26,7 @@ pub enum OwnMemory {
         layout: Layout,
         /// Index of the node in the box.
         index: u32,
-        /// Addresses of the image's code and constants, which all nodes share.
+        /// Addresses of the image's code and constants, shared by all nodes.
         code: Bytes,
     },
 }
@@ -125,9 +125,7 @@ pub struct StacksUse {
     pub interrupts: StackUse,
 }
 
-/// One node.
 pub struct Node {
-    /// Rank.
     pub rank: u32,
     /// Coordinates in the torus.
     pub coord: Coord,
@@ -137,9 +135,9 @@ pub struct Node {
     blackboard: u64,
     inbox: Option<u64>,
     files: Option<u64>,
-    /// `None` for a native process, whose stack is in its own memory.
+    /// `None` for a native process: its stack is in its own memory.
     stacks: Option<Stacks>,
-    /// Reader of its output; `None` for a native process, which uses its standard streams.
+    /// Reader of its output; `None` for a native process: it uses its standard streams.
     outbox: Option<Reader>,
     /// Error in the outbox; it is not read any more.
     overwritten: Option<Overwritten>,

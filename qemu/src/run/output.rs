@@ -179,7 +179,6 @@ impl Lines {
 
 /// [`Lines`] with an output stream of the tool.
 pub struct Sink<'a> {
-    /// Output lines.
     pub lines: Lines,
     to: BorrowedFd<'a>,
     broken: Option<Errno>,

@@ -27,7 +27,6 @@ pub struct App<'a> {
     pub image: &'a Image,
     /// First rank.
     pub first: u32,
-    /// argv.
     pub argv: &'a [Vec<u8>],
     /// Environment, each entry as NAME=VALUE.
     pub environment: &'a [Vec<u8>],
@@ -275,7 +274,7 @@ fn programs<'p>(
     let (first, last) = (plan.app(*ranks.start()).0, plan.app(*ranks.end()).0);
     let apps = (first..=last).zip(&plan.apps[first as usize..]);
     let sections = apps.map(|(number, app)| ProgramSection {
-        // Extended to all earlier ranks, none of which is in this instance.
+        // Extended to all earlier ranks; this instance contains none of them.
         first: if number == first { 0 } else { app.first },
         number,
         environment: if has_environment {

@@ -46,7 +46,6 @@ pub struct JobFacts {
     pub torus: [u16; 3],
     /// Dimensions with wrap-around links.
     pub wraps: [bool; 3],
-    /// Number of nodes.
     pub nodes: u32,
     /// RAM of a node in bytes.
     pub node_memory: u64,

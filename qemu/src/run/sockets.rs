@@ -18,8 +18,8 @@ pub fn frame_link() -> Result<Ends, Stop> {
 }
 
 /// Creates the ends of a serial line. QEMU writes to it byte by byte, and blocks the processor while the socket is
-/// full. A Unix socket buffers at most about 300 such writes, so that nodes which send to each other in a ring would
-/// deadlock. TCP combines the bytes.
+/// full. A Unix socket buffers at most about 300 such writes, so that nodes would deadlock when they send to each other
+/// in a ring. TCP combines the bytes.
 pub fn serial_line() -> Result<Ends, Stop> {
     let make = || {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;

@@ -13,7 +13,6 @@ const TRANSLATION_MIB: u32 = 16;
 
 /// Resources of one QEMU process, with file descriptors by their numbers in that process.
 pub struct Wiring<'a> {
-    /// Image.
     pub image: i32,
     /// Record of the personality.
     pub personality: i32,
@@ -21,7 +20,7 @@ pub struct Wiring<'a> {
     pub window: i32,
     /// The existing links, each a connected stream socket.
     pub links: &'a [(Direction, i32)],
-    /// A connected stream socket for the node's doorbell, which is semihosting's console.
+    /// A connected stream socket for the node's doorbell, semihosting's console.
     pub bell: i32,
     /// Whether QEMU's sandbox is enabled.
     pub sandbox: bool,

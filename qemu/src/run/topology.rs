@@ -70,14 +70,13 @@ pub fn parse_mesh(text: &str) -> Result<[bool; 3], String> {
 /// One end of a link.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct End {
-    /// Node.
     pub rank: u32,
     /// Side of the node.
     pub side: Direction,
 }
 
-/// Returns all links, each once: from a node's plus side to its neighbor's minus side. A dimension of extent 1 contains
-/// none; a torus of extent 2 contains two between the same nodes; a mesh does not wrap around.
+/// Returns all links, each once: from a node's plus side to its neighbour's minus side. A dimension of extent 1
+/// contains none; a torus of extent 2 contains two between the same nodes; a mesh does not wrap around.
 pub fn links(shape: &Shape) -> Vec<[End; 2]> {
     let mut links = Vec::new();
     for rank in 0..shape.nodes() {

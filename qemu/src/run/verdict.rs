@@ -15,9 +15,7 @@ use std::time::Duration;
 /// Observed state of one node.
 #[derive(Debug)]
 pub struct Seen {
-    /// Rank.
     pub rank: u32,
-    /// Coordinates.
     pub coord: Coord,
     /// Status record (blackboard) of the node.
     pub account: Result<Snapshot, Unreadable>,
@@ -42,7 +40,7 @@ impl Seen {
         }
     }
 
-    /// Returns the nonblocking call with which the program repeatedly polls.
+    /// Returns the nonblocking call that the program repeatedly uses to poll.
     pub fn polls(&self) -> Option<&str> {
         let account = self.account.as_ref().ok()?;
         let is_again = self
@@ -178,7 +176,7 @@ pub fn cause(nodes: &[Glance]) -> Option<Cause> {
         .then_some(Cause::Ended)
 }
 
-/// Finds a node that failed for a reason of its own. A node that lost a neighbor is usually not the first failure.
+/// Finds a node that failed for a reason of its own. A node that lost a neighbour is usually not the first failure.
 /// `None` if none is known.
 pub fn root(nodes: &[Seen]) -> Option<usize> {
     let is_root = |node: &Seen| {
@@ -314,7 +312,8 @@ pub fn overwritten_message(node: &Seen) -> String {
     )
 }
 
-/// Returns the message about a lost process of these nodes, which ended or was killed. `process` is the term for it.
+/// Returns the message about these nodes' process after it ended unexpectedly or was killed. `process` is the term for
+/// it.
 pub fn lost_message(
     nodes: &[(u32, Coord)],
     process: &str,

@@ -21,18 +21,17 @@ const TRANSLATION_MIB: u32 = 32;
 const TRANSLATION_MIB_PER_NODE: u32 = 2;
 
 /// Maximum delay of a link device's transmission, in nanoseconds, the largest that QEMU accepts. It is never reached: a
-/// node notifies the device again immediately, which then transmits on the processor's own thread; see `send_now` in
-/// kernel-rt's `dev/virtio_net.rs`. It exceeds the node's own timer, so that it is never the next event.
+/// node notifies the device again immediately, and the device then transmits on the processor's own thread; see
+/// `send_now` in kernel-rt's `dev/virtio_net.rs`. It exceeds the node's own timer, so that it is never the next event.
 const SEND_BY_NS: u32 = 4_200_000_000;
 
 /// Nodes of an instance, and their links.
 #[derive(Clone, Copy, Debug)]
 pub enum Carries<'a> {
-    /// One node.
     One {
         /// The existing links, each a connected stream socket.
         links: &'a [(Direction, i32)],
-        /// A socket that listens for a debugger, which starts the node.
+        /// A socket that listens for a debugger; the node waits for it to start.
         debugger: Option<i32>,
     },
     /// A box of nodes with links in memory.
@@ -51,13 +50,12 @@ pub struct Wiring<'a> {
     pub memory: u64,
     /// Memory file of the RAM.
     pub ram: i32,
-    /// Image.
     pub image: i32,
     /// Boot parameter record.
     pub record: i32,
     /// Nodes of the instance.
     pub carries: Carries<'a>,
-    /// A connected stream socket for the nodes' doorbell, which is the UART.
+    /// A connected stream socket for the nodes' doorbell, the UART.
     pub bell: i32,
     /// Whether QEMU's sandbox is enabled.
     pub sandbox: bool,
@@ -75,7 +73,7 @@ impl Wiring<'_> {
         };
         let (machine, nodes) = match self.carries {
             Carries::One { .. } => ("virt", 1),
-            // Enables the software interrupts with which nodes wake each other.
+            // Enables software interrupts; nodes use them to wake each other.
             Carries::Box { nodes, .. } => ("virt,aclint=on", nodes),
         };
         option("machine", format!("{machine},memory-backend=ram"));
@@ -110,7 +108,7 @@ impl Wiring<'_> {
         option("monitor", "none".into());
         option("global", "virtio-mmio.force-legacy=false".into());
         // A notification must be handled before the node continues. QEMU 10.0, unlike 7.2, otherwise passes it to its
-        // other thread, which merges two of them, so that the device waits for `SEND_BY_NS`.
+        // other thread. That thread merges two notifications, and the device waits for `SEND_BY_NS`.
         option("global", "virtio-mmio.ioeventfd=off".into());
         option("chardev", format!("socket,id=bell,fd={}", self.bell));
         option("serial", "chardev:bell".into());

@@ -43,7 +43,7 @@ impl ResultFile {
         path.map(|path| Self::open(path)).transpose()
     }
 
-    /// Opens the files of a table and a drawing, where given, before the work, which may take long.
+    /// Opens the files of a table and a drawing, where given, before a possibly long computation.
     ///
     /// # Errors
     /// Returns the errors of [`ResultFile::open`], and a usage error if both paths are equal.

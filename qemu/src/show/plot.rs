@@ -35,7 +35,7 @@ pub enum Shape {
 }
 
 impl Shape {
-    /// Returns its corners in pixels relative to its center.
+    /// Returns its corners in pixels relative to its centre.
     fn corners(self) -> Vec<(i32, i32)> {
         match self {
             Self::Circle => (0..12)
@@ -54,9 +54,7 @@ impl Shape {
 /// A mark at a point.
 #[derive(Clone, Copy, Debug)]
 pub struct Mark {
-    /// Shape.
     pub shape: Shape,
-    /// Color.
     pub colour: RGBColor,
     /// Whether it is filled.
     pub filled: bool,
@@ -233,7 +231,6 @@ impl Ranged for Marked {
 
 /// Points of one kind.
 pub struct Series {
-    /// Points.
     pub points: Vec<(f64, f64)>,
     /// Mark at each point.
     pub mark: Mark,
@@ -241,7 +238,6 @@ pub struct Series {
     pub joined: bool,
 }
 
-/// A chart.
 pub struct Chart<'a> {
     /// Heading, one or more lines.
     pub heading: &'a str,
@@ -249,7 +245,6 @@ pub struct Chart<'a> {
     pub x: Axis<'a>,
     /// Vertical axis.
     pub y: Axis<'a>,
-    /// Series.
     pub series: Vec<Series>,
     /// Legend of the marks.
     pub legend: Vec<(String, Mark)>,
@@ -267,16 +262,15 @@ pub struct HeatMap {
 pub struct HeatMaps<'a> {
     /// Heading.
     pub heading: &'a str,
-    /// Maps.
     pub maps: Vec<HeatMap>,
-    /// Values of the lightest and the darkest color.
+    /// Values of the lightest and the darkest colour.
     pub scale: std::ops::Range<f64>,
     /// Formats a value of the scale.
     pub name: &'a dyn Fn(f64) -> String,
 }
 
 impl HeatMaps<'_> {
-    /// Returns the color of a value.
+    /// Returns the colour of a value.
     fn colour(&self, value: f64) -> RGBColor {
         let span = self.scale.end - self.scale.start;
         heat((value - self.scale.start) / if span > 0.0 { span } else { 1.0 })
@@ -432,7 +426,7 @@ impl Grid {
     }
 
     fn height(&self) -> u32 {
-        // Includes the color scale below.
+        // Includes the colour scale below.
         self.above + self.down * self.panel.1 + 2 * SPACE
     }
 }
@@ -471,7 +465,7 @@ fn draw_maps(area: &Area<'_>, maps: &HeatMaps<'_>, grid: &Grid) -> Result<(), Fa
     Ok(())
 }
 
-/// Returns a color between white (0), yellow, red and dark purple (1), each darker than the one before.
+/// Returns a colour between white (0), yellow, red and dark purple (1), each darker than the one before.
 fn heat(value: f64) -> RGBColor {
     const COLOURS: [[f64; 3]; 4] = [
         [255.0, 255.0, 255.0],

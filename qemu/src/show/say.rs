@@ -27,7 +27,7 @@ pub fn pass_on(text: &[u8]) -> Result<(), Stop> {
 /// Buffered output for stderr during [`quietly`].
 static HELD: Mutex<Option<Vec<u8>>> = Mutex::new(None);
 
-/// Runs `work` and buffers its stderr output, which is shown only on failure.
+/// Runs `work`; buffers its stderr output and shows it only on failure.
 ///
 /// # Errors
 /// Returns the errors of the work.

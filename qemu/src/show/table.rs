@@ -48,9 +48,7 @@ impl<R: ?Sized> Column<R> {
     }
 }
 
-/// A table.
 pub struct Table<R: ?Sized + 'static> {
-    /// Columns.
     pub columns: &'static [Column<R>],
     /// Number of leading columns that identify the row. A table that is too wide is folded: the remaining columns
     /// follow below, after the same leading columns.
@@ -184,7 +182,7 @@ impl<R> Table<R> {
 /// Formats the rows as CSV, with the field names as header.
 ///
 /// # Errors
-/// Returns a failure if a row cannot be written as CSV, which does not support lists.
+/// Returns a failure if a row cannot be written as CSV, for example because it contains a list.
 pub fn csv<R: Serialize>(rows: &[R]) -> Result<String, Stop> {
     let mut writer = csv::Writer::from_writer(Vec::new());
     for row in rows {

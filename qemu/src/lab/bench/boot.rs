@@ -106,7 +106,7 @@ pub fn said_and_used(
     }
 }
 
-/// Waits for the child's end. Ends it when a signal arrives, which is returned as an error, or when the limit expires.
+/// Waits for the child's end. Ends it when a signal arrives or when the limit expires. Returns the signal as an error.
 fn wait(
     child: Child,
     limit_s: Option<u32>,

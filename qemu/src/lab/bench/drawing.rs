@@ -1,4 +1,4 @@
-//! Chart of overhead by number of nodes: colors for message sizes, shapes for amounts of memory.
+//! Chart of overhead by number of nodes: colours for message sizes, shapes for amounts of memory.
 
 use crate::host::stop::Stop;
 use crate::lab::bench::row::{Memory, Row, RunIn};
@@ -56,7 +56,7 @@ pub fn draw(rows: &[Row], sizes: &[usize; COLOURS.len()]) -> Result<String, Stop
     plot::chart(&chart)
 }
 
-/// Returns the legend of colors, shapes and fills.
+/// Returns the legend of colours, shapes and fills.
 fn legend(sizes: &[usize; COLOURS.len()]) -> Vec<(String, Mark)> {
     let mark = |shape, colour, filled| Mark {
         shape,

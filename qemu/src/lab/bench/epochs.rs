@@ -203,7 +203,7 @@ impl Bench {
         ))?;
         say(TABLE.heading().join("\n"))?;
         for what in Pattern::ALL {
-            // The C program lacks the last pattern, which uses info keys.
+            // The C program lacks the last pattern (info keys).
             for (place, bytes) in BYTES.into_iter().enumerate() {
                 let (name, measured, thesis) = about(what);
                 let Some([blocking, nonblocking]) = on_nodes(&said, name, bytes) else {

@@ -61,7 +61,7 @@ const TABLE: Table<Row> = Table {
 /// Time of a message in microseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Took {
-    /// Wall-clock time, in the block with the least interference from the host.
+    /// Wall-clock time, in the block with the minimum interference from the host.
     wall: f64,
     /// CPU time of the emulators and the tool together.
     processor: f64,

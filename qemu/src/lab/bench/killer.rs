@@ -55,7 +55,7 @@ const MACHINES: [[u16; 3]; 4] = [[4, 2, 2], [4, 4, 2], [4, 4, 4], [8, 4, 4]];
 
 /// Measures the overhead; returns the exit status.
 pub fn run(options: &KillerArgs) -> Result<u8, Stop> {
-    // Before the measurement, which takes long.
+    // Before the long measurement.
     let (csv_file, svg_file) = ResultFile::open_both(options.csv.as_ref(), options.svg.as_ref())?;
     let signals = Signals::catch()?;
     let costs = Costs::BLUE_GENE;

@@ -187,7 +187,7 @@ fn messages(
     Ok(rows)
 }
 
-/// Measures the killer, whose messages are unexpected: with bounded memory, and without a bound.
+/// Measures the killer and its unexpected messages: with bounded memory, and without a bound.
 fn killer(options: &LinuxArgs, other: Option<&Other>, signals: &Signals) -> Result<Row, Stop> {
     const PROCESSES: &str = "8";
     let messages = options.messages.to_string();

@@ -52,7 +52,6 @@ impl Memory {
         Self::Paper300,
     ];
 
-    /// Returns the name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Ample => "ample",

@@ -25,7 +25,6 @@ const LEAST_SCALE: f64 = 0.05;
 pub struct Curve {
     /// Distinguishing name; empty for a single curve.
     pub name: String,
-    /// Rows.
     pub rows: Vec<Row>,
 }
 
@@ -99,7 +98,7 @@ pub fn draw(
     plot::chart_and_maps(&chart, &maps)
 }
 
-/// Returns the minimum and maximum link utilization in integer percent. The colors then distinguish links of a
+/// Returns the minimum and maximum link utilization in integer percent. The colours then distinguish links of a
 /// saturated machine, too.
 fn scale(maps: &[HeatMap]) -> std::ops::Range<f64> {
     let used = || {

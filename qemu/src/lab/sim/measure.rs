@@ -350,7 +350,6 @@ impl<'a> Setting<'a> {
         }
     }
 
-    /// Simulates one load.
     fn measure(&self, load: f64, memory: &mut [[u8; 32]]) -> Result<Measured, Stop> {
         let config = self.config(load);
         let failed = |error| Stop::failure(format!("simulation at load {load}: {error}"));
@@ -418,7 +417,7 @@ pub fn run(options: &SimArgs) -> Result<u8, Stop> {
         return check::run(options.check.packets, seed);
     }
     let settings = Setting::all(options)?;
-    // Before the simulation, which may take long.
+    // Before a possibly long simulation.
     let (csv_file, svg_file) = ResultFile::open_both(options.csv.as_ref(), options.svg.as_ref())?;
     let loads = sweep::values(&options.load);
     let mut curves = Vec::new();

@@ -55,7 +55,7 @@ pub struct Row {
 }
 
 impl Row {
-    /// Checks whether the measurement shows the long-term behavior.
+    /// Checks whether the measurement shows the long-term behaviour.
     pub fn is_steady(&self) -> bool {
         self.filling.abs() <= STEADY
     }

@@ -1,6 +1,6 @@
 //! Supervisor process between the tool and a command that runs ranks: a tracer, a checker, a shell. Such a command may
-//! start the rank as a child of its own, or leave it running, out of reach of the parent-death signal. All orphaned
-//! descendants become children of this process, which kills them when the job is over or the tool has ended.
+//! start the rank as its own child, or end before it, out of reach of the parent-death signal. All orphaned descendants
+//! become children of this process. It kills them when the job is over or the tool has ended.
 
 use crate::host::signals::Signals;
 use crate::host::stop::{Doing, Stop};
@@ -83,13 +83,13 @@ pub struct Kept {
     words: Vec<OsString>,
 }
 
-/// Runs the command, and returns its status after the program, which it may have left running, has ended. Kills all
+/// Runs the command, and returns its status after its end and that of a program that it has left running. Kills all
 /// other remaining processes.
 ///
 /// # Errors
 /// Returns an error if the command cannot be started.
 pub fn keep(options: &Kept) -> Result<u8, Stop> {
-    // The pipe requests the end; keyboard signals are for the command, which uses the same terminal.
+    // The pipe requests the end; keyboard signals are for the command on the same terminal.
     let signals = Signals::catch_but_keys()?;
     let life = sys::inherited(options.life).doing("take over the pipe")?;
     set_child_subreaper(Some(getpid())).doing("keep what the command leaves behind")?;
@@ -113,7 +113,7 @@ pub fn keep(options: &Kept) -> Result<u8, Stop> {
         if ended.is_none() {
             fds.push(PollFd::new(&pidfd, PollFlags::IN));
         }
-        // An interruption is a signal, which is checked in any case.
+        // An interruption is a signal; signals are checked in any case.
         let _ = poll(&mut fds, ended.and(look.as_ref()));
         if fds[..asks].iter().any(|fd| !fd.revents().is_empty()) {
             kill_all();

@@ -1,4 +1,4 @@
-//! A job whose nodes are native processes. They share a memory file with each other and with the tool; see
+//! A job with native processes as nodes. They share a memory file with each other and with the tool; see
 //! [`kernel_rt::board::linux::share`].
 
 pub mod keep;
@@ -119,7 +119,7 @@ impl Inherited {
         )
     }
 
-    /// Returns the descriptors, which the process must inherit.
+    /// Returns the descriptors to inherit.
     pub fn descriptors(self) -> Vec<OwnedFd> {
         vec![self.file, self.life, self.asks, self.record]
     }
@@ -162,7 +162,7 @@ fn start(
         "start {} for rank {rank}",
         command.get_program().display()
     ))?;
-    // Native processes have no output besides their program's.
+    // All output of a native process is its program's.
     let ears = Ears {
         prints: [Some(stdout), Some(stderr)],
         ..Ears::default()

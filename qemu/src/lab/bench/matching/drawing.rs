@@ -1,4 +1,4 @@
-//! Chart of time per message by queue length: a color for each engine, filled for reverse searches.
+//! Chart of time per message by queue length: a colour for each engine, filled for reverse searches.
 
 use super::row::Row;
 use crate::host::stop::Stop;

@@ -96,7 +96,7 @@ pub fn run(options: &MatchingArgs) -> Result<u8, Stop> {
             "--svg: only `search` is drawn; ask for that part, or for none",
         ));
     }
-    // Before the measurement, which takes long.
+    // Before the long measurement.
     let (csv_file, svg_file) = ResultFile::open_both(options.csv.as_ref(), options.svg.as_ref())?;
     let is_wanted = |engine: &&Engine| {
         let wanted = options
