@@ -4,7 +4,7 @@
 //!
 //! Each directory contains a file that its users lock for the lifetime of their process, and whose modification time is
 //! that of the last use. After a new directory is added, unused ones are removed until the rest is within the limit,
-//! least recently used first. The system releases the lock whenever the process ends.
+//! least recently used first. The system releases the lock regardless of how the process ends.
 
 use crate::host::stop::Stop;
 use std::fs::{self, File, TryLockError};

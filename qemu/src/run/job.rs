@@ -346,7 +346,8 @@ impl Job<'_, '_, '_> {
         matches!(plan.backend, Backend::Linux) && plan.debug.is_none()
     }
 
-    /// Handles the end of all programs: notifies the processes and waits for their exit code to complete.
+    /// Handles the end of all programs: notifies the processes. Returns the job's end after all have exited or the time
+    /// limit has expired.
     fn end_of_processes(&mut self, plan: &Plan<'_>, now: Instant) -> Option<Ending> {
         let since = *self.let_end.get_or_insert(now);
         let instances = &self.fleet.instances;

@@ -575,8 +575,8 @@ fn check_hosts(option: &str, file: &Path) -> Result<(), Stop> {
     { lines.filter(|line| !line.is_empty()) }.try_for_each(|line| check_host(option, line))
 }
 
-/// Finds a program's file. A name without a directory is searched for in PATH, then in the current directory, as in
-/// MPICH. Other names are relative to the processes' working directory, or to the current directory.
+/// Finds a program's file. A name without a directory is searched for in PATH first, as in MPICH. All names are then
+/// resolved in the processes' working directory, and last in the current directory.
 fn located(program: &Path, directory: Option<&Path>) -> Result<PathBuf, Stop> {
     let there = directory.map(|directory| directory.join(program));
     let near = there.into_iter().chain([program.to_path_buf()]);

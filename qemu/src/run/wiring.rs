@@ -31,7 +31,7 @@ pub enum Carries<'a> {
     One {
         /// The existing links, each a connected stream socket.
         links: &'a [(Direction, i32)],
-        /// A socket that listens for a debugger; the node waits for it to start.
+        /// A socket that listens for a debugger; the node does not start without one.
         debugger: Option<i32>,
     },
     /// A box of nodes with links in memory.
