@@ -1,19 +1,19 @@
-//! The command `midplane`: builds images for bare-metal nodes, boots tori of QEMU instances, shows what
-//! they say, and reports.
+//! The command `midplane`: builds images for bare-metal nodes, boots tori of QEMU instances, shows their output, and
+//! reports the result.
 //!
 //! ```text
 //! program.c -> program.rs -> image.rs -> instance.rs (topology.rs, wiring.rs) -> job.rs -> report.rs
 //!              compile, link  check, cut  a box of nodes                         one loop
 //! ```
 //!
-//! | folder  | what is in it                                                                      |
-//! |---------|------------------------------------------------------------------------------------|
-//! | `build` | from a program's source to an image                                                |
-//! | `run`   | a job in QEMU: instances, the loop over them, output, verdict, report              |
-//! | `probe` | boards that are not emulated: images as files, flashing                          |
-//! | `lab`   | measurements and tests: simulation, benchmarks, soak, memory sums, the test suite  |
-//! | `host`  | this machine: capacity, signals, processes, folders, sizes, early ends             |
-//! | `show`  | what people read: lines, tables, drawings, result files                            |
+//! | module  | content                                                                           |
+//! |---------|-----------------------------------------------------------------------------------|
+//! | `build` | from a program's source to an image                                               |
+//! | `run`   | a job in QEMU: instances, the event loop over them, output, verdict, report       |
+//! | `probe` | physical boards: image files, flashing                                            |
+//! | `lab`   | measurements and tests: simulation, benchmarks, soak, memory sums, the test suite |
+//! | `host`  | the host machine: capacity, signals, processes, directories, sizes, errors        |
+//! | `show`  | output for users: lines, tables, drawings, result files                           |
 #![deny(unsafe_code)]
 
 mod build;
@@ -40,7 +40,7 @@ use std::ffi::OsString;
 use std::io::ErrorKind as IoErrorKind;
 use std::process::ExitCode;
 
-/// The heap, with a count of what is taken: `bench matching` tells what engines take.
+/// Heap with an allocation counter: `bench matching` reports the memory of the engines.
 #[global_allocator]
 static HEAP: Cap<System> = Cap::new(System, usize::MAX);
 
@@ -132,11 +132,11 @@ struct CcArgs {
     words: Vec<OsString>,
 }
 
-/// A command that is given its words as they are; its exit status.
+/// A command that parses its own arguments; returns the exit status.
 type Command = fn(&[OsString]) -> Result<u8, Stop>;
 
 fn main() -> ExitCode {
-    // Not for clap: every word is the compiler's, or another launcher's.
+    // Bypasses clap: every argument is for the compiler or the launcher.
     let mut arguments = std::env::args_os().skip(1);
     let run: Option<Command> = match arguments.next() {
         Some(command) if command == "cc" => Some(cc::run),
@@ -176,7 +176,7 @@ fn main() -> ExitCode {
     end(status)
 }
 
-/// The options of `run` that a command line has, the command's name its first word.
+/// Parses the options of `run` from a command line whose first word is the command's name.
 fn run_options(words: &[OsString]) -> Result<command::Options, Stop> {
     match Cli::try_parse_from(words).map(|cli| cli.command) {
         Ok(Sub::Run(options)) => Ok(*options),
@@ -185,12 +185,12 @@ fn run_options(words: &[OsString]) -> Result<command::Options, Stop> {
     }
 }
 
-/// There is a checkout to build from.
+/// Checks that there is a checkout to build from.
 fn checked() -> Result<(), Stop> {
     midplane_setup::check_root(root()).map_err(Stop::from)
 }
 
-/// How the process ends.
+/// Converts the result to the exit status and prints the message.
 fn end(status: Result<u8, Stop>) -> ExitCode {
     match status {
         Ok(status) => ExitCode::from(status),
@@ -203,7 +203,7 @@ fn end(status: Result<u8, Stop>) -> ExitCode {
     }
 }
 
-/// `run -np 4`, as programs like mpirun have it, is `run -n 4`. What follows `--` is the program's.
+/// Replaces mpirun's `run -np 4` by `run -n 4`. Arguments after `--` belong to the program.
 fn as_mpirun(arguments: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let mut words: Vec<OsString> = arguments.collect();
     if words.get(1).is_some_and(|command| command == "run") {
@@ -215,7 +215,7 @@ fn as_mpirun(arguments: impl Iterator<Item = OsString>) -> Vec<OsString> {
     words
 }
 
-/// Help as asked for; anything else is one line on how to do better.
+/// Prints requested help; reports any other error in one line with a remedy.
 fn refuse(error: &clap::Error) -> ExitCode {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
@@ -224,7 +224,7 @@ fn refuse(error: &clap::Error) -> ExitCode {
                     complain(format_args!("midplane: {}", unwritable(error)));
                     ExitCode::from(stop::FAILURE)
                 }
-                // A reader that has gone has read enough.
+                // A closed pipe is no error: its reader needs no more output.
                 _ => ExitCode::SUCCESS,
             }
         }
@@ -239,7 +239,7 @@ fn refuse(error: &clap::Error) -> ExitCode {
     }
 }
 
-/// The words of a message of several paragraphs that help, in one line.
+/// Joins the useful paragraphs of a message in one line.
 fn one_line(error: &clap::Error) -> String {
     let message = error.to_string();
     let mut words = Vec::new();
@@ -284,7 +284,7 @@ mod tests {
         }
     }
 
-    /// What people read changes only on purpose: `INSTA_UPDATE=always cargo test -p midplane` writes it anew.
+    /// Help texts change only on purpose: `INSTA_UPDATE=always cargo test -p midplane` updates the snapshot.
     #[test]
     fn help_of_the_commands_that_run_something() {
         let mut command = Cli::command().term_width(80);

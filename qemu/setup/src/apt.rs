@@ -1,4 +1,4 @@
-//! Asking apt: which versions its lists have, and what installing would do. Nothing here changes anything.
+//! Read-only queries to apt: candidate versions in the package lists, and the effect of an installation.
 
 use crate::ask::{in_path, output, works};
 use crate::need::all_packages;
@@ -9,17 +9,17 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Which package lists apt reads.
+/// Package lists that apt reads.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Lists {
-    /// The system's.
+    /// The system's package lists.
     System,
-    /// Those in a folder of our own, which an ordinary user can bring up to date.
+    /// Package lists in Midplane's own directory. An ordinary user can update them.
     Own(PathBuf),
 }
 
 impl Lists {
-    /// The options by which apt reads them.
+    /// Returns the apt options that select these lists.
     pub fn options(&self) -> Vec<String> {
         match self {
             Self::System => Vec::new(),
@@ -33,7 +33,7 @@ impl Lists {
         }
     }
 
-    /// An apt command that reads these lists and speaks English.
+    /// Creates an apt command that uses these lists and prints English messages.
     pub fn command(&self, program: &str) -> Command {
         let mut command = Command::new(program);
         command.args(self.options()).env("LC_ALL", "C");
@@ -41,26 +41,26 @@ impl Lists {
     }
 }
 
-/// Whether this system's packages are apt's.
+/// Checks whether this system uses apt.
 pub fn is_there() -> bool {
     ["apt-get", "apt-cache", "dpkg-deb"]
         .into_iter()
         .all(|program| in_path(program).is_some())
 }
 
-/// How packages can be installed here.
+/// Method of installing packages on this machine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Installer {
-    /// We are root.
+    /// This process runs as root.
     Root,
-    /// By sudo, which asks for no password.
+    /// sudo works without a password.
     Sudo,
 }
 
 impl Installer {
-    /// Finds out. Without a terminal, as apt-get will be run: what sudo remembers of a password does not count.
+    /// Determines the method. Ignores a password that sudo has cached, because apt-get runs without a terminal.
     pub fn find() -> Option<Self> {
-        // The owner of this is the effective user (proc(5)).
+        // The owner of this directory is the effective user (proc(5)).
         if Path::new("/proc/self")
             .metadata()
             .is_ok_and(|m| m.uid() == 0)
@@ -79,7 +79,7 @@ impl Installer {
             .then_some(Self::Sudo)
     }
 
-    /// The command that runs apt-get with these arguments, which changes the system.
+    /// Creates the command that runs apt-get with these arguments. It changes the system.
     pub fn apt_get(self, arguments: &[String]) -> Command {
         let mut command = match self {
             Self::Root => {
@@ -93,7 +93,7 @@ impl Installer {
                 command
             }
         };
-        // Another package manager at work, as on a machine that has just been started, is waited for.
+        // Waits up to 300 s for the lock of another package manager, for example on a freshly booted machine.
         command
             .args(["--quiet", "-o", "DPkg::Lock::Timeout=300"])
             .args(arguments);
@@ -101,7 +101,7 @@ impl Installer {
     }
 }
 
-/// The arguments of apt-get that install packages. They forbid what the simulation should have found.
+/// Returns the apt-get arguments that install packages. They also forbid the removals that the simulation checks for.
 pub fn install(packages: &[&str]) -> Vec<String> {
     ["install", "--yes", "--no-remove", "--no-install-recommends"]
         .iter()
@@ -110,7 +110,7 @@ pub fn install(packages: &[&str]) -> Vec<String> {
         .collect()
 }
 
-/// The version of each package that may be asked for, as far as the lists have them.
+/// Returns the candidate version of each supported package that the lists contain.
 pub fn candidates(lists: &Lists) -> HashMap<String, String> {
     output(
         lists
@@ -122,7 +122,7 @@ pub fn candidates(lists: &Lists) -> HashMap<String, String> {
     .unwrap_or_default()
 }
 
-/// Reads `apt-cache policy`.
+/// Parses the output of `apt-cache policy`.
 fn candidates_in(policy: &str) -> HashMap<String, String> {
     let mut found = HashMap::new();
     let mut package = "";
@@ -139,22 +139,22 @@ fn candidates_in(policy: &str) -> HashMap<String, String> {
     found
 }
 
-/// What installing would do.
+/// Effect of an installation.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct Simulation {
-    /// Packages that would be installed, each `name=version`.
+    /// Packages to install, each as `name=version`.
     pub install: Vec<String>,
-    /// Packages that would be removed.
+    /// Packages to remove.
     pub remove: Vec<String>,
-    /// Packages that would be put back to an older version.
+    /// Packages to downgrade.
     pub downgrade: Vec<String>,
 }
 
 impl Simulation {
-    /// Asks apt. It simulates without `--yes`, and as an ordinary user, too.
+    /// Simulates an installation with apt. Requires neither `--yes` nor root.
     ///
     /// # Errors
-    /// apt cannot install the packages; its words.
+    /// Returns apt's message if it cannot install the packages.
     pub fn of(packages: &[&str], lists: &Lists) -> Result<Self, String> {
         let mut command = lists.command("apt-get");
         command
@@ -163,11 +163,12 @@ impl Simulation {
         works(&mut command).map(|text| Self::read(&text))
     }
 
-    /// What unpacking apart from the system needs: what would be installed if none of the packages were there
-    /// that `leave_out` names. A newer version that is installed can make the other impossible.
+    /// Simulates an installation as if no package that `leave_out` selects were installed. The result contains all
+    /// packages required for unpacking outside the system. Without this, a newer installed version can block the
+    /// requested one.
     ///
     /// # Errors
-    /// apt finds no way; its words.
+    /// Returns apt's message if it finds no solution.
     pub fn apart(
         packages: &[&str],
         lists: &Lists,
@@ -200,7 +201,7 @@ impl Simulation {
         for line in text.lines() {
             let mut words = line.split_whitespace();
             match words.next() {
-                // `Inst NAME [OLD] (NEW ARCHIVE [ARCHITECTURE])`; `[OLD]` only where there is one.
+                // `Inst NAME [OLD] (NEW ARCHIVE [ARCHITECTURE])`; `[OLD]` is optional.
                 Some("Inst") => {
                     let name = words.next().unwrap_or_default();
                     let version = words.find_map(|word| word.strip_prefix('('));
@@ -222,7 +223,7 @@ impl Simulation {
         simulation
     }
 
-    /// What would be lost, in words; `None` if nothing would be.
+    /// Describes removals and downgrades; `None` if there are none.
     pub fn harm(&self) -> Option<String> {
         let parts = [("remove", &self.remove), ("downgrade", &self.downgrade)]
             .into_iter()
@@ -233,7 +234,7 @@ impl Simulation {
     }
 }
 
-/// dpkg's list of what is installed, paragraph by paragraph, without some packages.
+/// Removes some packages from dpkg's status file, paragraph by paragraph.
 fn without(status: &str, leave_out: impl Fn(&str) -> bool) -> String {
     status
         .split_inclusive("\n\n")
@@ -250,11 +251,11 @@ fn without(status: &str, leave_out: impl Fn(&str) -> bool) -> String {
 mod tests {
     use super::*;
 
-    /// Debian 12, where nothing of it was installed.
+    /// Debian 12 without any of the packages.
     const CLEAN: &str = include_str!("../tests/apt/clean.txt");
     /// Debian 12 with qemu-utils 10.0 from the backports.
     const REMOVES: &str = include_str!("../tests/apt/removes.txt");
-    /// The same machine, asked for Debian 12's qemu-utils.
+    /// The same machine; Debian 12's qemu-utils is requested.
     const DOWNGRADES: &str = include_str!("../tests/apt/downgrades.txt");
     const POLICY: &str = include_str!("../tests/apt/policy.txt");
 
@@ -279,7 +280,7 @@ mod tests {
     fn a_downgrade_is_seen() {
         let simulation = Simulation::read(DOWNGRADES);
         assert_eq!(simulation.harm().as_deref(), Some("downgrade qemu-utils"));
-        // The new version, not the one that is there.
+        // The new version, not the installed one.
         let package = "qemu-utils=1:7.2+dfsg-7+deb12u18+b3";
         assert_eq!(simulation.install, [package]);
     }

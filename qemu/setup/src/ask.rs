@@ -1,11 +1,11 @@
-//! Asking programs: where they are and what they print.
+//! Helpers that locate programs, run them and parse their output.
 
 use std::ffi::OsString;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// The program of this name in the path.
+/// Searches the path for a program.
 pub fn in_path(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     std::env::split_paths(&path)
@@ -18,15 +18,15 @@ fn is_executable(file: &Path) -> bool {
         .is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)
 }
 
-/// What a command prints, trimmed, if it succeeds.
+/// Returns a command's trimmed output, or `None` if it fails.
 pub fn output(command: &mut Command) -> Option<String> {
     works(command).ok()
 }
 
-/// What a command prints, trimmed.
+/// Returns a command's trimmed output.
 ///
 /// # Errors
-/// It could not be started, or failed: what it said, in one line.
+/// Returns one line if the command does not start or fails: its first message on stderr and its status.
 pub fn works(command: &mut Command) -> Result<String, String> {
     let output = command
         .stdin(Stdio::null())
@@ -42,7 +42,7 @@ pub fn works(command: &mut Command) -> Result<String, String> {
     })
 }
 
-/// The first `a.b` in a text.
+/// Returns the first version `a.b` in a text.
 pub fn version_in(text: &str) -> Option<(u32, u32)> {
     text.split_whitespace().find_map(|word| {
         let mut parts = word.split(|c: char| !c.is_ascii_digit());
@@ -50,7 +50,7 @@ pub fn version_in(text: &str) -> Option<(u32, u32)> {
     })
 }
 
-/// A command as it would be typed.
+/// Formats a command as on a command line.
 pub fn line(command: &Command) -> String {
     std::iter::once(command.get_program())
         .chain(command.get_args())
@@ -59,19 +59,19 @@ pub fn line(command: &Command) -> String {
         .join(" ")
 }
 
-/// A program of the machine, or one that was unpacked into a folder of our own.
+/// A system program, or a program unpacked into Midplane's own directory.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Tool {
-    /// The program.
+    /// Path of the executable.
     pub path: PathBuf,
-    /// What it is always told, before other arguments.
+    /// Arguments that precede all others.
     pub arguments: Vec<OsString>,
-    /// Folders in which it finds its libraries, for `LD_LIBRARY_PATH`; `None`: the system's.
+    /// Library directories for `LD_LIBRARY_PATH`; `None`: use the system's.
     pub libraries: Option<OsString>,
 }
 
 impl Tool {
-    /// One of the system's programs.
+    /// Creates a tool from a system program.
     pub fn of_the_system(path: PathBuf) -> Self {
         Self {
             path,
@@ -80,7 +80,7 @@ impl Tool {
         }
     }
 
-    /// The command; more arguments are to follow.
+    /// Creates a command; the caller appends arguments.
     pub fn command(&self) -> Command {
         let mut command = Command::new(&self.path);
         command.args(&self.arguments);

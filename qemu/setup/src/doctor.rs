@@ -1,4 +1,4 @@
-//! What `midplane doctor` says. Nothing is installed, nothing is written.
+//! Report of `midplane doctor`. Installs nothing and writes nothing.
 
 use crate::apt::Lists;
 use crate::found::Found;
@@ -10,18 +10,18 @@ use crate::rust::{Choice, Rust};
 use crate::{DEFAULT_MPI_MEMORY, DEFAULT_NODE_MEMORY, Places, Refusal};
 use std::fmt::Write;
 
-/// What was found, and what would be done.
+/// Detected tools and planned actions.
 pub struct Report {
     /// Lines to print.
     pub text: String,
-    /// Whether everything is there.
+    /// Whether every required tool is usable.
     pub all_there: bool,
 }
 
-/// Looks at the machine.
+/// Checks the machine and creates the report.
 ///
 /// # Errors
-/// The environment asks for what there is not.
+/// Returns an error if the environment requests an unknown compiler.
 pub fn examine(places: &Places) -> Result<Report, Refusal> {
     let choice = Choice::read()?;
     let found = Found::look(choice, places);
@@ -74,7 +74,7 @@ fn table(found: &Found) -> String {
     text
 }
 
-/// Adds what `run` would do; true if there is nothing to do.
+/// Appends the actions that `run` would perform; returns true if there are none.
 fn what_would_be_done(found: &Found, choice: Choice, places: &Places, text: &mut String) -> bool {
     let missing = match found.missing(choice) {
         Ok(missing) if missing.0.is_empty() => return true,

@@ -1,49 +1,50 @@
-//! The folder of our own: packages that are unpacked there instead of being installed.
+//! Midplane's own package directory. Packages are unpacked there where they cannot be installed.
 //!
 //! ```text
 //! $XDG_CACHE_HOME/midplane, else ~/.cache/midplane, else target/midplane/packages
 //!     qemu/  gcc/  picolibc/  rust/    one per need, those of other boards with their processor's name, each with the file `packages`, written last
-//!     apt/                             package lists, where the system's cannot be brought up to date
-//!     no-sources                       for which Rust compiler the sources of its library could not be had
+//!     apt/                             package lists, where the system's cannot be updated
+//!     no-sources                       Rust compiler whose library sources are not available
 //! ```
 //!
-//! Beside them is `target-*`, what is built of a checkout that cannot be written.
+//! The same directory contains `target-*`: build results of a read-only checkout.
 //!
-//! It belongs to the user and not to the checkout, so that `cargo clean` and a second clone do not fetch
-//! again. It can be removed at any time.
+//! The directory belongs to the user and not to the checkout. `cargo clean` or a second clone thus require no second
+//! download. It can be removed at any time.
 
 use crate::Places;
 use crate::need::Need;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// File in the folder of a need that names its packages. Where it is, all of them are unpacked.
+/// File in a need's directory that lists its packages. It is written after all of them are unpacked.
 pub const PACKAGES: &str = "packages";
-/// File that names the Rust compiler whose library cannot be built along, so that it is not tried each time.
+/// File that contains the version of a Rust compiler whose library cannot be built from source. It prevents a new
+/// attempt in each run.
 pub const NO_SOURCES: &str = "no-sources";
 
-/// The folders that are looked at, in this order. The first that can be created is unpacked to.
+/// Returns the candidate directories in search order. Packages are unpacked into the first one that can be created.
 pub fn candidates(places: &Places) -> Vec<PathBuf> {
     let own = places.target.join("midplane/packages");
     of_user().into_iter().chain([own]).collect()
 }
 
-/// The user's own; `None` where there is no home.
+/// Returns the user's directory; `None` without a home directory.
 pub fn of_user() -> Option<PathBuf> {
     let variable = |name| std::env::var_os(name).map(PathBuf::from);
     of_user_by(variable("XDG_CACHE_HOME"), variable("HOME"))
 }
 
 fn of_user_by(cache: Option<PathBuf>, home: Option<PathBuf>) -> Option<PathBuf> {
-    // What is not absolute is to be ignored (XDG Base Directory Specification, "Environment variables").
+    // Relative paths are ignored (XDG Base Directory Specification, "Environment variables").
     let cache = cache.filter(|cache| cache.is_absolute());
-    // A home that is not there is not made.
+    // A missing home directory is not created.
     let home = home.filter(|home| home.is_absolute() && home.is_dir());
     let user = cache.or_else(|| home.map(|home| home.join(".cache")));
     user.map(|cache| cache.join("midplane"))
 }
 
-/// The folder that has this need's packages, if they have been unpacked.
+/// Returns the directory that contains this need's unpacked packages.
 pub fn of(places: &Places, need: Need) -> Option<PathBuf> {
     candidates(places)
         .into_iter()
@@ -51,15 +52,15 @@ pub fn of(places: &Places, need: Need) -> Option<PathBuf> {
         .find(|folder| folder.join(PACKAGES).exists())
 }
 
-/// What the file [`NO_SOURCES`] says, if there is one.
+/// Returns the content of [`NO_SOURCES`], if the file exists.
 pub fn no_sources(places: &Places) -> Option<String> {
     let folders = candidates(places);
     let mut files = folders.iter().map(|folder| folder.join(NO_SOURCES));
     files.find_map(|file| std::fs::read_to_string(file).ok())
 }
 
-/// The folders of a root file system with libraries in them, for `LD_LIBRARY_PATH`: `lib` and `usr/lib`,
-/// and two levels below (`x86_64-linux-gnu`, and what some packages keep for themselves in there).
+/// Returns the library directories below a file system root, for `LD_LIBRARY_PATH`. Searches `lib`, `usr/lib` and two
+/// levels below (`x86_64-linux-gnu`, and private directories of packages).
 pub fn libraries(root: &Path) -> Option<OsString> {
     let mut found = Vec::new();
     for top in ["usr/lib", "lib"] {
@@ -91,9 +92,8 @@ fn collect_libraries(folder: &Path, levels: u32, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// Whether a file of a package is unpacked, by its path from the root. What is left out is four fifths of
-/// the 1.4 GB: other emulators, the C library and the compiler's own for other processors and ABIs, C++,
-/// and documentation.
+/// Checks whether a package's file is required, by its path from the root. The omitted files are four fifths of the 1.4
+/// GB: other emulators, C and compiler libraries for other processors and ABIs, C++, and documentation.
 pub fn is_wanted(path: &str) -> bool {
     let path = path.strip_prefix("./").unwrap_or(path);
     let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
@@ -104,7 +104,7 @@ pub fn is_wanted(path: &str) -> bool {
         .any(|folder| starts(&["usr", "share", folder]));
     let other_emulator =
         starts(&["usr", "bin"]) && name.starts_with("qemu-") && name != crate::kit::kit().qemu;
-    // Folders `rv64imafdc/lp64d`: processor and ABI. In between may stand `release`, a second C library.
+    // Directories `rv64imafdc/lp64d`: processor and ABI. A directory `release`, a second C library, may be in between.
     let other_machine = parts.iter().enumerate().any(|(at, part)| {
         (part.starts_with("rv32") || part.starts_with("rv64"))
             && (*part != "rv64imafdc" || parts.get(at + 1).is_some_and(|abi| *abi != "lp64d"))

@@ -1,4 +1,4 @@
-//! What is on the machine.
+//! Detection of the installed tools.
 
 use crate::ask::{Tool, in_path, output, version_in, works};
 use crate::kit::kit;
@@ -9,37 +9,37 @@ use crate::{Places, Refusal, folder};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// All tools, found.
+/// The complete set of tools.
 #[derive(Debug)]
 pub struct Tools {
-    /// The Rust compiler.
+    /// Rust compiler.
     pub rust: Rust,
-    /// What it says its version is.
+    /// Version string of the Rust compiler.
     pub rust_version: String,
-    /// The emulator.
+    /// Emulator.
     pub qemu: Tool,
-    /// The C compiler, told where picolibc is.
+    /// C compiler, including the arguments that select picolibc.
     pub gcc: Tool,
 }
 
-/// A tool and its version, as it is shown.
+/// A tool and its displayed version.
 pub type Versioned = (Tool, String);
 
-/// What is on the machine.
+/// Result of the detection.
 #[derive(Debug)]
 pub struct Found {
-    /// A Rust compiler for the nodes.
+    /// Rust compiler for the nodes.
     pub rust: Look<(Rust, String)>,
-    /// An emulator that is recent enough.
+    /// Emulator of a supported version.
     pub qemu: Look<Versioned>,
-    /// A C compiler.
+    /// C compiler.
     pub gcc: Look<Versioned>,
-    /// What the C compiler is told to find picolibc, the specification's file, and the version.
+    /// C compiler arguments that select picolibc, path of the specs file, and version.
     pub picolibc: Look<(Vec<OsString>, PathBuf, String)>,
 }
 
 impl Found {
-    /// Looks at the machine.
+    /// Detects the tools on this machine.
     pub fn look(choice: Choice, places: &Places) -> Self {
         let gcc = gcc(places);
         Self {
@@ -53,7 +53,7 @@ impl Found {
         }
     }
 
-    /// The tools, if all are there.
+    /// Returns the tools if all are usable.
     pub fn tools(&self) -> Option<Tools> {
         let (gcc, _) = self.gcc.there()?;
         let (arguments, _, _) = self.picolibc.there()?;
@@ -68,10 +68,10 @@ impl Found {
         })
     }
 
-    /// What is not there.
+    /// Returns the missing tools.
     ///
     /// # Errors
-    /// Something is there and does not work, so that it is not known what is missing.
+    /// Returns an error if a tool exists and does not work, because the missing parts are unknown then.
     pub fn missing(&self, choice: Choice) -> Result<Missing, Refusal> {
         let broken = |name: &str, error: &str| {
             Err(Refusal(format!(
@@ -104,19 +104,19 @@ impl Found {
     }
 }
 
-/// The emulator: the system's, or ours where the system has none that is recent enough.
+/// Finds the emulator: the system's, or the unpacked one where the system has none of a supported version.
 pub fn qemu(places: &Places) -> Look<Versioned> {
     let system = in_path(kit().qemu).map(Tool::of_the_system);
     let own = || {
         let root = folder::of(places, Need::Qemu)?;
         let mut tool = own_tool(&root, kit().qemu)?;
-        // Its firmware is looked for where the system's would be.
+        // An unpacked QEMU searches for its firmware in the system's directory.
         tool.arguments = vec!["-L".into(), root.join("usr/share/qemu").into()];
         Some(tool)
     };
     first_usable(system, own, "--version", |said| {
         let version = version_in(said);
-        // One whose version cannot be read is tried; it will say itself what it does not know.
+        // A QEMU of unknown version is accepted; it reports unsupported options itself.
         let usable = version.is_none_or(|version| version >= QEMU_LEAST);
         usable.then(|| match version {
             Some((major, minor)) => format!("{major}.{minor}"),
@@ -131,7 +131,7 @@ fn gcc(places: &Places) -> Look<Versioned> {
     first_usable(system, own, "-dumpfullversion", |said| Some(said.into()))
 }
 
-/// A program in a folder of unpacked packages.
+/// Returns a program in a directory of unpacked packages.
 fn own_tool(root: &Path, name: &str) -> Option<Tool> {
     let path = root.join("usr/bin").join(name);
     path.exists().then(|| Tool {
@@ -141,7 +141,7 @@ fn own_tool(root: &Path, name: &str) -> Option<Tool> {
     })
 }
 
-/// The first tool that works and whose version, as it answers to `option`, is accepted.
+/// Returns the first working tool whose version is accepted. `option` makes the tool print its version.
 fn first_usable(
     system: Option<Tool>,
     own: impl FnOnce() -> Option<Tool>,
@@ -159,14 +159,14 @@ fn first_usable(
     if let Look::There(_) = system {
         return system;
     }
-    // Ours does not work any more when the system's libraries have changed: it is unpacked again.
+    // The unpacked tool fails after a change of the system's libraries. It is then unpacked again.
     match own().map(ask) {
         Some(Look::There(tool)) => Look::There(tool),
         _ => system,
     }
 }
 
-/// picolibc: the compiler's own, one of the system's that a compiler in our folder does not know, or ours.
+/// Finds picolibc: the compiler's own, the system's for a compiler in Midplane's directory, or the unpacked one.
 fn picolibc(gcc: &Tool, places: &Places) -> Look<(Vec<OsString>, PathBuf, String)> {
     let beside = |usr: PathBuf| {
         let specs = usr.join(kit().picolibc_specs);
@@ -178,7 +178,7 @@ fn picolibc(gcc: &Tool, places: &Places) -> Look<(Vec<OsString>, PathBuf, String
             });
         (arguments.to_vec(), specs)
     };
-    // The compiler repeats the bare name when it finds no such file.
+    // The compiler prints the bare file name if the file does not exist.
     let known = output(gcc.command().arg("--print-file-name=picolibc.specs"))
         .map(PathBuf::from)
         .filter(|specs| specs.is_absolute())
@@ -196,7 +196,7 @@ fn picolibc(gcc: &Tool, places: &Places) -> Look<(Vec<OsString>, PathBuf, String
         .map_or(Look::Missing, Look::There)
 }
 
-/// The version of picolibc, if the compiler finds its headers with these arguments.
+/// Returns the version of picolibc if the compiler finds its headers with these arguments.
 fn picolibc_version(gcc: &Tool, arguments: &[OsString]) -> Option<String> {
     let preprocess = [
         "-dM",

@@ -1,9 +1,9 @@
-//! Whether something that cargo has built is up to date, without asking cargo.
+//! Check whether a cargo build is up to date, without a call of cargo.
 //!
-//! Cargo takes a lock and half a second even when there is nothing to do. Beside a file that was built, a
-//! stamp is kept: its time is that at which the build began, its content tells what the build depended on
-//! besides files, and which file came out. While no input is as young as the stamp, there is nothing to do.
-//! When in doubt, cargo is asked.
+//! Cargo acquires a lock and requires half a second even for a build that is up to date. A stamp file is therefore kept
+//! next to each built file. Its time is the start of the build. It contains the built file's identity and all
+//! dependencies that are not files. The build is up to date while all inputs are older than the stamp. In case of
+//! doubt, cargo is called.
 
 use crate::rust::ALONG;
 use std::fmt::Write;
@@ -13,7 +13,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// What cargo's configuration can come from, beside files: the beginnings of names of variables.
+/// Prefixes of the environment variables that configure cargo, in addition to its files.
 const VARIABLES: [&str; 8] = [
     "CARGO_BUILD_",
     "CARGO_ENCODED_RUSTFLAGS",
@@ -25,20 +25,20 @@ const VARIABLES: [&str; 8] = [
     "RUSTUP_TOOLCHAIN",
 ];
 
-/// Something that cargo builds.
+/// File that cargo builds.
 #[derive(Clone, Debug)]
 pub struct Artifact {
-    /// The file. Cargo writes beside it what it was made of, with the extension `d`.
+    /// Path of the file. Cargo writes its dependencies next to it, with the extension `d`.
     pub file: PathBuf,
-    /// The workspace: what configures a build stands there and in the folders between it and a source.
+    /// Workspace. Files in it, and in the directories between it and a source, configure the build.
     pub root: PathBuf,
-    /// More files that the build depends on.
+    /// Additional input files.
     pub beside: Vec<PathBuf>,
-    /// What else the build depends on, for example the compiler's version.
+    /// Additional dependencies, for example the compiler's version.
     pub with: String,
 }
 
-/// A build that has begun.
+/// A started build.
 pub struct Begun {
     stamp: PathBuf,
     began: SystemTime,
@@ -46,13 +46,13 @@ pub struct Begun {
 
 impl Drop for Begun {
     fn drop(&mut self) {
-        // It has been renamed, or nothing came of the build.
+        // Fails harmlessly after the rename; removes the file of a failed build.
         let _ = fs::remove_file(&self.stamp);
     }
 }
 
 impl Artifact {
-    /// Whether the file is there and none of what it is made of has changed since its build began.
+    /// Checks whether the file exists and no input has changed since the start of its build.
     pub fn is_fresh(&self) -> bool {
         let Ok(stamp) = fs::read_to_string(self.stamp()) else {
             return false;
@@ -68,32 +68,32 @@ impl Artifact {
             })
     }
 
-    /// Takes note that a build begins.
+    /// Records the start of a build.
     ///
     /// # Errors
-    /// The note cannot be written. The build can go on without it.
+    /// Returns an error if the stamp cannot be written. The build does not require it.
     pub fn begin(&self) -> io::Result<Begun> {
         let stamp = self.stamp();
         if let Some(folder) = stamp.parent() {
             fs::create_dir_all(folder)?;
         }
         let stamp = stamp.with_extension(format!("stamp-{}", std::process::id()));
-        // The file system's own clock: it is the one that the inputs' times come from.
+        // Uses the file system's clock, because the inputs' times come from it.
         let began = File::create(&stamp)?.metadata()?.modified()?;
         Ok(Begun { stamp, began })
     }
 
-    /// Takes note that the build has succeeded.
+    /// Records the success of a build.
     ///
     /// # Errors
-    /// The note cannot be written; cargo will be asked again.
+    /// Returns an error if the stamp cannot be written. Cargo is then called again the next time.
     pub fn succeeded(&self, begun: Begun) -> io::Result<()> {
         fs::write(&begun.stamp, self.content())?;
         File::options()
             .write(true)
             .open(&begun.stamp)?
             .set_modified(begun.began)?;
-        // In one step: a reader finds the old stamp or the new one.
+        // Atomic: a reader finds the old stamp or the new one.
         fs::rename(&begun.stamp, self.stamp())
     }
 
@@ -101,7 +101,7 @@ impl Artifact {
         self.file.with_extension("stamp")
     }
 
-    /// What the stamp says: the file that came out, and all that the build depended on besides files.
+    /// Returns the stamp's content: the built file's identity and all dependencies that are not files.
     fn content(&self) -> String {
         let mut text = match self.file.metadata() {
             Ok(m) => format!("{} {}.{:09}\n", m.len(), m.mtime(), m.mtime_nsec()),
@@ -122,7 +122,7 @@ impl Artifact {
         text
     }
 
-    /// All files that the build depends on; `None` if cargo has not said.
+    /// Returns all input files; `None` if cargo's dependency file is missing.
     fn inputs(&self) -> Option<Vec<PathBuf>> {
         let said = fs::read_to_string(self.file.with_extension("d")).ok()?;
         let sources = dependencies(&said)?;
@@ -132,7 +132,7 @@ impl Artifact {
             self.root.join(".cargo/config.toml"),
             self.root.join(ALONG),
         ]);
-        // A package's manifest stands somewhere between a source and the workspace.
+        // A package's manifest is in a directory between a source and the workspace.
         let mut folders: Vec<&Path> = sources
             .iter()
             .flat_map(|source| source.ancestors().skip(1))
@@ -151,7 +151,7 @@ fn changed(file: &Path) -> Option<SystemTime> {
     file.metadata().ok()?.modified().ok()
 }
 
-/// The files behind the colon of a rule of `make`, in which a space is written `\\ `.
+/// Parses the prerequisites of a `make` rule. A space in a path is written `\\ `.
 fn dependencies(rule: &str) -> Option<Vec<PathBuf>> {
     let (_, list) = rule.lines().next()?.split_once(": ")?;
     let mut files = Vec::new();
@@ -177,7 +177,7 @@ mod tests {
     use super::*;
     use std::time::Duration;
 
-    /// A workspace of one source, and what was built of it.
+    /// A workspace of one source, and its build result.
     struct Built {
         folder: PathBuf,
         artifact: Artifact,
@@ -208,7 +208,7 @@ mod tests {
             built
         }
 
-        /// Writes a file, changed this many seconds from now.
+        /// Writes a file whose time is `seconds` from now.
         fn write(&self, name: &str, seconds: i64) {
             let file = self.folder.join(name);
             fs::create_dir_all(file.parent().unwrap()).unwrap();
@@ -297,7 +297,7 @@ mod tests {
         assert!(built.artifact.is_fresh());
         fs::remove_file(&built.artifact.file).unwrap();
         assert!(!built.artifact.is_fresh(), "the file is gone");
-        // A checkout that was copied with all its times.
+        // A checkout that was copied with its file times.
         let moved = Artifact {
             root: "/elsewhere".into(),
             ..built.artifact.clone()

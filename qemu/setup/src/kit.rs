@@ -1,38 +1,39 @@
-//! What the nodes of a board are built and run with. One command is for one board, which it says once, before anything
-//! is looked for; without that it is [`VIRT`]. So the other boards' tools are neither looked for nor fetched.
+//! Toolchain of each board. A command supports one board and selects it with [`choose`] before any detection; the
+//! default is [`VIRT`]. The other boards' tools are neither detected nor fetched.
 
 use std::sync::OnceLock;
 
-/// The names of a board's tools.
+/// Names of a board's tools and packages.
 #[derive(PartialEq, Eq, Debug)]
 pub struct Kit {
-    /// The Rust target.
+    /// Rust target.
     pub target: &'static str,
-    /// The emulator.
+    /// Emulator.
     pub qemu: &'static str,
-    /// Debian's packages of it, in the order in which they are tried: QEMU's own for the target since Debian 13.
+    /// Debian packages of the emulator, in order of preference. Since Debian 13, QEMU has a package of its own per
+    /// target.
     pub qemu_packages: &'static [&'static str],
-    /// The name of the folder that these are unpacked to.
+    /// Name of the directory for the unpacked emulator.
     pub qemu_folder: &'static str,
-    /// The C compiler.
+    /// C compiler.
     pub gcc: &'static str,
-    /// Debian's package of it.
+    /// Debian package of the C compiler.
     pub gcc_package: &'static str,
-    /// The name of the folder that it is unpacked to.
+    /// Name of the directory for the unpacked C compiler.
     pub gcc_folder: &'static str,
-    /// Where Debian's picolibc is, below `usr`.
+    /// Path of Debian's picolibc specs file, below `usr`.
     pub picolibc_specs: &'static str,
-    /// Debian's package of it.
+    /// Debian package of picolibc.
     pub picolibc_package: &'static str,
-    /// The name of the folder that it is unpacked to.
+    /// Name of the directory for the unpacked picolibc.
     pub picolibc_folder: &'static str,
-    /// The processor, as packages and people call it.
+    /// Common name of the processor.
     pub processor: &'static str,
-    /// How the C compiler is often called elsewhere.
+    /// Common name of the C compiler on other distributions.
     pub gcc_elsewhere: &'static str,
-    /// The package of the emulator elsewhere.
+    /// Package of the emulator on other distributions.
     pub qemu_elsewhere: &'static str,
-    /// The triple in the names of packages of the C compiler and its library.
+    /// Triple in the package names of the C compiler and its library.
     pub triple: &'static str,
 }
 
@@ -74,13 +75,12 @@ pub static STM32F405: Kit = Kit {
 
 static CHOSEN: OnceLock<&'static Kit> = OnceLock::new();
 
-/// This command is for the board of `kit`. Has to be called before anything is looked for; a second call changes
-/// nothing.
+/// Selects the board of this command. Must be called before any detection; a second call has no effect.
 pub fn choose(kit: &'static Kit) {
     let _ = CHOSEN.set(kit);
 }
 
-/// The tools of the board that this command is for.
+/// Returns the toolchain of the selected board.
 pub fn kit() -> &'static Kit {
     CHOSEN.get().copied().unwrap_or(&VIRT)
 }

@@ -1,8 +1,9 @@
-//! `cargo midplane`: answers `doctor`, has the tool built where that is needed, and becomes the tool.
+//! Launcher `cargo midplane`: handles `doctor`, builds the tool if it is not up to date, and replaces itself with the
+//! tool (`exec`).
 //!
-//! Cargo builds this program in a second and without a word, and starts it in every case. What takes longer
-//! is shown: this program runs cargo with its messages on stderr. When nothing has changed since, cargo is
-//! not asked, so that no build that is under way elsewhere is waited for.
+//! Cargo builds the launcher silently within a second and starts it in every case. The longer build of the tool is
+//! visible: the launcher runs cargo with its messages on stderr. If nothing has changed, cargo is not called, so the
+//! launcher does not wait for other builds.
 #![forbid(unsafe_code)]
 
 use midplane_setup::fresh::Artifact;
@@ -14,7 +15,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-/// Exit status for a machine that cannot be used as asked.
+/// Exit status for a machine that does not meet the requirements.
 const USAGE: u8 = 2;
 /// Exit status for a tool that does not compile.
 const FAILURE: u8 = 1;
@@ -24,14 +25,14 @@ fn main() -> ExitCode {
     match launch(&arguments) {
         Ok(status) => ExitCode::from(status),
         Err((status, Refusal(message))) => {
-            // Whether or not stderr is read, the status tells.
+            // The exit status reports the failure even if stderr is closed.
             let _ = writeln!(io::stderr(), "midplane: {message}");
             ExitCode::from(status)
         }
     }
 }
 
-/// Comes back only where the tool is not started.
+/// Returns only if the tool is not started.
 fn launch(arguments: &[OsString]) -> Result<u8, (u8, Refusal)> {
     let usage = |refusal| (USAGE, refusal);
     let places = places();
@@ -51,7 +52,7 @@ fn launch(arguments: &[OsString]) -> Result<u8, (u8, Refusal)> {
     Err((FAILURE, Refusal(message)))
 }
 
-/// Cargo says where it runs us from. Without cargo, it is where we were built.
+/// Returns the package directory that cargo specifies; without cargo, the build-time directory.
 fn places() -> Places {
     let package = env::var_os("CARGO_MANIFEST_DIR")
         .map_or_else(|| env!("CARGO_MANIFEST_DIR").into(), PathBuf::from);
@@ -59,7 +60,7 @@ fn places() -> Places {
         .ancestors()
         .nth(2)
         .map_or(package.clone(), Path::to_path_buf);
-    // `target/launcher/midplane-launcher`; between may stand the name of a Rust target.
+    // `target/launcher/midplane-launcher`; the name of a Rust target may be in between.
     let target = env::current_exe()
         .ok()
         .and_then(|exe| exe.ancestors().nth(2).map(PathBuf::from))
@@ -75,7 +76,7 @@ fn doctor(places: &Places) -> Result<u8, (u8, Refusal)> {
     }
     let mut stdout = io::stdout();
     let written = { stdout.write_all(report.text.as_bytes()) }.and_then(|()| stdout.flush());
-    // A reader that has gone has read enough.
+    // A closed pipe is no error: its reader needs no more output.
     if let Err(error) = written
         && error.kind() != io::ErrorKind::BrokenPipe
     {
@@ -85,12 +86,12 @@ fn doctor(places: &Places) -> Result<u8, (u8, Refusal)> {
     Ok(u8::from(!report.all_there))
 }
 
-/// How the tool is compiled.
+/// Build profile of the tool.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Profile {
-    /// What runs jobs, simulations and benchmarks.
+    /// For jobs, simulations and benchmarks.
     Release,
-    /// What runs the tests, and is tested.
+    /// For the tests.
     Dev,
 }
 
@@ -102,7 +103,7 @@ impl Profile {
         }
     }
 
-    /// What cargo is asked for: with the tool that runs the tests, the tests, so that both are built at one time.
+    /// Returns cargo's arguments. The test profile builds the tests together with the tool.
     fn words(self) -> Vec<&'static str> {
         match self {
             Profile::Release => vec!["--release", "--package", "midplane"],
@@ -110,7 +111,7 @@ impl Profile {
         }
     }
 
-    /// The tool, where cargo puts it.
+    /// Returns the tool at its path in cargo's target directory.
     fn tool(self, places: &Places) -> Artifact {
         let file = match self {
             Profile::Release => "release/midplane",
@@ -125,7 +126,7 @@ impl Profile {
     }
 }
 
-/// Has cargo build the tool, in sight.
+/// Builds the tool with cargo and shows cargo's messages.
 fn build(profile: Profile, tool: &Artifact, root: &Path) -> Result<(), (u8, Refusal)> {
     if !tool.file.exists() {
         let _ = writeln!(
@@ -142,7 +143,7 @@ fn build(profile: Profile, tool: &Artifact, root: &Path) -> Result<(), (u8, Refu
         .arg(root.join("Cargo.toml"))
         .stdin(std::process::Stdio::null())
         .stdout(io::stderr());
-    // What cargo tells the programs that it runs is not for the cargo that we run.
+    // The outer cargo's variables for its programs must not reach the inner cargo.
     for (name, _) in env::vars_os() {
         let text = name.to_string_lossy();
         if text.starts_with("CARGO_PKG_") || text.starts_with("CARGO_MANIFEST_") {
@@ -157,7 +158,7 @@ fn build(profile: Profile, tool: &Artifact, root: &Path) -> Result<(), (u8, Refu
         return Err((FAILURE, Refusal(message.into())));
     }
     if let Ok(begun) = begun {
-        // Without the note, cargo is asked again the next time.
+        // Without the stamp, cargo is called again the next time.
         let _ = tool.succeeded(begun);
     }
     Ok(())

@@ -1,14 +1,14 @@
-//! What Midplane needs of the machine: what is there, what is missing, and what would be done about it.
+//! Detection and planning of the tools that Midplane requires.
 //!
-//! Three things are needed besides the Rust that builds the tool: a Rust compiler for the nodes, QEMU, and a
-//! C compiler with picolibc for the nodes. Nothing in this crate changes the machine: it looks ([`found`],
-//! [`apt`]), decides ([`plan`]), and says ([`doctor`]). The tool carries a plan out.
+//! Three tools are required in addition to the Rust toolchain of the host tool: a Rust compiler for the nodes, QEMU,
+//! and a C compiler with picolibc for the nodes. This crate does not change the machine. It detects ([`found`],
+//! [`apt`]), plans ([`plan`]) and reports ([`doctor`]). The tool executes the plan.
 //!
 //! ```text
-//! launcher ---- doctor --+-- found (rust, folder)   what is there
-//!     |                  +-- need (kit)             what is missing, in which packages
-//!     |                  +-- plan (apt)             who would install which of them where
-//!     +-------- fresh                               has the tool been built from these sources?
+//! launcher ---- doctor --+-- found (rust, folder)   installed tools
+//!     |                  +-- need (kit)             missing tools and their packages
+//!     |                  +-- plan (apt)             method and target of each installation
+//!     +-------- fresh                               is the tool up to date?
 //! ```
 #![forbid(unsafe_code)]
 
@@ -29,17 +29,17 @@ pub mod rust;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// The least version of Rust that builds Midplane, the workspace's `rust-version`.
+/// Minimum Rust version that builds Midplane, the workspace's `rust-version`.
 pub const RUST_LEAST: (u32, u32) = (1, 95);
-/// Variable by which the launcher tells the tool where the workspace is. What stands in a binary is where it
-/// was when it was built: cargo does not build again in a checkout that was moved.
+/// Variable in which the launcher passes the workspace's path to the tool. The path in a binary is that of its build:
+/// cargo does not rebuild in a checkout that was moved.
 pub const ROOT: &str = "MIDPLANE_ROOT";
-/// RAM of a node in bytes when no option says otherwise. What a node does not touch takes nothing of this machine's.
+/// Default RAM of a node in bytes. The host allocates it on first use.
 pub const DEFAULT_NODE_MEMORY: u64 = 64 << 20;
-/// The greatest part of it, in bytes, that is MPI memory when no option says otherwise.
+/// Default upper limit of the node's MPI memory in bytes.
 pub const DEFAULT_MPI_MEMORY: u64 = 1 << 20;
 
-/// Why the machine cannot be used as asked, and what to do: a message for the user.
+/// Reason why the machine cannot be used as requested, and the remedy: a message for the user.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Refusal(pub String);
 
@@ -49,20 +49,20 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// Where this checkout keeps what.
+/// Directories of this checkout.
 #[derive(Clone, Debug)]
 pub struct Places {
-    /// The workspace.
+    /// Workspace.
     pub root: PathBuf,
-    /// Cargo's folder for build results.
+    /// Cargo's target directory.
     pub target: PathBuf,
 }
 
-/// Checks that `root` is a checkout of this workspace. It is not when the checkout was moved after the
-/// program that looks had been built in it.
+/// Checks that `root` is a checkout of this workspace. It is none if the checkout was moved after the calling program
+/// was built in it.
 ///
 /// # Errors
-/// It is no checkout; the message says what to do.
+/// Returns a message with the remedy if `root` is no checkout.
 pub fn check_root(root: &Path) -> Result<(), Refusal> {
     match root.join("kernel-rt/Cargo.toml").exists() {
         true => Ok(()),

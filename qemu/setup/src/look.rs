@@ -1,21 +1,21 @@
-//! What is looked for, and what can come of it.
+//! Result of a tool's detection.
 
-/// The least version of the emulator that this is tested with.
+/// Minimum version of the emulator that is tested.
 pub const QEMU_LEAST: (u32, u32) = (7, 2);
 
-/// What came of looking for something.
+/// Result of a tool's detection.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Look<T> {
-    /// It is there and usable.
+    /// Usable.
     There(T),
-    /// It is not there, or too old.
+    /// Missing or too old.
     Missing,
-    /// It is there and does not work; installing would not help. What it said.
+    /// Present but not working; an installation would not help. Contains its message.
     Broken(String),
 }
 
 impl<T> Look<T> {
-    /// What is there and usable.
+    /// Returns the usable tool.
     pub(crate) fn there(&self) -> Option<&T> {
         match self {
             Self::There(found) => Some(found),

@@ -1,32 +1,32 @@
-//! How many nodes the machine can hold.
+//! Capacity of the machine in nodes.
 
 use std::fs;
 use std::path::Path;
 
-/// Memory of a QEMU process beside the node's RAM, in bytes: measured, idle, with six links.
+/// Memory of a QEMU process in addition to the node's RAM, in bytes: measured, idle, with six links.
 pub const QEMU_BYTES: u64 = 16 << 20;
-/// Memory of a node in the QEMU process that it shares with others, beside its RAM, in bytes: a processor's share.
+/// Memory of a node in a shared QEMU process in addition to its RAM, in bytes: the share of one processor.
 pub const SHARED_QEMU_BYTES: u64 = 1 << 20;
-/// What a node touches of its RAM before its program does anything, in bytes, beside the MPI memory: stack, page tables,
-/// the kernel's data, router, links' frames. Measured, and more.
+/// RAM that a node touches before its program starts, in bytes, without the MPI memory: stack, page tables, kernel
+/// data, router, link frames. Measured, plus a margin.
 pub const TOUCHED_BYTES: u64 = 1 << 20;
-/// File descriptors per QEMU process: its memory, its process, its bell, its complaints and, while it is started, the
-/// other ends of those and of a node's six links.
+/// File descriptors per QEMU process: its memory, process, doorbell and stderr. During its start, also their other ends
+/// and those of the node's six links.
 pub const DESCRIPTORS_PER_NODE: u64 = 16;
-/// File descriptors for everything else.
+/// File descriptors for all other purposes.
 const DESCRIPTORS_BESIDE: u64 = 64;
 
-/// What the machine has to offer.
+/// Free resources of the machine.
 #[derive(Clone, Copy, Debug)]
 pub struct Machine {
-    /// Memory in bytes that can be used without swapping.
+    /// Memory in bytes that is available without swapping.
     pub memory: u64,
-    /// File descriptors that a process may open.
+    /// Maximum number of open file descriptors per process.
     pub descriptors: u64,
 }
 
 impl Machine {
-    /// Looks at the machine. The limit on descriptors is the one up to which a process may raise its own.
+    /// Reads the free resources. Uses the hard limit of descriptors, since a process may raise its own limit up to it.
     pub fn look() -> Self {
         Self {
             memory: memory_available(),
@@ -37,7 +37,7 @@ impl Machine {
         }
     }
 
-    /// How many nodes that touch so many bytes of RAM and have a QEMU process each it can hold.
+    /// Returns the capacity in nodes that touch `touched` bytes of RAM and use one QEMU process each.
     pub fn capacity(&self, touched: u64) -> u64 {
         let by_memory = self.memory / touched.saturating_add(QEMU_BYTES);
         let by_descriptors =
@@ -45,13 +45,13 @@ impl Machine {
         by_memory.min(by_descriptors)
     }
 
-    /// How many nodes that touch so many bytes of RAM each it can hold in `instances` QEMU processes.
+    /// Returns the capacity in nodes that touch `touched` bytes of RAM and share `instances` QEMU processes.
     pub fn capacity_shared(&self, touched: u64, instances: u64) -> u64 {
         let beside = instances.saturating_mul(QEMU_BYTES);
         let per_node = touched.saturating_add(SHARED_QEMU_BYTES);
         let by_memory = self.memory.saturating_sub(beside) / per_node;
         let beside = instances.saturating_mul(DESCRIPTORS_PER_NODE);
-        // One each: its bell to other instances.
+        // One per instance: its doorbell to other instances.
         let by_descriptors = self
             .descriptors
             .saturating_sub(DESCRIPTORS_BESIDE.saturating_add(beside));
@@ -59,13 +59,13 @@ impl Machine {
     }
 }
 
-/// What a node of `node_memory` bytes of RAM, of which `mpi_memory` are MPI memory, is counted with, in bytes: what is
-/// surely touched. What its program allocates and touches comes on top, up to its RAM.
+/// Returns the bytes that a node with `node_memory` bytes of RAM certainly touches, including `mpi_memory` bytes of MPI
+/// memory. Its program's allocations are extra, up to its RAM.
 pub fn touched(node_memory: u64, mpi_memory: u64) -> u64 {
     node_memory.min(mpi_memory.saturating_add(TOUCHED_BYTES))
 }
 
-/// The hard limit of open files in /proc/self/limits; `None` for "unlimited".
+/// Returns the hard limit of open files in /proc/self/limits; `None` for "unlimited".
 fn descriptors_in(limits: &str) -> Option<u64> {
     let line = limits
         .lines()
@@ -73,7 +73,7 @@ fn descriptors_in(limits: &str) -> Option<u64> {
     line.split_whitespace().nth(1)?.parse().ok()
 }
 
-/// Memory that new processes may take: the machine's, or that of our control group if it is less.
+/// Returns the memory available to new processes: the machine's, or that of the control group if it is less.
 pub fn memory_available() -> u64 {
     let machine = fs::read_to_string("/proc/meminfo")
         .ok()
@@ -89,7 +89,7 @@ pub fn memory_available() -> u64 {
     machine.min(group)
 }
 
-/// `MemAvailable` of /proc/meminfo in bytes.
+/// Returns `MemAvailable` of /proc/meminfo in bytes.
 fn available_in(meminfo: &str) -> Option<u64> {
     let line = meminfo
         .lines()
@@ -98,7 +98,7 @@ fn available_in(meminfo: &str) -> Option<u64> {
     kib.checked_mul(1024)
 }
 
-/// What a control group (version 2) still allows in bytes, not counting what can be dropped at once.
+/// Returns the remaining memory of a control group (version 2) in bytes. Pages that can be dropped count as free.
 fn group_available(group: &Path) -> Option<u64> {
     let number = |file: &str| -> Option<u64> {
         let text = fs::read_to_string(group.join(file)).ok()?;
@@ -110,7 +110,7 @@ fn group_available(group: &Path) -> Option<u64> {
         .find_map(|line| line.strip_prefix("inactive_file ")?.parse().ok())
         .unwrap_or(0);
     let used = number("memory.current")?.saturating_sub(droppable);
-    // "max", which is no number, means no limit of its own.
+    // "max" does not parse as an integer: no limit.
     Some(number("memory.max")?.saturating_sub(used))
 }
 

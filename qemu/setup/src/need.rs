@@ -1,4 +1,4 @@
-//! What can be missing, and in which of Debian's packages it comes.
+//! Missing tools and the Debian packages that contain them.
 
 use crate::RUST_LEAST;
 use crate::ask::version_in;
@@ -6,11 +6,11 @@ use crate::kit::kit;
 use crate::look::QEMU_LEAST;
 use std::fmt;
 
-/// What adds the sources of its library to rustup's compiler.
+/// Command that adds the library sources to rustup's compiler.
 pub const ADD_SOURCES: &str = "rustup component add rust-src";
 
-/// Debian's packages of Rust with the sources of the core library, in the order in which they are tried:
-/// first those that Debian keeps recent for the sake of browsers. The first of each tells the version.
+/// Debian packages of Rust with the core library's sources, in order of preference. The first set is kept recent for
+/// browsers. The first package of a set specifies the version.
 const RUST_PACKAGES: [[&str; 4]; 2] = [
     [
         "rustc-web",
@@ -21,23 +21,23 @@ const RUST_PACKAGES: [[&str; 4]; 2] = [
     ["rustc", "cargo", "libstd-rust-dev", "rust-src"],
 ];
 
-/// One thing that is not there.
+/// A missing tool.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Need {
-    /// The library for the target, of the compiler that was asked for.
+    /// The requested compiler's library for the target.
     Target,
-    /// A Rust compiler with its library for the nodes.
+    /// Rust compiler with its library for the nodes.
     Rust,
-    /// The emulator.
+    /// Emulator.
     Qemu,
-    /// The C compiler.
+    /// C compiler.
     Gcc,
-    /// The C library.
+    /// C library.
     Picolibc,
 }
 
 impl Need {
-    /// The name of the folder that its packages are unpacked to.
+    /// Returns the name of the directory for its unpacked packages.
     pub fn folder(self) -> &'static str {
         match self {
             Self::Target | Self::Rust => "rust",
@@ -47,11 +47,11 @@ impl Need {
         }
     }
 
-    /// Debian's packages for it: alternatives, each of packages that belong together, in the order in which
-    /// they are tried. `candidate` tells the version that would be installed.
+    /// Returns the Debian packages for it: alternatives in order of preference, each a set of packages that belong
+    /// together. `candidate` returns the version that apt would install.
     ///
     /// # Errors
-    /// There are none.
+    /// Returns an error if no package is usable.
     pub fn packages(
         self,
         candidate: impl Fn(&str) -> Option<String>,
@@ -73,8 +73,8 @@ impl Need {
         }
     }
 
-    /// Whether a package is of this kind, so that one that is installed can stand in another's way. What is
-    /// unpacked in a folder of its own stands in no way.
+    /// Checks whether a package is of this kind. An installed package of the same kind can block the requested one; an
+    /// unpacked package cannot.
     pub fn is_about(self, package: &str) -> bool {
         match self {
             Self::Target | Self::Rust => ["rustc", "cargo", "libstd-rust", "rust-"]
@@ -109,7 +109,7 @@ fn rust_packages(
     }
 }
 
-/// All packages that may be asked for.
+/// Returns all supported packages.
 pub fn all_packages() -> impl Iterator<Item = &'static str> {
     let others = [kit().gcc_package, kit().picolibc_package];
     RUST_PACKAGES
@@ -119,12 +119,12 @@ pub fn all_packages() -> impl Iterator<Item = &'static str> {
         .chain(others)
 }
 
-/// Why there is no package for a need.
+/// Reason why a need has no package.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum NoPackage {
-    /// The package lists have none.
+    /// The package lists contain none.
     Unknown,
-    /// They have this one, which would be rejected after it had been installed.
+    /// The lists contain this package, but its version is too old.
     TooOld(&'static str, String),
 }
 
@@ -141,7 +141,7 @@ impl fmt::Display for NoPackage {
     }
 }
 
-/// What is not there.
+/// The missing tools.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Missing(pub Vec<Need>);
 
@@ -166,7 +166,7 @@ impl fmt::Display for Missing {
 }
 
 impl Missing {
-    /// What to look for on a system whose package manager is not known here.
+    /// Returns instructions for a system with an unknown package manager.
     pub fn by_hand(&self) -> String {
         let kit = kit();
         let mut lines = vec![
@@ -246,12 +246,12 @@ mod tests {
         let refused = Need::Rust.packages(lists(&old)).unwrap_err();
         assert!(matches!(refused, NoPackage::TooOld("rustc-web", _)));
         assert!(refused.to_string().contains("1.95 or later"), "{refused}");
-        // A Debian whose own Rust is recent.
+        // A Debian with a recent Rust of its own.
         assert_eq!(
             Need::Rust.packages(lists(&plain("1.100.0+dfsg1-1"))),
             Ok(vec![RUST_PACKAGES[1].to_vec()])
         );
-        // A compiler without the sources of its library is of no use.
+        // A compiler without its library's sources is useless.
         assert_eq!(
             Need::Rust.packages(lists(&web("1.96.0")[..3])),
             Err(NoPackage::Unknown)

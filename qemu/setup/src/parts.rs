@@ -1,9 +1,9 @@
-//! The parts in which the workspace's tests are compiled, as arguments of cargo.
+//! Cargo arguments that compile the workspace's tests in separate groups.
 //!
-//! The libraries' own tests are compiled without the features that others turn on, and rather fast than to be fast: they
-//! are small cases. All other tests run whole machines, for which `Cargo.toml` has the workspace optimised.
+//! The libraries' own tests are small. They are compiled without optional features and with little optimization, since
+//! compile time dominates. All other tests simulate complete nodes and use the optimization level in `Cargo.toml`.
 
-/// The libraries, from below. The last is the kernel.
+/// The libraries, bottom layer first. The last is the kernel.
 pub const LIBRARIES: [&str; 8] = [
     "net-torus",
     "msg-layer",
@@ -15,23 +15,22 @@ pub const LIBRARIES: [&str; 8] = [
     "kernel-rt",
 ];
 
-/// The libraries below the kernel by themselves. The device's tests are many, and take ten times as long where it is not
-/// optimised at all.
+/// Returns the libraries below the kernel. Their many device tests run ten times slower without optimization.
 pub fn below_kernel() -> Vec<&'static str> {
     by_themselves(OPTIMISED, &LIBRARIES[..6])
 }
 
-/// The kernel and what it shares with the tool by themselves, whose tests want little of the device.
+/// Returns the kernel and the code that it shares with the tool. Their tests use little of the device.
 pub fn kernel() -> Vec<&'static str> {
     by_themselves(UNOPTIMISED, &LIBRARIES[6..])
 }
 
-/// The libraries by themselves, with the device as [`kernel`] has it.
+/// Returns all libraries; the device is configured as in [`kernel`].
 pub fn libraries() -> Vec<&'static str> {
     by_themselves(UNOPTIMISED, &LIBRARIES)
 }
 
-/// How the device, and what is above it, is optimised.
+/// Optimization of the device and the layers above it.
 type Configured = [&'static str; 4];
 
 const OPTIMISED: Configured = [
@@ -54,7 +53,7 @@ fn by_themselves(configured: Configured, names: &[&'static str]) -> Vec<&'static
     words.chain(packages).collect()
 }
 
-/// The workspace without the libraries.
+/// Returns the workspace without the libraries.
 pub fn machines() -> Vec<&'static str> {
     let packages = LIBRARIES.iter().flat_map(|name| ["--exclude", name]);
     ["--workspace"].into_iter().chain(packages).collect()

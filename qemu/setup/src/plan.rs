@@ -1,7 +1,7 @@
-//! What is to be done about what is missing, and where.
+//! Plan of the steps that provide the missing tools.
 //!
-//! The system's package manager installs only where it may and where nothing is removed or put back to an
-//! older version. Everything else goes into a folder of our own (see [`folder`]).
+//! The system's package manager is used only with sufficient rights and if it removes and downgrades nothing. All other
+//! packages are unpacked into Midplane's own directory (see [`folder`]).
 
 use crate::apt::{self, Installer, Lists, Simulation};
 use crate::ask::{in_path, line};
@@ -13,84 +13,84 @@ use std::collections::HashMap;
 use std::fmt;
 use std::path::PathBuf;
 
-/// What has been tried already, so that nothing is tried twice.
+/// Completed attempts, to prevent repetition.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct Tried {
-    /// rustup has been asked for the sources of the library.
+    /// rustup was asked for the library's sources.
     pub rustup: bool,
-    /// The package lists have been brought up to date.
+    /// The package lists were updated.
     pub update: bool,
-    /// What has been installed or unpacked.
+    /// Needs whose packages were installed or unpacked.
     pub needs: Vec<Need>,
 }
 
-/// One step.
+/// A step of the plan.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Step {
-    /// rustup adds the sources of the compiler's own library.
+    /// rustup adds the sources of the compiler's library.
     Rustup,
-    /// The system's package lists are brought up to date.
+    /// Updates the system's package lists.
     Update(Installer),
-    /// Package lists in our folder are brought up to date.
+    /// Updates package lists in Midplane's directory.
     UpdateOwn,
-    /// Packages are installed.
+    /// Installs packages.
     Install {
-        /// By whom.
+        /// Installation method.
         by: Installer,
-        /// For what.
+        /// Needs that the packages provide.
         needs: Vec<Need>,
-        /// Their names.
+        /// Package names.
         packages: Vec<&'static str>,
     },
-    /// Packages are fetched and unpacked in our folder.
+    /// Fetches packages and unpacks them into Midplane's directory.
     Unpack {
-        /// For what.
+        /// Need that the packages provide.
         need: Need,
-        /// Each `name=version`: what the system does not have of the package and what it depends on.
+        /// Packages as `name=version`: the requested one and its dependencies, without those of the system.
         packages: Vec<String>,
-        /// The package that is asked for.
+        /// The requested package.
         name: &'static str,
-        /// Why they are not installed.
+        /// Reason why they are not installed.
         why: String,
     },
 }
 
-/// What to do, in this order. After a step all is looked at anew: it may have made the next one needless.
+/// Steps in order. Detection runs again after each step, because a step may make the next one unnecessary.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Plan {
     /// The steps.
     pub steps: Vec<Step>,
-    /// Why no more can be said until the package lists have been brought up to date.
+    /// Reason why the plan is incomplete until the package lists are updated.
     pub more_after_update: Option<String>,
 }
 
-/// What a plan depends on.
+/// Machine properties that a plan depends on.
 pub trait Machine {
-    /// Whether rustup is there.
+    /// Checks whether rustup is available.
     fn has_rustup(&self) -> bool;
-    /// Whether this system's packages are apt's.
+    /// Checks whether this system uses apt.
     fn has_apt(&self) -> bool;
-    /// How packages can be installed.
+    /// Returns the installation method.
     fn installer(&self) -> Option<Installer>;
-    /// The version that would be installed of a package.
+    /// Returns a package's candidate version.
     fn candidate(&self, package: &str) -> Option<String>;
-    /// What installing packages would do.
+    /// Simulates an installation of packages.
     ///
     /// # Errors
-    /// They cannot be installed; apt's words.
+    /// Returns apt's message if they cannot be installed.
     fn simulate(&self, packages: &[&str]) -> Result<Simulation, String>;
-    /// The packages, each `name=version`, that have to be unpacked beside the system's for this need.
+    /// Returns the packages, each as `name=version`, to unpack for this need outside the system.
     ///
     /// # Errors
-    /// They do not fit together; apt's words.
+    /// Returns apt's message if they conflict.
     fn apart(&self, need: Need, packages: &[&str]) -> Result<Vec<String>, String>;
 }
 
-/// Plans.
+/// Creates the plan.
 ///
 /// # Errors
-/// What is missing cannot be had here, or is still missing after it was installed. The message says what
-/// to type.
+/// Returns an error if a missing tool is not available here, or is still missing after its installation. The message
+/// contains the commands to type.
 pub fn plan(
     missing: &Missing,
     choice: Choice,
@@ -137,7 +137,7 @@ pub fn plan(
             steps.extend(divided);
             Ok(done(steps))
         }
-        // The lists may be empty, as in a container, or from before a newer package came.
+        // The lists may be empty, as in a container, or older than a package.
         Err(why) if !tried.update => {
             steps.push(update());
             Ok(Plan {
@@ -162,10 +162,10 @@ fn without_package(need: Need, why: &NoPackage) -> String {
     }
 }
 
-/// What the system can install for a need, or why it is unpacked instead.
+/// Packages that the system can install for a need, or the reason for unpacking them instead.
 type Harmless = Result<Vec<&'static str>, String>;
 
-/// Installs what can be installed without harm, all at once, and unpacks the rest.
+/// Installs all harmless packages in one step, and unpacks the rest.
 fn divide(
     needs: &[Need],
     installer: Option<Installer>,
@@ -181,7 +181,7 @@ fn divide(
         .collect();
     let mut steps = Vec::new();
     if let (Some(by), false) = (installer, together.is_empty()) {
-        // One by one they do no harm; together they might.
+        // Harmless one by one; together they may conflict.
         match without_harm(&together, machine) {
             Ok(()) => {
                 let installed = harmless.iter().filter(|(_, packages)| packages.is_ok());
@@ -206,7 +206,7 @@ fn divide(
     Ok(steps)
 }
 
-/// The first alternative that the system can install without harm.
+/// Returns the first alternative that the system can install without harm.
 fn harmless_packages(
     need: Need,
     installer: Option<Installer>,
@@ -222,7 +222,7 @@ fn harmless_packages(
     for packages in alternatives {
         match without_harm(&packages, machine) {
             Ok(()) => return Ok(Ok(packages)),
-            // The last is the one that most systems have.
+            // Reports the last reason: most systems have the last alternative.
             Err(why) => harm = Some(why),
         }
     }
@@ -246,7 +246,7 @@ fn without_harm(packages: &[&str], machine: &dyn Machine) -> Result<(), String> 
     }
 }
 
-/// Unpacks the first alternative whose packages fit together.
+/// Unpacks the first alternative without a conflict.
 fn unpack(need: Need, why: String, machine: &dyn Machine) -> Result<Step, String> {
     let mut error = String::new();
     for alternative in alternatives(need, machine)? {
@@ -254,7 +254,7 @@ fn unpack(need: Need, why: String, machine: &dyn Machine) -> Result<Step, String
         match machine.apart(need, &alternative) {
             Ok(mut packages) => {
                 if need == Need::Picolibc {
-                    // It depends on the compiler, which has a folder of its own.
+                    // It depends on the compiler, unpacked in a separate directory.
                     packages.retain(|package| package.split('=').next() == Some(name));
                 }
                 return Ok(Step::Unpack {
@@ -271,7 +271,7 @@ fn unpack(need: Need, why: String, machine: &dyn Machine) -> Result<Step, String
 }
 
 impl Plan {
-    /// What would be done, a line each. `folder` is where packages are unpacked.
+    /// Describes the plan, one line per step. `folder` is the directory for unpacked packages.
     pub fn describe(&self, folder: &std::path::Path) -> Vec<String> {
         let mut lines: Vec<String> = self
             .steps
@@ -308,7 +308,7 @@ impl Step {
     }
 }
 
-/// A number of things.
+/// A count with its noun.
 struct Count(usize, &'static str);
 
 impl fmt::Display for Count {
@@ -318,14 +318,14 @@ impl fmt::Display for Count {
     }
 }
 
-/// This machine, and what it has answered.
+/// This machine, with cached candidate versions.
 pub struct ThisMachine {
     lists: Lists,
     candidates: HashMap<String, String>,
 }
 
 impl ThisMachine {
-    /// The machine, seen through these package lists.
+    /// Creates the view of this machine through these package lists.
     pub fn with(lists: Lists) -> Self {
         let candidates = match apt::is_there() {
             true => apt::candidates(&lists),
@@ -362,7 +362,7 @@ impl Machine for ThisMachine {
     }
 }
 
-/// Our folder: the first of the candidates.
+/// Returns Midplane's own directory: the first candidate.
 pub fn own_folder(places: &Places) -> PathBuf {
     folder::candidates(places).swap_remove(0)
 }
@@ -371,8 +371,8 @@ pub fn own_folder(places: &Places) -> PathBuf {
 mod tests {
     use super::*;
 
-    /// A machine whose package lists are as given; QEMU's package takes another with it if `conflict`, and apt finds
-    /// no way at all if `refuses`.
+    /// A machine with the given package lists. With `conflict`, QEMU's package removes another; with `refuses`, apt
+    /// finds no solution.
     struct Fake {
         rustup: bool,
         apt: bool,
@@ -436,7 +436,7 @@ mod tests {
             if packages == ["qemu-system-riscv"] {
                 return Err("E: unmet dependencies".into());
             }
-            // As Debian's picolibc, which depends on the compiler.
+            // As in Debian, picolibc depends on the compiler.
             let compiler = (need == Need::Picolibc).then_some(C[0]);
             let all = compiler.iter().chain(packages);
             Ok(all.map(|p| format!("{p}=1")).collect())
@@ -482,7 +482,7 @@ mod tests {
         assert_eq!(why, "installing would remove qemu-utils");
     }
 
-    /// Debian 12 with the backports in its lists, which have a QEMU that does not fit the rest.
+    /// Debian 12 with backports in its lists; their QEMU conflicts with the other packages.
     #[test]
     fn what_apt_refuses_to_install_is_unpacked_in_the_version_that_fits_together() {
         const BACKPORTS: &[(&str, &str)] = &[
@@ -545,7 +545,7 @@ mod tests {
         };
         let refusal = steps(&empty, &[qemu], &updated).unwrap_err();
         assert!(refusal.contains("no package"), "{refusal}");
-        // Debian's Rust is too old as far as the lists know; security updates may bring a newer one.
+        // Debian's Rust is too old in the current lists; security updates may contain a newer one.
         let no_rustup = Fake {
             rustup: false,
             ..CLEAN

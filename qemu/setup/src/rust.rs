@@ -1,4 +1,4 @@
-//! Which Rust compiler is used for the nodes.
+//! Selection of the Rust compiler for the nodes.
 
 use crate::ask::{Tool, in_path, output, version_in, works};
 use crate::kit::kit;
@@ -9,30 +9,30 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Where Debian's Rust is, from the root of its file system.
+/// Path of Debian's Rust compiler, from the file system's root.
 const DEBIAN_RUSTC: &str = "usr/bin/rustc";
 const DEBIAN_CARGO: &str = "usr/bin/cargo";
-/// Chooses the Rust compiler for the nodes instead of the order of [`Rust`]: `installed`, `rustup` or
-/// `debian`.
+/// Environment variable that selects the Rust compiler for the nodes instead of the order of [`Rust`]: `installed`,
+/// `rustup` or `debian`.
 pub const RUST_CHOICE: &str = "MIDPLANE_RUST";
-/// What cargo is told where the library is built along, from the workspace on.
+/// Cargo configuration for builds of the library from source, relative to the workspace.
 pub const ALONG: &str = ".cargo/along.toml";
 
-/// How Rust code for the nodes is compiled.
+/// Method of compiling Rust code for the nodes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Rust {
-    /// By the compiler at hand, with its own library built along from the sources.
+    /// The default compiler builds its own library from source.
     Sources,
-    /// By the compiler at hand, with the library that is installed for the target.
+    /// The default compiler uses the library installed for the target.
     Installed,
-    /// By Debian's compiler, with its library built along.
+    /// Debian's compiler builds its library from source.
     Debian(Debian),
 }
 
-/// Debian's Rust: of the system, or unpacked into our folder.
+/// Debian's Rust: the system's, or unpacked into Midplane's directory.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Debian {
-    /// The compiler.
+    /// Compiler.
     pub rustc: Tool,
     /// Its cargo.
     pub cargo: Tool,
@@ -47,8 +47,9 @@ impl Debian {
 }
 
 impl Rust {
-    /// A cargo command that compiles for the nodes by what stands in the workspace `root`; more arguments are to follow
-    /// `build`, `rustc` or `fetch`. `target` is a target's name, or a file that describes one.
+    /// Creates a cargo command that compiles for the nodes with the configuration of the workspace `root`. The
+    /// subcommand is `build`, `rustc` or `fetch`; the caller appends arguments. `target` is a target's name or a target
+    /// description file.
     pub fn cargo(&self, root: &Path, subcommand: &str, target: &OsStr) -> Command {
         let mut command = match self {
             Self::Sources | Self::Installed => Command::new(own_cargo()),
@@ -69,14 +70,14 @@ impl Rust {
                 .env("RUSTC", &debian.rustc.path)
                 .env_remove("RUSTUP_TOOLCHAIN");
         }
-        // Flags for the host would replace those that .cargo/config.toml has for the nodes.
+        // Flags for the host would override the nodes' flags in .cargo/config.toml.
         command
             .env_remove("RUSTFLAGS")
             .env_remove("CARGO_ENCODED_RUSTFLAGS");
         command
     }
 
-    /// How the compiler describes the nodes' target, in JSON. `None`: it does not.
+    /// Returns the compiler's JSON description of the nodes' target; `None` if the compiler provides none.
     pub fn description(&self, root: &Path) -> Option<String> {
         let mut rustc = match self {
             Self::Sources | Self::Installed => own_rustc(root),
@@ -87,7 +88,7 @@ impl Rust {
         output(rustc.env("RUSTC_BOOTSTRAP", "1"))
     }
 
-    /// A name for the folder of what it builds: results of different compilers do not mix.
+    /// Returns the directory name of its build results: those of different compilers are kept apart.
     pub fn folder(&self) -> &'static str {
         match self {
             Self::Sources => "sources",
@@ -97,12 +98,12 @@ impl Rust {
     }
 }
 
-/// The cargo that runs us, or the one in the path.
+/// Returns the cargo that runs this process, or `cargo` in the path.
 pub fn own_cargo() -> PathBuf {
     std::env::var_os("CARGO").map_or_else(|| "cargo".into(), PathBuf::from)
 }
 
-/// What is said where [`own_cargo`] cannot be started: the machine cannot be used so.
+/// Returns the message for a failed start of [`own_cargo`].
 pub fn no_cargo(error: &std::io::Error) -> String {
     let cargo = own_cargo();
     format!(
@@ -111,17 +112,17 @@ pub fn no_cargo(error: &std::io::Error) -> String {
     )
 }
 
-/// The compiler at hand: the one that cargo would use.
+/// Creates a command of the default compiler: the one that cargo would use.
 fn own_rustc(root: &Path) -> Command {
     let mut command = Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
     command.current_dir(root);
     command
 }
 
-/// Checks that the compiler at hand can build Midplane's tool.
+/// Checks that the default compiler can build the host tool.
 ///
 /// # Errors
-/// It does not work, or is too old; the message says what to do.
+/// Returns a message with the remedy if it does not work or is too old.
 pub fn check_own(root: &Path) -> Result<(), Refusal> {
     let said = works(own_rustc(root).arg("--version"))
         .map_err(|error| Refusal(format!("the Rust compiler at hand does not work: {error}")))?;
@@ -135,29 +136,29 @@ fn check_version(said: &str) -> Result<(), Refusal> {
             "Rust {major}.{minor} or later is needed, and the compiler at hand is {said}; `rustup update \
              stable` gets the newest, https://rustup.rs has rustup"
         ))),
-        // One whose version cannot be read is tried.
+        // A compiler of unknown version is accepted.
         _ => Ok(()),
     }
 }
 
-/// Which compilers may be used for the nodes.
+/// Permitted compilers for the nodes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Choice {
-    /// The compiler at hand, for which rustup may add the sources of its library; else Debian's.
+    /// The default compiler, for which rustup may add the library's sources; else Debian's.
     Any,
-    /// Only the compiler at hand, with the library that is installed for the target.
+    /// Only the default compiler, with the library installed for the target.
     Installed,
-    /// Only the compiler at hand; rustup may add the sources.
+    /// Only the default compiler; rustup may add the sources.
     Rustup,
     /// Only Debian's.
     Debian,
 }
 
 impl Choice {
-    /// Reads the environment.
+    /// Reads the choice from the environment.
     ///
     /// # Errors
-    /// The variable has a value that is none of the choices.
+    /// Returns an error if the variable's value is unknown.
     pub fn read() -> Result<Self, Refusal> {
         match std::env::var(RUST_CHOICE).as_deref() {
             Err(_) | Ok("") => Ok(Self::Any),
@@ -170,18 +171,18 @@ impl Choice {
         }
     }
 
-    /// Whether rustup may add the sources of the library.
+    /// Checks whether rustup may add the library's sources.
     pub fn rustup(self) -> bool {
         matches!(self, Self::Any | Self::Rustup)
     }
 
-    /// Whether Debian's compiler may be used.
+    /// Checks whether Debian's compiler is permitted.
     pub fn debian(self) -> bool {
         matches!(self, Self::Any | Self::Debian)
     }
 }
 
-/// Looks for the compiler for the nodes: how it is used, and what it says its version is.
+/// Detects the compiler for the nodes; returns its method of use and its version string.
 pub fn look(choice: Choice, places: &Places) -> Look<(Rust, String)> {
     let at_hand = match choice {
         Choice::Debian => Look::Missing,
@@ -194,7 +195,7 @@ pub fn look(choice: Choice, places: &Places) -> Look<(Rust, String)> {
     choose(at_hand, || choice.debian().then(debian).flatten())
 }
 
-/// The compiler at hand comes first. One that does not work is no reason to install another.
+/// Prefers the default compiler. Another one is not installed because the default one is broken.
 fn choose(
     at_hand: Look<(Rust, String)>,
     debian: impl FnOnce() -> Option<(Debian, String)>,
@@ -209,14 +210,14 @@ fn choose(
     }
 }
 
-/// The compiler at hand and its version, if it has the library for the nodes.
+/// Returns the default compiler and its version, if it has the library for the nodes.
 fn at_hand(choice: Choice, places: &Places) -> Look<(Rust, String)> {
     let root = &places.root;
     let chosen = std::env::var_os("RUSTC");
     if chosen.is_none() && in_path("rustc").is_none() {
         return Look::Missing;
     }
-    // Rustup answers for a compiler that it does not find, for example when HOME is not there.
+    // rustup reports an error for a compiler that it does not find, for example without HOME.
     let version = match works(own_rustc(root).arg("--version")) {
         Ok(version) => version,
         Err(error) => return Look::Broken(format!("`rustc --version` says: {error}")),
@@ -233,22 +234,22 @@ fn at_hand(choice: Choice, places: &Places) -> Look<(Rust, String)> {
     }
 }
 
-/// What there is of the library of the compiler at hand.
+/// State of the default compiler's library.
 #[derive(Clone, Copy)]
 struct Library {
-    /// Its sources.
+    /// Its sources are installed.
     sources: bool,
-    /// This machine could not have them, or what else they are built with.
+    /// An earlier attempt failed to provide the sources, or the crates to build them with.
     in_vain: bool,
     /// rustup may add them.
     rustup: bool,
-    /// What is installed for the nodes' target.
+    /// The library for the nodes' target is installed.
     target: bool,
 }
 
 impl Library {
-    /// The sources come first: what is built along is for the nodes' very processor. What is installed is used where they
-    /// cannot be had.
+    /// Prefers the sources, because the library is then built for the nodes' exact processor. The installed library is
+    /// used where the sources are not available.
     fn best(self) -> Option<Rust> {
         match self {
             Self {
@@ -266,28 +267,28 @@ impl Library {
     }
 }
 
-/// The version of the compiler at hand, as it says it.
+/// Returns the default compiler's version string.
 pub fn own_version(places: &Places) -> Option<String> {
     output(own_rustc(&places.root).arg("--version"))
 }
 
-/// Whether the compiler at hand has the sources of its library.
+/// Checks whether the default compiler has the sources of its library.
 pub fn has_own_sources(places: &Places) -> bool {
     has_sources(own_rustc(&places.root))
 }
 
-/// Whether a compiler has the sources of its library.
+/// Checks whether a compiler has the sources of its library.
 fn has_sources(rustc: Command) -> bool {
     let library = "lib/rustlib/src/rust/library/core/src/lib.rs";
     sysroot(rustc).is_some_and(|sysroot| sysroot.join(library).exists())
 }
 
-/// Where a compiler is installed.
+/// Returns a compiler's installation directory.
 fn sysroot(mut rustc: Command) -> Option<PathBuf> {
     output(rustc.args(["--print", "sysroot"])).map(PathBuf::from)
 }
 
-/// The folder with the compiler's own copy of LLVM's linker, as `ld.lld`. Distributions' packages leave it out.
+/// Returns the directory that contains the compiler's copy of LLVM's linker, `ld.lld`. Distribution packages omit it.
 pub fn own_llvm_linker(places: &Places) -> Option<PathBuf> {
     let targets = sysroot(own_rustc(&places.root))?.join("lib/rustlib");
     let targets = std::fs::read_dir(targets).ok()?.flatten();
@@ -295,7 +296,7 @@ pub fn own_llvm_linker(places: &Places) -> Option<PathBuf> {
     folders.find(|folder| folder.join("ld.lld").exists())
 }
 
-/// Whether the compiler at hand has the library for the nodes' target.
+/// Checks whether the default compiler has the library for the nodes' target.
 fn has_target(root: &Path) -> bool {
     let arguments = ["--print", "target-libdir", "--target", kit().target];
     output(own_rustc(root).args(arguments)).is_some_and(|folder| {
@@ -312,7 +313,7 @@ fn has_target(root: &Path) -> bool {
     })
 }
 
-/// Debian's compiler in a file system, if it is recent enough and the library's sources are there.
+/// Returns Debian's compiler in a file system, if its version is supported and it has the library's sources.
 fn debian_in(root: &Path) -> Option<(Debian, String)> {
     let libraries = match root == Path::new("/") {
         true => None,
@@ -373,7 +374,7 @@ mod tests {
             let installed = target.then_some(Rust::Installed);
             for rustup in [false, true] {
                 assert_eq!(library([true, false, rustup, target]), Some(Rust::Sources));
-                // Both have been tried before.
+                // Both attempts were made before.
                 assert_eq!(library([true, true, rustup, target]), installed);
                 assert_eq!(library([false, true, rustup, target]), installed);
             }

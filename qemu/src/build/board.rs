@@ -1,4 +1,4 @@
-//! The boards that nodes can be: what a program is built with for each.
+//! Supported boards of a node, and the build settings of each.
 
 use clap::ValueEnum;
 use midplane_abi::callers::{SAVED, SAVED_ARM};
@@ -8,7 +8,7 @@ use midplane_setup::kit::{self, Kit};
 use object::elf::{EM_AARCH64, EM_ARM, EM_RISCV, EM_X86_64, Machine};
 use std::path::PathBuf;
 
-/// The machine that this command runs on, where programs can be processes.
+/// Returns the ELF machine of this host if programs can run as native processes on it.
 pub fn machine_here() -> Option<Machine> {
     match std::env::consts::ARCH {
         "x86_64" => Some(EM_X86_64),
@@ -29,7 +29,7 @@ pub enum Board {
 }
 
 impl Board {
-    /// The tools that it is built and run with.
+    /// Returns the board's toolchain.
     pub fn kit(self) -> &'static Kit {
         match self {
             Self::Virt => &kit::VIRT,
@@ -37,7 +37,7 @@ impl Board {
         }
     }
 
-    /// The board that this command is for.
+    /// Returns the board of this command.
     pub fn chosen() -> Self {
         match kit::kit() == &kit::STM32F405 {
             true => Self::Stm32f405,
@@ -45,7 +45,7 @@ impl Board {
         }
     }
 
-    /// Where RAM starts.
+    /// Returns the start address of RAM.
     pub fn ram(self) -> u64 {
         match self {
             Self::Virt => 0x8000_0000,
@@ -53,7 +53,7 @@ impl Board {
         }
     }
 
-    /// Where code starts: in RAM, or in flash.
+    /// Returns the start address of code: in RAM, or in flash.
     pub fn code(self) -> u64 {
         match self {
             Self::Virt => self.ram(),
@@ -61,7 +61,7 @@ impl Board {
         }
     }
 
-    /// The machine that its images are for.
+    /// Returns the ELF machine of the board's images.
     pub fn machine(self) -> Machine {
         match self {
             Self::Virt => EM_RISCV,
@@ -69,7 +69,7 @@ impl Board {
         }
     }
 
-    /// What an image for `machine` that was given instead is, and what to do with it.
+    /// Describes an image that was built for another `machine`, and the remedy.
     pub fn other(self, machine: Machine) -> String {
         let own = machine_here();
         let boards = [Self::Virt, Self::Stm32f405];
@@ -87,7 +87,7 @@ impl Board {
         }
     }
 
-    /// What people call that.
+    /// Returns the common name of the board's machine.
     pub fn machine_name(self) -> &'static str {
         match self {
             Self::Virt => "riscv64",
@@ -95,7 +95,7 @@ impl Board {
         }
     }
 
-    /// Bytes of an address in memory.
+    /// Returns the size of an address in bytes.
     pub fn word(self) -> usize {
         match self {
             Self::Virt => 8,
@@ -103,8 +103,8 @@ impl Board {
         }
     }
 
-    /// The registers that a node notes when it ends its job by a call, by DWARF's numbers: the return address and the
-    /// stack pointer first.
+    /// Returns the registers that a node records when a call ends its job, as DWARF numbers: return address and stack
+    /// pointer first.
     pub fn saved(self) -> &'static [u8] {
         match self {
             Self::Virt => &SAVED,
@@ -112,7 +112,7 @@ impl Board {
         }
     }
 
-    /// Where a call returns to; Arm has in the lowest bit what kind of code is there.
+    /// Returns the target of a return address. On Arm the lowest bit encodes the instruction set and is cleared.
     pub fn return_address(self, address: u64) -> u64 {
         match self {
             Self::Virt => address,
@@ -120,7 +120,7 @@ impl Board {
         }
     }
 
-    /// What both compiling and linking need to know; the same as the linker script says.
+    /// Returns the machine options of compiler and linker; they match the linker script.
     pub fn machine_flags(self) -> &'static [&'static str] {
         match self {
             Self::Virt => &["-march=rv64imafdc", "-mabi=lp64d", "-mcmodel=medany"],
@@ -133,7 +133,7 @@ impl Board {
         }
     }
 
-    /// The profile of cargo for its images, and the name of its folder.
+    /// Returns the cargo profile of the board's images; its directory uses the same name.
     pub fn profile(self) -> &'static str {
         match self {
             Self::Virt => "node",
@@ -141,8 +141,8 @@ impl Board {
         }
     }
 
-    /// The matching engine of its images where none is asked for. The microcontroller's MPI memory holds some dozen
-    /// messages, among which a list is searched soon; its code is the smallest.
+    /// Returns the default matching engine. The microcontroller's MPI memory contains a few dozen messages, and a list
+    /// searches them quickly with the smallest code.
     pub fn matching(self) -> Choice {
         match self {
             Self::Virt => Choice::Default,
@@ -150,7 +150,7 @@ impl Board {
         }
     }
 
-    /// The linker script, from the workspace on.
+    /// Returns the path of the linker script, relative to the workspace.
     pub fn script(self) -> &'static str {
         match self {
             Self::Virt => "kernel-rt/ld/virt.ld",
@@ -158,8 +158,9 @@ impl Board {
         }
     }
 
-    /// What is behind the script for GNU's linker and for LLVM's, where they need other words. LLVM's is the faster one by far
-    /// for `virt`: for each call that it shortens GNU's, in binutils 2.40, goes through all symbols of the runtime.
+    /// Returns the second linker script for GNU's linker and for LLVM's, which require different syntax. LLVM's linker
+    /// is much faster for `virt`: GNU's, in binutils 2.40, scans all symbols of the runtime for each call that it
+    /// shortens.
     pub fn scripts_behind(self) -> Option<[&'static str; 2]> {
         match self {
             Self::Virt => Some([
@@ -170,7 +171,7 @@ impl Board {
         }
     }
 
-    /// All of its scripts, of which an image may be made.
+    /// Returns all linker scripts that an image may depend on.
     pub fn scripts(self) -> Vec<PathBuf> {
         let behind = self.scripts_behind().into_iter().flatten();
         let root = crate::host::folders::root();
@@ -179,11 +180,11 @@ impl Board {
             .collect()
     }
 
-    /// What the linker is told besides.
+    /// Returns additional linker options.
     pub fn link_flags(self) -> &'static [&'static str] {
         match self {
             Self::Virt => &["-Wl,--gc-sections", "-Wl,--wrap=fdopen,--wrap=fclose"],
-            // Some of picolibc's own assembler does not say that its stack need not be executed.
+            // Some of picolibc's assembler files do not specify a non-executable stack.
             Self::Stm32f405 => &[
                 "-Wl,--gc-sections,-z,noexecstack",
                 "-Wl,--wrap=main,--wrap=fdopen,--wrap=fclose",
@@ -191,7 +192,7 @@ impl Board {
         }
     }
 
-    /// RAM of a node in bytes, where the board has no other.
+    /// Returns the RAM of a node in bytes if the board has a fixed size.
     pub fn fixed_memory(self) -> Option<u64> {
         match self {
             Self::Virt => None,
@@ -199,11 +200,11 @@ impl Board {
         }
     }
 
-    /// The least stack of a program in bytes, and what it must be a multiple of.
+    /// Returns the minimum stack size of a program in bytes, and the unit that the size must be a multiple of.
     pub fn least_stack(self) -> (u64, u64) {
         match self {
             Self::Virt => (16 << 10, 4096),
-            // The kernel boots on it and on that of interrupts.
+            // The kernel boots on this stack and on the interrupt stack.
             Self::Stm32f405 => (6144, 8),
         }
     }
@@ -215,7 +216,7 @@ mod tests {
     use kernel_rt::board::stm32f405::memory;
     use midplane_device::matching::EngineKind;
 
-    /// The words of the linker script are those of the kernel's sums.
+    /// The constants of the linker script equal those of the kernel.
     #[test]
     fn the_linker_script_says_what_the_kernel_says() {
         let script = crate::host::folders::root().join(Board::Stm32f405.script());

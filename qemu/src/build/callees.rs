@@ -1,24 +1,24 @@
-//! Which function a program of this machine calls, by the instruction in front of an address to return to: a library's
-//! functions have no other name that a process could tell, as libraries come without symbols for what they do inside. And
-//! which functions are the program's where its file has no lines.
+//! Identification of the called function from the instruction before a return address, in a native program. Libraries
+//! contain no symbols for their internal functions, so this call is the only source of a name. Also identifies the
+//! program's own functions where the file contains no line table.
 
 use object::read::elf::ElfFile64;
 use object::{Endianness, Object, ObjectSection, ObjectSegment, ObjectSymbol, ObjectSymbolTable};
 use std::collections::{BTreeMap, HashSet};
 use std::sync::OnceLock;
 
-/// What a file tells.
+/// Symbols and code of a program's file.
 pub struct Callees<'a> {
     elf: ElfFile64<'a>,
-    /// Functions by their addresses: their sizes and names.
+    /// Functions by address, with size and name.
     functions: BTreeMap<u64, (u64, &'a str)>,
     is_static: bool,
 }
 
-/// Bytes of an entry of a table of relocations.
+/// Size of a relocation entry in bytes.
 const RELOCATION_BYTES: usize = 24;
 
-/// Functions of the runtime's crates that come without lines: a coroutine's entries.
+/// Functions of the runtime's crates without line information: entry points of a coroutine.
 const RUNTIMES_ASSEMBLER: [&str; 3] = [
     "stack_init_trampoline",
     "stack_init_trampoline_return",
@@ -26,7 +26,7 @@ const RUNTIMES_ASSEMBLER: [&str; 3] = [
 ];
 
 impl<'a> Callees<'a> {
-    /// Reads a program's file. `None`: it is none of a machine of 64 bits.
+    /// Reads a program's file; `None` if it is not a 64-bit ELF file.
     pub fn read(bytes: &'a [u8]) -> Option<Self> {
         let elf = ElfFile64::<Endianness>::parse(bytes).ok()?;
         let mut functions = BTreeMap::new();
@@ -50,7 +50,7 @@ impl<'a> Callees<'a> {
         })
     }
 
-    /// The function from which a process returns to this address, where the call names it.
+    /// Returns the function called just before this return address, if the call instruction names it.
     pub fn callee(&self, back: u64) -> Option<Callee> {
         let (address, name) = match self.instruction(back)? {
             Target::Direct(target) => match self.slot_of_stub(target) {
@@ -63,8 +63,8 @@ impl<'a> Callees<'a> {
         Some(Callee { address, name })
     }
 
-    /// Whether the code at an address, for which the file has no line, is the program's, as its name says: neither the
-    /// runtime's, whose code has lines but for some of its assembler, nor a library's.
+    /// Checks whether an address without line information is in the program's own code, by the function's name.
+    /// Excludes the runtime, whose code has line information except for some assembler, and libraries.
     pub fn is_plain(&self, loader: &addr2line::Loader, address: u64) -> bool {
         let Some((start, (bytes, name))) = self.functions.range(..=address).next_back() else {
             return false;
@@ -100,7 +100,7 @@ impl<'a> Callees<'a> {
         }
     }
 
-    /// The slot with the address to which a stub of the linker jumps.
+    /// Returns the slot that contains a linker stub's jump target.
     fn slot_of_stub(&self, stub: u64) -> Option<u64> {
         const MARK: &[u8] = &[0xf3, 0x0f, 0x1e, 0xfa];
         let bytes = self.bytes(stub, 16)?;
@@ -111,7 +111,7 @@ impl<'a> Callees<'a> {
         (stub + behind).checked_add_signed(i32::from_le_bytes(*offset).into())
     }
 
-    /// The function whose address the loader puts into a slot.
+    /// Returns the function whose address the loader writes to a slot.
     fn name_in_slot(&self, slot: u64) -> Option<String> {
         let sections = self.elf.sections();
         let tables =
@@ -148,11 +148,9 @@ impl<'a> Callees<'a> {
     }
 }
 
-/// A function that is called.
 pub struct Callee {
-    /// Where it is, in the program's file; 0 where it is a library's.
+    /// Address in the program's file; 0 for a function of a library.
     pub address: u64,
-    /// Its name in the source.
     pub name: String,
 }
 
@@ -161,18 +159,18 @@ enum Target {
     Slot(u64),
 }
 
-/// A function that the loader chooses when it starts the program, as the C library has them for strings.
+/// Checks for a function that the loader resolves at start-up (ifunc), such as the C library's string functions.
 fn is_indirect<'a>(symbol: &impl ObjectSymbol<'a>) -> bool {
     const STT_GNU_IFUNC: u8 = 10;
     matches!(symbol.flags(), object::SymbolFlags::Elf { st_info, .. } if st_info.0 & 0xf == STT_GNU_IFUNC)
 }
 
-/// Of several names of a function the one that a program calls.
+/// Rates the aliases of a function: the lowest is the name that a program calls.
 fn rank(name: &str) -> (bool, bool, usize) {
     (name.starts_with('_'), name.starts_with("PMPI_"), name.len())
 }
 
-/// The name that stands in the program: the headers give some functions others.
+/// Returns the name in the source: headers rename some functions.
 fn plain(name: &str) -> String {
     let name = name.split('@').next().unwrap_or(name);
     let checked = { name.strip_prefix("__") }.and_then(|name| name.strip_suffix("_chk"));
@@ -181,7 +179,7 @@ fn plain(name: &str) -> String {
     addr2line::demangle_auto(name.into(), None).into_owned()
 }
 
-/// Whether the C library of this machine has a function of this name.
+/// Checks whether this machine's C library contains a function of this name.
 fn is_c_librarys(name: &str) -> bool {
     static NAMES: OnceLock<HashSet<String>> = OnceLock::new();
     let names = NAMES.get_or_init(|| {

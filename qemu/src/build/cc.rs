@@ -1,14 +1,14 @@
-//! `cargo midplane cc`: the compiler as `mpicc` would be, for projects that build themselves. The words are the
-//! compiler's own; what a program for nodes needs besides is put in front of and behind them.
+//! Compiler wrapper `cargo midplane cc`, the `mpicc` of Midplane, for build systems. It accepts the compiler's
+//! arguments and adds the options that a node's program requires before and after them.
 //!
-//! | words | what is done |
+//! | arguments | action |
 //! |---|---|
-//! | with `-c`, `-S`, `-E`, `-M`, `-MM`, `-r` or `-fsyntax-only` | compiled, with the headers |
-//! | no input, or a question such as `--version` | the compiler answers |
-//! | anything else | compiled and linked with the runtime, to an image that `run` boots |
+//! | with `-c`, `-S`, `-E`, `-M`, `-MM`, `-r` or `-fsyntax-only` | compiles, with the headers |
+//! | no input, or a query such as `--version` | passes the query to the compiler |
+//! | all others | compiles and links with the runtime to an image that `run` boots |
 //!
-//! The exit status and all words on stdout and stderr are the compiler's. It is the nodes' C compiler, or with
-//! `--on linux` in front, or `MIDPLANE_ON=linux` in the environment, the host's, `cc`, for programs that are processes.
+//! The exit status and all output are the compiler's. The default is the nodes' C compiler. `--on linux` as the first
+//! argument, or `MIDPLANE_ON=linux` in the environment, selects the host's `cc` for native processes.
 
 use crate::build::compiler::{self, Linker, OPENMP, run_compiler, without_openmp};
 use crate::build::given::{Flags, Kind};
@@ -32,7 +32,7 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// The variable that says what programs are for.
+/// Environment variable that selects the platform of programs.
 pub const ON: &str = "MIDPLANE_ON";
 /// Options whose argument is the next word.
 const WITH_ARGUMENT: [&str; 31] = [
@@ -68,9 +68,9 @@ const WITH_ARGUMENT: [&str; 31] = [
     "-aux-info",
     "-specs",
 ];
-/// With one of these nothing is linked.
+/// Options that prevent linking.
 const NO_LINK: [&str; 7] = ["-c", "-S", "-E", "-M", "-MM", "-r", "-fsyntax-only"];
-/// Questions that the compiler answers without a program.
+/// Queries that the compiler handles without an input file.
 const QUESTIONS: [&str; 6] = [
     "--version",
     "-dumpversion",
@@ -80,30 +80,30 @@ const QUESTIONS: [&str; 6] = [
     "--help",
 ];
 
-/// What is wanted of the compiler.
+/// Requested action of the compiler.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Step {
-    /// An answer.
+    /// Prints the reply to a query.
     Ask,
-    /// Anything but a program.
+    /// Creates any output other than a program.
     Compile,
-    /// A program.
+    /// Creates a program.
     Link,
 }
 
-/// What is to be shown in place of being done.
+/// Information to print instead of running the compiler.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Show {
-    /// The command, as it would be run.
+    /// The complete command.
     Command,
-    /// As MPICH's -compile-info and -link-info: the compiler and what it is given for any program.
+    /// MPICH's -compile-info and -link-info: the compiler and its options for any program.
     Compiling,
     Linking,
-    /// As Open MPI's -showme:compile and -showme:link: the same without the compiler.
+    /// Open MPI's -showme:compile and -showme:link: the options without the compiler.
     CompileFlags,
     LinkFlags,
-    /// As Open MPI's of the same names: the compiler; folders of headers and of libraries, and libraries, without their
-    /// options; the version.
+    /// Open MPI's options of the same names: compiler; header directories, library directories and libraries, without
+    /// their option prefixes; version.
     Compiler,
     HeaderFolders,
     LibraryFolders,
@@ -131,7 +131,7 @@ impl Show {
     }
 }
 
-/// The words of a command line, read.
+/// A parsed command line.
 #[derive(Debug)]
 struct Line {
     on_linux: bool,
@@ -142,7 +142,7 @@ struct Line {
 }
 
 impl Line {
-    /// `on`: what the environment says.
+    /// Parses a command line; `on` is the platform that the environment specifies.
     fn read(words: &[OsString], on: Option<&OsStr>) -> Result<Self, Stop> {
         let mut on = on.filter(|on| !on.is_empty());
         let (mut rest, mut is_cpp) = (words, false);
@@ -194,7 +194,7 @@ impl Line {
     }
 }
 
-/// The words that are no options and belong to none.
+/// Returns the arguments that are neither options nor option values.
 fn inputs(words: &[OsString]) -> Vec<&OsStr> {
     let mut inputs = Vec::new();
     let mut rest = words.iter();
@@ -223,10 +223,10 @@ fn step(words: &[OsString], has_input: bool) -> Step {
     }
 }
 
-/// Does what `words` say; the result is the exit status.
+/// Runs the compiler wrapper with `words`; returns the exit status.
 ///
 /// # Errors
-/// What the words cannot ask for, tools that are missing, a runtime that does not compile.
+/// Returns an error for unsupported arguments, missing tools, or a runtime that does not compile.
 pub fn run(words: &[OsString]) -> Result<u8, Stop> {
     if words == ["--path"] {
         let path = write_wrappers()?;
@@ -235,7 +235,7 @@ pub fn run(words: &[OsString]) -> Result<u8, Stop> {
     if words.last().is_some_and(|word| word == PKG_CONFIG) {
         return show_pkg_config(&words[..words.len() - 1]);
     }
-    // A compiler takes it for a word of its own, and then says that it finds no file of the next word's name.
+    // The compiler would accept `--path` as its own option, and report the next argument as a missing file.
     if words.iter().any(|word| word == "--path") {
         return Err(Stop::usage(format!(
             "--path stands alone: the files that it writes heed {ON}, and --on as their own first words"
@@ -256,15 +256,15 @@ pub fn run(words: &[OsString]) -> Result<u8, Stop> {
         (Some(shown), _) => show(&answer(shown, &command)),
         (None, Step::Link) => link(&mut command),
         (None, Step::Ask | Step::Compile) => {
-            // From here on this process is the compiler.
+            // Replaces this process with the compiler.
             let error = command.exec();
             Err(error).doing(format_args!("run {}", command.get_program().display()))
         }
     }
 }
 
-/// The command that does what is wanted. What builds the runtime, and fetches tools, is seen where a person may look: build
-/// systems take for the answer to a question whatever they read.
+/// Creates the requested command. Progress output of the runtime's build and of downloads is shown only on a terminal,
+/// because build systems parse the reply to a query.
 fn prepared(line: &Line) -> Result<Command, Stop> {
     let prepare = || match line.on_linux {
         true => on_linux(line),
@@ -277,10 +277,10 @@ fn prepared(line: &Line) -> Result<Command, Stop> {
     }
 }
 
-/// What is shown of a command.
+/// Returns the requested information about a command.
 fn answer(shown: Show, command: &Command) -> String {
     let words = || command.get_args().map(|word| word.to_string_lossy());
-    // What follows an option, in one word or in two.
+    // Collects the values of an option, in the same word or the next one.
     let behind = |option: &'static str| {
         let mut words = words();
         let mut values = Vec::new();
@@ -307,7 +307,7 @@ fn answer(shown: Show, command: &Command) -> String {
     }
 }
 
-/// Words in a line, quoted where a shell would divide them: CMake knows no option in quotes.
+/// Joins words in a line. Quotes only words that a shell would split: CMake does not recognize quoted options.
 fn joined<'a>(words: impl Iterator<Item = Cow<'a, str>>) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || "_@%+=:,./-".contains(c);
     let quoted = words.map(
@@ -319,13 +319,13 @@ fn joined<'a>(words: impl Iterator<Item = Cow<'a, str>>) -> String {
     quoted.collect::<Vec<_>>().join(" ")
 }
 
-/// As Open MPI's wrappers have it.
+/// In the format of Open MPI's wrappers.
 const VERSION: &str = concat!("mpicc: Midplane ", env!("CARGO_PKG_VERSION"));
 
-/// The word that asks for a file for pkg-config.
+/// Argument that requests a file for pkg-config.
 const PKG_CONFIG: &str = "--pkg-config";
 
-/// Writes `mpi.pc`, for pkg-config, with what it links with, for programs that `words` say; shows its folder.
+/// Writes `mpi.pc` for pkg-config, with the link options of programs that `words` select; prints its directory.
 fn show_pkg_config(words: &[OsString]) -> Result<u8, Stop> {
     let on = std::env::var_os(ON);
     let flags = |question: &str| {
@@ -346,7 +346,7 @@ fn show_pkg_config(words: &[OsString]) -> Result<u8, Stop> {
         .join("midplane/pkgconfig")
         .join(if on_linux { "linux" } else { "qemu" });
     fs::create_dir_all(&folder).doing(format_args!("create {}", folder.display()))?;
-    // Of other MPIs the names that build systems look for.
+    // Build systems search for other MPIs by these names.
     for name in ["mpi", "ompi", "ompi-c", "ompi-cxx", "mpich"] {
         let text = format!(
             "Name: {name}\nDescription: Midplane, an MPI\nVersion: {}\nCflags: {compile}\nLibs: {link}\n",
@@ -361,10 +361,10 @@ fn show(line: &str) -> Result<u8, Stop> {
     crate::show::say::say(line).map(|()| 0)
 }
 
-/// Which parts belong into the command: for compiling, for linking, the words.
+/// Returns the required parts of the command: compile options, link options, the user's arguments.
 fn parts(line: &Line) -> [bool; 3] {
     match line.show {
-        // What a program would be compiled and linked with.
+        // Options that any program is compiled and linked with.
         Some(Show::Command) if line.words.is_empty() => [true, true, false],
         None | Some(Show::Command) => [line.step != Step::Ask, line.step == Step::Link, true],
         Some(Show::Compiling | Show::CompileFlags | Show::HeaderFolders) => [true, false, false],
@@ -375,7 +375,7 @@ fn parts(line: &Line) -> [bool; 3] {
     }
 }
 
-/// Refuses what nodes do not have, and says what of the words is left out for them.
+/// Returns an error for features that nodes do not support, and warns about ignored options.
 fn check(line: &Line) -> Result<(), Stop> {
     if line.on_linux {
         return Ok(());
@@ -415,7 +415,7 @@ fn for_nodes(line: &Line, linker: &Linker) -> Result<Command, Stop> {
     }
     if links {
         end_languages(line, &mut command);
-        // How it will be run is not known here.
+        // The job's options are not known here.
         let flags = Flags {
             instances: true,
             ..Flags::default()
@@ -437,13 +437,13 @@ fn on_linux(line: &Line) -> Result<Command, Stop> {
     if links && !is_shared {
         command.args([linux::FIXED, linux::WRAP]);
     }
-    // For FindMPI and meson an object must be a word for the linker, too.
+    // FindMPI and meson accept the object only as a linker argument.
     let mut start = OsString::from("-Wl,");
     if links && !is_shared {
         start.push(start_object()?);
     }
     if words {
-        // A build system that has asked what to link with may say so as well.
+        // A build system that queried the link options may repeat this one.
         let words = line.words.iter().filter(|word| **word != start);
         command.args(words.map(|word| linux::in_place_of(word)));
     }
@@ -460,7 +460,7 @@ fn on_linux(line: &Line) -> Result<Command, Stop> {
     Ok(command)
 }
 
-/// Adds a library by its folder and its name: meson takes no notice of files.
+/// Adds a library by directory and name, because meson ignores file paths.
 fn name_library(library: &Path, command: &mut Command) {
     let stem = library.file_stem().and_then(OsStr::to_str);
     let name = stem.and_then(|stem| stem.strip_prefix("lib"));
@@ -476,7 +476,7 @@ fn name_library(library: &Path, command: &mut Command) {
     }
 }
 
-/// What follows is told by its name again.
+/// Ends a `-x` option: later files are recognized by their extensions again.
 fn end_languages(line: &Line, command: &mut Command) {
     if line
         .words
@@ -487,7 +487,7 @@ fn end_languages(line: &Line, command: &mut Command) {
     }
 }
 
-/// What a process starts with, compiled when it is not there or older than its source.
+/// Returns the start-up object of native programs. Compiles it if it is missing or older than its source.
 fn start_object() -> Result<PathBuf, Stop> {
     let source = folders::root().join("kernel-rt/ld/linux.c");
     let folder = folders::target().join("midplane/linux");
@@ -497,7 +497,7 @@ fn start_object() -> Result<PathBuf, Stop> {
         return Ok(object);
     }
     fs::create_dir_all(&folder).doing(format_args!("create {}", folder.display()))?;
-    // Others may be doing the same.
+    // Other processes may do the same at the same time.
     let new = folder.join(format!("start.{}.o", std::process::id()));
     let mut compile = Command::new("cc");
     compile
@@ -510,10 +510,10 @@ fn start_object() -> Result<PathBuf, Stop> {
     Ok(object)
 }
 
-/// Compiles what there is to be compiled, and links by LLVM's linker: false when that cannot do it, or nobody would be told
-/// what is to be. Then all is done again by the other, which has the words for it.
+/// Compiles, and links with LLVM's linker. Returns false if that fails or if the user would miss a diagnostic. Then all
+/// is repeated with GNU's linker for its messages.
 fn link_quickly(line: &Line) -> Result<bool, Stop> {
-    // What is read from standard input is gone then; and what is no image is GNU's to make.
+    // Excludes standard input, since it cannot be read twice, and relocatable output (`-r`), a task for GNU's linker.
     let is_usual = line.words.iter().all(|word| word != "-" && word != "-r");
     let linker = is_usual.then(compiler::llvm_linker).flatten();
     let Some(linker) = linker else {
@@ -527,18 +527,18 @@ fn link_quickly(line: &Line) -> Result<bool, Stop> {
     sys::bind_to_us(&mut command, Signal::TERM, Vec::new());
     let output = command.stdin(Stdio::null()).output();
     let output = output.doing(format_args!("run {}", command.get_program().display()))?;
-    // What linkers say of themselves (`-Wl,--version`) is GNU's to say.
+    // Output of the linker itself (`-Wl,--version`) must come from GNU's.
     let is_done = output.status.success()
         && output.stdout.is_empty()
         && !unsupported::is_any_in(result(&line.words));
     if is_done {
-        // Whether or not it is read, the status tells.
+        // The exit status reports success even if stderr is closed.
         let _ = std::io::stderr().write_all(&output.stderr);
     }
     Ok(is_done)
 }
 
-/// The file that the words ask for.
+/// Returns the requested output file.
 fn result(words: &[OsString]) -> &Path {
     let mut named = Path::new("a.out");
     let mut words = words.iter();
@@ -552,8 +552,7 @@ fn result(words: &[OsString]) -> &Path {
     named
 }
 
-/// Runs a command that links. What it says is passed on as it comes; functions of MPI that are missing are named again at
-/// the end.
+/// Runs a link command. Forwards its messages as they arrive, and lists missing MPI functions again at the end.
 fn link(command: &mut Command) -> Result<u8, Stop> {
     sys::bind_to_us(command, Signal::TERM, Vec::new());
     let program = command.get_program().to_os_string();
@@ -565,7 +564,7 @@ fn link(command: &mut Command) -> Result<u8, Stop> {
     if let Some(stderr) = &mut child.stderr {
         let mut piece = [0; 4096];
         while let Ok(bytes @ 1..) = stderr.read(&mut piece) {
-            // Whether or not it is read, the status tells.
+            // The exit status reports the result even if stderr is closed.
             let _ = std::io::stderr().write_all(&piece[..bytes]);
             words.extend_from_slice(&piece[..bytes]);
         }
@@ -596,8 +595,8 @@ fn name_missing(said: &Said) {
     }
 }
 
-/// Writes `mpicc`, `mpicxx`, `mpiexec` and `mpirun` for build systems that want files, and `midplane`, which is this command
-/// for other folders than the workspace, in a folder of their own; the path of the first.
+/// Writes the wrapper scripts `mpicc`, `mpicxx`, `mpiexec` and `mpirun` for build systems, and `midplane`, to run this
+/// command from any directory. Returns the path of the first.
 fn write_wrappers() -> Result<PathBuf, Stop> {
     let tool = std::env::current_exe().doing("find this command")?;
     let folder = folders::target().join("midplane/bin");

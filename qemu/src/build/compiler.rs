@@ -1,4 +1,4 @@
-//! The compiler and the linker: their words, and what they say.
+//! Command lines of compiler and linker, and handling of their diagnostics.
 
 use crate::build::board::Board;
 use crate::build::given::{Flags, Kind};
@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// What compiles a source for nodes; the names of files are to follow.
+/// Creates the command that compiles a source for nodes; the caller appends the file names.
 pub(super) fn compile_c(tools: &Tools, flags: &Flags, source: &Path) -> Result<Command, Stop> {
     if Kind::is_cpp(source) {
         return Err(Stop::usage(format!(
@@ -30,8 +30,8 @@ pub(super) fn compile_c(tools: &Tools, flags: &Flags, source: &Path) -> Result<C
     Ok(compile)
 }
 
-/// Words for the compiler that a node needs nothing for: threads and the like are in its C library, no image is shared or
-/// moved, and it is compiled for no other processor than the node's own.
+/// Compiler options that nodes do not need: threads and the like are in their C library, images are neither shared nor
+/// relocated, and the processor is fixed.
 const LEFT_OUT: [&str; 15] = [
     "-pthread",
     "-lpthread",
@@ -50,17 +50,17 @@ const LEFT_OUT: [&str; 15] = [
     "-m64",
 ];
 
-/// Whether the nodes' compiler is to see this word.
+/// Checks whether the nodes' compiler supports this option.
 pub(super) fn is_for_nodes(word: &OsStr) -> bool {
     !LEFT_OUT.iter().any(|out| word == *out)
 }
 
-/// The linker's words for leaving out all symbols, and the one that leaves out what debuggers read: the tool finds what a
-/// node shows by the image's symbols.
+/// Linker options that remove all symbols, and the one that removes debug information only. The tool uses the image's
+/// symbols to find the shared records.
 const STRIP: [&str; 2] = ["-s", "--strip-all"];
 const STRIP_DEBUG: &str = "--strip-debug";
 
-/// The compiler's words for nodes, whose images keep their symbols.
+/// Replaces options that strip symbols, since images for nodes must keep them.
 pub(super) fn with_symbols(words: &[OsString]) -> Vec<OsString> {
     let is_strip = |word: &OsStr| STRIP.iter().any(|strip| word == *strip);
     let mut kept = Vec::new();
@@ -85,11 +85,11 @@ pub(super) fn with_symbols(words: &[OsString]) -> Vec<OsString> {
     kept
 }
 
-/// The compiler's option for OpenMP. It is left out for nodes, whose programs have one thread: without it directives are
-/// comments, and OpenMP's functions are those of the nodes' C library.
+/// Compiler option for OpenMP. It is ignored for nodes, which have one thread: directives are then comments, and the
+/// nodes' C library provides OpenMP's functions.
 pub(super) const OPENMP: &str = "-fopenmp";
 
-/// The compiler's words with another in its place, by which directives are comments without a warning.
+/// Replaces the OpenMP option by one that disables warnings about unknown directives.
 pub(super) fn without_openmp(words: &[OsString]) -> impl Iterator<Item = &OsStr> {
     words.iter().map(|word| match word == OPENMP {
         true => OsStr::new("-Wno-unknown-pragmas"),
@@ -104,11 +104,11 @@ pub(super) fn say_that_openmp_is_left_out() {
     ));
 }
 
-/// What compiling C begins with, in front of the user's options.
+/// Appends the initial compiler options for C, before the user's.
 pub fn begin_compile(compile: &mut Command) {
     compile
         .args(Board::chosen().machine_flags())
-        // What picolibc's time.h hides, because it has neither, the kernel supplies.
+        // picolibc's time.h hides these functions, because it does not implement them; the kernel provides them.
         .args([
             "-D_POSIX_TIMERS=200809L",
             "-D_POSIX_MONOTONIC_CLOCK=200809L",
@@ -117,25 +117,25 @@ pub fn begin_compile(compile: &mut Command) {
         .args(["-g", "-ffunction-sections", "-fdata-sections"]);
 }
 
-/// What is behind them: the folders of headers.
+/// Appends the final compiler options: the header directories.
 pub(super) fn end_compile(compile: &mut Command) -> Result<(), Stop> {
     compile.arg(headers::option()?);
-    // What picolibc lacks.
+    // Headers that picolibc lacks.
     let mut option = OsString::from("-I");
     option.push(crate::host::folders::root().join("kernel-rt/include"));
     compile.arg(option);
     Ok(())
 }
 
-/// What links a node's image.
+/// Linker of a node's image.
 pub enum Linker {
     /// The cross compiler's own.
     Gnu,
-    /// The one that comes with the Rust compiler, in this folder.
+    /// LLVM's, in this directory of the Rust compiler's installation.
     Llvm(PathBuf),
 }
 
-/// What linking begins with.
+/// Appends the initial linker options.
 pub(super) fn begin_link(link: &mut Command, linker: &Linker) {
     let board = Board::chosen();
     let root = crate::host::folders::root();
@@ -151,34 +151,36 @@ pub(super) fn begin_link(link: &mut Command, linker: &Linker) {
     link.args(board.link_flags());
     match linker {
         Linker::Gnu => link.arg("-Wl,--no-warn-rwx-segments"),
-        // Labels of the compiler's are no functions, which GNU's knows by itself. Functions of the same bytes are one, but
-        // those whose addresses count, which C programs' may be.
+        // Discards the compiler's local labels; GNU's linker does so by default. Merges identical functions except
+        // those whose addresses are compared, as in C programs.
         Linker::Llvm(folder) => link
             .args(["-fuse-ld=lld", "-Wl,--discard-locals,--icf=safe", "-B"])
             .arg(folder),
     };
 }
 
-/// What is behind a C program's objects and libraries.
+/// Appends the kernel after a C program's objects and libraries.
 pub(super) fn end_link(link: &mut Command, kernel: &Path) {
     if Board::chosen() == Board::Virt {
-        // The compiler's own helpers first: Rust's library holds some of them too (complex multiplication among them),
-        // built for another floating-point ABI. Elsewhere it is the same one, and Rust's are shorter.
+        // The compiler's helper library comes first: Rust's library contains some of its functions too, for example
+        // complex multiplication, built for another floating-point ABI. On the other board the ABI is the same, and
+        // Rust's are shorter.
         link.arg("-lgcc");
     }
     link.arg(kernel);
 }
 
-/// What is last: the C library.
+/// Appends the C library, always the last.
 pub(super) fn link_c_library(link: &mut Command, linker: &Linker) {
     link.arg("-lm");
-    // The words of picolibc for this machine have groups of archives in groups, which LLVM's linker refuses and does not need.
+    // picolibc's specs for this board nest groups of archives. LLVM's linker rejects such groups and does not need
+    // them.
     if let (Linker::Llvm(_), Board::Stm32f405) = (linker, Board::chosen()) {
         link.args(["-nodefaultlibs", "-lc", "-lgcc"]);
     }
 }
 
-/// Runs the compiler for one source. Returns whether it had anything to say.
+/// Compiles one source. Returns whether the compiler printed a diagnostic.
 pub fn run_compiler(mut compile: Command, source: &Path) -> Result<bool, Stop> {
     let said = Said::by(&mut compile)?;
     said.pass_on();
@@ -205,13 +207,13 @@ pub(super) fn refused(path: &Path, verb: &str) -> Stop {
     ))
 }
 
-/// LLVM's linker, if it is there.
+/// Returns LLVM's linker, if it is available.
 pub(super) fn llvm_linker() -> Option<Linker> {
     setup::llvm_linker().map(Linker::Llvm)
 }
 
-/// Links by LLVM's linker, if that is there and pays; true when it has linked and nobody needs to be told anything. It does
-/// not have the words that others have for what is missing or not supported: these are GNU's linker's to say.
+/// Links with LLVM's linker, if it is available; returns true after a link without diagnostics. Reports about missing
+/// and unsupported functions use GNU's messages instead.
 pub(super) fn link_quickly(
     command: impl FnOnce(&Linker) -> Command,
     linked: &Path,
@@ -224,8 +226,8 @@ pub(super) fn link_quickly(
     Ok(said.success && said.is_silent() && !unsupported::is_any_in(linked))
 }
 
-/// Runs the linker for this program, whose output `linked` is; what is missing, and what is there but not supported, is told in our
-/// words. Returns whether there was anything to tell.
+/// Links this program to `linked`, and reports missing and unsupported functions in Midplane's own messages. Returns
+/// whether there was a diagnostic.
 pub(super) fn run_linker(
     mut command: Command,
     linked: &Path,
@@ -237,8 +239,8 @@ pub(super) fn run_linker(
         let tells = unsupported::tell(&said, linked);
         return Ok(tells || !said.is_silent());
     }
-    // The linker looks for lines with the addresses that instructions have after relaxation, in tables from
-    // before it: behind a call that became shorter it names an earlier line.
+    // The linker looks up lines for addresses after relaxation, in tables from before it. After a shortened call it
+    // would report an earlier line.
     let said = Said::by(command.arg("-Wl,--no-relax"))?;
     let undefined = said.undefined();
     let (mpi, others): (Vec<_>, Vec<_>) = undefined
@@ -249,7 +251,7 @@ pub(super) fn run_linker(
     }
     let list = |names: &[(&str, &str)]| {
         let each = names.iter().map(|(name, place)| match (*name, *place) {
-            // What calls `main` is no line of the program's.
+            // The caller of `main` is not in the program.
             (name, "") | (name @ "main", _) => name.to_string(),
             (name, place) => format!("{name} ({place})"),
         });
@@ -269,7 +271,7 @@ pub(super) fn run_linker(
     })
 }
 
-/// A folder of this process alone, removed when done.
+/// A directory of this process, removed on drop.
 pub(super) struct Scratch(pub(super) PathBuf);
 
 impl Scratch {
@@ -284,7 +286,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // What cannot be removed is in the build folder, where it does no harm.
+        // A directory that cannot be removed stays in the build directory and is harmless.
         let _ = fs::remove_dir_all(&self.0);
     }
 }

@@ -1,4 +1,4 @@
-//! What the user gave to be built: files and options.
+//! Build inputs: the user's files and options.
 
 use crate::build::board::Board;
 use crate::build::package::Package;
@@ -10,57 +10,55 @@ use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// What the user gave as a program.
+/// Program that the user specified.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Program {
     /// C source files (.c, .s, .S), objects (.o) and libraries (.a), at least one.
     C(Vec<PathBuf>),
-    /// A Rust source file with `kernel_rt::program!`, alone.
+    /// A single Rust source file that uses `kernel_rt::program!`.
     Rust(PathBuf),
-    /// A binary of a package of cargo's.
+    /// A binary of a cargo package.
     Package(Package),
-    /// An image that has been linked already.
     Image(PathBuf),
 }
 
-/// How the user wants it built.
 #[derive(Clone, Default, Debug)]
 pub struct Flags {
-    /// More arguments for the C compiler, when it compiles.
+    /// Additional arguments for the C compiler's compile step.
     pub compile: Vec<OsString>,
-    /// More arguments for it when it links.
+    /// Additional arguments for its link step.
     pub link: Vec<OsString>,
-    /// Bytes of stack; the linker script's default when not given.
+    /// Stack size in bytes; `None`: use the linker script's default.
     pub stack: Option<u64>,
-    /// The matching engine of an image for nodes, which the linker chooses. A process of this machine has all engines.
+    /// Matching engine of an image for nodes, selected by the linker. A native process contains all engines.
     pub matching: Choice,
-    /// Whether its links can be ordered to have faults.
+    /// Enables fault injection on links.
     pub faults: bool,
-    /// Whether its nodes can find their places out from the wires.
+    /// Enables detection of the nodes' coordinates from the wiring.
     pub auto: bool,
-    /// Whether its machine can have a serial console.
+    /// Enables a serial console.
     pub console: bool,
-    /// Whether the job can be in several instances.
+    /// Enables jobs in several instances.
     pub instances: bool,
-    /// Whether its kernel can log.
+    /// Enables the kernel's log.
     pub log: bool,
-    /// Whether its heap can lend memory to the MPI device.
+    /// Enables loans from the heap to the MPI device.
     pub borrow: bool,
 }
 
-/// What the runtime is built with.
+/// Build configuration of the runtime.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash, Debug)]
 pub(super) struct Runtime {
-    /// Whether its links can be ordered to have faults.
+    /// Fault injection on links.
     pub(super) faults: bool,
-    /// Whether it has what jobs may ask for: a log, several instances, places and a console that are found out.
+    /// Optional job features: log, several instances, detection of coordinates and console.
     pub(super) options: bool,
-    /// Whether its heap can lend memory to the MPI device.
+    /// Loans from the heap to the MPI device.
     pub(super) borrow: bool,
 }
 
 impl Runtime {
-    /// The features of its crate.
+    /// Returns the features of the kernel crate.
     pub(super) fn features(self) -> Vec<&'static str> {
         let more = [
             (self.faults, "faults"),
@@ -74,8 +72,9 @@ impl Runtime {
 }
 
 impl Flags {
-    /// As an image for nodes is built: one that has anything of what a job may ask for has all that this board's jobs ask
-    /// for, so that few runtimes are compiled, and all of them are tested. Links with faults are another type, and stay apart.
+    /// Returns the flags for an image. An image with one optional feature contains all that this board's jobs support,
+    /// so that few runtimes are compiled and all of them are tested. Fault injection changes the link type and stays
+    /// separate.
     pub(super) fn for_nodes(&self) -> Self {
         let mut flags = self.clone();
         match Board::chosen() {
@@ -90,8 +89,8 @@ impl Flags {
         flags
     }
 
-    /// As a program for processes of this machine is built, where no byte is scarce: each logs and borrows where that is asked
-    /// for, and is one node.
+    /// Returns the flags for a native program, where size does not matter. Each process supports log and loans on
+    /// request, and is one node.
     pub(super) fn for_processes(&self) -> Self {
         Self {
             auto: false,
@@ -104,7 +103,7 @@ impl Flags {
         }
     }
 
-    /// Symbols that the linker gives an image for nodes, where they are not those of the board's linker script.
+    /// Returns the symbols that override the board's linker script.
     pub(super) fn symbols(&self) -> Vec<String> {
         let stack = self
             .stack
@@ -116,7 +115,7 @@ impl Flags {
             .collect()
     }
 
-    /// The runtime that is asked for.
+    /// Returns the required runtime.
     pub(super) fn runtime(&self) -> Runtime {
         Runtime {
             faults: self.faults,
@@ -126,7 +125,7 @@ impl Flags {
     }
 }
 
-/// An option, by the step of building that heeds it.
+/// An option and the build step that uses it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Heeded {
     /// Compiling C.
@@ -137,10 +136,10 @@ pub enum Heeded {
     Link(&'static str),
 }
 
-/// The manifest of a package.
+/// Manifest of a package.
 const MANIFEST: &str = "Cargo.toml";
 
-/// What one file is.
+/// Kind of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Kind {
     Source,
@@ -151,7 +150,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// Whether a source is C++ by its name.
+    /// Checks whether a source is C++ by its extension.
     pub(super) fn is_cpp(path: &Path) -> bool {
         matches!(
             path.extension().and_then(|e| e.to_str()),
@@ -159,12 +158,12 @@ impl Kind {
         )
     }
 
-    /// Whether the compiler reads headers for a source.
+    /// Checks whether the compiler reads headers for a source.
     pub(super) fn reads_headers(path: &Path) -> bool {
         path.extension().is_none_or(|extension| extension != "s")
     }
 
-    /// Tells by name and content.
+    /// Determines the kind from name and content.
     pub(super) fn of(path: &Path) -> Result<Self, Stop> {
         let shown = path.display();
         let mut file = fs::File::open(path)
@@ -205,8 +204,7 @@ impl Kind {
     }
 }
 
-/// The language of files with this extension, where it is one that MPI programs are written in but nodes do not
-/// run.
+/// Returns the language of a file extension that MPI programs use but nodes do not support.
 fn other_language(extension: &str) -> Option<&'static str> {
     match extension {
         "f" | "for" | "ftn" | "f77" | "f90" | "f95" | "f03" | "f08" | "F" | "FOR" | "F77"
@@ -218,7 +216,7 @@ fn other_language(extension: &str) -> Option<&'static str> {
 }
 
 impl Program {
-    /// Tells what the files make up; of a package the binary of this name.
+    /// Determines the program that the files form; `binary` selects a package's binary.
     pub fn classify(paths: &[PathBuf], binary: Option<&str>) -> Result<Self, Stop> {
         let program = Self::of_files(paths, binary)?;
         match (binary, &program) {
@@ -269,10 +267,10 @@ impl Program {
         }
     }
 
-    /// Refuses options that this program would not heed.
+    /// Checks that each option has an effect on this program.
     ///
     /// # Errors
-    /// A usage error that names the option and why it does nothing.
+    /// Returns a usage error that contains the option and the reason.
     pub fn check_flags(&self, given: &[Heeded]) -> Result<(), Stop> {
         let has_source = |paths: &[PathBuf]| {
             paths
@@ -305,7 +303,7 @@ impl Program {
         Ok(())
     }
 
-    /// The file that the user gave first.
+    /// Returns the first file that the user specified.
     pub fn path(&self) -> &Path {
         match self {
             Self::C(paths) => &paths[0],
@@ -314,7 +312,7 @@ impl Program {
         }
     }
 
-    /// The program's name: its first file's without extension, or a package's binary's.
+    /// Returns the program's name: its first file's without extension, or a package's binary's.
     pub fn name(&self) -> String {
         if let Self::Package(package) = self {
             return package.binary().into();
@@ -326,13 +324,13 @@ impl Program {
             .into_owned()
     }
 
-    /// The matching engine of its image, unless that was linked before.
+    /// Returns the matching engine of its image, unless the image was linked before.
     pub fn matching(&self, flags: &Flags) -> Option<Choice> {
         (!matches!(self, Self::Image(_))).then_some(flags.matching)
     }
 }
 
-/// Checks a stack size given by the user.
+/// Checks the user's stack size.
 pub fn check_stack(bytes: u64) -> Result<(), Stop> {
     let (least, unit) = Board::chosen().least_stack();
     if bytes >= least && bytes.is_multiple_of(unit) {

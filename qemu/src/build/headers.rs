@@ -1,4 +1,4 @@
-//! The folder of `mpi.h` and `pmpi.h`, which are made of the table of functions (`mpi-adi/api`): every compiler is given it.
+//! Directory of `mpi.h` and `pmpi.h`, generated from the function table (`mpi-adi/api`) and passed to every compiler.
 
 use crate::build::kept::not_created;
 use crate::host::folders::{self, write_anew};
@@ -8,8 +8,8 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::PathBuf;
 
-/// The folder, with the headers in it. A header that is there and is the same keeps its time of change, by which build
-/// systems see what to compile again.
+/// Returns the directory after creating its headers. An unchanged header keeps its modification time, because build
+/// systems use it to detect required builds.
 pub(super) fn folder() -> Result<PathBuf, Stop> {
     let folder = folders::target().join("midplane/include");
     for (name, text) in [
@@ -26,7 +26,7 @@ pub(super) fn folder() -> Result<PathBuf, Stop> {
     Ok(folder)
 }
 
-/// The compiler's option for it, in one word: meson takes apart what is two.
+/// Returns the compiler option for the directory, in one word because meson splits two.
 pub(super) fn option() -> Result<OsString, Stop> {
     let mut option = OsString::from("-I");
     option.push(folder()?);

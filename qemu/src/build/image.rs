@@ -1,5 +1,4 @@
-//! A linked image: is it one of ours, where does its blackboard stand, does it fit a node, and which
-//! line of the program stands at an address.
+//! A linked image: validation, positions of its shared records, memory requirements, and source lines of addresses.
 
 use crate::build::board::{Board, machine_here};
 use crate::build::callees::Callees;
@@ -22,68 +21,67 @@ use object::read::elf::{ElfFile, FileHeader, ProgramHeader};
 use object::{Endianness, FileKind, Object, ObjectSection, ObjectSymbol};
 use std::path::{Path, PathBuf};
 
-/// The image's symbols for the start and the end of its code and constants.
+/// Symbols for the start and the end of code and constants.
 const CODE_START: &str = "__text_start";
 const CODE_END: &str = "__rodata_end";
-/// The image's symbol for the first byte of RAM that it leaves to the kernel's buffers and the heap.
+/// Symbol for the first byte of RAM after the image, used by the kernel's buffers and the heap.
 const IMAGE_END: &str = "MIDPLANE_IMAGE_END";
-/// What every image has that can log, of which this is defmt's.
+/// Symbol of defmt in every image that supports the log.
 const LOG_SYMBOL: &str = "_defmt_release";
-/// What the heaps of nodes call that lend (`board::steps`): only in images whose heaps do.
+/// Function called by heaps that provide loans (`board::steps`); only such images contain it.
 const LENDS_SYMBOL: &str = "midplane_heap_freed";
-/// QEMU puts the device tree, for which it reserves 1 MiB, on a multiple of 2 MiB near the end of RAM
-/// (`riscv_load_fdt`, `riscv_compute_fdt_addr`).
+/// QEMU places the device tree, of 1 MiB at most, at a multiple of 2 MiB near the end of RAM (`riscv_load_fdt`,
+/// `riscv_compute_fdt_addr`).
 const DEVICE_TREE_BYTES: u64 = 1 << 20;
 const DEVICE_TREE_ALIGN: u64 = 2 << 20;
 
-/// Reads bytes of a node's RAM from an offset on.
+/// Reads bytes of a node's RAM, starting at an offset.
 pub type Read<'a> = &'a dyn Fn(u64, &mut [u8]) -> Option<()>;
 
-/// An image that nodes can boot.
+/// A bootable image for nodes.
 #[derive(Debug)]
 pub struct Image {
-    /// What it is for.
+    /// Board of the image.
     pub board: Board,
-    /// The file it was read from.
+    /// File of the image.
     pub path: PathBuf,
-    /// The whole file. Nodes boot from this copy, so that a later build cannot change it under them.
+    /// Complete content of the file. Nodes boot from this copy, so that a later build does not affect them.
     pub bytes: Vec<u8>,
-    /// Offset of the blackboard in RAM.
+    /// Offset of the blackboard (shared status record) in RAM.
     pub blackboard: u64,
-    /// Offset of the outbox in RAM.
+    /// Offset of the outbox (stdout ring buffer) in RAM.
     pub outbox: u64,
-    /// Offset of the inbox in RAM, if the program reads its input.
+    /// Offset of the inbox (stdin ring buffer) in RAM, if the program reads its input.
     pub inbox: Option<u64>,
-    /// Offset in RAM of the desk at which calls on files are made, if the program makes any.
+    /// Offset of the file call mailbox in RAM, if the program uses files.
     pub files: Option<u64>,
-    /// Offset in RAM of the registers that a node notes when it ends its job by a call.
+    /// Offset in RAM of the registers that a node records when a call ends its job.
     callers: Option<u64>,
-    /// Addresses of its code and constants.
+    /// Addresses of code and constants.
     pub code: Bytes,
-    /// Bytes of RAM from the start on to where the kernel takes the image to end.
+    /// Bytes of RAM up to the end of the image as the kernel computes it.
     pub end: u64,
-    /// Offset in RAM of its note of an allocation that failed.
+    /// Offset in RAM of the record of a failed allocation.
     failed_malloc: Option<u64>,
-    /// Bytes of RAM that the image takes from the start of RAM on, everything static included.
+    /// Bytes of RAM that the image occupies from the start of RAM, including all static data.
     pub footprint: u64,
-    /// Bytes of RAM from the start on that are loaded from the file.
+    /// Bytes of RAM from the start up to the end of the loaded segments.
     loaded: u64,
-    /// It is for one node, whose personality it holds.
+    /// Whether the image contains a personality (boot configuration) and so is for one node.
     pub has_personality: bool,
-    /// Its stacks.
     pub stacks: Stacks,
 }
 
-/// A node's stacks, by offsets in RAM. Each grows down from its end.
+/// A node's stacks as offsets in RAM. Each grows down from its end.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Stacks {
-    /// The program's.
+    /// Stack of the program.
     pub program: Bytes,
-    /// That of interrupts and faults.
+    /// Stack of interrupts and faults.
     pub interrupts: Bytes,
 }
 
-/// Checks that a program is for the machine that we run on.
+/// Checks that a program is built for this host.
 fn check_machine(path: &Path, machine: Machine) -> Result<(), Stop> {
     if machine_here().is_none_or(|here| here == machine) {
         return Ok(());
@@ -92,7 +90,7 @@ fn check_machine(path: &Path, machine: Machine) -> Result<(), Stop> {
     Err(Stop::usage(format!("{}: {other}", path.display())))
 }
 
-/// How far into the RAM that begins at `base` the parts reach that are loaded.
+/// Returns the end of the loaded segments, relative to the RAM that begins at `base`.
 fn loaded_bytes<Elf: FileHeader<Endian = Endianness>>(
     elf: &ElfFile<'_, Elf>,
     base: u64,
@@ -113,7 +111,7 @@ fn loaded_bytes<Elf: FileHeader<Endian = Endianness>>(
     Ok(loaded)
 }
 
-/// Where a symbol is in the RAM that begins at `base`.
+/// Returns the offset of a symbol in the RAM that begins at `base`.
 fn symbol_in_ram<'data>(elf: &impl Object<'data>, base: u64, name: &str) -> Result<u64, String> {
     elf.symbols()
         .find(|s| s.name() == Ok(name))
@@ -128,7 +126,7 @@ fn symbol_in_ram<'data>(elf: &impl Object<'data>, base: u64, name: &str) -> Resu
         })
 }
 
-/// The bytes between two symbols.
+/// Returns the bytes between two symbols.
 fn between(
     place_of: impl Fn(&str) -> Result<u64, String>,
     start: &str,
@@ -147,10 +145,10 @@ impl Image {
         Self::parse(path, bytes).map_err(|why| Stop::usage(format!("{}: {why}", path.display())))
     }
 
-    /// A program for this machine. It shares no memory with the tool but what its processes map by themselves.
+    /// Reads a native program. Its processes map the memory shared with the tool themselves.
     pub fn of_process(path: &Path) -> Result<Self, Stop> {
         let bytes = std::fs::read(path).doing(format_args!("read {}", path.display()))?;
-        // The shell would be given what the system cannot execute.
+        // The system would pass a file that it cannot execute to the shell.
         if let Ok(elf) = ElfFile::<FileHeader64<Endianness>>::parse(&*bytes) {
             check_machine(path, elf.elf_header().e_machine(elf.endian()))?;
         } else if let Ok(elf) = ElfFile::<FileHeader32<Endianness>>::parse(&*bytes) {
@@ -158,7 +156,7 @@ impl Image {
         }
         Ok(Self {
             board: Board::default(),
-            // A name without a folder would be looked for in PATH, when it is started.
+            // A name without a directory would be searched for in PATH.
             path: Path::new(".").join(path),
             bytes,
             blackboard: 0,
@@ -220,7 +218,7 @@ impl Image {
         ];
         let footprint = match board {
             Board::Virt => records.into_iter().fold(end.max(loaded), u64::max),
-            // There the outbox is not in the node's memory.
+            // This board's outbox is not in the node's memory.
             Board::Stm32f405 => end,
         };
         let stacks = Stacks {
@@ -248,15 +246,15 @@ impl Image {
         })
     }
 
-    /// The record of the personality that it holds.
+    /// Returns the personality record that the image contains.
     pub fn personality(&self) -> Option<&[u8]> {
         let elf = object::File::parse(&*self.bytes).ok()?;
         let record = elf.section_by_name(".personality")?.data().ok()?;
         (!record.is_empty()).then_some(record)
     }
 
-    /// Checks that the image has what a job needs that is in several instances, whose kernels log or whose heaps lend: `run`
-    /// builds images without what they need not have.
+    /// Checks that the image supports the job's features: several instances, log, loans from the heap. `run` builds
+    /// images without unused features.
     pub fn check_has(&self, flags: &Flags) -> Result<(), Stop> {
         let lacks = |name: &str| {
             let elf = object::File::parse(&*self.bytes);
@@ -278,14 +276,14 @@ impl Image {
         Ok(())
     }
 
-    /// Checks that the image runs in nodes of `memory` bytes of RAM, by the sums by which the kernel
-    /// divides it. `needs` tells what a node needs beside the image, for a size of its RAM.
+    /// Checks that the image runs in nodes of `memory` bytes of RAM, with the kernel's own computation. `needs` returns
+    /// a node's requirements in addition to the image, for a given RAM size.
     pub fn check_fits(&self, memory: u64, needs: impl Fn(u64) -> Needs) -> Result<(), Stop> {
         let least = self.least_memory(memory, needs(memory));
         if memory >= least {
             return Ok(());
         }
-        // More RAM may mean more needs, so what is advised is tried.
+        // More RAM may increase the requirements, so the advised size is checked, too.
         let mut advice = least;
         loop {
             advice = advice.next_multiple_of(1 << 20);
@@ -304,7 +302,7 @@ impl Image {
         )))
     }
 
-    /// Checks that the image runs on an STM32F405 with so many links and bytes of MPI memory, in a job of so many nodes.
+    /// Checks that the image runs on an STM32F405 with this many links, bytes of MPI memory and nodes in the job.
     pub fn check_fits_board(&self, links: usize, mpi: u64, nodes: u32) -> Result<(), Stop> {
         let needs = stm32f405::Needs::of(&EngineKind::STANDARD, links, mpi, nodes);
         match stm32f405::heap(self.board.ram() + self.footprint, needs) {
@@ -313,7 +311,7 @@ impl Image {
         }
     }
 
-    /// The least RAM in bytes in which the image starts with these needs.
+    /// Returns the minimum RAM in bytes for the image with these requirements.
     fn least_memory(&self, memory: u64, needs: Needs) -> u64 {
         let base = self.board.ram();
         let ram = Bytes {
@@ -327,18 +325,18 @@ impl Image {
         least.max(self.least_for_loading()).max(MIN_MEMORY)
     }
 
-    /// The least RAM in bytes with which QEMU can load the image: what is loaded must end below the
-    /// place that it chooses for the device tree.
+    /// Returns the minimum RAM in bytes with which QEMU can load the image: the loaded segments must end below the
+    /// device tree.
     fn least_for_loading(&self) -> u64 {
         self.loaded.next_multiple_of(DEVICE_TREE_ALIGN) + DEVICE_TREE_BYTES
     }
 
-    /// Where a fault at `pc` was, as [`Image::describe`] has it. Where that is a library's code, the line of the
-    /// program from which it was called. `read` reads the node's RAM from an offset on.
+    /// Describes the location of a fault at `pc`, in the format of [`Image::describe`]. For a fault in library code,
+    /// adds the program's line that contains the call. `read` reads the node's RAM.
     pub fn describe_fault(&self, pc: u64, read: Read<'_>) -> Vec<String> {
         let overflowed = self.overflowed(read).filter(|_| pc == 0);
         let pc = overflowed.map_or(pc, |registers| registers.pc);
-        // A jump may go anywhere, where symbols of data are the nearest.
+        // A wild jump may reach any address; the nearest symbol could then be data.
         let is_code = self.is_code(pc);
         let is_here = is_code
             && addr2line::Loader::new(&self.path).is_ok_and(|loader| is_program(&loader, pc));
@@ -360,18 +358,18 @@ impl Image {
         let Some(line) = lines.first_mut() else {
             return here;
         };
-        // Only its name: the lines of the library's sources mean nothing to the program's author.
+        // Only the function's name: lines of the library's sources do not help the program's author.
         let name = |lines: &[String]| {
             let line = lines.last()?;
             let name = line.rsplit_once(" at ").map_or(&**line, |(name, _)| name);
-            // The program's name for it: of two names of one address the table may have the other first.
+            // The symbol table may contain another alias of the address first; prefers the program's name.
             let name = { name.strip_prefix('P') }
                 .filter(|name| name.starts_with("MPI_"))
                 .unwrap_or(name);
             Some(name.to_string())
         };
         let function = match name(&here) {
-            // Within the runtime: the function of C that the program has called.
+            // Inside the runtime: reports the C function that the program has called.
             Some(inner) if inner.contains("::") => name(&self.describe(call.within))
                 .map(|outer| outer.rsplit("::").next().unwrap_or(&outer).to_string()),
             function => function,
@@ -383,7 +381,8 @@ impl Image {
         lines
     }
 
-    /// Whether the image has code at an address. What the linker left out is described at address 0 and the following.
+    /// Checks whether an address is in the image's code. Debug information of functions that the linker discarded
+    /// starts at address 0.
     fn is_code(&self, address: u64) -> bool {
         let Ok(elf) = object::File::parse(&*self.bytes) else {
             return false;
@@ -396,8 +395,7 @@ impl Image {
         })
     }
 
-    /// What to say of the last allocation that failed on a node, if one did. `read` reads the node's RAM from an
-    /// offset on.
+    /// Describes the last failed allocation of a node, if there is one. `read` reads the node's RAM.
     pub fn describe_failed_malloc(&self, read: Read<'_>) -> Option<String> {
         let mut note = [0; failed_malloc::BYTES];
         read(self.failed_malloc?, &mut note)?;
@@ -411,15 +409,15 @@ impl Image {
         ))
     }
 
-    /// The C program's call of the runtime by which a node has ended the job, as [`Image::describe`] has it; empty
-    /// when there is none or the image does not tell. `read` reads the node's RAM from an offset on.
+    /// Describes the program's call that ended the job, in the format of [`Image::describe`]. Empty without such a call
+    /// or without debug information. `read` reads the node's RAM.
     pub fn describe_call(&self, read: Read<'_>) -> Vec<String> {
         let call = self.call(read, &is_program);
         call.map_or(Vec::new(), |call| self.describe(call.from))
     }
 
-    /// Where the runtime has panicked on a node with a C program, as [`Image::describe`] has it, and from which line of
-    /// the program it was called; empty when the image does not tell. `read` reads the node's RAM from an offset on.
+    /// Describes the location of a panic in the runtime under a C program, in the format of [`Image::describe`], and
+    /// the program's line that contains the call. Empty without debug information. `read` reads the node's RAM.
     pub fn describe_panic(&self, read: Read<'_>) -> Vec<String> {
         let place = self.call(read, &|loader, address| !is_of_rust(loader, address));
         let mut lines = place.map_or(Vec::new(), |call| {
@@ -431,7 +429,7 @@ impl Image {
         lines
     }
 
-    /// The innermost of the calls that a node with noted registers is in whose caller `is_it`.
+    /// Returns the innermost active call whose caller matches `is_it`, for a node with recorded registers.
     fn call(
         &self,
         read: Read<'_>,
@@ -440,7 +438,7 @@ impl Image {
         self.call_from(&self.noted(read)?, read, is_it)
     }
 
-    /// The same of a node with these registers.
+    /// Returns the innermost active call for a node with these registers.
     fn call_from(
         &self,
         registers: &Registers,
@@ -453,7 +451,7 @@ impl Image {
         unwind::innermost_call(self.board, &self.bytes, registers, &word, &is_it)
     }
 
-    /// The registers of a node whose stack has ended with the function that it was in, as they were there.
+    /// Returns the registers at a stack overflow, corrected to the function that caused it.
     fn overflowed(&self, read: Read<'_>) -> Option<Registers> {
         let base = self.board.ram();
         let stack = Bytes {
@@ -464,14 +462,14 @@ impl Image {
         unwind::overflowed(self.board, &self.bytes, &self.noted(read)?, &word, stack)
     }
 
-    /// The registers that a node has noted.
+    /// Returns the registers that a node has recorded.
     fn noted(&self, read: Read<'_>) -> Option<Registers> {
         let mut noted = [0; callers::BYTES];
         read(self.callers?, &mut noted)?;
         Registers::read(&noted)
     }
 
-    /// The word of a node's memory at an address.
+    /// Reads a word of a node's memory.
     fn word(&self, read: Read<'_>, address: u64) -> Option<u64> {
         let mut word = [0; 8];
         let bytes = &mut word[..self.board.word()];
@@ -479,9 +477,9 @@ impl Image {
         Some(u64::from_le_bytes(word))
     }
 
-    /// Where a process of this machine stands, as [`Image::describe`] has it: at `pc`, if there is one, within these calls,
-    /// innermost first, by the addresses to return to. Where that is not the program's code, the innermost of the calls that
-    /// the program makes; empty when there is none or the file does not tell.
+    /// Describes the location of a native process in the format of [`Image::describe`]. `pc` is the program counter, if
+    /// known; `calls` contains the return addresses, innermost first. Outside the program's code, describes the
+    /// program's innermost call; empty if there is none or without debug information.
     pub fn describe_process(&self, pc: Option<u64>, calls: &[u64]) -> Vec<String> {
         let (Ok(loader), Some(code)) = (
             addr2line::Loader::new(&self.path),
@@ -501,11 +499,11 @@ impl Image {
                 false => Vec::new(),
             };
         };
-        // The address is behind the call.
+        // The return address is after the call.
         let mut lines = self.describe(call - 1);
         if let (Some(_), Some(line)) = (pc, lines.first_mut()) {
             let callee = match code.callee(*call) {
-                // It has jumped to the one that failed, as its last call.
+                // A tail call: the callee has jumped to the failing function.
                 Some(callee) if is_programs(callee.address) => {
                     format!(
                         "a function of a library, called by {}, which is",
@@ -521,13 +519,12 @@ impl Image {
         lines
     }
 
-    /// The function and line at an address, innermost first, as far as the image says: for example
-    /// `main at killer.c:42`.
+    /// Returns the functions and lines at an address, innermost first, for example `main at killer.c:42`.
     pub fn describe(&self, address: u64) -> Vec<String> {
         self.lines(address, &|_| true)
     }
 
-    /// The same of those files only that are `wanted`.
+    /// Returns the functions and lines in the files that `wanted` selects.
     fn lines(&self, address: u64, wanted: &dyn Fn(&str) -> bool) -> Vec<String> {
         let Ok(loader) = addr2line::Loader::new(&self.path) else {
             return Vec::new();
@@ -566,11 +563,11 @@ impl Image {
     }
 }
 
-/// What is said of a fault in the thread that goes on while the program computes.
+/// Message for a fault in the progress thread while the program computes.
 const BESIDE_CALLS: &str =
     "a nonblocking operation, which goes on while the program computes: the memory is its buffer's";
 
-/// Whether the code at an address is in Rust.
+/// Checks whether the code at an address is Rust.
 fn is_rust(loader: &addr2line::Loader, address: u64) -> bool {
     let frames = loader.find_frames(address).ok();
     let frame = frames.and_then(|mut frames| frames.next().ok().flatten());
@@ -578,8 +575,8 @@ fn is_rust(loader: &addr2line::Loader, address: u64) -> bool {
     language == Some(gimli::DW_LANG_Rust)
 }
 
-/// Whether the code at an address is the program's: neither the runtime's, all of which is in Rust, nor of picolibc
-/// or the compiler's library, which are known by their sources' folders.
+/// Checks whether the code at an address is the program's. The runtime is excluded because all of it is Rust; picolibc
+/// and the compiler's library are recognized by their source directories.
 fn is_program(loader: &addr2line::Loader, address: u64) -> bool {
     let mut frames = loader.find_frames(address).ok();
     let frame = frames
@@ -598,7 +595,7 @@ fn is_program(loader: &addr2line::Loader, address: u64) -> bool {
     !is_library && language.is_some_and(|language| language != gimli::DW_LANG_Rust)
 }
 
-/// Whether all of the code at an address is the Rust language's own.
+/// Checks whether all code at an address belongs to the Rust language's libraries.
 fn is_of_rust(loader: &addr2line::Loader, address: u64) -> bool {
     let Ok(mut frames) = loader.find_frames(address) else {
         return false;
@@ -612,7 +609,7 @@ fn is_of_rust(loader: &addr2line::Loader, address: u64) -> bool {
     true
 }
 
-/// Whether a source is the Rust language's own.
+/// Checks whether a source belongs to the Rust language's libraries.
 fn is_rusts_file(file: &str) -> bool {
     ["/library/core/src/", "/library/alloc/src/"]
         .iter()
@@ -669,7 +666,7 @@ mod tests {
             error.contains("--on linux") && error.contains("MIDPLANE_ON"),
             "{error}"
         );
-        // The machine is at byte 18 of the header.
+        // Byte 18 of the header is the machine.
         program[18] = if cfg!(target_arch = "riscv64") {
             62
         } else {
@@ -725,7 +722,7 @@ mod tests {
 
     #[test]
     fn loaded_bytes_must_end_below_the_device_tree() {
-        // With 8 MiB the device tree is at 6 MiB.
+        // With 8 MiB of RAM the device tree is at 6 MiB.
         let fits =
             |loaded| image(loaded, loaded).check_fits(8 << 20, |_| Needs { mpi: 0, ..NEEDS });
         assert!(fits(6 << 20).is_ok());

@@ -1,10 +1,10 @@
-//! The folders of programs that have been built, below `target/midplane/programs`, and of the runtime's libraries for
-//! programs, below `target/midplane`: kept for the next run, up to a limit for each kind. What cargo has made for such a
-//! folder is in a directory that it has for all, by the name of the folder's crate, and goes with the folder.
+//! Cache of build directories: of programs, below `target/midplane/programs`, and of runtime libraries, below
+//! `target/midplane`. Each kind has a size limit. Cargo's outputs for such a directory are in a shared directory, under
+//! the name of its crate, and are removed with it.
 //!
-//! Each has a file that who uses the folder holds locked for as long as its process lives, and whose time of change is that of
-//! the last use. When a folder is added, those that nobody uses are removed, the one used longest ago first, until the rest is
-//! within the limit. The system gives the lock back however the process ends.
+//! Each directory contains a file that its users lock for the lifetime of their process, and whose modification time is
+//! that of the last use. After a new directory is added, unused ones are removed until the rest is within the limit,
+//! least recently used first. The system releases the lock regardless of how the process ends.
 
 use crate::host::stop::Stop;
 use std::fs::{self, File, TryLockError};
@@ -14,21 +14,21 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::{Duration, SystemTime};
 
-/// What all of a kind take together, at most, when one is added; those in use count, and stay.
+/// Limit in bytes per kind, checked when a directory is added. Directories in use count, but are not removed.
 const KEPT_BYTES: u64 = 2 << 30;
-/// One that has just been used stays in any case: a job may be about to start from it.
+/// Directories used more recently are not removed: a job may be about to start from them.
 const YOUNG: Duration = Duration::from_secs(600);
-/// The file that is locked.
+/// The locked file.
 const MARK: &str = "in-use";
 
-/// The marks that this process holds, until it ends.
+/// Locks that this process holds until it ends.
 static HELD: Mutex<Vec<File>> = Mutex::new(Vec::new());
 
-/// Makes the folder, or takes the one that is there, and keeps it from being removed as long as this process lives. With a
-/// new one, old ones may have to go.
+/// Creates or reuses the directory, and protects it from removal for the lifetime of this process. A new one may cause
+/// the removal of old ones.
 ///
 /// # Errors
-/// When it is not there and cannot be made.
+/// Returns an error if the directory cannot be created.
 pub(super) fn use_folder(folder: &Path) -> Result<(), Stop> {
     let is_new = !folder.exists();
     match hold(folder) {
@@ -36,21 +36,21 @@ pub(super) fn use_folder(folder: &Path) -> Result<(), Stop> {
             let mut held = HELD.lock().unwrap_or_else(|error| error.into_inner());
             held.push(mark);
         }
-        // Where nothing can be written, nothing is removed.
+        // In a read-only directory, nothing is removed.
         Err(_) if !is_new => return Ok(()),
         Err(error) => return Err(not_created(folder, &error)),
     }
     if let (true, Some(all)) = (is_new, folder.parent()) {
-        // What cannot be removed now may be the next time.
+        // A failed removal is retried the next time.
         let _ = prune(all, KEPT_BYTES, SystemTime::now() - YOUNG);
     }
     Ok(())
 }
 
-/// The same for an image, where it stands in such a folder.
+/// Protects an image's directory from removal, if it is such a directory.
 ///
 /// # Errors
-/// None so far: what is not such a folder needs nothing, and one that cannot be written is not removed.
+/// Currently none: other directories are not removed, and neither are read-only ones.
 pub(super) fn use_image(image: &Path) -> Result<(), Stop> {
     match image.parent() {
         Some(folder) if folder.join(MARK).exists() => use_folder(folder),
@@ -58,7 +58,7 @@ pub(super) fn use_image(image: &Path) -> Result<(), Stop> {
     }
 }
 
-/// The end of a command that cannot create this folder.
+/// Returns the error for a directory that cannot be created.
 pub(super) fn not_created(folder: &Path, error: &io::Error) -> Stop {
     let what = format!("cannot create {}: {error}", folder.display());
     match error.kind() {
@@ -71,13 +71,13 @@ pub(super) fn not_created(folder: &Path, error: &io::Error) -> Stop {
     }
 }
 
-/// The folder's mark, locked, and there.
+/// Creates and locks the directory's lock file.
 fn hold(folder: &Path) -> io::Result<File> {
     loop {
         fs::create_dir_all(folder)?;
         let path = folder.join(MARK);
         let mark = match File::create(&path) {
-            // Somebody has removed the folder meanwhile.
+            // Another process has removed the directory meanwhile.
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             mark => mark?,
         };
@@ -90,16 +90,16 @@ fn hold(folder: &Path) -> io::Result<File> {
     }
 }
 
-/// How the names of the runtime's folders begin, which lie among others.
+/// Name prefixes of the runtime's directories; their parent contains others, too.
 pub(super) const RUNTIMES: [&str; 2] = ["runtime", "cluster"];
-/// The folder of the programs' folders.
+/// Name of the parent of the programs' directories.
 pub(super) const PROGRAMS: &str = "programs";
 
-/// What cargo has made, by the names of crates.
+/// Cargo's outputs, by crate name.
 struct Made(Vec<(String, PathBuf)>);
 
 impl Made {
-    /// All of it below `target/midplane`: in cargo's directories for each target and profile.
+    /// Collects the outputs below `target/midplane`: cargo's directories for each target and profile.
     fn below(midplane: &Path) -> Self {
         let mut made = Vec::new();
         let targets = entries(midplane).flat_map(|target| entries(&target).collect::<Vec<_>>());
@@ -122,7 +122,7 @@ impl Made {
     }
 }
 
-/// The name of the crate that the tool puts around what is in a folder.
+/// Returns the name of the crate that is generated for a directory.
 pub(super) fn crate_name(folder: &Path) -> String {
     let name = folder.file_name().unwrap_or_default().to_string_lossy();
     let word: String = name
@@ -132,10 +132,11 @@ pub(super) fn crate_name(folder: &Path) -> String {
     format!("{CRATE}{word}")
 }
 
-/// How its name begins.
+/// Prefix of the crate names.
 const CRATE: &str = "program_";
 
-/// The crate whose file or folder this is, by its name: a hash, an extension or the tool's own ending may follow.
+/// Returns the crate that a file or directory belongs to, by its name. A hash, an extension or Midplane's suffix may
+/// follow the crate name.
 fn crate_of(path: &Path) -> Option<String> {
     let name = path.file_name()?.to_str()?;
     let name = name.strip_prefix("lib").unwrap_or(name);
@@ -149,8 +150,8 @@ fn entries(folder: &Path) -> impl Iterator<Item = PathBuf> + use<> {
     all.map(|entry| entry.path())
 }
 
-/// Removes folders in `all` that nobody uses and that were last used before `before`, until the rest takes `limit` bytes at
-/// most.
+/// Removes unused directories in `all` whose last use was before `before`, until the rest occupies at most `limit`
+/// bytes.
 fn prune(all: &Path, limit: u64, before: SystemTime) -> io::Result<()> {
     let is_programs = all.file_name().is_some_and(|name| name == PROGRAMS);
     let midplane = if is_programs { all.parent() } else { Some(all) };
@@ -165,7 +166,7 @@ fn prune(all: &Path, limit: u64, before: SystemTime) -> io::Result<()> {
         if !is_kept(&path) {
             continue;
         }
-        // One of an older version has no mark: its own time will do.
+        // A directory of an older version contains no lock file; its own time is used.
         let used = fs::metadata(path.join(MARK)).or_else(|_| fs::metadata(&path));
         if let Ok(used) = used.and_then(|used| used.modified()) {
             let sum = made.of(&path).map(bytes).sum::<u64>() + bytes(&path);
@@ -185,7 +186,7 @@ fn prune(all: &Path, limit: u64, before: SystemTime) -> io::Result<()> {
     Ok(())
 }
 
-/// Removes a folder, and what cargo has made for it, unless somebody uses it; whether it has gone.
+/// Removes a directory and cargo's outputs for it, unless it is in use. Returns whether it is gone.
 fn remove(folder: &Path, made: &Made) -> io::Result<bool> {
     if !folder.is_dir() {
         return Ok(false);
@@ -210,7 +211,7 @@ fn remove(folder: &Path, made: &Made) -> io::Result<bool> {
     }
 }
 
-/// What a folder's files take on the disk. A link is not followed.
+/// Returns the disk space of a directory's files. Does not follow links.
 fn bytes(path: &Path) -> u64 {
     let Ok(metadata) = fs::symlink_metadata(path) else {
         return 0;
@@ -233,7 +234,7 @@ mod tests {
         let all = midplane.join(PROGRAMS);
         let now = SystemTime::now();
         let mut marks = Vec::new();
-        // The oldest is in use; of the others the older goes.
+        // The oldest is in use; of the others the older is removed.
         for (name, hours) in [("used", 9), ("new", 1), ("old", 8), ("middle", 4)] {
             let folder = all.join(name);
             let mark = hold(&folder).unwrap();
@@ -287,7 +288,7 @@ mod tests {
                 .unwrap();
         }
         let are_there = |name| outputs(name).map(|path| path.exists());
-        // The outputs of one are more than half of both together; of others nothing goes.
+        // The outputs of one are more than half of the total; no other outputs are removed.
         prune(&midplane, 500_000, now).unwrap();
         assert_eq!(are_there("runtime_log"), [false; 5]);
         assert!(!midplane.join("runtime-log").exists());

@@ -1,6 +1,5 @@
-//! From a program's source to a program for this machine, whose nodes are its processes, or coroutines in one of them: the
-//! same runtime as a static library, the program's objects by the host's compiler, the link; or a program
-//! in Rust by cargo.
+//! Build of native programs, with nodes as Linux processes or as coroutines in one process. C programs are compiled and
+//! linked by the host's compiler with the runtime as a static library; Rust programs are built by cargo.
 
 use crate::build::compiler::{OPENMP, Scratch};
 use crate::build::given::{Flags, Kind, Program, Runtime};
@@ -22,28 +21,28 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Addresses in such a program are those in its file, so that a line of it can be told from an address. A word for the
-/// linker: of others CMake's FindMPI takes no notice in what `-showme:link` says.
+/// Disables position-independent executables, so that run-time addresses equal those in the file and identify source
+/// lines. A linker option, because CMake's FindMPI ignores others in the output of `-showme:link`.
 pub(super) const FIXED: &str = "-Wl,-no-pie";
-/// Ends of a program that the runtime must hear of.
+/// Wraps the exit functions that the runtime must handle.
 pub(super) const WRAP: &str = "-Wl,--wrap=_exit,--wrap=_Exit,--wrap=abort";
-/// The same where the process is a whole cluster; its start; and what its ranks do at their ends.
+/// Wraps start-up, exit functions and exit handlers where the process is an in-process cluster.
 const WRAP_IN_CLUSTER: &str =
     "-Wl,-z,now,--wrap=main,--wrap=abort,--wrap=__cxa_atexit,--wrap=__cxa_thread_atexit";
-/// Parts of the linker's script where the process is a whole cluster.
+/// Linker script for an in-process cluster.
 const SCRIPT_IN_CLUSTER: &str = "kernel-rt/ld/cluster.ld";
-/// Libraries of the C library, whose state is each rank's own as far as docs/scale.md says
-/// (kernel-rt/cluster/carrier); and one whose state is nothing that a program sees.
+/// Libraries that stay shared in a cluster. The C library's state is kept per rank, within the limits of docs/scale.md
+/// (kernel-rt/cluster/carrier); the last one's state is invisible to programs.
 const SHARED_IN_CLUSTER: [&str; 11] = [
     "c", "m", "mvec", "pthread", "dl", "rt", "util", "anl", "gcc_s", "ld-linux", "ubsan",
 ];
-/// What the runtime needs.
+/// Libraries that the runtime requires.
 const LIBRARIES: [&str; 4] = ["-lgcc_s", "-lpthread", "-ldl", "-lm"];
-/// Words that ask for a program without a dynamic loader. With the third one its addresses would not be those in its file,
-/// which [`FIXED`] is for, and so it is as the first.
+/// Options for static linking. `-static-pie` is replaced by `-static`, because its addresses would differ from those in
+/// the file (see [`FIXED`]).
 const STATIC: [&str; 3] = ["-static", "--static", "-static-pie"];
 
-/// Whether a word for the compiler is to be another where the runtime is linked, and which.
+/// Returns the replacement of a compiler option in a link with the runtime.
 pub(super) fn in_place_of(word: &OsStr) -> &OsStr {
     if word == "-static-pie" {
         return OsStr::new("-static");
@@ -51,8 +50,9 @@ pub(super) fn in_place_of(word: &OsStr) -> &OsStr {
     word
 }
 
-/// What the runtime needs, where the compiler is told these words. Of the shared unwinder there is no static one, and
-/// without a table of their frames static programs have none until their constructors have run.
+/// Returns the libraries that the runtime requires with these compiler options. The shared unwinder has no static
+/// version; `libgcc_eh` replaces it. Without a frame table, static programs cannot unwind before their constructors
+/// have run.
 pub(super) fn libraries(words: &[OsString]) -> Vec<&'static str> {
     let is_static = words
         .iter()
@@ -66,8 +66,8 @@ pub(super) fn libraries(words: &[OsString]) -> Vec<&'static str> {
     [unwinder, &others].concat()
 }
 
-/// Functions of the C library that the runtime calls, and that programs have under the same names for themselves; and
-/// the names for them that are the library's alone (C17 section 7.1.3).
+/// Functions of the C library that the runtime calls and that a program may define itself, with their reserved names
+/// (C17 section 7.1.3).
 const RESERVED: [(&str, &str); 7] = [
     ("backtrace", "__backtrace"),
     ("close", "__close"),
@@ -78,8 +78,8 @@ const RESERVED: [(&str, &str); 7] = [
     ("sigaction", "__sigaction"),
 ];
 
-/// The same of the cluster: its memory is not that of the rank that runs, whose program may have its own `malloc`; and
-/// what it asks of the system is no rank's state.
+/// Additional functions for the cluster. Its memory is separate from the running rank's, whose program may define its
+/// own `malloc`; its system calls must not affect a rank's state.
 const RESERVED_IN_CLUSTER: [(&str, &str); 7] = [
     ("calloc", "__libc_calloc"),
     ("free", "__libc_free"),
@@ -90,10 +90,9 @@ const RESERVED_IN_CLUSTER: [(&str, &str); 7] = [
     ("sigaltstack", "midplane_sigaltstack"),
 ];
 
-/// What one process of the program carries.
+/// Content of one process of the program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Carries {
-    /// A node.
     Node,
     /// All nodes of a machine.
     Cluster,
@@ -121,7 +120,7 @@ impl Carries {
         }
     }
 
-    /// The functions that have other names for the runtime.
+    /// Returns the functions that are renamed in the runtime.
     fn reserved(self) -> impl Iterator<Item = (&'static str, &'static str)> {
         let (write, more) = match self {
             Carries::Node => ("__write", &[][..]),
@@ -131,7 +130,7 @@ impl Carries {
         RESERVED.into_iter().chain([("write", write)]).chain(more)
     }
 
-    /// What stands between the program and the host's C library.
+    /// Returns the sources of the layer between the program and the host's C library.
     fn start(self) -> &'static [&'static str] {
         match self {
             Carries::Node => &["kernel-rt/ld/linux.c"],
@@ -147,7 +146,7 @@ impl Carries {
 /// Builds a program.
 ///
 /// # Errors
-/// What stands in the way, a compiler that is missing or does not take the program among it.
+/// Returns an error for an unsupported program, a missing compiler or a failed compilation.
 pub fn build(program: &Program, flags: &Flags, carries: Carries) -> Result<Image, Stop> {
     if carries == Carries::Cluster {
         check_for_cluster(program, flags)?;
@@ -178,7 +177,7 @@ pub fn build(program: &Program, flags: &Flags, carries: Carries) -> Result<Image
     Ok(image)
 }
 
-/// Refuses a program that shares libraries, of whose variables all ranks would have one copy.
+/// Checks that a cluster's program uses no shared library, whose variables all ranks would share.
 fn check_libraries(program: &[u8]) -> Result<(), Stop> {
     let shared = |name: &&String| {
         let stem = name.split(".so").next().unwrap_or_default();
@@ -195,7 +194,7 @@ fn check_libraries(program: &[u8]) -> Result<(), Stop> {
     }
 }
 
-/// The names of the libraries that a program for this machine is loaded with.
+/// Returns the names of the shared libraries that a native program requires.
 fn needed(program: &[u8]) -> object::Result<Vec<String>> {
     let header = FileHeader64::<Endianness>::parse(program)?;
     let endian = header.endian()?;
@@ -213,8 +212,8 @@ fn needed(program: &[u8]) -> object::Result<Vec<String>> {
         .collect()
 }
 
-/// A word for the linker, in front of which and behind which stands that a library is a static one: so each rank of a
-/// cluster has its variables. The C library's own stay shared.
+/// Encloses a library argument in options for static linking, so that each rank of a cluster has its own variables. The
+/// C library's own libraries stay shared.
 fn linked_statically(word: &OsString) -> Vec<OsString> {
     let name = word.to_str().and_then(|word| word.strip_prefix("-l"));
     match name {
@@ -225,7 +224,7 @@ fn linked_statically(word: &OsString) -> Vec<OsString> {
     }
 }
 
-/// Compiles what has not been, and links it with the runtime's library.
+/// Compiles outdated sources and links with the runtime's library.
 fn make(
     program: &Program,
     flags: &Flags,
@@ -239,7 +238,7 @@ fn make(
     for (at, start) in carries.start().iter().enumerate() {
         let source = folders::root().join(start);
         let object = scratch.0.join(format!("start-{at}.o"));
-        // As it is: the program's words may give its names another meaning, or have headers read before its own.
+        // Compiled without the program's options: these could redefine its names or include other headers first.
         making.compile(compile(&[], &source)?, &source, &object)?;
         link.arg(object);
     }
@@ -272,7 +271,7 @@ fn make(
     linked
 }
 
-/// Refuses what ranks that share a process cannot be.
+/// Checks that the program supports ranks that share a process.
 fn check_for_cluster(program: &Program, flags: &Flags) -> Result<(), Stop> {
     let what = match program {
         Program::C(_) if flags.compile.iter().any(|word| word == OPENMP) => {
@@ -296,7 +295,7 @@ fn check_for_cluster(program: &Program, flags: &Flags) -> Result<(), Stop> {
     )))
 }
 
-/// What links the program.
+/// Returns the compiler driver that links the program.
 fn driver(program: &Program) -> &'static str {
     match program {
         Program::C(paths) if paths.iter().any(|path| Kind::is_cpp(path)) => "c++",
@@ -304,8 +303,8 @@ fn driver(program: &Program) -> &'static str {
     }
 }
 
-/// What compiles Rust for this machine by this command of cargo's, in a folder of cargo's own. A package's configuration may
-/// ask for another machine.
+/// Returns the Rust compiler for this host, for a cargo subcommand and in a separate target directory. The target is
+/// explicit, because a package's configuration may specify another one.
 fn compiler(command: &str) -> Compiler {
     let machine = match std::env::consts::ARCH {
         "riscv64" => "riscv64gc",
@@ -323,7 +322,7 @@ fn compiler(command: &str) -> Compiler {
     }
 }
 
-/// What compiles a source with these words; the names of files are to follow.
+/// Creates the command that compiles a source with these options; the caller appends the file names.
 fn compile(words: &[OsString], source: &Path) -> Result<Command, Stop> {
     let compiler = if Kind::is_cpp(source) { "c++" } else { "cc" };
     let mut compile = Command::new(compiler);
@@ -334,28 +333,28 @@ fn compile(words: &[OsString], source: &Path) -> Result<Command, Stop> {
     Ok(compile)
 }
 
-/// The runtime, with these features.
+/// Builds the runtime library with these features.
 pub(super) fn library(runtime: Runtime) -> Result<PathBuf, Stop> {
     let library = runtime_library(compiler("build"), (runtime, Links::Kernel))?;
     apart(&library, Carries::Node)
 }
 
-/// A file beside this one, whose name ends otherwise.
+/// Returns the path of a file in the same directory whose name ends in `end`.
 fn beside(file: &Path, end: &str) -> PathBuf {
     let mut name = file.file_stem().unwrap_or_default().to_os_string();
     name.push(end);
     file.with_file_name(name)
 }
 
-/// The runtime's library that calls the C library's functions by names that no program has: in one file with the
-/// runtime, a program's own `read` is the program's alone.
+/// Renames the C library's functions in the runtime library to reserved names. A program's own `read`, for example,
+/// then does not replace the runtime's.
 fn apart(library: &Path, carries: Carries) -> Result<PathBuf, Stop> {
     let words: Vec<_> = carries
         .reserved()
         .map(|(name, reserved)| format!("--redefine-sym={name}={reserved}"))
         .collect();
     let artifact = Artifact {
-        // A name without another dot: CMake takes what follows one for an extension.
+        // CMake would parse a second dot as the start of an extension.
         file: beside(library, "_apart.a"),
         root: folders::root().into(),
         beside: vec![library.into()],
@@ -373,11 +372,11 @@ fn apart(library: &Path, carries: Carries) -> Result<PathBuf, Stop> {
             "objcopy does not take the runtime's library; what it says is above",
         ));
     }
-    // In one step: a reader finds the old library or the new one.
+    // Atomic: a reader finds the old library or the new one.
     fs::rename(&made, &artifact.file).doing("put the runtime's library in its place")?;
     let rule = format!("apart: {}\n", library.display());
     let list = fs::write(artifact.file.with_extension("d"), rule);
-    // Without the note, it is made again.
+    // Without the stamp, the file is created again.
     let _ = list.and_then(|()| artifact.succeeded(begun?));
     Ok(artifact.file)
 }

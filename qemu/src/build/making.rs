@@ -1,9 +1,9 @@
-//! What is made once and kept: an image to which nothing has happened that it was made of is not made again.
+//! Incremental builds: an image is rebuilt only if one of its inputs has changed.
 //!
-//! The compiler says which headers it has read (`-MD`). An image is made again when one of them, a source, an object, the
-//! runtime, the linker's script, a compiler or this command has changed, or when the options are others; and whenever the
-//! last making of it had something to say, so that a warning is said each time. Libraries that the user's options
-//! name are not followed: with them, too, it is made each time.
+//! The compiler lists the headers that it has read (`-MD`). An image is rebuilt after a change of a header, source,
+//! object, runtime, linker script, compiler, option or this command. It is also rebuilt if the last build printed a
+//! diagnostic, so that a warning is repeated each time. Libraries in the user's options are not tracked; with them the
+//! image is always rebuilt.
 
 use crate::build::compiler::{Linker, Scratch, absolute, link_quickly, run_compiler, run_linker};
 use crate::build::given::{Flags, Kind, Program};
@@ -15,7 +15,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Where compilers and linkers look, beside what their options say.
+/// Environment variables that add search directories to compiler and linker.
 const VARIABLES: [&str; 7] = [
     "CPATH",
     "C_INCLUDE_PATH",
@@ -26,25 +26,25 @@ const VARIABLES: [&str; 7] = [
     "PATH",
 ];
 
-/// The making of an image.
+/// Build of an image.
 pub(super) struct Making {
     artifact: Artifact,
-    /// When it began, if what comes of it can be kept.
+    /// The start record, if the result may be reused.
     begun: Option<Begun>,
-    /// What the compilers have read.
+    /// Headers that the compilers have read.
     read: String,
 }
 
 impl Making {
-    /// Begins to make an image in `file`, by `compiler`, of a program and these `parts`; `None` when it is there and would
-    /// be the same if it were made now.
+    /// Begins the build of an image in `file` from a program and these `parts`, with `compiler`. Returns `None` if the
+    /// image is up to date.
     pub(super) fn new(
         file: PathBuf,
         (program, flags): (&Program, &Flags),
         compiler: &Path,
         parts: &[&Path],
     ) -> Result<Option<Self>, Stop> {
-        // Written before the making begins, or they would be younger than what is made of them.
+        // Created before the build starts; they must not be newer than its outputs.
         headers::folder()?;
         let own = std::env::current_exe().doing("find this command")?;
         let mut beside = vec![own.clone(), compiler.into()];
@@ -74,7 +74,6 @@ impl Making {
         }))
     }
 
-    /// Runs the compiler for one source.
     pub(super) fn compile(
         &mut self,
         mut compile: Command,
@@ -98,8 +97,8 @@ impl Making {
         Ok(())
     }
 
-    /// Compiles the sources among these files, by what `compiler` has for each; what the linker is to be given in their
-    /// places.
+    /// Compiles the sources among these files with the command that `compiler` returns for each. Returns the objects
+    /// for the linker.
     pub(super) fn objects(
         &mut self,
         paths: &[PathBuf],
@@ -119,7 +118,7 @@ impl Making {
         Ok(objects)
     }
 
-    /// Links a node's image: `link` is the command for a linker.
+    /// Links a node's image; `link` creates the command for a linker.
     pub(super) fn link_for_nodes(
         self,
         link: impl Fn(&Linker) -> Command,
@@ -132,7 +131,7 @@ impl Making {
         }
     }
 
-    /// Runs the linker and puts what it makes, `linked`, in the image's place.
+    /// Runs the linker, and renames its output `linked` to the image's file.
     pub(super) fn link(
         mut self,
         mut link: Command,
@@ -148,12 +147,12 @@ impl Making {
 
     fn put_in_place(self, linked: &Path) -> Result<(), Stop> {
         let file = &self.artifact.file;
-        // In one step, so that a reader of the file finds the old image or the new one.
+        // Atomic: a reader finds the old image or the new one.
         fs::rename(linked, file).doing("put the image in its place")?;
         if let Some(begun) = self.begun {
             let rule = format!("image:{}\n", self.read);
             let list = fs::write(file.with_extension("d"), rule);
-            // Without the note, the image is made again.
+            // Without the stamp, the image is built again.
             let _ = list.and_then(|()| self.artifact.succeeded(begun));
         }
         Ok(())

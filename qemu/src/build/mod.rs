@@ -1,4 +1,4 @@
-//! From a program's source to an image that nodes boot, or to a program for this machine.
+//! Build of a program: from its source to a bootable image for nodes or to a native program.
 
 pub mod board;
 mod callees;

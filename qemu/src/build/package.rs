@@ -1,11 +1,11 @@
-//! A binary of a package of cargo's: found by what `cargo metadata` says, compiled and linked by cargo.
+//! A binary of a cargo package: found by `cargo metadata`, compiled and linked by cargo.
 //!
 //! ```text
-//!   folder, Cargo.toml, a file of a package      the user's package      its mpi, kernel-rt: with the features asked for
-//!   a file alone                                 a package around it     the same, as the tool writes it (program.rs)
+//!   directory, Cargo.toml, a file of a package   the user's package      its mpi, kernel-rt: with the features requested
+//!   a single file                                a generated package     the same, as the tool writes it (program.rs)
 //! ```
-//! On Linux the crate `mpi` has the node in it, and cargo links as ever. For nodes the link has the board's scripts and
-//! the C library.
+//! On Linux the crate `mpi` contains the node, and cargo links as usual. For nodes, the link uses the board's scripts
+//! and the C library.
 
 use crate::build::compiler::absolute;
 use crate::build::given::Runtime;
@@ -20,34 +20,34 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// The crate that programs know as MPI, and the one that a node boots by.
+/// Crates that provide MPI to programs, and that boot a node.
 const MPI: &str = "mpi";
 const KERNEL: &str = "kernel-rt";
 
-/// Set where the tool links for the board: a package's build script says nothing of the link then.
+/// Variable that is set when the tool links for the board. A package's build script then omits its link options.
 const LINKS: &str = "MIDPLANE_LINKS";
 
-/// The feature of the runtime that a process of Linux can have.
+/// The runtime feature that a Linux process supports.
 const FAULTS: &str = "faults";
 
 /// A binary of a package.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Package {
-    /// The file or folder that the user gave.
+    /// File or directory that the user specified.
     given: PathBuf,
     manifest: PathBuf,
     workspace: PathBuf,
     name: String,
-    /// The option of cargo by which it is chosen, and its name.
+    /// Cargo option that selects the binary, and the binary's name.
     target: (&'static str, String),
-    /// Features that it cannot be built without.
+    /// Features that the binary requires.
     features: Vec<String>,
-    /// The names by which the package knows MPI and the kernel.
+    /// Names of MPI and the kernel in the package.
     mpi: String,
     kernel: Option<String>,
 }
 
-/// The answer of `cargo metadata`, as far as it is needed.
+/// Output of `cargo metadata`, reduced to the required fields.
 #[derive(Deserialize)]
 struct Metadata {
     packages: Vec<Described>,
@@ -81,7 +81,7 @@ struct Target {
 }
 
 impl Target {
-    /// The option of cargo by which it is chosen, if it is a program.
+    /// Returns the cargo option that selects the target, if it is a program.
     fn option(&self) -> Option<&'static str> {
         let is = |kind| self.kind.iter().any(|one| one == kind);
         match (is("bin"), is("example")) {
@@ -97,14 +97,14 @@ impl Target {
 }
 
 impl Described {
-    /// The name by which it knows the package `name`, which it depends on.
+    /// Returns the local name of its dependency `name`.
     fn knows(&self, name: &str) -> Option<(&str, &Dependency)> {
         let is_it = |one: &&Dependency| one.name == name && one.kind.is_none();
         let found = self.dependencies.iter().find(is_it)?;
         Some((found.rename.as_deref().unwrap_or(&found.name), found))
     }
 
-    /// The same of the crate `mpi` of Midplane.
+    /// Returns the local name of Midplane's crate `mpi`.
     fn mpi(&self) -> Result<String, Stop> {
         let line = format!(
             "mpi = {{ path = \"{}\" }}",
@@ -146,7 +146,7 @@ impl Dependency {
     }
 }
 
-/// The packages that cargo finds by a manifest.
+/// Returns the packages of a manifest.
 fn metadata(manifest: &Path) -> Result<Metadata, Stop> {
     ask(manifest)?.map_err(|said| {
         said.lines().for_each(complain);
@@ -155,7 +155,7 @@ fn metadata(manifest: &Path) -> Result<Metadata, Stop> {
     })
 }
 
-/// The same, or what cargo says against the manifest.
+/// Returns the packages of a manifest, or cargo's error message about it.
 fn ask(manifest: &Path) -> Result<Result<Metadata, String>, Stop> {
     let mut cargo = Command::new(own_cargo());
     cargo
@@ -175,13 +175,13 @@ fn ask(manifest: &Path) -> Result<Result<Metadata, String>, Stop> {
 }
 
 impl Package {
-    /// The binary of this name of a package, or its only one. `manifest` is a `Cargo.toml`.
+    /// Finds the binary of this name in a package, or its only one. `manifest` is a `Cargo.toml`.
     pub fn find(given: &Path, manifest: &Path, name: Option<&str>) -> Result<Self, Stop> {
         let manifest = absolute(manifest)?;
         let found = metadata(&manifest)?;
         let shown = given.display();
         let is_own = |one: &Described| one.manifest_path == manifest;
-        // A workspace without a package of its own has those of its members.
+        // For a workspace without a root package, the members are searched.
         let has_own = found.packages.iter().any(is_own);
         let packages = { found.packages.into_iter() }.filter(|one| !has_own || is_own(one));
         let mut programs: Vec<(usize, usize)> = Vec::new();
@@ -233,7 +233,7 @@ impl Package {
         package.choose(&target, given, &found.workspace_root)
     }
 
-    /// The binary or example whose first file this is, of a package that depends on MPI. `None`: it is a file alone.
+    /// Finds the binary or example whose main file this is, in a package that depends on MPI. `None`: a single file.
     pub fn of_file(file: &Path) -> Result<Option<Self>, Stop> {
         let path = absolute(file)?;
         let mut folders = path.ancestors().skip(1);
@@ -249,7 +249,7 @@ impl Package {
             within.is_ok_and(|path| path.starts_with("src") || path.starts_with("examples"));
         let found = match is_usual {
             true => metadata(&manifest)?,
-            // Some folder above has a manifest, which may be anything.
+            // The manifest of a parent directory may be unrelated.
             false => match ask(&manifest)? {
                 Ok(found) => found,
                 Err(_) => return Ok(None),
@@ -271,22 +271,22 @@ impl Package {
         Ok(None)
     }
 
-    /// The file or folder that the user gave.
+    /// Returns the file or directory that the user specified.
     pub fn given(&self) -> &Path {
         &self.given
     }
 
-    /// The binary's name.
+    /// Returns the binary's name.
     pub fn binary(&self) -> &str {
         &self.target.1
     }
 
-    /// The folder of its manifest.
+    /// Returns the directory of its manifest.
     fn folder(&self) -> &Path {
         self.manifest.parent().unwrap_or(Path::new("/"))
     }
 
-    /// Refuses what no node boots.
+    /// Returns an error if the package has no kernel and so does not boot on a node.
     pub(super) fn check_for_nodes(&self) -> Result<(), Stop> {
         if self.kernel.is_some() {
             return Ok(());
@@ -299,7 +299,7 @@ impl Package {
         )))
     }
 
-    /// The features that it is built with, for a runtime with these.
+    /// Returns the features to build with, for a runtime with these features.
     pub(super) fn features(&self, runtime: Runtime, is_for_nodes: bool) -> String {
         let asked = runtime.features().into_iter();
         let asked = asked.filter_map(|feature| match (&self.kernel, is_for_nodes) {
@@ -311,17 +311,17 @@ impl Package {
         all.join(",")
     }
 
-    /// The versions of what it depends on begin as those that this workspace was tested with.
+    /// Initializes the lock file with the dependency versions that this workspace was tested with.
     fn begin_versions(&self) {
         let lock = self.workspace.join("Cargo.lock");
         if !lock.exists() {
-            // Where that cannot be written, cargo says why.
+            // Cargo itself reports a read-only directory.
             let _ = fs::copy(folders::root().join("Cargo.lock"), lock);
         }
     }
 
-    /// Has cargo build the user's package, and puts the binary in `file`. `link` are words for the linker's driver, which
-    /// comes first; none of either where cargo's own will do.
+    /// Builds the user's package with cargo and copies the binary to `file`. `link` contains the linker driver, then
+    /// its arguments; it is empty for cargo's default linker.
     pub(super) fn build(
         &self,
         compiler: Compiler,
@@ -332,7 +332,7 @@ impl Package {
         let is_for_nodes = !link.is_empty();
         let mut cargo = match self.manifest.starts_with(folders::root()) {
             true => compiler.cargo,
-            // Beside the user's own; below the workspace cargo finds it.
+            // In addition to the user's configuration; below the workspace cargo finds it itself.
             false => configured(&compiler.cargo),
         };
         self.begin_versions();
@@ -348,7 +348,7 @@ impl Package {
             cargo.args(["--features", features]);
         }
         add_link(&mut cargo, link);
-        // Of another package's binary of the same name cargo puts the file in the same place.
+        // Cargo uses the same output file for another package's binary of the same name.
         let lock = compiler.target.join("packages.lock");
         fs::create_dir_all(&compiler.target).doing("create cargo's folder")?;
         let lock = File::create(lock).doing("create a lock")?;
@@ -362,7 +362,7 @@ impl Package {
     }
 }
 
-/// Why cargo does not build what the user gave.
+/// Returns the error for a failed build.
 pub(super) fn refused(given: &Path, trouble: Trouble, is_for_nodes: bool) -> Stop {
     let given = given.display();
     Stop::usage(match trouble {
@@ -379,8 +379,8 @@ pub(super) fn refused(given: &Path, trouble: Trouble, is_for_nodes: bool) -> Sto
     })
 }
 
-/// The command with the workspace's configuration, in front of what it has of its own: so the compiler is given the same
-/// words as where cargo finds that by itself, and nothing is compiled a second time.
+/// Inserts the workspace's configuration before cargo's other options. The compiler's arguments then equal those of a
+/// build inside the workspace, and nothing is compiled twice.
 fn configured(cargo: &Command) -> Command {
     let mut words = cargo.get_args();
     let mut changed = Command::new(cargo.get_program());
@@ -398,7 +398,7 @@ fn configured(cargo: &Command) -> Command {
     changed
 }
 
-/// Words for the linker's driver, the first of which names it, as those of the compiler.
+/// Appends the linker driver and its arguments as compiler options.
 pub(super) fn add_link(cargo: &mut Command, link: &[OsString]) {
     let Some((driver, words)) = link.split_first() else {
         return;
@@ -415,7 +415,7 @@ pub(super) fn add_link(cargo: &mut Command, link: &[OsString]) {
     }
 }
 
-/// Puts a copy in its place, in one step.
+/// Copies a file to its destination atomically.
 pub(super) fn put(built: &Path, file: &Path) -> Result<(), Stop> {
     let made = file.with_extension(std::process::id().to_string());
     let put = fs::copy(built, &made).and_then(|_| fs::rename(&made, file));

@@ -1,4 +1,4 @@
-//! From a program's source to an image: the kernel as a static library, the program's object, the link.
+//! Build of an image: the kernel as a static library, the program's objects, and the link.
 
 use crate::build::board::Board;
 use crate::build::compiler::{
@@ -30,7 +30,6 @@ use std::process::{Command, Stdio};
 use std::slice;
 
 impl Program {
-    /// Builds the image.
     pub fn build(&self, tools: &Tools, flags: &Flags) -> Result<Image, Stop> {
         if let Self::Image(path) = self {
             kept::use_image(path)?;
@@ -60,8 +59,7 @@ impl Program {
         Image::read(&image)
     }
 
-    /// Has cargo build a program in Rust, and puts it in `file`. `link` are the words of
-    /// [`add_link`].
+    /// Builds a Rust program with cargo and copies it to `file`. `link` is described at [`add_link`].
     pub(super) fn build_rust(
         &self,
         compiler: Compiler,
@@ -91,7 +89,7 @@ impl Program {
         }
     }
 
-    /// Compiles what has not been, and links it with the runtime's library.
+    /// Compiles outdated sources and links with the runtime's library.
     fn make(
         &self,
         tools: &Tools,
@@ -119,7 +117,7 @@ impl Program {
         making.link_for_nodes(link, &scratch.0.join("image"), self.path())
     }
 
-    /// Where this program's image and what leads to it are kept.
+    /// Returns the directory for this program's image and intermediate files.
     pub(super) fn folder(&self, flags: &Flags, machine: &str) -> Result<PathBuf, Stop> {
         let mut hasher = DefaultHasher::new();
         let paths = match self {
@@ -143,7 +141,7 @@ impl Program {
     }
 }
 
-/// The kernel and all of the runtime as a static library for C programs on nodes.
+/// Builds the kernel and the runtime as a static library for C programs on nodes.
 pub(super) fn kernel_library(tools: &Tools, runtime: Runtime) -> Result<PathBuf, Stop> {
     runtime_library(
         Compiler::for_nodes(tools, "build")?,
@@ -151,8 +149,8 @@ pub(super) fn kernel_library(tools: &Tools, runtime: Runtime) -> Result<PathBuf,
     )
 }
 
-/// The same, by this compiler: a package like a Rust program's, so that what depends neither on the program nor on the
-/// runtime's features is compiled once for all.
+/// Builds the runtime library with this compiler. The generated package is like a Rust program's, so that dependencies
+/// independent of the program and of the runtime's features are compiled once for all.
 pub(super) fn runtime_library(
     compiler: Compiler,
     (runtime, links): (Runtime, Links),
@@ -176,10 +174,10 @@ pub(super) fn runtime_library(
         .map_err(|_| Stop::failure("the runtime does not compile; what the compiler says is above"))
 }
 
-/// Words by which a program in Rust is linked for nodes: the driver of the linker, and what it is told.
+/// Returns the linker driver and its arguments for a Rust program on nodes.
 fn link_words(tools: &Tools, flags: &Flags, folder: &Path) -> Result<Vec<OsString>, Stop> {
     let gcc = tools.gcc.command();
-    // It may have words and variables of its own.
+    // The driver may require arguments and environment variables of its own.
     let quoted = |word: &OsStr| shell_words::quote(&word.to_string_lossy()).into_owned();
     let mut script = String::from("#!/bin/sh\n");
     for (name, value) in gcc.get_envs() {
@@ -192,7 +190,7 @@ fn link_words(tools: &Tools, flags: &Flags, folder: &Path) -> Result<Vec<OsStrin
     let driver = folder.join("linker");
     write_if_changed(&driver, &script)?;
     fs::set_permissions(&driver, Permissions::from_mode(0o755)).doing("make a script")?;
-    // LLVM's takes the program's `__real_main` for a wrapped `main` where both are in one object.
+    // LLVM's linker confuses the program's `__real_main` with a wrapped `main` if one object contains both.
     let linker = match Board::chosen() {
         Board::Virt => llvm_linker().unwrap_or(Linker::Gnu),
         Board::Stm32f405 => Linker::Gnu,
@@ -202,31 +200,30 @@ fn link_words(tools: &Tools, flags: &Flags, folder: &Path) -> Result<Vec<OsStrin
     link.args(flags.symbols());
     link.args(&flags.link);
     if let Linker::Gnu = linker {
-        // Rust asks for LLVM's.
+        // Rust requests LLVM's linker.
         link.arg("-fuse-ld=bfd");
     }
-    // Rust asks for a table that nothing reads, and for no libraries.
+    // Rust requests an unused table, and omits the libraries.
     link.args(["-Wl,--no-eh-frame-hdr", "-lm", "-lc", "-lgcc"]);
     let words = [link.get_program()].into_iter().chain(link.get_args());
     Ok(words.map(OsStr::to_os_string).collect())
 }
 
-/// Where a Rust program's library is compiled, and by what.
+/// Compiler of a Rust library or program.
 pub(super) struct Compiler {
-    /// `cargo build`, for the target.
+    /// The cargo command for the target.
     pub(super) cargo: Command,
-    /// The folder that cargo has for all.
+    /// Cargo's shared target directory.
     pub(super) target: PathBuf,
-    /// The profile of what it makes.
     pub(super) profile: &'static str,
-    /// The folder in it of what the profile makes.
+    /// Output directory of the profile, relative to `target`.
     pub(super) output: PathBuf,
-    /// The compiler's version.
+    /// Version of the compiler.
     pub(super) version: String,
 }
 
 impl Compiler {
-    /// By this command of cargo's.
+    /// Creates the nodes' compiler for this cargo subcommand.
     fn for_nodes(tools: &Tools, command: &str) -> Result<Self, Stop> {
         let profile = Board::chosen().profile();
         let folder = target_folder(tools);
@@ -241,19 +238,20 @@ impl Compiler {
     }
 }
 
-/// What a package is linked with.
+/// Dependencies of a generated package.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Links {
     /// The kernel alone.
     Kernel,
-    /// The Rust binding of MPI, too.
+    /// The kernel and the Rust binding of MPI.
     Binding,
-    /// The in-process cluster around it.
+    /// The kernel and the in-process cluster.
     Cluster,
 }
 
-/// A package in `folder` around a Rust file, compiled to a program, or to a static library that holds the kernel. Each has
-/// a name of its own, and so its own file in the folder that cargo has for all: what is the same is compiled once.
+/// Builds a package in `folder` around a Rust file: a program, or a static library that contains the kernel. Each
+/// package has a unique name and thus a unique file in cargo's shared target directory. Common dependencies are
+/// compiled once.
 fn build_around(
     compiler: Compiler,
     (runtime, links): (Runtime, Links),
@@ -305,8 +303,8 @@ fn build_around(
     Ok(Ok(built.file))
 }
 
-/// The package has the versions that the workspace was tested with, and none is looked for elsewhere: its lock file begins as
-/// the workspace's, whenever that has changed. Cargo drops what is not needed, so what it began as stands beside it.
+/// Uses the dependency versions that the workspace was tested with: copies the workspace's lock file after each change
+/// of it. Cargo drops unused entries, so the original copy is kept next to it.
 fn keep_versions(package: &Path, lock: &Path) -> Result<(), Stop> {
     let tested =
         fs::read(folders::root().join("Cargo.lock")).doing("read the workspace's Cargo.lock")?;
@@ -320,24 +318,24 @@ fn keep_versions(package: &Path, lock: &Path) -> Result<(), Stop> {
     Ok(())
 }
 
-/// Cargo's folder for the nodes: its own, so that building for nodes never waits for building tests.
+/// Returns cargo's target directory for nodes. It is separate, so that builds for nodes never wait for builds of tests.
 fn target_folder(tools: &Tools) -> PathBuf {
     folders::target().join("midplane").join(tools.rust.folder())
 }
 
-/// Why cargo does not build.
+/// Reason of a failed build.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Trouble {
-    /// Something needs Rust's standard library, which is not there.
+    /// Rust's standard library is required, but not available.
     LacksStd,
-    /// A package is not there, or cannot be had.
+    /// A package is missing or cannot be fetched.
     LacksPackage,
-    /// The compiler or the linker refuses the program.
+    /// The compiler or the linker reports an error.
     Compiler,
 }
 
-/// Runs cargo, in the workspace where no other folder is given, whose configuration it then finds, to build this file.
-/// Shows what it does, but not that there was nothing to do. `None`: it has built.
+/// Runs cargo to build this file, by default in the workspace to use its configuration. Shows cargo's output except the
+/// messages of a build without work. Returns `None` on success.
 pub(super) fn run_cargo(
     mut cargo: Command,
     artifact: Option<&Artifact>,
@@ -352,7 +350,8 @@ pub(super) fn run_cargo(
     }
     cargo
         .env("CARGO_TERM_COLOR", color)
-        // What others like to build with makes images bigger: it undoes the optimisation across crates.
+        // Incremental builds, if the user's environment enables them, disable optimization across crates and enlarge
+        // images.
         .env("CARGO_INCREMENTAL", "0")
         .stdin(Stdio::null())
         .stdout(Stdio::null())
@@ -370,23 +369,23 @@ pub(super) fn run_cargo(
     }
     let status = child.wait().doing("wait for cargo")?;
     if let (true, Some(artifact), Some(Ok(begun))) = (status.success(), artifact, begun) {
-        // Without the note, cargo is asked again the next time.
+        // Without the stamp, cargo is called again the next time.
         let _ = artifact.succeeded(begun);
     }
     let trouble = hearing.trouble.unwrap_or(Trouble::Compiler);
     Ok((!status.success()).then_some(trouble))
 }
 
-/// Listens to cargo.
+/// Filter of cargo's output.
 #[derive(Default)]
 struct Hearing {
-    /// Amid a warning that is no news.
+    /// Whether the current line belongs to a suppressed warning.
     is_amid: bool,
-    /// The trouble that was named first.
+    /// The first reason found.
     trouble: Option<Trouble>,
 }
 
-/// Cargo's words for a package that it does not get.
+/// Cargo's messages about a package that cannot be fetched.
 const LACKS_PACKAGE: [&str; 6] = [
     "no matching package",
     "failed to get `",
@@ -397,8 +396,8 @@ const LACKS_PACKAGE: [&str; 6] = [
 ];
 
 impl Hearing {
-    /// Whether a line tells the user anything. That there was nothing to do does not, nor does what the compiler says of
-    /// each package: that it does not promise to know for ever what `.cargo/along.toml` says of the processor.
+    /// Checks whether a line is useful to the user. Suppresses messages of a build without work, and the compiler's
+    /// warning for each package that the processor features in `.cargo/along.toml` are unstable.
     fn is_news(&mut self, line: &str) -> bool {
         let trouble = match line {
             line if line.contains("can't find crate for `std`") => Some(Trouble::LacksStd),
@@ -420,7 +419,7 @@ impl Hearing {
     }
 }
 
-/// The manifest of the package of this name around a program.
+/// Returns the manifest of the generated package.
 fn manifest(name: &str, source: &Path, (runtime, links): (Runtime, Links)) -> String {
     let root = folders::root();
     let quoted = |path: &Path| toml_string(&path.to_string_lossy());
@@ -429,7 +428,7 @@ fn manifest(name: &str, source: &Path, (runtime, links): (Runtime, Links)) -> St
         features => format!(", features = [\"{}\"]", features.join("\", \"")),
     };
     let (defaults, binding) = match links {
-        // A C program's image contains no texts of panics.
+        // C programs do not require panic messages.
         Links::Kernel => (
             ", default-features = false",
             format!(
@@ -471,7 +470,7 @@ fn manifest(name: &str, source: &Path, (runtime, links): (Runtime, Links)) -> St
     )
 }
 
-/// A basic string of TOML.
+/// Formats a basic TOML string.
 fn toml_string(text: &str) -> String {
     let mut quoted = String::from("\"");
     for c in text.chars() {
@@ -485,7 +484,7 @@ fn toml_string(text: &str) -> String {
     quoted
 }
 
-/// Leaves a file's time of change alone when its content stays the same.
+/// Writes a file unless its content is unchanged, to preserve its modification time.
 pub(super) fn write_if_changed(path: &Path, content: &str) -> Result<(), Stop> {
     if fs::read(path).is_ok_and(|old| old == content.as_bytes()) {
         return Ok(());

@@ -1,4 +1,4 @@
-//! What a compiler or linker says, and what is missing by its words.
+//! Diagnostics of compiler and linker, and the missing symbols that they report.
 
 use crate::host::stop::{Doing, Stop};
 use crate::host::sys;
@@ -8,7 +8,7 @@ use rustix::process::Signal;
 use std::io::{ErrorKind, IsTerminal};
 use std::process::{Command, Stdio};
 
-/// A line as it would be for a file: terminals' escape sequences (ESC, `[`, up to a letter) left out.
+/// Removes terminal escape sequences (ESC, `[`, up to a letter) from a line.
 fn without_colors(line: &str) -> String {
     let mut pieces = line.split("\x1b[");
     let mut plain = pieces.next().unwrap_or_default().to_string();
@@ -19,9 +19,8 @@ fn without_colors(line: &str) -> String {
     plain
 }
 
-/// The file and the line of a place as the linker names it: `/usr/bin/ld: folder/file.c:12: `, from binutils 2.44 on with
-/// a section's offset after it (`file.c:12:(.text+0x1a): `), or the offset alone where there is no line, for which this is
-/// empty.
+/// Returns file and line of a location in the linker's format: `/usr/bin/ld: folder/file.c:12: `. Since binutils 2.44 a
+/// section offset follows (`file.c:12:(.text+0x1a): `). Empty if the location is only an offset.
 fn file_and_line(place: &str) -> &str {
     let place = place.trim_end().trim_end_matches(':');
     let place = place.rsplit_once(": ").map_or(place, |(_, place)| place);
@@ -35,15 +34,15 @@ fn file_and_line(place: &str) -> &str {
     }
 }
 
-/// What a compiler or linker said.
+/// Diagnostics of a compiler or linker.
 pub struct Said {
-    /// Whether it was content.
+    /// Whether the command succeeded.
     pub success: bool,
     words: String,
 }
 
 impl Said {
-    /// Runs it to its end. It says in English what it does not like, so that we can read it.
+    /// Runs the command to completion. Selects English messages, so that they can be parsed.
     pub fn by(command: &mut Command) -> Result<Self, Stop> {
         if std::io::stderr().is_terminal() {
             command.arg("-fdiagnostics-color=always");
@@ -68,26 +67,26 @@ impl Said {
         })
     }
 
-    /// What was said to someone else, who has shown it.
+    /// Creates a value from messages that were already shown.
     pub fn of(success: bool, words: String) -> Self {
         Self { success, words }
     }
 
-    /// Whether there was nothing to be said.
+    /// Checks whether there are no messages.
     pub fn is_silent(&self) -> bool {
         self.words.is_empty()
     }
 
-    /// Shows it to the user.
+    /// Prints the messages.
     pub fn pass_on(&self) {
         self.words.lines().for_each(complain);
     }
 
-    /// Shows it to the user, but for what [`Said::unsupported`] reads.
+    /// Prints the messages, except those that [`Said::unsupported`] parses.
     pub fn pass_on_the_rest(&self) {
         let mut lines = self.words.lines().peekable();
         while let Some(line) = lines.next() {
-            // The line before it says in which function it is.
+            // The preceding line contains the function's name.
             let introduces = line.contains(": in function `") || line.contains(": In function `");
             let next = lines.peek().copied().unwrap_or_default();
             if !(line.contains(WARNING) || introduces && next.contains(WARNING)) {
@@ -96,8 +95,8 @@ impl Said {
         }
     }
 
-    /// Functions of MPI that link and are not supported, by the linker's warnings: each once, with the first place (file
-    /// and line) that names it, if it is said.
+    /// Returns linked but unsupported MPI functions from the linker's warnings: each once, with the first location
+    /// (file and line) if known.
     pub fn unsupported(&self) -> Vec<(&str, &str)> {
         let mut found: Vec<(&str, &str)> = Vec::new();
         for line in self.words.lines() {
@@ -113,7 +112,7 @@ impl Said {
         found
     }
 
-    /// Undefined symbols, each once, with the first place (file and line) that names it, if it is said.
+    /// Returns undefined symbols: each once, with the first location (file and line) if known.
     pub fn undefined(&self) -> Vec<(&str, &str)> {
         let mut found: Vec<(&str, &str)> = Vec::new();
         for line in self.words.lines() {
@@ -129,7 +128,7 @@ impl Said {
         found
     }
 
-    /// Names of MPI that the header does not have, each once.
+    /// Returns MPI names that the header does not contain, each once.
     pub fn unknown_to_the_compiler(&self) -> Vec<String> {
         let mut found = Vec::new();
         for line in self.words.lines() {
@@ -143,7 +142,7 @@ impl Said {
                 continue;
             }
             let quoted = line.split('\'').skip(1).step_by(2);
-            // The first name is the wrong one; another may be what the compiler would rather see.
+            // The first name is the unknown one; the second may be the compiler's suggestion.
             let Some(name) = quoted.into_iter().next() else {
                 continue;
             };

@@ -1,8 +1,8 @@
-//! The target that nodes' images are compiled for: the compiler's own, but without frame pointers where that has them.
+//! Compilation target of nodes' images: the compiler's own target, but without frame pointers.
 //!
-//! Rust's targets for Thumb keep a frame pointer in every function, so that a debugger finds the callers of one that does
-//! not return. It takes bytes and a low register in each. The tool finds callers by the images' call frame information
-//! (`unwind.rs`), which has its own word for that (`.cargo/along.toml`).
+//! Rust's targets for Thumb keep a frame pointer in every function, so that a debugger finds the callers of a function
+//! that does not return. It requires additional code and a low register in each function. The tool uses the images'
+//! call frame information instead (`unwind.rs`), enabled by a separate option (`.cargo/along.toml`).
 
 use crate::host::setup::Tools;
 use crate::host::stop::{Doing, Stop};
@@ -12,12 +12,12 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
 
-/// How the compiler's description says that functions keep a frame pointer, and that they need not.
+/// Entry of a target description that enables frame pointers, and the one that disables them.
 const KEPT: &str = "\"frame-pointer\": \"always\"";
 const LEFT_OUT: &str = "\"frame-pointer\": \"may-omit\"";
 
-/// What cargo is told to compile for: the target's name, or a file in `folder` that describes it and has its name. A library
-/// that is installed, and not built along, fits the compiler's own target only.
+/// Returns cargo's target argument: the target's name, or a description file in `folder` with that name. An installed
+/// library, in contrast to one built from source, matches only the compiler's own target.
 pub(super) fn to_compile_for(tools: &Tools, folder: &Path) -> Result<OsString, Stop> {
     let name = kit().target;
     let described = match tools.rust {
@@ -33,7 +33,7 @@ pub(super) fn to_compile_for(tools: &Tools, folder: &Path) -> Result<OsString, S
     Ok(file.into())
 }
 
-/// A target's description, changed. `None`: it has no frame pointers, or says so in other words than those known here.
+/// Returns a target description without frame pointers; `None` if it contains none or in an unknown format.
 fn without_frame_pointers(description: &str) -> Option<String> {
     let is_known = description.matches(KEPT).count() == 1;
     is_known.then(|| description.replace(KEPT, LEFT_OUT))

@@ -1,4 +1,4 @@
-//! Functions of MPI that a program calls and that only return an error: named when it is linked.
+//! Link-time report of MPI functions that a program calls and that only return an error.
 
 use crate::build::said::Said;
 use crate::show::say::complain;
@@ -8,8 +8,8 @@ use object::{Object, ObjectSymbol};
 use std::collections::HashSet;
 use std::path::Path;
 
-/// Tells which of them are in the image, each with the first line that calls it, as far as the linker has said.
-/// Returns whether there are any.
+/// Prints the unsupported functions in the image, each with its first call if the linker reported it. Returns whether
+/// there are any.
 pub fn tell(said: &Said, linked: &Path) -> bool {
     let (places, there) = (said.unsupported(), in_image(linked));
     let names = named(&places, there.as_ref());
@@ -23,13 +23,13 @@ pub fn tell(said: &Said, linked: &Path) -> bool {
     !names.is_empty()
 }
 
-/// Whether any of them is in the image, as far as that can be read.
+/// Checks whether the image contains an unsupported function; true if it cannot be read.
 pub fn is_any_in(linked: &Path) -> bool {
     in_image(linked).is_none_or(|there| !there.is_empty())
 }
 
-/// The functions to be told of. The linker warns of calls in code that it then leaves out, too, and other linkers do not
-/// warn at all: so what counts is what is `there`, and the warnings only when that cannot be read.
+/// Returns the functions to report. The linker warns about calls in code that it then discards, too, and other linkers
+/// do not warn. So `there`, the content of the image, decides; the warnings are used only if it is unknown.
 fn named<'a>(places: &[(&'a str, &str)], there: Option<&HashSet<String>>) -> Vec<&'a str> {
     let warned = places.iter().map(|(name, _)| *name);
     let Some(there) = there else {
@@ -49,8 +49,8 @@ fn named<'a>(places: &[(&'a str, &str)], there: Option<&HashSet<String>>) -> Vec
     names
 }
 
-/// The functions that are not supported and in the image all the same; `None`: it does not tell, since it has no
-/// symbols, or was linked (as processes are) without leaving anything out.
+/// Returns the unsupported functions in the image. `None` if the image cannot be read, contains no symbols, or was
+/// linked (as native programs are) without discarding unused functions.
 fn in_image(linked: &Path) -> Option<HashSet<String>> {
     let bytes = std::fs::read(linked).ok()?;
     let file = object::File::parse(&*bytes).ok()?;

@@ -1,8 +1,8 @@
-//! Where in the program a call of the runtime was made: back through the stack of a node that has stopped, by
-//! what the image says of its functions' frames (DWARF call frame information). Pure.
+//! Stack unwinding of a stopped node with the image's call frame information (DWARF), to find the program's call of the
+//! runtime. Free of side effects.
 //!
-//! Nothing on the node costs anything for this but the registers that it notes when it ends the job: a program's
-//! calls keep no record of their callers, and neither side is built with frame pointers.
+//! The nodes' only cost is the record of registers at the end of the job: calls do not record their callers, and
+//! neither program nor runtime uses frame pointers.
 
 use crate::build::board::Board;
 use gimli::{
@@ -14,17 +14,17 @@ use midplane_abi::callers::Registers;
 use object::{Object, ObjectSection};
 use std::collections::BTreeMap;
 
-/// Frames that are looked at; what goes deeper is not in a call of the runtime.
+/// Maximum number of frames; deeper stacks are not in a call of the runtime.
 const FRAMES: usize = 64;
 
-/// The values of the registers that a called function keeps; those that it may change are not known.
+/// Values of the callee-saved registers; the others are unknown.
 #[derive(Clone, Debug)]
 struct Frame {
-    /// The return address and the stack pointer, in DWARF's numbers, which are the machines' own.
+    /// DWARF numbers of return address and stack pointer, equal to the machine's register numbers.
     ra: Register,
     sp: Register,
     pc: u64,
-    /// By their numbers; `None`: not known.
+    /// Values by register number; `None`: unknown.
     registers: [Option<u64>; 32],
 }
 
@@ -48,7 +48,7 @@ impl Frame {
         *self.registers.get(usize::from(register.0))?
     }
 
-    /// Where the caller's frame begins, by the row of the table for this frame.
+    /// Returns the start of the caller's frame, from this frame's table row.
     fn canonical_address(&self, row: &UnwindTableRow<usize>) -> Option<u64> {
         let CfaRule::RegisterAndOffset { register, offset } = row.cfa() else {
             return None;
@@ -56,7 +56,7 @@ impl Frame {
         self.get(*register)?.checked_add_signed(*offset)
     }
 
-    /// Where the return address stands in memory, by the row of the table for this frame.
+    /// Returns the address at which the return address is stored, from this frame's table row.
     fn return_address_place(&self, row: &UnwindTableRow<usize>) -> Option<u64> {
         let cfa = self.canonical_address(row)?;
         match row.register(self.ra) {
@@ -65,7 +65,7 @@ impl Frame {
         }
     }
 
-    /// The frame of the caller, by the row of the table for this one; `read` gives 8 bytes of memory.
+    /// Returns the caller's frame, from this frame's table row; `read` returns 8 bytes of memory.
     fn caller(
         &self,
         row: &UnwindTableRow<usize>,
@@ -93,7 +93,7 @@ impl Frame {
     }
 }
 
-/// The tables of an image.
+/// Call frame tables of an image.
 struct Tables<'a> {
     eh: Option<EhFrame<EndianSlice<'a, LittleEndian>>>,
     debug: Option<DebugFrame<EndianSlice<'a, LittleEndian>>>,
@@ -145,7 +145,7 @@ impl<'a> Tables<'a> {
         frame.caller(row, read)
     }
 
-    /// The rows of the table of the function at `function`, by the addresses where they begin.
+    /// Returns the table rows of the function at `function`, with their start addresses.
     fn rows(&self, function: u64) -> Vec<(u64, UnwindTableRow<usize>)> {
         fn of<'a, S: UnwindSection<EndianSlice<'a, LittleEndian>>>(
             section: &S,
@@ -169,16 +169,16 @@ impl<'a> Tables<'a> {
             .unwrap_or_default()
     }
 
-    /// The start of the first row of the function at `function` by which a frame with these registers has its return address
-    /// at `place`.
+    /// Returns the start of the function's first row that locates the return address of a frame with these registers at
+    /// `place`.
     fn row_with_return_address(&self, frame: &Frame, function: u64, place: u64) -> Option<u64> {
         let rows = self.rows(function);
         let row = { rows.iter() }.find(|(_, row)| frame.return_address_place(row) == Some(place));
         row.map(|(start, _)| *start)
     }
 
-    /// Of the function at `function`, the starts of the rows by which a frame with these registers has not stored its return
-    /// address, and where the caller's frame begins by them.
+    /// Returns the starts of the function's rows with an unsaved return address for a frame with these registers, each
+    /// with the start of the caller's frame.
     fn rows_without_return_address(&self, frame: &Frame, function: u64) -> Vec<(u64, u64)> {
         let rows = self.rows(function).into_iter().filter_map(|(start, row)| {
             let cfa = frame.canonical_address(&row)?;
@@ -190,7 +190,7 @@ impl<'a> Tables<'a> {
         rows.collect()
     }
 
-    /// Where the function begins that this address is in.
+    /// Returns the start of the function that contains this address.
     fn function(&self, address: u64) -> Option<u64> {
         fn of<'a, S: UnwindSection<EndianSlice<'a, LittleEndian>>>(
             section: &S,
@@ -206,12 +206,12 @@ impl<'a> Tables<'a> {
     }
 }
 
-/// Where a function was whose stack has ended with it, so that the processor could store neither its program counter nor
-/// its return address: an address in it, in a row of its table that agrees with the stack pointer or frame pointer. With
-/// the registers as they were there. `stack` is what is left of the stack, `read` gives 8 bytes of the node's memory.
+/// Finds the function that caused a stack overflow, where the processor could store neither its program counter nor its
+/// return address. Returns the registers at that point. Their program counter is in a table row that agrees with the
+/// stack pointer or frame pointer. `stack` is the remaining stack, `read` returns 8 bytes of the node's memory.
 ///
-/// The return address of a call is looked for from the stack pointer upward. It counts where the table of the called
-/// function has it at just that place; what earlier calls have left in unused memory does not agree.
+/// Searches for the return address of a call from the stack pointer upward. A candidate counts if the called function's
+/// table locates it at exactly that address; remains of earlier calls do not agree.
 pub fn overflowed(
     board: Board,
     image: &[u8],
@@ -219,7 +219,7 @@ pub fn overflowed(
     read: &dyn Fn(u64) -> Option<u64>,
     stack: Bytes,
 ) -> Option<Registers> {
-    // Only this processor stores registers by the stack pointer of what it interrupts.
+    // Only this processor stores registers at the interrupted code's stack pointer.
     if board != Board::Stm32f405 || noted.saved[0] != 0 {
         return None;
     }
@@ -228,7 +228,7 @@ pub fn overflowed(
     let word = board.word() as u64;
     let noted_sp = noted.saved[1];
     let first = noted_sp.max(stack.start).next_multiple_of(word);
-    // Its entry may have moved the stack pointer by four bytes more, to a multiple of eight.
+    // Exception entry may have moved the stack pointer by four more bytes, to a multiple of eight.
     let frames = [0, ALIGNMENT].map(|moved| {
         let mut registers = *noted;
         registers.saved[1] = noted_sp.wrapping_add(moved);
@@ -245,9 +245,9 @@ pub fn overflowed(
     with_calls.or_else(|| overflowed_leaf(board, &elf, &tables, &frames, read, stack))
 }
 
-/// The same where the function calls no other and has not stored its return address, which is lost. Of all calls in the
-/// image, it is one of a function whose table says where its caller's frame begins, and in this frame lies the return address
-/// of a call of that caller.
+/// Handles a leaf function, whose unsaved return address is lost. Checks all calls in the image for one that fits: the
+/// called function's table locates the caller's frame, and this frame contains the return address of a call of that
+/// caller.
 fn overflowed_leaf(
     board: Board,
     elf: &object::File<'_>,
@@ -286,7 +286,7 @@ fn overflowed_leaf(
     })
 }
 
-/// The calls of the image that name what they call: the addresses that they return to, and the functions.
+/// Returns the image's direct calls: their return addresses and called functions.
 fn calls<'a>(elf: &'a object::File<'_>) -> impl Iterator<Item = (u64, u64)> + 'a {
     let sections = elf
         .sections()
@@ -305,10 +305,10 @@ fn calls<'a>(elf: &'a object::File<'_>) -> impl Iterator<Item = (u64, u64)> + 'a
     })
 }
 
-/// What the entry of an exception moves the stack pointer by where it is no multiple of eight (Armv7-M, B1.5.7).
+/// Adjustment of the stack pointer at exception entry if it is no multiple of eight (Armv7-M, B1.5.7).
 const ALIGNMENT: u64 = 4;
 
-/// The function that the call in front of this address calls, where it names one: Thumb's BL (Armv7-M, A7.7.18).
+/// Returns the target of the direct call before this return address: Thumb's BL (Armv7-M, A7.7.18).
 fn called(elf: &object::File<'_>, return_address: u64) -> Option<u64> {
     let at = return_address.checked_sub(4)?;
     let section = elf.sections().find(|section| {
@@ -318,7 +318,7 @@ fn called(elf: &object::File<'_>, return_address: u64) -> Option<u64> {
     callee(section.data_range(at, 4).ok()??, return_address)
 }
 
-/// The function that these four bytes call, which this address comes behind.
+/// Returns the target of a call encoded in these four bytes; the return address follows them.
 fn callee(bytes: &[u8], return_address: u64) -> Option<u64> {
     let half = |from: usize| {
         Some(u32::from(u16::from_le_bytes(
@@ -337,17 +337,17 @@ fn callee(bytes: &[u8], return_address: u64) -> Option<u64> {
     return_address.checked_add_signed(offset)
 }
 
-/// A call that a node is in.
+/// An active call of a node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Call {
-    /// The address of the call.
+    /// Address of the call.
     pub from: u64,
-    /// Where the node is in the function that was called.
+    /// Current address in the called function.
     pub within: u64,
 }
 
-/// The innermost call that a node with these registers is in whose caller `is_it`. `read` gives 8 bytes of the node's
-/// memory. `None`: there is none, or the image does not tell.
+/// Returns the innermost active call whose caller matches `is_it`, for a node with these registers. `read` returns 8
+/// bytes of the node's memory. `None` without such a call or without frame information.
 pub fn innermost_call(
     board: Board,
     image: &[u8],
@@ -358,16 +358,16 @@ pub fn innermost_call(
     let elf = object::File::parse(image).ok()?;
     let tables = Tables::of(&elf, board.word());
     let mut frame = Frame::new(board, noted);
-    // The instruction that was being executed; of a caller, the call, which the return address is behind.
+    // Address of the current instruction; for callers, of the call, just before the return address.
     let mut at = frame.pc;
     for depth in 0..FRAMES {
-        // What the linker left out is described at address 0 and the following.
+        // Frame information of discarded functions starts at address 0.
         let caller = (at >= board.code())
             .then(|| tables.caller(&frame, at, read))
             .flatten();
         frame = match (caller, depth) {
             (Some(caller), _) => caller,
-            // A function in assembler, or a jump to nowhere: without a frame the call is in its register.
+            // An assembler function or a wild jump: it has no frame, and the return address is in its register.
             (None, 0) => Frame {
                 pc: frame.get(frame.ra)?,
                 ..frame
@@ -405,8 +405,8 @@ mod tests {
 
     #[test]
     fn a_frame_gives_its_callers_registers() {
-        // A table for one function at 0x100, of 0x20 bytes: at 4 it has made room for 48 bytes, at 8 it has
-        // stored its return address at the top of them and s0 below.
+        // A table for one function at 0x100, of 0x20 bytes. At 4 it has allocated 48 bytes; at 8 it has stored its
+        // return address at the top of them and s0 below.
         let cie: &[u8] = &[
             12, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 1, 0, 1, 0x7c, 1, 0x0c, 2, 0,
         ];
@@ -447,7 +447,7 @@ mod tests {
         assert_eq!(caller.pc, 0x222);
         let values = [2, 8, 9].map(|number: usize| caller.registers[number]);
         assert_eq!(values, [Some(0x8030), Some(0x333), Some(6)]);
-        // Before it has stored anything, everything is where it was.
+        // Before any store, all registers are unchanged.
         let start = tables.caller(&frame, 0x102, &read).expect("a caller");
         assert_eq!((start.pc, start.registers[2]), (0x777, Some(0x8000)));
         assert!(tables.caller(&frame, 0x120, &read).is_none());

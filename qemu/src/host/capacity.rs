@@ -1,4 +1,4 @@
-//! How many nodes the machine can hold.
+//! Check that the machine can hold the requested nodes.
 
 use crate::host::size;
 use crate::host::stop::Stop;
@@ -7,15 +7,15 @@ use midplane_setup::machine::{DESCRIPTORS_PER_NODE, Machine as Offer, QEMU_BYTES
 pub use midplane_setup::{DEFAULT_MPI_MEMORY, DEFAULT_NODE_MEMORY};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// What the machine has to offer.
+/// Free resources of the machine.
 #[derive(Clone, Copy, Debug)]
 pub struct Machine(Offer);
 
 impl Machine {
-    /// Looks at the machine. Raises this process's limit on descriptors as far as it may.
+    /// Reads the free resources. Raises this process's descriptor limit to the hard limit.
     pub fn look() -> Self {
         let maximum = getrlimit(Resource::Nofile).maximum;
-        // A process may always raise its limit up to this one.
+        // A process may always raise its limit up to the hard limit.
         let _ = setrlimit(
             Resource::Nofile,
             Rlimit {
@@ -26,8 +26,8 @@ impl Machine {
         Self(Offer::look())
     }
 
-    /// Refuses more nodes than fit, each in a QEMU process of its own or all in so many `instances`. Counted is what
-    /// nodes surely touch of their memory; what programs touch besides, the machine has or has not.
+    /// Returns an error if `nodes` exceeds the capacity, with one QEMU process per node or `instances` in total. Counts
+    /// only the memory that nodes certainly touch, not the allocations of their programs.
     pub fn check(&self, nodes: u64, memory: Memory, instances: Option<u64>) -> Result<(), Stop> {
         let Memory { node, mpi } = memory;
         let touched = touched(node, mpi);
@@ -64,13 +64,13 @@ impl Machine {
     }
 }
 
-/// Descriptors for a process of a job on this machine: its output's two ends, and itself.
+/// File descriptors per native process of a job: both ends of its output, and the process.
 const DESCRIPTORS_PER_PROCESS: u64 = 3;
-/// The same for all else.
+/// File descriptors for all other purposes.
 const DESCRIPTORS_BESIDE: u64 = 64;
 
 impl Machine {
-    /// Refuses more ranks, each a process of this machine, than it lets one user and one tool have.
+    /// Returns an error if a job of `ranks` native processes exceeds the limits of a user or of this process.
     pub fn check_processes(&self, ranks: u64) -> Result<(), Stop> {
         let read = |path: &str| std::fs::read_to_string(path).ok()?.trim().parse().ok();
         let limit = [
@@ -99,9 +99,8 @@ impl Machine {
 /// Memory of each node, in bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Memory {
-    /// Its RAM.
     pub node: u64,
-    /// Of that, the MPI memory.
+    /// MPI memory, a part of the RAM.
     pub mpi: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Where this command builds, and what it builds from.
+//! Directories of the sources and of the build results.
 
 use crate::host::stop::{Doing, Stop};
 use rustix::fs::{Access, access};
@@ -9,7 +9,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// The workspace that this command builds from: the launcher's word, else where it was built itself.
+/// Returns the workspace: the launcher's path, else the build-time path.
 pub fn root() -> &'static Path {
     static ROOT: OnceLock<PathBuf> = OnceLock::new();
     ROOT.get_or_init(|| root_of(std::env::var_os(midplane_setup::ROOT)))
@@ -23,8 +23,8 @@ fn root_of(told: Option<OsString>) -> PathBuf {
     })
 }
 
-/// Cargo's folder for build results: [where we have been built](built), or one of the user's for this checkout where that
-/// cannot be written.
+/// Returns cargo's target directory: [the one that contains this program](built), or a directory of the user for this
+/// checkout if the former is read-only.
 pub fn target() -> PathBuf {
     static TARGET: OnceLock<PathBuf> = OnceLock::new();
     let target = TARGET.get_or_init(|| {
@@ -37,13 +37,13 @@ pub fn target() -> PathBuf {
     target.clone()
 }
 
-/// Whether programs can be built in it.
+/// Checks whether programs can be built in it.
 fn is_writable(target: &Path) -> bool {
     let ours = target.join("midplane");
     std::fs::create_dir_all(&ours).is_ok() && access(&ours, Access::WRITE_OK).is_ok()
 }
 
-/// The user's folder for what is built of a checkout, if there can be one.
+/// Returns the user's directory for the build results of a checkout, if it can be created.
 fn of_user(root: &Path) -> Option<PathBuf> {
     let mut hasher = DefaultHasher::new();
     root.hash(&mut hasher);
@@ -53,7 +53,7 @@ fn of_user(root: &Path) -> Option<PathBuf> {
     is_writable(&folder).then_some(folder)
 }
 
-/// Where we have been built, else the workspace's own folder for it.
+/// Returns the target directory that contains this program, else the workspace's.
 pub fn built() -> PathBuf {
     std::env::current_exe()
         .ok()
@@ -62,7 +62,7 @@ pub fn built() -> PathBuf {
         .unwrap_or_else(|| root().join("target"))
 }
 
-/// Writes a file in one step, so that a reader finds the old one or the new one.
+/// Writes a file atomically: a reader finds the old file or the new one.
 pub fn write_anew(file: &Path, text: &str, mode: u32) -> Result<(), Stop> {
     let mut new = file.as_os_str().to_os_string();
     new.push(format!(".{}", std::process::id()));

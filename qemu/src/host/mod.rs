@@ -1,4 +1,4 @@
-//! The machine that everything runs on.
+//! Access to the host machine.
 
 pub mod capacity;
 pub mod folders;

@@ -1,4 +1,4 @@
-//! Memory that we share with a QEMU process: a file without a name, which both have mapped.
+//! Memory shared with a QEMU process: an unnamed file that both map.
 
 use crate::host::stop::{Doing, Stop};
 use rustix::fs::{MemfdFlags, SealFlags, SeekFrom};
@@ -9,18 +9,18 @@ use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicU32, Ordering};
 use vm_memory::{Bytes, FileOffset, MmapRegion, VolatileMemory, VolatileSlice};
 
-/// A mapped file of a fixed size; zeros where nothing was written, and there it takes no memory.
+/// A mapped file of fixed size. Pages that were never written read as zeros and occupy no memory.
 pub struct Shared {
     file: File,
     map: MmapRegion,
 }
 
 impl Shared {
-    /// Makes one of `bytes` bytes, known as `name` to those who list our descriptors.
+    /// Creates a file of `bytes` bytes. `name` identifies it in a list of this process's descriptors.
     pub fn new(name: &str, bytes: u64) -> Result<Self, Stop> {
         let file = memory_file(name)?;
         file.set_len(bytes).doing("size shared memory")?;
-        // Whoever made it shorter would end us, who look at it.
+        // Shrinking the file would make accesses of this process fail with a fatal signal.
         rustix::fs::fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW)
             .doing("fix the size of shared memory")?;
         let mapped = file.try_clone().doing("share memory")?;
@@ -30,23 +30,23 @@ impl Shared {
         Ok(Self { file, map })
     }
 
-    /// Its size in bytes.
+    /// Returns the size in bytes.
     pub fn bytes(&self) -> u64 {
         self.map.len() as u64
     }
 
-    /// The file, for the process that shares it.
+    /// Returns the file, for the process that shares it.
     pub fn file(&self) -> &File {
         &self.file
     }
 
-    /// An aligned word, read in one piece, and before all that is read afterwards.
+    /// Loads an aligned word atomically, with acquire order.
     pub fn load(&self, at: u64) -> Option<u32> {
         let word = self.slice().load(place(at)?, Ordering::Acquire).ok();
         word.map(u32::from_le)
     }
 
-    /// Writes an aligned word in one piece, after all that was written before.
+    /// Stores an aligned word atomically, with release order.
     pub fn store(&self, at: u64, word: u32) -> bool {
         place(at).is_some_and(|at| {
             let stored = self.slice().store(word.to_le(), at, Ordering::Release);
@@ -54,7 +54,7 @@ impl Shared {
         })
     }
 
-    /// Rings a process that sleeps on an aligned word of this memory while it is `armed`, by another value.
+    /// Wakes a process that sleeps on an aligned word (futex): replaces the value `armed` by `rung` and notifies it.
     pub fn ring(&self, at: u64, armed: u32, rung: u32) {
         let slice = self.slice();
         let word = place(at).and_then(|at| slice.get_atomic_ref::<AtomicU32>(at).ok());
@@ -64,26 +64,26 @@ impl Shared {
                 .compare_exchange(armed, rung, order, Ordering::Relaxed)
                 .is_ok()
             {
-                // It is not there any more, or wakes.
+                // An error is harmless: the process has ended or is awake.
                 let _ = futex::wake(word, futex::Flags::empty(), u32::MAX);
             }
         }
     }
 
-    /// Copies bytes out.
+    /// Copies bytes out of the memory.
     pub fn read(&self, at: u64, out: &mut [u8]) -> Option<()> {
         self.slice().read_slice(out, place(at)?).ok()
     }
 
-    /// Where from `at` on, before `end`, the first byte is that is not zero; `end` when there is none. What takes no memory
-    /// takes none afterwards, and no time.
+    /// Returns the position of the first non-zero byte in `at..end`; `end` if there is none. Skips unallocated pages
+    /// and does not allocate them.
     pub fn first_used(&self, at: u64, end: u64) -> Option<u64> {
         let mut at = at;
         let mut bytes = [0; 4096];
         while at < end {
             at = match rustix::fs::seek(&self.file, SeekFrom::Data(at)) {
                 Ok(used) => used.max(at),
-                // Nothing behind.
+                // Only a hole follows.
                 Err(Errno::NXIO) => return Some(end),
                 Err(_) => return None,
             };
@@ -97,7 +97,7 @@ impl Shared {
         Some(end)
     }
 
-    /// Copies bytes in.
+    /// Copies bytes into the memory.
     pub fn write(&self, at: u64, bytes: &[u8]) -> bool {
         place(at).is_some_and(|at| self.slice().write_slice(bytes, at).is_ok())
     }
@@ -111,7 +111,7 @@ fn place(at: u64) -> Option<usize> {
     usize::try_from(at).ok()
 }
 
-/// A file in memory that has no name in any file system.
+/// Creates a memory file without a name in any file system.
 pub fn memory_file(name: &str) -> Result<File, Stop> {
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
     let file = rustix::fs::memfd_create(name, flags).doing("create a file in memory")?;

@@ -1,4 +1,4 @@
-//! The signals that ask the command to end, as file descriptors to poll.
+//! Termination signals as file descriptors to poll.
 
 use crate::host::stop::{Doing, Stop};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
@@ -9,19 +9,19 @@ use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
-/// Hang-up, interrupt (Ctrl-C), quit (Ctrl-\\) and terminate. Registered for the rest of the process's life.
+/// Hang-up, interrupt (Ctrl-C), quit (Ctrl-\\) and terminate. The handlers stay registered until the process exits.
 pub struct Signals(Vec<(i32, UnixStream)>);
 
 impl Signals {
-    /// From now on these signals no longer end the process by themselves.
+    /// Catches these signals; they no longer end the process by themselves.
     pub fn catch() -> Result<Self, Stop> {
         Self::catch_these(&[SIGHUP, SIGINT, SIGQUIT, SIGTERM])
     }
 
-    /// The same, but Ctrl-C and Ctrl-\\ do nothing: they are for another who reads from our terminal.
+    /// Catches hang-up and terminate; ignores Ctrl-C and Ctrl-\\, because another process reads from the terminal.
     pub fn catch_but_keys() -> Result<Self, Stop> {
         let signals = Self::catch_these(&[SIGHUP, SIGTERM])?;
-        // A handler, unlike a signal that is ignored, is not passed on to those whom we start.
+        // Uses a handler, because child processes inherit ignored signals but not handlers.
         for signal in [SIGINT, SIGQUIT] {
             flag::register(signal, Arc::default()).doing("catch signals")?;
         }
@@ -46,12 +46,12 @@ impl Signals {
             .doing("catch signals")
     }
 
-    /// What to poll for reading.
+    /// Returns the descriptors to poll for reading.
     pub fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         self.0.iter().map(|(_, stream)| stream.as_fd())
     }
 
-    /// The stop that a signal asked for, if one came.
+    /// Returns the stop that a received signal requested.
     pub fn pending(&self) -> Option<Stop> {
         self.0
             .iter()
@@ -60,21 +60,21 @@ impl Signals {
     }
 }
 
-/// The handlers of [`Hold`], registered once for the rest of the process's life.
+/// The handlers of [`Hold`], registered until the process exits.
 struct Held {
-    /// Whether these signals end the process, as they do where they are not caught.
+    /// Whether these signals end the process, as they do by default.
     ends_us: Arc<AtomicBool>,
-    /// The last one that came, or 0.
+    /// The last received signal, or 0.
     last: Arc<AtomicUsize>,
 }
 
 static HELD: OnceLock<Held> = OnceLock::new();
 
-/// While it is there, the signals that ask the command to end do not end it, but are remembered.
+/// Guard that defers the termination signals: while it exists, they are recorded and do not end the process.
 pub struct Hold(&'static Held);
 
 impl Hold {
-    /// Begins. At most one at a time.
+    /// Creates the guard. At most one may exist.
     pub fn begin() -> Result<Self, Stop> {
         if HELD.get().is_none() {
             let held = Held {
@@ -98,13 +98,12 @@ impl Hold {
         Ok(Self(held))
     }
 
-    /// Whether a signal has come.
+    /// Checks whether a signal was received.
     pub fn came(&self) -> bool {
         self.0.last.load(Ordering::SeqCst) != 0
     }
 
-    /// From now on these signals end the process again. The stop that one has asked for meanwhile, if one
-    /// came.
+    /// Re-enables termination by these signals. Returns the stop that a signal requested meanwhile.
     pub fn end(self) -> Option<Stop> {
         self.0.ends_us.store(true, Ordering::SeqCst);
         match self.0.last.swap(0, Ordering::SeqCst) {

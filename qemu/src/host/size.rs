@@ -1,8 +1,8 @@
-//! Sizes in bytes as people write them: `4096`, `4K`, `64K`, `16M`, `1G` (powers of 1024).
+//! Sizes in bytes with a unit: `4096`, `4K`, `64K`, `16M`, `1G` (powers of 1024).
 
 const UNITS: [(char, u64); 3] = [('G', 1 << 30), ('M', 1 << 20), ('K', 1 << 10)];
 
-/// Reads a size; `KiB` and `k` mean the same as `K`, and so on for `M` and `G`.
+/// Parses a size. `KiB` and `k` are equivalent to `K`, likewise for `M` and `G`.
 pub fn parse(text: &str) -> Result<u64, String> {
     let wrong = || format!("`{text}` is not a size; write bytes or K, M, G, for example 64K");
     let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
@@ -19,7 +19,7 @@ pub fn parse(text: &str) -> Result<u64, String> {
     number.checked_mul(factor).ok_or_else(wrong)
 }
 
-/// Writes a size so that [`parse`] reads the same number of bytes back.
+/// Formats a size exactly; [`parse`] returns the same number of bytes.
 pub fn exact(bytes: u64) -> String {
     UNITS
         .iter()
@@ -30,7 +30,7 @@ pub fn exact(bytes: u64) -> String {
         )
 }
 
-/// Writes a size for reading: one decimal and a unit.
+/// Formats a size for display: one decimal and a unit.
 pub fn about(bytes: u64) -> String {
     UNITS.iter().find(|(_, unit)| bytes >= *unit).map_or_else(
         || format!("{bytes} bytes"),

@@ -1,23 +1,23 @@
-//! Why the command stops before its work is done: a message for the user and the exit status.
+//! Error type of the command: a message for the user and the exit status.
 
 use std::fmt;
 
-/// Exit status for a command line, a program or a machine that cannot be used as asked.
+/// Exit status for a command line, program or machine that does not meet the requirements.
 pub const USAGE: u8 = 2;
-/// Exit status for work that was begun and failed.
+/// Exit status for a failure during the work.
 pub const FAILURE: u8 = 1;
 
-/// An early end of the command.
+/// Early end of the command.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Stop {
     /// Exit status of the command.
     pub status: u8,
-    /// What to tell the user; empty when all has been said.
+    /// Message for the user; empty if it was printed already.
     pub message: String,
 }
 
 impl Stop {
-    /// The user asked for something that cannot be done; the message says what can.
+    /// Creates a usage error: the request is not supported; the message contains a remedy.
     pub fn usage(message: impl Into<String>) -> Self {
         Self {
             status: USAGE,
@@ -25,7 +25,7 @@ impl Stop {
         }
     }
 
-    /// Something went wrong on the way.
+    /// Creates a run-time failure.
     pub fn failure(message: impl Into<String>) -> Self {
         Self {
             status: FAILURE,
@@ -33,7 +33,7 @@ impl Stop {
         }
     }
 
-    /// Nothing more to say: another program, such as the compiler, has said it.
+    /// Creates a stop without a message: another program, such as the compiler, has printed it.
     pub fn silent(status: u8) -> Self {
         Self {
             status,
@@ -41,7 +41,7 @@ impl Stop {
         }
     }
 
-    /// A signal asked the command to end; by convention the status is 128 and its number.
+    /// Creates the stop for a termination signal. By convention the status is 128 plus the signal number.
     pub fn signal(number: i32) -> Self {
         Self::silent(128u8.wrapping_add(number as u8))
     }
@@ -53,7 +53,7 @@ impl fmt::Display for Stop {
     }
 }
 
-/// Adds to an operating system's error what was being done.
+/// Adds the attempted action to an operating system error.
 pub trait Doing<T> {
     /// `what` completes "cannot ...", for example "create a socket".
     fn doing(self, what: impl fmt::Display) -> Result<T, Stop>;

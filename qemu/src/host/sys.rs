@@ -1,4 +1,4 @@
-//! The one place where the host tool leaves safe Rust: what a child does between fork and exec, and what it has used.
+//! The host tool's only unsafe Rust: code of a child between fork and exec, and resource accounting.
 
 use crate::host::used::Used;
 use rustix::io::FdFlags;
@@ -14,15 +14,15 @@ use std::process::{Child, Command, ExitStatus};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Whether whoever started us had closed stdout.
+/// Whether the parent process closed stdout.
 static STDOUT_WAS_CLOSED: AtomicBool = AtomicBool::new(false);
 
-/// Runs before Rust's own start, which would put `/dev/null` in the place of a closed stdout: all output would be lost
-/// without a word. On `/dev/full` each write fails, ours and those of the compilers that we run.
+/// Runs before Rust's runtime, whose initialization would replace a closed stdout by `/dev/null` and so lose all output
+/// silently. On `/dev/full` each write fails, both of this process and of the compilers that it runs.
 extern "C" fn replace_closed_stdout() {
     const STDOUT: libc::c_int = libc::STDOUT_FILENO;
-    // SAFETY: the calls take numbers and a constant string, no memory of ours. No other thread is there, and a number that
-    // is not open belongs to nobody.
+    // SAFETY: the calls use integers and a constant string, and no memory of this process. No other thread exists yet,
+    // and a descriptor that is not open has no owner.
     unsafe {
         if libc::fcntl(STDOUT, libc::F_GETFD) >= 0 {
             return;
@@ -41,20 +41,20 @@ extern "C" fn replace_closed_stdout() {
 #[unsafe(link_section = ".init_array")]
 static AT_START: extern "C" fn() = replace_closed_stdout;
 
-/// Whether whoever started us had closed stdout.
+/// Checks whether the parent process closed stdout.
 pub fn stdout_was_closed() -> bool {
     STDOUT_WAS_CLOSED.load(Ordering::Relaxed)
 }
 
-/// Makes the child end when this process does, by whatever means it ends, and lets the child inherit
-/// `keep` under the same numbers. The descriptors stay open here for as long as `command` exists.
+/// Makes the child end with this process, however that ends, and lets the child inherit `keep` under the same
+/// descriptor numbers. The descriptors stay open here for as long as `command` exists.
 ///
-/// The signal comes when the *thread* that starts the child ends: start children from the main thread.
+/// The signal is sent when the *thread* that started the child ends: start children from the main thread.
 pub fn bind_to_us(command: &mut Command, signal: Signal, keep: Vec<OwnedFd>) {
     let us = getpid();
     let prepare = move || {
         set_parent_process_death_signal(Some(signal))?;
-        // We may have died before the line above took effect.
+        // The parent may have ended before the line above took effect.
         if getppid() != Some(us) {
             return Err(rustix::io::Errno::SRCH.into());
         }
@@ -70,7 +70,7 @@ pub fn bind_to_us(command: &mut Command, signal: Signal, keep: Vec<OwnedFd>) {
     }
 }
 
-/// Puts the child into a session of its own, without a terminal: no key pressed there reaches it.
+/// Puts the child into a session of its own without a terminal, so that it receives no keyboard signals.
 pub fn own_session(command: &mut Command) {
     // SAFETY: between fork and exec the closure only makes a system call through rustix, which neither
     // allocates nor takes locks; the error value is made without allocation.
@@ -79,17 +79,17 @@ pub fn own_session(command: &mut Command) {
     }
 }
 
-/// A descriptor that whoever started us has left open for us, named by its number.
+/// Duplicates a descriptor that was inherited from the parent process, specified by its number.
 ///
 /// # Errors
-/// There is none of this number.
+/// Returns an error if the descriptor is not open.
 pub fn inherited(number: RawFd) -> io::Result<OwnedFd> {
-    // SAFETY: it is looked at only, and copied if it is open.
+    // SAFETY: the descriptor is only checked, and duplicated if it is open.
     let borrowed = unsafe { BorrowedFd::borrow_raw(number.max(0)) };
     borrowed.try_clone_to_owned()
 }
 
-/// Limits what the child may have of a resource, in bytes.
+/// Sets the child's limit of a resource, in bytes.
 pub fn limit(command: &mut Command, resource: Resource, bytes: u64) {
     let limit = Rlimit {
         current: Some(bytes),
@@ -102,20 +102,20 @@ pub fn limit(command: &mut Command, resource: Resource, bytes: u64) {
     }
 }
 
-/// The process number of a child as rustix wants it.
+/// Returns a child's process ID as rustix's type.
 pub fn pid_of(child: &std::process::Child) -> Pid {
     Pid::from_child(child)
 }
 
-/// Waits for a child's end: its status, and what it and those of its children have used that it has waited for. Nothing
-/// else may wait for it.
+/// Waits for a child's end. Returns its status and the resources used by it and by those of its children that it has
+/// waited for. Nothing else may wait for it.
 ///
 /// # Errors
-/// When something else has waited for it.
+/// Returns an error if the child was already waited for.
 pub fn wait_and_account(child: &Child) -> io::Result<(ExitStatus, Used)> {
     let (mut status, mut usage) = (0, MaybeUninit::<libc::rusage>::uninit());
     loop {
-        // SAFETY: both places are there to be written. It waits for a child, whose number nobody else has before that.
+        // SAFETY: both locations are valid for writes. The child's process ID is not reused before this wait.
         let waited = unsafe { libc::wait4(child.id() as i32, &mut status, 0, usage.as_mut_ptr()) };
         if waited >= 0 {
             break;
@@ -125,7 +125,7 @@ pub fn wait_and_account(child: &Child) -> io::Result<(ExitStatus, Used)> {
             return Err(error);
         }
     }
-    // SAFETY: the call that has succeeded has written it.
+    // SAFETY: the successful call has initialized it.
     let usage = unsafe { usage.assume_init() };
     let time = |time: libc::timeval| {
         Duration::from_secs(time.tv_sec as u64) + Duration::from_micros(time.tv_usec as u64)

@@ -1,22 +1,22 @@
-//! What a process has used of the machine.
+//! Resource usage of a process.
 
 use std::fs;
 use std::time::Duration;
 
-/// What a process has used of the machine since its start.
+/// Resources that a process has used since its start.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Used {
-    /// Time of processors, the system's for it included. The system counts hundredths of a second.
+    /// CPU time, user and system, with a resolution of 10 ms.
     pub processor: Duration,
-    /// The most bytes of memory that it had at once.
+    /// Peak resident memory in bytes.
     pub peak_bytes: u64,
 }
 
-/// The length of a tick in which `/proc` tells times: Linux has had the same for every processor and since ever.
+/// Length of a tick in `/proc`: constant on all processors and versions of Linux.
 const TICK: Duration = Duration::from_millis(10);
 
 impl Used {
-    /// What the process has used; `None`: there is no such process, or its account is not this user's to read.
+    /// Returns a process's usage; `None` if the process does not exist or this user may not read its account.
     pub fn by(process: u32) -> Option<Used> {
         let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
         let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
@@ -26,7 +26,7 @@ impl Used {
         })
     }
 
-    /// What the process and its children have used together, as [`Used::by`] says of each.
+    /// Returns the combined usage of a process and its children, as [`Used::by`] counts each.
     pub fn by_family(process: u32) -> Option<Used> {
         let add = |all: Used, more: Used| Used {
             processor: all.processor + more.processor,
@@ -36,33 +36,33 @@ impl Used {
         Some(children.fold(Used::by(process)?, add))
     }
 
-    /// What this process has used.
+    /// Returns this process's usage.
     pub fn by_us() -> Used {
         Used::by(std::process::id()).unwrap_or_default()
     }
 
-    /// Lets [`Used::peak_bytes`] of this process begin with what it has now. Where the system does not let it, the peak
-    /// stays what it was.
+    /// Resets [`Used::peak_bytes`] of this process to its current memory. The peak is unchanged if the system denies
+    /// it.
     pub fn forget_our_peak() {
         let _ = fs::write("/proc/self/clear_refs", "5");
     }
 }
 
-/// The processes that this one has forked with its first thread, and that have not been waited for. None are known where
-/// the system does not say.
+/// Returns the processes that this one has forked with its first thread and not yet waited for. Empty if the system
+/// does not provide the list.
 pub fn children(process: u32) -> Vec<u32> {
     let children = fs::read_to_string(format!("/proc/{process}/task/{process}/children"));
     let children = children.unwrap_or_default();
     children.split_whitespace().flat_map(str::parse).collect()
 }
 
-/// Whether a process has been stopped by a signal. One that a debugger holds has not.
+/// Checks whether a signal has stopped a process. A process stopped by a debugger does not count.
 pub fn is_stopped(process: u32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{process}/stat"));
     stat.is_ok_and(|stat| state(&stat) == Some("T"))
 }
 
-/// Whether a process has ended: nobody has taken note of it yet, or there is none.
+/// Checks whether a process has ended: it is a zombie or does not exist.
 pub fn has_ended(process: u32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{process}/stat"));
     stat.map_or(true, |stat| matches!(state(&stat), Some("Z" | "X") | None))
@@ -73,7 +73,7 @@ fn state(stat: &str) -> Option<&str> {
     behind_the_name.split_whitespace().next()
 }
 
-/// proc(5): `utime` and `stime` are numbers 14 and 15; the name before them, in parentheses, may have anything in it.
+/// proc(5): `utime` and `stime` are fields 14 and 15. The name before them, in parentheses, may contain any character.
 fn processor(stat: &str) -> Option<Duration> {
     let (_, behind_the_name) = stat.rsplit_once(')')?;
     let mut numbers = behind_the_name.split_whitespace().skip(11);

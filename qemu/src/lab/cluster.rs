@@ -1,5 +1,5 @@
-//! `midplane cluster`: whole machines in one process, in virtual time, from the command line to the table, CSV and the
-//! drawing. What runs is a program of ours, in this process, or one in C, by `run --on cluster`.
+//! `midplane cluster`: simulates N nodes in one process, in virtual time; command line, table, CSV and drawing. Runs a
+//! built-in program in this process, or a C program with `run --on cluster`.
 
 use crate::host::signals::Signals;
 use crate::host::size;
@@ -25,11 +25,11 @@ use std::path::PathBuf;
 use std::slice;
 use std::time::{Duration, Instant};
 
-/// Greatest message or vector, in bytes.
+/// Maximum message or vector in bytes.
 const MOST_BYTES: u64 = 1 << 20;
-/// Greatest machine: that of the papers.
+/// Maximum number of nodes: that of the papers.
 const MOST_NODES: u64 = 65_536;
-/// From one word on how far it is to the next.
+/// Interval between progress messages.
 const WORD: Duration = Duration::from_secs(10);
 
 /// Options of `midplane cluster`.
@@ -162,7 +162,7 @@ struct ForC {
 }
 
 impl ForC {
-    /// Those given, as `run` has them.
+    /// Returns the specified options in the syntax of `run`.
     fn words(&self) -> Vec<OsString> {
         let given: [(&str, &[OsString]); 13] = [
             ("--stack", self.stack.as_slice()),
@@ -238,7 +238,7 @@ impl Named {
         }
     }
 
-    /// Bytes where none are given.
+    /// Returns the default number of bytes.
     fn bytes(self) -> u64 {
         match self {
             Named::Killer => 1024,
@@ -249,14 +249,14 @@ impl Named {
     }
 }
 
-/// A machine of these extents.
+/// A machine with these extents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Nodes(pub [u16; 3]);
 
-/// The machine of so many nodes that is as nearly a cube as it can be.
+/// Parses a number of nodes; returns the machine closest to a cube.
 ///
 /// # Errors
-/// With the reason, when there is none in a cluster.
+/// Returns the reason if a cluster does not support the number.
 pub fn parse_nodes(text: &str) -> Result<Nodes, String> {
     let extents = topology::parse_nodes(text)?;
     machine(extents)
@@ -294,16 +294,16 @@ fn parse_bytes(text: &str) -> Result<u64, String> {
     }
 }
 
-/// What was measured of one run.
+/// Result of one run.
 #[derive(Clone, Debug, Serialize)]
 struct Row {
     program: String,
     nodes: u64,
     torus: String,
-    /// Of programs of ours.
+    /// `None` for C programs.
     repeats: Option<u32>,
     bytes: Option<u64>,
-    /// Of rank 0.
+    /// MPI memory of rank 0.
     mpi_memory: usize,
     #[serde(serialize_with = "six_places")]
     time_us: f64,
@@ -311,21 +311,21 @@ struct Row {
     refusals: u64,
     restarts: u64,
     peak_bytes: usize,
-    /// Of programs of ours.
+    /// `None` for C programs.
     peer_bytes: Option<usize>,
     #[serde(serialize_with = "six_places")]
     host_seconds: f64,
-    /// Of the process that has the nodes, their making included.
+    /// CPU time of the process that contains the nodes, including their creation.
     #[serde(serialize_with = "six_places")]
     processor_seconds: f64,
-    /// The most that this process had.
+    /// Peak memory of this process.
     memory_bytes: u64,
-    /// The changes of the cost model, a space between them.
+    /// Changes of the cost model, separated by spaces.
     costs: String,
 }
 
 impl Row {
-    /// Microseconds of a processor of the host for each message.
+    /// Returns the host's CPU time per message in microseconds.
     fn us_a_message(&self) -> f64 {
         self.processor_seconds * 1e6 / self.messages.max(1) as f64
     }
@@ -348,7 +348,7 @@ const TABLE: Table<Row> = Table {
     gap: 1,
 };
 
-/// Runs what is asked for; the exit status.
+/// Runs the requested jobs; returns the exit status.
 pub fn run(options: &ClusterArgs) -> Result<u8, Stop> {
     let named = options.named()?;
     let (csv_file, svg_file) = ResultFile::open_both(options.csv.as_ref(), options.svg.as_ref())?;
@@ -401,7 +401,7 @@ pub fn run(options: &ClusterArgs) -> Result<u8, Stop> {
 }
 
 impl ClusterArgs {
-    /// The program of ours that runs; `None`: one in C. Fails with options that the program does not heed.
+    /// Returns the built-in program; `None` for a C program. Fails for options that the program does not use.
     fn named(&self) -> Result<Option<Named>, Stop> {
         let named = match &self.program[..] {
             [word] => word
@@ -438,7 +438,7 @@ impl ClusterArgs {
     }
 }
 
-/// Runs a program in C: what was measured, unless it failed, and the exit status.
+/// Runs a C program; returns the result unless it failed, and the exit status.
 fn run_c(
     options: &ClusterArgs,
     (Nodes(extents), memory): (Nodes, Memory),
@@ -499,7 +499,7 @@ fn run_c(
     Ok((row.filter(|_| status == 0), status))
 }
 
-/// The changes of the cost model, as the table has them.
+/// Formats the changes of the cost model for the table.
 fn changes(costs: &[Change]) -> String {
     let words: Vec<String> = costs.iter().map(Change::to_string).collect();
     words.join(" ")
@@ -517,7 +517,7 @@ fn measure(
     let others_memory = 4 << 10;
     let mpi_memory = match memory {
         Memory::Bytes(bytes) => bytes as usize,
-        // A record and a buffer of whole blocks for each.
+        // A record and a buffer of complete blocks for each message.
         Memory::Ample => {
             let message = bytes as usize + 2 * BLOCK_BYTES;
             (nodes as usize * repeats as usize * message).max(others_memory)
@@ -575,7 +575,7 @@ fn measure(
     })
 }
 
-/// A line on how far a run is, and how long the rest may take.
+/// Formats the progress of a run and an estimate of the remaining time.
 fn how_far(nodes: u64, far: Far, took: Duration) -> String {
     let seconds = took.as_secs_f64();
     let rest = match far.part > 0.01 {
@@ -589,7 +589,7 @@ fn how_far(nodes: u64, far: Far, took: Duration) -> String {
     )
 }
 
-/// Why a job failed.
+/// Describes the failure of a job.
 fn words(failure: &Failure) -> String {
     match failure {
         Failure::Hang(calls) => {
@@ -615,7 +615,7 @@ fn words(failure: &Failure) -> String {
 const SCARCE: RGBColor = RGBColor(0xc0, 0x39, 0x2b);
 const ROOMY: RGBColor = RGBColor(0x1f, 0x5f, 0x8b);
 
-/// Time against nodes, each on a logarithmic axis; a line for each amount of memory in the order given.
+/// Draws time against nodes on logarithmic axes, with one line per amount of memory in the given order.
 fn draw(rows: &[Row]) -> Result<String, Stop> {
     let first = rows.first().map_or(2, |row| row.nodes);
     let per_size = rows.iter().take_while(|row| row.nodes == first).count();

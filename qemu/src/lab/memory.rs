@@ -1,4 +1,4 @@
-//! `midplane memory`: what a node's memory is used for, by the constants that the node's code uses.
+//! `midplane memory`: memory usage of a node, computed from the constants of the node's code.
 
 use clap::Args;
 use kernel_rt::mem;
@@ -43,21 +43,21 @@ pub struct MemoryArgs {
     links: u64,
 }
 
-/// What the device keeps for calls that block: whole chunks of slots and destinations.
+/// Memory that the device reserves for blocking calls: complete chunks of slots and destinations.
 const KEPT_BYTES: usize = (KEPT_SLOTS as usize).next_multiple_of(CHUNK_SLOTS)
     * RequestPool::SLOT_BYTES
     + (KEPT_SLOTS as usize).next_multiple_of(CHUNK_DESTINATIONS) * DESTINATION_BYTES;
 
-/// What a node's matching engine takes, in bytes.
+/// Memory of a node's matching engine in bytes.
 struct EngineBytes {
     budget: Budget,
-    /// The device, with the standard engine in it.
+    /// Device with the standard engine.
     device: usize,
-    /// Of the heap, for each open context.
+    /// Heap memory per open context.
     context: usize,
-    /// Of the heap, for each request, which may become a posted receive.
+    /// Heap memory per request, each of which may become a posted receive.
     receive: usize,
-    /// Of the heap, for all kinds of wildcards.
+    /// Heap memory for all kinds of wildcards.
     wildcard: usize,
 }
 
@@ -104,7 +104,7 @@ const TABLE: Table<Term> = Table {
     gap: 2,
 };
 
-/// What is taken at start and never grows.
+/// Returns the terms that are allocated at start and never grow.
 fn terms(options: &MemoryArgs) -> Vec<Term> {
     let mut terms = terms_of_mpi(options);
     terms.extend(terms_of_the_node(options.links));
@@ -119,7 +119,7 @@ fn term(name: &'static str, bytes: usize, why: impl Into<String>) -> Term {
     }
 }
 
-/// The device and the message layer.
+/// Returns the terms of the device and the message layer.
 fn terms_of_mpi(options: &MemoryArgs) -> Vec<Term> {
     let nodes = options.nodes;
     let EngineBytes { budget, device, .. } = EngineBytes::of(options);
@@ -178,7 +178,7 @@ fn terms_of_mpi(options: &MemoryArgs) -> Vec<Term> {
     ]
 }
 
-/// What the table of peers takes, and what it can come to.
+/// Describes the memory of the peer table and its maximum.
 fn peers_why(nodes: u64, budget: &Budget) -> String {
     let each = "2.5 each: an age each way, four bits";
     match budget.most_peers > budget.peers {
@@ -191,7 +191,7 @@ fn peers_why(nodes: u64, budget: &Budget) -> String {
     }
 }
 
-/// The router and the devices.
+/// Returns the terms of the router and the devices.
 fn terms_of_the_node(links: u64) -> Vec<Term> {
     vec![
         term(
@@ -228,13 +228,13 @@ fn terms_of_the_node(links: u64) -> Vec<Term> {
     ]
 }
 
-/// Prints the sum; the exit status.
+/// Prints the sum; returns the exit status.
 pub fn run(options: &MemoryArgs) -> Result<u8, Stop> {
     say(table(options).join("\n"))?;
     Ok(0)
 }
 
-/// What windows take of the heap, where a program makes some.
+/// Returns the heap memory of RMA windows, for programs that create them.
 fn window_terms(nodes: usize) -> [Term; 4] {
     [
         term(
@@ -267,7 +267,7 @@ fn window_terms(nodes: usize) -> [Term; 4] {
     ]
 }
 
-/// What the matching engine takes of the heap, if anything.
+/// Returns the heap memory of the matching engine, if there is any.
 fn engine_terms(options: &MemoryArgs) -> Vec<Term> {
     let EngineBytes {
         context,
@@ -353,7 +353,7 @@ mod tests {
         };
         assert_eq!(named("MPI memory"), 64 << 10);
         assert_eq!(named("its bit map"), (64 << 10) / 32 / 8);
-        // The list of 256 pages, the words by which peers are found, and 8 pages; all that there can be are in the reason.
+        // The list of 256 pages, the words that locate peers, and 8 pages; the reason contains the maximum.
         let list = (256 * size_of::<usize>() + 65_536 / 16 / 64 * 5 * size_of::<u64>()) as u64;
         let pages = 8 * 256 * 5 / 2;
         assert_eq!(named("table of peers"), list + pages);
@@ -393,12 +393,12 @@ mod tests {
             lines.filter(is_it).find_map(number).unwrap_or(0_usize)
         };
         let engine = |matching| said(matching, "matching engine");
-        // An engine that is not in the device takes its own size, too.
+        // An engine outside of the device adds its own size.
         let own = [size_of::<Lists>(), size_of::<PerRank>()];
         assert_eq!([Choice::List, Choice::Array].map(engine), own);
         let jump_points = (64 << 10) / 32 * 24;
         assert_eq!(engine(Choice::FourD), jump_points + size_of::<FourD>());
-        // Leads of 40 and 28 bytes or more, a table of 4096 heads, 8 cubes of 8 places each.
+        // Leads of 40 and 28 bytes or more, a table of 4096 heads, 8 cubes of 8 slots each.
         let context = |matching| said(matching, "a context");
         let expected = [0, 40 + 16 * 4096, 28 + 8 * (8 + 4 * 8)];
         let is = [Choice::List, Choice::Array, Choice::FourD].map(context);

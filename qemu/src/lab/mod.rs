@@ -1,4 +1,4 @@
-//! Measurements and tests of what runs.
+//! Measurements and tests.
 
 pub mod bench;
 pub mod cluster;

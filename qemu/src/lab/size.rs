@@ -1,7 +1,7 @@
-//! `midplane size`: what a program's image is made of, by layer and by part, as the linker has left it.
+//! `midplane size`: composition of a program's linked image, by layer and part.
 //!
-//! Functions belong to the file that they are written in, by the image's debug information; variables to the module in
-//! their name. What has no name (constants, gaps, tables of addresses) is shown under its section.
+//! Functions are attributed to their source file, by the image's debug information; variables to the module in their
+//! name. Unnamed content (constants, gaps, address tables) is listed under its section.
 
 use crate::build::board::Board;
 use crate::build::given::{Flags, Program};
@@ -41,7 +41,7 @@ pub struct SizeArgs {
     program: Vec<PathBuf>,
 }
 
-/// The layers from the program down, as crates are called, and what else there is.
+/// Layers from the program down, by crate name, and the remaining content.
 const LAYERS: [&str; 8] = [
     "program",
     "C library",
@@ -58,7 +58,7 @@ const MPI: usize = 2;
 const KERNEL: usize = 5;
 const RUST: usize = 6;
 const NO_NAME: usize = 7;
-/// The part of the kernel that the tool shares.
+/// The part of the kernel shared with the tool, a separate crate.
 const ABI: &str = "abi";
 /// Crates inside the directory of a layer, each with its layer. A crate `midplane-x` is in the directory `x` and is the
 /// part `x`; of the layer MPI, its modules are parts too.
@@ -70,7 +70,7 @@ const INNER_CRATES: [(usize, &str); 5] = [
     (MPI, "rust"),
 ];
 
-/// Bytes, by what they are.
+/// Bytes by kind.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 struct Bytes {
     text: u64,
@@ -103,7 +103,7 @@ impl Bytes {
     }
 }
 
-/// A part: its layer's number, and its name in it.
+/// A part: index of its layer, and its name there.
 type Part = (usize, String);
 
 struct Row {
@@ -125,7 +125,7 @@ const TABLE: Table<Row> = Table {
     gap: 1,
 };
 
-/// Builds the program and prints the table; the exit status.
+/// Builds the program and prints the table; returns the exit status.
 pub fn run(options: &SizeArgs) -> Result<u8, Stop> {
     midplane_setup::kit::choose(options.board.kit());
     let program = Program::classify(&options.program, options.bin.as_deref())?;
@@ -142,12 +142,12 @@ pub fn run(options: &SizeArgs) -> Result<u8, Stop> {
     Ok(0)
 }
 
-// The node of which RAM is summed: all its lines are links.
+// Node of the RAM sum: all its lines are links.
 const LINKS: usize = 6;
 const NODES: u32 = 8;
 const MPI_MEMORY: u64 = 8 << 10;
 
-/// What is taken of flash and RAM, and by what besides.
+/// Returns lines about the usage of flash and RAM, including memory outside of the image.
 fn stm32f405_lines(parts: &BTreeMap<Part, Bytes>) -> Vec<String> {
     let mut all = Bytes::default();
     parts.values().for_each(|part| all.add(*part));
@@ -183,7 +183,7 @@ fn stm32f405_lines(parts: &BTreeMap<Part, Bytes>) -> Vec<String> {
     ]
 }
 
-/// A row for each part, the greatest first, behind one for its layer, and one for all.
+/// Returns a row for each part in descending order, after one for its layer, and one for the total.
 fn rows(parts: &BTreeMap<Part, Bytes>) -> Vec<Row> {
     let mut rows = Vec::new();
     let mut all = Bytes::default();
@@ -218,7 +218,7 @@ fn rows(parts: &BTreeMap<Part, Bytes>) -> Vec<Row> {
     rows
 }
 
-/// What the image is made of.
+/// Returns the composition of the image.
 fn parts(image: &Image) -> Result<BTreeMap<Part, Bytes>, Stop> {
     let unreadable = |error: &dyn std::fmt::Display| {
         Stop::failure(format!("cannot read {}: {error}", image.path.display()))
@@ -235,13 +235,13 @@ fn parts(image: &Image) -> Result<BTreeMap<Part, Bytes>, Stop> {
             Some((symbol.section_index()?, at, symbol))
         })
         .collect();
-    // Of several names for one place the longest counts.
+    // For several symbols at one address, the longest counts.
     symbols.sort_by_key(|(section, at, symbol)| (section.0, *at, std::cmp::Reverse(symbol.size())));
     let mut parts: BTreeMap<Part, Bytes> = BTreeMap::new();
     for section in elf.sections().filter(is_in_memory) {
         let index = section.index();
         let kind = match section.name() {
-            // Linked as if it were written to; page tables keep programs from that.
+            // Linked as writable; page tables protect it from programs.
             Ok(".rodata") => SectionKind::ReadOnlyData,
             _ => section.kind(),
         };
@@ -273,7 +273,8 @@ fn parts(image: &Image) -> Result<BTreeMap<Part, Bytes>, Stop> {
     Ok(parts)
 }
 
-/// Whether a section takes memory of a node. Some linkers say so of the tables by which the tool finds callers.
+/// Checks whether a section occupies a node's memory. Some linkers set this flag for the tables that the tool uses for
+/// unwinding.
 fn is_in_memory<'a>(section: &impl ObjectSection<'a>) -> bool {
     if section.name() == Ok(".eh_frame") {
         return false;
@@ -284,7 +285,7 @@ fn is_in_memory<'a>(section: &impl ObjectSection<'a>) -> bool {
     }
 }
 
-/// The part to which code belongs: by the file of the function that it is, not of those that were inlined into it.
+/// Returns the part of a function, by its own file and not by those of inlined code.
 fn of_code(loader: &addr2line::Loader, at: u64, name: &str) -> Part {
     let mut file = None;
     if let Ok(mut frames) = loader.find_frames(at) {
@@ -325,10 +326,10 @@ fn of_file(file: &str) -> Part {
     }
 }
 
-/// What makes texts of values; a C program's image has nothing of it.
+/// Formatting of values; a C program's image contains none of it.
 const FORMATTING: &str = "core/fmt";
 
-/// A library of Rust by one of its files: the folder that `src` is in, without a version.
+/// Returns the Rust library of a file: the directory that contains `src`, without a version.
 fn library_of(file: &str) -> String {
     if file.contains("core/src/fmt/") {
         return FORMATTING.into();
@@ -358,7 +359,7 @@ fn part_of_inner<'p>((layer, name): (usize, &str), path: impl Iterator<Item = &'
     }
 }
 
-/// The part to which a symbol belongs by its name.
+/// Returns the part of a symbol, by its name.
 fn of_name(name: &str) -> Part {
     let Some(path) = addr2line::demangle(name, gimli::DW_LANG_Rust) else {
         return match name.starts_with("MIDPLANE_") || name.starts_with("__") {
@@ -366,12 +367,12 @@ fn of_name(name: &str) -> Part {
             false => (PROGRAM, "and C library: data".into()),
         };
     };
-    // `<midplane_c::A as core::B>::C`: what is ours counts.
+    // `<midplane_c::A as core::B>::C`: Midplane's crate counts.
     let mut words = path.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == ':'));
     let ours = words.find_map(|word| {
         let mut steps = word.split("::");
         let of = steps.next()?.replace('_', "-");
-        // The last step is the name itself.
+        // The last component is the symbol's own name.
         let steps: Vec<&str> = steps.collect();
         let modules = steps.iter().take(steps.len().saturating_sub(1).max(1));
         let is_it = |inner: &&(usize, &str)| of.strip_prefix("midplane-") == Some(inner.1);

@@ -1,5 +1,5 @@
-//! `midplane soak`: random jobs over the real device until the time is up, random sequences for its matching
-//! engines, and the explorations that take too long for `midplane test` beside them.
+//! `midplane soak`: random jobs on the real device until the time expires, random sequences for its matching engines,
+//! and, in parallel, the explorations that take too long for `midplane test`.
 
 use std::fmt;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -44,17 +44,17 @@ pub struct SoakArgs {
     matching: Option<Choice>,
 }
 
-/// Minutes when neither time nor jobs are given.
+/// Default duration in minutes.
 const MINUTES: f64 = 10.0;
-/// Between two lines on how far it is.
+/// Interval between progress messages.
 const NEWS: Duration = Duration::from_secs(60);
-/// What the largest exploration takes of the host's memory, in bytes.
+/// Memory of the largest exploration on the host, in bytes.
 const EXPLORATION_BYTES: u64 = 10 << 30;
-/// One job in so many has receives that are polled.
+/// One in this many jobs uses polled receives.
 const WITH_POLLS: u64 = 4;
-/// Every so many seeds draw a sequence for the matching engines as well, which takes as long as several jobs.
+/// One in this many seeds also draws a sequence for the matching engines; it takes as long as several jobs.
 const SEQUENCES: u64 = 8;
-/// Failures after which it is clear that something is wrong.
+/// Maximum number of failures before the soak stops.
 const MOST_FAILURES: u64 = 20;
 
 fn parse_minutes(text: &str) -> Result<f64, String> {
@@ -64,14 +64,14 @@ fn parse_minutes(text: &str) -> Result<f64, String> {
     }
 }
 
-/// Sums over all jobs.
+/// Totals of all jobs.
 #[derive(Default)]
 struct Sums {
     jobs: u64,
-    /// Those that have windows.
+    /// Jobs with RMA windows.
     with_windows: u64,
     failures: u64,
-    /// Operations of the sequences for matching engines, each played with every engine.
+    /// Operations of the sequences for matching engines, each run with every engine.
     operations: u64,
     short: u64,
     messages: u64,
@@ -118,7 +118,7 @@ impl fmt::Display for Sums {
     }
 }
 
-/// Runs until the time is up; the exit status.
+/// Runs until the time expires; returns the exit status.
 pub fn run(options: &SoakArgs) -> Result<u8, Stop> {
     let signals = Signals::catch()?;
     let start = Instant::now();
@@ -141,11 +141,11 @@ pub fn run(options: &SoakArgs) -> Result<u8, Stop> {
     let mut news = start;
     let mut stop = None;
     say(format_args!("random jobs from seed {first} on"))?;
-    // Panics of the device are caught, told with their seed, and not told twice.
+    // Panics of the device are caught and reported once, with their seed.
     std::panic::set_hook(Box::new(|_| {}));
     while options.jobs.is_none_or(|jobs| sums.jobs < jobs) && sums.failures < MOST_FAILURES {
         let seed = first.wrapping_add(sums.jobs);
-        // Not the first one, so that a seed is replayed as it is given.
+        // Not for the first one, so that a seed is replayed as specified.
         let polls = sums.jobs % WITH_POLLS == WITH_POLLS - 1;
         let seed = if polls { seed | POLLING } else { seed };
         let matching = options.matching.unwrap_or_else(|| engine_of(seed));
@@ -187,13 +187,13 @@ pub fn run(options: &SoakArgs) -> Result<u8, Stop> {
     Ok(if all_well { 0 } else { stop::FAILURE })
 }
 
-/// The engine of a seed's job: each in turn.
+/// Returns the engine of a seed's job, round robin.
 fn engine_of(seed: u64) -> Choice {
     Choice::ALL[(seed % Choice::ALL.len() as u64) as usize]
 }
 
-/// Runs what a seed draws, a job and, where it is its turn, a sequence for the matching engines, and tells what fails;
-/// true when nothing does. The `only` seed draws a sequence whatever its turn, and its job is shown if it fails.
+/// Runs a seed's job and, for some seeds, a sequence for the matching engines, and reports failures; returns true if
+/// there are none. The `only` seed always draws a sequence, and its job is shown if it fails.
 fn run_seed(seed: u64, matching: Choice, only: bool, sums: &mut Sums) -> Result<bool, Stop> {
     let before = sums.failures;
     let job = Seeded::draw(seed).with_matching(matching);
@@ -219,7 +219,7 @@ fn run_seed(seed: u64, matching: Choice, only: bool, sums: &mut Sums) -> Result<
     Ok(sums.failures == before)
 }
 
-/// Names the seed of a job that failed, and shows the job itself when it is the only one.
+/// Reports the seed of a failed job, and the job itself if it is the only one.
 fn tell_failure(
     seed: u64,
     matching: Choice,
@@ -240,7 +240,7 @@ struct Exploration {
 }
 
 impl Exploration {
-    /// Begins; `None`, with words, when the host has too little memory.
+    /// Starts the exploration; prints a note and returns `None` if the host's memory is too small.
     fn begin(matching: Choice) -> Result<Option<Self>, Stop> {
         let available = capacity::memory_available();
         if available < EXPLORATION_BYTES {
@@ -260,7 +260,7 @@ impl Exploration {
         }))
     }
 
-    /// Tells what has been found; does not wait.
+    /// Reports findings without blocking.
     fn listen(&mut self) -> Result<(), Stop> {
         for Finding { name, result } in self.background.findings() {
             match result {
@@ -277,7 +277,7 @@ impl Exploration {
         Ok(())
     }
 
-    /// Tells how far the case is that is being explored.
+    /// Reports the progress of the current case.
     fn tell_progress(&self) -> Result<(), Stop> {
         if let Some(Progress { name, explored }) = self.background.progress() {
             say(format_args!("exploring {name}: {explored} so far"))?;
@@ -285,7 +285,7 @@ impl Exploration {
         Ok(())
     }
 
-    /// Ends it, wherever it is; true when nothing failed.
+    /// Stops the exploration; returns true if nothing failed.
     fn end(mut self) -> Result<bool, Stop> {
         let is_over = self.background.is_over();
         let stopped = self.background.stop();

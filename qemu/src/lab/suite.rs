@@ -1,4 +1,4 @@
-//! `midplane test`: all tests of the workspace, and a line of counts. Those that take long only where they are asked for.
+//! `midplane test`: runs all tests of the workspace and prints a summary. Long tests run only on request.
 
 use crate::host::setup;
 use crate::host::signals::Signals;
@@ -14,7 +14,7 @@ use std::io::Read;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdout, Command, Stdio};
 
-/// Sums of what the test programs report.
+/// Totals of the test programs' results.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 struct Counts {
     passed: u64,
@@ -23,7 +23,7 @@ struct Counts {
 }
 
 impl Counts {
-    /// Adds a line of output if it is a test program's result, and tells whether it is one.
+    /// Adds a line of output if it is a test program's result; returns whether it is one.
     fn add(&mut self, line: &str) -> bool {
         let Some(result) = line.trim().strip_prefix("test result: ") else {
             return false;
@@ -56,15 +56,15 @@ impl fmt::Display for Counts {
     }
 }
 
-/// Test programs that start jobs, by what these run on. They take as long as all others together, beside which they run:
-/// one after the other, the programs would leave processors idle whenever a last test of theirs waits.
+/// Test programs that start jobs, grouped by platform. They take as long as all others together and run in parallel to
+/// them: one after the other, each program would idle processors while its last test waits.
 const JOBS: [&[&str]; 3] = [
     &["qemu_virt"],
     &["linux"],
     &["stm32f405", "boards", "attach"],
 ];
 
-/// What cargo is asked to do with tests of this workspace.
+/// Creates a cargo command for tests of this workspace.
 fn cargo(arguments: &[&str]) -> Command {
     let mut command = Command::new(setup::own_cargo());
     command
@@ -74,7 +74,7 @@ fn cargo(arguments: &[&str]) -> Command {
     command
 }
 
-/// The names of the workspace's integration tests but the libraries'.
+/// Returns the names of the workspace's integration tests except the libraries'.
 fn integration_tests() -> Result<Vec<String>, Stop> {
     let metadata = cargo(&["metadata", "--no-deps", "--format-version", "1"])
         .stderr(Stdio::inherit())
@@ -94,11 +94,11 @@ fn integration_tests() -> Result<Vec<String>, Stop> {
         .collect())
 }
 
-/// How the reason begins for which a test is left out only because it takes long. Another reason is something that the test
-/// lacks on this machine, or in this build.
+/// Prefix of the reason for ignoring a test that only takes long. Other reasons are missing requirements of this
+/// machine or build.
 const LONG: &str = "takes ";
 
-/// The name of a test, from the line that says that it was left out because it takes long.
+/// Parses the name of a test that was ignored because it takes long.
 fn long_test(line: &str) -> Option<&str> {
     let (name, reason) = line
         .trim()
@@ -107,15 +107,15 @@ fn long_test(line: &str) -> Option<&str> {
     reason.starts_with(LONG).then_some(name)
 }
 
-/// Tests that a lane has left out because they take long.
+/// Tests that a lane has ignored because they take long.
 struct LongLane {
-    /// The lane's arguments, and the names of the tests.
+    /// Arguments of the lane, including the names of the tests.
     arguments: Vec<String>,
     tests: u64,
 }
 
 impl LongLane {
-    /// `None`: it has left out none.
+    /// Creates the lane for ignored tests; `None` if there are none.
     fn of(arguments: &[String], tests: &[String]) -> Option<Self> {
         let words = ["--", "--ignored", "--exact"].map(String::from);
         (!tests.is_empty()).then(|| Self {
@@ -125,29 +125,29 @@ impl LongLane {
     }
 }
 
-/// One `cargo test`, of which there may be several at a time.
+/// One `cargo test`; several may run in parallel.
 struct Lane {
     arguments: Vec<String>,
-    /// The tests that it has left out because they take long.
+    /// Tests ignored because they take long.
     long: Vec<String>,
     child: Child,
     output: ChildStdout,
-    /// What it has printed since the last test program's result.
+    /// Output since the last test program's result.
     section: Vec<u8>,
-    /// Where the last line begins in it.
+    /// Start of the last line in it.
     line: usize,
-    /// It has printed something, so that its tests are compiled and no other cargo waits for it.
+    /// Whether there was output: its tests are compiled, and it does not block other cargo commands.
     is_running: bool,
 }
 
 impl Lane {
-    /// Starts it with these arguments. It does not outlive us.
+    /// Starts the lane with these arguments. It ends with this process.
     fn start(arguments: &[String]) -> Result<Self, Stop> {
         let mut command = cargo(&["test", "--no-fail-fast"]);
         command
             .args(arguments)
             .stdout(Stdio::piped())
-            // A group of its own, so that a signal can be passed on to all that the tests have started.
+            // A separate process group, so that a signal reaches all processes of the tests.
             .process_group(0);
         sys::bind_to_us(&mut command, Signal::TERM, Vec::new());
         let mut child = command.spawn().map_err(setup::no_cargo)?;
@@ -166,8 +166,7 @@ impl Lane {
         })
     }
 
-    /// Takes what has been printed, and shows whole sections, so that those of two lanes do not mix. `false`: that was
-    /// all.
+    /// Reads output and shows complete sections, so that those of two lanes do not mix. Returns false at the end.
     fn read(&mut self, counts: &mut Counts) -> Result<bool, Stop> {
         let mut buffer = [0; 8192];
         let bytes = { self.output.read(&mut buffer) }.doing("read what the tests say")?;
@@ -200,16 +199,16 @@ impl Lane {
     }
 }
 
-/// How lanes have ended.
+/// Result of lanes.
 struct Ended {
-    /// All of their tests have passed.
+    /// Whether all tests have passed.
     succeeded: bool,
-    /// What they have left out because it takes long.
+    /// Tests ignored because they take long.
     long: Vec<LongLane>,
 }
 
-/// Runs these to their ends, and one more with each of these arguments when they are under way, one after the other
-/// as far as they are compiled.
+/// Runs these lanes to completion. Adds a lane for each of the `later` arguments as soon as the running ones are
+/// compiled.
 fn run_lanes(
     lanes: &mut Vec<Lane>,
     later: &[Vec<String>],
@@ -233,7 +232,7 @@ fn run_lanes(
                 .fds()
                 .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)),
         );
-        // Interrupted by a signal or not, the loop looks again.
+        // The loop checks again, interrupted by a signal or not.
         let _ = poll(&mut fds, None);
         let ready = fds.iter().position(|fd| !fd.revents().is_empty());
         if let Some(stop) = signals.pending() {
@@ -252,7 +251,7 @@ fn run_lanes(
     Ok(Ended { succeeded, long })
 }
 
-/// Runs these lanes to their ends, and with them the later ones.
+/// Runs these lanes and the later ones to completion.
 fn run_step(
     step: Vec<Vec<String>>,
     later: &[Vec<String>],
@@ -264,23 +263,23 @@ fn run_step(
         lanes.push(Lane::start(&arguments)?);
     }
     let ended = run_lanes(&mut lanes, later, signals, counts);
-    // Where something stopped us, it stops them.
+    // Ends lanes that still run after an error.
     lanes.iter_mut().for_each(Lane::end);
     ended
 }
 
-/// Bytes below `target` that all tests take on a fresh machine, as README.md says.
+/// Bytes below `target` that all tests require on a fresh machine, as in README.md.
 const ROOM: u64 = 6 << 30;
-/// With less than this no test that builds a program passes.
+/// Minimum free space with which a test that builds a program can pass.
 const LEAST_ROOM: u64 = 512 << 20;
 
-/// Bytes that are free where `target` is.
+/// Returns the free bytes on the file system of `target`.
 fn free_bytes() -> Option<u64> {
     let root = rustix::fs::statvfs(crate::host::folders::root()).ok()?;
     Some(root.f_bavail.saturating_mul(root.f_frsize))
 }
 
-/// The sentence about a disk with so many free bytes, if they are too few.
+/// Returns a message if a disk's free bytes are too few.
 fn too_little(free: u64) -> Option<String> {
     (free < LEAST_ROOM).then(|| {
         format!(
@@ -299,7 +298,7 @@ pub struct TestArgs {
     all: bool,
 }
 
-/// Runs the tests; the exit status is 0 when all passed.
+/// Runs the tests; returns 0 if all passed.
 pub fn run(options: &TestArgs) -> Result<u8, Stop> {
     if let Some(why) = free_bytes().and_then(too_little) {
         return Err(Stop::failure(why));
@@ -320,7 +319,7 @@ pub fn run(options: &TestArgs) -> Result<u8, Stop> {
     };
     let steps = [
         (vec![named(&machines, &["--no-run"], &[])], vec![]),
-        // The libraries are compiled while machines wait for one another.
+        // The libraries are compiled while machines wait for each other.
         (
             [(&["--lib", "--bins", "--examples"][..], &others[..])]
                 .into_iter()
@@ -348,11 +347,11 @@ pub fn run(options: &TestArgs) -> Result<u8, Stop> {
         succeeded &= ended.succeeded;
         long.extend(ended.long);
         if !succeeded && counts == Counts::default() {
-            // They do not compile.
+            // The tests do not compile.
             break;
         }
     }
-    // One after the other: some take gigabytes.
+    // One after the other: some require gigabytes.
     for lane in long.into_iter().filter(|_| options.all) {
         counts.skipped -= lane.tests;
         let ended = run_step(vec![lane.arguments], &[], &signals, &mut counts)?;

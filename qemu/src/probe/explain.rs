@@ -1,4 +1,4 @@
-//! `midplane explain`: the words of a failure that a node had to say without a tool.
+//! `midplane explain`: decodes the failure record that a standalone node has printed.
 
 use crate::host::stop::Stop;
 use crate::show::say::say;
@@ -15,7 +15,7 @@ pub struct ExplainArgs {
     record: Vec<String>,
 }
 
-/// Prints the words; the exit status.
+/// Prints the decoded record; returns the exit status.
 pub fn run(options: &ExplainArgs) -> Result<u8, Stop> {
     say(words(&options.record.concat())?)?;
     Ok(0)

@@ -1,4 +1,4 @@
-//! `midplane flash`: builds an image for one node and has probe-rs write it into the board's flash.
+//! `midplane flash`: builds an image for one node and writes it to the board's flash with probe-rs.
 
 use crate::host::stop::{Doing, Stop};
 use crate::host::sys;
@@ -9,7 +9,7 @@ use rustix::process::Signal;
 use std::io::ErrorKind;
 use std::process::{Command, Output, Stdio};
 
-/// The chip, as probe-rs calls it.
+/// probe-rs's name of the chip.
 const CHIP: &str = "STM32F405RG";
 const PROBE_RS: &str = "probe-rs";
 
@@ -28,7 +28,7 @@ pub struct FlashArgs {
     what: What,
 }
 
-/// Builds and flashes; the exit status.
+/// Builds and flashes the image; returns the exit status.
 pub fn run(options: &FlashArgs) -> Result<u8, Stop> {
     let made = options.what.make()?;
     let shown = made.image.path.display();
@@ -56,7 +56,7 @@ pub fn run(options: &FlashArgs) -> Result<u8, Stop> {
     Ok(0)
 }
 
-/// There are a program to flash with and a probe.
+/// Checks that probe-rs and a debug probe are available.
 fn check_probe() -> Result<(), Stop> {
     let mut command = Command::new(PROBE_RS);
     command.arg("list").stdin(Stdio::null());
@@ -83,7 +83,7 @@ fn check_probe() -> Result<(), Stop> {
     }
 }
 
-/// The error of a program that does not start.
+/// Returns the error of a program that does not start.
 fn missing(error: std::io::Error) -> Stop {
     match error.kind() {
         ErrorKind::NotFound => Stop::usage(

@@ -1,7 +1,8 @@
-//! `midplane image`: an image for a board with the personality of one node in it, as ELF, binary and Intel HEX.
+//! `midplane image`: creates a board image that contains one node's personality (boot configuration), as ELF, binary
+//! and Intel HEX.
 //!
-//! The personality is a section of its own, which the linker puts into the sector of flash where the node looks for it. What
-//! the files hold is what a debug probe or a boot loader writes.
+//! The personality is a separate section. The linker places it in the flash sector in which the node expects it. A
+//! debug probe or a boot loader writes the files' content.
 
 use crate::build::board::Board;
 use crate::build::compiler;
@@ -112,14 +113,14 @@ pub struct ImageArgs {
 
 /// An image for one node of one machine.
 pub struct Made {
-    /// The image, personality included.
+    /// Image, including the personality.
     pub image: Image,
-    /// Its name: the program's, and the node's place.
+    /// Name: the program's, and the node's coordinates.
     pub name: String,
     tools: Tools,
 }
 
-/// Makes the files and says which they are; the exit status.
+/// Creates the files and prints their names; returns the exit status.
 pub fn run(options: &ImageArgs) -> Result<u8, Stop> {
     let made = options.what.make()?;
     let stem = match &options.output {
@@ -161,7 +162,7 @@ impl What {
     /// Builds the image.
     ///
     /// # Errors
-    /// Usage errors: a node outside the machine, memory that does not suffice, with the sum; what the compiler refuses.
+    /// Returns usage errors: a node outside the machine, insufficient memory with the sum, and compiler errors.
     pub fn make(&self) -> Result<Made, Stop> {
         midplane_setup::kit::choose(self.board.kit());
         if self.board == Board::Virt {
@@ -234,7 +235,7 @@ impl What {
         self.mpi_memory.unwrap_or(RAM.len() / MPI_SHARE)
     }
 
-    /// The record of the personality.
+    /// Returns the personality record.
     fn personality(&self, program: &Program, shape: Shape) -> Result<Vec<u8>, Stop> {
         let parameters = BootParameters {
             shape,
@@ -250,7 +251,7 @@ impl What {
             mpi_memory: Some(self.mpi_bytes()),
             mpi_borrow: self.mpi_borrow,
             matching: Some(self.matching().name().as_bytes()),
-            // There is no tool beside a board.
+            // A physical board runs standalone, without the tool.
             output: Output::Uart,
             exit: Exit::Stay,
             ..BootParameters::default()
@@ -273,17 +274,17 @@ impl What {
     }
 }
 
-/// A place within some machine.
+/// Parses coordinates.
 fn parse_place(text: &str) -> Result<Coord, String> {
     parse_coord(text).ok_or_else(|| format!("`{text}` is not a place; write it as 1,0,0"))
 }
 
-/// Where the console of a machine is.
+/// Location of a machine's console.
 #[derive(Clone, Copy, Debug)]
 enum Where {
-    /// There.
+    /// At this line.
     At(Console),
-    /// The boards find it out, as their own places.
+    /// The boards detect it, as they do their coordinates.
     Found,
 }
 
@@ -294,13 +295,13 @@ fn parse_where(text: &str) -> Result<Where, String> {
     }
 }
 
-/// An object whose one section is the personality.
+/// Creates an object file with the personality as its only section.
 fn assembled(tools: &Tools, record: &[u8]) -> Result<PathBuf, Stop> {
     assert!(
         record.len() as u64 <= PERSONALITY.len(),
         "limited by the reader"
     );
-    // By its content, so that of two commands at a time neither finds the other's.
+    // Named by its content, so that concurrent commands do not interfere.
     let mut hasher = DefaultHasher::new();
     record.hash(&mut hasher);
     let folder = folders::target()
@@ -325,8 +326,8 @@ fn assembled(tools: &Tools, record: &[u8]) -> Result<PathBuf, Stop> {
     Ok(object)
 }
 
-/// What is in flash, from its start on; between the parts it is erased. (objcopy would go on to where RAM is: the linker
-/// puts sections there that are empty.) `None` when a part lies elsewhere.
+/// Returns the content of flash from its start, with gaps as erased bytes; `None` if a segment is outside of flash.
+/// (objcopy would extend the output up to RAM, where the linker places empty sections.)
 fn binary(elf: &[u8]) -> Option<Vec<u8>> {
     const ERASED: u8 = 0xff;
     let elf = ElfFile32::<Endianness>::parse(elf).ok()?;
@@ -348,7 +349,7 @@ fn binary(elf: &[u8]) -> Option<Vec<u8>> {
     Some(flash)
 }
 
-/// The compiler's own program that writes other formats.
+/// Returns the path of the compiler's objcopy.
 fn objcopy(tools: &Tools) -> Result<PathBuf, Stop> {
     let mut command = tools.gcc.command();
     command.arg("-print-prog-name=objcopy");

@@ -1,4 +1,4 @@
-//! Boards that are not emulated: images as files, flashing them, and what they say without a tool.
+//! Physical boards: image files, flashing, and their standalone output.
 
 pub mod explain;
 pub mod flash;

@@ -1,4 +1,4 @@
-//! `midplane attach`: what boards say by the one serial console of their machine, as `run` shows it.
+//! `midplane attach`: shows the boards' output from the serial console of their machine, in the format of `run`.
 
 use crate::build::board::Board;
 use crate::build::image::Image;
@@ -50,7 +50,7 @@ pub struct AttachArgs {
     image: PathBuf,
 }
 
-/// Shows what the boards say until their job is over; its exit status.
+/// Shows the boards' output until their job completes; returns its exit status.
 pub fn run(options: &AttachArgs) -> Result<u8, Stop> {
     midplane_setup::kit::choose(Board::Stm32f405.kit());
     let image = Image::read(&options.image)?;
@@ -91,7 +91,7 @@ pub fn run(options: &AttachArgs) -> Result<u8, Stop> {
         program: shown.to_string(),
         style: Style::Prefixed,
         programs: Vec::new(),
-        // The first word is the program's name.
+        // The first argument is the program's name.
         arguments: { arguments.iter().skip(1) }
             .map(|argument| String::from_utf8_lossy(argument).into_owned())
             .collect(),

@@ -1,4 +1,4 @@
-//! Starts the nodes of a job, whatever they are.
+//! Start of a job's nodes on any back end.
 
 use crate::host::shared::Shared;
 use crate::host::stop::Stop;
@@ -9,8 +9,8 @@ use crate::run::{cluster, linux, machines};
 use midplane_abi::stm32f405::WINDOW_BYTES;
 use std::rc::Rc;
 
-/// Starts all nodes. `going_on` is called after each process; when it returns an error, everything is taken
-/// down again. Call from the main thread (see [`sys::bind_to_us`](crate::host::sys::bind_to_us)).
+/// Starts all nodes. Calls `going_on` after each process; if it returns an error, all processes are ended again. Call
+/// from the main thread (see [`sys::bind_to_us`](crate::host::sys::bind_to_us)).
 pub fn boot(
     plan: &Plan<'_>,
     mut going_on: impl FnMut() -> Result<(), Stop>,
@@ -23,7 +23,7 @@ pub fn boot(
     }
 }
 
-/// Boards that have been started by others: windows, into which the records go that come.
+/// Creates nodes for boards that were started by others: memory windows that receive the boards' records.
 fn of_boards(plan: &Plan<'_>) -> Result<Fleet, Stop> {
     let mut fleet = Fleet::new(&plan.shape);
     for rank in 0..plan.shape.nodes() {

@@ -1,19 +1,19 @@
-//! `--instances`: a torus cut into boxes of nodes, one for each QEMU process. Pure.
+//! `--instances`: division of a torus into boxes of nodes, one per QEMU process. Free of side effects.
 
 use crate::host::stop::Stop;
 use midplane_abi::layout::{Division, Layout, MAX_NODES, MAX_SHARED_BYTES, shared_bytes};
 use net_torus::coord::Shape;
 
-/// How nodes share instances.
+/// Assignment of nodes to shared instances.
 #[derive(Clone, Copy, Debug)]
 pub struct Boxes {
-    /// Which nodes are in which.
+    /// Division of the torus into boxes.
     pub division: Division,
     node_memory: u64,
 }
 
 impl Boxes {
-    /// Boxes of nodes with so much memory each, rounded up to a multiple of 2 MiB.
+    /// Creates boxes of nodes with this much memory each, rounded up to a multiple of 2 MiB.
     pub fn new(division: Division, node_memory: u64) -> Self {
         Self {
             division,
@@ -21,7 +21,7 @@ impl Boxes {
         }
     }
 
-    /// What lies where in the memory of an instance whose image ends so many bytes behind the start of RAM.
+    /// Returns the memory layout of an instance whose image ends `image_bytes` after the start of RAM.
     pub fn layout(&self, instance: u32, image_bytes: u64) -> Result<Layout, Stop> {
         let nodes = self.division.node_box(instance).map_or(0, |b| b.nodes());
         Layout::new(image_bytes, nodes, self.node_memory).ok_or_else(|| {
@@ -33,8 +33,8 @@ impl Boxes {
     }
 }
 
-/// `shape` in so many instances, or in as few as can be, whose nodes run one image each: `starts` are the first ranks of
-/// those that run another than the ranks before. `None`: each node has an instance to itself.
+/// Divides `shape` into `instances` boxes, by default as few as possible. The nodes of an instance run one image;
+/// `starts` contains the first rank of each change of image. Returns `None` if each node uses its own instance.
 pub fn divide(
     shape: Shape,
     instances: Option<u32>,
@@ -79,7 +79,7 @@ pub fn divide(
     }
 }
 
-/// Whether the nodes of each instance run one image.
+/// Checks whether the nodes of each instance run one image.
 fn is_by_image(division: &Division, starts: &[u32]) -> bool {
     let image = |rank: u32| starts.partition_point(|start| *start <= rank);
     starts.is_empty()
@@ -96,8 +96,8 @@ fn is_by_image(division: &Division, starts: &[u32]) -> bool {
         })
 }
 
-/// `shape` in as few instances as can be, which is what runs fastest (docs/emulation.md); `None` when boxes cannot hold
-/// it.
+/// Divides `shape` into as few instances as possible, the fastest choice (docs/emulation.md); `None` if boxes cannot
+/// contain it.
 fn fewest(shape: Shape, starts: &[u32]) -> Option<Division> {
     let most = match shared_bytes(&shape) > MAX_SHARED_BYTES {
         true => 1,
@@ -109,8 +109,8 @@ fn fewest(shape: Shape, starts: &[u32]) -> Option<Division> {
     })
 }
 
-/// In how many parts to cut each axis so that there are `instances` equal boxes, with as few links between them as
-/// can be: that cuts along the longest extents. `None`: not possible.
+/// Returns the number of parts per axis for `instances` equal boxes with a minimum of links between them, i.e. cuts
+/// along the longest extents. `None` if that is impossible.
 fn parts(extents: [u16; 3], instances: u32) -> Option<[u16; 3]> {
     let whole = extents.map(u32::from);
     let mut best = None;
@@ -122,13 +122,13 @@ fn parts(extents: [u16; 3], instances: u32) -> Option<[u16; 3]> {
                 continue;
             }
             let [a, b, c] = [whole[0] / x, whole[1] / y, whole[2] / z];
-            // Faces that are cut; an axis that is not cut has none.
+            // Number of links cut per axis; none for an axis in one part.
             let cut = [(x, b * c), (y, a * c), (z, a * b)];
             let faces: u32 = { cut.iter() }
                 .filter(|(n, _)| *n > 1)
                 .map(|(_, face)| face)
                 .sum();
-            // Where that does not decide, ways inside a box are to be short.
+            // Ties are resolved in favour of short paths inside a box.
             let size = (faces, a + b + c);
             if a * b * c <= MAX_NODES && best.is_none_or(|(least, _)| size < least) {
                 best = Some((size, [x, y, z].map(|n| n as u16)));

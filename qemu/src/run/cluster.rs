@@ -1,6 +1,5 @@
-//! A job whose nodes are coroutines of one process of this machine, in virtual time (`kernel-rt/cluster/carrier`). It
-//! shares with us the nodes' accounts, as processes that are nodes do, and hands us what they print in messages that name
-//! the rank.
+//! A job whose nodes are coroutines of one native process, in virtual time (`kernel-rt/cluster/carrier`). Like native
+//! nodes, it shares the nodes' status records with the tool. Output arrives in messages that contain the rank.
 
 use crate::host::shared::Shared;
 use crate::host::stop::{Doing, Stop};
@@ -17,13 +16,13 @@ use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::rc::Rc;
 
-/// Bytes of a program's stack where it is not said: as on nodes.
+/// Default stack size of a program in bytes, as on nodes.
 const STACK_BYTES: u64 = 512 << 10;
 
 /// Starts all nodes; see [`boot`](super::boot::boot).
 pub fn boot(plan: &Plan<'_>) -> Result<Fleet, Stop> {
     let nodes = plan.shape.nodes();
-    // Of all that processes share they need the accounts, which come first.
+    // Of the shared layout only the first part, the status records, is required.
     let layout = Layout::new(nodes);
     let shared = Rc::new(Shared::new("midplane-cluster", layout.words())?);
     let (stdout, its_stdout) = messages()?;
@@ -65,7 +64,7 @@ pub fn boot(plan: &Plan<'_>) -> Result<Fleet, Stop> {
     Ok(fleet)
 }
 
-/// A socket that keeps messages apart: our end, which does not block, and the other.
+/// Creates a socket that preserves message boundaries: the tool's non-blocking end, and the other.
 fn messages() -> Result<(UnixStream, OwnedFd), Stop> {
     let kind = SocketType::SEQPACKET;
     let pair = socketpair(AddressFamily::UNIX, kind, SocketFlags::CLOEXEC, None);
@@ -76,7 +75,7 @@ fn messages() -> Result<(UnixStream, OwnedFd), Stop> {
     Ok((ours, theirs))
 }
 
-/// Whose a message is, `None` where it is the process's own or that of a library in it, and what was printed.
+/// Splits a message into rank and output. The rank is `None` for output of the process itself or of a library.
 pub fn printed(message: &[u8]) -> (Option<u32>, &[u8]) {
     let whose = message
         .strip_prefix(&PRINT_MARK)

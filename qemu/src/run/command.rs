@@ -231,7 +231,7 @@ pub struct Options {
     #[arg(long, overrides_with_all = ["prefix", "no_prefix"])]
     prefix: bool,
 
-    /// Several programs, as `mpiexec` starts them; then `program`, which is the first, is not for all ranks.
+    /// Several programs of `mpiexec`; `program` is then the first and does not apply to all ranks.
     #[arg(skip)]
     pub apps: Vec<AppOptions>,
 
@@ -249,24 +249,24 @@ pub struct Options {
     arguments: Vec<OsString>,
 }
 
-/// One of the programs that `mpiexec` starts.
+/// A program that `mpiexec` starts.
 #[derive(Clone, Debug)]
 pub struct AppOptions {
-    /// How many ranks run it.
+    /// Number of ranks that run it.
     pub ranks: u32,
-    /// Its file.
+    /// File of the program.
     pub program: PathBuf,
-    /// Its arguments.
+    /// Arguments of the program.
     pub arguments: Vec<OsString>,
-    /// Its variables beside all programs', as the option `--env` has them.
+    /// Additional environment variables of the program, as for the option `--env`.
     pub env: Vec<OsString>,
-    /// The same as `-x` has them.
+    /// The same, as for `-x`.
     pub export: Vec<OsString>,
-    /// Where its processes start.
+    /// Working directory of its processes.
     pub directory: Option<PathBuf>,
 }
 
-/// A program and its words, to be built.
+/// A program to build, with its arguments.
 struct App {
     program: Program,
     first: u32,
@@ -302,7 +302,7 @@ enum On {
 }
 
 impl On {
-    /// What a process of a program for this machine carries.
+    /// Returns the content of a native program's process.
     fn carries(self) -> Carries {
         match self {
             On::Cluster => Carries::Cluster,
@@ -312,7 +312,7 @@ impl On {
 }
 
 impl Options {
-    /// How the program is to be built.
+    /// Returns the build options.
     fn flags(&self) -> Flags {
         let with = |letter: &str, values: &[OsString]| {
             let flag = |value: &OsString| {
@@ -341,7 +341,7 @@ impl Options {
         }
     }
 
-    /// The programs of a machine of so many nodes, once all are there.
+    /// Returns the programs of a machine with this many nodes, after checking them.
     fn apps(&self, nodes: u32) -> Result<Vec<App>, Stop> {
         if self.apps.is_empty() {
             let program = Program::classify(&self.program, self.bin.as_deref())?;
@@ -383,7 +383,7 @@ impl Options {
         Ok(apps)
     }
 
-    /// Refuses what programs cannot have of their own where they run.
+    /// Checks that the programs' individual settings are supported by the platform.
     fn check_apps(&self, apps: &[App]) -> Result<(), Stop> {
         if self.on == On::Qemu && apps.iter().any(|app| app.directory.is_some()) {
             say::complain(
@@ -410,18 +410,18 @@ impl Options {
         }
     }
 
-    /// How many ranks the job has, one on each node.
+    /// Returns the number of ranks, one per node.
     pub fn ranks(&self) -> u32 {
         let extents = self.nodes.unwrap_or(self.torus);
         extents.into_iter().map(u32::from).product()
     }
 
-    /// How the ranks of a machine of so many nodes are shown.
+    /// Returns the output style for this many nodes.
     fn style(&self, nodes: u32) -> Style {
         Style::of(nodes, self.prefix || !self.no_prefix && nodes > 1)
     }
 
-    /// A program's environment, NAME=VALUE each; what it has of its own comes last.
+    /// Returns a program's environment, each entry as NAME=VALUE. The program's own variables override the others.
     fn environment(&self, export: &[OsString], env: &[OsString]) -> Result<Vec<Vec<u8>>, Stop> {
         let mut variables = BTreeMap::new();
         Self::add_variables((&self.export, &self.env), &mut variables)?;
@@ -430,7 +430,7 @@ impl Options {
         Ok(variables.into_iter().map(join).collect())
     }
 
-    /// Adds variables with the values that they have here, and such with values.
+    /// Adds variables: exported ones with their current values, and those with explicit values.
     fn add_variables(
         (export, env): (&[OsString], &[OsString]),
         variables: &mut BTreeMap<Vec<u8>, Vec<u8>>,
@@ -462,7 +462,7 @@ impl Options {
         Ok(())
     }
 
-    /// Which of the options that only some kinds of programs heed were given.
+    /// Returns the specified options that only some kinds of programs support.
     fn given(&self) -> Vec<Heeded> {
         [
             (!self.include.is_empty(), Heeded::Compile("-I")),
@@ -483,7 +483,7 @@ impl Options {
         .collect()
     }
 
-    /// RAM of a node in bytes.
+    /// Returns the RAM of a node in bytes.
     fn node_memory(&self) -> u64 {
         if let Some(bytes) = self.board.fixed_memory() {
             return bytes;
@@ -497,7 +497,7 @@ impl Options {
             .unwrap_or(DEFAULT_NODE_MEMORY.saturating_add(beside))
     }
 
-    /// The MPI memory of nodes with `memory` bytes of RAM.
+    /// Returns the MPI memory of nodes with `memory` bytes of RAM.
     fn mpi_memory_of(&self, memory: u64) -> u64 {
         self.mpi_memory.unwrap_or_else(|| {
             (memory / MPI_SHARE).clamp(LEAST_MPI_MEMORY as u64, DEFAULT_MPI_MEMORY)
@@ -505,7 +505,7 @@ impl Options {
     }
 }
 
-/// A program's argv.
+/// Returns a program's argv.
 fn argv(program: &Program, arguments: &[OsString]) -> Vec<Vec<u8>> {
     let words = arguments.iter().cloned().map(OsString::into_vec);
     [program.name().into_bytes()]
@@ -514,21 +514,21 @@ fn argv(program: &Program, arguments: &[OsString]) -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// The name and the value of NAME=VALUE; `None` when it is not of that form.
+/// Splits NAME=VALUE; `None` for any other format.
 fn divided(variable: &OsStr) -> Option<(&[u8], &[u8])> {
     let bytes = variable.as_bytes();
     let at = bytes.iter().position(|byte| *byte == b'=')?;
     (at > 0).then(|| (&bytes[..at], &bytes[at + 1..]))
 }
 
-/// Which dimensions are meshes.
+/// Dimensions without wrap-around links.
 type Mesh = [bool; 3];
 
 fn parse_flags(text: &str) -> Result<Vec<String>, String> {
     shell_words::split(text).map_err(|_| format!("a quote in `{text}` is not closed"))
 }
 
-/// Reads seconds.
+/// Parses a timeout in seconds.
 fn parse_timeout(text: &str) -> Result<Duration, String> {
     text.parse::<f64>()
         .ok()
@@ -537,12 +537,12 @@ fn parse_timeout(text: &str) -> Result<Duration, String> {
         .ok_or_else(|| format!("`{text}` is not a timeout; give seconds, more than 0"))
 }
 
-/// Does it all; the result is the exit status.
+/// Runs the command; returns the exit status.
 pub fn run(options: &Options) -> Result<u8, Stop> {
     run_and_look(options, &mut |_| ())
 }
 
-/// The same, and `look` sees how the job has ended.
+/// Runs the command and passes the job's result to `look`.
 pub fn run_and_look(options: &Options, look: &mut dyn FnMut(&JobEnd)) -> Result<u8, Stop> {
     let shape = checked(options)?;
     let node_memory = options.node_memory();
@@ -551,7 +551,7 @@ pub fn run_and_look(options: &Options, look: &mut dyn FnMut(&JobEnd)) -> Result<
     for app in &apps {
         app.program.check_flags(&options.given())?;
     }
-    // The first with each program: what is the same is built once.
+    // The first entry with the same program: each program is built once.
     let image_of = |at: usize| {
         let is_same = |app: &App| app.program == apps[at].program;
         apps.iter().position(is_same).unwrap_or(at)
@@ -637,7 +637,7 @@ pub fn run_and_look(options: &Options, look: &mut dyn FnMut(&JobEnd)) -> Result<
         sandbox: tools.as_ref().is_some_and(|tools| can_lock_in(&tools.qemu)),
     };
     let signals = match debug {
-        // The debugger's keys, where it reads them.
+        // The debugger reads from the terminal and handles its keys.
         Some(_) if stdin().is_terminal() => Signals::catch_but_keys()?,
         _ => Signals::catch()?,
     };
@@ -654,24 +654,24 @@ pub fn run_and_look(options: &Options, look: &mut dyn FnMut(&JobEnd)) -> Result<
     show(&plan, limits, &signals, (&shown, report_file), look)
 }
 
-/// How a job is shown.
+/// Display options of a job.
 pub struct Shown {
-    /// Without the table of the report.
+    /// Whether to omit the report's table.
     pub quiet: bool,
-    /// With a table of the links.
+    /// Whether to add a table of the links.
     pub links: bool,
-    /// How what the ranks write is passed on.
+    /// Output style of the ranks.
     pub style: Style,
     /// The program's file, for the report.
     pub program: String,
     /// Its arguments.
     pub arguments: Vec<String>,
-    /// All programs, where they are several.
+    /// All programs, if there are several.
     pub programs: Vec<ProgramFacts>,
 }
 
-/// Runs a job and shows what it says and how it ended; the exit status. The nodes may work with the files in a folder, and
-/// have this long.
+/// Runs a job, and shows its output and result; returns the exit status. The nodes may access the files in a directory;
+/// the timeout limits the job's duration.
 pub fn show(
     plan: &Plan<'_>,
     (folder, timeout): (Option<Folder>, Option<Duration>),
@@ -691,7 +691,7 @@ pub fn show(
     Ok(written(status, end.outcome, &mut out, &mut err, signals))
 }
 
-/// The machine, once what can be refused without building anything has not been.
+/// Checks all options that can be rejected before a build; returns the machine's shape.
 fn checked(options: &Options) -> Result<Shape, Stop> {
     let extents = options.nodes.unwrap_or(options.torus);
     let shape = Shape::new(extents, options.mesh.map(|mesh| !mesh))
@@ -708,7 +708,7 @@ fn checked(options: &Options) -> Result<Shape, Stop> {
     Ok(shape)
 }
 
-/// Where the job runs; on nodes, with the tools that they need.
+/// Returns the back end, with the tools that it requires.
 fn backend<'a>(options: &Options, tools: Option<&'a Tools>) -> Backend<'a> {
     match (tools, options.board) {
         (None, _) if options.on == On::Cluster => Backend::Cluster,
@@ -718,7 +718,7 @@ fn backend<'a>(options: &Options, tools: Option<&'a Tools>) -> Backend<'a> {
     }
 }
 
-/// The debugger that was asked for.
+/// Returns the requested debugger.
 fn debugger(options: &Options, shape: &Shape) -> Result<Option<Debug>, Stop> {
     let Some(rank) = options.debug else {
         return Ok(None);
@@ -744,7 +744,7 @@ fn debugger(options: &Options, shape: &Shape) -> Result<Option<Debug>, Stop> {
     Debug::find(rank, &options.debugger.concat(), options.on == On::Linux).map(Some)
 }
 
-/// Where an option of QEMU's nodes does nothing.
+/// Describes the platform on which an option for QEMU has no effect.
 const fn without_qemu(on: On) -> &'static str {
     match on {
         On::Cluster => "in a cluster",
@@ -752,7 +752,7 @@ const fn without_qemu(on: On) -> &'static str {
     }
 }
 
-/// Refuses what means nothing where the ranks are.
+/// Checks that all options have an effect on the job's platform.
 fn check_place(options: &Options) -> Result<(), Stop> {
     if !options.under.is_empty() && options.on == On::Qemu {
         return Err(Stop::usage(
@@ -799,7 +799,7 @@ fn check_place(options: &Options) -> Result<(), Stop> {
     Ok(())
 }
 
-/// What builds and runs images for the nodes. Fails where the host has no room for so many.
+/// Returns the tools that build and run images for nodes. Fails if the host's capacity is exceeded.
 fn tools_for_nodes(
     options: &Options,
     shape: &Shape,
@@ -814,7 +814,7 @@ fn tools_for_nodes(
     setup::ensure()
 }
 
-/// The image of a program for the nodes. Fails where one of them has no room for it.
+/// Builds a program's image for the nodes. Fails if it does not fit in a node's memory.
 fn build_for_nodes(
     options: &Options,
     (tools, program): (&Tools, &Program),
@@ -848,7 +848,7 @@ fn build_for_nodes(
     Ok(image)
 }
 
-/// Refuses what a board does not have.
+/// Checks that the board supports all options.
 fn check_board(options: &Options) -> Result<(), Stop> {
     if options.board == Board::Virt {
         let only_boards = [
@@ -893,15 +893,15 @@ fn check_board(options: &Options) -> Result<(), Stop> {
     }
 }
 
-/// Whether this QEMU has its sandbox built in.
+/// Checks whether this QEMU supports its sandbox.
 fn can_lock_in(qemu: &Tool) -> bool {
-    // It says its version only when it has understood what comes before.
+    // QEMU prints its version only after accepting the preceding options.
     let mut command = qemu.command();
     command.args(["-sandbox", wiring::SANDBOX, "-version"]);
     midplane_setup::ask::works(&mut command).is_ok()
 }
 
-/// Shows how the job ended and writes its report; the exit status so far.
+/// Shows the job's result and writes its report; returns the preliminary exit status.
 fn tell(
     shown: &Shown,
     plan: &Plan<'_>,
@@ -947,7 +947,7 @@ fn tell(
     }
 }
 
-/// The exit status after everything was written out, or could not be.
+/// Returns the exit status after output was written or has failed.
 fn written(
     status: u8,
     outcome: Outcome,
@@ -955,7 +955,7 @@ fn written(
     err: &mut Sink<'_>,
     signals: &Signals,
 ) -> u8 {
-    // Errors that ended the job itself have been told.
+    // Errors that ended the job were reported before.
     let late = out.broken().filter(|_| outcome == Outcome::Ended);
     let status = match late {
         None => status,
@@ -969,13 +969,13 @@ fn written(
         }
     };
     match err.broken() {
-        // There is no place left to say it.
+        // No stream remains for a report.
         Some(error) if error != Errno::PIPE => or_failure(status),
         _ => status,
     }
 }
 
-/// A status that says that something went wrong.
+/// Returns a status that reports failure.
 fn or_failure(status: u8) -> u8 {
     match status {
         0 => FAILURE,
@@ -983,7 +983,7 @@ fn or_failure(status: u8) -> u8 {
     }
 }
 
-/// How many links the node with the most has.
+/// Returns the maximum number of links of a node.
 fn busiest_node_links(shape: &Shape) -> usize {
     let links = |extent: u16, wraps: bool| match extent {
         1 => 0,

@@ -1,6 +1,6 @@
-//! A debugger on one rank. Of a job of processes it starts that rank's process, so that nothing of the rank has run
-//! before; in QEMU the rank's machine stands still until the debugger, which is attached to it, lets it go on. The other
-//! ranks run, and wait for this one as they do for any that is slow.
+//! A debugger on one rank. In a job of native processes, it starts that rank's process, so that the rank has not run
+//! any code before. In QEMU, the rank's machine is halted until the attached debugger continues it. The other ranks run
+//! and wait for this one as for any slow rank.
 
 use crate::build::image::Image;
 use crate::host::stop::{Doing, Stop};
@@ -15,33 +15,32 @@ use std::os::fd::RawFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 
-/// Debuggers of this machine's processes, in the order in which they are looked for.
+/// Debuggers for native processes, in order of preference.
 const OF_PROCESSES: [&str; 1] = ["gdb"];
-/// The same of the emulated machines.
+/// Debuggers for emulated machines, in order of preference.
 const OF_MACHINES: [&str; 3] = [
     "gdb-multiarch",
     "riscv64-unknown-elf-gdb",
     "riscv64-elf-gdb",
 ];
 
-/// The hidden command by which the debugger starts the process.
+/// Hidden command with which the debugger starts the process.
 const DEBUGGED: &str = "debugged";
-/// Brings the rank to its program's first line.
+/// Debugger command that stops the rank at its program's first line.
 const FIRST: &str = "tbreak main";
 
-/// Which rank has a debugger, and which.
+/// The debugged rank and its debugger.
 pub struct Debug {
-    /// The rank.
     pub rank: u32,
-    /// The debugger, one that is told what to do as gdb is, and its arguments.
+    /// A debugger that accepts gdb's commands, and its arguments.
     command: Vec<String>,
 }
 
 impl Debug {
-    /// A debugger on this rank: the one that is `given`, or the first that is there.
+    /// Finds a debugger for this rank: the specified one, or the first that is available.
     ///
     /// # Errors
-    /// There is none.
+    /// Returns an error if none is available.
     pub fn find(rank: u32, given: &[String], is_process: bool) -> Result<Self, Stop> {
         let known: &[&str] = match is_process {
             true => &OF_PROCESSES,
@@ -61,12 +60,12 @@ impl Debug {
         Ok(Self { rank, command })
     }
 
-    /// What starts the debugger with the rank's process in it, for the words that follow: the program and its
-    /// arguments. The process writes to these descriptors, which are still to be inherited, has no input, and ends with
-    /// the debugger. Its stack and its data have these limits in bytes, if any.
+    /// Returns the command that starts the debugger with the rank's process; the caller appends the program and its
+    /// arguments. The process must inherit these descriptors for its output, has no input, and ends with the debugger.
+    /// The optional limits of its stack and data are in bytes.
     ///
     /// # Errors
-    /// Our own program cannot be found, which the debugger starts the process by.
+    /// Returns an error if this executable is not found; the debugger uses it to start the process.
     pub fn under(
         &self,
         [stack, data]: [Option<u64>; 2],
@@ -92,7 +91,7 @@ impl Debug {
         Ok(words)
     }
 
-    /// Starts the debugger of a machine that waits for it at this address.
+    /// Starts the debugger for a machine that waits for it at this address.
     pub fn attach(&self, image: &Image, at: SocketAddr) -> Result<Child, Stop> {
         let mut command = Command::new(&self.command[0]);
         command.args(&self.command[1..]).arg(&image.path);
@@ -128,10 +127,10 @@ pub struct Debugged {
     words: Vec<OsString>,
 }
 
-/// Becomes the rank's process, which ends with the debugger; returns only if it cannot.
+/// Replaces this process with the rank's, which ends with the debugger; returns only on failure.
 ///
 /// # Errors
-/// The descriptors are none, or the program cannot be started.
+/// Returns an error if the descriptors are invalid or the program cannot be started.
 pub fn become_process(options: &Debugged) -> Result<u8, Stop> {
     let mut command = Command::new(&options.words[0]);
     command.args(&options.words[1..]).stdin(Stdio::null());
@@ -149,8 +148,8 @@ pub fn become_process(options: &Debugged) -> Result<u8, Stop> {
     Err(command.exec()).doing(format_args!("start {}", options.words[0].display()))
 }
 
-/// Signals from the terminal are for us alone: we end the nodes in good order. Only who reads from a terminal must belong
-/// to those who may.
+/// Reserves the terminal's signals for this process, so that it can end the nodes in order. A child that reads from the
+/// terminal must stay in the foreground process group.
 pub fn heed_terminal(command: &mut Command, reads: bool) {
     if !(reads && std::io::stdin().is_terminal()) {
         command.process_group(0);

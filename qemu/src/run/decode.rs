@@ -1,22 +1,22 @@
-//! The kernels' logs: defmt frames to text, by the table in the image.
+//! The kernels' logs: decodes defmt frames with the image's table.
 
 use crate::host::stop::{Doing, Stop};
 use defmt_decoder::{DecodeError, StreamDecoder, Table};
 use kernel_rt::mpi_failure::write_text;
 use midplane_abi::failure::{Failure, LOGGED};
 
-/// The log statements of an image.
+/// Log statements of an image.
 pub struct Dictionary(Option<Table>);
 
 impl Dictionary {
-    /// Reads the table of an image; one that logs nothing has none.
+    /// Reads an image's table; it exists only if the image supports the log.
     pub fn read(image: &[u8]) -> Result<Self, Stop> {
         Table::parse(image)
             .doing("read the image's log table")
             .map(Self)
     }
 
-    /// A decoder for one node's stream.
+    /// Creates a decoder for one node's stream.
     pub fn decoder(&self) -> Decoder<'_> {
         Decoder {
             stream: self.0.as_ref().map(Table::new_stream_decoder),
@@ -25,14 +25,14 @@ impl Dictionary {
     }
 }
 
-/// Decodes one node's stream.
+/// Decoder of one node's stream.
 pub struct Decoder<'a> {
     stream: Option<Box<dyn StreamDecoder + Send + Sync + 'a>>,
     malformed: u64,
 }
 
 impl Decoder<'_> {
-    /// Takes bytes of the stream and hands each complete log line to `line`.
+    /// Adds bytes of the stream and passes each complete log line to `line`.
     pub fn take(&mut self, bytes: &[u8], mut line: impl FnMut(String)) {
         let Some(stream) = &mut self.stream else {
             return;
@@ -42,19 +42,19 @@ impl Decoder<'_> {
             match stream.decode() {
                 Ok(frame) => line(in_words(frame.display(false).to_string())),
                 Err(DecodeError::UnexpectedEof) => return,
-                // The encoding resynchronises at the next frame.
+                // The encoding resynchronizes at the next frame.
                 Err(DecodeError::Malformed) => self.malformed += 1,
             }
         }
     }
 
-    /// Frames so far that made no sense.
+    /// Returns the number of malformed frames.
     pub fn malformed(&self) -> u64 {
         self.malformed
     }
 }
 
-/// A line of the log with the words of the failure that it has as a record, if it has one.
+/// Replaces the failure record in a log line by its text, if there is one.
 fn in_words(line: String) -> String {
     let words = || {
         let (before, rest) = line.split_once(LOGGED)?;
@@ -84,7 +84,7 @@ mod tests {
             line(record.bytes()),
             format!("1.5 ERROR {} (end.rs:70)", failure.in_words(write_text))
         );
-        // What makes no sense is shown as it is.
+        // Malformed records are shown unchanged.
         for other in [&[][..], &[1, 2, 3]] {
             let shown = format!("1.5 ERROR {LOGGED}{other:?} (end.rs:70)");
             assert_eq!(line(other), shown);

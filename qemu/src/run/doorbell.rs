@@ -1,8 +1,8 @@
-//! The bells between instances: we are the server of QEMU's ivshmem-doorbell devices (docs/specs/ivshmem-spec).
+//! Doorbells between instances: the server of QEMU's ivshmem-doorbell devices (docs/specs/ivshmem-spec).
 //!
-//! Each instance is a peer and each of its nodes a vector, which is an event file. A device is told once, over its
-//! socket: the protocol's version, its own number, the memory that all share, then the event files of all others
-//! and, last, its own.
+//! Each instance is a peer, and each of its nodes is a vector with an event file. A device receives its configuration
+//! once over its socket: the protocol version, its own ID, the shared memory, then the event files of all other peers,
+//! and last its own.
 
 use crate::host::shared::memory_file;
 use crate::host::stop::{Doing, Stop};
@@ -15,22 +15,22 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 
-/// Version of the protocol.
+/// Protocol version.
 const VERSION: i64 = 0;
-/// What stands in front of the memory.
+/// Value that precedes the memory's descriptor.
 const MEMORY: i64 = -1;
 
-/// Memory and event files of all instances, and how much of them each has been told.
+/// Memory and event files of all instances, and each device's progress in receiving them.
 pub struct Doorbells {
     memory: OwnedFd,
-    /// By instance and vector.
+    /// Event files by instance and vector.
     events: Vec<Vec<OwnedFd>>,
-    /// Our ends of the sockets, and the number of the next message.
+    /// Server ends of the sockets, and the index of the next message.
     peers: Vec<(UnixStream, usize)>,
 }
 
 impl Doorbells {
-    /// For the instances of `division`.
+    /// Creates the doorbells for the instances of `division`.
     pub fn new(division: &Division) -> Result<Self, Stop> {
         let memory = memory_file("midplane-links")?;
         memory
@@ -51,7 +51,7 @@ impl Doorbells {
         })
     }
 
-    /// The next instance's end of a socket over which it is told.
+    /// Creates the socket of the next instance and returns its end.
     pub fn connect(&mut self) -> Result<UnixStream, Stop> {
         let (ours, theirs) = UnixStream::pair().doing("create a socket for an instance")?;
         ours.set_nonblocking(true)
@@ -60,14 +60,14 @@ impl Doorbells {
         Ok(theirs)
     }
 
-    /// Sockets over which there is more to tell.
+    /// Returns the sockets with messages still to send.
     pub fn waiting(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         let all = self.messages();
         let waiting = self.peers.iter().filter(move |(_, next)| *next < all);
         waiting.map(|(socket, _)| socket.as_fd())
     }
 
-    /// Tells as much as the sockets take. A device that has gone is told nothing more: its process's end says why.
+    /// Sends messages until the sockets block. A closed device receives no more; its process's end shows the reason.
     pub fn tell(&mut self) {
         let all = self.messages();
         for number in 0..self.peers.len() {
@@ -89,12 +89,13 @@ impl Doorbells {
             }
         }
         if !self.events.is_empty() && self.waiting().next().is_none() {
-            // The devices have copies. The sockets stay open: a device takes their end for a fault.
+            // The devices have their own copies. The sockets stay open, because a device treats a closed socket as an
+            // error.
             self.events = Vec::new();
         }
     }
 
-    /// How many messages each device gets.
+    /// Returns the number of messages per device.
     fn messages(&self) -> usize {
         let vectors = self.events.first().map_or(0, Vec::len);
         match self.events.len() {
@@ -103,7 +104,7 @@ impl Doorbells {
         }
     }
 
-    /// Message `at` to instance `number`; `None` behind the last.
+    /// Returns message `at` to instance `number`; `None` after the last.
     fn message(&self, number: usize, at: usize) -> Option<(i64, Option<BorrowedFd<'_>>)> {
         let vectors = self.events.first()?.len();
         Some(match at {
@@ -112,7 +113,7 @@ impl Doorbells {
             2 => (MEMORY, Some(self.memory.as_fd())),
             _ => {
                 let (turn, vector) = ((at - 3) / vectors, (at - 3) % vectors);
-                // The others in order, then itself.
+                // The others in order, then the instance itself.
                 let others = (0..self.events.len()).filter(|peer| *peer != number);
                 let peer = others.chain([number]).nth(turn)?;
                 (peer as i64, Some(self.events[peer][vector].as_fd()))
@@ -121,7 +122,7 @@ impl Doorbells {
     }
 }
 
-/// Vectors of each instance: the nodes of the greatest.
+/// Returns the number of vectors per instance: the maximum number of nodes in one.
 pub fn vectors(division: &Division) -> u32 {
     let boxes = (0..division.instances()).filter_map(|instance| division.node_box(instance));
     boxes.map(|nodes| nodes.nodes()).max().unwrap_or(0)
@@ -135,7 +136,7 @@ fn send(socket: &UnixStream, word: i64, file: Option<BorrowedFd<'_>>) -> Result<
         control.push(SendAncillaryMessage::ScmRights(files));
     }
     let bytes = word.to_le_bytes();
-    // A stream socket takes so few bytes whole or not at all.
+    // A stream socket sends so few bytes completely or not at all.
     sendmsg(
         socket,
         &[IoSlice::new(&bytes)],
@@ -180,7 +181,7 @@ mod tests {
         let words = |heard: &[(i64, _)]| heard.iter().map(|(word, _)| *word).collect::<Vec<_>>();
         assert_eq!(words(&first), [0, 0, -1, 1, 1, 0, 0]);
         assert_eq!(words(&second), [0, 1, -1, 0, 0, 1, 1]);
-        // What the first rings as the other's second node is that one's own second bell.
+        // The first instance's event file for the other's second node is the other's own second event file.
         let (rings, hears) = (first[4].1.as_ref(), second[6].1.as_ref());
         rustix::io::write(rings.unwrap(), &1u64.to_le_bytes()).unwrap();
         let mut rung = [0; 8];

@@ -1,23 +1,23 @@
-//! How a job has ended.
+//! Result of a job.
 
 use crate::host::used::Used;
 use crate::run::verdict::{Outcome, Seen};
 use std::time::Duration;
 
-/// How a job ended.
+/// Result of a job.
 pub struct JobEnd {
-    /// Exit status for the command.
+    /// Exit status of the command.
     pub status: u8,
-    /// The same in a word, for the report.
+    /// Outcome, for the report.
     pub outcome: Outcome,
-    /// What to tell the user, when it did not end well.
+    /// Message for the user about a failure.
     pub message: Option<String>,
-    /// The nodes as they were last seen.
+    /// Last observed state of the nodes.
     pub nodes: Vec<Seen>,
-    /// From the start of the first node to the end.
+    /// Time from the start of the first node to the end.
     pub elapsed: Duration,
-    /// The same in virtual time, where nodes have that.
+    /// Duration in virtual time, if the nodes use it.
     pub virtual_time: Option<Duration>,
-    /// What the process has used that carries all nodes, where there is one.
+    /// Resources used by the process that contains all nodes, if there is one.
     pub used: Option<Used>,
 }

@@ -1,4 +1,4 @@
-//! Faults on links: what the user orders, checked.
+//! Fault injection on links: validation of the user's options.
 
 use crate::host::stop::Stop;
 use crate::run::notation::{direction, parse_coord};
@@ -29,7 +29,7 @@ pub struct FaultOptions {
 }
 
 impl FaultOptions {
-    /// The first of the options that was given.
+    /// Returns the first specified option.
     pub fn given(&self) -> Option<&'static str> {
         let options = [
             (self.link_loss.is_some(), "--link-loss"),
@@ -40,10 +40,10 @@ impl FaultOptions {
         given.map(|(_, option)| option)
     }
 
-    /// The faults that are ordered; `None` when there are to be none.
+    /// Returns the configured faults; `None` if there are none.
     ///
     /// # Errors
-    /// A usage error: a seed for nothing, a cut where there is no link, or too many of them.
+    /// Returns a usage error for a seed without effect, a cut on a missing link, or too many cuts.
     pub fn order(&self, shape: &Shape) -> Result<Option<Faults>, Stop> {
         if self.given().is_none() {
             return match self.seed {
@@ -102,7 +102,7 @@ fn parse_cut(text: &str) -> Result<Cut, String> {
         .ok_or_else(|| format!("`{text}` is not a cut; write it as 1,0,0:x+@5s or 1,0,0:x+@500ms"))
 }
 
-/// Seconds or milliseconds.
+/// Parses seconds or milliseconds.
 fn parse_ms(text: &str) -> Option<u32> {
     let (number, unit) = match text.strip_suffix("ms") {
         Some(number) => (number, 1.0),

@@ -1,13 +1,13 @@
-//! `--files`: the tool's end of the nodes' calls on files (`midplane_abi::files`). Threads of its own serve them, so
-//! that a slow disk holds up nothing else.
+//! `--files`: server of the nodes' file calls (`midplane_abi::files`). Separate threads handle them, so that a slow
+//! disk does not block the job's event loop.
 //!
-//! # Nothing outside the folder
-//! To the nodes the folder is the root of all files, as to a process after `chroot`: every path is resolved by the
-//! kernel below it (`openat2` with `RESOLVE_IN_ROOT` and `RESOLVE_NO_MAGICLINKS`), dots, links and what others
-//! rename meanwhile included. Calls that have no such form (unlink, rename, mkdir, rmdir) resolve the folder that the name is in
-//! that way, and pass on the last part, which these calls follow in no case. Devices, sockets and pipes are not opened.
+//! # Isolation
+//! The directory is the root of all files to the nodes, as after `chroot`. The kernel resolves every path below it
+//! (`openat2` with `RESOLVE_IN_ROOT` and `RESOLVE_NO_MAGICLINKS`), including dots, links and concurrent renames. Calls
+//! without such a variant (unlink, rename, mkdir, rmdir) resolve the parent directory that way. They pass the last part
+//! to system calls that never follow it. Devices, sockets and pipes are not opened.
 //!
-//! Descriptors are the node's own, and open files end with the job.
+//! Descriptors are local to a node, and open files are closed when the job ends.
 
 use crate::host::stop::{Doing, Stop};
 use midplane_abi::files::{
@@ -28,22 +28,22 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
-/// Threads that serve the nodes.
+/// Number of server threads.
 const SERVERS: usize = 4;
-/// How often a path is resolved when others rename what it leads through.
+/// Maximum number of attempts to resolve a path during concurrent renames.
 const TRIES: usize = 64;
-/// The nodes' descriptors below are the streams.
+/// The nodes' first file descriptor; lower ones are the standard streams.
 const FIRST: u64 = 3;
 
-/// A folder in which nodes may work.
+/// A directory that nodes may access.
 #[derive(Debug)]
 pub struct Folder(OwnedFd);
 
 impl Folder {
-    /// Opens it.
+    /// Opens the directory.
     ///
     /// # Errors
-    /// A usage error: it is no folder that can be opened, or the kernel cannot keep nodes in it.
+    /// Returns a usage error if it cannot be opened, or if the kernel cannot confine nodes to it.
     pub fn open(path: &Path) -> Result<Self, Stop> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let refused = |error: &dyn std::fmt::Display| {
@@ -62,24 +62,24 @@ impl Folder {
         }
     }
 
-    /// Opens what a path leads to, inside.
+    /// Opens a path inside the directory.
     fn find(&self, path: &[u8], flags: OFlags, mode: Mode) -> Result<OwnedFd, Errno> {
         let resolve = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
         let path = OsStr::from_bytes(path);
         let mut tries = 0..TRIES;
         loop {
             match openat2(&self.0, path, flags | OFlags::CLOEXEC, mode, resolve) {
-                // Something was renamed meanwhile, and where `..` leads could not be told.
+                // A concurrent rename made the target of `..` ambiguous.
                 Err(Errno::AGAIN | Errno::INTR) if tries.next().is_some() => {}
                 Err(Errno::XDEV) => return Err(Errno::ACCESS),
-                // Descriptors of ours, not of the node's.
+                // This process's descriptors are exhausted, not the node's.
                 Err(Errno::MFILE) => return Err(Errno::NFILE),
                 found => return found,
             }
         }
     }
 
-    /// What a path names, for looking at.
+    /// Opens a path for queries only.
     fn look(&self, path: &[u8], follow: bool) -> Result<OwnedFd, Errno> {
         let link = if follow {
             OFlags::empty()
@@ -89,7 +89,7 @@ impl Folder {
         self.find(path, OFlags::PATH | link, Mode::empty())
     }
 
-    /// The folder that the last part of a path is in, and that part.
+    /// Splits a path into its opened parent directory and the last part.
     fn split<'p>(&self, path: &'p [u8]) -> Result<(OwnedFd, &'p OsStr), Errno> {
         if path.is_empty() {
             return Err(Errno::NOENT);
@@ -97,10 +97,10 @@ impl Folder {
         let end = path.len() - path.iter().rev().take_while(|b| **b == b'/').count();
         let start = path[..end].iter().rposition(|b| *b == b'/');
         let start = start.map_or(0, |slash| slash + 1);
-        // What is behind the last part, slashes, says that it must be a folder.
+        // A slash after the last part requires a directory.
         let (folder, last) = path.split_at(start);
         let folder = if folder.is_empty() { b"." } else { folder };
-        // Of the root itself there is no part.
+        // The root itself has no last part.
         let last = if end == 0 { &b"."[..] } else { last };
         let flags = OFlags::PATH | OFlags::DIRECTORY;
         let folder = self.find(folder, flags, Mode::empty())?;
@@ -125,7 +125,7 @@ impl Folder {
                 flags |= flag;
             }
         }
-        // What is not to be opened must not be: opening alone does something to some devices.
+        // The type is checked first, because merely opening some devices has side effects.
         let before = self.look(path, wanted & (OPEN_NO_LINK | OPEN_EXCLUSIVE) == 0);
         if let Ok(before) = before {
             check_kind(&before, wanted & OPEN_NO_LINK != 0)?;
@@ -134,7 +134,7 @@ impl Folder {
             true => Mode::from_raw_mode(mode as u32 & 0o777),
             false => Mode::empty(),
         };
-        // Should it have become a pipe in between, nothing waits for its other end.
+        // Non-blocking, in case the file was replaced by a pipe meanwhile.
         let flags = flags | OFlags::NONBLOCK | OFlags::NOCTTY;
         let file = self.find(path, flags, mode)?;
         check_kind(&file, false)?;
@@ -142,7 +142,7 @@ impl Folder {
     }
 }
 
-/// Files and folders are opened, and nothing else; a link is an error of `open` itself.
+/// Permits only files and directories; `open` itself returns an error for a link.
 fn check_kind(fd: &OwnedFd, may_be_link: bool) -> Result<(), Errno> {
     match FileType::from_raw_mode(fstat(fd)?.st_mode) {
         FileType::RegularFile | FileType::Directory => Ok(()),
@@ -151,14 +151,14 @@ fn check_kind(fd: &OwnedFd, may_be_link: bool) -> Result<(), Errno> {
     }
 }
 
-/// What a descriptor of a node stands for.
+/// An open file of a node.
 struct Open {
     file: OwnedFd,
-    /// Its entries, once they were asked for.
+    /// Its directory entries, after the first request.
     entries: Option<Dir>,
 }
 
-/// The descriptors of one node.
+/// Descriptors of one node.
 #[derive(Default)]
 struct Descriptors(Vec<Option<Open>>);
 
@@ -196,10 +196,10 @@ impl Descriptors {
     }
 }
 
-/// What is answered, beside errors: numbers, and in the buffer so many bytes.
+/// Successful reply: two return values and the number of bytes in the buffer.
 type Done = Result<([u64; 2], usize), Errno>;
 
-/// Does one call of a node.
+/// Performs one call of a node.
 fn serve(folder: &Folder, node: &mut Descriptors, asked: &Asked, bytes: &mut [u8; BYTES]) -> Done {
     let [first, second, third] = asked.numbers;
     let call = asked.call.ok_or(Errno::NOSYS)?;
@@ -248,7 +248,7 @@ fn serve(folder: &Folder, node: &mut Descriptors, asked: &Asked, bytes: &mut [u8
         Call::Access => {
             let found = folder.look(path(&bytes[..given])?, true)?;
             let mode = Access::from_bits(first as u32).ok_or(Errno::INVAL)?;
-            // Our own name for what was found; there is no other way to ask by a descriptor on every kernel.
+            // This process's own path of the file: the only query by descriptor that all kernels support.
             let own = format!("/proc/self/fd/{}", found.as_raw_fd());
             rustix::fs::access(own, mode).and(nothing)
         }
@@ -263,7 +263,7 @@ fn serve(folder: &Folder, node: &mut Descriptors, asked: &Asked, bytes: &mut [u8
     }
 }
 
-/// Does a call that changes which names there are; `given` has one or two.
+/// Performs a call that changes directory entries; `given` contains one or two paths.
 fn rearrange(folder: &Folder, call: Call, number: u64, given: &[u8]) -> Result<(), Errno> {
     match call {
         Call::Rename => {
@@ -288,7 +288,7 @@ fn rearrange(folder: &Folder, call: Call, number: u64, given: &[u8]) -> Result<(
     }
 }
 
-/// A path as a node gives it.
+/// Validates a path from a node.
 fn path(bytes: &[u8]) -> Result<&[u8], Errno> {
     match bytes {
         [] => Err(Errno::NOENT),
@@ -324,7 +324,7 @@ fn status(stat: &Stat) -> Status {
     }
 }
 
-/// The next entry of a folder.
+/// Reads the next directory entry.
 fn next(open: &mut Open, bytes: &mut [u8; BYTES]) -> Done {
     if open.entries.is_none() {
         open.entries = Some(Dir::read_from(&open.file)?);
@@ -344,7 +344,7 @@ fn next(open: &mut Open, bytes: &mut [u8; BYTES]) -> Done {
     Ok(([entry.ino(), kind], name.len()))
 }
 
-/// A call that is to be done, or its answer: of which node, and the bytes.
+/// A pending or completed call: rank, request and data.
 struct FileCall {
     rank: usize,
     asked: Asked,
@@ -352,42 +352,41 @@ struct FileCall {
     done: Done,
 }
 
-/// What the threads share with the tool's own.
+/// State shared between the server threads and the main thread.
 struct Queue {
     folder: Folder,
     nodes: Vec<Mutex<Descriptors>>,
     waiting: Mutex<VecDeque<FileCall>>,
     has_more: Condvar,
     done: Mutex<Vec<FileCall>>,
-    /// A byte for each answer.
+    /// Receives one byte per reply.
     bell: UnixStream,
 }
 
-/// What the nodes' calls on files come to.
+/// File calls of all nodes.
 #[derive(Default)]
 pub struct Files {
-    /// The threads, when nodes may work in a folder.
+    /// The server threads, if nodes may access a directory.
     served: Option<(Arc<Queue>, UnixStream)>,
-    /// By rank, the number of the last call that was seen.
+    /// Sequence number of the last call, by rank.
     seen: Vec<u32>,
-    /// By rank, a call is being done.
+    /// Whether a call is in progress, by rank.
     busy: Vec<bool>,
-    /// A node has opened a file though there is no folder.
+    /// Whether an open call has failed for lack of a directory.
     was_refused: bool,
 }
 
-/// What a node is to be told.
+/// Reply to a node.
 pub struct Answer<'a> {
-    /// Its rank.
     pub rank: usize,
-    /// The call's number.
+    /// Sequence number of the call.
     pub number: u32,
-    /// See [`midplane_abi::files::answer`].
+    /// Content; see [`midplane_abi::files::answer`].
     pub answer: Result<([u64; 2], &'a [u8]), u32>,
 }
 
 impl Files {
-    /// Serves so many nodes, in `folder` or by refusing everything.
+    /// Creates a server for this many nodes. Without `folder` all calls fail.
     pub fn new(nodes: usize, folder: Option<Folder>) -> Result<Self, Stop> {
         let served = folder.map(|folder| start(nodes, folder)).transpose()?;
         Ok(Self {
@@ -398,13 +397,13 @@ impl Files {
         })
     }
 
-    /// The number of the last call of a node that was taken; `None` while it is being done.
+    /// Returns the sequence number of a node's last call; `None` while it is in progress.
     pub fn last(&self, rank: usize) -> Option<u32> {
         (!self.busy[rank]).then_some(self.seen[rank])
     }
 
-    /// Takes a call. What can be answered at once is: the second result says that this is the first file that is
-    /// refused for want of a folder.
+    /// Accepts a call. Returns a reply if no directory is configured, and whether this is the first file rejected for
+    /// that reason.
     pub fn take(
         &mut self,
         rank: usize,
@@ -435,12 +434,12 @@ impl Files {
         (None, false)
     }
 
-    /// What is readable when there are answers.
+    /// Returns the socket that is readable when replies are pending.
     pub fn bell(&self) -> Option<&UnixStream> {
         self.served.as_ref().map(|(_, bell)| bell)
     }
 
-    /// Gives the answers that are there.
+    /// Passes completed replies to `give`.
     pub fn answers(&mut self, mut give: impl FnMut(Answer<'_>)) {
         let Some((queue, bell)) = &mut self.served else {
             return;
@@ -463,7 +462,7 @@ impl Files {
     }
 }
 
-/// What a call fails with where there is no folder: nothing is there, and nothing can be made.
+/// Returns the error of a call without a directory: no file exists and none can be created.
 fn refusal(call: Option<Call>) -> Errno {
     match call {
         None => Errno::NOSYS,
@@ -484,7 +483,7 @@ fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Starts the threads. They end with the process: one may be in a call that takes long.
+/// Starts the threads. They end with the process, because a call may block for long.
 fn start(nodes: usize, folder: Folder) -> Result<(Arc<Queue>, UnixStream), Stop> {
     let (ours, theirs) = UnixStream::pair().doing("create a socket for files")?;
     for end in [&ours, &theirs] {
@@ -520,7 +519,7 @@ impl Queue {
             job.done = serve(&self.folder, &mut node, &job.asked, &mut job.bytes);
             drop(node);
             locked(&self.done).push(job);
-            // A full socket has rung already.
+            // A full socket contains a notification already.
             match (&self.bell).write(&[0]) {
                 Err(error) if error.kind() == ErrorKind::BrokenPipe => return,
                 _ => {}
@@ -537,7 +536,7 @@ mod tests {
     use std::path::PathBuf;
     use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-    /// A folder with a secret beside it, which are removed at the end.
+    /// A directory next to one with a secret; both are removed at the end.
     struct TestFolder(PathBuf);
 
     impl TestFolder {
@@ -564,7 +563,7 @@ mod tests {
         }
     }
 
-    /// Does a call; the numbers and bytes of its answer.
+    /// Performs a call; returns the values and bytes of its reply.
     fn call(
         folder: &Folder,
         node: &mut Descriptors,
@@ -584,7 +583,7 @@ mod tests {
         Ok((numbers, bytes[..length].to_vec()))
     }
 
-    /// What a file holds, as a node reads it.
+    /// Returns a file's content as a node reads it.
     fn content(folder: &Folder, path: &str) -> Result<Vec<u8>, Errno> {
         let mut node = Descriptors::default();
         let numbers = [OPEN_READ, 0, 0];
@@ -620,7 +619,7 @@ mod tests {
             let mut node = Descriptors::default();
             for what in [Call::Stat, Call::Access, Call::Unlink, Call::RemoveFolder] {
                 let done = call(&folder, &mut node, what, [0; 3], path.as_bytes());
-                // A link itself may be removed: it is inside.
+                // A link itself is inside and may be removed.
                 let is_link = done.is_ok() && what == Call::Unlink;
                 assert!(done.is_err() || is_link, "{what:?} {path}: {done:?}");
             }
@@ -685,7 +684,7 @@ mod tests {
                     let target = ["real", "..", "fake"][turn % 3];
                     symlink(target, place.inside("next")).unwrap();
                     fs::rename(place.inside("next"), place.inside("door")).unwrap();
-                    // A folder that goes in and out of another while a path leads back through it.
+                    // A directory that is moved in and out of another during the resolution of a path back through it.
                     let _ = fs::rename(place.inside("sub"), place.inside("real/sub"));
                     let _ = fs::rename(place.inside("real/sub"), place.inside("sub"));
                 }

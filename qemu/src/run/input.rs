@@ -1,25 +1,24 @@
-//! What the program reads: our own stdin, for rank 0.
+//! Input of the program: the tool's stdin, for rank 0.
 //!
-//! It is not touched before the program asks for it: a command in the background of a terminal would be
-//! stopped by the attempt.
+//! It is not read before the program requests it, because a read would stop a background command of a terminal.
 
 use crate::run::node::Node;
 use midplane_abi::inbox::{CAPACITY, Head};
 use rustix::fd::AsFd;
 use rustix::io::Errno;
 
-/// How far the input has come.
+/// State of the input.
 #[derive(Default)]
 pub struct Input {
-    /// What the inbox has room for, when it was last looked at.
+    /// Free space of the inbox at the last check.
     head: Option<Head>,
     closed: bool,
-    /// Our stdin is somebody else's.
+    /// Whether another process uses stdin.
     is_none: bool,
 }
 
 impl Input {
-    /// No input, whose end rank 0 finds at once.
+    /// Creates an empty input, whose end rank 0 detects on its first read.
     pub fn none() -> Self {
         Self {
             is_none: true,
@@ -27,7 +26,7 @@ impl Input {
         }
     }
 
-    /// Looks whether rank 0 has room for input.
+    /// Checks whether rank 0 has free space for input.
     pub fn look(&mut self, rank_0: &Node) {
         if !self.closed {
             self.head = rank_0.inbox().filter(|head| head.room > 0);
@@ -38,16 +37,16 @@ impl Input {
         }
     }
 
-    /// Whether stdin is to be read when there is something.
+    /// Checks whether stdin is to be polled.
     pub fn is_wanted(&self) -> bool {
         !self.closed && self.head.is_some()
     }
 
-    /// Reads once, and passes on what has come. Stdin must have something, or be at its end.
+    /// Reads once and forwards the data. Stdin must be readable or at its end.
     pub fn pass_on(&mut self, rank_0: &Node, stdin: &impl AsFd) {
         let Some(head) = self.head.take() else { return };
         let mut buffer = [0; CAPACITY as usize];
-        // Straight from the descriptor: what a buffer of ours held back, no poll would tell.
+        // Unbuffered: poll does not report data in a user-space buffer.
         match rustix::io::read(stdin, &mut buffer[..head.room as usize]) {
             Ok(bytes @ 1..) => rank_0.give(head, &buffer[..bytes]),
             Err(Errno::INTR | Errno::AGAIN) => self.head = Some(head),

@@ -1,4 +1,4 @@
-//! Processes that carry nodes: how they fare, and their end. All of them end when this process does.
+//! Processes that contain nodes: their state and end. All of them end with this process.
 
 use crate::host::stop::{Doing, Stop};
 use crate::host::sys;
@@ -12,36 +12,37 @@ use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::process::{Child, ExitStatus};
 
-/// One process, which carries nodes: QEMU, or a program of this machine, which is one node.
+/// A process that contains nodes: QEMU, or a native program.
 pub struct Instance {
-    /// The ranks that it carries, in the order of their numbers in it.
+    /// Its ranks, in the order of the nodes' indices in it.
     pub ranks: Vec<u32>,
-    /// What we hear of it.
+    /// Its output channels.
     pub ears: Ears,
-    /// Readable when the process has ended.
+    /// Process descriptor, readable after the process has ended.
     pub pidfd: OwnedFd,
-    /// How the process ended, once [`Instance::reap`] has found out.
+    /// Exit status, set by [`Instance::reap`].
     pub gone: Option<ExitStatus>,
-    /// It is [one](crate::run::linux::keep) that ends with all that it has started, when the [bonds](Bonds) are cut.
+    /// Whether it is a [supervisor](crate::run::linux::keep) that ends together with all its descendants when the
+    /// [bonds](Bonds) are closed.
     pub is_kept: bool,
     child: Child,
 }
 
-/// What is heard of a process: our ends of sockets, which do not block. Each is there for one kind of process only.
+/// Output channels of a process: non-blocking sockets. Each is used by one kind of process only.
 #[derive(Default)]
 pub struct Ears {
-    /// The nodes' bell: a byte for each ring, the node's number modulo 256.
+    /// The nodes' doorbell: one byte per notification, the node's index modulo 256.
     pub bell: Option<UnixStream>,
-    /// What QEMU itself has to say.
+    /// QEMU's stderr.
     pub complaints: Option<UnixStream>,
-    /// What the program of a process that is a node prints: stdout and stderr.
+    /// Stdout and stderr of a native program.
     pub prints: [Option<UnixStream>; 2],
-    /// It has forked others that have its nodes, and die with it.
+    /// Whether its nodes are in forked processes that end with it.
     pub is_several: bool,
 }
 
 impl Instance {
-    /// A process that has been started.
+    /// Creates the instance of a started process.
     pub fn new(ranks: Vec<u32>, ears: Ears, child: Child) -> Result<Self, Stop> {
         let mut child = Unclaimed(Some(child));
         let first = ranks.first().copied().unwrap_or(0);
@@ -57,23 +58,23 @@ impl Instance {
         })
     }
 
-    /// Takes note of the process's end, if it has ended.
+    /// Records the process's exit status if it has ended.
     pub fn reap(&mut self) {
         if self.gone.is_none() {
             self.gone = self.child.try_wait().ok().flatten();
         }
     }
 
-    /// What it has used so far; `None`: it has ended.
+    /// Returns its resource usage; `None` if it has ended.
     pub fn used(&self) -> Option<Used> {
         Used::by_family(self.child.id())
     }
 
-    /// Its process, or one that it has started, which a signal has stopped.
+    /// Returns its process, or a child of it, that a signal has stopped.
     pub fn stopped(&self) -> Option<u32> {
         let own = self.child.id();
         let others = match self.ears.is_several {
-            // Which nodes which of them has is not known here.
+            // The assignment of nodes to processes is unknown here.
             true => Vec::new(),
             false => used::children(own),
         };
@@ -83,12 +84,12 @@ impl Instance {
 
     fn signal(&self, signal: Signal) {
         if self.gone.is_none() {
-            // The descriptor names our child and no other process; it may have ended meanwhile.
+            // The descriptor identifies this child only; it may have ended meanwhile.
             let _ = pidfd_send_signal(&self.pidfd, signal);
         }
     }
 
-    /// Kills the process; those that die with it.
+    /// Kills the process; returns descriptors of the processes that end with it.
     fn kill(&self) -> Vec<OwnedFd> {
         if self.gone.is_some() {
             return Vec::new();
@@ -110,7 +111,7 @@ impl Instance {
         others
     }
 
-    /// The processes that it has started.
+    /// Returns descriptors of its child processes.
     fn children(&self) -> Vec<OwnedFd> {
         let open = |pid: u32| pidfd_open(Pid::from_raw(pid as i32)?, PidfdFlags::empty()).ok();
         let children = used::children(self.child.id());
@@ -118,55 +119,52 @@ impl Instance {
     }
 }
 
-/// How long one that is kept is waited for, after it has been told to end.
+/// Maximum wait for a supervisor after it was asked to end.
 const KEPT_WITHIN: Timespec = Timespec {
     tv_sec: 10,
     tv_nsec: 0,
 };
 
-/// Our ends of the pipes of which the processes of this machine have the others: see
-/// [`VARIABLE`](kernel_rt::board::linux::VARIABLE).
+/// The tool's ends of the native processes' pipes: see [`VARIABLE`](kernel_rt::board::linux::VARIABLE).
 pub struct Bonds {
-    /// The processes die when it is closed, which our end does, too.
+    /// The processes end when this is closed, explicitly or by the end of the tool.
     _life: OwnedFd,
-    /// They publish their counters when something is written into it.
+    /// The processes publish their counters after a write to it.
     pub asks: OwnedFd,
 }
 
 impl Bonds {
-    /// Of both pipes' ends.
+    /// Creates the bonds from the tool's ends of both pipes.
     pub fn new(life: OwnedFd, asks: OwnedFd) -> Self {
         Self { _life: life, asks }
     }
 }
 
-/// All of a job. Dropping it kills the processes.
+/// All processes of a job. Dropping it kills them.
 pub struct Fleet {
-    /// The processes.
     pub instances: Vec<Instance>,
-    /// The nodes, in the order of their ranks.
+    /// Nodes in rank order.
     pub nodes: Vec<Node>,
-    /// The bells between instances that carry boxes.
+    /// Doorbells between instances with boxes.
     pub doorbells: Option<Doorbells>,
-    /// The other end of the boards' serial console.
+    /// Other end of the boards' serial console.
     pub console: Option<OwnedFd>,
-    /// What binds processes of this machine to us.
+    /// Pipes to native processes.
     pub bonds: Option<Bonds>,
-    /// The process that is the debugger, or carries the debugged rank within it.
+    /// Index of the process that is the debugger, or contains the debugged rank.
     pub debugger: Option<usize>,
-    /// What the debugger had started when it was asked to end: its rank dies with it, a moment later.
+    /// Children of the debugger when it was asked to end: its rank ends shortly after it.
     pub leaving: Vec<OwnedFd>,
 }
 
-/// How long what leaves with the debugger is waited for. It has been killed by then; what a debugger has started besides
-/// is its own.
+/// Maximum wait for the debugger's children. By then they have been killed; other children of a debugger are its own.
 const LEAVES_WITHIN: Timespec = Timespec {
     tv_sec: 1,
     tv_nsec: 0,
 };
 
 impl Fleet {
-    /// Of a machine of this shape, of which nothing has been started.
+    /// Creates the pool for a machine of this shape, without processes.
     pub fn new(shape: &Shape) -> Self {
         Self {
             instances: Vec::new(),
@@ -179,13 +177,13 @@ impl Fleet {
         }
     }
 
-    /// Whether there is a debugger that has not ended.
+    /// Checks whether a debugger is running.
     pub fn is_debugged(&self) -> bool {
         self.debugger
             .is_some_and(|at| self.instances[at].gone.is_none())
     }
 
-    /// Asks the debugger to end, which then leaves the terminal as it was.
+    /// Asks the debugger to end, so that it restores the terminal.
     pub fn end_debugger(&mut self) {
         if let Some(at) = self.debugger {
             self.leaving = self.instances[at].children();
@@ -193,7 +191,7 @@ impl Fleet {
         }
     }
 
-    /// Kills all nodes and waits until they are gone. What they have written can still be read.
+    /// Kills all nodes and waits for their end. Their output remains readable.
     pub fn kill(&mut self) {
         self.bonds = None;
         let others: Vec<OwnedFd> = self.instances.iter().flat_map(Instance::kill).collect();
@@ -220,7 +218,7 @@ impl Drop for Fleet {
     }
 }
 
-/// A child that is killed unless it is claimed.
+/// A child process that is killed unless it is claimed.
 struct Unclaimed(Option<Child>);
 
 impl Unclaimed {
@@ -241,7 +239,7 @@ impl Drop for Unclaimed {
     }
 }
 
-/// A socket for what an instance says: our end, which does not block, and the other.
+/// Creates a socket for an instance's output: the tool's non-blocking end, and the other.
 pub fn stream() -> Result<(UnixStream, UnixStream), Stop> {
     let (ours, theirs) = UnixStream::pair().doing("create a socket for an instance")?;
     ours.set_nonblocking(true)

@@ -1,4 +1,4 @@
-//! A job from boot to end: one loop over everything that can happen.
+//! Event loop of a job, from boot to end.
 
 use crate::host::signals::Signals;
 use crate::host::stop::{self, Stop};
@@ -31,39 +31,39 @@ use std::io::{ErrorKind, IsTerminal, Read};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
-/// How often all nodes are looked at, those that have not rung as well: a program may have written over what its node
-/// shows, and where very many bells come at once some are lost.
+/// Interval between polls of all nodes, including those without a notification: a program may have overwritten its
+/// node's records, and notifications can be lost in a burst.
 const TICK: Duration = Duration::from_millis(200);
-/// The same of nodes that are processes: these have no bell.
+/// Interval for native processes without a doorbell.
 const PROCESS_TICK: Duration = Duration::from_millis(10);
-/// Of very many in one process: the looks are to take a small part of the time.
+/// Minimum interval per node of a cluster: polling must use only a small part of the time.
 const CLUSTER_TICK_PER_NODE: Duration = Duration::from_micros(30);
-/// Nodes have this long to come up, and this much more for each node that shares the machine.
+/// Time limit in seconds for the nodes to boot, plus an amount for each node that shares the host.
 const BOOT_SECONDS: u64 = 60;
 const BOOT_SECONDS_PER_NODE: u64 = 1;
-/// A debugger whose job is over has this long to end, where no person looks at it.
+/// Time limit for a debugger to end after its job, if it is not interactive.
 const DEBUGGER_ENDS_WITHIN: Duration = Duration::from_secs(5);
-/// After a board has failed, others have this long to print more, and this long in all.
+/// After a board's failure, others may print until they are silent for this long, and this long in total.
 const QUIET: Duration = Duration::from_millis(1000);
 const LAST_WORDS: Duration = Duration::from_secs(5);
-/// Processes have this long to end after the job: a checker of leaks looks through all of their memory.
+/// Time limit for processes to end after the job: a leak checker scans all of their memory.
 const ENDS_WITHIN: Duration = Duration::from_secs(120);
-/// How long the job's last counters are waited for, where it does not end by itself.
+/// Maximum wait for the last counters of a job that does not end by itself.
 const COUNTERS_WITHIN: Duration = Duration::from_millis(500);
-/// How long a rank is watched for whether it polls, where that would be said.
+/// Time during which a rank is observed for polling before a report.
 const POLLS_WITHIN: Duration = Duration::from_millis(100);
-/// With more nodes than this, boot progress is shown.
+/// Boot progress is shown for more nodes than this.
 const QUIET_BOOT: usize = 16;
-/// What is kept of QEMU's own messages, in bytes from the end, for explaining why it ended.
+/// Bytes kept from the end of QEMU's messages, to explain its end.
 const COMPLAINT_BYTES: usize = 2048;
-/// Bytes read from a socket, or taken from a ring, at once; a ring holds no more.
+/// Bytes read from a socket or ring buffer in one step; a ring buffer contains no more.
 const CHUNK: usize = 16 << 10;
 const _: () = assert!(CHUNK >= midplane_abi::outbox::CAPACITY as usize);
-/// So many numbers of nodes the bell tells apart.
+/// Number of distinct node indices in the doorbell.
 const BELLS: usize = 256;
 
-/// Boots, waits for the end, takes everything down. Must be called from the main thread. The nodes may work with the
-/// files in `folder`.
+/// Boots the nodes, waits for the end, and ends all processes. Must be called from the main thread. The nodes may
+/// access the files in `folder`.
 pub fn run<'a>(
     plan: &Plan<'_>,
     folder: Option<Folder>,
@@ -85,7 +85,7 @@ pub fn run<'a>(
         Some(stop) => Err(stop),
         None => Ok(()),
     })?;
-    // Boards that are emulated as they are, without a tool that looks after them.
+    // Emulated standalone boards, with a serial console.
     let emulated = fleet.console.take();
     let emulated = emulated.map(|fd| Port::of_emulated(fd).greeting(plan.auto));
     let mut job = Job {
@@ -121,7 +121,7 @@ pub fn run<'a>(
     job.fleet.kill();
     job.drain();
     if let Some(at) = lost {
-        // Only now is everything there that QEMU had to say.
+        // QEMU's messages are complete only now.
         end.message = job.lost_message(plan, at);
     }
     job.out.lines.finish();
@@ -141,7 +141,7 @@ pub fn run<'a>(
     Ok(end)
 }
 
-/// Writes everything out, however slowly it is read. A signal or a reader that has gone ends it.
+/// Writes all output, blocking on slow readers. Ends on a signal or a closed reader.
 pub fn flush(signals: &Signals, out: &mut Sink<'_>, err: &mut Sink<'_>) {
     loop {
         out.write();
@@ -155,43 +155,43 @@ pub fn flush(signals: &Signals, out: &mut Sink<'_>, err: &mut Sink<'_>) {
                 .fds()
                 .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)),
         );
-        // Interrupted by a signal or not, the loop looks again.
+        // The loop checks again, interrupted by a signal or not.
         let _ = poll(&mut fds, None);
     }
 }
 
-/// An end, and the node whose QEMU process was lost, of which more is known once the nodes are down.
+/// A result, and the node of a lost QEMU process, for details after all nodes have ended.
 type Ending = (JobEnd, Option<usize>);
 
 struct Job<'a, 'b, 'd> {
     fleet: Fleet,
     decoders: Vec<Decoder<'d>>,
-    /// The last words of each instance's QEMU.
+    /// Last messages of each instance's QEMU.
     complaints: Vec<VecDeque<u8>>,
-    /// The nodes as they were when they last rang, or at the last look at all.
+    /// State of the nodes at their last notification or poll.
     glances: Vec<Glance>,
     out: &'a mut Sink<'b>,
     err: &'a mut Sink<'b>,
     begun: Instant,
-    /// How many nodes the boot progress last said were up.
+    /// Number of running nodes in the last progress message.
     shown: usize,
-    /// A node's glance may have changed.
+    /// A node's state may have changed.
     stirred: bool,
-    /// Nodes may have more for stdout, and for stderr, than was taken from them.
+    /// Nodes may have more output for stdout and stderr than was read.
     held: [bool; 2],
-    /// What processes print comes in messages that name the rank.
+    /// Processes send output in messages that contain the rank.
     in_messages: bool,
-    /// The node that comes first when all are looked at: each in turn, where room is short.
+    /// First node of the next poll: round robin, for fairness when output space is short.
     first: usize,
     input: Input,
-    /// While there is a debugger: what was said of the job's end, and when the debugger is waited for no more.
+    /// With a debugger: the reported reason of the job's end, and the deadline of the wait for the debugger.
     ends: Option<(Cause, Option<Instant>)>,
-    /// Since when the processes are to end by themselves: all of their programs have ended.
+    /// Time at which all programs have ended and the processes were asked to end.
     let_end: Option<Instant>,
     files: Files,
-    /// Where the nodes are boards with a serial console.
+    /// Serial console of boards.
     attached: Option<Attached<'d>>,
-    /// Of these: what was said of the job's end first, and when.
+    /// First reported failure of boards, and its time.
     failed: Option<(Cause, Instant)>,
     buffer: Vec<u8>,
 }
@@ -257,7 +257,7 @@ impl Job<'_, '_, '_> {
             if let Some(end) = self.look_at_line(now) {
                 return end;
             }
-            // Whoever debugs, or attaches to boards, may start them at leisure.
+            // With a debugger, or with attached boards, the user may start the nodes late.
             let is_hurried = plan.debug.is_none() && !matches!(plan.backend, Backend::Attached(_));
             if is_hurried && up < self.glances.len() && now >= boot_deadline {
                 return {
@@ -271,7 +271,7 @@ impl Job<'_, '_, '_> {
         }
     }
 
-    /// The job's end, if the serial line to the boards has gone.
+    /// Returns the job's end if the serial line to the boards is lost.
     fn look_at_line(&mut self, now: Instant) -> Option<Ending> {
         let attached = self.attached.as_mut()?;
         attached.greet();
@@ -285,12 +285,12 @@ impl Job<'_, '_, '_> {
         Some((end, None))
     }
 
-    /// Why the job is over. With a debugger it is over when that has ended, which a job that has ended well asks it to;
-    /// where something went wrong, that is said, and can be looked at.
-    /// Where boards fail, what others have printed before may still be on its way.
+    /// Returns the reason why the job is over. With a debugger, the job ends after the debugger. After success the
+    /// debugger is asked to end; a failure is reported first, and can be examined. When boards fail, earlier output of
+    /// others may be in transit.
     fn cause(&mut self, plan: &Plan<'_>, now: Instant, is_late: bool) -> Option<Cause> {
         let cause = match (verdict::cause(&self.glances), self.let_end) {
-            // As they are to.
+            // Expected: the processes were asked to end.
             (Some(Cause::Lost(_)), Some(_)) => Some(Cause::Ended),
             (cause, _) => cause,
         };
@@ -301,7 +301,7 @@ impl Job<'_, '_, '_> {
             if !is_last && now < printed + QUIET {
                 return None;
             }
-            // Why a neighbour is lost may be still to come.
+            // The failure that caused the loss of a neighbour may still arrive.
             let root = verdict::root(&self.look()).map(Cause::Failed);
             return root.or(is_last.then_some(first));
         }
@@ -310,7 +310,7 @@ impl Job<'_, '_, '_> {
         };
         let is_waited_for = { self.ends }.is_none_or(|(_, until)| until.is_none_or(|at| now < at));
         if !(self.fleet.is_debugged() && is_waited_for) {
-            // It takes its rank down with it, so that what was seen before counts.
+            // The debugger's end kills its rank, so that the earlier state counts.
             let seen = self.ends.map(|(cause, _)| cause).or(cause);
             return Some(match seen {
                 None | Some(Cause::Lost(_)) => Cause::GivenUp,
@@ -319,7 +319,7 @@ impl Job<'_, '_, '_> {
         }
         match cause? {
             _ if self.ends.is_some() => {}
-            // The debugger's own doing.
+            // Caused by the debugger itself.
             Cause::Lost(at) if at == debug.rank as usize => {}
             Cause::Ended => {
                 self.fleet.end_debugger();
@@ -332,7 +332,7 @@ impl Job<'_, '_, '_> {
                     "midplane: {what}\nmidplane: the debugger still has rank {}; the job ends with it",
                     debug.rank
                 ));
-                // A person looks for as long as it takes; orders from a file may never come to their end.
+                // An interactive user has unlimited time; commands from a file may never finish.
                 let is_person = std::io::stdin().is_terminal();
                 self.ends = Some((cause, (!is_person).then_some(now + DEBUGGER_ENDS_WITHIN)));
             }
@@ -340,13 +340,14 @@ impl Job<'_, '_, '_> {
         None
     }
 
-    /// Whether what all programs' ends are followed by is the processes' own doing. A debugger's rank ends with it; and one
-    /// process has the nodes of a cluster, each in turn.
+    /// Checks whether processes end by themselves after all programs. Excludes a debugged rank, since it ends with the
+    /// debugger, and a cluster, since one process runs all nodes round robin.
     fn lets_end(&self, plan: &Plan<'_>) -> bool {
         matches!(plan.backend, Backend::Linux) && plan.debug.is_none()
     }
 
-    /// All programs have ended. The processes are told so, and what they do at their ends is waited for.
+    /// Handles the end of all programs: notifies the processes. Returns the job's end after all have exited or the time
+    /// limit has expired.
     fn end_of_processes(&mut self, plan: &Plan<'_>, now: Instant) -> Option<Ending> {
         let since = *self.let_end.get_or_insert(now);
         let instances = &self.fleet.instances;
@@ -367,8 +368,8 @@ impl Job<'_, '_, '_> {
         None
     }
 
-    /// The nodes as they are when the job is about to be ended. Processes publish their counters only when they are asked
-    /// to.
+    /// Returns the nodes' state just before the job is ended. Requests the counters that processes publish on demand
+    /// only.
     fn last_look(&mut self, plan: &Plan<'_>) -> Vec<Seen> {
         if matches!(plan.backend, Backend::Linux | Backend::Cluster) {
             let until = Instant::now() + COUNTERS_WITHIN;
@@ -383,8 +384,8 @@ impl Job<'_, '_, '_> {
         self.look()
     }
 
-    /// The nodes as they are when it is to be said where they are: of one that computes, whether it polls between. It shows
-    /// some of its calls then, and a process the one in which it finds that it was asked.
+    /// Returns the nodes' state for a location report. Observes whether a computing node polls: it then enters some
+    /// calls, and a process detects the request in a call.
     fn look_where(&mut self, plan: &Plan<'_>) -> Vec<Seen> {
         let mut nodes = self.last_look(plan);
         let shown: Vec<Option<u64>> = nodes
@@ -412,7 +413,7 @@ impl Job<'_, '_, '_> {
         nodes
     }
 
-    /// Writes the output that is there; how long there is to wait until more is due, or `until` comes.
+    /// Writes available output; returns the wait until more is due or until `until`.
     fn write_what_is_due(&mut self, until: Instant) -> Duration {
         let mut until = until;
         let now = Instant::now();
@@ -425,7 +426,7 @@ impl Job<'_, '_, '_> {
         until.saturating_duration_since(now)
     }
 
-    /// Waits until `until` at most, and passes on what the nodes write meanwhile.
+    /// Waits until `until` at most, and forwards the nodes' output.
     fn wait(&mut self, signals: &Signals, until: Instant) {
         let wait = self.write_what_is_due(until);
         self.take_what_was_held();
@@ -468,7 +469,7 @@ impl Job<'_, '_, '_> {
         if self.input.is_wanted() {
             fds.push(PollFd::new(&stdin, PollFlags::IN));
         }
-        // An interruption is a signal, which the caller looks for in any case.
+        // An interruption is a signal; the caller checks for signals in any case.
         if poll(&mut fds, Timespec::try_from(wait).ok().as_ref()).unwrap_or(0) == 0 {
             return;
         }
@@ -494,7 +495,7 @@ impl Job<'_, '_, '_> {
         }
     }
 
-    /// Passes on what came for the nodes, and from boards by their console.
+    /// Forwards input and file replies to the nodes, and records from the boards' console.
     fn pass_on_what_came(&mut self, has_input: bool, has_answers: bool, has_records: bool) {
         if has_input && let Some(first) = self.fleet.nodes.first() {
             self.input.pass_on(first, &std::io::stdin());
@@ -509,7 +510,7 @@ impl Job<'_, '_, '_> {
         }
     }
 
-    /// Takes what boards have said by their console.
+    /// Handles the records received from the boards' console.
     fn take_records(&mut self) {
         let Some(attached) = &mut self.attached else {
             return;
@@ -536,7 +537,7 @@ impl Job<'_, '_, '_> {
         self.stirred = true;
     }
 
-    /// Looks at an instance that has something to say: its end, its complaints, or the bells of its nodes.
+    /// Handles events of an instance: its end, its messages, its nodes' doorbells.
     fn serve(&mut self, at: usize) {
         let instance = &mut self.fleet.instances[at];
         instance.reap();
@@ -544,7 +545,7 @@ impl Job<'_, '_, '_> {
             self.stirred = true;
             for rank in instance.ranks.clone() {
                 self.glances[rank as usize].is_gone = true;
-                // What it last said may be why; a process has no bell for it.
+                // The last output may contain the reason; a process has no doorbell for it.
                 self.hear(rank as usize);
             }
         }
@@ -559,7 +560,7 @@ impl Job<'_, '_, '_> {
         let Some(bells) = read(&mut instance.ears.bell, &mut self.buffer) else {
             return;
         };
-        // With so many waiting, some may have been lost.
+        // A full buffer indicates that notifications may be lost.
         let mut rung = [bells.len() == CHUNK; BELLS];
         for bell in bells {
             rung[usize::from(*bell)] = true;
@@ -574,8 +575,7 @@ impl Job<'_, '_, '_> {
         }
     }
 
-    /// Passes on one chunk of what a process that is a node has printed, where there is room for it; true when there was
-    /// anything.
+    /// Forwards one chunk of a native process's output if there is space; returns whether there was any.
     fn pass_on_printed(&mut self, at: usize, room: [bool; 2]) -> bool {
         let instance = &mut self.fleet.instances[at];
         let one = match &*instance.ranks {
@@ -601,7 +601,7 @@ impl Job<'_, '_, '_> {
         any
     }
 
-    /// Looks at a node: what it has written, how it fares, whether it wants input.
+    /// Polls a node: output, state, and need for input.
     fn hear(&mut self, at: usize) {
         self.fleet.nodes[at].arm();
         self.pass_on(at);
@@ -615,7 +615,7 @@ impl Job<'_, '_, '_> {
         self.glances[at].state = state;
     }
 
-    /// Takes the call on a file that a node has made, if it has.
+    /// Accepts the node's pending file call, if there is one.
     fn take_call(&mut self, at: usize) {
         let Some(last) = self.files.last(at) else {
             return;
@@ -637,7 +637,7 @@ impl Job<'_, '_, '_> {
         }
     }
 
-    /// Looks at all nodes, whether they have rung or not.
+    /// Polls all nodes, with or without a notification.
     fn hear_all(&mut self) {
         let nodes = self.fleet.nodes.len();
         let first = self.first;
@@ -647,7 +647,7 @@ impl Job<'_, '_, '_> {
         }
     }
 
-    /// Goes on with the nodes from which not all was taken, once there is room again.
+    /// Resumes nodes with unread output after space becomes available.
     fn take_what_was_held(&mut self) {
         let room = [self.out.has_room(), self.err.has_room()];
         let goes_on = |of: usize| self.held[of] && room[of];
@@ -657,14 +657,14 @@ impl Job<'_, '_, '_> {
         }
     }
 
-    /// Passes on what a node has written, as far as there is room.
+    /// Forwards a node's output as far as there is space.
     fn pass_on(&mut self, at: usize) {
         let room = [self.out.has_room(), self.err.has_room()];
         for stream in Stream::ALL {
             let to = usize::from(stream != Stream::Out);
             match room[to] {
                 true => self.pass_on_stream(at, stream),
-                // More than enough: whether it has something, is seen when there is room.
+                // Conservative: whether output is pending is checked when there is space.
                 false => self.held[to] = true,
             }
         }
@@ -687,7 +687,7 @@ impl Job<'_, '_, '_> {
         }
     }
 
-    /// Passes on all that is left, of nodes that are dead.
+    /// Forwards all remaining output of ended nodes.
     fn drain(&mut self) {
         for at in 0..self.fleet.instances.len() {
             let mut left = true;
@@ -699,12 +699,12 @@ impl Job<'_, '_, '_> {
                 kept.extend(bytes);
                 kept.drain(..kept.len().saturating_sub(COMPLAINT_BYTES));
             }
-            // Bounded by what the sockets hold.
+            // Bounded by the sockets' content.
             while self.pass_on_printed(at, [true; 2]) {}
         }
         for at in 0..self.fleet.nodes.len() {
             for stream in Stream::ALL {
-                // Once is enough: a ring holds no more.
+                // One read is sufficient: a ring buffer contains no more.
                 self.pass_on_stream(at, stream);
             }
         }
@@ -749,7 +749,7 @@ impl Job<'_, '_, '_> {
                 let image = plan.image(node.rank);
                 let read = |offset, out: &mut [u8]| node.read_ram(offset, out);
                 let places = |stands| match (plan.backend, stands) {
-                    // Its words name the place.
+                    // The panic message contains the location.
                     (Backend::Linux | Backend::Cluster, Stands::InPanic) => Vec::new(),
                     (Backend::Linux | Backend::Cluster, stands) => {
                         linux::describe(plan, node, stands)
@@ -783,8 +783,8 @@ impl Job<'_, '_, '_> {
         )
     }
 
-    /// A signal has come. A job that hangs is ended by Ctrl-C as often as by `--timeout`, so it is told
-    /// here, too, where it was.
+    /// Handles a signal. A hanging job is ended by Ctrl-C as often as by `--timeout`, so the location report is printed
+    /// here, too.
     fn interrupted(&self, status: u8, nodes: Vec<Seen>) -> Ending {
         let message = Some(with_whereabouts(
             "interrupted by a signal; where the job was:",
@@ -793,11 +793,11 @@ impl Job<'_, '_, '_> {
         (self.end(status, Outcome::Interrupted, message, nodes), None)
     }
 
-    /// What the nodes print cannot be written any more.
+    /// Handles a failure to write the nodes' output.
     fn unwritable(&self, error: Errno) -> Ending {
         let nodes = self.look();
         let end = match error {
-            // As if the signal for a pipe without reader had ended us.
+            // Equivalent to a termination by SIGPIPE.
             Errno::PIPE => {
                 let status = Stop::signal(SIGPIPE).status;
                 self.end(status, Outcome::Interrupted, None, nodes)
@@ -859,14 +859,14 @@ fn with_whereabouts(headline: &str, nodes: &[Seen]) -> String {
     message
 }
 
-/// Words that are no rank's.
+/// Prints lines that belong to no rank.
 fn note(sink: &mut Sink<'_>, bytes: &[u8]) {
     for line in String::from_utf8_lossy(bytes).lines() {
         sink.lines.note(&format!("midplane: {line}"));
     }
 }
 
-/// Bytes that have come; a stream whose writer has gone is closed.
+/// Reads available bytes; closes a stream whose writer is gone.
 fn read<'b>(stream: &mut Option<UnixStream>, buffer: &'b mut [u8]) -> Option<&'b [u8]> {
     loop {
         match stream.as_ref()?.read(buffer) {

@@ -1,4 +1,4 @@
-//! What `run` takes, and with it every command that reckons with nodes.
+//! Limits of the options of `run` and related commands.
 
 use crate::host::size;
 use crate::run::topology;
@@ -6,7 +6,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use midplane_device::matching::Choice;
 use midplane_device::{GREATEST_EAGER_LIMIT, GREATEST_MPI_MEMORY, LEAST_MPI_MEMORY};
 
-/// Reads an amount of MPI memory with which nodes run.
+/// Parses an amount of MPI memory within the nodes' limits.
 pub fn parse_mpi_memory(text: &str) -> Result<u64, String> {
     let bytes = size::parse(text)?;
     let (least, greatest) = (LEAST_MPI_MEMORY as u64, GREATEST_MPI_MEMORY as u64);
@@ -24,7 +24,7 @@ pub fn parse_mpi_memory(text: &str) -> Result<u64, String> {
     Ok(bytes)
 }
 
-/// Reads the greatest message in bytes that is sent eagerly.
+/// Parses the maximum size of an eager message in bytes.
 pub fn parse_eager(text: &str) -> Result<u64, String> {
     let greatest = GREATEST_EAGER_LIMIT as u64;
     size::parse(text).and_then(|bytes| match bytes > greatest {
@@ -33,23 +33,23 @@ pub fn parse_eager(text: &str) -> Result<u64, String> {
     })
 }
 
-/// Most processors of this machine that a cluster uses.
+/// Maximum number of host processors that a cluster uses.
 const MOST_PROCESSORS: u64 = 64;
 
-/// Reads a number of processors of this machine.
+/// Creates a parser for a number of host processors.
 pub fn processors() -> impl TypedValueParser<Value = usize> {
     let count = clap::value_parser!(u64).range(1..=MOST_PROCESSORS);
     count.map(|count| count as usize)
 }
 
-/// Reads the name of a matching engine.
+/// Creates a parser for a matching engine's name.
 pub fn matching() -> impl TypedValueParser<Value = Choice> {
     let names = Choice::ALL.iter().map(|choice| choice.name());
-    // What the parser lets pass is one of the names.
+    // The parser accepts known names only.
     PossibleValuesParser::new(names).map(|name| Choice::named(&name).unwrap_or_default())
 }
 
-/// Reads a number of nodes of which a machine can be made.
+/// Parses a number of nodes that can form a machine.
 pub fn parse_nodes(text: &str) -> Result<u64, String> {
     let extents = topology::parse_nodes(text)?;
     Ok(extents.into_iter().map(u64::from).product())

@@ -1,5 +1,5 @@
-//! The serial line to a machine of boards, of which one has its console: the end of the chain by which their records come
-//! (`kernel-rt/src/dev/chain.rs`).
+//! Serial line to a machine of boards, one of which provides the console: the end of the relay that forwards their
+//! records (`kernel-rt/src/dev/chain.rs`).
 
 use crate::host::stop::{Doing, Stop};
 use crate::run::notation::{direction, parse_console_at};
@@ -18,27 +18,27 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// After so long without a record it is said what may be the matter.
+/// Time without a record before a warning with possible reasons.
 const SILENCE: Duration = Duration::from_secs(10);
-/// Bytes that are read at once.
+/// Maximum bytes per read.
 const CHUNK: usize = 4096;
 
-/// A serial port that is open, its bytes as they are.
+/// An open serial port in raw mode.
 pub struct Port {
     fd: OwnedFd,
-    /// What it is called.
+    /// Displayed name.
     name: String,
-    /// Of a port of this machine.
+    /// Bit rate of a host port.
     baud: Option<u32>,
-    /// Who reads the console says so, to boards that find out where that is.
+    /// Whether to announce the reader to boards that detect their console's location.
     greets: bool,
 }
 
 impl Port {
-    /// Opens a serial port at this rate.
+    /// Opens a serial port at this bit rate.
     ///
     /// # Errors
-    /// Usage errors: there is none, it is no serial port, it is in use, or may not be used.
+    /// Returns a usage error if the port is missing, no serial port, in use, or not permitted.
     pub fn open(path: &Path, baud: u32) -> Result<Self, Stop> {
         let shown = path.display();
         let refused = |why: &str| Stop::usage(format!("--serial {shown}: {why}"));
@@ -71,7 +71,7 @@ impl Port {
         })
     }
 
-    /// The line of a board that is emulated, which does not block.
+    /// Creates a port from the non-blocking line of an emulated board.
     pub fn of_emulated(fd: OwnedFd) -> Self {
         Self {
             fd,
@@ -81,13 +81,13 @@ impl Port {
         }
     }
 
-    /// The same, which greets boards that find out where their console is, or does not.
+    /// Enables or disables the announcement to boards that detect their console's location.
     pub fn greeting(self, greets: bool) -> Self {
         Self { greets, ..self }
     }
 }
 
-/// Reads where a machine's console is: a line of the node at 0,0,0, or of another.
+/// Parses a console's location: a line of the node at 0,0,0, or of another.
 pub fn parse_console(text: &str) -> Result<Console, String> {
     let of_first = || {
         let at = Coord::default();
@@ -97,7 +97,7 @@ pub fn parse_console(text: &str) -> Result<Console, String> {
     console.ok_or_else(|| format!("`{text}` is not a line of a node; write it as z+, or 0,0,0:z+"))
 }
 
-/// The console's line is there, and no link of the machine.
+/// Checks that the console's line exists and is no link of the machine.
 pub fn check_console(console: Console, shape: &Shape) -> Result<(), Stop> {
     if console.fits(shape) {
         return Ok(());
@@ -112,7 +112,7 @@ pub fn check_console(console: Console, shape: &Shape) -> Result<(), Stop> {
     Err(Stop::usage(format!("--console {x},{y},{z}:{name}: {why}")))
 }
 
-/// Bytes on their way.
+/// Bytes in transit.
 #[derive(Default)]
 struct Bytes {
     came: VecDeque<u8>,
@@ -128,7 +128,7 @@ impl Line for Bytes {
         !self.came.is_empty()
     }
 
-    /// For one answer: it is sent before there is another.
+    /// Space for one acknowledgement: each is sent before the next.
     fn room(&self) -> usize {
         LINE_BYTES
     }
@@ -138,24 +138,24 @@ impl Line for Bytes {
     }
 }
 
-/// The end of the chain.
+/// End of the console relay.
 pub struct Attached<'p> {
     port: &'p Port,
     bytes: Bytes,
     collector: Collector,
-    /// The number that was heard last.
+    /// Sequence number of the last record.
     heard: Option<u8>,
-    /// Good frames that are no records of this machine.
+    /// Number of valid frames that are no records of this machine.
     strange: u64,
     gone: Option<String>,
-    /// When something printed came last.
+    /// Time of the last printed output.
     printed: Option<Instant>,
     begun: Instant,
     has_warned: bool,
 }
 
 impl<'p> Attached<'p> {
-    /// The chain that ends at this port.
+    /// Creates the end of the relay at this port.
     pub fn new(port: &'p Port) -> Self {
         Self {
             port,
@@ -170,22 +170,22 @@ impl<'p> Attached<'p> {
         }
     }
 
-    /// Readable when something has come. `None`: nothing will come any more.
+    /// Returns the descriptor to poll; `None` if the line is closed.
     pub fn fd(&self) -> Option<BorrowedFd<'_>> {
         self.gone.is_none().then(|| self.port.fd.as_fd())
     }
 
-    /// Why nothing comes any more.
+    /// Returns the reason for a closed line.
     pub fn gone(&self) -> Option<&str> {
         self.gone.as_deref()
     }
 
-    /// When something that was printed came last.
+    /// Returns the time of the last printed output.
     pub fn printed(&self) -> Option<Instant> {
         self.printed
     }
 
-    /// Says that the console is read, as long as it has not been heard that the boards know.
+    /// Announces the reader until a record shows that the boards know it.
     pub fn greet(&mut self) {
         if self.port.greets && self.heard.is_none() {
             self.send(&discover::console_frame());
@@ -197,12 +197,12 @@ impl<'p> Attached<'p> {
             out[..frame.len()].copy_from_slice(frame);
             frame.len()
         });
-        // What does not go out is asked for again.
+        // Lost bytes cause another request.
         let _ = rustix::io::write(&self.port.fd, &self.bytes.goes);
         self.bytes.goes.clear();
     }
 
-    /// What may be the matter, once, when nothing has come for long.
+    /// Returns a warning with possible reasons once, after a long silence.
     pub fn silence(&mut self, now: Instant) -> Option<String> {
         let is_silent = self.heard.is_none() && now >= self.begun + SILENCE;
         if !is_silent || std::mem::replace(&mut self.has_warned, true) {
@@ -221,8 +221,8 @@ impl<'p> Attached<'p> {
         })
     }
 
-    /// Takes what has come. Records for whose stream `has_room` is not true are left to come again; false from `take`:
-    /// the record is none of this machine's.
+    /// Processes received bytes. Records of a stream for which `has_room` is false are not acknowledged and so
+    /// repeated; `take` returns false if a record does not belong to this machine.
     pub fn serve(
         &mut self,
         now: Instant,
@@ -256,7 +256,7 @@ impl<'p> Attached<'p> {
         let why = match rustix::io::read(&self.port.fd, &mut chunk) {
             Ok(count @ 1..) => return self.bytes.came.extend(&chunk[..count]),
             Err(Errno::AGAIN | Errno::INTR) => return,
-            // What a port without its device has.
+            // Error of a port after removal of its device.
             Ok(_) | Err(Errno::IO) => "it has gone, as when an adapter is unplugged".into(),
             Err(error) => std::io::Error::from(error).to_string(),
         };
@@ -264,7 +264,7 @@ impl<'p> Attached<'p> {
     }
 }
 
-/// What was wrong with the line, if anything was.
+/// Line errors, if there were any.
 impl fmt::Display for Attached<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (damaged, strange) = (self.collector.damaged, self.strange);

@@ -1,4 +1,4 @@
-//! Emulated machines: boots them, each node in an instance of its own, or several in one.
+//! Boot of emulated machines, with one or several nodes per instance.
 
 use crate::host::setup::Tool;
 use crate::host::shared::{Shared, memory_file};
@@ -25,7 +25,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Stdio};
 use std::rc::Rc;
 
-/// Starts all nodes of the plan, by this emulator; see [`boot`](super::boot::boot).
+/// Starts all nodes of the plan with this emulator; see [`boot`](super::boot::boot).
 pub fn boot(
     plan: &Plan<'_>,
     qemu: &Tool,
@@ -41,7 +41,7 @@ pub fn boot(
     Ok(fleet)
 }
 
-/// The programs' images in memory, as QEMU reads them.
+/// The programs' images in memory files for QEMU.
 struct Files(Vec<File>);
 
 impl Files {
@@ -55,7 +55,7 @@ impl Files {
         files.collect::<Result<_, _>>().map(Self)
     }
 
-    /// That of a rank's program.
+    /// Returns the image of a rank's program.
     fn of(&self, plan: &Plan<'_>, rank: u32) -> &File {
         &self.0[plan.app(rank).0 as usize]
     }
@@ -70,7 +70,7 @@ impl Fleet {
         going_on: &mut impl FnMut() -> Result<(), Stop>,
     ) -> Result<(), Stop> {
         let mut sockets = Sockets::new(&plan.shape, frame_link);
-        // Where a machine waits for its debugger.
+        // Address of the machine that waits for its debugger.
         let mut waiting = None;
         for rank in 0..plan.shape.nodes() {
             let coord = coord(&plan.shape, rank)?;
@@ -146,7 +146,7 @@ impl Fleet {
         Ok(())
     }
 
-    /// Starts the board of a node; its number.
+    /// Starts the board of a node; returns the instance's index.
     fn start_board(
         &mut self,
         (plan, qemu): (&Plan<'_>, &Tool),
@@ -243,7 +243,8 @@ impl Fleet {
         Ok(())
     }
 
-    /// Starts a process that carries `nodes`, which have these `ranks`; its number. It inherits `sockets`, too.
+    /// Starts a process for `nodes` with these `ranks`; returns the instance's index. The process also inherits
+    /// `sockets`.
     fn start(
         &mut self,
         (plan, qemu): (&Plan<'_>, &Tool),
@@ -284,13 +285,13 @@ impl Fleet {
     }
 }
 
-/// The links' descriptors, which the process inherits.
+/// Returns the numbers of the inherited link descriptors.
 fn numbers(links: &[(Direction, OwnedFd)]) -> Vec<(Direction, i32)> {
     let number = |(direction, socket): &(Direction, OwnedFd)| (*direction, socket.as_raw_fd());
     links.iter().map(number).collect()
 }
 
-/// Starts QEMU, which inherits these descriptors and complains to that one.
+/// Starts QEMU with these inherited descriptors and `complaints` as stderr.
 fn spawn(
     qemu: &Tool,
     arguments: Vec<String>,
@@ -304,7 +305,7 @@ fn spawn(
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(complaints)
-        // Signals from the terminal are for us alone: we end the nodes in good order.
+        // Terminal signals are for this process only; it ends the nodes in order.
         .process_group(0);
     sys::bind_to_us(&mut command, Signal::KILL, inherited);
     command.spawn().doing(format_args!(

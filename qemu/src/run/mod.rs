@@ -1,4 +1,4 @@
-//! A job on a torus of QEMU instances.
+//! A job on a torus of nodes.
 
 pub mod attach;
 mod boot;

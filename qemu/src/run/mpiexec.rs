@@ -1,6 +1,6 @@
-//! `mpiexec` and `mpirun`: what people type for MPICH, Open MPI and others, as a job of [`command`](super::command). The words are read
-//! here, not by clap: options have one dash or two, some take two values, and a colon begins the next program (MPI-3.1
-//! section 8.8).
+//! `mpiexec` and `mpirun`: command lines of MPICH, Open MPI and others, run as a job of [`command`](super::command).
+//! They are parsed here instead of by clap: options use one dash or two, some require two values, and a colon separates
+//! programs (MPI-3.1 section 8.8).
 
 use crate::host::stop::Stop;
 use crate::run::command::{AppOptions, Options};
@@ -12,45 +12,44 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// What an option does.
+/// Action of an option.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Does {
-    /// The number of ranks.
+    /// Sets the number of ranks.
     Ranks,
-    /// A variable by its name and its value, which are two words: for one program, or for all.
+    /// Sets a variable, given as name and value in two words: for one program, or for all.
     Set {
         all: bool,
     },
-    /// A variable by its name, or NAME=VALUE.
+    /// Exports a variable by name, or sets NAME=VALUE.
     Export,
-    /// A list of names, separated by commas.
+    /// Exports variables, as a comma-separated list of names.
     ExportList {
         all: bool,
     },
-    /// Where processes start.
+    /// Sets the working directory.
     Directory,
-    /// Hosts: only this one.
+    /// Specifies hosts: only this one is accepted.
     Hosts,
-    /// A file of hosts.
+    /// Specifies a file of hosts.
     HostFile,
-    /// Seconds.
+    /// Sets a timeout in seconds.
     Timeout,
-    /// Ranks in front of lines, or not.
+    /// Enables or disables rank prefixes.
     Prefix(bool),
-    /// A file of programs (form B).
+    /// Specifies a file of programs (form B).
     ConfigFile,
-    /// More is said.
     Verbose,
-    /// Nothing, which is so already.
+    /// Requests the default; no effect.
     Already,
-    /// Nothing here, which is told.
+    /// Not supported; a message reports it.
     Ignored,
-    /// The version, or help.
+    /// Prints the version or help.
     Version,
     Help,
 }
 
-/// An option: its names without dashes, how many words follow, what it does, and what help says.
+/// An option: its names without dashes, number of values, action, and help text.
 struct Word {
     names: &'static [&'static str],
     values: usize,
@@ -72,7 +71,7 @@ const fn word(
     }
 }
 
-/// All options but those of `run`.
+/// All options except those of `run`.
 const WORDS: &[Word] = &[
     word(
         &["n", "np", "c"],
@@ -178,7 +177,7 @@ const WORDS: &[Word] = &[
     ),
     word(&["V", "version"], 0, Does::Version, "print the version"),
     word(&["h", "help"], 0, Does::Help, "print this"),
-    // What other launchers do with hosts, processors, networks and starters of their own.
+    // Options of other launchers for hosts, processors, networks and remote start.
     word(
         &[
             "nooversubscribe",
@@ -256,30 +255,30 @@ const WORDS: &[Word] = &[
     word(&["mca", "gmca", "pmca", "prtemca"], 2, Does::Ignored, ""),
 ];
 
-/// The option of this name, which has stood behind one dash or two.
+/// Finds the option of this name, given without dashes.
 fn find(name: &str) -> Option<&'static Word> {
     WORDS.iter().find(|word| word.names.contains(&name))
 }
 
-/// What the words ask for.
+/// A parsed command line.
 #[derive(Default, Debug)]
 struct Request {
-    /// Words for `run`.
+    /// Arguments of `run`.
     run: Vec<OsString>,
-    /// Whether `run` is told the extents of the machine.
+    /// Whether `run` receives the machine's extents.
     has_torus: bool,
-    /// The programs; `ranks` is 0 where it was not said.
+    /// Programs; `ranks` is 0 if it was not specified.
     apps: Vec<AppOptions>,
-    /// Options that do nothing here.
+    /// Options without effect.
     ignored: Vec<String>,
-    /// A file of programs in place of them.
+    /// A file of programs that replaces them.
     config_file: Option<PathBuf>,
-    /// The version or help is asked for.
+    /// Whether the version or help was requested.
     asked: Option<Does>,
 }
 
 impl Request {
-    /// Reads all programs and what is in front of each.
+    /// Parses all programs and their options.
     fn read(words: &[OsString]) -> Result<Self, Stop> {
         let mut request = Request::default();
         for segment in words.split(|word| word == ":") {
@@ -368,7 +367,7 @@ impl Request {
             if word == "--" {
                 continue;
             }
-            // `--name=value`, of which no short option is one.
+            // `--name=value`; short options do not support it.
             let (name, joined) = match name
                 .split_once('=')
                 .filter(|_| word.as_bytes().starts_with(b"--"))
@@ -458,7 +457,7 @@ impl Request {
         Ok(())
     }
 
-    /// Options of `run` by their long names; what is left.
+    /// Passes long options to `run`; returns the remaining arguments.
     fn pass_on<'a>(
         &mut self,
         word: &OsStr,
@@ -492,7 +491,7 @@ impl Request {
         }
     }
 
-    /// The options of the job, on what `place` says where the words do not.
+    /// Returns the job's options; `place` is the default platform.
     fn options(mut self, place: Option<OsString>, read: ReadOptions) -> Result<Options, Stop> {
         if !self.ignored.is_empty() {
             self.ignored.sort_unstable();
@@ -545,14 +544,14 @@ fn usage(what: impl std::fmt::Display) -> Stop {
     }
 }
 
-/// The name of an option, without dashes.
+/// Returns the name of an option without dashes.
 fn option_name(word: &OsStr) -> Option<&str> {
     let text = word.to_str()?;
     let name = text.strip_prefix("--").or_else(|| text.strip_prefix('-'))?;
     (text != "-").then_some(name)
 }
 
-/// Refuses hosts but this one; behind a name may be a number of ranks.
+/// Checks that a host is this one; a number of ranks may follow the name.
 fn check_host(option: &str, name: &str) -> Result<(), Stop> {
     let name = name.split([':', ' ', '\t']).next().unwrap_or_default();
     let own = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
@@ -576,14 +575,14 @@ fn check_hosts(option: &str, file: &Path) -> Result<(), Stop> {
     { lines.filter(|line| !line.is_empty()) }.try_for_each(|line| check_host(option, line))
 }
 
-/// The file of a program. A name without a folder is looked for in PATH, then here, as MPICH does; any other is taken from
-/// where its processes start, or from here.
+/// Finds a program's file. A name without a directory is searched for in PATH first, as in MPICH. All names are then
+/// resolved in the processes' working directory, and last in the current directory.
 fn located(program: &Path, directory: Option<&Path>) -> Result<PathBuf, Stop> {
     let there = directory.map(|directory| directory.join(program));
     let near = there.into_iter().chain([program.to_path_buf()]);
     if program.as_os_str().as_bytes().contains(&b'/') {
         let found = near.clone().find(|file| file.is_file());
-        // What is wrong with it is told when it is read.
+        // Errors are reported when it is read.
         return Ok(found.unwrap_or_else(|| program.into()));
     }
     let path = std::env::var_os("PATH").unwrap_or_default();
@@ -602,7 +601,7 @@ fn located(program: &Path, directory: Option<&Path>) -> Result<PathBuf, Stop> {
     })
 }
 
-/// What `--help` says.
+/// Returns the text of `--help`.
 pub fn help() -> String {
     let mut text = String::from(
         "Start a program, or several (MPI-3.1 section 8.8), as other implementations' mpiexec does\n\n\
@@ -634,13 +633,13 @@ pub fn help() -> String {
     text
 }
 
-/// Reads the options of `run` from a command line, the command's name its first word.
+/// Parses the options of `run` from a command line whose first word is the command's name.
 pub type ReadOptions = fn(&[OsString]) -> Result<Options, Stop>;
 
-/// Starts what the words ask for, with the options of `run` as `read` reads them; its exit status.
+/// Runs the programs on the command line, with the options of `run` as `read` parses them; returns the exit status.
 ///
 /// # Errors
-/// Words that are not known, hosts other than this one, programs that there are not, and those of a job.
+/// Returns an error for unknown options, other hosts, missing programs, and a failed job.
 pub fn run(words: &[OsString], read: ReadOptions) -> Result<u8, Stop> {
     let request = Request::read(words)?;
     match request.asked {

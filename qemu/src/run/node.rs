@@ -1,4 +1,4 @@
-//! A node: a place in the memory of an instance.
+//! A node: a part of an instance's memory.
 
 use crate::build::image::{Image, Stacks};
 use crate::host::shared::Shared;
@@ -15,30 +15,30 @@ use serde::Serialize;
 use std::fmt;
 use std::rc::Rc;
 
-/// Where in an instance's memory a node's own lies.
+/// Location of a node's memory in its instance's memory.
 #[derive(Clone, Copy, Debug)]
 pub enum OwnMemory {
-    /// The whole is the node's.
+    /// The node uses all of it.
     Whole,
-    /// One of the nodes of a box.
+    /// The node is in a box.
     InBox {
-        /// Where the parts of the instance's memory lie.
+        /// Memory layout of the instance.
         layout: Layout,
-        /// The node's number in the box.
+        /// Index of the node in the box.
         index: u32,
-        /// Addresses of the image's code and constants, of which all nodes see the same.
+        /// Addresses of the image's code and constants, shared by all nodes.
         code: Bytes,
     },
 }
 
-/// A node's memory in its instance's.
+/// A node's memory within its instance's.
 struct Memory {
     instance: Rc<Shared>,
     place: OwnMemory,
 }
 
 impl Memory {
-    /// Where a byte of the node's memory lies, by its offset there.
+    /// Translates an offset in the node's memory to one in the instance's.
     fn offset(&self, at: u64) -> Option<u64> {
         match self.place {
             OwnMemory::Whole => Some(at),
@@ -53,7 +53,7 @@ impl Memory {
         }
     }
 
-    /// Where `bytes` bytes lie that the node has side by side.
+    /// Translates a range of `bytes` bytes; `None` unless it is contiguous.
     fn range(&self, at: u64, bytes: usize) -> Option<u64> {
         let first = self.offset(at)?;
         let Some(more) = u64::try_from(bytes).ok()?.checked_sub(1) else {
@@ -84,12 +84,12 @@ impl Window for Memory {
     }
 }
 
-/// Why a node's account of itself cannot be read.
+/// Reason why a node's records cannot be read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Unreadable {
-    /// Its blackboard.
+    /// Invalid blackboard (status record).
     Blackboard(ReadError),
-    /// What it printed.
+    /// Overwritten outbox (output ring buffer).
     Outbox(Overwritten),
 }
 
@@ -102,51 +102,50 @@ impl fmt::Display for Unreadable {
     }
 }
 
-/// Stacks are used by this many bytes at least.
+/// Granularity of stack usage in bytes.
 const WORD: u64 = 8;
 
-/// What of a stack has been used.
+/// Usage of a stack.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct StackUse {
-    /// Most bytes that were ever in use.
+    /// Peak usage in bytes.
     pub peak_bytes: u64,
-    /// Bytes that there are.
+    /// Size in bytes.
     pub bytes: u64,
 }
 
-/// The same of both stacks of a node.
+/// Usage of both stacks of a node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct StacksUse {
-    /// The program's.
+    /// Stack of the program.
     #[serde(rename = "stack")]
     pub program: StackUse,
-    /// That of interrupts and faults.
+    /// Stack of interrupts and faults.
     #[serde(rename = "interrupt_stack")]
     pub interrupts: StackUse,
 }
 
-/// One node.
 pub struct Node {
-    /// Its rank.
     pub rank: u32,
-    /// Its place in the torus.
+    /// Coordinates in the torus.
     pub coord: Coord,
-    /// The instance that carries it.
+    /// Index of its instance.
     pub instance: usize,
     memory: Memory,
     blackboard: u64,
     inbox: Option<u64>,
     files: Option<u64>,
-    /// A process of this machine has its stack elsewhere.
+    /// `None` for a native process: its stack is in its own memory.
     stacks: Option<Stacks>,
-    /// Where what it prints is found; a process of this machine prints into its own streams.
+    /// Reader of its output; `None` for a native process: it uses its standard streams.
     outbox: Option<Reader>,
-    /// What was wrong with the outbox; nothing is read from it any more.
+    /// Error in the outbox; it is not read any more.
     overwritten: Option<Overwritten>,
 }
 
 impl Node {
-    /// The node of `rank` at `coord`, which runs `image` in `place` of the memory of instance number `instance`.
+    /// Creates the node of `rank` at `coord`, which runs `image` at `place` in the memory of the instance with this
+    /// index.
     pub fn new(
         (rank, coord): (u32, Coord),
         image: &Image,
@@ -171,8 +170,8 @@ impl Node {
         }
     }
 
-    /// The node of `rank` at `coord` that is process number `instance`; its blackboard is at that offset of the memory
-    /// that all of them share.
+    /// Creates the node of `rank` at `coord` in the process with this index. Its blackboard is at this offset of the
+    /// memory that all processes share.
     pub fn of_process(
         (rank, coord): (u32, Coord),
         instance: usize,
@@ -196,13 +195,13 @@ impl Node {
         }
     }
 
-    /// What the node is doing, by its own account. Cheap.
+    /// Returns the node's state from its blackboard. Inexpensive.
     pub fn state(&self) -> Result<State, Unreadable> {
         self.sound()?;
         blackboard::glance(&self.memory, self.blackboard).map_err(Unreadable::Blackboard)
     }
 
-    /// All of the node's own account.
+    /// Returns the complete blackboard of the node.
     pub fn snapshot(&self) -> Result<Snapshot, Unreadable> {
         self.sound()?;
         let mut bytes = [0; blackboard::BYTES];
@@ -219,46 +218,46 @@ impl Node {
             .map_or(Ok(()), |error| Err(Unreadable::Outbox(error)))
     }
 
-    /// Reads the node's RAM from an offset on. `None`: it has no such place.
+    /// Reads the node's RAM at an offset; `None` outside of it.
     pub fn read_ram(&self, offset: u64, out: &mut [u8]) -> Option<()> {
         self.memory.read(offset, out)
     }
 
-    /// Puts into the node's RAM what stands there on a board that has said so. False: it has no such place.
+    /// Copies bytes that a board has sent to the node's RAM; returns false outside of it.
     pub fn write_ram(&self, offset: u64, bytes: &[u8]) -> bool {
         self.memory.write(offset, bytes)
     }
 
-    /// A word of a process's orders, at this offset of its account.
+    /// Reads a word of a process's control area, at this offset of its record.
     pub fn order(&self, at: u64) -> Option<u32> {
         self.memory.load(self.blackboard + at)
     }
 
-    /// Writes a word of a process's orders.
+    /// Writes a word of a process's control area.
     pub fn give_order(&self, at: u64, word: u32) {
         self.memory.store(self.blackboard + at, word);
     }
 
-    /// Rings a process that sleeps on the word at this offset of the memory that all of them share.
+    /// Wakes a process that sleeps on the word at this offset of the shared memory.
     pub fn ring(&self, at: u64) {
         { &self.memory.instance }.ring(at, Asleep::ARMED, Asleep::RUNG);
     }
 
-    /// How far the stacks have been used: up to the furthest byte that is not zero, as they were at the start. `None`
-    /// where that cannot be seen.
+    /// Returns the peak usage of the stacks: up to the farthest non-zero byte, as they are zero at the start. `None`
+    /// where that is not observable.
     pub fn stacks(&self) -> Option<StacksUse> {
         let stacks = self.stacks?;
         let used = |stack: Bytes| {
             let start = self.memory.range(stack.start, stack.len() as usize)?;
             let end = start + stack.len();
             Some(StackUse {
-                // Of the last word's bytes some may be zero.
+                // Some bytes of the last word may be zero.
                 peak_bytes: (end - self.memory.instance.first_used(start, end)?)
                     .next_multiple_of(WORD),
                 bytes: stack.len(),
             })
         };
-        // No program has run without using its stack.
+        // Every program that has run has used its stack.
         let program = used(stacks.program).filter(|stack| stack.peak_bytes > 0)?;
         Some(StacksUse {
             program,
@@ -266,46 +265,46 @@ impl Node {
         })
     }
 
-    /// What the program's inbox has room for; `None` while it has not asked for input.
+    /// Returns the free space of the program's inbox; `None` until the program requests input.
     pub fn inbox(&self) -> Option<Head> {
         Head::look(&self.memory, self.inbox?)
     }
 
-    /// Puts input into the program's inbox, no more than it has room for. Nothing can go wrong but that it has none.
+    /// Writes input to the program's inbox, limited to its free space. Without an inbox it has no effect.
     pub fn give(&self, head: Head, bytes: &[u8]) {
         if let Some(inbox) = self.inbox {
             head.give(&self.memory, inbox, bytes);
         }
     }
 
-    /// Tells the program that no more input comes.
+    /// Notifies the program of the end of input.
     pub fn close_inbox(&self) {
         if let Some(inbox) = self.inbox {
             inbox::close(&self.memory, inbox);
         }
     }
 
-    /// What the program asks of files, other than call number `last`.
+    /// Returns the program's pending file call, unless its sequence number is `last`.
     pub fn asked(&self, last: u32, bytes: &mut [u8; files::BYTES]) -> Option<Asked> {
         Asked::look(&self.memory, self.files?, last, bytes)
     }
 
-    /// Answers call `number` on a file.
+    /// Replies to the file call with this sequence number.
     pub fn answer(&self, number: u32, answer: Result<([u64; 2], &[u8]), u32>) {
         if let Some(at) = self.files {
             files::answer(&self.memory, at, number, answer);
         }
     }
 
-    /// From now on the node rings for what it writes. Call it before [`Node::take`].
+    /// Enables the node's doorbell for new output. Call it before [`Node::take`].
     pub fn arm(&self) {
         if let Some(outbox) = &self.outbox {
             outbox.arm(&self.memory);
         }
     }
 
-    /// Takes what the node has written to a stream; empty when there is nothing, or nonsense, which the node's state
-    /// then tells.
+    /// Reads a stream's pending output. Empty if there is none or the ring buffer is invalid; the node's state then
+    /// reports the error.
     pub fn take<'o>(&mut self, stream: Stream, out: &'o mut [u8]) -> &'o [u8] {
         let outbox = match &mut self.outbox {
             Some(outbox) if self.overwritten.is_none() => outbox,

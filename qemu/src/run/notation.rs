@@ -1,18 +1,18 @@
-//! How places and directions are written on the command line.
+//! Command-line syntax of coordinates and directions.
 
 use midplane_abi::boot_parameters::Console;
 use net_torus::coord::{Coord, Direction};
 
-/// The direction with this name: x+, x- and so on.
+/// Returns the direction with this name: x+, x- and so on.
 pub fn direction(name: &str) -> Option<Direction> {
     let named = |d: &Direction| d.name().eq_ignore_ascii_case(name);
     Direction::ALL.into_iter().find(named)
 }
 
-/// A place, written as x,y,z; `None` for anything else.
+/// Parses coordinates as x,y,z; `None` for any other text.
 pub fn parse_coord(text: &str) -> Option<Coord> {
     let mut numbers = text.split(',').map(|number| {
-        // No sign.
+        // No sign is accepted.
         let is_decimal = number.bytes().all(|byte| byte.is_ascii_digit());
         is_decimal.then(|| number.parse().ok()).flatten()
     });
@@ -21,7 +21,7 @@ pub fn parse_coord(text: &str) -> Option<Coord> {
     numbers.next().is_none().then_some(Coord { x, y, z })
 }
 
-/// A console, written as x,y,z:DIRECTION.
+/// Parses a console as x,y,z:DIRECTION.
 pub fn parse_console_at(text: &str) -> Option<Console> {
     let (at, name) = text.split_once(':')?;
     Some(Console {

@@ -1,9 +1,9 @@
-//! The nodes' output, line by line behind the rank or byte for byte, without ever waiting for the reader of ours.
+//! Output of the nodes, line by line with a rank prefix or byte for byte, without blocking on the reader of the tool's
+//! streams.
 //!
-//! Complete lines of different ranks never mix. A line that is not yet complete is held back; on a
-//! terminal it is shown after a short while, so that a prompt appears, and continued if no other writer has
-//! written in between. Without the rank in front it is shown after a shorter while, whoever reads, and nothing is added
-//! to what ranks write.
+//! Complete lines of different ranks never mix. An incomplete line is buffered. On a terminal it is shown after a short
+//! delay, so that a prompt appears, and continued if no other rank has written meanwhile. Without rank prefixes the
+//! delay is shorter and applies to any reader, and nothing is added to the ranks' output.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -11,34 +11,34 @@ use std::collections::HashMap;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
-/// A line that grows beyond this many bytes is passed on in pieces.
+/// Longer lines are forwarded in pieces; size in bytes.
 const LINE_BYTES: usize = 64 << 10;
-/// With this many bytes waiting to be written, no more is read from the nodes.
+/// Back-pressure limit: no more output is read from the nodes while this many bytes are queued.
 const QUEUE_BYTES: usize = 256 << 10;
-/// How long an incomplete line waits for its end on a terminal.
+/// Maximum delay of an incomplete line on a terminal.
 const PATIENCE: Duration = Duration::from_millis(200);
-/// The same where lines are passed on byte for byte.
+/// Maximum delay where output is forwarded byte for byte.
 const PLAIN_PATIENCE: Duration = Duration::from_millis(50);
-/// A pipe that polls as writable takes this many bytes without blocking (POSIX `PIPE_BUF`, Linux).
+/// Bytes that a writable pipe accepts without blocking (POSIX `PIPE_BUF`, Linux).
 const PIPE_BUF: usize = 4096;
 
-/// Who writes: a rank's program, or its kernel's log.
+/// Source of output: a rank's program, or its kernel's log.
 type Writer = u32;
 
-/// How what ranks write is passed on.
+/// Output style of the ranks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Style {
-    /// Line by line, each behind its rank.
+    /// Line by line with the rank as prefix.
     #[default]
     Prefixed,
-    /// Byte for byte; lines of different ranks do not mix as long as they are whole within [`PLAIN_PATIENCE`].
+    /// Byte for byte; lines that are complete within [`PLAIN_PATIENCE`] do not mix.
     Plain,
-    /// Byte for byte and at once: there is one rank.
+    /// Byte for byte without delay, for one rank.
     Immediate,
 }
 
 impl Style {
-    /// That of so many ranks, with or without the rank in front.
+    /// Returns the style for this many ranks, with or without rank prefixes.
     pub fn of(ranks: u32, prefix: bool) -> Self {
         match (prefix, ranks) {
             (true, _) => Self::Prefixed,
@@ -48,22 +48,23 @@ impl Style {
     }
 }
 
-/// Joins the writers' bytes into lines. Pure: the clock is an argument, the result is [`Lines::ready`].
+/// Assembles the ranks' bytes into lines. Free of side effects: the clock is an argument, the result is
+/// [`Lines::ready`].
 #[derive(Default)]
 pub struct Lines {
-    /// Bytes that are to be written out.
+    /// Bytes ready for output.
     ready: Vec<u8>,
-    /// Incomplete lines and when their last byte came.
+    /// Incomplete lines and the time of their last byte.
     partial: HashMap<Writer, (Vec<u8>, Instant)>,
-    /// The writer whose incomplete line has been written out last.
+    /// Source of the incomplete line written last.
     open: Option<Writer>,
     style: Style,
-    /// Incomplete lines are shown after so long, if at all before the end.
+    /// Delay of incomplete lines; `None`: show them at the end only.
     patience: Option<Duration>,
 }
 
 impl Lines {
-    /// `impatient`: show incomplete lines after a while.
+    /// Creates an empty buffer; `impatient` enables the delayed output of incomplete lines.
     pub fn new(style: Style, impatient: bool) -> Self {
         Self {
             style,
@@ -75,7 +76,7 @@ impl Lines {
         }
     }
 
-    /// Takes what `rank` has written.
+    /// Adds output of `rank`.
     pub fn take(&mut self, rank: Writer, mut bytes: &[u8], now: Instant) {
         if self.style == Style::Immediate {
             self.ready.extend(bytes);
@@ -104,14 +105,14 @@ impl Lines {
         }
     }
 
-    /// A line of the tool's own, without prefix.
+    /// Adds a line of the tool itself, without prefix.
     pub fn note(&mut self, line: &str) {
         self.close();
         self.ready.extend(line.as_bytes());
         self.ready.push(b'\n');
     }
 
-    /// Shows incomplete lines that have waited long enough; returns when to call again.
+    /// Shows incomplete lines whose delay has expired; returns the time of the next call.
     pub fn tick(&mut self, now: Instant) -> Option<Instant> {
         let patience = self.patience?;
         let mut due: Vec<Writer> = self.waiting(|since| now >= since + patience);
@@ -125,7 +126,7 @@ impl Lines {
             .min()
     }
 
-    /// Ends every line: no more will come.
+    /// Completes every line at the end of all output.
     pub fn finish(&mut self) {
         let mut rest = self.waiting(|_| true);
         rest.sort_unstable();
@@ -152,7 +153,7 @@ impl Lines {
         }
     }
 
-    /// Makes the next byte written one of `rank`'s line.
+    /// Prepares for output of a line of `rank`.
     fn begin(&mut self, rank: Writer) {
         if self.open != Some(rank) {
             self.break_line();
@@ -162,7 +163,7 @@ impl Lines {
         }
     }
 
-    /// Before what another rank writes: an open line ends, where lines may be added to.
+    /// Ends an open line of another rank, where line breaks may be added.
     fn break_line(&mut self) {
         if self.style == Style::Prefixed {
             self.close();
@@ -176,16 +177,15 @@ impl Lines {
     }
 }
 
-/// [`Lines`] on their way to one of our own streams.
+/// [`Lines`] with an output stream of the tool.
 pub struct Sink<'a> {
-    /// What is to be written.
     pub lines: Lines,
     to: BorrowedFd<'a>,
     broken: Option<Errno>,
 }
 
 impl<'a> Sink<'a> {
-    /// A sink that writes to `to`.
+    /// Creates a sink that writes to `to`.
     pub fn new(to: &'a impl AsFd, style: Style) -> Self {
         let to = to.as_fd();
         Self {
@@ -195,23 +195,23 @@ impl<'a> Sink<'a> {
         }
     }
 
-    /// Whether it takes more from the nodes, or its reader must catch up first.
+    /// Checks whether the queue is below its limit (flow control).
     pub fn has_room(&self) -> bool {
         self.lines.ready.len() < QUEUE_BYTES
     }
 
-    /// What to poll for, if bytes are waiting.
+    /// Returns the descriptor to poll if bytes are queued.
     pub fn interest(&self) -> Option<PollFd<'a>> {
         (!self.lines.ready.is_empty()).then(|| PollFd::from_borrowed_fd(self.to, PollFlags::OUT))
     }
 
-    /// Why the stream takes no more bytes: EPIPE when its reader has gone, ENOSPC when its device is full,
-    /// or another error of `write`.
+    /// Returns the stream's error: EPIPE after its reader has closed it, ENOSPC on a full device, or another error of
+    /// `write`.
     pub fn broken(&self) -> Option<Errno> {
         self.broken
     }
 
-    /// Writes what the stream takes without blocking.
+    /// Writes as many bytes as the stream accepts without blocking.
     pub fn write(&mut self) {
         let mut written = 0;
         while written < self.lines.ready.len() && self.is_writable() {

@@ -1,4 +1,4 @@
-//! What is to be booted, and what each instance of it is told.
+//! Plan of a job: the nodes to boot, and the boot parameters of each instance.
 
 use crate::build::image::Image;
 use crate::host::setup::Tool;
@@ -20,24 +20,22 @@ use std::io::Write;
 use std::ops::RangeInclusive;
 use std::path::Path;
 
-/// One of the programs that a job is started with (MPI-3.1 section 8.8), for the ranks from `first` on up to the next
-/// one's.
+/// A program of a job (MPI-3.1 section 8.8), for the ranks from `first` up to the next program's.
 #[derive(Clone, Copy)]
 pub struct App<'a> {
-    /// What its nodes run.
+    /// Image that its nodes run.
     pub image: &'a Image,
-    /// Its first rank.
+    /// First rank.
     pub first: u32,
-    /// Its argv.
     pub argv: &'a [Vec<u8>],
-    /// Its environment, NAME=VALUE each.
+    /// Environment, each entry as NAME=VALUE.
     pub environment: &'a [Vec<u8>],
-    /// Where its processes start, when said. For processes of this machine only.
+    /// Working directory of its processes. For native processes only.
     pub directory: Option<&'a Path>,
 }
 
 impl<'a> App<'a> {
-    /// A program without words, for all ranks.
+    /// Creates a program without arguments, for all ranks.
     pub fn of_image(image: &'a Image) -> Self {
         Self {
             image,
@@ -49,73 +47,73 @@ impl<'a> App<'a> {
     }
 }
 
-/// What to boot.
+/// Plan of a job.
 pub struct Plan<'a> {
-    /// What the nodes are.
+    /// Platform of the nodes.
     pub backend: Backend<'a>,
-    /// What the nodes run, at least one, by rank.
+    /// Programs in rank order, at least one.
     pub apps: Vec<App<'a>>,
-    /// The machine.
+    /// Shape of the machine.
     pub shape: Shape,
-    /// How nodes share instances; without it each has one to itself.
+    /// Division of the nodes among instances; `None`: one instance per node.
     pub boxes: Option<Boxes>,
     /// RAM of a node in bytes.
     pub node_memory: u64,
-    /// Whether the user said how much memory a node has: a process is given more otherwise.
+    /// Whether the user specified the memory of a node; native processes are not limited otherwise.
     pub limits_memory: bool,
-    /// Stack of the program in bytes, when said; images have theirs built in.
+    /// Stack of the program in bytes, if specified; images contain their default.
     pub stack: Option<u64>,
-    /// Processes that are to have the nodes of a cluster.
+    /// Number of host processes that share a cluster's nodes.
     pub processors: usize,
-    /// What costs other than the cost model's in a cluster.
+    /// Changes to a cluster's cost model.
     pub costs: &'a [Change],
-    /// What starts each node's process; empty: nothing. For processes of this machine only.
+    /// Command that starts each node's process; empty: none. For native processes only.
     pub under: &'a [String],
-    /// The rank that has a debugger. In QEMU each node is then an instance of its own.
+    /// Debugger of one rank. In QEMU each node then uses its own instance.
     pub debug: Option<&'a Debug>,
-    /// Region for incoming MPI traffic in bytes.
+    /// Memory for incoming MPI traffic in bytes.
     pub mpi_memory: u64,
-    /// Greatest message in bytes that is sent eagerly, when said.
+    /// Maximum size of an eager message in bytes, if specified.
     pub eager: Option<u64>,
-    /// How many percent of a processor interrupts take at most while the program computes, when said.
+    /// Maximum share of CPU time in percent for interrupts while the program computes, if specified.
     pub interrupts: Option<u8>,
-    /// Whether frames of links in memory have a seal over all of their bytes.
+    /// Whether frames of in-memory links contain a checksum over all of their bytes.
     pub seal: bool,
-    /// Whether the program's heap lends to MPI what it can spare.
+    /// Whether the program's heap provides loans of free memory to MPI.
     pub mpi_borrow: bool,
-    /// The matching engine that the image was built for, when it is known: the nodes check it.
+    /// Matching engine of the image, if known, for a check by the nodes.
     pub matching: Option<Choice>,
-    /// The faults that the links are to have, if any.
+    /// Faults to inject into the links, if any.
     pub faults: Option<&'a Faults>,
-    /// Whether the nodes find their places out from the wires.
+    /// Whether the nodes detect their coordinates from the wiring.
     pub auto: bool,
-    /// Where the nodes, which are boards, have their serial console, if that is what is shown of them.
+    /// Location of the boards' serial console, if it is their only output.
     pub console: Option<Console>,
-    /// Whether the kernels' logs are wanted.
+    /// Whether the kernels' logs are enabled.
     pub log: bool,
-    /// Whether the processors' counters of instructions are exact.
+    /// Whether the processors' instruction counters are exact.
     pub counted: bool,
-    /// Whether the emulator can lock itself in.
+    /// Whether the emulator supports its sandbox.
     pub sandbox: bool,
 }
 
-/// What the nodes of a job are.
+/// Platform of a job's nodes.
 #[derive(Clone, Copy)]
 pub enum Backend<'a> {
-    /// Machines that this emulator emulates.
+    /// Machines emulated by this QEMU.
     Qemu(&'a Tool),
-    /// Boards that this emulator emulates, each an STM32F405.
+    /// STM32F405 boards emulated by this QEMU.
     Boards(&'a Tool),
-    /// Processes of this machine.
+    /// Native processes.
     Linux,
-    /// Coroutines in one process of this machine, in virtual time.
+    /// Coroutines in one native process, in virtual time.
     Cluster,
-    /// Boards that have been started already, whose console this port is at.
+    /// Running boards, with their console at this port.
     Attached(&'a Port),
 }
 
 impl<'a> Plan<'a> {
-    /// For a machine of this shape, of nodes with so much RAM; all else is as little as can be.
+    /// Creates a plan for a machine of this shape and nodes with this much RAM; all else is minimal.
     pub fn of_machine(
         backend: Backend<'a>,
         image: &'a Image,
@@ -149,21 +147,21 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// The program of a rank, and its number.
+    /// Returns the program of a rank, and its index.
     pub fn app(&self, rank: u32) -> (u32, &App<'a>) {
         let later = { self.apps.iter().skip(1) }.take_while(|app| app.first <= rank);
         let number = later.count();
         (number as u32, &self.apps[number])
     }
 
-    /// What a rank runs.
+    /// Returns the image of a rank.
     pub fn image(&self, rank: u32) -> &'a Image {
         self.app(rank).1.image
     }
 }
 
 impl Backend<'_> {
-    /// What a process that carries nodes is called.
+    /// Returns the term for a process that contains nodes.
     pub fn process(self) -> &'static str {
         match self {
             Backend::Qemu(_) | Backend::Boards(_) => "QEMU process",
@@ -173,24 +171,24 @@ impl Backend<'_> {
     }
 }
 
-/// The place of a rank.
+/// Returns the coordinates of a rank.
 pub fn coord(shape: &Shape, rank: u32) -> Result<Coord, Stop> {
     let coord = shape.coord(rank);
     coord.ok_or_else(|| Stop::failure(format!("no rank {rank} in the machine")))
 }
 
-/// Whether each node has a processor of this machine to itself. One that watches takes it from nobody then; where
-/// instructions are counted, those in vain would count.
+/// Checks whether each node has a host processor of its own. Only then a node may spin without taking time from others.
+/// Exact instruction counts exclude spinning, because it would be counted.
 fn has_processors(plan: &Plan<'_>) -> bool {
     let processors = std::thread::available_parallelism().map_or(1, |n| n.get());
     plan.boxes.is_some() && !plan.counted && plan.shape.nodes() as usize <= processors
 }
 
-/// The ranks from the first of these nodes to their last; some between may be others'.
+/// Returns the range of ranks from the first to the last of these nodes; it may include others.
 fn ranks(plan: &Plan<'_>, nodes: Nodes) -> RangeInclusive<u32> {
     let rank = |coord: Coord| plan.shape.rank(coord).unwrap_or(0);
     match (nodes, plan.backend) {
-        // One process has all of them.
+        // One process contains all nodes.
         (_, Backend::Cluster) => 0..=plan.shape.nodes() - 1,
         (Nodes::One(coord), _) => rank(coord)..=rank(coord),
         (Nodes::Box(boxed), _) => {
@@ -206,7 +204,7 @@ fn ranks(plan: &Plan<'_>, nodes: Nodes) -> RangeInclusive<u32> {
     }
 }
 
-/// A file in memory with the boot parameters of an instance with these nodes.
+/// Creates a memory file with the boot parameters of an instance with these nodes.
 pub fn record_file(plan: &Plan<'_>, nodes: Nodes) -> Result<File, Stop> {
     let mut file = memory_file("midplane-boot-parameters")?;
     file.write_all(&boot_record(plan, nodes)?)
@@ -214,10 +212,10 @@ pub fn record_file(plan: &Plan<'_>, nodes: Nodes) -> Result<File, Stop> {
     Ok(file)
 }
 
-/// The record of the boot parameters of an instance with these nodes.
+/// Returns the boot parameter record of an instance with these nodes.
 fn boot_record(plan: &Plan<'_>, nodes: Nodes) -> Result<Vec<u8>, Stop> {
     let ranks = ranks(plan, nodes);
-    // Numbers are such that the places are those that the tool knows: the least is where rings begin.
+    // Numbered so that the detected coordinates equal the tool's: the minimum is the origin of the rings.
     let auto = match nodes {
         Nodes::One(coord) if plan.auto => Some(Auto {
             nodes: plan.shape.nodes(),
@@ -236,15 +234,15 @@ fn boot_record(plan: &Plan<'_>, nodes: Nodes) -> Result<Vec<u8>, Stop> {
         eager: plan.eager,
         interrupts: plan.interrupts,
         watch: has_processors(plan),
-        // Boards are joined by lines, and do not support the flag.
+        // Boards use serial links and do not support the flag.
         seal: plan.seal && !matches!(plan.backend, Backend::Boards(_)),
         matching: plan.matching.map(|choice| choice.name().as_bytes()),
         faults: plan.faults.cloned(),
         output: match plan.backend {
-            // As without a tool.
+            // As on standalone boards.
             Backend::Boards(_) if plan.console.is_some() => Output::Uart,
             Backend::Qemu(_) | Backend::Boards(_) => Output::Rings { log: plan.log },
-            // The process has streams of its own.
+            // The process uses its standard streams.
             Backend::Linux | Backend::Cluster | Backend::Attached(_) => Output::default(),
         },
         exit: Exit::Stay,
@@ -253,7 +251,7 @@ fn boot_record(plan: &Plan<'_>, nodes: Nodes) -> Result<Vec<u8>, Stop> {
     let programs = programs(plan, &ranks);
     let mut record = Vec::new();
     parameters.write(&programs, &mut record);
-    // The node reads with the same code and the same limits: better refused here than there.
+    // The node parses it with the same code and limits, so errors are reported here.
     match BootParameters::read(&record) {
         Ok(_) => Ok(record),
         Err(error) => Err(Stop::usage(format!(
@@ -262,12 +260,12 @@ fn boot_record(plan: &Plan<'_>, nodes: Nodes) -> Result<Vec<u8>, Stop> {
     }
 }
 
-/// The programs of these ranks.
+/// Returns the program sections of these ranks.
 fn programs<'p>(
     plan: &'p Plan<'_>,
     ranks: &RangeInclusive<u32>,
 ) -> Vec<ProgramSection<'p, Vec<u8>>> {
-    // A process has arguments and an environment of its own; that of a cluster has the environment.
+    // A native process receives arguments and environment directly; a cluster's process only the environment.
     let (has_arguments, has_environment) = match plan.backend {
         Backend::Qemu(_) | Backend::Boards(_) => (true, true),
         Backend::Cluster => (true, false),
@@ -276,7 +274,7 @@ fn programs<'p>(
     let (first, last) = (plan.app(*ranks.start()).0, plan.app(*ranks.end()).0);
     let apps = (first..=last).zip(&plan.apps[first as usize..]);
     let sections = apps.map(|(number, app)| ProgramSection {
-        // It is that of all ranks before, too, of which none is here.
+        // Extended to all earlier ranks; this instance contains none of them.
         first: if number == first { 0 } else { app.first },
         number,
         environment: if has_environment {

@@ -1,4 +1,4 @@
-//! The report at the end of a job: a table by rank, and the same as JSON.
+//! Report at the end of a job: a table by rank, and the same data as JSON.
 
 use crate::host::stop::{Doing, Stop};
 use crate::run::ended::JobEnd;
@@ -14,52 +14,51 @@ use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// With more nodes than this the table shows totals and the busiest nodes.
+/// Maximum number of nodes in a complete table; larger ones show totals and the busiest nodes.
 const WHOLE_TABLE: usize = 32;
-/// How many of the busiest nodes it shows then.
+/// Number of busiest nodes in such a table.
 const BUSIEST: usize = 8;
 
 /// One of several programs of a job.
 #[derive(Clone, Serialize)]
 pub struct ProgramFacts {
-    /// Its file.
+    /// File of the program.
     pub program: String,
-    /// Its arguments.
+    /// Arguments of the program.
     pub arguments: Vec<String>,
-    /// The first of its ranks.
+    /// First rank that runs it.
     pub first_rank: u32,
-    /// How many ranks run it.
+    /// Number of ranks that run it.
     pub ranks: u32,
 }
 
-/// What the report says about the job as a whole.
+/// Properties of the job in the report.
 #[derive(Serialize)]
 pub struct JobFacts {
-    /// The program's file.
+    /// File of the program.
     pub program: String,
-    /// Its arguments.
+    /// Arguments of the program.
     pub arguments: Vec<String>,
-    /// All programs, where they are several.
+    /// All programs, if there are several.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub programs: Vec<ProgramFacts>,
     /// Extents along X, Y, Z.
     pub torus: [u16; 3],
-    /// Which dimensions wrap around.
+    /// Dimensions with wrap-around links.
     pub wraps: [bool; 3],
-    /// Number of nodes.
     pub nodes: u32,
     /// RAM of a node in bytes.
     pub node_memory: u64,
-    /// Region for incoming MPI traffic in bytes.
+    /// Memory for incoming MPI traffic in bytes.
     pub mpi_memory: u64,
-    /// Whether the program's heap lent to MPI what it could spare.
+    /// Whether the program's heap provided loans of free memory to MPI.
     pub mpi_borrow: bool,
-    /// The nodes' matching engine; `None` when no node has come up.
+    /// Matching engine of the nodes; `None` if no node was started.
     pub matching: Option<String>,
 }
 
 impl JobFacts {
-    /// Fills in what the machine's shape says.
+    /// Creates the properties that the machine's shape specifies.
     pub fn of_shape(shape: &Shape) -> Self {
         Self {
             program: String::new(),
@@ -76,7 +75,7 @@ impl JobFacts {
     }
 }
 
-/// The whole report.
+/// The complete report.
 #[derive(Serialize)]
 struct Report<'a> {
     #[serde(flatten)]
@@ -86,10 +85,10 @@ struct Report<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     message: Option<&'a str>,
     seconds: f64,
-    /// Of virtual time, where the nodes have that.
+    /// Duration in virtual time, if the nodes use it.
     #[serde(skip_serializing_if = "Option::is_none")]
     virtual_seconds: Option<f64>,
-    /// Links that are cut, and around which frames have gone.
+    /// Cut links whose frames were rerouted.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     cut_links: Vec<String>,
     totals: Counters,
@@ -110,18 +109,18 @@ struct RankReport {
     links: Vec<LinkReport>,
 }
 
-/// One link, seen from one of its ends.
+/// One link, seen from one end.
 #[derive(Serialize)]
 struct LinkReport {
     direction: &'static str,
-    /// The rank at the other end.
+    /// Rank at the other end.
     to: u32,
     #[serde(flatten)]
     frames: Values,
     channels: BTreeMap<&'static str, Values>,
 }
 
-/// Values by the names of their counters.
+/// Values by counter name.
 type Values = BTreeMap<&'static str, u64>;
 
 impl LinkReport {
@@ -140,12 +139,12 @@ impl LinkReport {
     }
 }
 
-/// What the report says of a counter itself.
+/// Description of a counter in the report.
 #[derive(Serialize)]
 struct Legend {
     name: &'static str,
     unit: &'static str,
-    /// How the total is made of the ranks' values.
+    /// Operation that combines the ranks' values.
     total: &'static str,
     meaning: &'static str,
 }
@@ -161,7 +160,7 @@ impl Legend {
     }
 }
 
-/// What the counters of ranks, links and channels mean.
+/// Descriptions of the counters of ranks, links and channels.
 #[derive(Serialize)]
 struct Legends {
     ranks: Vec<Legend>,
@@ -179,7 +178,7 @@ impl Legends {
     }
 }
 
-/// A node's links: direction, the rank at the other end, counters.
+/// Returns a node's links: direction, rank at the other end, counters.
 fn links_of<'a>(shape: &Shape, node: &'a Seen) -> Vec<(Direction, u32, &'a LinkCounters)> {
     let Ok(account) = &node.account else {
         return Vec::new();
@@ -207,7 +206,7 @@ impl Counters {
             .map_or(Self::NONE, |account| Self(account.counters))
     }
 
-    /// All nodes together.
+    /// Combines the counters of all nodes.
     fn total(all: &[Self]) -> Self {
         all.iter().fold(Self::NONE, |total, one| {
             Self(Counter::ALL.map(|c| c.about().total.of(total.get(c), one.get(c))))
@@ -218,7 +217,7 @@ impl Counters {
         self.0[counter as usize]
     }
 
-    /// Part of the time in which the node slept, 0 to 1.
+    /// Returns the share of time in which the node slept, 0 to 1.
     fn idle_share(&self) -> f64 {
         match self.get(Counter::RunTicks) {
             0 => 0.0,
@@ -238,7 +237,7 @@ impl Serialize for Counters {
     }
 }
 
-/// One rank in the table, or all together.
+/// A table row: one rank, or the total.
 struct RankRow {
     name: String,
     place: String,
@@ -253,7 +252,7 @@ const fn rank(heading: &'static str, text: fn(&RankRow) -> String) -> Column<Ran
     }
 }
 
-/// The table of the ranks.
+/// Table of the ranks.
 const RANKS: Table<RankRow> = Table {
     columns: &[
         rank("rank", |row| row.name.clone()),
@@ -295,7 +294,7 @@ impl RankRow {
     }
 }
 
-/// The table, line by line.
+/// Returns the table's lines.
 pub fn table(end: &JobEnd) -> Vec<String> {
     let all: Vec<Counters> = end.nodes.iter().map(Counters::of).collect();
     let mut rows: Vec<RankRow> = shown(&all)
@@ -330,7 +329,7 @@ pub fn table(end: &JobEnd) -> Vec<String> {
     with_note(lines, all.len())
 }
 
-/// The most that any node has used of its stacks.
+/// Returns the peak stack usage of all nodes.
 fn stacks(nodes: &[Seen]) -> Option<String> {
     let seen = nodes.iter().filter_map(|node| node.stacks);
     let peak = |one: StackUse, other: StackUse| match other.peak_bytes > one.peak_bytes {
@@ -350,7 +349,7 @@ fn stacks(nodes: &[Seen]) -> Option<String> {
     ))
 }
 
-/// The longest time that a node's clock says it ran, where that is in nanoseconds.
+/// Returns the longest run time of a node, for clocks in nanoseconds.
 pub fn longest_run(nodes: &[Seen]) -> Duration {
     let runs = nodes
         .iter()
@@ -358,13 +357,13 @@ pub fn longest_run(nodes: &[Seen]) -> Duration {
     Duration::from_nanos(runs.max().unwrap_or(0))
 }
 
-/// All nodes together: a counter's sum, or the greatest value, as it has it.
+/// Returns a counter's sum or maximum over all nodes, as the counter defines.
 pub fn total(end: &JobEnd, counter: Counter) -> u64 {
     let values = end.nodes.iter().map(|node| Counters::of(node).get(counter));
     values.fold(0, |one, other| counter.about().total.of(one, other))
 }
 
-/// The nodes' matching engine, as they say; all run the same image.
+/// Returns the matching engine that the nodes report; all run the same image.
 pub fn matching(end: &JobEnd) -> Option<&str> {
     let accounts = end
         .nodes
@@ -374,7 +373,7 @@ pub fn matching(end: &JobEnd) -> Option<&str> {
     names.find(|name| !name.is_empty())
 }
 
-/// One end of a link in the table.
+/// A table row: one end of a link.
 struct LinkRow {
     rank: u32,
     direction: Direction,
@@ -390,7 +389,7 @@ const fn link(heading: &'static str, text: fn(&LinkRow) -> String) -> Column<Lin
     }
 }
 
-/// The table of the links.
+/// Table of the links.
 const LINKS: Table<LinkRow> = Table {
     columns: &[
         link("rank", |row| row.rank.to_string()),
@@ -434,8 +433,8 @@ impl LinkRow {
     }
 }
 
-/// The table of the links, line by line: what each end has sent by channel, forwarded, received, and the
-/// fullest its buffers were.
+/// Returns the lines of the link table: packets sent by channel, forwarded and received, and the peak buffer usage of
+/// each end.
 pub fn link_table(shape: &Shape, end: &JobEnd) -> Vec<String> {
     let all: Vec<Counters> = end.nodes.iter().map(Counters::of).collect();
     let ends = |at: usize| {
@@ -452,7 +451,7 @@ pub fn link_table(shape: &Shape, end: &JobEnd) -> Vec<String> {
     with_note(LINKS.lines(&rows), all.len())
 }
 
-/// The names of the links that an end has found cut, so that frames have gone another way: each once.
+/// Returns the names of cut links with rerouted frames, each once.
 pub fn cut_links(shape: &Shape, end: &JobEnd) -> Vec<String> {
     let mut names = Vec::new();
     for node in &end.nodes {
@@ -480,7 +479,7 @@ pub fn cut_links(shape: &Shape, end: &JobEnd) -> Vec<String> {
     names
 }
 
-/// A table, and below it a word on the ranks that it leaves out.
+/// Appends a note about omitted ranks to a table.
 fn with_note(mut lines: Vec<String>, ranks: usize) -> Vec<String> {
     if ranks > WHOLE_TABLE {
         lines.push(format!(
@@ -490,7 +489,7 @@ fn with_note(mut lines: Vec<String>, ranks: usize) -> Vec<String> {
     lines
 }
 
-/// Which nodes the table shows: all, or the busiest by packets, in the order of their ranks.
+/// Returns the nodes of the table in rank order: all, or the busiest by packets.
 fn shown(all: &[Counters]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..all.len()).collect();
     if all.len() > WHOLE_TABLE {
@@ -601,7 +600,7 @@ mod tests {
         }
     }
 
-    /// A table whose every number is there, and which fits a terminal.
+    /// Checks that a table contains all numbers and fits a terminal.
     #[track_caller]
     fn check(lines: &[String], words: &[&str]) {
         let fits = |line: &String| line.len() <= usize::from(WIDTH);

@@ -1,4 +1,4 @@
-//! The sockets of links between emulated machines.
+//! Sockets for the links between emulated machines.
 
 use crate::host::stop::{Doing, Stop};
 use crate::run::topology::{self, End};
@@ -8,23 +8,23 @@ use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 
-/// The two ends of a link.
+/// Both ends of a link.
 pub type Ends = (OwnedFd, OwnedFd);
 
-/// The ends of a link that carries frames.
+/// Creates the ends of a link for frames.
 pub fn frame_link() -> Result<Ends, Stop> {
     let (one, other) = UnixStream::pair().doing("create the sockets of a link")?;
     Ok((one.into(), other.into()))
 }
 
-/// The ends of a serial line. QEMU writes to it byte by byte, and its processor stands still while there is no room. A
-/// Unix socket has room for no more than 300 such writes, so that nodes that send to each other in a ring would stand
-/// still for ever. TCP puts bytes together.
+/// Creates the ends of a serial line. QEMU writes to it byte by byte, and blocks the processor while the socket is
+/// full. A Unix socket buffers at most about 300 such writes, so that nodes would deadlock when they send to each other
+/// in a ring. TCP combines the bytes.
 pub fn serial_line() -> Result<Ends, Stop> {
     let make = || {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let one = TcpStream::connect(listener.local_addr()?)?;
-        // Others on this machine may connect, too.
+        // Other processes on this machine may connect, too.
         let other = loop {
             match listener.accept()? {
                 (other, from) if from == one.local_addr()? => break other,
@@ -38,16 +38,16 @@ pub fn serial_line() -> Result<Ends, Stop> {
     make().doing("create the sockets of a serial line (TCP on 127.0.0.1)")
 }
 
-/// The sockets of all links, made when their first end is wanted.
+/// Sockets of all links, created when their first end is requested.
 pub struct Sockets {
     links: Vec<[End; 2]>,
     pair: fn() -> Result<Ends, Stop>,
-    /// Ends whose other end has been handed out.
+    /// Ends whose other end is already in use.
     waiting: HashMap<End, OwnedFd>,
 }
 
 impl Sockets {
-    /// Of a machine of this shape, each link made by `pair`.
+    /// Creates the pool for a machine of this shape; `pair` creates each link.
     pub fn new(shape: &Shape, pair: fn() -> Result<Ends, Stop>) -> Self {
         Self {
             links: topology::links(shape),
@@ -56,7 +56,7 @@ impl Sockets {
         }
     }
 
-    /// The ends at `rank`, in the order of the directions.
+    /// Returns the ends at `rank`, ordered by direction.
     pub fn of(&mut self, rank: u32) -> Result<Vec<(Direction, OwnedFd)>, Stop> {
         let mut ends = Vec::new();
         for link in &self.links {
@@ -104,7 +104,7 @@ mod tests {
         }
     }
 
-    /// What two nodes may have under way at once, and much more, byte by byte.
+    /// The maximum that two nodes may have in flight, and much more, byte by byte.
     #[test]
     fn a_line_has_room_for_many_bytes_that_are_written_one_by_one() {
         let (one, _other) = serial_line().unwrap();

@@ -1,34 +1,33 @@
-//! An emulated STM32F405, as arguments for QEMU. Pure: file descriptors come in as numbers.
+//! QEMU arguments for an emulated STM32F405. Free of side effects: file descriptors are passed as numbers.
 //!
-//! A board is flashed with the image, and with the node's personality in the last sector. Serial port n of QEMU is the
-//! link in direction n of `Direction::ALL`. QEMU gives nothing of the board's memory to others; what the tool is to see
-//! the node writes, through semihosting, to the file that semihosting's command line names.
+//! The flash contains the image, and the node's personality (boot configuration) in the last sector. QEMU's serial port
+//! n is the link in direction n of `Direction::ALL`. QEMU does not share the board's memory. The node writes the
+//! records for the tool to a file through semihosting; semihosting's command line specifies its path.
 
 use crate::run::wiring::{SANDBOX, loader};
 use midplane_abi::stm32f405::PERSONALITY;
 use net_torus::coord::Direction;
 
-/// Greatest room for translated code in MiB.
+/// Maximum size of translated code in MiB.
 const TRANSLATION_MIB: u32 = 16;
 
-/// What one QEMU process is given, file descriptors by their numbers in that process.
+/// Resources of one QEMU process, with file descriptors by their numbers in that process.
 pub struct Wiring<'a> {
-    /// The image.
     pub image: i32,
-    /// The record of the personality.
+    /// Record of the personality.
     pub personality: i32,
-    /// The file through which the tool sees the node.
+    /// File through which the tool observes the node.
     pub window: i32,
-    /// The links that exist, each a connected stream socket.
+    /// The existing links, each a connected stream socket.
     pub links: &'a [(Direction, i32)],
-    /// A connected stream socket for the node's bell, which is semihosting's console.
+    /// A connected stream socket for the node's doorbell, semihosting's console.
     pub bell: i32,
-    /// Whether QEMU locks itself in.
+    /// Whether QEMU's sandbox is enabled.
     pub sandbox: bool,
 }
 
 impl Wiring<'_> {
-    /// The arguments after the program's name.
+    /// Returns the arguments after the program's name.
     pub fn arguments(&self) -> Vec<String> {
         let mut arguments = Vec::new();
         let mut option = |name: &str, value: String| {

@@ -1,8 +1,8 @@
-//! What `--torus` and `--mesh` mean: nodes, and which pairs of them are linked. Pure.
+//! Topology of `--torus` and `--mesh`: nodes, and the links between them. Free of side effects.
 
 use net_torus::coord::{Coord, Direction, Shape};
 
-/// Reads `XxYxZ`.
+/// Parses `XxYxZ`.
 pub fn parse_extents(text: &str) -> Result<[u16; 3], String> {
     let mut extents = [0; 3];
     let mut parts = text.split(['x', 'X']);
@@ -23,8 +23,8 @@ pub fn parse_extents(text: &str) -> Result<[u16; 3], String> {
     }
 }
 
-/// The extents of `nodes` nodes that come nearest to a cube, the greatest first: links are few where an
-/// extent is 1, and ways are long where one is great.
+/// Returns the extents of `nodes` nodes closest to a cube, in descending order. An extent of 1 means few links, a large
+/// one means long paths.
 pub fn parse_nodes(text: &str) -> Result<[u16; 3], String> {
     let nodes: u32 = text
         .parse()
@@ -51,7 +51,7 @@ fn shape_help(text: &str) -> String {
     format!("`{text}` is not of the form XxYxZ, for example 2x2x2")
 }
 
-/// Reads the letters of the dimensions that are meshes, each at most once, for example `z` or `xy`.
+/// Parses the letters of the mesh dimensions, each at most once, for example `z` or `xy`.
 pub fn parse_mesh(text: &str) -> Result<[bool; 3], String> {
     let mut mesh = [false; 3];
     for letter in text.chars() {
@@ -70,14 +70,13 @@ pub fn parse_mesh(text: &str) -> Result<[bool; 3], String> {
 /// One end of a link.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct End {
-    /// The node.
     pub rank: u32,
-    /// The side of the node on which the link is.
+    /// Side of the node.
     pub side: Direction,
 }
 
-/// All links, each once: from a node's plus side to its neighbour's minus side. A dimension of extent 1
-/// has none; a torus of extent 2 has two between the same nodes; a mesh has none around the edge.
+/// Returns all links, each once: from a node's plus side to its neighbour's minus side. A dimension of extent 1
+/// contains none; a torus of extent 2 contains two between the same nodes; a mesh does not wrap around.
 pub fn links(shape: &Shape) -> Vec<[End; 2]> {
     let mut links = Vec::new();
     for rank in 0..shape.nodes() {
@@ -102,7 +101,7 @@ pub fn links(shape: &Shape) -> Vec<[End; 2]> {
     links
 }
 
-/// The node one step in the positive direction of `dimension`, if there is a link.
+/// Returns the next node in the positive direction of `dimension`, if there is a link.
 fn successor(shape: &Shape, place: Coord, dimension: usize) -> Option<Coord> {
     let extent = shape.extents()[dimension];
     let mut next = place;

@@ -1,4 +1,4 @@
-//! How a job ended, in words and as an exit status. Pure.
+//! Outcome of a job, as messages and as an exit status. Free of side effects.
 
 use crate::host::stop::FAILURE;
 use crate::run::node::{Node, StacksUse, Unreadable};
@@ -12,25 +12,23 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::time::Duration;
 
-/// What is known about one node.
+/// Observed state of one node.
 #[derive(Debug)]
 pub struct Seen {
-    /// Its rank.
     pub rank: u32,
-    /// Its place.
     pub coord: Coord,
-    /// Its own account.
+    /// Status record (blackboard) of the node.
     pub account: Result<Snapshot, Unreadable>,
-    /// What of its stacks has been used, where that can be seen.
+    /// Stack usage, where it is observable.
     pub stacks: Option<StacksUse>,
-    /// The process that carries it, where a signal has stopped that.
+    /// The node's process, if a signal has stopped it.
     pub stopped: Option<u32>,
-    /// It shows calls one after the other: how many it had shown a moment before its account.
+    /// Value of the call counter shortly before the record was read, for a node with successive calls.
     pub shown_before: Option<u64>,
 }
 
 impl Seen {
-    /// Looks at a node.
+    /// Reads the state of a node.
     pub fn at(node: &Node) -> Self {
         Self {
             rank: node.rank,
@@ -42,7 +40,7 @@ impl Seen {
         }
     }
 
-    /// The call with which its program polls, again and again outside of others.
+    /// Returns the nonblocking call that the program repeatedly uses to poll.
     pub fn polls(&self) -> Option<&str> {
         let account = self.account.as_ref().ok()?;
         let is_again = self
@@ -53,7 +51,7 @@ impl Seen {
         (is_again && POLLS.iter().any(begins)).then_some(call)
     }
 
-    /// It runs outside of calls, or of calls that wait, as far as is known.
+    /// Checks whether the program may be polling: it is outside of calls, or only in nonblocking ones.
     pub fn may_poll(&self) -> bool {
         let account = self.account.as_ref();
         self.state() == Some(State::Running)
@@ -67,18 +65,18 @@ impl Seen {
             && self.polls().is_none()
     }
 
-    /// Its name in messages: rank and coordinates.
+    /// Returns rank and coordinates for messages.
     pub fn name(&self) -> String {
         name(self.rank, self.coord)
     }
 
-    /// The state it says it is in.
+    /// Returns the state that the node reports.
     pub fn state(&self) -> Option<State> {
         self.account.as_ref().ok().map(|account| account.state)
     }
 }
 
-/// How the names of calls begin that ask whether something has come, and do not wait for it.
+/// Name prefixes of calls that poll and do not block.
 const POLLS: [&str; 5] = [
     "MPI_Test",
     "MPI_Iprobe",
@@ -87,12 +85,12 @@ const POLLS: [&str; 5] = [
     "MPI_Win_test",
 ];
 
-/// A node's name in messages.
+/// Formats a node's rank and coordinates for messages.
 pub fn name(rank: u32, coord: Coord) -> String {
     format!("rank {rank} at ({},{},{})", coord.x, coord.y, coord.z)
 }
 
-/// The words before something that belongs to these nodes.
+/// Formats the owners of an item, for example of a process.
 pub fn whose(nodes: &[(u32, Coord)]) -> String {
     if let [(rank, coord)] = nodes {
         return format!("{}: its", name(*rank, *coord));
@@ -102,48 +100,48 @@ pub fn whose(nodes: &[(u32, Coord)]) -> String {
     format!("ranks {}: their", ranges(ranks))
 }
 
-/// How a job ended.
+/// Outcome of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Outcome {
     /// All programs ended.
     Ended,
-    /// A node failed, or what it printed could not be written.
+    /// A node failed, or its output could not be written.
     Failed,
-    /// A node's QEMU process ended although it was not asked to.
+    /// A node's process ended unexpectedly.
     Lost,
-    /// It did not come up, or not to its end, in time.
+    /// The job did not start or end in time.
     Timeout,
-    /// A signal asked for its end.
+    /// A signal requested the end.
     Interrupted,
 }
 
-/// Why a job is over, as its nodes show it.
+/// Reason why a job is over, from the nodes' states.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
     /// All programs ended.
     Ended,
-    /// A node failed; its index.
+    /// A node failed; contains its index.
     Failed(usize),
-    /// A node's QEMU process ended although it was not asked to; its index.
+    /// A node's process ended unexpectedly; contains its index.
     Lost(usize),
-    /// The program wrote over a node's account of itself; its index.
+    /// The program overwrote a node's status record; contains its index.
     Overwritten(usize),
     /// The debugger has ended.
     GivenUp,
 }
 
-/// What is looked at often of a node.
+/// Frequently polled state of a node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Glance {
-    /// The state it says it is in; `None`: its account makes no sense.
+    /// State that the node reports; `None`: its record is invalid.
     pub state: Option<State>,
-    /// Whether its QEMU process has ended.
+    /// Whether its process has ended.
     pub is_gone: bool,
 }
 
 impl Default for Glance {
-    /// A node that has not come up.
+    /// State of a node before boot.
     fn default() -> Self {
         Self {
             state: Some(State::Off),
@@ -153,16 +151,16 @@ impl Default for Glance {
 }
 
 impl Glance {
-    /// Whether its program has been started.
+    /// Checks whether its program was started.
     pub fn is_up(&self) -> bool {
         !matches!(self.state, Some(State::Off | State::Booting))
     }
 }
 
-/// Whether the job is over, and why.
+/// Returns the reason if the job is over.
 pub fn cause(nodes: &[Glance]) -> Option<Cause> {
     let find = |what: &dyn Fn(&Glance) -> bool| nodes.iter().position(what);
-    // A node that failed may be why others are lost or wait, so it is looked for first.
+    // A failed node may have caused the others' losses or waits, so it is checked first.
     if let Some(at) = find(&|n| n.state == Some(State::Failed)) {
         return Some(Cause::Failed(at));
     }
@@ -178,8 +176,8 @@ pub fn cause(nodes: &[Glance]) -> Option<Cause> {
         .then_some(Cause::Ended)
 }
 
-/// A node that has failed for a reason of its own: whoever lost a neighbour was not the first, as a rule. `None`: there is
-/// none, as far as is known.
+/// Finds a node that failed for a reason of its own. A node that lost a neighbour is usually not the first failure.
+/// `None` if none is known.
 pub fn root(nodes: &[Seen]) -> Option<usize> {
     let is_root = |node: &Seen| {
         let account = node.account.as_ref();
@@ -188,9 +186,9 @@ pub fn root(nodes: &[Seen]) -> Option<usize> {
     nodes.iter().position(is_root)
 }
 
-/// The exit status of a job whose programs have all ended: the first that is not 0, by rank. Where nodes are processes of
-/// this machine, whose ends are in `gone`, a process may have ended with another status than its program: by what ran at
-/// its end, such as a checker of leaks, or by the command that it ran under. That is said then.
+/// Returns the exit status of a job after all programs have ended: the first that is not 0, in rank order. For native
+/// processes, `gone` contains the process statuses. They can differ from the programs' because of exit handlers, such
+/// as a leak checker, or the wrapper command. The message reports such a difference.
 pub fn job_status(nodes: &[Seen], gone: &[Option<ExitStatus>]) -> (u8, Option<String>) {
     let gone = gone.iter().copied().chain(std::iter::repeat(None));
     let statuses = nodes.iter().zip(gone).filter_map(|(node, gone)| {
@@ -213,7 +211,7 @@ pub fn job_status(nodes: &[Seen], gone: &[Option<ExitStatus>]) -> (u8, Option<St
     statuses.next().unwrap_or((0, None))
 }
 
-/// What is said of processes that went on for longer than `limit` after the job.
+/// Returns the message about processes that were still running `limit` after the job.
 pub fn never_ended(nodes: &[Seen], left: &[u32], limit: Duration) -> String {
     let nodes = nodes.iter().filter(|node| left.contains(&node.rank));
     let nodes: Vec<_> = nodes.map(|node| (node.rank, node.coord)).collect();
@@ -225,7 +223,7 @@ pub fn never_ended(nodes: &[Seen], left: &[u32], limit: Duration) -> String {
     )
 }
 
-/// What to say of a status that has become another one on the way, by [`exit_byte`].
+/// Returns the message about an exit status that [`exit_byte`] has changed.
 pub fn changed_status(nodes: &[Seen]) -> Option<String> {
     nodes.iter().find_map(|node| {
         let status = node.account.as_ref().ok()?.status;
@@ -240,19 +238,19 @@ pub fn changed_status(nodes: &[Seen]) -> Option<String> {
     })
 }
 
-/// Where in the program a failed node stands.
+/// Location of a failed node in the program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Stands {
     /// At this address.
     At(u64),
-    /// In a call of MPI.
+    /// In an MPI call.
     InCall,
-    /// Where the runtime has panicked.
+    /// At a panic of the runtime.
     InPanic,
 }
 
-/// What to say of a failed node, and the job's exit status. `places` tells the functions and lines where it
-/// stands, innermost first, and `failed_malloc` what is to be said of an allocation that failed before a fault.
+/// Returns the message about a failed node, and the job's exit status. `places` returns the functions and lines of its
+/// location, innermost first. `failed_malloc` describes a failed allocation before a fault.
 pub fn failure(
     node: &Seen,
     places: impl FnOnce(Stands) -> Vec<String>,
@@ -293,16 +291,16 @@ pub fn failure(
         text.push_str("\n  or give it a bigger stack with --stack");
     }
     let status = match account.end {
-        // The program's choice; but an abort means that something is wrong, also with code 0.
+        // The program's choice; but an abort indicates an error even with code 0.
         End::MpiAbort | End::MpiError => exit_byte(account.status).max(1),
-        // 2 where the program cannot be used as it is.
+        // 2 for an unusable program.
         End::Boot => exit_byte(account.status).max(1),
         _ => FAILURE,
     };
     (text, status)
 }
 
-/// What is said of a node whose account of itself makes no sense.
+/// Returns the message about a node with an invalid status record.
 pub fn overwritten_message(node: &Seen) -> String {
     let why = match &node.account {
         Ok(_) => String::new(),
@@ -314,7 +312,8 @@ pub fn overwritten_message(node: &Seen) -> String {
     )
 }
 
-/// What is said of the process, called `process`, of these nodes that ended by itself or was killed from outside.
+/// Returns the message about these nodes' process after it ended unexpectedly or was killed. `process` is the term for
+/// it.
 pub fn lost_message(
     nodes: &[(u32, Coord)],
     process: &str,
@@ -338,7 +337,7 @@ pub fn lost_message(
     text
 }
 
-/// What each rank was doing, ranks that did the same in one line.
+/// Returns the activity of each rank, with one line per common activity.
 pub fn whereabouts(nodes: &[Seen]) -> Vec<String> {
     let mut groups: Vec<(String, Vec<&Seen>)> = Vec::new();
     for node in nodes {
@@ -398,7 +397,7 @@ fn describe_call(call: &SeenCall) -> String {
     text
 }
 
-/// Numbers in ascending order as ranges: `0, 2-5, 7`.
+/// Formats ascending numbers as ranges: `0, 2-5, 7`.
 fn ranges(numbers: impl IntoIterator<Item = u32>) -> String {
     let mut runs: Vec<(u32, u32)> = Vec::new();
     for number in numbers {
@@ -424,7 +423,7 @@ pub mod tests {
     use crate::run::node::StackUse;
     use midplane_abi::blackboard::{BYTES, ReadError, SeenMessage};
 
-    /// A node's account of itself, for tests.
+    /// Creates a node's state for tests.
     pub fn seen(rank: u32, state: State, write: impl FnOnce(&mut Snapshot)) -> Seen {
         let mut account = Snapshot::read(&[0; BYTES]).unwrap();
         account.state = state;
@@ -515,7 +514,7 @@ pub mod tests {
         ] {
             assert!(message.contains(words), "{message}");
         }
-        // The program's own status counts, whatever becomes of it.
+        // The program's own status has priority over its process's.
         let ends = [None, Some(raw(0)), Some(raw(0))];
         assert_eq!(job_status(&nodes, &ends), (5, None));
         let (status, message) = job_status(&nodes, &[Some(raw(9))]);
@@ -685,7 +684,7 @@ pub mod tests {
             polls("MPI_Testsome", Some(4)),
             "rank 0 at (0,0,0): polling, with MPI_Testsome"
         );
-        // It was its last call a while ago, it is not known, or it waits.
+        // The last call is old, unknown, or a blocking one.
         assert_eq!(polls("MPI_Testsome", Some(5)), computes);
         assert_eq!(polls("MPI_Testsome", None), computes);
         assert_eq!(polls("MPI_Wait", Some(4)), computes);

@@ -1,72 +1,70 @@
-//! An instance's place in the torus, as arguments for QEMU. Pure: file descriptors come in as numbers.
+//! QEMU arguments for an instance in the torus. Free of side effects: file descriptors are passed as numbers.
 //!
-//! The slots are pinned so that a node finds its devices without guessing: virtio-mmio slots 0 to 5 are
-//! the links of a single node in the order of `Direction::ALL`, PCI slot 1 the doorbell of a box.
+//! Devices use fixed slots, so that a node finds them without a scan: virtio-mmio slots 0 to 5 are the links of a
+//! single node in the order of `Direction::ALL`, PCI slot 1 is the doorbell of a box.
 
 use midplane_abi::layout::FLASH;
 use net_torus::coord::Direction;
 
-/// QEMU's own sandbox: it starts no process, gains no rights and changes no scheduling, whatever runs in it.
+/// QEMU's sandbox: it starts no processes, gains no privileges and changes no scheduling, regardless of guest code.
 pub const SANDBOX: &str = "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny";
 
-/// The device that puts a file's bytes to an address before the processor starts.
+/// Returns the device that copies a file to an address before the processor starts.
 pub fn loader(file: i32, address: u64) -> String {
     format!("loader,file=/dev/fd/{file},addr={address:#x},force-raw=on")
 }
 
-/// Greatest room for translated code in MiB; QEMU's own default of 1 GiB would be taken as used memory
-/// by hosts that limit address space.
+/// Maximum size of translated code in MiB. QEMU's default of 1 GiB would count as used memory on hosts that limit
+/// address space.
 const TRANSLATION_MIB: u32 = 32;
-/// The same for each node of a box, beside that: QEMU gives each processor that translates a part of its own.
+/// Additional size for each node of a box: QEMU allocates a part for each processor that translates.
 const TRANSLATION_MIB_PER_NODE: u32 = 2;
 
-/// How long a link's device may put off sending, in nanoseconds, as long as QEMU takes. It never does: a node
-/// always asks again at once, on which the device sends on the processor's own thread; see `send_now` in
-/// kernel-rt's `dev/virtio_net.rs`. Beyond the node's own timer, so that this one is never the next.
+/// Maximum delay of a link device's transmission, in nanoseconds, the largest that QEMU accepts. It is never reached: a
+/// node notifies the device again immediately, and the device then transmits on the processor's own thread; see
+/// `send_now` in kernel-rt's `dev/virtio_net.rs`. It exceeds the node's own timer, so that it is never the next event.
 const SEND_BY_NS: u32 = 4_200_000_000;
 
-/// What nodes an instance carries, and their links.
+/// Nodes of an instance, and their links.
 #[derive(Clone, Copy, Debug)]
 pub enum Carries<'a> {
-    /// One.
     One {
-        /// The links that exist, each a connected stream socket.
+        /// The existing links, each a connected stream socket.
         links: &'a [(Direction, i32)],
-        /// A socket that listens for a debugger, without which the node does not start.
+        /// A socket that listens for a debugger; the node does not start without one.
         debugger: Option<i32>,
     },
-    /// A box of nodes, whose links lie in memory.
+    /// A box of nodes with links in memory.
     Box {
-        /// How many.
+        /// Number of nodes.
         nodes: u32,
-        /// Where there are other instances: a connected stream socket to the server of their bells, and how many
-        /// bells each instance has.
+        /// With other instances: a connected stream socket to the doorbell server, and the number of doorbells per
+        /// instance.
         doorbell: Option<(i32, u32)>,
     },
 }
 
-/// What one QEMU process is given, file descriptors by their numbers in that process.
+/// Resources of one QEMU process, with file descriptors by their numbers in that process.
 pub struct Wiring<'a> {
     /// Size of the node's RAM in bytes.
     pub memory: u64,
-    /// The memory file behind the RAM.
+    /// Memory file of the RAM.
     pub ram: i32,
-    /// The image.
     pub image: i32,
-    /// The record of the boot parameters.
+    /// Boot parameter record.
     pub record: i32,
-    /// What it carries.
+    /// Nodes of the instance.
     pub carries: Carries<'a>,
-    /// A connected stream socket for the nodes' bell, which is the UART.
+    /// A connected stream socket for the nodes' doorbell, the UART.
     pub bell: i32,
-    /// Whether QEMU locks itself in.
+    /// Whether QEMU's sandbox is enabled.
     pub sandbox: bool,
-    /// Whether the processor's counter of instructions is exact.
+    /// Whether the processor's instruction counter is exact.
     pub counted: bool,
 }
 
 impl Wiring<'_> {
-    /// The arguments after the program's name.
+    /// Returns the arguments after the program's name.
     pub fn arguments(&self) -> Vec<String> {
         let mut arguments = Vec::new();
         let mut option = |name: &str, value: String| {
@@ -75,15 +73,14 @@ impl Wiring<'_> {
         };
         let (machine, nodes) = match self.carries {
             Carries::One { .. } => ("virt", 1),
-            // With the software interrupts by which nodes wake each other.
+            // Enables software interrupts; nodes use them to wake each other.
             Carries::Box { nodes, .. } => ("virt,aclint=on", nodes),
         };
         option("machine", format!("{machine},memory-backend=ram"));
-        // QEMU before 8.1 leaves memory barriers out of the code for machines that cannot have a second
-        // processor. But the devices run beside the processor, and without barriers a frame and a sleeping
-        // node miss each other, once in some ten thousand messages back and forth.
-        // Instructions are counted by one thread only: the node's time is their number, and a device's turn comes
-        // between two of them.
+        // QEMU before 8.1 omits memory barriers from the code for machines that cannot have a second processor. But the
+        // devices run in parallel to the processor: without barriers a frame and a sleeping node miss each other once
+        // in some ten thousand ping-pong messages. Exact counting requires one thread: the node's time is the number of
+        // instructions, and devices run between two of them.
         let threads = if self.counted { "single" } else { "multi" };
         option(
             "accel",
@@ -110,8 +107,8 @@ impl Wiring<'_> {
         option("display", "none".into());
         option("monitor", "none".into());
         option("global", "virtio-mmio.force-legacy=false".into());
-        // A notification is to be dealt with before the node goes on. QEMU 10.0, unlike 7.2, otherwise leaves
-        // it to its other thread, where two are as one, so that the device waits for `SEND_BY_NS`.
+        // A notification must be handled before the node continues. QEMU 10.0, unlike 7.2, otherwise passes it to its
+        // other thread. That thread merges two notifications, and the device waits for `SEND_BY_NS`.
         option("global", "virtio-mmio.ioeventfd=off".into());
         option("chardev", format!("socket,id=bell,fd={}", self.bell));
         option("serial", "chardev:bell".into());
@@ -129,7 +126,7 @@ impl Wiring<'_> {
         arguments
     }
 
-    /// The devices by which nodes reach those of other instances.
+    /// Adds the devices that connect nodes to other instances.
     fn add_links(&self, option: &mut dyn FnMut(&str, String)) {
         let links = match self.carries {
             Carries::One { links, debugger } => {
@@ -191,7 +188,7 @@ mod tests {
         }
     }
 
-    /// QEMU refuses to count with several threads.
+    /// QEMU rejects exact counting with several threads.
     #[test]
     fn instructions_are_counted_by_one_thread() {
         let counted = Wiring {
@@ -204,7 +201,7 @@ mod tests {
         assert!(!wired(&[], false).contains(&"-icount".into()));
     }
 
-    /// The value that follows an option whose value contains `part`.
+    /// Checks for an option whose value contains `part`.
     fn has(arguments: &[String], option: &str, value: &str) -> bool {
         arguments
             .windows(2)

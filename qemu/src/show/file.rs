@@ -1,11 +1,11 @@
-//! Files that hold results: opened before the work, written after it.
+//! Result files: opened before the work, written after it.
 
 use crate::host::stop::{Doing, Stop};
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// A file that will be written. What it holds stays until then.
+/// A file to be written. Its old content stays until then.
 #[derive(Debug)]
 pub struct ResultFile {
     path: PathBuf,
@@ -13,10 +13,10 @@ pub struct ResultFile {
 }
 
 impl ResultFile {
-    /// Opens the file, or creates it, so that a place that cannot be written is known before the work.
+    /// Opens or creates the file before the work, so that an unusable path is reported early.
     ///
     /// # Errors
-    /// A usage error that names the file.
+    /// Returns a usage error that contains the path.
     pub fn open(path: &Path) -> Result<Self, Stop> {
         let opened = OpenOptions::new()
             .create(true)
@@ -35,18 +35,18 @@ impl ResultFile {
         }
     }
 
-    /// The same where a file may have been asked for.
+    /// Opens the file if a path is given.
     ///
     /// # Errors
-    /// As [`ResultFile::open`].
+    /// Returns the errors of [`ResultFile::open`].
     pub fn open_if_given(path: Option<&PathBuf>) -> Result<Option<Self>, Stop> {
         path.map(|path| Self::open(path)).transpose()
     }
 
-    /// Opens a table's and a drawing's file, where they were asked for: before the work, which may take long.
+    /// Opens the files of a table and a drawing, where given, before a possibly long computation.
     ///
     /// # Errors
-    /// As [`ResultFile::open`]; a usage error, too, when both are one file.
+    /// Returns the errors of [`ResultFile::open`], and a usage error if both paths are equal.
     pub fn open_both(
         table: Option<&PathBuf>,
         drawing: Option<&PathBuf>,
@@ -55,12 +55,12 @@ impl ResultFile {
         Ok((Self::open_if_given(table)?, Self::open_if_given(drawing)?))
     }
 
-    /// Replaces what it held.
+    /// Replaces the file's content.
     ///
     /// # Errors
-    /// A failure that names the file, for example because the device is full.
+    /// Returns a failure that contains the path, for example if the device is full.
     pub fn write(mut self, text: &str) -> Result<(), Stop> {
-        // A pipe or a terminal has no length to cut.
+        // A pipe or a terminal cannot be truncated.
         let is_regular = self.file.metadata().is_ok_and(|m| m.is_file());
         let cut = match is_regular {
             true => self.file.set_len(0),
@@ -71,10 +71,10 @@ impl ResultFile {
     }
 }
 
-/// Refuses two results in one file, of which one would be lost.
+/// Checks that two results use different files.
 ///
 /// # Errors
-/// A usage error that names the file.
+/// Returns a usage error that contains the path.
 fn check_apart(one: Option<&PathBuf>, other: Option<&PathBuf>) -> Result<(), Stop> {
     match (one, other) {
         (Some(one), Some(other)) if one == other => Err(Stop::usage(format!(

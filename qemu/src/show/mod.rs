@@ -1,4 +1,4 @@
-//! What people read: lines, tables, drawings, files.
+//! Output for users: lines, tables, drawings, files.
 
 pub mod file;
 pub mod plot;

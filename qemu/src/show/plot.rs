@@ -1,4 +1,4 @@
-//! Drawings (SVG): points and lines over two axes, and heat maps of a machine's planes.
+//! Drawings (SVG): charts with points and lines, and heat maps of a machine's planes.
 
 use crate::host::stop::{Doing, Stop};
 use plotters::coord::Shift;
@@ -11,21 +11,21 @@ type Failure<'a> = DrawingAreaErrorKind<<SVGBackend<'a> as DrawingBackend>::Erro
 
 /// Size of a chart in pixels.
 const CHART: (u32, u32) = (860, 440);
-/// Width in pixels up to which heat maps stand beside one another.
+/// Maximum width of a row of heat maps in pixels.
 const ACROSS: u32 = 940;
-/// Size in pixels of a heat map that needs no more.
+/// Default size of a heat map in pixels.
 const MAP: u32 = 240;
-/// Between two heat maps, and above each for its name.
+/// Space between two heat maps, and above each for its name.
 const SPACE: u32 = 24;
 const FONT: (&str, u32) = ("sans-serif", 13);
-/// Width of a letter of that font in pixels, at most on average.
+/// Width of a letter of that font in pixels, an upper bound of the average.
 const LETTER: u32 = 8;
-/// Between two lines of a legend.
+/// Distance between two lines of a legend.
 const LEGEND_LINE: u32 = 20;
-/// Boxes of a heat map's scale.
+/// Number of boxes of a heat map's scale.
 const SCALE_BOXES: u32 = 10;
 
-/// The shape of a mark.
+/// Shape of a mark.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Shape {
     Circle,
@@ -35,7 +35,7 @@ pub enum Shape {
 }
 
 impl Shape {
-    /// Its corners in pixels around its centre.
+    /// Returns its corners in pixels relative to its centre.
     fn corners(self) -> Vec<(i32, i32)> {
         match self {
             Self::Circle => (0..12)
@@ -54,38 +54,36 @@ impl Shape {
 /// A mark at a point.
 #[derive(Clone, Copy, Debug)]
 pub struct Mark {
-    /// Its shape.
     pub shape: Shape,
-    /// Its colour.
     pub colour: RGBColor,
     /// Whether it is filled.
     pub filled: bool,
 }
 
-/// One axis. What is drawn on a logarithmic scale is given as logarithms.
+/// An axis. For a logarithmic scale, values are specified as logarithms.
 pub struct Axis<'a> {
     /// Quantity and unit.
     pub title: &'a str,
-    /// Least and greatest value.
+    /// Minimum and maximum value.
     pub range: std::ops::Range<f64>,
-    /// The values that are named, no two by the same name.
+    /// Labeled values; all labels are different.
     pub ticks: Vec<Tick>,
 }
 
-/// A named value of an axis.
+/// A labeled value of an axis.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Tick {
-    /// The value.
+    /// Value.
     pub at: f64,
-    /// Its name.
+    /// Label.
     pub name: String,
 }
 
-/// Ticks of a linear axis at most.
+/// Maximum number of ticks of a linear axis.
 const MAX_TICKS: f64 = 11.0;
 
 impl<'a> Axis<'a> {
-    /// A linear axis whose ticks are multiples of 1, 2 or 5 times a power of ten.
+    /// Creates a linear axis with ticks at multiples of 1, 2 or 5 times a power of ten.
     pub fn linear(title: &'a str, range: std::ops::Range<f64>) -> Self {
         let least_step = ((range.end - range.start) / MAX_TICKS).max(f64::MIN_POSITIVE);
         let power = 10f64.powi(least_step.log10().floor() as i32);
@@ -110,7 +108,8 @@ impl<'a> Axis<'a> {
         }
     }
 
-    /// A logarithmic axis; `range` is of decimal logarithms. Where it is short, 2 and 5 times the powers are named, too.
+    /// Creates a logarithmic axis; `range` contains decimal logarithms. A short axis also labels 2 and 5 times the
+    /// powers.
     pub fn log10(title: &'a str, range: std::ops::Range<f64>) -> Self {
         let factors: &[u32] = match range.end - range.start {
             short if short <= 2.0 => &[1, 2, 5],
@@ -138,12 +137,12 @@ impl<'a> Axis<'a> {
         }
     }
 
-    /// The same of these values: whole decades, at least one.
+    /// Creates a logarithmic axis for these values: complete decades, at least one.
     pub fn log10_of(title: &'a str, values: impl Iterator<Item = f64>) -> Self {
         Self::log10(title, whole(values))
     }
 
-    /// A logarithmic axis; `range` is of logarithms to the base of two.
+    /// Creates a logarithmic axis; `range` contains logarithms to base two.
     pub fn log2(title: &'a str, range: std::ops::Range<f64>) -> Self {
         let powers = range.start.ceil() as i32..=range.end.floor() as i32;
         let ticks = powers.map(|power| Tick {
@@ -160,12 +159,12 @@ impl<'a> Axis<'a> {
         }
     }
 
-    /// The same of these values: whole powers, at least one.
+    /// Creates an axis to base two for these values: complete powers, at least one.
     pub fn log2_of(title: &'a str, values: impl Iterator<Item = f64>) -> Self {
         Self::log2(title, whole(values))
     }
 
-    /// An axis of things that are no numbers, at 0, 1 and so on.
+    /// Creates an axis of categories, at 0, 1 and so on.
     pub fn categories(title: &'a str, names: impl Iterator<Item = String>) -> Self {
         let ticks = { (0..).zip(names) }.map(|(place, name)| Tick {
             at: f64::from(place),
@@ -179,7 +178,7 @@ impl<'a> Axis<'a> {
         }
     }
 
-    /// The name of a value that has one.
+    /// Returns the label of a value.
     fn name(&self, at: f64) -> String {
         let tick = self.ticks.iter().find(|tick| tick.at == at);
         tick.map_or(String::new(), |tick| tick.name.clone())
@@ -193,7 +192,7 @@ impl<'a> Axis<'a> {
     }
 }
 
-/// The whole numbers around these values, at least one apart.
+/// Returns the integers around these values, at least one apart.
 fn whole(values: impl Iterator<Item = f64>) -> std::ops::Range<f64> {
     let (least, most) = values.fold(
         (f64::INFINITY, f64::NEG_INFINITY),
@@ -205,7 +204,7 @@ fn whole(values: impl Iterator<Item = f64>) -> std::ops::Range<f64> {
     least.floor()..most.ceil().max(least.floor() + 1.0)
 }
 
-/// The coordinates of an axis. Plotters' own choose their ticks, some of which have the same name when it is rounded.
+/// Coordinates of an axis. They replace Plotters' own, whose automatic ticks can have equal labels after rounding.
 struct Marked {
     range: std::ops::Range<f64>,
     ticks: Vec<f64>,
@@ -232,50 +231,46 @@ impl Ranged for Marked {
 
 /// Points of one kind.
 pub struct Series {
-    /// The points.
     pub points: Vec<(f64, f64)>,
-    /// How each is drawn.
+    /// Mark at each point.
     pub mark: Mark,
-    /// Whether a line joins them.
+    /// Whether a line connects them.
     pub joined: bool,
 }
 
-/// A chart.
 pub struct Chart<'a> {
-    /// What stands above it, line by line.
+    /// Heading, one or more lines.
     pub heading: &'a str,
-    /// The axis to the right.
+    /// Horizontal axis.
     pub x: Axis<'a>,
-    /// The axis upwards.
+    /// Vertical axis.
     pub y: Axis<'a>,
-    /// What is drawn.
     pub series: Vec<Series>,
-    /// What the marks mean.
+    /// Legend of the marks.
     pub legend: Vec<(String, Mark)>,
 }
 
-/// A plane of cells, in each three stripes.
+/// A plane of cells, each with three stripes.
 pub struct HeatMap {
-    /// What stands above it.
+    /// Heading.
     pub name: String,
-    /// The cells by row, then by column.
+    /// Cells by row, then by column.
     pub cells: Vec<Vec<[f64; 3]>>,
 }
 
-/// A row of heat maps of one size.
+/// A row of heat maps of equal size.
 pub struct HeatMaps<'a> {
-    /// What stands above them.
+    /// Heading.
     pub heading: &'a str,
-    /// The maps.
     pub maps: Vec<HeatMap>,
-    /// The values of the lightest and of the darkest colour.
+    /// Values of the lightest and the darkest colour.
     pub scale: std::ops::Range<f64>,
-    /// The name of a value on the scale.
+    /// Formats a value of the scale.
     pub name: &'a dyn Fn(f64) -> String,
 }
 
 impl HeatMaps<'_> {
-    /// The colour of a value.
+    /// Returns the colour of a value.
     fn colour(&self, value: f64) -> RGBColor {
         let span = self.scale.end - self.scale.start;
         heat((value - self.scale.start) / if span > 0.0 { span } else { 1.0 })
@@ -283,7 +278,7 @@ impl HeatMaps<'_> {
 }
 
 impl Chart<'_> {
-    /// Width and height in pixels. The legend stands beside the chart, so that it covers no point.
+    /// Returns width and height in pixels. The legend is outside of the chart, so that it covers no point.
     fn size(&self) -> (u32, u32) {
         let below = self.legend.len() as u32 * LEGEND_LINE + LEGEND_LINE;
         let height = CHART.1.max(below) + heading_height(self.heading);
@@ -296,18 +291,18 @@ impl Chart<'_> {
     }
 }
 
-/// The drawing of a chart.
+/// Draws a chart.
 ///
 /// # Errors
-/// A failure when the drawing cannot be made.
+/// Returns a failure if the drawing fails.
 pub fn chart(chart: &Chart<'_>) -> Result<String, Stop> {
     draw(chart.size(), |area| draw_chart(area, chart))
 }
 
-/// The drawing of a chart with heat maps below.
+/// Draws a chart with heat maps below.
 ///
 /// # Errors
-/// As [`chart`].
+/// Returns a failure if the drawing fails.
 pub fn chart_and_maps(chart: &Chart<'_>, maps: &HeatMaps<'_>) -> Result<String, Stop> {
     let grid = Grid::of(maps);
     let (width, above) = chart.size();
@@ -378,11 +373,11 @@ fn draw_chart(area: &Area<'_>, chart: &Chart<'_>) -> Result<(), Failure<'static>
     Ok(())
 }
 
-/// A mark as it is drawn: its ground and its outline.
+/// A drawn mark: fill and outline.
 type Drawn<'b, C> =
     ComposedElement<C, SVGBackend<'b>, Polygon<(i32, i32)>, PathElement<(i32, i32)>>;
 
-/// A mark at a point of any coordinates.
+/// Creates a mark at a point in any coordinates.
 fn element<'b, C: Clone>(at: C, mark: Mark) -> Drawn<'b, C> {
     let ground = match mark.filled {
         true => mark.colour,
@@ -395,13 +390,13 @@ fn element<'b, C: Clone>(at: C, mark: Mark) -> Drawn<'b, C> {
         + PathElement::new(outline, mark.colour)
 }
 
-/// How heat maps are laid out, in pixels.
+/// Layout of heat maps in pixels.
 struct Grid {
     /// Side of a cell.
     cell: u32,
-    /// A map and the space around it.
+    /// Size of a map with the space around it.
     panel: (u32, u32),
-    /// Maps beside one another, and rows of them.
+    /// Number of columns and rows of maps.
     across: u32,
     down: u32,
     above: u32,
@@ -413,7 +408,7 @@ impl Grid {
         let rows = maps.maps.first().map_or(1, |map| map.cells.len().max(1)) as u32;
         let first = maps.maps.first().and_then(|map| map.cells.first());
         let columns = first.map_or(1, |row| row.len().max(1)) as u32;
-        // Three stripes of two pixels at least.
+        // At least two pixels for each of three stripes.
         let cell = (MAP / rows.max(columns)).clamp(6, 24);
         let panel = (columns * cell + SPACE, rows * cell + SPACE);
         let across = (ACROSS / panel.0).clamp(1, count);
@@ -431,7 +426,7 @@ impl Grid {
     }
 
     fn height(&self) -> u32 {
-        // The scale of the colours below.
+        // Includes the colour scale below.
         self.above + self.down * self.panel.1 + 2 * SPACE
     }
 }
@@ -470,7 +465,7 @@ fn draw_maps(area: &Area<'_>, maps: &HeatMaps<'_>, grid: &Grid) -> Result<(), Fa
     Ok(())
 }
 
-/// A colour between white (0), yellow, red and dark purple (1), each darker than the one before.
+/// Returns a colour between white (0), yellow, red and dark purple (1), each darker than the one before.
 fn heat(value: f64) -> RGBColor {
     const COLOURS: [[f64; 3]; 4] = [
         [255.0, 255.0, 255.0],
@@ -521,7 +516,7 @@ mod tests {
         }
     }
 
-    /// The drawing is what an XML reader takes: one element, every tag closed, texts escaped.
+    /// Checks that the drawing is valid XML: one element, every tag closed, texts escaped.
     #[track_caller]
     fn check(drawing: &str) {
         assert!(drawing.starts_with("<svg") && drawing.trim_end().ends_with("</svg>"));
@@ -550,7 +545,7 @@ mod tests {
         ] {
             assert!(drawing.contains(word), "{word}: {drawing}");
         }
-        // Two points of each shape, open and filled; and one in the legend.
+        // Two points of each shape, open and filled, and one in the legend.
         assert_eq!(drawing.matches("<polygon").count(), 2 * 4 * 2 + 1);
     }
 

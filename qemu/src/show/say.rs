@@ -1,4 +1,4 @@
-//! Lines of the command's own on its two streams.
+//! Output lines of the command itself on its two streams.
 
 use crate::host::stop::Stop;
 use crate::host::sys;
@@ -9,28 +9,28 @@ use std::sync::{Mutex, PoisonError};
 /// Writes a line to stdout.
 ///
 /// # Errors
-/// When the line cannot be written, for example because the device is full. A reader that has gone
-/// (`| head`) is no error: it has read enough, and the work and its files go on.
+/// Returns an error if the line cannot be written, for example on a full device. A closed pipe (`| head`) is no error:
+/// its reader needs no more output, and the work and its files continue.
 pub fn say(line: impl fmt::Display) -> Result<(), Stop> {
     told(write_line(io::stdout(), line))
 }
 
-/// The same for text that ends its lines itself.
+/// Writes text that contains its line ends to stdout.
 ///
 /// # Errors
-/// As [`say`].
+/// Returns the errors of [`say`].
 pub fn pass_on(text: &[u8]) -> Result<(), Stop> {
     let mut stdout = io::stdout();
     told(stdout.write_all(text).and_then(|()| stdout.flush()))
 }
 
-/// What was to be written to stderr while it is [held](quietly).
+/// Buffered output for stderr during [`quietly`].
 static HELD: Mutex<Option<Vec<u8>>> = Mutex::new(None);
 
-/// Does `work`, and holds what it tells on stderr meanwhile: that is shown only where it fails.
+/// Runs `work`; buffers its stderr output and shows it only on failure.
 ///
 /// # Errors
-/// Those of the work.
+/// Returns the errors of the work.
 pub fn quietly<T>(work: impl FnOnce() -> Result<T, Stop>) -> Result<T, Stop> {
     let held = || HELD.lock().unwrap_or_else(PoisonError::into_inner);
     *held() = Some(Vec::new());
@@ -42,7 +42,7 @@ pub fn quietly<T>(work: impl FnOnce() -> Result<T, Stop>) -> Result<T, Stop> {
     result
 }
 
-/// The same as [`complain`] for text that ends its lines itself.
+/// Writes text that contains its line ends to stderr, like [`complain`].
 pub fn complain_bytes(text: &[u8]) {
     let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
     match &mut *held {
@@ -54,8 +54,7 @@ pub fn complain_bytes(text: &[u8]) {
     }
 }
 
-/// Writes a line to stderr. Where that cannot be done, there is no other place to say so; the exit status
-/// tells.
+/// Writes a line to stderr. A failure to do so is visible only in the exit status.
 pub fn complain(line: impl fmt::Display) {
     complain_bytes(format!("{line}\n").as_bytes());
 }
@@ -72,7 +71,7 @@ fn told(result: io::Result<()>) -> Result<(), Stop> {
     }
 }
 
-/// What is said of an error of stdout.
+/// Returns the error for a failed write to stdout.
 pub fn unwritable(error: io::Error) -> Stop {
     match sys::stdout_was_closed() {
         true => Stop::failure("cannot write to stdout: it is closed"),
@@ -104,7 +103,7 @@ mod tests {
             complain("a line");
             Ok(held())
         });
-        // Other tests may tell something meanwhile.
+        // Other tests may print in the meantime.
         let seen = String::from_utf8(seen.unwrap().unwrap()).unwrap();
         assert!(seen.contains("a line\n"), "{seen}");
         assert_eq!(held(), None);

@@ -1,36 +1,35 @@
-//! Tables: rows of one type under headings, never wider than [`WIDTH`] columns of a terminal; and the same
-//! rows as CSV.
+//! Tables: rows of one type under headings, limited to [`WIDTH`] columns of a terminal; and the same rows as CSV.
 
 use crate::host::stop::{Doing, Stop};
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Row, Table as Grid, Width};
 use serde::{Serialize, Serializer};
 
-/// Columns that a terminal has at least.
+/// Minimum width of a terminal in columns.
 pub const WIDTH: u16 = 80;
 
-/// How the cells of a column stand.
+/// Alignment of a column's cells.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Cells {
-    /// To the right, of at least so many characters.
+    /// Right-aligned, with a minimum width in characters.
     Right(u16),
-    /// To the left, of at least so many characters.
+    /// Left-aligned, with a minimum width in characters.
     Left(u16),
-    /// To the left, on as many lines as the rest of the width makes necessary. Only the last column.
+    /// Left-aligned and wrapped to the remaining width. Only for the last column.
     Prose,
 }
 
-/// One column of a table whose rows are `R`.
+/// A column of a table with rows of type `R`.
 pub struct Column<R: ?Sized> {
-    /// What stands above it, its lines separated by line feeds.
+    /// Heading; line feeds separate its lines.
     pub heading: &'static str,
-    /// How its cells stand.
+    /// Alignment of its cells.
     pub cells: Cells,
-    /// The text of a row's cell.
+    /// Formats a row's cell.
     pub text: fn(&R) -> String,
 }
 
 impl<R: ?Sized> Column<R> {
-    /// A column whose cells end at its right edge, at least so wide.
+    /// Creates a right-aligned column of a minimum width.
     pub const fn right(heading: &'static str, least: u16, text: fn(&R) -> String) -> Self {
         Column {
             heading,
@@ -39,7 +38,7 @@ impl<R: ?Sized> Column<R> {
         }
     }
 
-    /// A column whose cells begin at its left edge, at least so wide.
+    /// Creates a left-aligned column of a minimum width.
     pub const fn left(heading: &'static str, least: u16, text: fn(&R) -> String) -> Self {
         Column {
             heading,
@@ -49,29 +48,27 @@ impl<R: ?Sized> Column<R> {
     }
 }
 
-/// A table.
 pub struct Table<R: ?Sized + 'static> {
-    /// Its columns.
     pub columns: &'static [Column<R>],
-    /// How many of them, from the left, tell which row it is. A table that is too wide is folded: the columns
-    /// that do not fit follow below, behind these again.
+    /// Number of leading columns that identify the row. A table that is too wide is folded: the remaining columns
+    /// follow below, after the same leading columns.
     pub keys: usize,
     /// Spaces between two columns.
     pub gap: u16,
 }
 
 impl<R> Table<R> {
-    /// The headings alone, for rows that are shown one by one as they come.
+    /// Returns the headings alone, for rows that are shown one by one.
     pub fn heading(&self) -> Vec<String> {
         self.grid(&self.all(), self.headings())
     }
 
-    /// One row under [`Table::heading`].
+    /// Returns one row under [`Table::heading`].
     pub fn row(&self, row: &R) -> String {
         self.grid(&self.all(), vec![self.cells_of(row)]).join("\n")
     }
 
-    /// Headings and rows, folded where they are wider than [`WIDTH`].
+    /// Returns headings and rows, folded where they exceed [`WIDTH`].
     pub fn lines(&self, rows: &[R]) -> Vec<String> {
         let mut cells = self.headings();
         cells.extend(rows.iter().map(|row| self.cells_of(row)));
@@ -80,7 +77,7 @@ impl<R> Table<R> {
             if !lines.is_empty() {
                 lines.push(String::new());
             }
-            // Where another part has the higher headings.
+            // Removes heading lines that only another part of the table uses.
             let part = self.grid(&columns, cells.clone());
             lines.extend(part.into_iter().skip_while(String::is_empty));
         }
@@ -98,7 +95,7 @@ impl<R> Table<R> {
             .collect()
     }
 
-    /// A row of cells for each line of the headings, the last lines next to the rows.
+    /// Returns a row of cells for each heading line; the last lines are next to the rows.
     fn headings(&self) -> Vec<Vec<String>> {
         let lines = |column: &Column<R>| column.heading.split('\n').count();
         let height = self.columns.iter().map(lines).max().unwrap_or(0);
@@ -118,7 +115,7 @@ impl<R> Table<R> {
             .collect()
     }
 
-    /// Which columns stand beside one another, from the top to the bottom.
+    /// Returns the columns of each fold, from top to bottom.
     fn folds(&self, cells: &[Vec<String>]) -> Vec<Vec<usize>> {
         let width = |at: usize| {
             let widths = cells.iter().map(|row| row[at].chars().count() as u16);
@@ -161,7 +158,7 @@ impl<R> Table<R> {
             };
             let gap = if place == 0 { 0 } else { self.gap };
             column.set_padding((gap, 0));
-            // Never narrower than what stands in it: a number that is cut in two lines is none.
+            // At least as wide as its content: a number must not be split over two lines.
             let widest = rows.iter().map(|row| row[at].chars().count() as u16).max();
             let widest = widest.unwrap_or(0);
             let headings = self.columns[at].heading.split('\n');
@@ -182,10 +179,10 @@ impl<R> Table<R> {
     }
 }
 
-/// The rows as CSV, under the names of their fields.
+/// Formats the rows as CSV, with the field names as header.
 ///
 /// # Errors
-/// A failure when a row cannot be written as CSV, which has no room for lists.
+/// Returns a failure if a row cannot be written as CSV, for example because it contains a list.
 pub fn csv<R: Serialize>(rows: &[R]) -> Result<String, Stop> {
     let mut writer = csv::Writer::from_writer(Vec::new());
     for row in rows {
@@ -195,18 +192,18 @@ pub fn csv<R: Serialize>(rows: &[R]) -> Result<String, Stop> {
     String::from_utf8(bytes).doing("write CSV")
 }
 
-/// A number for CSV, to six places: enough for everything that is measured here.
+/// Serializes a number for CSV with six decimals, sufficient for all measurements.
 ///
 /// # Errors
-/// Those of the serializer.
+/// Returns the serializer's errors.
 pub fn six_places<S: Serializer>(value: &f64, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_f64((value * 1e6).round() / 1e6)
 }
 
-/// The same for a number that may be missing.
+/// Serializes an optional number for CSV with six decimals.
 ///
 /// # Errors
-/// Those of the serializer.
+/// Returns the serializer's errors.
 pub fn six_places_if_any<S: Serializer>(
     value: &Option<f64>,
     serializer: S,
@@ -286,7 +283,7 @@ mod tests {
         assert!(lines.iter().all(|line| line.len() <= usize::from(WIDTH)));
         let cells = |line: &str| line.split_whitespace().count();
         assert_eq!((cells(&lines[1]), cells(&lines[5])), (1 + 2, 1 + 2));
-        // Wider than a terminal by itself: shown whole.
+        // Wider than a terminal by itself, but shown completely.
         let wide = "9".repeat(100);
         let table = Table {
             columns: &[Column {

@@ -1,8 +1,7 @@
-//! What the command needs from the machine: finds it, and fetches what is missing.
+//! Provision of the required tools: detects them, and fetches the missing ones.
 //!
-//! What is there, what is missing and what is to be done is decided in the package `midplane-setup`. Here it
-//! is carried out, each command printed first ([`shown`]): step by step, and after each all is looked at
-//! anew.
+//! The package `midplane-setup` detects the tools and plans the steps. This module executes the plan step by step, and
+//! prints each command first ([`shown`]). Detection runs again after each step.
 
 mod shown;
 mod unpack;
@@ -38,32 +37,32 @@ fn places() -> Places {
     }
 }
 
-/// Whether there is a QEMU that is recent enough.
+/// Checks whether a supported QEMU is available.
 pub fn has_qemu() -> bool {
     matches!(qemu(&places()), Look::There(_))
 }
 
-/// The folder of the LLVM linker that comes with the Rust compiler, if there is one.
+/// Returns the directory of the LLVM linker in the Rust compiler's installation, if there is one.
 pub fn llvm_linker() -> Option<PathBuf> {
     rust::own_llvm_linker(&places())
 }
 
-/// Why [`own_cargo`] is not started.
+/// Returns the error for a failed start of [`own_cargo`].
 pub fn no_cargo(error: std::io::Error) -> Stop {
     Stop::usage(rust::no_cargo(&error))
 }
 
-/// Prints what is found and what `run` would do about the rest; true when nothing is missing.
+/// Prints the detected tools and the actions that `run` would perform; returns true if nothing is missing.
 pub fn doctor() -> Result<bool, Stop> {
     let report = examination::examine(&places())?;
     pass_on(report.text.as_bytes())?;
     Ok(report.all_there)
 }
 
-/// Finds all tools; fetches those that are missing.
+/// Detects all tools and fetches the missing ones.
 ///
-/// Waits for commands that can take minutes. A signal ends the process, but not amid an installation: then
-/// the error of that signal is returned when it is done.
+/// Blocks for commands that can run for minutes. A signal ends the process, but not during an installation: then the
+/// signal's error is returned after the installation completes.
 pub fn ensure() -> Result<Tools, Stop> {
     let choice = Choice::read()?;
     let mut fetching = Fetching {
@@ -99,7 +98,7 @@ pub fn ensure() -> Result<Tools, Stop> {
     }
 }
 
-/// Fetching that is under way.
+/// State of a fetch operation.
 struct Fetching {
     places: Places,
     tried: Tried,
@@ -142,8 +141,8 @@ impl Fetching {
         }
     }
 
-    /// Whether there is what the compiler's own library is built of beside its sources: cargo fetches crates of all of it,
-    /// before the first build. Without them, for example without a network, it is not built along.
+    /// Checks whether the crates for a build of the compiler's library are available. Cargo fetches all of them before
+    /// the first build. If that fails, for example without a network, the library is not built from source.
     fn has_crates_of(&self, rust: &Rust) -> Result<bool, Stop> {
         let built = self.places.target.join("midplane").join(rust.folder());
         if *rust != Rust::Sources || built.exists() {
@@ -162,7 +161,7 @@ impl Fetching {
         }
     }
 
-    /// Whatever else there is will do: an installed target, or Debian's compiler.
+    /// Falls back to an installed target or to Debian's compiler.
     fn do_without_sources(&self, why: &str) -> Result<(), Stop> {
         let note = self.folder()?.join(folder::NO_SOURCES);
         let version = rust::own_version(&self.places).unwrap_or_default();
@@ -174,8 +173,8 @@ impl Fetching {
         Ok(())
     }
 
-    /// Package lists may name versions that the server no longer has: they are brought up to date, once, and
-    /// all is planned again.
+    /// Package lists may contain versions that the server no longer provides. They are updated once, then planning
+    /// starts again.
     fn or_update(
         &mut self,
         done: Result<(), Stop>,
@@ -210,7 +209,7 @@ impl Fetching {
         run_shown(update)
     }
 
-    /// Our folder, created.
+    /// Creates and returns Midplane's own directory.
     fn folder(&self) -> Result<PathBuf, Stop> {
         let mut why = String::new();
         for folder in folder::candidates(&self.places) {

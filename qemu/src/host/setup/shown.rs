@@ -1,4 +1,4 @@
-//! Commands that are run for the user: printed first, their output on our stderr.
+//! Commands that are run on the user's behalf: each is printed first, with its output on stderr.
 
 use crate::host::signals::Hold;
 use crate::host::stop::{Doing, Stop};
@@ -13,15 +13,15 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
-/// How often a command's output is looked at.
+/// Interval between checks of a command's output.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Tells the user. When stderr is closed or full, the work goes on.
+/// Prints a message to the user. Continues if stderr is closed or full.
 pub fn say(text: &str) {
     complain(format_args!("midplane: {text}"));
 }
 
-/// Runs a command that can be broken off at any time. It ends when we do.
+/// Runs a command that can be interrupted at any time. It ends with this process.
 pub fn run_shown(mut command: Command) -> Result<(), Stop> {
     sys::bind_to_us(&mut command, Signal::TERM, Vec::new());
     let (mut child, output) = start(&mut command)?;
@@ -29,9 +29,9 @@ pub fn run_shown(mut command: Command) -> Result<(), Stop> {
     judge(&command, status)
 }
 
-/// Runs a command that must not be broken off, as a package manager amid its work: in a session of its own,
-/// which neither the terminal's signals nor its end reach. A signal that we get meanwhile is the error when
-/// the command is done.
+/// Runs a command that must not be interrupted, such as a package manager. It runs in a session of its own, out of
+/// reach of the terminal's signals and hang-up. A signal received meanwhile is returned as an error after the command
+/// completes.
 pub fn run_whole(mut command: Command) -> Result<(), Stop> {
     let hold = Hold::begin()?;
     sys::own_session(&mut command);
@@ -52,8 +52,8 @@ pub fn run_whole(mut command: Command) -> Result<(), Stop> {
     }
 }
 
-/// Starts it, with its output in a file in memory. Unlike a pipe, that one takes what is written when our
-/// own output is closed, and even when we are not there any more.
+/// Starts a command with its output in a memory file. Unlike a pipe, the file accepts output even if this process's
+/// stderr is closed or the process has ended.
 fn start(command: &mut Command) -> Result<(Child, File), Stop> {
     let line = line(command);
     complain(format_args!("+ {line}"));
@@ -73,11 +73,11 @@ fn start(command: &mut Command) -> Result<(Child, File), Stop> {
     Ok((child, output))
 }
 
-/// Shows a child's output until it has ended. `between` is called now and then.
+/// Copies a child's output until the child has ended. Calls `between` periodically.
 fn follow(child: &mut Child, output: &File, mut between: impl FnMut()) -> Result<ExitStatus, Stop> {
     let mut shown = 0;
     loop {
-        // Before the last look at its output.
+        // The status is read before the last check of the output.
         let ended = child.try_wait().doing("wait for a command")?;
         let mut buffer = [0; 8192];
         while let Ok(bytes @ 1..) = output.read_at(&mut buffer, shown) {

@@ -1,4 +1,4 @@
-//! Packages that are unpacked in our folder instead of being installed.
+//! Unpacking of packages into Midplane's own directory.
 
 use super::shown::{run_shown, say};
 use crate::host::stop::{Doing, Stop};
@@ -12,11 +12,11 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// The beginning of the names of folders that are being filled.
+/// Name prefix of incomplete directories.
 const UNDER_WAY: &str = ".under-way-";
 
-/// Fetches packages, each `name=version`, and unpacks what is wanted of them in the need's folder below
-/// `folder`. Whoever looks there finds all of it or nothing. Waits for other processes that do the same.
+/// Fetches packages, each as `name=version`, and unpacks the required files into the need's directory below `folder`.
+/// The directory appears atomically. Waits for other processes that do the same.
 pub fn unpack(folder: &Path, need: Need, packages: &[String], lists: &Lists) -> Result<(), Stop> {
     if packages.is_empty() {
         return Err(Stop::usage(
@@ -56,13 +56,13 @@ pub fn unpack(folder: &Path, need: Need, packages: &[String], lists: &Lists) -> 
     remove_left_over(folder)
 }
 
-/// The C library must be the one that the loader belongs to: the system's.
+/// The C library must match the loader; both are the system's.
 fn is_base(package: &str) -> bool {
     let name = package.split('=').next().unwrap_or(package);
     matches!(name, "libc6" | "libc-bin")
 }
 
-/// What was left by a process that was broken off; the lock is ours.
+/// Removes the files of an interrupted process. The caller holds the lock.
 fn remove_left_over(folder: &Path) -> Result<(), Stop> {
     for entry in files(folder)? {
         let name = entry.file_name().unwrap_or_default().to_string_lossy();
@@ -79,12 +79,12 @@ fn files(folder: &Path) -> Result<Vec<PathBuf>, Stop> {
         .doing(format_args!("read {}", folder.display()))
 }
 
-/// Unpacks what is wanted of one archive.
+/// Unpacks the required files of one archive.
 fn unpack_archive(archive: &Path, root: &Path, scratch: &Path) -> Result<(), Stop> {
     let listed = tar(archive, &["--list"])?;
     let wanted: String = listed
         .lines()
-        // A folder is made when something is put into it.
+        // tar creates directories on demand.
         .filter(|path| is_wanted(path) && !path.ends_with('/'))
         .flat_map(|path| [path, "\n"])
         .collect();
@@ -106,7 +106,7 @@ fn unpack_archive(archive: &Path, root: &Path, scratch: &Path) -> Result<(), Sto
     tar(archive, &arguments.each_ref().map(String::as_str)).map(|_| ())
 }
 
-/// What tar says about a package's files.
+/// Runs tar on a package's files and returns its output.
 fn tar(archive: &Path, arguments: &[&str]) -> Result<String, Stop> {
     let mut open = Command::new("dpkg-deb");
     open.arg("--fsys-tarfile")
@@ -121,12 +121,12 @@ fn tar(archive: &Path, arguments: &[&str]) -> Result<String, Stop> {
         .ok_or_else(|| Stop::failure("dpkg-deb has no output"))?;
     let mut tar = Command::new("tar");
     tar.args(arguments).stdin(files).stderr(Stdio::piped());
-    // The names come as they are, whatever the language.
+    // File names stay unquoted in any locale.
     tar.env("LC_ALL", "C")
         .env("TAR_OPTIONS", "--quoting-style=literal");
     sys::bind_to_us(&mut tar, Signal::TERM, Vec::new());
     let output = tar.output().doing("run tar")?;
-    // tar may be content before the archive's last padding is written.
+    // tar may end before dpkg-deb has written the archive's padding.
     drop(tar);
     let opened = opened.wait().doing("wait for dpkg-deb")?;
     if !output.status.success() || !opened.success() {
@@ -150,11 +150,11 @@ mod tests {
         assert!(!is_base("libcapstone4=4.0.2-5"));
     }
 
-    /// A package made here, since no other is sure to be there.
+    /// Uses a package created here, since no other one is sure to exist.
     #[test]
     fn only_what_is_wanted_is_unpacked() {
         if super::super::in_path("dpkg-deb").is_none() {
-            // Other systems than Debian and its kin do not come here.
+            // This path requires Debian or a derivative.
             return;
         }
         let folder = std::env::temp_dir().join(format!("midplane-unpack-{}", std::process::id()));

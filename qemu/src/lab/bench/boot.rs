@@ -1,4 +1,4 @@
-//! Jobs, run as users run them.
+//! Jobs that benchmarks run as a user would.
 
 use crate::host::folders;
 use crate::host::signals::Signals;
@@ -14,15 +14,15 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::str::FromStr;
 
-/// A program of `tests/programs`.
+/// Returns the path of a program in `tests/programs`.
 pub fn program(name: &str) -> PathBuf {
     folders::root().join("tests/programs").join(name)
 }
 
-/// Runs a program of `tests/programs` by `midplane run` and says what it has written.
+/// Runs a program of `tests/programs` with `midplane run` and returns its output.
 ///
 /// # Errors
-/// When it cannot be run, when it fails, and when a signal comes, which ends it.
+/// Returns an error if it cannot be run or fails, or when a signal ends it.
 pub fn run(
     options: &[&str],
     name: &str,
@@ -32,10 +32,10 @@ pub fn run(
     run_and_use(options, name, arguments, signals).map(|(said, _)| said)
 }
 
-/// As [`run`], with what the job has used.
+/// Runs a program like [`run`], and also returns the job's resource usage.
 ///
 /// # Errors
-/// As [`run`].
+/// Returns the errors of [`run`].
 pub fn run_and_use(
     options: &[&str],
     name: &str,
@@ -56,10 +56,10 @@ pub fn run_and_use(
     }
 }
 
-/// Runs a command and says what it has written; nothing when it did not end in so many seconds.
+/// Runs a command and returns its output; `None` if it did not end within the limit in seconds.
 ///
 /// # Errors
-/// When it cannot be run, when it fails, and when a signal comes, which ends it.
+/// Returns an error if it cannot be run or fails, or when a signal ends it.
 pub fn said(
     command: Command,
     limit_s: Option<u32>,
@@ -69,10 +69,10 @@ pub fn said(
     Ok(ended.map(|(said, _)| said))
 }
 
-/// As [`said`], with what it and its children have used.
+/// Runs a command like [`said`], and also returns the resource usage of it and its children.
 ///
 /// # Errors
-/// As [`said`].
+/// Returns the errors of [`said`].
 pub fn said_and_used(
     mut command: Command,
     limit_s: Option<u32>,
@@ -97,7 +97,7 @@ pub fn said_and_used(
             let last = command.get_args().map(|word| word.display().to_string());
             let words: Vec<String> = last.collect();
             let message = format!("{name} {} failed:\n{said}{errors}", words.join(" "));
-            // A machine that lacks a tool lacks it for who measures, too.
+            // A tool that the machine lacks is a usage error of the measurement, too.
             if output.status.code() == Some(USAGE.into()) {
                 return Err(Stop::usage(message));
             }
@@ -106,7 +106,7 @@ pub fn said_and_used(
     }
 }
 
-/// Waits for its end, or ends it: when a signal comes, which is the error then, or when the limit is over.
+/// Waits for the child's end. Ends it when a signal arrives or when the limit expires. Returns the signal as an error.
 fn wait(
     child: Child,
     limit_s: Option<u32>,
@@ -117,7 +117,7 @@ fn wait(
     std::thread::scope(|scope| {
         let waiter = scope.spawn(move || {
             let output = output_of(child);
-            // Ends the wait below.
+            // Completes the wait below.
             drop(ends);
             output
         });
@@ -131,7 +131,7 @@ fn wait(
             tv_sec: seconds.into(),
             tv_nsec: 0,
         });
-        // A signal interrupts it; what it was is looked at below.
+        // A signal interrupts the wait; it is checked below.
         let is_late = poll(&mut fds, limit.as_ref()) == Ok(0);
         let stop = signals.pending();
         if stop.is_some() || is_late {
@@ -149,7 +149,7 @@ fn wait(
     })
 }
 
-/// What the process has written when it has ended, and used.
+/// Returns a process's output and resource usage after its end.
 fn output_of(mut child: Child) -> io::Result<(Output, Used)> {
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
     let errors = std::thread::spawn(|| all_of(stderr));
@@ -175,10 +175,10 @@ fn all_of(stream: Option<impl Read>) -> io::Result<Vec<u8>> {
     Ok(all)
 }
 
-/// Compiles a program of `tests/programs` by the compiler of another MPI.
+/// Compiles a program of `tests/programs` with the compiler of another MPI.
 ///
 /// # Errors
-/// As [`said`].
+/// Returns the errors of [`said`].
 pub fn compile(compiler: &Path, name: &str, to: &Path, signals: &Signals) -> Result<(), Stop> {
     let mut command = Command::new(compiler);
     command.args(["-O2", "-w"]);
@@ -187,20 +187,20 @@ pub fn compile(compiler: &Path, name: &str, to: &Path, signals: &Signals) -> Res
     said(command, None, signals).map(drop)
 }
 
-/// What a command says that cannot do without QEMU.
+/// Returns the error of a command that requires QEMU.
 pub fn no_qemu(command: &str) -> Stop {
     Stop::usage(format!(
         "{command}: QEMU is not installed (`cargo midplane doctor` says what is missing)"
     ))
 }
 
-/// The seconds that a program says it took, as `tests/programs/killer.c` does.
+/// Parses the run time in seconds that a program prints, such as `tests/programs/killer.c`.
 pub fn seconds(said: &str) -> Option<f64> {
     let (before, _) = said.split_once(" seconds, ")?;
     before.rsplit(' ').next()?.parse().ok()
 }
 
-/// The number that follows `PROGRAM: NAME` in what a program says.
+/// Parses the number after `PROGRAM: NAME` in a program's output.
 pub(super) fn number<T: FromStr>(said: &str, program: &str, name: &str) -> Option<T> {
     let (_, rest) = said.split_once(&format!("{program}: {name} "))?;
     rest.lines().next()?.trim().parse().ok()

@@ -1,14 +1,14 @@
-//! Instructions, counted by valgrind's callgrind.
+//! Instruction counts, from valgrind's callgrind.
 
 use crate::host::stop::{Doing, Stop};
 use crate::host::sys;
 use rustix::process::Signal;
 use std::process::{Command, Stdio};
 
-/// Instructions of a whole run of this command's `bench` with these arguments, on this host's processor.
+/// Returns the instructions of a complete run of this command's `bench` with these arguments, on the host's processor.
 ///
 /// # Errors
-/// When valgrind cannot be run, or the run fails.
+/// Returns an error if valgrind cannot be run or the run fails.
 pub fn instructions(arguments: &[&str]) -> Result<u64, Stop> {
     let exe = std::env::current_exe().doing("find this command")?;
     let mut command = Command::new("valgrind");

@@ -1,4 +1,4 @@
-//! Collectives on the simulated machine, beside what its wires allow.
+//! Collectives on the simulated machine, compared with the lower bound of its wires.
 
 use crate::host::signals::Signals;
 use crate::host::stop::Stop;
@@ -63,7 +63,7 @@ const TABLE: Table<Row> = Table {
     gap: 2,
 };
 
-/// Measures; the exit status.
+/// Measures the collectives; returns the exit status.
 pub fn run(options: &CollectivesArgs) -> Result<u8, Stop> {
     let csv_file = ResultFile::open_if_given(options.csv.as_ref())?;
     let signals = Signals::catch()?;
@@ -106,7 +106,7 @@ pub fn run(options: &CollectivesArgs) -> Result<u8, Stop> {
     Ok(0)
 }
 
-/// Bytes of a message of this kind; `None` when there would be none.
+/// Returns the bytes of a message for this kind; `None` if there would be none.
 fn message(kind: Kind, bytes: usize, extents: [u16; 3]) -> Option<usize> {
     let nodes = extents
         .iter()

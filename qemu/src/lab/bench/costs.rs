@@ -1,4 +1,4 @@
-//! Instructions of messages and collectives on nodes, counted in QEMU.
+//! Instruction counts of messages and collectives on nodes, in QEMU.
 
 use super::boot;
 use crate::host::setup;
@@ -8,7 +8,7 @@ use crate::show::say::say;
 
 /// Machines, each in one instance.
 const MACHINES: [&str; 2] = ["2x1x1", "2x2x2"];
-/// What is counted of each: the name that `tests/programs/costs.c` gives it, and in words.
+/// Counted operations: the name in `tests/programs/costs.c`, and a description.
 const COUNTED: [(&str, &str); 6] = [
     ("half", "half a round trip of 8 bytes"),
     ("stream", "a message of a stream of 8 bytes"),
@@ -18,7 +18,7 @@ const COUNTED: [(&str, &str); 6] = [
     ("self", "8 bytes to oneself, MPI_Irecv to MPI_Wait"),
 ];
 
-/// Counts and prints; where there is no QEMU, says so.
+/// Counts and prints the instructions; prints a note if QEMU is missing.
 pub fn run() -> Result<(), Stop> {
     if !setup::has_qemu() {
         return say(
@@ -47,7 +47,7 @@ pub fn run() -> Result<(), Stop> {
     Ok(())
 }
 
-/// What costs.c says on nodes of this torus.
+/// Returns the output of costs.c on nodes of this torus.
 fn count(torus: &str, signals: &Signals) -> Result<String, Stop> {
     let options = [
         "--torus",
@@ -61,7 +61,7 @@ fn count(torus: &str, signals: &Signals) -> Result<String, Stop> {
     boot::run(&options, "costs.c", &[], signals)
 }
 
-/// The number that follows `costs: NAME`.
+/// Parses the number after `costs: NAME`.
 fn read(said: &str, name: &str) -> Option<u64> {
     boot::number(said, "costs", name)
 }

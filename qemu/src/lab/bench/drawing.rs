@@ -1,4 +1,4 @@
-//! Overhead by number of nodes: a colour for each size of message, a shape for each amount of memory.
+//! Chart of overhead by number of nodes: colours for message sizes, shapes for amounts of memory.
 
 use crate::host::stop::Stop;
 use crate::lab::bench::row::{Memory, Row, RunIn};
@@ -18,7 +18,7 @@ const SHAPES: [Shape; 4] = [
     Shape::Diamond,
 ];
 
-/// Draws the rows with scarce memory; `sizes` are those of the messages.
+/// Draws the rows with low memory; `sizes` contains the message sizes.
 pub fn draw(rows: &[Row], sizes: &[usize; COLOURS.len()]) -> Result<String, Stop> {
     let scarce: Vec<&Row> = rows
         .iter()
@@ -31,7 +31,7 @@ pub fn draw(rows: &[Row], sizes: &[usize; COLOURS.len()]) -> Result<String, Stop
         let size = sizes.iter().position(|&size| size == row.bytes);
         let memory = Memory::SCARCE.iter().position(|&m| m == row.memory);
         let (size, memory) = (size.unwrap_or(0), memory.unwrap_or(0));
-        // Beside one another: what would lie on one line.
+        // Shifts the points that would be on one line.
         let shift = 0.05 * (memory as f64 - 1.5)
             + 0.22 * (size as f64 - 1.0)
             + if row.messages == 3 { -0.015 } else { 0.015 };
@@ -56,7 +56,7 @@ pub fn draw(rows: &[Row], sizes: &[usize; COLOURS.len()]) -> Result<String, Stop
     plot::chart(&chart)
 }
 
-/// What colours, shapes and filling mean.
+/// Returns the legend of colours, shapes and fills.
 fn legend(sizes: &[usize; COLOURS.len()]) -> Vec<(String, Mark)> {
     let mark = |shape, colour, filled| Mark {
         shape,

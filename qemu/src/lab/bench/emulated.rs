@@ -12,28 +12,28 @@ use midplane_device::matching::Choice;
 use serde_json::Value;
 use std::path::Path;
 
-/// Machines in QEMU, and the sizes that are sent there.
+/// Machines and message sizes in QEMU.
 const MACHINES: [[u16; 3]; 2] = [[2, 2, 2], [4, 2, 2]];
 const SIZES: [usize; 2] = [1 << 10, 10 << 10];
 const MESSAGES: u32 = 5;
-/// Seconds after which a job in QEMU is given up.
+/// Time limit of a job in QEMU in seconds.
 const PATIENCE: &str = "120";
 
-/// By what the times go.
+/// Clock of the measurement.
 #[derive(Clone, Copy)]
 pub enum Clock<'a> {
-    /// The count of instructions of all nodes together, one a nanosecond.
+    /// Instruction count of all nodes together, one instruction per nanosecond.
     Instructions,
-    /// The host's clock; in so many instances, when said, a divisor of all machines' nodes.
+    /// The host's clock. The optional number of instances must divide all machines' nodes.
     Host(Option<&'a str>),
 }
 
 impl Clock<'_> {
-    /// The options of `midplane run` for one of the runs.
+    /// Returns the options of `midplane run` for one run.
     fn options(self, run: u32) -> Vec<String> {
         match self {
-            // Counts are the same in each run that is the same. What nodes do at one moment is another as soon as their
-            // boot takes an instruction more.
+            // Counts of identical runs are equal. A boot that takes one more instruction changes the relative timing of
+            // nodes.
             Self::Instructions => vec![
                 "--count-instructions".into(),
                 "--env".into(),
@@ -45,23 +45,23 @@ impl Clock<'_> {
     }
 }
 
-/// How jobs in QEMU are run.
+/// Common parameters of the jobs in QEMU.
 struct Boots<'a> {
     matching: Choice,
     clock: Clock<'a>,
-    /// The file for their reports.
+    /// File for their reports.
     report: &'a Path,
     signals: &'a Signals,
 }
 
-/// What one job in QEMU took and counted.
+/// Time and counters of one job in QEMU.
 struct Run {
     ns: f64,
     ncts: f64,
     restarts: f64,
 }
 
-/// Runs each setting so many times.
+/// Runs each setting `runs` times.
 pub fn run(
     runs: u32,
     clock: Clock<'_>,
@@ -95,7 +95,7 @@ pub fn run(
     done
 }
 
-/// Runs one setting with ample and with scarce memory.
+/// Runs one setting with ample and with low memory.
 fn setting(
     extents: [u16; 3],
     bytes: usize,
@@ -106,7 +106,7 @@ fn setting(
     let nodes = extents.iter().map(|&e| u32::from(e)).product::<u32>();
     let amounts = [Memory::Ample, Memory::Least, Memory::LeastAndAFifth];
     let mut taken: [Vec<Run>; 3] = Default::default();
-    // In turn, so that what else the host does weighs on all alike.
+    // Alternates, so that other load on the host affects all settings alike.
     for run in 0..runs {
         for (memory, taken) in amounts.iter().zip(&mut taken) {
             let mpi_memory = memory.bytes(MESSAGES, nodes, bytes);
@@ -136,7 +136,7 @@ fn setting(
 }
 
 impl Boots<'_> {
-    /// Runs `tests/programs/killer.c` by `midplane run` and reads what it says and its report.
+    /// Runs `tests/programs/killer.c` with `midplane run`, and parses its output and report.
     fn boot(
         &self,
         extents: [u16; 3],

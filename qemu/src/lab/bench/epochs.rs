@@ -1,4 +1,4 @@
-//! Epochs with calls that block and with calls that do not, in virtual time, beside the thesis's numbers.
+//! RMA epochs with blocking and nonblocking calls, in virtual time, compared with the thesis's results.
 
 use super::boot;
 use super::row::RunIn;
@@ -51,17 +51,17 @@ pub struct EpochsArgs {
     svg: Option<PathBuf>,
 }
 
-/// Bytes of a transfer: next to none, and as many as take Blue Gene/L's links what 1 MB took the thesis's.
+/// Bytes of a transfer: a minimal one, and one that takes Blue Gene/L's links as long as 1 MB takes the thesis's.
 const BYTES: [usize; 2] = [8, 64 << 10];
-/// The machines of transactions and of LU.
+/// Machines for transactions and LU decomposition.
 const MACHINES: [[u16; 3]; 3] = [[4, 2, 2], [4, 4, 2], [4, 4, 4]];
-/// By how many percent the thesis's calls that do not block, reordered, do more transactions on each.
+/// Increase of transactions in percent that the thesis reports for nonblocking, reordered calls on each machine.
 const THESIS_GAINS: [f64; 3] = [8.93, 10.75, 13.14];
 /// Bytes of a transaction.
 const TRANSACTION: usize = 256;
-/// What a number less a product takes, in nanoseconds: 20 times what it takes Blue Gene/L's processor from memory, so that
-/// computing has the share that it has with 20 times as many rows, of which each takes 20 times as long to compute for
-/// each byte of it that travels.
+/// Time of one multiply-subtract in nanoseconds: 20 times that of Blue Gene/L's processor with operands in memory. The
+/// share of computation then equals that of 20 times as many rows, each of which requires 20 times the computation per
+/// transferred byte.
 const UPDATE_NS: f64 = 40.0;
 
 /// One measurement.
@@ -78,7 +78,7 @@ struct Row {
     blocking: f64,
     #[serde(serialize_with = "six_places")]
     nonblocking: f64,
-    /// As `nonblocking` where no access follows access.
+    /// Like `nonblocking`, where no access follows another access.
     #[serde(serialize_with = "six_places")]
     reordered: f64,
     thesis: String,
@@ -98,7 +98,8 @@ const TABLE: Table<Row> = Table {
     gap: 1,
 };
 
-/// The pattern's name, what is measured, and what the thesis has, for next to no bytes and for many: blocking; not.
+/// Returns the pattern's name, the measured quantity, and the thesis's results for few and for many bytes: blocking;
+/// nonblocking.
 fn about(what: Pattern) -> (&'static str, &'static str, [&'static str; 2]) {
     match what {
         Pattern::LatePost => (
@@ -148,7 +149,7 @@ fn failed(error: Failure) -> Stop {
     Stop::failure(format!("epochs on the simulated machine: {error:?}"))
 }
 
-/// What has been measured so far, and whether the user wants no more.
+/// Results so far, and the signals to end early.
 struct Bench {
     signals: Signals,
     rows: Vec<Row>,
@@ -191,7 +192,7 @@ impl Bench {
         Ok(())
     }
 
-    /// The patterns of `tests/programs/late_epochs.c` on nodes, where time goes by the count of instructions.
+    /// Measures the patterns of `tests/programs/late_epochs.c` on nodes, with the instruction count as the clock.
     fn patterns_on_nodes(&mut self, late_us: u32) -> Result<(), Stop> {
         let options = ["--torus", "3x1x1", "--instances", "1", "--timeout", "300"];
         let options = [&options[..], &["--count-instructions"]].concat();
@@ -202,7 +203,7 @@ impl Bench {
         ))?;
         say(TABLE.heading().join("\n"))?;
         for what in Pattern::ALL {
-            // The C program has not the last one, which is about keys of info.
+            // The C program lacks the last pattern (info keys).
             for (place, bytes) in BYTES.into_iter().enumerate() {
                 let (name, measured, thesis) = about(what);
                 let Some([blocking, nonblocking]) = on_nodes(&said, name, bytes) else {
@@ -310,7 +311,7 @@ fn processes(extents: [u16; 3]) -> u32 {
     extents.map(u32::from).iter().product()
 }
 
-/// What `late_epochs.c` says of a pattern, in microseconds: blocking, and not.
+/// Parses the microseconds of a pattern in the output of `late_epochs.c`: blocking and nonblocking.
 fn on_nodes(said: &str, name: &str, bytes: usize) -> Option<[f64; 2]> {
     let (_, rest) = said.split_once(&format!("late_epochs: {name}, {bytes} bytes: "))?;
     let line = rest.lines().next()?.strip_suffix(" not")?;
@@ -319,7 +320,7 @@ fn on_nodes(said: &str, name: &str, bytes: usize) -> Option<[f64; 2]> {
     Some([us(blocking)?, us(not)?])
 }
 
-/// Measures; the exit status.
+/// Measures the epochs; returns the exit status.
 pub fn run(options: &EpochsArgs) -> Result<u8, Stop> {
     let (csv_file, svg_file) = ResultFile::open_both(options.csv.as_ref(), options.svg.as_ref())?;
     let mut bench = Bench {
@@ -361,10 +362,10 @@ const BLOCKING: RGBColor = RGBColor(0xb8, 0x44, 0x2c);
 const NONBLOCKING: RGBColor = RGBColor(0x1f, 0x5f, 0xa8);
 const REORDERED: RGBColor = RGBColor(0x2c, 0x8f, 0x4e);
 
-/// A kind of calls: its name, how it is drawn, and its value of a row.
+/// A kind of calls: name, mark, and value in a row.
 type Drawn = (&'static str, Mark, fn(&Row) -> f64);
 
-/// How the three kinds of calls are drawn.
+/// Returns the marks of the three kinds of calls.
 fn marks() -> [Drawn; 3] {
     let mark = |shape, colour| Mark {
         shape,
@@ -382,7 +383,7 @@ fn marks() -> [Drawn; 3] {
     ]
 }
 
-/// The patterns side by side, next to no bytes before many.
+/// Draws the patterns side by side, few bytes before many.
 fn drawing(rows: &[Row]) -> Result<String, Stop> {
     let patterns: Vec<&Row> = rows.iter().filter(|row| row.unit == "us").collect();
     let values = patterns

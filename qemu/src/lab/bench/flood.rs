@@ -1,4 +1,4 @@
-//! Many short messages: what the device does for each.
+//! Device work per message under many short messages.
 
 use crate::host::size;
 use crate::host::stop::Stop;
@@ -33,7 +33,7 @@ pub struct FloodArgs {
     matching: Option<Choice>,
 }
 
-/// Measures; the exit status.
+/// Measures the work; returns the exit status.
 pub fn run(options: &FloodArgs) -> Result<u8, Stop> {
     limits::parse_nodes(&(options.senders + 1).to_string())
         .map_err(|why| Stop::usage(format!("--senders: with the receiver, {why}")))?;

@@ -1,4 +1,4 @@
-//! Messages between two nodes of one QEMU instance, beside those between two instances of a node each.
+//! Messages between two nodes of one QEMU instance, compared with those between two single-node instances.
 
 use super::boot;
 use super::row;
@@ -24,14 +24,14 @@ pub struct InstancesArgs {
     csv: Option<PathBuf>,
 }
 
-/// What is measured: the name that `tests/programs/times.c` gives it, and in words.
+/// Measured operations: the name in `tests/programs/times.c`, and a description.
 const TIMED: [(&str, &str); 2] = [
     ("half", "half a round trip of 8 bytes"),
     ("stream", "a streamed message of 8 bytes"),
 ];
-/// Instances that two nodes are in.
+/// Numbers of instances for two nodes.
 const INSTANCES: [&str; 2] = ["1", "2"];
-/// Messages of a block of the shorter and of the longer run, and blocks of each, as `times.c` has them.
+/// Messages per block in the shorter and the longer run, and number of blocks, as in `times.c`.
 const MESSAGES: [u32; 2] = [64, 2048];
 const BLOCKS: u32 = 32;
 
@@ -58,19 +58,19 @@ const TABLE: Table<Row> = Table {
     gap: 1,
 };
 
-/// What a message took, in microseconds.
+/// Time of a message in microseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Took {
-    /// By the host's clock, in the block that the host disturbed least.
+    /// Wall-clock time, in the block with the minimum interference from the host.
     wall: f64,
-    /// Of processors, the emulators' and the tool's together.
+    /// CPU time of the emulators and the tool together.
     processor: f64,
 }
 
-/// One of the times of what was taken.
+/// Selects one of the times.
 type Part = fn(&Took) -> f64;
 
-/// Measures; the exit status.
+/// Measures the messages; returns the exit status.
 pub fn run(options: &InstancesArgs) -> Result<u8, Stop> {
     if !setup::has_qemu() {
         return Err(boot::no_qemu("bench instances"));
@@ -81,12 +81,12 @@ pub fn run(options: &InstancesArgs) -> Result<u8, Stop> {
         "two nodes in one instance, links in its memory, and in an instance each, links by virtio-net",
     )?;
     say(TABLE.heading().join("\n"))?;
-    // What is not counted: the image is made.
+    // Not counted: builds the image.
     job(INSTANCES[0], TIMED[0].0, MESSAGES[0], &signals)?;
     let mut rows = Vec::new();
     for (name, words) in TIMED {
         let mut taken = [Vec::new(), Vec::new()];
-        // In turn, so that what else the host does weighs on both alike.
+        // Alternates, so that other load on the host affects both alike.
         for _ in 0..options.runs {
             for (instances, taken) in INSTANCES.iter().zip(&mut taken) {
                 taken.push(took(instances, name, &signals)?);
@@ -118,7 +118,7 @@ fn middle(taken: &[Took], of: Part) -> f64 {
     row::middle(taken.iter().map(of))
 }
 
-/// Two jobs, of which the longer one has more messages and all else the same.
+/// Measures two jobs that differ only in the number of messages.
 fn took(instances: &str, name: &str, signals: &Signals) -> Result<Took, Stop> {
     let (_, short) = job(instances, name, MESSAGES[0], signals)?;
     let (wall, long) = job(instances, name, MESSAGES[1], signals)?;
@@ -129,7 +129,7 @@ fn took(instances: &str, name: &str, signals: &Signals) -> Result<Took, Stop> {
     })
 }
 
-/// The microseconds that the program says, and the seconds that the job took of processors.
+/// Returns the program's microseconds, and the job's CPU time in seconds.
 fn job(instances: &str, name: &str, messages: u32, signals: &Signals) -> Result<(f64, f64), Stop> {
     let options = ["--torus", "2x1x1", "--instances", instances];
     let arguments = [&*messages.to_string(), name];

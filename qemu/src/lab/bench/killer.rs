@@ -1,4 +1,4 @@
-//! The killer benchmark: from the command line to the table, CSV and the drawing.
+//! The killer benchmark: command line, table, CSV and drawing.
 
 use crate::host::signals::Signals;
 use crate::host::stop::Stop;
@@ -48,14 +48,14 @@ pub struct KillerArgs {
     svg: Option<PathBuf>,
 }
 
-/// The paper's mesh.
+/// The paper's parameter grid.
 const SIZES: [usize; 3] = [1 << 10, 10 << 10, 100 << 10];
 const COUNTS: [u32; 2] = [3, 5];
 const MACHINES: [[u16; 3]; 4] = [[4, 2, 2], [4, 4, 2], [4, 4, 4], [8, 4, 4]];
 
-/// Measures; the exit status.
+/// Measures the overhead; returns the exit status.
 pub fn run(options: &KillerArgs) -> Result<u8, Stop> {
-    // Before the measurement, which takes long.
+    // Before the long measurement.
     let (csv_file, svg_file) = ResultFile::open_both(options.csv.as_ref(), options.svg.as_ref())?;
     let signals = Signals::catch()?;
     let costs = Costs::BLUE_GENE;
@@ -150,7 +150,7 @@ fn simulate(
     Ok(())
 }
 
-/// Prints the median and the worst overhead of what ran with scarce memory.
+/// Prints the median and the maximum overhead of the rows with low memory.
 fn sum_up(place: &str, rows: &[Row]) -> Result<(), Stop> {
     let scarce = rows.iter().filter(|row| row.memory != Memory::Ample);
     let mut overheads: Vec<f64> = scarce.map(|row| row.overhead).collect();
@@ -169,7 +169,7 @@ fn sum_up(place: &str, rows: &[Row]) -> Result<(), Stop> {
 mod tests {
     use super::*;
 
-    /// The least setting of the mesh, and what is written of it.
+    /// The smallest setting of the grid, and its output.
     #[test]
     fn a_setting_is_measured_told_and_drawn() {
         let mut rows = Vec::new();
@@ -188,7 +188,7 @@ mod tests {
                      restarts_per_message\nsimulated,16,3,1024,ample,";
         assert!(csv.starts_with(begin), "{csv}");
         let drawing = drawing::draw(&rows, &SIZES).unwrap();
-        // A mark for each scarce amount, and those of the legend.
+        // A mark for each low amount, plus those of the legend.
         let legend = SIZES.len() + Memory::SCARCE.len() + 2;
         assert_eq!(drawing.matches("<polygon").count(), 4 + legend);
     }

@@ -1,4 +1,4 @@
-//! Messages between processes of this machine, beside another MPI where there is one.
+//! Messages between native processes, compared with another MPI if one is installed.
 
 use super::boot;
 use super::row;
@@ -34,7 +34,7 @@ pub struct LinuxArgs {
     csv: Option<PathBuf>,
 }
 
-/// What is measured of messages: the name that `tests/programs/times.c` gives it, and in words.
+/// Measured message operations: the name in `tests/programs/times.c`, and a description.
 const TIMED: [(&str, &str); 4] = [
     ("half", "half a round trip of 8 bytes"),
     ("stream", "a message of a stream of 8 bytes"),
@@ -42,7 +42,7 @@ const TIMED: [(&str, &str); 4] = [
     ("self", "8 bytes to oneself, MPI_Irecv to MPI_Wait"),
 ];
 
-/// One measurement, in microseconds. What is missing was not measured, or given up.
+/// One measurement, in microseconds. `None`: not measured, or timed out.
 #[derive(Debug, Serialize)]
 struct Row {
     what: String,
@@ -50,7 +50,7 @@ struct Row {
     ours_us: Option<f64>,
     #[serde(serialize_with = "six_places_if_any")]
     theirs_us: Option<f64>,
-    /// Ours to theirs; the least that it can be where theirs was given up after so many seconds.
+    /// Midplane's time over the other's; an upper bound if the other timed out.
     #[serde(serialize_with = "six_places_if_any")]
     ratio: Option<f64>,
 }
@@ -70,7 +70,7 @@ fn shown(number: Option<f64>, places: usize) -> String {
     number.map_or("-".into(), |number| format!("{number:.places$}"))
 }
 
-/// Another MPI's compiler and launcher.
+/// Compiler and launcher of another MPI.
 struct Other {
     mpicc: PathBuf,
     mpiexec: PathBuf,
@@ -84,7 +84,7 @@ impl Other {
         })
     }
 
-    /// Compiles a program of `tests/programs`; gives the executable.
+    /// Compiles a program of `tests/programs`; returns the executable.
     fn compile(&self, name: &str, signals: &Signals) -> Result<PathBuf, Stop> {
         let to = folders::target().join(format!("bench-{name}-{}", std::process::id()));
         boot::compile(&self.mpicc, name, &to, signals)?;
@@ -104,7 +104,7 @@ impl Other {
     }
 }
 
-/// Measures; the exit status.
+/// Measures the messages; returns the exit status.
 pub fn run(options: &LinuxArgs) -> Result<u8, Stop> {
     let file = ResultFile::open_if_given(options.csv.as_ref())?;
     let signals = Signals::catch()?;
@@ -120,7 +120,7 @@ pub fn run(options: &LinuxArgs) -> Result<u8, Stop> {
     Ok(0)
 }
 
-/// What a program says under ours and the other's, so many times in turn.
+/// Returns a program's outputs under Midplane and the other MPI, run alternately.
 fn in_turn(
     options: &LinuxArgs,
     other: Option<&Other>,
@@ -137,7 +137,7 @@ fn in_turn(
     for _ in 0..options.runs {
         done = (|| {
             said[0].push(Some(ours()?));
-            // What was given up once would be given up again.
+            // A run that timed out is not repeated.
             let [_, before] = &mut said;
             if let Some((other, program)) = &theirs
                 && before.iter().all(Option::is_some)
@@ -187,7 +187,7 @@ fn messages(
     Ok(rows)
 }
 
-/// The killer, whose messages find no receive: with the rule that memory has a bound, and without.
+/// Measures the killer and its unexpected messages: with bounded memory, and without a bound.
 fn killer(options: &LinuxArgs, other: Option<&Other>, signals: &Signals) -> Result<Row, Stop> {
     const PROCESSES: &str = "8";
     let messages = options.messages.to_string();
@@ -235,14 +235,14 @@ fn tell(
     Ok(())
 }
 
-/// The median of what the runs say.
+/// Returns the median over the runs.
 fn middle(said: &[Option<String>], of: impl Fn(&str) -> Option<f64>) -> Option<f64> {
     let numbers = said.iter().flatten().map(|said| of(said));
     let numbers = numbers.collect::<Option<Vec<f64>>>()?;
     (!numbers.is_empty()).then(|| row::middle(numbers))
 }
 
-/// The number that follows `times: NAME`.
+/// Parses the number after `times: NAME`.
 fn read(said: &str, name: &str) -> Option<f64> {
     boot::number(said, "times", name)
 }

@@ -1,4 +1,4 @@
-//! Instructions of a short message, counted.
+//! Instruction counts of a short message.
 
 use super::{callgrind, costs};
 use crate::host::stop::Stop;
@@ -27,12 +27,12 @@ pub struct LoopArgs {
     batch: u32,
 }
 
-/// Messages of the shorter and of the longer run, whose difference is counted.
+/// Messages of the shorter and the longer run; the difference is counted.
 const MESSAGES: [u32; 2] = [1600, 4800];
-/// Messages under way at once.
+/// Messages in flight.
 const BATCHES: [u32; 3] = [1, 4, 16];
 
-/// Measures; the exit status.
+/// Measures the instructions; returns the exit status.
 pub fn run() -> Result<u8, Stop> {
     if crate::host::setup::in_path("valgrind").is_none() {
         return Err(Stop::usage(
@@ -58,7 +58,7 @@ pub fn run() -> Result<u8, Stop> {
     Ok(0)
 }
 
-/// Instructions of a message, in a loop with these options: those by which a longer run takes more than a shorter one.
+/// Returns the instructions per message in a loop with these options: the difference of a longer and a shorter run.
 fn instructions(options: &[&str]) -> Result<f64, Stop> {
     let [few, many] = MESSAGES.map(|messages| {
         let messages = messages.to_string();
@@ -69,7 +69,7 @@ fn instructions(options: &[&str]) -> Result<f64, Stop> {
     Ok((many? - few?) as f64 / f64::from(MESSAGES[1] - MESSAGES[0]))
 }
 
-/// What callgrind counts; the exit status.
+/// Runs the loop that callgrind counts; returns the exit status.
 pub fn run_loop(options: &LoopArgs) -> Result<u8, Stop> {
     if options.oneself {
         return match oneself::run(options.messages) {

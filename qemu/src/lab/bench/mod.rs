@@ -1,4 +1,4 @@
-//! `midplane bench`: measurements of the memory protocol and of matching, with what they cost stated.
+//! `midplane bench`: measurements of the memory protocol and of matching, with their costs.
 
 mod boot;
 mod callgrind;
@@ -90,7 +90,7 @@ pub enum Bench {
     MatchingLoop(matching::LoopArgs),
 }
 
-/// Measures; the exit status.
+/// Runs a measurement; returns the exit status.
 pub fn run(bench: &Bench) -> Result<u8, Stop> {
     match bench {
         Bench::Killer(options) => killer::run(options),

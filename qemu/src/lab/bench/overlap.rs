@@ -1,4 +1,4 @@
-//! What of a message's transfer is hidden behind what its two processes compute, in virtual time.
+//! Overlap of a message's transfer with the computation of its two processes, in virtual time.
 
 use super::boot;
 use super::row::RunIn;
@@ -39,16 +39,16 @@ pub struct OverlapArgs {
     svg: Option<PathBuf>,
 }
 
-/// Greatest message, in bytes.
+/// Maximum message in bytes.
 const MOST_BYTES: u64 = 4 << 20;
-/// What each process computes, in microseconds; and twice the transfer's time.
+/// Computation of each process in microseconds, in addition to twice the transfer's time.
 const COMPUTE_US: [u64; 4] = [0, 500, 1000, 2000];
-/// How many percent of a processor interrupts take at most: none, half, and as many as there are.
+/// Maximum CPU shares of interrupts in percent: none, half, unlimited.
 const PERCENTS: [u64; 3] = [0, 50, 100];
 const ORDERS: [First; 2] = [First::Sender, First::Receiver];
-/// Least message on nodes in QEMU, in bytes: shorter ones take little more than the nodes' turns at the processor.
+/// Minimum message on nodes in QEMU in bytes: shorter ones take little longer than the nodes' scheduling quantum.
 const LEAST_ON_NODES: u64 = 1 << 20;
-/// How many times the transfer's time nodes in QEMU compute.
+/// Computation on nodes in QEMU, as a multiple of the transfer's time.
 const TURNS: u64 = 2;
 
 fn name_of(first: First) -> &'static str {
@@ -65,7 +65,7 @@ fn parse_bytes(text: &str) -> Result<u64, String> {
     })
 }
 
-/// One measurement; times in microseconds, what is hidden and what interrupts took as shares of the transfer's time.
+/// One measurement. Times are in microseconds; hidden and interrupt times are shares of the transfer's time.
 #[derive(Clone, Debug, Serialize)]
 struct Row {
     place: RunIn,
@@ -119,7 +119,7 @@ fn failed(error: Failure) -> Stop {
     Stop::failure(format!("overlap on the simulated machine: {error:?}"))
 }
 
-/// Each amount of computing for one message, in one order, with one bound of interrupts.
+/// Measures one message with each amount of computation, in one order and with one interrupt limit.
 fn measure(overlap: Overlap, mut tell: impl FnMut(Row) -> Result<(), Stop>) -> Result<(), Stop> {
     let transfer = overlap.transfer_ns().map_err(failed)?;
     let computed = COMPUTE_US.map(|us| us * 1000).into_iter();
@@ -153,7 +153,7 @@ fn measure(overlap: Overlap, mut tell: impl FnMut(Row) -> Result<(), Stop>) -> R
     Ok(())
 }
 
-/// What `tests/programs/beside_wait.c` measures on two nodes, where time goes by the count of instructions.
+/// Measures `tests/programs/beside_wait.c` on two nodes, with the instruction count as the clock.
 fn measure_on_nodes(
     (bytes, percent): (usize, u64),
     signals: &Signals,
@@ -174,7 +174,7 @@ fn measure_on_nodes(
     Ok(())
 }
 
-/// What `beside_wait.c` says of an order.
+/// Parses the output of `beside_wait.c` for one order.
 fn on_nodes(said: &str, first: &'static str, (bytes, percent): (usize, u64)) -> Option<Row> {
     let side = |name: &str| {
         let (_, rest) = said.split_once(&format!("overlap: {first} first, {name}: "))?;
@@ -208,7 +208,7 @@ fn on_nodes(said: &str, first: &'static str, (bytes, percent): (usize, u64)) -> 
     })
 }
 
-/// Measures; the exit status.
+/// Measures the overlap; returns the exit status.
 pub fn run(options: &OverlapArgs) -> Result<u8, Stop> {
     let (csv_file, svg_file) = ResultFile::open_both(options.csv.as_ref(), options.svg.as_ref())?;
     let signals = Signals::catch()?;
@@ -288,7 +288,8 @@ const COLOURS: [RGBColor; 3] = [
     RGBColor(0x1f, 0x5f, 0xa8),
 ];
 
-/// What is hidden of a nonblocking receive, at the side that hides less, by what is computed for each transfer's time.
+/// Draws the hidden share of a nonblocking receive, at the side that hides less, by the ratio of computation to
+/// transfer time.
 fn drawing(rows: &[Row]) -> Result<String, Stop> {
     let marks = PERCENTS
         .into_iter()

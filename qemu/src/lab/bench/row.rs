@@ -28,23 +28,23 @@ impl RunIn {
     }
 }
 
-/// How much MPI memory the nodes have.
+/// MPI memory of the nodes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Memory {
-    /// Room for everything.
+    /// Capacity for all messages.
     Ample,
-    /// The least with which a job can be run.
+    /// Minimum amount that supports a job.
     Least,
-    /// 1.2 times that, rounded up to whole records.
+    /// 1.2 times the minimum, rounded up to complete records.
     LeastAndAFifth,
-    /// 250 KB, with which the paper's job had to get by.
+    /// 250 KB, a limit of the paper's job.
     Paper250,
-    /// 300 KB, the same.
+    /// 300 KB, likewise.
     Paper300,
 }
 
 impl Memory {
-    /// The scarce amounts.
+    /// The low amounts.
     pub const SCARCE: [Self; 4] = [
         Self::Least,
         Self::LeastAndAFifth,
@@ -52,7 +52,6 @@ impl Memory {
         Self::Paper300,
     ];
 
-    /// Its name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Ample => "ample",
@@ -63,7 +62,7 @@ impl Memory {
         }
     }
 
-    /// Bytes of it, where each of `nodes` nodes sends so many messages of so many bytes.
+    /// Returns the amount in bytes, where each of `nodes` nodes sends `messages` messages of `bytes` bytes.
     pub const fn bytes(self, messages: u32, nodes: u32, bytes: usize) -> usize {
         match self {
             Self::Ample => (messages * nodes) as usize * (bytes + 2 * BLOCK_BYTES),
@@ -81,7 +80,7 @@ impl Serialize for Memory {
     }
 }
 
-/// What was measured of one setting.
+/// Result of one setting.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
     #[serde(rename = "where")]
@@ -104,7 +103,7 @@ pub struct Row {
     pub restarts_per_message: f64,
 }
 
-/// The table of the rows.
+/// Table of the rows.
 pub const TABLE: Table<Row> = Table {
     columns: &[
         Column::left("where", 9, |r| r.place.name().into()),
@@ -125,17 +124,17 @@ pub const TABLE: Table<Row> = Table {
     gap: 1,
 };
 
-/// Shows a row and keeps it.
+/// Prints a row and appends it to `rows`.
 ///
 /// # Errors
-/// When it cannot be written.
+/// Returns an error if it cannot be printed.
 pub fn tell(row: Row, rows: &mut Vec<Row>) -> Result<(), Stop> {
     say(TABLE.row(&row))?;
     rows.push(row);
     Ok(())
 }
 
-/// The middle value, or the mean of the two middle ones; not a number when there is none.
+/// Returns the median of sorted values: the middle one, or the mean of the two middle ones; NaN for none.
 pub fn median(sorted: &[f64]) -> f64 {
     let middle = sorted.len() / 2;
     match sorted {
@@ -145,7 +144,7 @@ pub fn median(sorted: &[f64]) -> f64 {
     }
 }
 
-/// The median of numbers in any order.
+/// Returns the median of values in any order.
 pub fn middle(numbers: impl IntoIterator<Item = f64>) -> f64 {
     let mut numbers: Vec<f64> = numbers.into_iter().collect();
     numbers.sort_by(f64::total_cmp);

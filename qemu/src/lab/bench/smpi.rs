@@ -1,4 +1,4 @@
-//! C programs on whole machines in one process, beside SMPI (SimGrid) where that is installed.
+//! C programs on a simulated machine in one process, compared with SMPI (SimGrid) if it is installed.
 
 use super::boot;
 use crate::host::folders;
@@ -32,7 +32,7 @@ pub struct SmpiArgs {
     csv: Option<PathBuf>,
 }
 
-/// A program of `tests/programs` and its arguments, and both in a few words.
+/// A program of `tests/programs` with its arguments, and a short description.
 struct Compared {
     words: &'static str,
     program: &'static str,
@@ -57,10 +57,10 @@ const JOBS: [Compared; 3] = [
     },
 ];
 
-/// MPI memory of our ranks. SMPI's have no bound.
+/// MPI memory of Midplane's ranks. SMPI's memory is unlimited.
 const MPI_MEMORY: &str = "4K";
 
-/// What the two compute, below the table.
+/// Differences of the two simulations, printed below the table.
 const LEFT_OUT: &str = "\
 host (s): processor time of the process that has all ranks; MiB: the most memory that it had
 virtual (ms): what the program says that it took
@@ -69,14 +69,14 @@ ours leaves out the processors' caches and what the program computes
 SMPI computes flows that share links, a model of an MPI library without a bound on its memory
 SMPI leaves out packets, buffers, the protocol; what the program computes (simulate-computation:no)";
 
-/// What one of the two gave for a job.
+/// Result of one simulator for a job.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Took {
     used: Used,
     virtual_s: f64,
 }
 
-/// One job. What is missing was not measured, or given up.
+/// One job. `None`: not measured, or timed out.
 #[derive(Debug, Serialize)]
 struct Row {
     what: &'static str,
@@ -85,7 +85,7 @@ struct Row {
     ours_s: Option<f64>,
     #[serde(serialize_with = "six_places_if_any")]
     theirs_s: Option<f64>,
-    /// Ours to theirs.
+    /// Midplane's time over SMPI's.
     #[serde(serialize_with = "six_places_if_any")]
     ratio: Option<f64>,
     ours_bytes: Option<u64>,
@@ -138,7 +138,7 @@ impl Row {
     }
 }
 
-/// A folder of ours that goes with this value.
+/// A temporary directory, removed on drop.
 struct Scratch(PathBuf);
 
 impl Scratch {
@@ -161,7 +161,7 @@ impl Drop for Scratch {
     }
 }
 
-/// SMPI's compiler and launcher.
+/// Compiler and launcher of SMPI.
 struct Smpi {
     smpicc: PathBuf,
     smpirun: PathBuf,
@@ -210,7 +210,7 @@ impl Smpi {
     }
 }
 
-/// Blue Gene/L's torus as SMPI has it: links of 175 MB/s in each direction, 100 ns a hop.
+/// Returns SMPI's description of Blue Gene/L's torus: links of 175 MB/s in each direction, 100 ns per hop.
 fn platform([x, y, z]: [u16; 3]) -> String {
     let last = u32::from(x) * u32::from(y) * u32::from(z) - 1;
     format!(
@@ -223,7 +223,7 @@ fn platform([x, y, z]: [u16; 3]) -> String {
     )
 }
 
-/// A line of what `midplane cluster --csv` writes, as far as it is looked at.
+/// A CSV line of `midplane cluster --csv`, reduced to the used columns.
 #[derive(Deserialize)]
 struct Line {
     processor_seconds: f64,
@@ -264,13 +264,13 @@ fn read_line(path: &Path) -> Result<Line, Stop> {
         .map_err(wrong)
 }
 
-/// The seconds that a program says it took.
+/// Parses the run time in seconds that a program prints.
 fn seconds(said: &str) -> Result<f64, Stop> {
     boot::seconds(said)
         .ok_or_else(|| Stop::failure(format!("no time in what the program says:\n{said}")))
 }
 
-/// Measures; the exit status.
+/// Measures the jobs; returns the exit status.
 pub fn run(options: &SmpiArgs) -> Result<u8, Stop> {
     let file = ResultFile::open_if_given(options.csv.as_ref())?;
     let signals = Signals::catch()?;
@@ -286,7 +286,7 @@ pub fn run(options: &SmpiArgs) -> Result<u8, Stop> {
     let mut rows = Vec::new();
     say(TABLE.heading().join("\n"))?;
     for job in &JOBS {
-        // Whether each of the two is given up.
+        // Whether each of the two has timed out.
         let (mut ours_is, mut theirs_is) = (false, smpi.is_none());
         for &Nodes(extents) in &options.nodes {
             let ranks = extents.map(u64::from).iter().product();

@@ -1,4 +1,4 @@
-//! The check for deadlock: every small machine, with the smallest buffers, beyond its limit.
+//! Check for deadlock: every small machine, with the smallest buffers, above its load limit.
 
 use crate::host::stop::Stop;
 use crate::show::say::say;
@@ -23,7 +23,7 @@ pub struct Check {
     pub packets: u32,
 }
 
-/// The check for deadlock on all processors; says what it has seen, or where it failed.
+/// Runs the deadlock check on all processors; prints a summary or the failed case.
 pub fn run(packets: u32, seed: u64) -> Result<u8, Stop> {
     let cases: Vec<Case> = matrix::cases().collect();
     say(format_args!(
@@ -39,7 +39,7 @@ pub fn run(packets: u32, seed: u64) -> Result<u8, Stop> {
     ))?;
     let start = Instant::now();
     let work = Mutex::new(cases.iter());
-    // The slowest run so far, as a part of its bound.
+    // Totals, and the slowest run so far relative to its bound.
     let total = Mutex::new((matrix::Outcome::default(), 0.0, None));
     let run = || -> Result<(), Stop> {
         loop {
@@ -86,7 +86,7 @@ pub fn run(packets: u32, seed: u64) -> Result<u8, Stop> {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    // Nothing is left half done while it is held.
+    // No update is incomplete while the lock is held.
     mutex
         .lock()
         .unwrap_or_else(std::sync::PoisonError::into_inner)

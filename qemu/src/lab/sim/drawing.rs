@@ -1,4 +1,4 @@
-//! Latency against load, below it the use of the links.
+//! Chart of latency against load, with heat maps of link utilization below.
 
 use crate::host::stop::Stop;
 use crate::lab::sim::row::Row;
@@ -6,7 +6,7 @@ use crate::show::plot::{self, Axis, Chart, HeatMap, HeatMaps, Mark, Series, Shap
 use net_torus::{Direction, Shape};
 use plotters::style::RGBColor;
 
-/// Nodes up to which the heat map shows every plane of the machine by itself; above, their mean.
+/// Maximum number of nodes with one heat map per plane; larger machines show the mean.
 const PLANES_UP_TO: u32 = 4096;
 
 const COLOURS: [RGBColor; 6] = [
@@ -18,18 +18,17 @@ const COLOURS: [RGBColor; 6] = [
     RGBColor(0x33, 0x33, 0x33),
 ];
 
-/// Least difference between the ends of the heat map's scale: so that noise does not look like a pattern.
+/// Minimum range of the heat map's scale, so that noise does not look like a pattern.
 const LEAST_SCALE: f64 = 0.05;
 
-/// The rows of one machine and its parameters, in any order of their loads.
+/// Rows of one machine and parameter set, with loads in any order.
 pub struct Curve {
-    /// What distinguishes it from the others; empty where there is one.
+    /// Distinguishing name; empty for a single curve.
     pub name: String,
-    /// Its rows.
     pub rows: Vec<Row>,
 }
 
-/// Draws latency against load, and of the last row the use of each node's links by direction.
+/// Draws latency against load, and the utilization of each node's links by direction for the last row.
 pub fn draw(
     heading: &str,
     shape: &Shape,
@@ -55,7 +54,7 @@ pub fn draw(
         maps,
     };
     let greatest_load = rows().fold(1.0f64, |most, row| most.max(row.load));
-    // Latencies on a logarithmic scale: they grow without bound near saturation.
+    // Latencies use a logarithmic scale, because they grow without bound near saturation.
     let greatest = rows().fold(10.0f64, |most, row| {
         most.max(row.latency_p99_ticks as f64)
             .max(row.latency_mean_ticks)
@@ -99,7 +98,8 @@ pub fn draw(
     plot::chart_and_maps(&chart, &maps)
 }
 
-/// The least and the greatest use of a link, in whole percent: the colours tell links of a saturated machine apart, too.
+/// Returns the minimum and maximum link utilization in integer percent. The colours then distinguish links of a
+/// saturated machine, too.
 fn scale(maps: &[HeatMap]) -> std::ops::Range<f64> {
     let used = || {
         maps.iter()
@@ -112,10 +112,10 @@ fn scale(maps: &[HeatMap]) -> std::ops::Range<f64> {
     whole(least, f64::floor).min(end - LEAST_SCALE)..end
 }
 
-/// A map for each plane of the machine, or one of their mean.
+/// Returns a map for each plane of the machine, or one of their mean.
 fn heat_maps(shape: &Shape, by_link: &[[f64; 6]]) -> Vec<HeatMap> {
     let [ex, ey, ez] = shape.extents().map(usize::from);
-    // The use of the busier of a node's two outgoing links along a dimension.
+    // Utilization of the busier of a node's two outgoing links along a dimension.
     let used = |x: usize, y: usize, z: usize, dimension: usize| {
         let node = by_link[x + ex * (y + ey * z)];
         let links = Direction::ALL

@@ -1,4 +1,4 @@
-//! Loads, one by one: from the command line to the table, CSV and the drawing.
+//! Simulation of loads one by one: command line, table, CSV and drawing.
 
 use crate::host::capacity;
 use crate::host::size;
@@ -17,13 +17,13 @@ use net_torus::{Routing, Shape, Sizes};
 use std::path::PathBuf;
 use std::time::Instant;
 
-/// Ticks that may be asked for: a packet's birth is stored in 32 bits.
+/// Maximum number of ticks: a packet's creation time is stored in 32 bits.
 const MOST_TICKS: u64 = 1 << 31;
-/// Threads that may be asked for.
+/// Maximum number of threads.
 const MOST_THREADS: i64 = 1024;
-/// Routers that a thread has at least if none are asked for: with fewer, threads wait for one another most of the time.
+/// Minimum number of routers per thread by default; with fewer, threads mostly wait for each other.
 const LEAST_ROUTERS: u32 = 128;
-/// Runs in one command.
+/// Maximum number of runs in one command.
 const MAX_RUNS: usize = 10_000;
 
 /// Options of `midplane sim`.
@@ -104,7 +104,7 @@ pub struct SimArgs {
 }
 
 impl SimArgs {
-    /// Who sends to whom.
+    /// Returns the traffic pattern.
     fn pattern(&self, pattern: Pattern) -> Traffic {
         match pattern {
             Pattern::Uniform => Traffic::Uniform,
@@ -117,7 +117,7 @@ impl SimArgs {
         }
     }
 
-    /// Each combination of the parameters, loads aside.
+    /// Returns each combination of the parameters except loads.
     fn points(&self) -> Vec<Point> {
         let buffers = sweep::values(&self.buffers);
         let seeds = sweep::values(&self.seed);
@@ -140,7 +140,7 @@ impl SimArgs {
         points
     }
 
-    /// How many runs are asked for.
+    /// Returns the requested number of runs.
     fn runs(&self) -> usize {
         let [buffers, seeds, loads] = [
             sweep::values(&self.buffers).len(),
@@ -152,7 +152,7 @@ impl SimArgs {
     }
 }
 
-/// A machine and how it is driven, one value of each parameter.
+/// A machine and its parameters, one value of each.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Point {
     torus: [u16; 3],
@@ -162,7 +162,7 @@ struct Point {
     seed: u64,
 }
 
-/// So that clap does not take the array for several values.
+/// Prevents clap from parsing the array as several values.
 #[derive(Clone, Copy, Debug)]
 struct Extents([u16; 3]);
 
@@ -170,7 +170,7 @@ fn parse_extents(text: &str) -> Result<Extents, String> {
     topology::parse_extents(text).map(Extents)
 }
 
-/// So that clap does not take the array for several values.
+/// Prevents clap from parsing the array as several values.
 type Mesh = [bool; 3];
 
 #[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
@@ -223,7 +223,7 @@ fn parse_chunks(text: &str) -> Result<(u8, u8), String> {
     }
 }
 
-/// A machine and how it is driven, checked.
+/// A machine and its parameters, validated.
 struct Setting<'a> {
     options: &'a SimArgs,
     point: Point,
@@ -234,7 +234,7 @@ struct Setting<'a> {
 }
 
 impl<'a> Setting<'a> {
-    /// Checks everything that was asked for.
+    /// Validates all requested settings.
     fn all(options: &'a SimArgs) -> Result<Vec<Self>, Stop> {
         let runs = options.runs();
         if runs > MAX_RUNS {
@@ -290,7 +290,7 @@ impl<'a> Setting<'a> {
         }
     }
 
-    /// The parameters that have several values.
+    /// Returns the parameters that have several values.
     fn name(&self) -> String {
         let Point {
             torus,
@@ -327,12 +327,12 @@ impl<'a> Setting<'a> {
             .unwrap_or(most.min(processors.min(MOST_THREADS as usize) as u32))
     }
 
-    /// Bytes of all routers and of what they hold of packets.
+    /// Returns the bytes of all routers and their packets.
     fn bytes(&self) -> u64 {
         Network::bytes(&self.config(1.0))
     }
 
-    /// What is simulated at one load.
+    /// Returns the simulator's configuration for one load.
     fn config(&self, load: f64) -> Config {
         Config {
             shape: self.shape,
@@ -350,7 +350,6 @@ impl<'a> Setting<'a> {
         }
     }
 
-    /// Simulates one load.
     fn measure(&self, load: f64, memory: &mut [[u8; 32]]) -> Result<Measured, Stop> {
         let config = self.config(load);
         let failed = |error| Stop::failure(format!("simulation at load {load}: {error}"));
@@ -400,16 +399,16 @@ impl<'a> Setting<'a> {
     }
 }
 
-/// What one load gave.
+/// Result of one load.
 struct Measured {
     row: Row,
-    /// Packet-hops simulated, those of the warm-up included.
+    /// Simulated packet-hops, including the warm-up.
     hops: u64,
-    /// Part of the time in which each node's outgoing links were in use, by direction.
+    /// Utilization of each node's outgoing links, by direction, 0 to 1.
     by_link: Vec<[f64; 6]>,
 }
 
-/// Simulates, prints a table, writes the files asked for; the exit status.
+/// Simulates, prints a table and writes the requested files; returns the exit status.
 pub fn run(options: &SimArgs) -> Result<u8, Stop> {
     if options.check.check {
         let [seed] = sweep::values(&options.seed)[..] else {
@@ -418,7 +417,7 @@ pub fn run(options: &SimArgs) -> Result<u8, Stop> {
         return check::run(options.check.packets, seed);
     }
     let settings = Setting::all(options)?;
-    // Before the simulation, which may take long.
+    // Before a possibly long simulation.
     let (csv_file, svg_file) = ResultFile::open_both(options.csv.as_ref(), options.svg.as_ref())?;
     let loads = sweep::values(&options.load);
     let mut curves = Vec::new();
@@ -467,12 +466,12 @@ pub fn run(options: &SimArgs) -> Result<u8, Stop> {
     Ok(0)
 }
 
-/// Extents as people write them.
+/// Formats extents as on the command line.
 fn extents([x, y, z]: [u16; 3]) -> String {
     format!("{x}x{y}x{z}")
 }
 
-/// What is simulated, in three lines.
+/// Describes the simulation in three lines.
 fn heading(setting: &Setting<'_>) -> String {
     let Setting {
         options,
@@ -583,7 +582,7 @@ mod tests {
             "{accepted} of {offered}"
         );
         let svg = svg.unwrap();
-        // Three stripes for each of 24 nodes, and more for the scale and the ground.
+        // Three stripes for each of 24 nodes, plus those of the scale and the background.
         assert!(svg.matches("<rect").count() > 3 * 24);
         assert!(svg.contains("latency in ticks") && svg.contains("z = 2"));
         assert!(svg.trim_end().ends_with("</svg>"));

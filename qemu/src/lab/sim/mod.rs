@@ -1,4 +1,4 @@
-//! `midplane sim`: the nodes' routers alone, in virtual time, under synthetic traffic.
+//! `midplane sim`: simulation of the nodes' routers in virtual time, under synthetic traffic.
 
 mod check;
 mod drawing;

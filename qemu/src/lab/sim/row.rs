@@ -3,21 +3,21 @@
 use crate::show::table::{Column, Table, six_places};
 use serde::Serialize;
 
-/// Part of the packets injected while measuring that may stay in the machine in a steady state.
+/// Maximum share of the packets injected during the measurement that may remain in the machine in a steady state.
 const STEADY: f64 = 0.02;
 
-/// The parameters of a run, and the results. Loads are in chunks of 32 bytes for each node and tick.
+/// Parameters and results of a run. Loads are in chunks of 32 bytes per node and tick.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
     /// Extents of the machine.
     pub torus: String,
-    /// Dimensions that do not wrap around.
+    /// Dimensions without wrap-around links.
     pub mesh: String,
     pub traffic: &'static str,
-    /// Fraction of the packets that go to the hot node; none with other traffic.
+    /// Share of the packets to the hot node; `None` for other traffic.
     pub hot: Option<f64>,
     pub routing: &'static str,
-    /// Least and greatest size of the packets in chunks.
+    /// Minimum and maximum size of the packets in chunks.
     pub min_chunks: u8,
     pub max_chunks: u8,
     /// Buffer of each virtual channel in packets.
@@ -41,27 +41,27 @@ pub struct Row {
     pub hops_mean: f64,
     #[serde(serialize_with = "six_places")]
     pub escapes_per_packet: f64,
-    /// Part of the time in which the links of a dimension were in use.
+    /// Utilization of a dimension's links, 0 to 1.
     #[serde(serialize_with = "six_places")]
     pub use_x: f64,
     #[serde(serialize_with = "six_places")]
     pub use_y: f64,
     #[serde(serialize_with = "six_places")]
     pub use_z: f64,
-    /// What was injected and not delivered while measuring, as a part of what was injected: how fast the
-    /// machine still filled up. Negative when it emptied.
+    /// Packets injected but not delivered during the measurement, relative to those injected: the rate at which the
+    /// machine filled up. Negative if it emptied.
     #[serde(serialize_with = "six_places")]
     pub filling: f64,
 }
 
 impl Row {
-    /// Whether the measurement shows what the machine does in the long run.
+    /// Checks whether the measurement shows the long-term behaviour.
     pub fn is_steady(&self) -> bool {
         self.filling.abs() <= STEADY
     }
 }
 
-/// The table of the rows; a star marks a row that is not steady.
+/// Table of the rows; a star marks a row that is not steady.
 pub const TABLE: Table<Row> = Table {
     columns: &[
         Column::right("load", 6, |r| format!("{:.2}", r.load)),

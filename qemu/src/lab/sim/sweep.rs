@@ -1,18 +1,18 @@
-//! The values of a parameter that are swept: one, or a range `FIRST:LAST:STEP` of them.
+//! Values of a swept parameter: a single value, or a range `FIRST:LAST:STEP`.
 
-/// Values that one range stands for at most.
+/// Maximum number of values in a range.
 const MAX_VALUES: usize = 100_000;
 
-/// The values that one item of a list stands for.
+/// Values of one item of a list.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Items<T>(pub Vec<T>);
 
-/// All values of a list.
+/// Returns all values of a list.
 pub fn values<T: Copy>(list: &[Items<T>]) -> Vec<T> {
     list.iter().flat_map(|items| &items.0).copied().collect()
 }
 
-/// Offered loads.
+/// Parses offered loads.
 pub fn loads(text: &str) -> Result<Items<f64>, String> {
     let load = |text: &str| match text.parse::<f64>() {
         Ok(load) if load > 0.0 && load <= 100.0 => Ok(load),
@@ -24,19 +24,19 @@ pub fn loads(text: &str) -> Result<Items<f64>, String> {
         [first, last, step] => (load(first)?, load(last)?, load(step)?),
         _ => return Err("a range of loads is FIRST:LAST:STEP, for example 0.1:0.9:0.1".into()),
     };
-    // As far as the last value, however its decimals are rounded in binary.
+    // Includes the last value despite binary rounding of the decimals.
     let steps = ((last - first) / step + 1e-6).floor();
     if !(0.0..MAX_VALUES as f64).contains(&steps) {
         return Err(range_help());
     }
     let values = (0..=steps as u32).map(|at| first + f64::from(at) * step);
-    // As it was written, not 0.30000000000000004.
+    // Restores the written decimals, not 0.30000000000000004.
     Ok(Items(
         values.map(|load| (load * 1e9).round() / 1e9).collect(),
     ))
 }
 
-/// Seeds.
+/// Parses seeds.
 pub fn seeds(text: &str) -> Result<Items<u64>, String> {
     integers(
         text,
@@ -45,7 +45,7 @@ pub fn seeds(text: &str) -> Result<Items<u64>, String> {
     )
 }
 
-/// Buffers in packets.
+/// Parses buffers in packets.
 pub fn buffers(text: &str) -> Result<Items<u16>, String> {
     let Items(packets) = integers(text, 2..=2047, "a buffer has 2 to 2047 packets")?;
     Ok(Items(

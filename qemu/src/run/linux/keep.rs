@@ -1,6 +1,6 @@
-//! The process between us and a command under which ranks run: a tracer, a checker, a shell. Such a command may start the rank
-//! as a child of its own, or leave it behind, where no signal that follows our end reaches it. All that comes of the
-//! command becomes a child of this process at last, which kills it when the job is over or we have ended.
+//! Supervisor process between the tool and a command that runs ranks: a tracer, a checker, a shell. Such a command may
+//! start the rank as its own child, or end before it, out of reach of the parent-death signal. All orphaned descendants
+//! become children of this process. It kills them when the job is over or the tool has ended.
 
 use crate::host::signals::Signals;
 use crate::host::stop::{Doing, Stop};
@@ -22,19 +22,19 @@ use std::time::{Duration, Instant};
 
 /// The hidden command.
 const KEPT: &str = "kept";
-/// How often it is looked whether what the command has left behind has ended.
+/// Interval between checks for remaining descendants.
 const LOOK: Duration = Duration::from_millis(20);
-/// It has, when it is not there so often, one look after the other: what /proc tells of processes that are being made, handed
-/// on or executing another program is not of one moment.
+/// Consecutive checks without a descendant that confirm its end. The contents of /proc are not an atomic snapshot of
+/// processes that fork, are reparented or execute another program.
 const LOOKS: u32 = 3;
-/// What is killed has this long to be gone.
+/// Time limit for killed processes to disappear.
 const GONE_WITHIN: Duration = Duration::from_secs(5);
 
-/// The words to run a rank under, for those that the user gave. The process ends when `life` has no writer any more. Stack
-/// and data have these limits in bytes, if any.
+/// Returns the command line of the supervisor for a rank's command. The process ends when `life` has no writer. The
+/// optional limits of stack and data are in bytes.
 ///
 /// # Errors
-/// There is no such command.
+/// Returns an error if the command is not found.
 pub fn under(
     (words, image): (&[String], &Path),
     (life, rank): (&OwnedFd, u32),
@@ -83,12 +83,13 @@ pub struct Kept {
     words: Vec<OsString>,
 }
 
-/// Runs the command, and ends as it has, after the program that it may have left behind. What else it leaves is killed.
+/// Runs the command, and returns its status after its end and that of a program that it has left running. Kills all
+/// other remaining processes.
 ///
 /// # Errors
-/// It cannot be started.
+/// Returns an error if the command cannot be started.
 pub fn keep(options: &Kept) -> Result<u8, Stop> {
-    // What asks for our end comes by the pipe; a key is for the command, which has the same terminal.
+    // The pipe requests the end; keyboard signals are for the command on the same terminal.
     let signals = Signals::catch_but_keys()?;
     let life = sys::inherited(options.life).doing("take over the pipe")?;
     set_child_subreaper(Some(getpid())).doing("keep what the command leaves behind")?;
@@ -112,7 +113,7 @@ pub fn keep(options: &Kept) -> Result<u8, Stop> {
         if ended.is_none() {
             fds.push(PollFd::new(&pidfd, PollFlags::IN));
         }
-        // An interruption is a signal, which is looked for in any case.
+        // An interruption is a signal; signals are checked in any case.
         let _ = poll(&mut fds, ended.and(look.as_ref()));
         if fds[..asks].iter().any(|fd| !fd.revents().is_empty()) {
             kill_all();
@@ -130,7 +131,7 @@ pub fn keep(options: &Kept) -> Result<u8, Stop> {
     }
 }
 
-/// Takes note of ends.
+/// Records the status of ended children.
 fn reap(child: Pid, ended: &mut Option<WaitStatus>) {
     loop {
         match wait(WaitOptions::NOHANG) {
@@ -141,8 +142,8 @@ fn reap(child: Pid, ended: &mut Option<WaitStatus>) {
     }
 }
 
-/// Whether what has come of this process has one with this word in its command line, or one that is about to have one: while
-/// a process executes another program its line is empty for a moment, as that of one that has ended is for good.
+/// Checks whether a descendant of this process contains this word in its command line, or is about to. While a process
+/// executes another program, its command line is empty for a moment; that of an ended process stays empty.
 fn is_there(process: u32, word: &[u8]) -> bool {
     children(process).into_iter().any(|child| {
         let line = std::fs::read(format!("/proc/{child}/cmdline")).unwrap_or_default();
@@ -154,11 +155,11 @@ fn is_there(process: u32, word: &[u8]) -> bool {
     })
 }
 
-/// Kills what there is, until nothing is left: what a child leaves behind is ours next.
+/// Kills all children until none is left; orphans of a child become children next.
 fn kill_all() {
     let until = Instant::now() + GONE_WITHIN;
     while Instant::now() < until {
-        // Nobody else waits for our children, so that no other process can have such a number.
+        // Only this process waits for its children, so their IDs are not reused.
         for child in children(std::process::id()) {
             if let Some(pid) = Pid::from_raw(child as i32) {
                 let _ = kill_process(pid, Signal::KILL);
@@ -175,7 +176,7 @@ fn kill_all() {
     }
 }
 
-/// The status that tells how the command has ended; where a signal has ended it, that ends us.
+/// Returns the command's exit status. If a signal has ended it, ends this process with the same signal.
 fn status(ended: Option<WaitStatus>) -> u8 {
     let Some(ended) = ended else {
         return crate::host::stop::FAILURE;

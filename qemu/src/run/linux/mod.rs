@@ -1,4 +1,4 @@
-//! A job whose nodes are processes of this machine. They share a file in memory with each other and with us; see
+//! A job with native processes as nodes. They share a memory file with each other and with the tool; see
 //! [`kernel_rt::board::linux::share`].
 
 pub mod keep;
@@ -58,7 +58,7 @@ pub struct Theirs {
     asks: OwnedFd,
 }
 
-/// Both ends of what binds the processes of a job to us.
+/// Creates the pipes between the tool and the processes; returns both ends.
 pub fn bonds() -> Result<(Bonds, Theirs), Stop> {
     let pipe = || pipe_with(PipeFlags::CLOEXEC).doing("create a pipe for the processes");
     let ((their_life, life), (their_asks, asks)) = (pipe()?, pipe()?);
@@ -69,7 +69,7 @@ pub fn bonds() -> Result<(Bonds, Theirs), Stop> {
     Ok((Bonds::new(life, asks), theirs))
 }
 
-/// What a process inherits and is told.
+/// Descriptors and parameters that a process inherits.
 pub struct Inherited {
     file: OwnedFd,
     life: OwnedFd,
@@ -79,7 +79,8 @@ pub struct Inherited {
 }
 
 impl Inherited {
-    /// The job's memory and the pipes, the boot parameters of a process whose first node is at `coord`, and a number of bytes.
+    /// Collects the job's memory and pipes, the boot parameters of a process with its first node at `coord`, and a
+    /// number of bytes.
     pub fn new(
         plan: &Plan<'_>,
         coord: Coord,
@@ -104,7 +105,7 @@ impl Inherited {
         format!("{file} {life} {asks} {record} {}", self.bytes)
     }
 
-    /// The words to run the process of `rank`, or of all, under; see [`keep`].
+    /// Returns the command line to run the process of `rank`, or of all, under; see [`keep`].
     pub fn under(
         &self,
         plan: &Plan<'_>,
@@ -118,7 +119,7 @@ impl Inherited {
         )
     }
 
-    /// The descriptors, which are still to be inherited.
+    /// Returns the descriptors to inherit.
     pub fn descriptors(self) -> Vec<OwnedFd> {
         vec![self.file, self.life, self.asks, self.record]
     }
@@ -161,7 +162,7 @@ fn start(
         "start {} for rank {rank}",
         command.get_program().display()
     ))?;
-    // What the process itself has to say is what its program says.
+    // All output of a native process is its program's.
     let ears = Ears {
         prints: [Some(stdout), Some(stderr)],
         ..Ears::default()
@@ -171,7 +172,7 @@ fn start(
     Ok(instance)
 }
 
-/// What a process that we have started gets when we end. One that [keeps](keep) another has to kill that first.
+/// Returns the signal for a child when the tool ends. A [supervisor](keep) must kill its descendants first.
 pub fn end_signal(is_kept: bool) -> Signal {
     match is_kept {
         true => Signal::TERM,
@@ -179,7 +180,7 @@ pub fn end_signal(is_kept: bool) -> Signal {
     }
 }
 
-/// Limits a process's stack and its data, in bytes.
+/// Limits a process's stack and data, in bytes.
 fn limit(command: &mut Command, limits: [Option<u64>; 2]) {
     for (resource, limit) in [Resource::Stack, Resource::Data].into_iter().zip(limits) {
         if let Some(bytes) = limit {
@@ -188,8 +189,8 @@ fn limit(command: &mut Command, limits: [Option<u64>; 2]) {
     }
 }
 
-/// What starts a process of the program, `under` another command where that is not empty, and whose first node is at
-/// `coord`.
+/// Creates the command for a process of the program, run by the command `under` if it is not empty. Its first node is
+/// at `coord`.
 pub fn process(
     plan: &Plan<'_>,
     coord: Coord,
@@ -201,7 +202,7 @@ pub fn process(
         .argv
         .split_first()
         .ok_or_else(|| Stop::failure("a program without a name"))?;
-    // Before it starts, the process has gone to its directory.
+    // The process changes to its working directory before it starts.
     let path = app.directory.map(|_| std::path::absolute(&app.image.path));
     let path = path.transpose().doing("find the program's folder")?;
     let image = path.as_ref().unwrap_or(&app.image.path);
@@ -227,31 +228,31 @@ pub fn process(
     Ok(command)
 }
 
-/// Tells a rank whose program has ended that the job is over. To be repeated until its process has ended: it may just fall
-/// asleep.
+/// Notifies a rank whose program has ended that the job is over. Must be repeated until its process has ended, because
+/// the process may just fall asleep.
 pub fn let_end(plan: &Plan<'_>, node: &Node) {
     node.give_order(AT_ENDS, 1);
     node.ring(Layout::new(plan.shape.nodes()).word(node.rank));
 }
 
-/// Asks the processes for their counters, for the so-many-th time from 1. To be repeated until they
-/// [have answered](has_answered): one may just fall asleep.
+/// Requests the processes' counters, with the sequence number `time` starting at 1. Must be repeated until they [have
+/// answered](has_answered), because a process may just fall asleep.
 pub fn ask_for_counters(fleet: &Fleet, time: u32) {
     for node in &fleet.nodes {
         node.give_order(AT_ASKED, time);
     }
     if let Some(bonds) = &fleet.bonds {
-        // Nobody may be there any more.
+        // The pipe may have no readers any more.
         let _ = rustix::io::write(&bonds.asks, b"?");
     }
 }
 
-/// Whether a node has published its counters since.
+/// Checks whether a node has published its counters since the request.
 pub fn has_answered(node: &Node) -> bool {
     node.order(AT_ANSWERED) == node.order(AT_ASKED)
 }
 
-/// A process that prints to these files. Whether it `reads` our input.
+/// Connects a process's output to these files. `reads` specifies whether it uses the tool's stdin.
 pub fn give_streams(command: &mut Command, [stdout, stderr]: [OwnedFd; 2], reads: bool) {
     command.stdout(stdout).stderr(stderr);
     command.stdin(match reads {
@@ -261,7 +262,7 @@ pub fn give_streams(command: &mut Command, [stdout, stderr]: [OwnedFd; 2], reads
     debug::heed_terminal(command, reads);
 }
 
-/// The program's variables, name and value.
+/// Returns the program's environment variables as name and value.
 fn variables<'a>(app: &App<'a>) -> impl Iterator<Item = (&'a OsStr, &'a OsStr)> {
     app.environment.iter().filter_map(|variable| {
         let at = variable.iter().position(|byte| *byte == b'=')?;
@@ -270,7 +271,7 @@ fn variables<'a>(app: &App<'a>) -> impl Iterator<Item = (&'a OsStr, &'a OsStr)> 
     })
 }
 
-/// The functions and lines where a failed node stands, innermost first.
+/// Returns the functions and lines of a failed node's location, innermost first.
 pub fn describe(plan: &Plan<'_>, node: &Node, stands: Stands) -> Vec<String> {
     let mut bytes = [0; 8 * FRAMES];
     let trace = Layout::new(plan.shape.nodes()).account(node.rank) + AT_TRACE;

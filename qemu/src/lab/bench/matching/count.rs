@@ -1,4 +1,4 @@
-//! Instructions of searches, counted.
+//! Instruction counts of searches.
 
 use super::Bench;
 use crate::host::stop::Stop;
@@ -39,27 +39,27 @@ pub struct LoopArgs {
     rounds: u32,
 }
 
-/// Senders and messages of each: what is counted.
+/// Counted cases: senders and messages of each.
 const SIZES: [(u32, u32); 4] = [(1, 1), (64, 1), (64, 10), (704, 1)];
-/// Forward, also the longest queue of the papers' tests.
+/// In forward order also the longest queue of the papers' tests.
 const FORWARD_SIZE: (u32, u32) = (704, 10);
-/// Entries at least between the shorter and the longer run, whose difference is counted.
+/// Minimum number of entries by which the longer run exceeds the shorter; the difference is counted.
 const ENTRIES: u32 = 2000;
 
-/// What one engine needs.
+/// Result of one engine.
 #[derive(Clone, Debug, Serialize)]
 struct Row {
     test: String,
     senders: u32,
     pending: u32,
     engine: &'static str,
-    /// For a message and its receive, with the rest of the loop.
+    /// Instructions of a message and its receive, including the loop.
     #[serde(serialize_with = "six_places")]
     instructions: f64,
-    /// Without it.
+    /// The same without the loop.
     #[serde(serialize_with = "six_places")]
     of_the_engine: f64,
-    /// These over those of a list.
+    /// Ratio of the latter to the list's.
     #[serde(serialize_with = "six_places")]
     ratio: f64,
 }
@@ -78,7 +78,7 @@ const TABLE: Table<Row> = Table {
     gap: 2,
 };
 
-/// Counts, and gives CSV.
+/// Counts the instructions; returns CSV.
 pub fn run(bench: &Bench) -> Result<String, Stop> {
     say(
         "instructions for a message and its receive, on this host's processor; of the engine:\n\
@@ -130,7 +130,7 @@ fn count(bench: &Bench, search: &Search, rows: &mut Vec<Row>) -> Result<(), Stop
     Ok(())
 }
 
-/// Instructions an entry.
+/// Returns the instructions per entry.
 fn each(engine: &str, search: &Search) -> Result<f64, Stop> {
     let entries = search.entries() as u32;
     let more = ENTRIES.div_ceil(entries);
@@ -138,7 +138,7 @@ fn each(engine: &str, search: &Search) -> Result<f64, Stop> {
     Ok((many? - few?) as f64 / f64::from(more * entries))
 }
 
-/// Instructions of a whole run.
+/// Returns the instructions of a complete run.
 fn instructions(engine: &str, search: &Search, rounds: u32) -> Result<u64, Stop> {
     let numbers = [search.senders, search.pending, rounds].map(|number| number.to_string());
     let [senders, pending, rounds] = numbers.each_ref().map(String::as_str);
@@ -149,7 +149,7 @@ fn instructions(engine: &str, search: &Search, rounds: u32) -> Result<u64, Stop>
     callgrind::instructions(&arguments)
 }
 
-/// What callgrind counts; the exit status.
+/// Runs the loop that callgrind counts; returns the exit status.
 pub fn run_loop(options: &LoopArgs) -> Result<u8, Stop> {
     let none = match options.reverse {
         true => Engine::of::<Blank<false>>(),

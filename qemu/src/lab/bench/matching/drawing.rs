@@ -1,4 +1,4 @@
-//! Time for a message by entries of the queue: a colour for each engine, filled for reverse searches.
+//! Chart of time per message by queue length: a colour for each engine, filled for reverse searches.
 
 use super::row::Row;
 use crate::host::stop::Stop;
@@ -15,7 +15,7 @@ const COLOURS: [RGBColor; 7] = [
     RGBColor(0x3a, 0x9f, 0xa8),
 ];
 
-/// Which rows are drawn: one communicator, no wildcards.
+/// Selects the drawn rows: one communicator, no wildcards.
 fn is_drawn(row: &Row) -> bool {
     row.communicators == 1 && row.any_source_percent == 0
 }

@@ -1,4 +1,4 @@
-//! Bytes that engines take beside receives and records, beside table 4.5 of 001.
+//! Memory of the engines in addition to receives and records, compared with table 4.5 of 001.
 
 use super::Bench;
 use crate::host::stop::Stop;
@@ -7,17 +7,17 @@ use crate::show::table::{self, Column, Table};
 use midplane_lab::measure::matching::overhead::published;
 use serde::Serialize;
 
-/// What one engine takes in one row of the table.
+/// Result of one engine for one row of the table.
 #[derive(Clone, Debug, Serialize)]
 struct Row {
     ranks: u32,
     entries: u32,
     engine: &'static str,
-    /// With so many records.
+    /// Bytes with `entries` records.
     records_bytes: usize,
-    /// With so many receives.
+    /// Bytes with `entries` receives.
     receives_bytes: usize,
-    /// In the paper.
+    /// Bytes in the paper.
     published_bytes: Option<u32>,
 }
 
@@ -41,7 +41,7 @@ const TABLE: Table<Row> = Table {
     gap: 2,
 };
 
-/// Measures, and gives CSV.
+/// Measures the memory; returns CSV.
 pub fn run(bench: &Bench) -> Result<String, Stop> {
     say(
         "memory: bytes of the heap that an engine takes for one communicator, with MPI memory for\n\

@@ -1,4 +1,4 @@
-//! Matching engines side by side: memory, searches, traffic, instructions, and messages on a node.
+//! Comparison of the matching engines: memory, searches, traffic, instructions, and messages on a node.
 
 mod count;
 mod drawing;
@@ -62,7 +62,7 @@ pub struct MatchingArgs {
     svg: Option<PathBuf>,
 }
 
-/// What all others are compared with.
+/// Engine that all others are compared with.
 const REFERENCE: &str = "list";
 
 fn parse_engine(name: &str) -> Result<Engine, String> {
@@ -73,9 +73,9 @@ fn parse_engine(name: &str) -> Result<Engine, String> {
         .ok_or_else(|| format!("engines are {}", known().collect::<Vec<_>>().join(", ")))
 }
 
-/// What the parts have in common.
+/// State that the parts share.
 struct Bench {
-    /// The first one is the reference.
+    /// Engines; the first one is the reference.
     engines: Vec<Engine>,
     runs: u32,
     all: bool,
@@ -83,20 +83,20 @@ struct Bench {
 }
 
 impl Bench {
-    /// Ends when the user wants it to.
+    /// Returns an error after a signal.
     fn go_on(&self) -> Result<(), Stop> {
         self.signals.pending().map_or(Ok(()), Err)
     }
 }
 
-/// Measures; the exit status.
+/// Measures the engines; returns the exit status.
 pub fn run(options: &MatchingArgs) -> Result<u8, Stop> {
     if options.svg.is_some() && options.part.is_some_and(|part| part != Part::Search) {
         return Err(Stop::usage(
             "--svg: only `search` is drawn; ask for that part, or for none",
         ));
     }
-    // Before the measurement, which takes long.
+    // Before the long measurement.
     let (csv_file, svg_file) = ResultFile::open_both(options.csv.as_ref(), options.svg.as_ref())?;
     let is_wanted = |engine: &&Engine| {
         let wanted = options

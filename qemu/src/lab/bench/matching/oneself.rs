@@ -1,4 +1,4 @@
-//! Instructions of a message to oneself on a node, beside few and many others.
+//! Instruction counts of a self-send on a node, with few and with many other entries in the queue.
 
 use super::Bench;
 use crate::host::setup;
@@ -8,11 +8,11 @@ use crate::show::say::say;
 use crate::show::table::{self, Column, Table, six_places};
 use serde::Serialize;
 
-/// What the queues are filled with, as `tests/programs/oneself.c` is told.
+/// Queue to fill, as an argument of `tests/programs/oneself.c`.
 const QUEUES: [&str; 2] = ["posted", "unexpected"];
-/// With how many.
+/// Numbers of entries.
 const ENTRIES: [u32; 2] = [10, 1_000_000];
-/// Memory for so many.
+/// Options that provide enough memory for these entries.
 const OPTIONS: [&str; 9] = [
     "--torus",
     "1x1x1",
@@ -25,22 +25,22 @@ const OPTIONS: [&str; 9] = [
     "--count-instructions",
 ];
 
-/// What one engine needs with one queue full.
+/// Result of one engine with one queue filled.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 struct Row {
     engine: &'static str,
     queue: &'static str,
     entries: u32,
-    /// For each entry, to put it into the queue.
+    /// Instructions to enqueue each entry.
     #[serde(serialize_with = "six_places")]
     queued: f64,
-    /// Of the first message, whose receive was posted before.
+    /// Instructions of the first message, whose receive was posted before.
     first: u64,
-    /// Of a message whose receive is posted before.
+    /// Instructions of a message whose receive is posted before.
     receive_first: u64,
-    /// Of a message whose receive starts later.
+    /// Instructions of a message whose receive starts later.
     message_first: u64,
-    /// The greater of the last two's ratios to those with the fewest entries.
+    /// Maximum of the last two's ratios to those with the fewest entries.
     #[serde(serialize_with = "six_places")]
     ratio: f64,
 }
@@ -60,7 +60,7 @@ const TABLE: Table<Row> = Table {
     gap: 1,
 };
 
-/// Whether it can be measured here; if not, what is missing.
+/// Checks whether the measurement is possible here.
 pub fn check() -> Result<(), Stop> {
     match setup::has_qemu() {
         true => Ok(()),
@@ -70,7 +70,7 @@ pub fn check() -> Result<(), Stop> {
     }
 }
 
-/// Counts, and gives CSV.
+/// Counts the instructions; returns CSV.
 pub fn run(bench: &Bench) -> Result<String, Stop> {
     say(
         "self: instructions on a node (riscv64, in QEMU) of a message of 4 bytes to oneself, all calls\n\
@@ -113,7 +113,7 @@ fn count(
         .ok_or_else(|| Stop::failure(format!("oneself.c did not say what it counted:\n{said}")))
 }
 
-/// What the program says: `oneself: N QUEUE: A to queue all; receive first: B, then C; message first: D, then E`.
+/// Parses the program's output: `oneself: N QUEUE: A to queue all; receive first: B, then C; message first: D, then E`.
 fn read(engine: &'static str, queue: &'static str, entries: u32, said: &str) -> Option<Row> {
     let (_, rest) = said.split_once(&format!("oneself: {entries} {queue}: "))?;
     let line = rest.lines().next()?;

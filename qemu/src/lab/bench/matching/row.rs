@@ -1,36 +1,36 @@
-//! One test by one engine, for the table and for CSV.
+//! One test with one engine, for the table and for CSV.
 
 use crate::show::table::{Column, Table, six_places};
 use serde::Serialize;
 
-/// What was measured of one engine in one test.
+/// Result of one engine in one test.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
     pub test: String,
     pub senders: u32,
-    /// Messages of each sender in each communicator; 0 where they differ.
+    /// Messages of each sender in each communicator; 0 if they differ.
     pub pending: u32,
     pub communicators: u32,
     pub any_source_percent: u32,
-    /// Entries of the full queue, or steps where there is none.
+    /// Entries of the full queue, or steps if there is none.
     pub entries: usize,
     pub engine: &'static str,
-    /// An entry put into the queue.
+    /// Time to enqueue an entry.
     #[serde(serialize_with = "six_places")]
     pub fill_ns: f64,
-    /// An entry found and taken out, or a step.
+    /// Time to find and dequeue an entry, or of a step.
     #[serde(serialize_with = "six_places")]
     pub drain_ns: f64,
-    /// Hops for each of these.
+    /// Hops per such operation.
     #[serde(serialize_with = "six_places")]
     pub hops: f64,
-    /// Part of the searches that was measured.
+    /// Share of the searches that was measured.
     #[serde(serialize_with = "six_places")]
     pub part: f64,
-    /// Time of the list, in the same run, over that of this engine.
+    /// Time of the list in the same run over that of this engine.
     #[serde(serialize_with = "six_places")]
     pub speedup: f64,
-    /// The same in the paper.
+    /// Speedup in the paper.
     pub published: Option<f64>,
 }
 
@@ -40,13 +40,13 @@ impl Row {
     }
 }
 
-/// With so many decimal places; large numbers without.
+/// Formats a number with `places` decimals, and large numbers without.
 fn short(number: f64, places: usize) -> String {
     let places = if number < 10_000.0 { places } else { 0 };
     format!("{number:.places$}")
 }
 
-/// The table of the rows. What was measured in part only has a `~`.
+/// Table of the rows. A `~` marks a partial measurement.
 pub const TABLE: Table<Row> = Table {
     columns: &[
         Column::left("test", 11, |r| r.test.clone()),

@@ -1,4 +1,4 @@
-//! Times of searches and of traffic, engine by engine in turn.
+//! Times of searches and traffic, with the engines measured round robin.
 
 use super::Bench;
 use super::row::{Row, TABLE};
@@ -9,18 +9,18 @@ use midplane_lab::measure::matching::{
     Collective, Effort, Measured, Order, Queue, Search, Traffic,
 };
 
-/// Senders, and those with `--all`.
+/// Numbers of senders, and the additional ones of `--all`.
 const SENDERS: [u32; 4] = [64, 256, 704, 4096];
 const MANY_SENDERS: [u32; 4] = [16_384, 65_536, 262_144, 1_048_576];
 const PENDING: [u32; 3] = [1, 5, 10];
-/// With several communicators, the papers' processes have so many messages each.
+/// Messages per process with several communicators, as in the papers.
 const PENDING_OF_MANY: u32 = 5;
 const COMMUNICATORS: [u32; 2] = [10, 50];
 const ANY_SOURCE: [f64; 3] = [0.1, 0.5, 1.0];
-/// Processes of the collectives.
+/// Numbers of processes of the collectives.
 const PROCESSES: [u32; 3] = [1024, 2048, 4096];
 
-/// A test without its results.
+/// Parameters of a test.
 struct Test {
     name: String,
     senders: u32,
@@ -29,7 +29,7 @@ struct Test {
     any_source: f64,
 }
 
-/// The speed-up over a list that papers 000 and 001 print, both for 704 processes.
+/// Returns the speedup over a list that papers 000 and 001 report, both for 704 processes.
 fn published(search: &Search, engine: &str) -> Option<f64> {
     if (search.senders, search.order) != (704, Order::Reverse) || search.any_source > 0.0 {
         return None;
@@ -46,7 +46,7 @@ fn published(search: &Search, engine: &str) -> Option<f64> {
     }
 }
 
-/// All search tests, in the order in which they are run.
+/// Returns all search tests in execution order.
 fn cases(all: bool) -> Vec<Search> {
     let mut senders = SENDERS.to_vec();
     if all {
@@ -148,8 +148,8 @@ pub fn traffics(bench: &Bench) -> Result<Vec<Row>, Stop> {
     Ok(rows)
 }
 
-/// The speed-up of queue operations that 001 prints of Radix ("reaches"), of which the longest queue is that with 2^30
-/// numbers, and of Nbody ("close to"); and that of searches which 002 prints of FDS.
+/// Returns the published speedup: in 001, of queue operations for Radix ("reaches"; its longest queue has 2^30 numbers)
+/// and Nbody ("close to"); in 002, of searches for FDS.
 fn application_speedup(name: &str, engine: &str) -> Option<f64> {
     match (name, engine) {
         ("Radix.n30", "array") => Some(8.46),
@@ -160,7 +160,7 @@ fn application_speedup(name: &str, engine: &str) -> Option<f64> {
     }
 }
 
-/// Runs one test with each engine in turn, so that what else the host does weighs on all alike.
+/// Runs one test with all engines round robin, so that other load on the host affects all alike.
 fn compare(
     bench: &Bench,
     test: &Test,
@@ -245,7 +245,7 @@ mod tests {
         assert_eq!(drawing.matches("<polygon").count(), 2 * ENGINES.len());
     }
 
-    /// The parameters are all there, and no test has more entries than there are names.
+    /// All parameters of the papers occur, and no test exceeds the number of handles.
     #[test]
     fn the_tests_are_the_papers() {
         let all = cases(true);
