@@ -1,7 +1,7 @@
 //! Link failover: reroutes the frames of a cut link over links of the neighbours.
 //!
-//! The layer is below [`Reliable`](crate::Reliable) and above the link itself. After [`PATIENCE`] timeouts of the
-//! reliable layer without an acknowledgement, frames use another route, and after as many more the next one, in turn:
+//! The layer is below [`Reliable`](crate::Reliable) and above the link itself. After every [`PATIENCE`] timeouts of the
+//! reliable layer without an acknowledgement, frames use the next route:
 //!
 //! ```text
 //!      A ---x+---> B    cut          the other link to the same node, in a ring of two
@@ -453,7 +453,7 @@ mod tests {
         }
     }
 
-    /// Sends `count` frames from `here` to its neighbour in direction `d`, and as many back. Returns false when the
+    /// Sends `count` frames from `here` to its neighbour in direction `d`, and `count` back. Returns false when the
     /// link died.
     fn exchange(
         nodes: &mut [[Option<End>; 6]],

@@ -1,13 +1,12 @@
 //! Cut-through injection: writes a packet directly into the outgoing frame if no other packet waits.
 //!
 //! The result is that of [`Router::inject`] followed by the next half step ([`Torus::give_frames`]), without the copy
-//! through the injection FIFO. It requires that both would yield the same: no packet waits for the link or in the
-//! packet's injection FIFO, and the packet has one route only, and tokens for it. The link must be memory that buffers
-//! unsent frames ([`Link::keeps_unsent`]). Further packets of the same step join the open frame, which is sent at the
-//! step's end.
+//! through the injection FIFO. Both yield the same if no packet waits for the link or in the packet's injection FIFO,
+//! and the packet has one route only, and tokens for it. The link must be memory that buffers unsent frames
+//! ([`Link::keeps_unsent`]). Further packets of the same step join the open frame, which is sent at the step's end.
 //!
 //! A run of maximum-size packets ([`Torus::inject_run`]) that lacks only tokens waits in the sender, not in the
-//! injection FIFO: after one packet of a long message waits there, all later ones would. Packets that must keep their
+//! injection FIFO. After one packet of a long message waits there, all later ones would. Packets that must keep their
 //! order enter the FIFO, as their sender may have others to inject after them.
 
 use crate::begun::WORTH_A_FRAME;

@@ -47,7 +47,7 @@ pub const PRIORITY_CHUNKS: usize = by_profile(8, 2);
 
 /// Whether packets may use the dynamic channels. `micro` has no memory for their buffers. There, adaptive packets use
 /// deterministic routing, and a received packet with a dynamic channel or the dynamic bit is a
-/// [`Channel`](crate::Defect::Channel) defect: its escape would be the bubble channel, which keeps dimension order,
+/// [`Channel`](crate::Defect::Channel) defect. Its escape would be the bubble channel, which keeps dimension order,
 /// too.
 pub const HAS_DYNAMIC: bool = by_profile(true, false);
 

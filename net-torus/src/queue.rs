@@ -1,13 +1,14 @@
 //! Packet queues in one shared array of chunks.
 //!
 //! A queue is a ring buffer of chunks in which each packet is contiguous. In a dense queue, packets follow each other
-//! directly, whatever their size. Such a ring has up to seven extra chunks behind its end, so that a packet that starts
-//! in the last chunk stays contiguous. It then also occupies the same number of chunks at the start, so that no byte is
-//! stored twice. In a queue with slots of the maximum size, as on bubble channels, no packet crosses the ring's end.
+//! directly, regardless of their size. Such a ring has up to seven extra chunks behind its end, so that a packet that
+//! starts in the last chunk stays contiguous. It then also occupies the same number of chunks at the start, so that no
+//! byte is stored twice. In a queue with slots of the maximum size, as on bubble channels, no packet crosses the ring's
+//! end.
 //!
 //! Without [`RING_FIFOS`] a FIFO is no ring buffer and has no extra chunks. It is full at its end and restarts when it
-//! is empty, which happens soon in a FIFO for one maximum-size packet. Channel buffers are always ring buffers, as
-//! tokens count their free space.
+//! is empty, soon in a FIFO for one maximum-size packet. Channel buffers are always ring buffers, as tokens count their
+//! free space.
 
 use crate::chunk::{CHUNK_BYTES, Chunk};
 use crate::profile::{PACKET_CHUNKS, RING_FIFOS};
@@ -122,7 +123,7 @@ impl Queue {
         before_the_turn.min(chunks / PACKET_CHUNKS as u16) as usize
     }
     /// Appends packets of `charge` chunks in total and returns the index of their first chunk. The chunks must be free:
-    /// for one packet, or for as many as [`Queue::room`] returns.
+    /// one packet, or up to [`Queue::room`] packets.
     pub fn push(&mut self, charge: u16) -> usize {
         debug_assert!(self.free() >= charge);
         let tail = self.wrap(self.head + self.used);

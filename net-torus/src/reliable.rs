@@ -59,7 +59,7 @@ pub struct Retry {
 pub enum ReliableError {
     /// The window's memory does not hold one frame of the lower link.
     Memory,
-    /// The lower link's MTU leaves no space for data.
+    /// The lower link's MTU is too small for data.
     Mtu,
 }
 
@@ -203,8 +203,7 @@ fn emit(flags: u8, sequence: u16, ack: Ack, frame: &mut [u8], size: usize) {
 }
 
 impl<'m, L: Link> Reliable<'m, L> {
-    /// Creates a reliable link over `link`. The window contains as many frames of `link.mtu()` bytes as `memory` holds,
-    /// at most [`MAX_WINDOW`].
+    /// Creates a reliable link over `link`. The window is `memory.len() / link.mtu()` frames, at most [`MAX_WINDOW`].
     ///
     /// # Errors
     /// Same as for [`Reliable::with_frames`].
@@ -216,8 +215,8 @@ impl<'m, L: Link> Reliable<'m, L> {
 impl<'m, L: Link, const FRAMES: usize> Reliable<'m, L, FRAMES> {
     const IS_SOUND: () = assert!(FRAMES <= MAX_WINDOW);
 
-    /// Creates a reliable link over `link` that tracks `FRAMES` frames; small nodes use few. The window contains as
-    /// many frames of `link.mtu()` bytes as `memory` holds, at most `FRAMES`.
+    /// Creates a reliable link over `link` that tracks `FRAMES` frames; small nodes use few. The window is
+    /// `memory.len() / link.mtu()` frames, at most `FRAMES`.
     ///
     /// # Errors
     /// The memory or the MTU of the link is too small.
@@ -585,7 +584,7 @@ mod tests {
             ..Faults::PERCENT
         };
         let (a, b) = ends(faults, 5, 16);
-        // So many losses in a row must not make the link dead.
+        // A long series of losses must not make the link dead.
         let retry = Retry {
             retries: 1000,
             ..CONFIG

@@ -115,7 +115,7 @@ pub fn hints(shape: &Shape, from: Coord, to: Coord) -> Directions {
     hints
 }
 
-/// Returns the directions in which a packet still travels from node `here`; empty at its destination.
+/// Returns the remaining directions of a packet at node `here`; empty at its destination.
 #[inline]
 pub(crate) fn productive(here: Word, packet: Word) -> Directions {
     let away = packet.away(here);

@@ -15,7 +15,7 @@
 //! packets of the reception FIFOs.
 //!
 //! Each first direction uses its own normal injection FIFO, so that a packet for a busy link does not block one for an
-//! idle link. The direction depends on the pair of nodes only, which preserves packet order.
+//! idle link. The direction depends on the pair of nodes only: this preserves packet order.
 
 #[cfg(any(test, feature = "sim"))]
 mod ahead;
@@ -51,8 +51,8 @@ fn grants(queues: &[Queue; QUEUES]) -> [Grants; 6] {
 /// Returns the maximum number of through packets that a link transmits in a row while injected packets wait.
 ///
 /// After that many, an injected packet goes first if the buffer has free space to spare ([`needed_to_inject`]). The
-/// limit is four times the mean distance of two nodes and at least 64. Through traffic normally goes first. Otherwise
-/// an overloaded network fills up until only its escape channel moves: 8 x 8 x 8 then carries 0.2 to 0.5 of the limit
+/// limit is four times the mean distance of two nodes, minimum 64. Through traffic normally goes first. Otherwise an
+/// overloaded network fills up until only its escape channel moves: 8 x 8 x 8 then carries 0.2 to 0.5 of the limit
 /// instead of 0.97.
 fn through_burst(shape: &Shape) -> u8 {
     let fourfold = shape.extents().into_iter().zip(shape.wraps());
@@ -74,8 +74,8 @@ const ALONE: u8 = 8;
 /// Maximum number of straight packets in a row on a bubble channel while others wait, which require space for two
 /// packets.
 const STRAIGHT_BURST: u8 = 8;
-/// Number of send attempts for which straight packets are then held back, so that space for the second packet can
-/// become free. It may never become free while every node of a ring holds back, so the number is finite.
+/// Number of send attempts that then hold back straight packets, so that space for the second packet can become free.
+/// It may never become free while every node of a ring holds back, so the number is finite.
 const HOLD: u8 = 64;
 
 /// Number of packet sources, one bit each in a `u32`: 24 channel buffers (side x channel), seven normal injection FIFOs
@@ -120,9 +120,9 @@ const fn greatest(queue: usize) -> usize {
 pub struct Sizes {
     /// Buffer of each dynamic channel behind each link; 0 disables them, and all packets use the bubble channels.
     pub dynamic: u16,
-    /// Buffer of channel BN behind each link, at least [`MIN_BUBBLE_PACKETS`].
+    /// Buffer of channel BN behind each link; minimum [`MIN_BUBBLE_PACKETS`].
     pub normal: u16,
-    /// Buffer of channel BP behind each link, at least [`MIN_BUBBLE_PACKETS`].
+    /// Buffer of channel BP behind each link; minimum [`MIN_BUBBLE_PACKETS`].
     pub priority: u16,
     /// Each of the seven normal injection FIFOs (one per first direction, one for self-sends).
     pub inject_normal: u16,
@@ -199,8 +199,7 @@ impl Sizes {
         (layout(queue), (self.packets(queue), greatest(queue)))
     }
 
-    /// Checks whether each buffer is at least as large as in [`Sizes::SMALLEST`] (dynamic channels may be empty) and at
-    /// most [`MAX_QUEUE_PACKETS`].
+    /// Checks that each buffer is within [`Sizes::SMALLEST`] (dynamic channels: 0) and [`MAX_QUEUE_PACKETS`].
     fn are_legal(&self) -> bool {
         let buffers = [
             (self.dynamic, 0),
@@ -258,7 +257,7 @@ impl core::error::Error for ConfigError {}
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Head {
     pub word: Word,
-    /// Directions in which the packet still travels.
+    /// Remaining directions of the packet.
     pub left: Directions,
     /// Outputs whose `want` mask contains the source.
     outputs: NonZero<u8>,
@@ -289,7 +288,7 @@ pub struct Router<'m> {
     pub(crate) lines: [(u16, Word); 6],
     /// Mask of the injection FIFOs whose free space is below one maximum-size packet.
     pub(crate) tight: u8,
-    /// Mask of the outputs that at least one source requests.
+    /// Mask of the outputs that a source requests.
     wanted: u8,
     /// Mask of the sides that may owe their neighbour a token update. A clear bit means that no update is due.
     untold: u8,
@@ -319,7 +318,7 @@ pub struct Router<'m> {
     injected_run: [u8; 6],
     /// Straight packets sent in a row while others waited, per direction and bubble channel.
     straight_burst: [[u8; 2]; 6],
-    /// Attempts for which straight packets have been held back, per direction and bubble channel.
+    /// Attempts that held back straight packets, per direction and bubble channel.
     held: [[u8; 2]; 6],
     pub(crate) tokens: [[Tokens; Vc::COUNT]; 6],
     /// Neighbour's grant counters from its last frame, per side.
@@ -405,8 +404,8 @@ impl Rules {
 }
 
 impl<'m> Router<'m> {
-    /// Creates a router for the node at `here` with buffers of `sizes` in `memory` (at least [`Sizes::chunks`]). No
-    /// link is exact until [`Router::set_exact`] specifies some.
+    /// Creates a router for the node at `here` with buffers of `sizes` in `memory` ([`Sizes::chunks`] chunks). No link
+    /// is exact until [`Router::set_exact`] specifies some.
     pub fn new(
         shape: Shape,
         here: Coord,
@@ -431,8 +430,8 @@ impl<'m> Router<'m> {
 
     /// Creates a router for a simulator that reads only the first chunk of each packet.
     ///
-    /// Packets must contain at least 2^`halvings` chunks. Only the first chunk is moved and stored ([`Sizes::heads`]),
-    /// a frame contains that of one packet at most, and the channel counters are disabled.
+    /// The minimum packet is 2^`halvings` chunks. Only the first chunk is moved and stored ([`Sizes::heads`]), a frame
+    /// contains that of one packet at most, and the channel counters are disabled.
     #[cfg(any(test, feature = "sim"))]
     pub(crate) fn of_heads(
         shape: Shape,
@@ -835,7 +834,7 @@ impl<'m> Router<'m> {
         self.chosen = None;
     }
 
-    /// Removes the `count` oldest packets of a source, which share one header, and releases their tokens.
+    /// Removes the `count` oldest packets of a source, all with one header, and releases their tokens.
     pub(crate) fn remove(&mut self, source: usize, head: &Head, count: usize) {
         let chunks = head.word.chunks();
         if source < INJECT {
@@ -1213,7 +1212,7 @@ impl<'m> Router<'m> {
     /// Returns how many of a source's oldest packets, at most `most`, are sent in direction `d` with one copy and one
     /// update.
     ///
-    /// They are contiguous maximum-size packets with the first one's header, which may use only this link, and no other
+    /// They are contiguous maximum-size packets with the first one's header that may use only this link, and no other
     /// source requests it. The first has been chosen. If it escapes, so do the others, as no tokens arrive in the
     /// meantime.
     fn run(&self, d: Direction, choice: Choice, head: &Head, most: usize) -> usize {
@@ -1309,9 +1308,8 @@ impl<'m> Router<'m> {
         *through = if burst { through.saturating_add(1) } else { 0 };
     }
 
-    /// Writes the next frame for the link in direction `d` into `buffer`, with as many packets as fit. Returns its
-    /// size, or 0 when there is nothing to send. The buffer must contain at least [`MIN_MTU`](crate::wire::MIN_MTU)
-    /// bytes.
+    /// Writes the next frame for the link in direction `d` into `buffer`, with all packets that fit. Returns its size,
+    /// or 0 when there is nothing to send. The buffer requires [`MIN_MTU`](crate::wire::MIN_MTU) bytes.
     pub fn fill_frame(&mut self, d: Direction, buffer: &mut [u8]) -> usize {
         self.fill_frame_from(d, buffer, 0)
     }
@@ -1403,7 +1401,7 @@ pub(crate) fn alike(packets: &[u8], most: usize) -> usize {
     }
 }
 
-/// Returns the number of leading items that are equal to the first one, at least 1.
+/// Returns the number of leading items that are equal to the first one, including it.
 fn as_first<T: PartialEq>(mut items: impl Iterator<Item = T>) -> usize {
     let first = items.next();
     1 + items

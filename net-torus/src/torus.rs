@@ -104,8 +104,8 @@ impl<'m, L: Link> Torus<'m, L> {
         self.gathers = gathers;
     }
 
-    /// Makes one bounded pass and returns true if anything moved. It receives at most [`FRAMES_PER_STEP`] frames from
-    /// each link, and transmits at most as many to each.
+    /// Makes one bounded pass and returns true if anything moved. It receives and transmits at most [`FRAMES_PER_STEP`]
+    /// frames per link.
     ///
     /// After it has returned false, with no call in between, nothing moves before a link receives a frame or accepts
     /// one again. The node may sleep until a link's interrupt, or until [`Torus::poll_at`]. `now_ns` is the node's

@@ -187,7 +187,7 @@ impl Grants {
     pub fn untold(&self, vc: usize) -> u16 {
         self.free[vc].wrapping_sub(self.told[vc])
     }
-    /// Returns the counters for a frame, which must then be transmitted.
+    /// Returns the counters for a frame; the caller must transmit it.
     #[inline]
     pub fn tell(&mut self) -> [u16; Vc::COUNT] {
         self.told = self.free;

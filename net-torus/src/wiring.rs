@@ -2,7 +2,7 @@
 //!
 //! Each node's record contains, for each of its links, the node and link at the other end of the wire. A machine is
 //! valid if every wire connects opposite directions, and if all coordinates, counted from any node along the wires,
-//! agree: the nodes then fill a box whose dimensions are rings or lines.
+//! agree. The nodes then fill a box whose dimensions are rings or lines.
 //!
 //! 1. Each wire alone: it works both ways, between opposite directions, and does not lead back to its node
 //!    ([`Trouble`]).

@@ -267,7 +267,7 @@ fn plus() -> Directions {
         .with(Direction::YPlus)
 }
 
-/// The number of states is the same in both profiles: a bubble channel has space for as many packets in both.
+/// The number of states is the same in both profiles: a bubble channel holds the same number of packets in both.
 fn never_gets_stuck(fifo: Fifo, n: u16, states: usize) {
     let mut explorer = Explorer::new([n, 1, 1], Routing::Deterministic, 0, plus());
     explorer.fifo = fifo;

@@ -201,7 +201,7 @@ fn receive(router: &mut Router<'_>, d: Direction, frame: &[u8]) {
     assert!(after.0.packets >= before.0.packets && after.1 >= before.1);
 }
 
-/// Checks that the output is valid, whatever the input was.
+/// Checks that the output is valid for any input.
 fn check_output(router: &Router<'_>, d: Direction, frame: &[u8], exact: bool) {
     if frame.is_empty() {
         return;

@@ -14,7 +14,7 @@ use crate::router::{Sizes, THROUGH_LIMIT};
 
 /// Extents of the machines.
 pub const EXTENTS: [u16; 6] = [1, 2, 3, 4, 5, 8];
-/// Offered load as a multiple of the wires' limit, thus at least that multiple of saturation.
+/// Offered load as a multiple of the wires' limit, and thus of saturation or more.
 pub const LOAD: f64 = 1.5;
 /// Fraction of priority packets.
 pub const PRIORITY: f64 = 0.125;

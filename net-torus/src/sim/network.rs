@@ -44,8 +44,8 @@ impl<'m> Network<'m> {
         Self::with_threads(config, memory, 1)
     }
 
-    /// Creates a machine that uses up to `threads` threads, at least one and at most one per node. The results are the
-    /// same as for [`Network::new`].
+    /// Creates a machine that uses `threads` threads, limited to 1..=number of nodes. The results are the same as for
+    /// [`Network::new`].
     pub fn with_threads(
         config: Config,
         memory: &'m mut [Chunk],

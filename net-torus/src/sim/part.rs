@@ -2,7 +2,7 @@
 //!
 //! The events at a node in a tick depend on that node alone. Their effects reach its neighbours one tick later at the
 //! earliest. So the parts simulate a tick independently and exchange their events ([`Mail`]) between two ticks. Within
-//! a tick neither the order of the nodes nor that of a node's links affects the result: a link delivers at most one
+//! a tick neither the order of the nodes nor that of a node's links affects the result. A link delivers at most one
 //! packet, each link uses separate buffers, and packets at their destination are removed immediately. Hence results do
 //! not depend on the partitioning.
 //!
