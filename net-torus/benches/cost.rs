@@ -34,9 +34,7 @@ const SIZES: Sizes = Sizes {
     receive_priority: 32,
 };
 
-/// Measured operation.
 struct Work {
-    /// Name in the table.
     name: &'static str,
     /// Function in which callgrind counts.
     function: &'static str,

@@ -48,12 +48,11 @@ fn grants(queues: &[Queue; QUEUES]) -> [Grants; 6] {
     })
 }
 
-/// Returns the maximum number of through packets that a link transmits in a row while injected packets wait.
-///
-/// After that many, an injected packet goes first if the buffer has free space to spare ([`needed_to_inject`]). The
-/// limit is four times the mean distance of two nodes, minimum 64. Through traffic normally goes first. Otherwise an
-/// overloaded network fills up until only its escape channel moves: 8 x 8 x 8 then carries 0.2 to 0.5 of the limit
-/// instead of 0.97.
+/// Returns the maximum number of through packets that a link transmits in a row while injected packets wait. After that
+/// many, an injected packet goes first if the buffer has free space to spare ([`needed_to_inject`]). The limit is four
+/// times the mean distance of two nodes, minimum 64. Through traffic normally goes first. Otherwise an overloaded
+/// network fills up until only its escape channel moves: 8 x 8 x 8 then carries 0.2 to 0.5 of the limit instead of
+/// 0.97.
 fn through_burst(shape: &Shape) -> u8 {
     let fourfold = shape.extents().into_iter().zip(shape.wraps());
     // The mean distance is a quarter of the extent around a ring and a third of it along a line.
@@ -428,10 +427,9 @@ impl<'m> Router<'m> {
         Self::with_queues(shape, here, (sizes, sizes.chunks()), memory, Queue::new)
     }
 
-    /// Creates a router for a simulator that reads only the first chunk of each packet.
-    ///
-    /// The minimum packet is 2^`halvings` chunks. Only the first chunk is moved and stored ([`Sizes::heads`]), a frame
-    /// contains that of one packet at most, and the channel counters are disabled.
+    /// Creates a router for a simulator that reads only the first chunk of each packet. The minimum packet is
+    /// 2^`halvings` chunks. Only the first chunk is moved and stored ([`Sizes::heads`]), a frame contains that of one
+    /// packet at most, and the channel counters are disabled.
     #[cfg(any(test, feature = "sim"))]
     pub(crate) fn of_heads(
         shape: Shape,
@@ -724,9 +722,7 @@ impl<'m> Router<'m> {
     }
 
     /// Accepts the packet with header `word` at the start of `packets`, received from direction `side`. Returns its
-    /// chunks.
-    ///
-    /// Packets that follow with the same header are accepted in the same copy, as far as the target queue has
+    /// chunks. Packets that follow with the same header are accepted in the same copy, as far as the target queue has
     /// contiguous space.
     #[inline]
     pub(crate) fn accept(
@@ -858,7 +854,6 @@ impl<'m> Router<'m> {
         }
     }
 
-    /// Returns the header of a source's oldest packet.
     fn header(&self, source: usize) -> Option<Word> {
         let header = self.memory[self.queues[source].front()?].first_chunk()?;
         Some(Word::read(header))
@@ -1210,10 +1205,8 @@ impl<'m> Router<'m> {
     }
 
     /// Returns how many of a source's oldest packets, at most `most`, are sent in direction `d` with one copy and one
-    /// update.
-    ///
-    /// They are contiguous maximum-size packets with the first one's header that may use only this link, and no other
-    /// source requests it. The first has been chosen. If it escapes, so do the others, as no tokens arrive in the
+    /// update. They are contiguous maximum-size packets with the first one's header that may use only this link, and no
+    /// other source requests it. The first has been chosen. If it escapes, so do the others, as no tokens arrive in the
     /// meantime.
     fn run(&self, d: Direction, choice: Choice, head: &Head, most: usize) -> usize {
         let source = choice.source;
@@ -1257,7 +1250,6 @@ impl<'m> Router<'m> {
         self.sums.filter(|_| !self.exact.has(d))
     }
 
-    /// Checks whether the packets of a source contain checksums.
     fn is_summed(&self, source: usize) -> bool {
         source < INJECT && !self.exact.has(Direction::ALL[source / Vc::COUNT])
     }

@@ -79,11 +79,9 @@ impl Vc {
 }
 
 /// Returns the tokens in chunks that an injected packet of `chunks` requires to enter a dynamic channel with through
-/// traffic.
-///
-/// The packet requires space for three more packets, or the entire buffer of `capacity`. Injection therefore stops
-/// before the dynamic channels fill up: nothing else prevents a cycle of full buffers there, in which only the escape
-/// channel moves ("Adaptive bubble router", Puente et al. 2001, limits injection for the same reason).
+/// traffic. The packet requires space for three more packets, or the entire buffer of `capacity`. Injection therefore
+/// stops before the dynamic channels fill up: nothing else prevents a cycle of full buffers there, in which only the
+/// escape channel moves ("Adaptive bubble router", Puente et al. 2001, limits injection for the same reason).
 pub(crate) const fn needed_to_inject(chunks: usize, capacity: u16) -> u16 {
     let needed = (chunks + 3 * PACKET_CHUNKS) as u16;
     if needed < capacity { needed } else { capacity }

@@ -17,7 +17,6 @@ const Y_PLUS: usize = 2;
 const Y_MINUS: usize = 3;
 const Z_PLUS: usize = 4;
 
-/// Wires of 2x1x1.
 const PAIR: [Wire; 2] = [[(0, X_PLUS), (1, X_MINUS)], [(1, X_PLUS), (0, X_MINUS)]];
 
 /// Wires of 3x1x1 without a ring.
@@ -86,7 +85,6 @@ impl Machine {
         }
     }
 
-    /// Starts the command on the adapter.
     fn start(&self, options: &[&str]) -> Job {
         let port = &*self.adapter.path;
         Job::start(&[&["attach", "--serial", port][..], options, &[&self.image]].concat())

@@ -59,7 +59,6 @@ fn is_small(row: &Row) -> bool {
     matches!(row.expected, Expected::Holds { reduced, .. } if reduced < 20_000)
 }
 
-/// Output of each process, by rank.
 type Outputs = Vec<Vec<u64>>;
 
 struct Programs {

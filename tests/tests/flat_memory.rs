@@ -22,10 +22,8 @@ static ALLOCATOR: Cap<System> = Cap::new(System, usize::MAX);
 
 const INT: c_int = 0x4c00_0009;
 const SUM: c_int = 0x5800_0003;
-/// MPI_STATUS_IGNORE.
 const IGNORE: *mut MPI_Status = std::ptr::without_provenance_mut(1);
 
-/// Objects of each kind.
 const OBJECTS: usize = 100_000;
 /// Warm-up rounds: tables and pools that have grown keep their memory.
 const FIRST: usize = 200;
@@ -247,7 +245,6 @@ fn error_handlers() {
     }
 }
 
-/// Reduction operation.
 fn first_of_two(left: &[u8], right: &mut [u8]) {
     right.copy_from_slice(left);
 }

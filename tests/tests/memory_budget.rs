@@ -101,8 +101,8 @@ struct Terms {
     extents: [u16; 3],
 }
 
-/// As many blocks as 8 contexts have cubes of the 4-D queue, on 4,096 nodes. With more, it allocates space for many
-/// more receives at a time.
+/// One block per cube of the 4-D queue for 8 contexts on 4,096 nodes. With more, it allocates space for many more
+/// receives at a time.
 const ENGINE_MPI_MEMORY: usize = 64 * BLOCK_BYTES;
 
 impl Terms {
@@ -173,8 +173,9 @@ fn contexts_may_find_no_room(device: impl Fn() -> Adi, of_contexts: usize, name:
     }
 }
 
-/// Returns the initial and the maximum size of the peer table: 2.5 bytes per peer, with the bits in words. Larger
-/// machines use a list of pages, some of them allocated at the start, and five bits per 16 peers to find waiting ones.
+/// Returns the initial and the maximum size of the peer table: 2.5 bytes per peer, with the bits stored as words.
+/// Larger machines use a list of pages, some of them allocated at the start, and five bits per 16 peers to find waiting
+/// ones.
 fn bytes_of_peers(peers: usize) -> (usize, usize) {
     let pages = peers.div_ceil(PAGE_PEERS);
     let list = pages * size_of::<usize>() + peers.div_ceil(1024) * 40;

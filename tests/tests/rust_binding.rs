@@ -62,7 +62,6 @@ fn everywhere(program: impl Fn(&Universe) + Sync) {
     }
 }
 
-/// Returns the right and the left neighbour.
 fn neighbours(world: &impl Communicator) -> [Process<'_>; 2] {
     let (rank, size) = (world.rank(), world.size());
     [(rank + 1) % size, (rank + size - 1) % size].map(|rank| world.process_at_rank(rank))
@@ -479,7 +478,7 @@ fn operations_of_the_programs_own_are_asked_and_dropped_once_however_they_end() 
         mpi::request::scope(|scope| {
             drop(right.immediate_send(scope, &out));
             let receive = left.immediate_receive_into(scope, &mut into);
-            // Guards; one cancels its operation, which ignores that.
+            // Guards; one cancels its operation without effect.
             for is_cancelled in [false, true] {
                 let (request, completion) = start_generalized(scope, of());
                 completion.complete();

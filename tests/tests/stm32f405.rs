@@ -235,7 +235,7 @@ fn a_probe_reads_output_and_log() {
     assert_eq!(log.bytes.last(), Some(&0), "{log:?}");
 }
 
-/// Returns the output, including at least the first line, of a board without wires, and all channels.
+/// Returns the output (one or more lines) of a board without wires, and all channels.
 fn what_a_probe_reads(image: &str, folder: &Folder) -> (String, Vec<Channel>) {
     let _turn = Turn::take();
     let mut probe = Probe::boot(image, folder);

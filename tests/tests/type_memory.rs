@@ -23,7 +23,6 @@ static ALLOCATOR: Cap<System> = Cap::new(System, usize::MAX);
 
 const INT: c_int = 0x4c00_0009;
 const DOUBLE: c_int = 0x4c00_0010;
-/// MPI_STATUS_IGNORE.
 const IGNORE: *mut MPI_Status = std::ptr::without_provenance_mut(1);
 
 fn start() {

@@ -238,7 +238,6 @@ mod tests {
     use crate::router::Sizes;
     use crate::sim::Traffic;
 
-    /// Maximum packet in chunks.
     const GREATEST: u8 = PACKET_CHUNKS as u8;
 
     /// Returns the accepted load on 8 x 8 x 8 as a fraction of the limit. Without dynamic channels it is smaller:

@@ -38,7 +38,6 @@ const CACHED: usize = 512;
 const NEVER: u64 = u64::MAX;
 const NONE: u32 = u32::MAX;
 
-/// Packet to be injected.
 #[derive(Clone, Copy)]
 struct Birth {
     /// Creation time in ticks.
@@ -48,7 +47,6 @@ struct Birth {
     fifo: Fifo,
 }
 
-/// Packet source of a node.
 struct Source {
     random: Rand32,
     next: Option<Birth>,
@@ -104,7 +102,6 @@ impl Mail {
     }
 }
 
-/// Link of a node.
 #[derive(Clone, Copy)]
 struct Wire {
     /// Rank of the node at the other end; [`NONE`] without a link.

@@ -58,7 +58,6 @@ impl Bench {
         Map::new(&mut self.entries()).solve(self.numbers[rank])
     }
 
-    /// Removes a wire.
     fn pull(&mut self, rank: usize, link: Direction) -> Option<(usize, Direction)> {
         let (other, back) = self.heard[rank][link as usize].take()?;
         self.heard[other][back as usize] = None;

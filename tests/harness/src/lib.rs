@@ -77,7 +77,7 @@ pub fn command() -> &'static Path {
     })
 }
 
-/// Maximum number of concurrent jobs on this machine, for all test processes: one more than the processors of the
+/// Maximum number of concurrent jobs on this machine, for all test processes. It is one more than the processors of the
 /// smallest supported machine, since a job whose runtime another one compiles only waits for it.
 const TURNS: usize = 3;
 

@@ -27,7 +27,7 @@ fn main() {
             .eq((0..size).map(|from| from * 100 + rank))
     );
 
-    // Rank r receives r numbers, so each process sends this one as many numbers as its rank.
+    // Rank r receives r numbers, so each process sends `rank` numbers to this one.
     let given: Vec<i32> = (0..size)
         .flat_map(|to| (0..to).map(move |i| rank * 100 + i))
         .collect();

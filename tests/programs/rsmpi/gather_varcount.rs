@@ -1,4 +1,4 @@
-//! Gather of as many numbers from each process as its rank.
+//! Gather of `rank` numbers from each process.
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]

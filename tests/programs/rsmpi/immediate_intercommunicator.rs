@@ -180,7 +180,7 @@ impl Groups {
         let unequal = self.scattered(growing_of);
         let (counts, displs) = growing(others);
         let parts = Partition::new(&unequal, &counts[..], &displs[..]);
-        // Each process of the other group sends as many elements as this one's rank specifies.
+        // This process's rank specifies the number of elements that each process of the other group sends.
         let equal = vec![growing_of(rank) as Count; others as usize];
         let begins: Vec<Count> = (0..others).map(|from| from * equal[0]).collect();
         // A number of elements that both groups can divide.

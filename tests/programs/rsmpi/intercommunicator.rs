@@ -48,7 +48,7 @@ fn main() {
     }
     others.barrier();
 
-    // The asking processes receive from one process, which receives from all of them.
+    // The asking processes receive from one process, and it receives from all of them.
     let mut rules = [0u8; 1000];
     if answers && others.rank() == 0 {
         rules.fill(7);

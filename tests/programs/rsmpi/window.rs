@@ -35,7 +35,6 @@ fn main() {
     }
 }
 
-/// Returns the ranks at the right and at the left.
 fn neighbours(world: &SystemCommunicator) -> [i32; 2] {
     let (rank, size) = (world.rank(), world.size());
     [(rank + 1) % size, (rank + size - 1) % size]

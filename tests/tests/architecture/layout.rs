@@ -1,6 +1,5 @@
 //! Compares the table of layers in ARCHITECTURE.md with the crates that cargo reports.
 
-/// Row of the table.
 #[derive(Debug)]
 pub struct Row {
     name: String,
@@ -11,7 +10,6 @@ pub struct Row {
 /// Crate of the workspace.
 #[derive(Debug)]
 pub struct Package {
-    /// Name.
     pub name: String,
     /// Directory, relative to the workspace.
     pub folder: String,

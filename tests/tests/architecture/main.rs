@@ -95,7 +95,6 @@ fn folder(package: &Value) -> PathBuf {
     manifest.parent().expect("a folder").to_path_buf()
 }
 
-/// Returns the path relative to the workspace.
 fn from_root(path: &Path) -> String {
     let root = root().canonicalize().expect("the workspace");
     let path = path.canonicalize().expect("a path");

@@ -24,7 +24,7 @@ fn virtual_seconds(costs: &[&str], intervals: &str) -> f64 {
 fn what_things_cost_can_be_said() {
     let usual = virtual_seconds(&[], "1000");
     assert_eq!(virtual_seconds(&["hop_ns=100"], "1000"), usual);
-    // Each of at least two messages waits for it.
+    // Each of two or more messages waits for it.
     let slow = virtual_seconds(&["hop_ns=1", "hop_ns=1000000"], "1000");
     assert!(slow > usual + 1e-3, "{slow} and {usual}");
     // Computation costs no time unless configured: 3,000,000 intervals require over a nanosecond each on any machine.
@@ -96,7 +96,7 @@ fn the_output_is_that_of_processes() {
     }
 }
 
-/// `midplane bench smpi` runs these besides killer; the machine's extents are one, two and more nodes.
+/// `midplane bench smpi` runs these in addition to killer; the machine's extents are one, two and three nodes.
 #[test]
 fn steps_of_parallel_programs_find_no_error() {
     for (what, arguments) in [
@@ -133,7 +133,7 @@ fn collectives_go_on_while_all_processes_compute() {
         assert_eq!((hidden.len(), open.len()), (21, 21), "{hidden:?}");
         for ((name, took), (_, without)) in hidden.iter().zip(&open) {
             let is_hidden = match &name[..] {
-                // Calls propose a context at least twice.
+                // Calls propose a context twice or more often.
                 name if name.starts_with("idup") => *took + 10 * CALL_NS < *without,
                 // One message only.
                 "scatter 1" | "bcast 1" => *took <= 7 * CALL_NS && *without > 7 * CALL_NS,

@@ -98,7 +98,7 @@ fn the_header_and_its_macros_give_no_warning() {
     std::fs::remove_dir_all(&folder).expect("the folder");
 }
 
-/// Not for other MPI implementations, which support these functions.
+/// Not for other MPI implementations: they support these functions.
 #[test]
 fn functions_that_are_not_supported() {
     conforms("unsupported");

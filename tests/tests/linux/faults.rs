@@ -326,7 +326,7 @@ fn no_process_outlives_the_tool() {
     job.wait_for("waiting");
     assert_eq!(marked(&job.mark).len(), 5);
     job.signal(Signal::KILL);
-    // The tool's exit waits for remaining processes, which may need a moment.
+    // The tool's exit waits for remaining processes, for a moment.
     job.child.wait().unwrap();
     while !marked(&job.mark).is_empty() {
         std::thread::yield_now();
@@ -457,7 +457,7 @@ fn a_cluster_of_several_processes_leaves_none_behind() {
         };
         kill_process(Pid::from_raw(killed).unwrap(), Signal::KILL).unwrap();
         if killed != worker {
-            // The tool's exit waits for remaining processes, which may need a moment, and the tool may end before them.
+            // The tool's exit waits for remaining processes, and the tool may end before them.
             while marked(&job.mark).iter().any(|pid| *pid != tool) {
                 std::thread::yield_now();
             }

@@ -12,7 +12,6 @@ fn package() -> PathBuf {
     folder
 }
 
-/// Runs cargo in the package.
 fn cargo(folder: &Path, words: &[&str], runner: Option<&str>) -> Output {
     let mut cargo = Command::new(env!("CARGO"));
     cargo

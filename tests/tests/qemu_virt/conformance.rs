@@ -163,7 +163,7 @@ macro_rules! conformance {
 
 midplane_harness::self_checking_programs!(conformance);
 
-/// Not for other MPI implementations, which support these functions.
+/// Not for other MPI implementations: they support these functions.
 #[test]
 fn functions_that_are_not_supported() {
     conforms("unsupported");

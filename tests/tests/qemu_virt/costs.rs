@@ -1,6 +1,6 @@
 //! Cost of messages on nodes, in instructions, which QEMU counts exactly, and the size of an image in bytes. Both are
 //! the same on every host, so that regressions are detected. The limits are two percent above the counted values: for
-//! another compiler, and for timers, which expire by the host's clock and change a barrier of eight nodes by one
+//! another compiler, and for timers. Timers expire by the host's clock and change a barrier of eight nodes by one
 //! percent. They apply to images with Rust's library compiled from source.
 
 use crate::harness::*;
@@ -87,7 +87,6 @@ fn beside_wait(torus: &str, options: &[&str], arguments: &[&str]) -> Ended {
     .expect(0)
 }
 
-/// Returns the number after a word.
 fn number_after(text: &str, word: &str) -> f64 {
     let rest = text
         .split_once(word)

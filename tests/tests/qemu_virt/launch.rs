@@ -39,7 +39,7 @@ fn several_programs_are_one_job_of_nodes() {
         "rank 5 of 6 is of program 2, sum 7, PART none:",
     ];
     assert_eq!(sorted(&ended.stdout), lines, "{ended}");
-    // Two images, in one instance each, then each node in its own instance.
+    // Two images in one instance each, then each node in a separate instance.
     for (first, second) in [("2", "2"), ("1", "2")] {
         let words = [
             "--mpi-memory",

@@ -116,8 +116,8 @@ fn a_message_to_oneself_costs_the_same_beside_many_others() {
     }
 }
 
-/// For any queue length, no message costs more than 10,000 instructions above the mean: not while the queue is filled,
-/// nor while any kind of receive removes entries anywhere, nor while it is emptied. The same applies to the first
+/// For any queue length, no message costs more than 10,000 instructions above the mean. This applies while the queue is
+/// filled, while any kind of receive removes entries anywhere, and while it is emptied. It also applies to the first
 /// message with a filled queue.
 #[test]
 fn no_message_costs_much_more_than_the_mean() {

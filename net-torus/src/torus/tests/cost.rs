@@ -4,7 +4,6 @@ use super::*;
 use crate::begun::WORTH_A_FRAME;
 use crate::profile::PACKET_CHUNKS;
 
-/// Link that counts its calls.
 struct Counting {
     link: SimLink,
     full: bool,
