@@ -14,7 +14,7 @@ fn main() {
     if world.rank() == world.size() - 1 {
         println!("about to panic");
         let words = args().count();
-        // An index past the end, which is detected only at run time.
+        // Always false, but known at run time only.
         assert!(words > 1_000, "{words} arguments are not enough");
     }
     world.barrier();

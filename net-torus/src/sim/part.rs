@@ -31,7 +31,7 @@ const BODY: usize = 12;
 /// Nodes per block: one bit each of a word.
 const BLOCK: usize = u64::BITS as usize;
 
-/// Minimum number of routers in a part for which prefetching is enabled.
+/// Number of routers in a part above which prefetching is enabled.
 const CACHED: usize = 512;
 
 /// Values for no tick and no node.

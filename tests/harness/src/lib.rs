@@ -93,7 +93,7 @@ impl Turn {
             File::create(command().with_file_name(name)).expect("a lock file")
         };
         let first = NUMBER.fetch_add(1, Ordering::Relaxed);
-        // Tries all slots: waiting for a fixed one would deadlock a test that holds it for another job.
+        // Tries all slots: a test that already holds one for another job could wait for itself forever.
         loop {
             let free = (first..first + TURNS).find_map(|number| {
                 let file = lock(number);

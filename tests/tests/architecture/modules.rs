@@ -266,7 +266,7 @@ impl Reader<'_> {
                 }
                 "pub" => is_public = true,
                 "{" if is_test && depth == 0 => {
-                    // The body of a function, or the like, that only tests have.
+                    // Skips the body of a test-only function or similar item.
                     self.at += 1;
                     self.skip();
                     (is_test, is_public) = (false, false);
