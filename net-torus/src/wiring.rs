@@ -308,7 +308,7 @@ impl<'m> Map<'m> {
             let places = || self.nodes.iter().filter_map(|e| Some(e.place?.1[d]));
             let least = places().min().unwrap_or(0);
             let most = places().max().unwrap_or(0);
-            // All rings are as long as the shortest one of at least two nodes, or some wire is wrong.
+            // All rings are as long as the shortest one of two or more nodes, or some wire is wrong.
             let mut ring = u16::MAX;
             for at in 0..self.nodes.len() {
                 for link in Direction::ALL.into_iter().skip(2 * d).take(2) {

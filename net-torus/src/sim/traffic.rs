@@ -181,7 +181,7 @@ impl Traffic {
                 let widths = (0..nodes)
                     .filter_map(|r| shape.coord(r))
                     .map(|c| shape.links(c).iter().count());
-                // Round robin over each node's links: the node with the most links uses each link least.
+                // Round robin over each node's links: the node with the most links has the lowest load per link.
                 return Limit {
                     load: widths.min().unwrap_or(0) as f64,
                     bound: Bound::Links,

@@ -374,7 +374,7 @@ fn making_a_communicator_takes_few_messages() {
     for way in ["grid", "placed", "smaller", "graph"] {
         assert_eq!(messages(way), duplicate, "{way}");
     }
-    // Six rounds, in some of which a part is sent in two pieces.
+    // Six rounds; in some of them a part is sent in two pieces.
     assert_eq!(messages("split"), duplicate + 441);
     // On the grid of all, whose processes form no box in rank order, they use a tree.
     assert_eq!(messages("planes"), duplicate + 252);
