@@ -1,5 +1,5 @@
-//! Tells the tests whether the reference implementation is on this machine, what of it works, and whether valgrind
-//! and a C++ compiler are.
+//! Detects MPICH (the reference implementation), its working features, valgrind and a C++ compiler, and sets a `cfg`
+//! for each.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -24,7 +24,7 @@ fn main() {
     if says("c++", "-v", "") {
         println!("cargo::rustc-cfg=cpp");
     }
-    // MPICH's launcher is called Hydra. Other implementations have other quirks than the programs know.
+    // MPICH's launcher is called Hydra. Other implementations differ in ways that the programs do not support.
     if says("mpiexec", "--version", "HYDRA") && says("mpicc", "-show", "mpich") {
         println!("cargo::rustc-cfg=mpich");
         if puts() {
@@ -33,8 +33,8 @@ fn main() {
     }
 }
 
-/// Whether what a process puts between two fences is there after the second. MPICH 4.0.2 over UCX, as Debian 12 has it,
-/// loses it on some machines.
+/// Checks whether a put between two fences is complete after the second. MPICH 4.0.2 over UCX, as in Debian 12, loses
+/// it on some machines.
 fn puts() -> bool {
     let folder = std::env::var_os("OUT_DIR").unwrap_or_default();
     let program = PathBuf::from(folder).join("put");

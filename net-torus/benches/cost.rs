@@ -1,15 +1,15 @@
 //! Instructions per packet: `cargo bench -p net-torus`.
 //!
-//! Counted by callgrind, not timed: the numbers come out the same on a busy machine. The program runs
-//! itself under `valgrind --tool=callgrind`, once with few and once with many packets; the difference,
-//! divided by the packets between, is the cost of one packet without anything that is done once.
+//! Callgrind counts instructions instead of time, so that the results are the same on a busy machine. The program runs
+//! itself under `valgrind --tool=callgrind`, once with few and once with many packets. The difference, divided by the
+//! number of packets between, is the cost of one packet without one-time work.
 //!
-//! A packet costs something of its own and a share of its frame. Both are seen when packets travel one
-//! to a frame and when the frame is full; what a byte costs is the difference of great and small packets. The
-//! processor's `memcpy` moves 32 bytes at once, a node's 8, so bytes cost more there.
+//! A packet has its own cost and a share of its frame's cost. The table shows both: one packet per frame, and full
+//! frames. The cost of a byte is the difference of large and small packets. The processor's `memcpy` moves 32 bytes per
+//! instruction, a node's 8, so bytes cost more there.
 //!
-//! Links are exact, as rings in memory are, or not, as a virtio network device is taken to be. Behind the packets
-//! stands what [`Torus::step`] costs where there is nothing to do.
+//! Links are exact, like ring buffers in shared memory, or not, like a virtio network device. The last rows contain the
+//! cost of an idle [`Torus::step`].
 
 use net_torus::{
     BODY_BYTES, Chunk, Coord, Direction, Fifo, Link, Router, Routing, Shape, Sizes, Torus,
@@ -17,13 +17,13 @@ use net_torus::{
 use std::hint::black_box;
 use std::process::{Command, ExitCode};
 
-/// Frames as between emulated nodes.
+/// Frame size between emulated nodes.
 const MTU: usize = 1514;
 /// Batches of packets in the short and in the long run.
 const FEW: u64 = 100;
 const MANY: u64 = 1_100;
 
-/// As emulated nodes have them, and as much for the dynamic channels.
+/// Same as in emulated nodes, plus equal dynamic channels.
 const SIZES: Sizes = Sizes {
     dynamic: 48,
     normal: 48,
@@ -34,11 +34,9 @@ const SIZES: Sizes = Sizes {
     receive_priority: 32,
 };
 
-/// What is counted.
 struct Work {
-    /// A name for the table.
     name: &'static str,
-    /// The function in which callgrind counts.
+    /// Function in which callgrind counts.
     function: &'static str,
     routing: Routing,
     exact: bool,
@@ -74,18 +72,18 @@ const WORK: [Work; 10] = [
     Work::new("deliver", "counted_deliver", Deterministic, true),
 ];
 
-/// The packets: a name, bytes of body, packets in a frame.
+/// Packets: name, bytes of body, packets per frame.
 const PACKETS: [(&str, usize, u64); 4] = [
     ("1 of 32 bytes", 24, 1),
     ("15 of 32", 24, 15),
     ("1 of 256", BODY_BYTES, 1),
     ("5 of 256", BODY_BYTES, 5),
 ];
-/// Those of them whose difference is what bytes cost.
+/// Indices of the two entries whose difference is the cost of bytes.
 const SMALL: usize = 0;
 const GREAT: usize = 2;
 
-// Callgrind finds these by their names, hence not inlined; nothing else is counted.
+// Callgrind finds these functions by their names, so they are not inlined; nothing else is counted.
 
 #[inline(never)]
 fn counted_inject(router: &mut Router<'_>, dest: Coord, body: &[u8], routing: Routing) {
@@ -126,7 +124,7 @@ fn counted_idle(torus: &mut Torus<'_, Nothing>) -> bool {
     torus.step(black_box(0))
 }
 
-/// A link with nothing on it, which costs nothing to look at.
+/// Idle link that costs nothing to poll.
 struct Nothing;
 
 impl Link for Nothing {
@@ -144,7 +142,7 @@ impl Link for Nothing {
     }
 }
 
-/// A node of a ring, or of a torus, that has nothing to do.
+/// Steps an idle node of a ring or of a torus.
 fn idle(steps: u64, extents: [u16; 3]) {
     let shape = Shape::new(extents, [true; 3]).expect("good extents");
     let memory: &mut [Chunk] = vec![[0; 32]; SIZES.chunks()].leak();
@@ -164,8 +162,8 @@ fn tell_tokens(from: &mut Router<'_>, to: &mut Router<'_>) {
     to.receive_frame(Direction::XPlus, &frame[..size]);
 }
 
-/// Three nodes in a row: the first injects `frames` times as many packets as one frame is to hold, the one
-/// in the middle forwards them, the last receives them.
+/// Runs three nodes in a row. The first injects `frames` times `in_frame` packets, the middle node forwards them, the
+/// last receives them.
 fn run(frames: u64, body: usize, in_frame: u64, routing: Routing, exact: bool) {
     let shape = Shape::new([4, 1, 1], [true; 3]).expect("good extents");
     let at = |x| Coord { x, y: 0, z: 0 };
@@ -180,11 +178,12 @@ fn run(frames: u64, body: usize, in_frame: u64, routing: Routing, exact: bool) {
     let body = vec![7; body];
     let (mut a, mut b) = ([0; MTU], [0; MTU]);
     for _ in 0..frames {
-        // Tokens come back; with traffic both ways they would ride on its frames.
+        // Tokens return; bidirectional traffic would piggyback them on its frames.
         tell_tokens(&mut last, &mut middle);
         tell_tokens(&mut middle, &mut first);
         for _ in 0..in_frame {
-            // Its way leads over the middle: along a ring of four, from an even place, half way is up.
+            // The route uses the middle node: in a ring of four, a source with an even coordinate sends half way round
+            // upwards.
             counted_inject(&mut first, at(2), &body, routing);
         }
         let size = counted_send(&mut first, &mut a);
@@ -194,7 +193,7 @@ fn run(frames: u64, body: usize, in_frame: u64, routing: Routing, exact: bool) {
     }
 }
 
-/// Instructions in `function` during one run of this program with `arguments`, by callgrind.
+/// Returns the instructions in `function` during one run of this program with `arguments`, counted by callgrind.
 fn count(function: &str, arguments: &[u64]) -> Result<u64, String> {
     let program = std::env::current_exe().map_err(|e| format!("no path to this program: {e}"))?;
     let output = Command::new("valgrind")

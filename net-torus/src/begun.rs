@@ -1,4 +1,4 @@
-//! Frames that are not sent yet, although packets stand in them.
+//! Open frames: frames that contain packets but are not sent yet.
 
 use core::marker::PhantomData;
 
@@ -6,14 +6,14 @@ use crate::coord::Direction;
 use crate::link::Link;
 use crate::wire::Directions;
 
-/// Chunks of packets that are worth a frame of their own, although the neighbour has yet to take earlier ones.
+/// Chunks of packets that justify a frame although the neighbour has not received earlier ones yet.
 pub(crate) const WORTH_A_FRAME: usize = 32;
 
-/// The frames that have been begun on links `L`: none, where those have no [`Link::unsent`].
+/// Open frames on links `L`. Always empty if those do not support [`Link::unsent`].
 pub(crate) struct Begun<L> {
-    /// By direction: the bytes of packets in it.
+    /// Bytes of packets in the open frame, per direction.
     bytes: [u16; 6],
-    /// The directions in which there is one.
+    /// Directions that have an open frame.
     directions: Directions,
     links: PhantomData<fn() -> L>,
 }
@@ -47,7 +47,7 @@ impl<L: Link> Begun<L> {
         self.directions = self.directions.with(d);
     }
 
-    /// The frame in this direction is sent: its bytes.
+    /// Closes the frame in direction `d` and returns its bytes of packets.
     #[inline]
     pub fn take(&mut self, d: Direction) -> usize {
         if !L::MAY_KEEP_UNSENT {

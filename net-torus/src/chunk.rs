@@ -1,25 +1,26 @@
-//! The measures that the wire, the channels and the router share: chunks, packets, queues.
+//! Units that the wire format, the channels and the router share: chunks, packets, queues.
 
 use crate::profile::PACKET_CHUNKS;
 
-/// Bytes of a chunk, the unit of packet sizes and tokens ("Blue Gene/L torus, packet").
+/// Size of a chunk in bytes, the unit of packet sizes and tokens ("Blue Gene/L torus, packet").
 pub const CHUNK_BYTES: usize = 32;
-/// Greatest packet in bytes, header included.
+/// Maximum packet in bytes, header included.
 pub const PACKET_BYTES: usize = PACKET_CHUNKS * CHUNK_BYTES;
 /// One chunk of packet memory.
 pub type Chunk = [u8; CHUNK_BYTES];
 
-/// Greatest queue in packets of the greatest size; token counters of 16 bits allow no more.
+/// Maximum queue capacity in maximum-size packets; token counters of 16 bits allow no more.
 pub const MAX_QUEUE_PACKETS: u16 = 2047;
-/// Greatest queue in chunks.
+/// Maximum queue capacity in chunks.
 pub(crate) const MAX_QUEUE_CHUNKS: usize = MAX_QUEUE_PACKETS as usize * PACKET_CHUNKS;
 
-/// Bytes of a line of the host's caches.
+/// Cache line of the host in bytes.
 const LINE_BYTES: usize = 64;
-/// Chunks more that [`in_lines`] is to be given.
+/// Extra chunks that [`in_lines`] requires.
 pub const LINE_CHUNKS: usize = LINE_BYTES / CHUNK_BYTES;
 
-/// The chunks of `memory` that lie in a line of the host's caches each, and not across two: all but [`LINE_CHUNKS`].
+/// Returns the chunks of `memory` from a cache-line boundary on, so that no chunk crosses two lines of the host's
+/// caches. [`LINE_CHUNKS`] chunks remain unused.
 pub fn in_lines(memory: &mut [Chunk]) -> &mut [Chunk] {
     let chunks = memory.len().saturating_sub(LINE_CHUNKS);
     let bytes = memory.as_flattened_mut();

@@ -1,4 +1,4 @@
-//! The way out: reception FIFOs.
+//! Delivery of packets from the reception FIFOs.
 
 use crate::profile::PACKET_CHUNKS;
 use crate::queue;
@@ -6,7 +6,7 @@ use crate::route;
 use crate::router::{LOCAL, RECEPTION, Router, alike, next_after};
 use crate::wire::{Fifo, HEADER_BYTES, Word};
 
-/// Packets in a reception FIFO that are alike and lie one behind the other.
+/// Contiguous packets with the same header in a reception FIFO.
 pub(crate) struct Run {
     fifo: Fifo,
     start: usize,
@@ -16,7 +16,7 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// Calls `take` with the number of each until it returns false; of how many.
+    /// Calls `take` with the index of each packet until it returns false. Returns the number of calls.
     #[inline]
     pub fn hand_out(&self, take: impl FnMut(usize) -> bool) -> usize {
         let taken = (0..self.count)
@@ -28,10 +28,11 @@ impl Run {
 }
 
 impl Router<'_> {
-    /// Body of the oldest packet in a reception FIFO, exactly as long as it was injected, or what is carried of it.
+    /// Returns the body of the oldest packet in a reception FIFO, exactly as long as injected (or only its stored
+    /// part).
     #[inline]
     pub fn head(&self, fifo: Fifo) -> Option<&[u8]> {
-        // Mostly there is none, when it is looked for more.
+        // The usual result of repeated polls is an empty FIFO.
         match self.queues[RECEPTION + fifo as usize].is_empty() {
             true => None,
             false => self.body_at_head(fifo),
@@ -45,15 +46,15 @@ impl Router<'_> {
         bytes.get(HEADER_BYTES..bytes.len().min(HEADER_BYTES + body))
     }
 
-    /// Chunks of the oldest packet in a reception FIFO; 0: there is none.
+    /// Returns the chunks of the oldest packet in a reception FIFO, or 0 if it is empty.
     #[cfg(any(test, feature = "sim"))]
     pub(crate) fn head_chunks(&self, fifo: Fifo) -> usize {
         let front = self.reception_front(fifo);
         front.map_or(0, |(_, chunks, _)| chunks)
     }
 
-    /// Frees the packet that [`Router::head`] shows, and takes the next that waited for room. Does nothing
-    /// when the FIFO is empty.
+    /// Removes the packet that [`Router::head`] returns, and moves the next ones that waited for space into the FIFO.
+    /// Does nothing when the FIFO is empty.
     pub fn pop(&mut self, fifo: Fifo) {
         if let Some((_, chunks, _)) = self.reception_front(fifo) {
             self.queues[RECEPTION + fifo as usize].pop(chunks as u16);
@@ -61,9 +62,12 @@ impl Router<'_> {
         }
     }
 
-    /// Hands the bodies of the oldest packets in a reception FIFO, `most` at most, to `take`, and frees them, as
-    /// [`Router::head`] and [`Router::pop`] would, for less: the oldest, and greatest packets behind it that are like it
-    /// and lie one behind the other, for as long as `take` returns true. How many; 0: there is none, or `most` is 0.
+    /// Passes the bodies of the oldest packets in a reception FIFO, at most `most`, to `take` and removes them. Returns
+    /// how many.
+    ///
+    /// The result is that of [`Router::head`] and [`Router::pop`] at a lower cost. The run contains the oldest packet
+    /// and the contiguous maximum-size packets with the same header behind it; it ends when `take` returns false.
+    /// Returns 0 if there is no packet, or `most` is 0.
     pub fn take_run(
         &mut self,
         fifo: Fifo,
@@ -78,7 +82,7 @@ impl Router<'_> {
         taken
     }
 
-    /// The oldest packets in a reception FIFO, `most` at most, that [`Router::take_run`] has.
+    /// Returns the run, of at most `most` packets, for [`Router::take_run`].
     pub(crate) fn received_run(&self, fifo: Fifo, most: usize) -> Option<Run> {
         let (start, chunks, body) = self.reception_front(fifo).filter(|_| most > 0)?;
         let count = match chunks {
@@ -97,7 +101,7 @@ impl Router<'_> {
         })
     }
 
-    /// The body of a packet of a run.
+    /// Returns the body of a packet in a run.
     #[inline]
     pub(crate) fn received(&self, run: &Run, at: usize) -> &[u8] {
         let start = run.start + at * run.chunks;
@@ -105,13 +109,13 @@ impl Router<'_> {
         &packet[HEADER_BYTES..HEADER_BYTES + run.body]
     }
 
-    /// Frees the first packets of a run.
+    /// Removes the first `taken` packets of a run.
     pub(crate) fn free_run(&mut self, run: &Run, taken: usize) {
         self.queues[RECEPTION + run.fifo as usize].pop((taken * run.chunks) as u16);
         self.deliver(run.fifo);
     }
 
-    /// Where the oldest packet in a reception FIFO starts, its chunks, and the bytes of its body.
+    /// Returns the index of the oldest packet in a reception FIFO, its chunks, and its body in bytes.
     fn reception_front(&self, fifo: Fifo) -> Option<(usize, usize, usize)> {
         let start = self.queues[RECEPTION + fifo as usize].front()?;
         let word = Word::read(self.memory[start].first_chunk()?);
@@ -130,8 +134,8 @@ impl Router<'_> {
         Some(start)
     }
 
-    /// Moves packets that are at their destination, or that leave a copy here, into a reception FIFO, in
-    /// turn among the sources, until it is full or nothing waits.
+    /// Moves packets that are at their destination, or deposit a copy here, into a reception FIFO. Sources are served
+    /// round robin until the FIFO is full or no packet waits.
     #[inline]
     pub(crate) fn deliver(&mut self, fifo: Fifo) {
         if self.want[LOCAL + fifo as usize] != 0 {
@@ -146,7 +150,7 @@ impl Router<'_> {
             && let Some(from) = self.queues[source].front()
         {
             let chunks = head.word.chunks();
-            // No smaller packet goes before it: a great one would wait forever.
+            // No smaller packet overtakes it: otherwise a large packet would starve.
             let Some(to) = self.reserve_reception(fifo, chunks) else {
                 return;
             };
@@ -154,7 +158,7 @@ impl Router<'_> {
             self.memory.copy_within(from..from + carried, to);
             self.last[output] = source as u8;
             match route::dimension_order(head.left) {
-                // A deposit packet leaves its copy and goes on.
+                // A deposit packet is copied here and continues.
                 Some(d) => {
                     self.stats.deposits += 1;
                     self.leave(source, 1 << output);

@@ -1,50 +1,50 @@
-//! Another way for a link that is cut: its frames go over links of the neighbours.
+//! Link failover: reroutes the frames of a cut link over links of the neighbours.
 //!
-//! Below [`Reliable`](crate::Reliable), above the link itself. When the reliable layer has waited in vain for
-//! [`PATIENCE`] time-outs, the frames go another way, and when nothing answers there the next one, in turn:
+//! The layer is below [`Reliable`](crate::Reliable) and above the link itself. After every [`PATIENCE`] timeouts of the
+//! reliable layer without an acknowledgement, frames use the next route:
 //!
 //! ```text
 //!      A ---x+---> B    cut          the other link to the same node, in a ring of two
-//!      |           ^                 a step aside, along, and back: up to four such ways
+//!      |           ^                 a step aside, along, and back: up to four such routes
 //!     y+          y-                 round the ring, if that is at most MAX_HOPS links
 //!      |           |
 //!      C ---x+---> D
 //! ```
-//! The router above knows nothing of it: its tokens, order and channels are those of the link from A to B, which has
-//! become slower. Nor can the ways between block each other: a frame that finds no room is dropped after a while, and
-//! the reliable layer sends it again. The other end learns of it by the first frame that reaches it so, and answers
-//! another way, too.
+//! The router is not aware of it: its tokens, order and channels are those of the link from A to B, which is only
+//! slower. The routes cannot deadlock each other. A frame that finds no free space is dropped after a while, and the
+//! reliable layer retransmits it. The other end detects the failover by the first detoured frame, and replies over
+//! another route, too.
 //!
-//! A frame on its way has a header in front:
+//! A detoured frame starts with a header:
 //!
 //! ```text
 //!  byte 0      0x44
-//!  byte 1      steps still to go, 0..=MAX_HOPS
-//!  byte 2      direction of the link, at the node where the frame ends, that it belongs to
+//!  byte 1      remaining hops, 0..=MAX_HOPS
+//!  byte 2      direction of the link, at the final node, that the frame belongs to
 //!  byte 3      0
-//!  byte 4-7    the steps, three bits each, the next one lowest, little-endian
+//!  byte 4-7    the hops, three bits each, the next one lowest, little-endian
 //!  byte 8-11   CRC-32 of bytes 0..8, little-endian
 //! ```
-//! What it carries has the reliable layer's own CRC.
+//! The payload contains the reliable layer's own CRC.
 
 use crate::coord::{Coord, Direction, Shape};
 use crate::link::Link;
 use crate::sums::CRC_32;
 
-/// Bytes that the layer adds to each frame's greatest size.
+/// Bytes that the layer adds to each frame's maximum size.
 pub const HEADER: usize = 12;
-/// Greatest number of links on a way.
+/// Maximum number of links on a route.
 pub const MAX_HOPS: usize = 8;
-/// Time-outs in a row after which frames go another way.
+/// Timeouts in a row after which frames use another route.
 pub const PATIENCE: u32 = 8;
-/// Greatest number of ways around one link.
+/// Maximum number of routes around one link.
 pub const WAYS: usize = 6;
-/// Rounds in which a frame is tried to be sent on before it is dropped.
+/// Number of attempts to forward a frame before it is dropped.
 const TRIES: u8 = 64;
 
 const MAGIC: u8 = 0x44;
 
-/// A way: the links to go over, one after the other.
+/// Source route: a sequence of links.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Way {
     hops: u8,
@@ -52,7 +52,7 @@ pub struct Way {
 }
 
 impl Way {
-    /// A way of these steps; `None` when they are more than [`MAX_HOPS`].
+    /// Creates a route of these hops. Returns `None` for more than [`MAX_HOPS`].
     pub fn new(steps: impl IntoIterator<Item = Direction>) -> Option<Self> {
         let mut way = Self::default();
         for step in steps {
@@ -65,12 +65,12 @@ impl Way {
         Some(way)
     }
 
-    /// The first step; `None` at the end.
+    /// Returns the first hop, or `None` at the end.
     pub fn first(self) -> Option<Direction> {
         (self.hops > 0).then(|| Direction::ALL[(self.steps & 7) as usize % Direction::ALL.len()])
     }
 
-    /// What is behind the first step.
+    /// Returns the route after the first hop.
     #[must_use]
     pub fn rest(self) -> Self {
         Self {
@@ -80,7 +80,7 @@ impl Way {
     }
 }
 
-/// The ways from `here` to its neighbour in direction `d` without the link between them, the shortest first.
+/// Returns the routes from `here` to its neighbour in direction `d` that avoid the link between them, shortest first.
 pub fn ways(shape: &Shape, here: Coord, d: Direction) -> impl Iterator<Item = Way> {
     let (shape, back) = (*shape, d.opposite());
     let dimension = d.dimension();
@@ -96,7 +96,7 @@ pub fn ways(shape: &Shape, here: Coord, d: Direction) -> impl Iterator<Item = Wa
     short.into_iter().chain(aside).chain(long)
 }
 
-/// One frame that waits, header included; empty when it has no bytes.
+/// Buffer of one waiting frame, header included; `bytes` is 0 when it is empty.
 #[derive(Default)]
 struct Mail<'m> {
     memory: &'m mut [u8],
@@ -126,11 +126,11 @@ impl Mail<'_> {
     }
 }
 
-/// What a frame's header says.
+/// Decoded header of a detoured frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Header {
     way: Way,
-    /// The link that the frame belongs to, where it ends.
+    /// Link, at the final node, that the frame belongs to.
     link: Direction,
 }
 
@@ -164,34 +164,33 @@ impl Header {
     }
 }
 
-/// A link whose frames go another way when it is cut. See the [module](self). [`relay`] is to be called after each
-/// round.
+/// Link with failover. See the [module](self). The caller must call [`relay`] after each round.
 pub struct Detour<'m, L> {
     link: L,
     ways: [Option<Way>; WAYS],
-    /// The link as the other end calls it.
+    /// Direction of the link at the other end.
     there: Direction,
-    /// The number of the way that frames go; `None`: over the link.
+    /// Index of the route in use; `None` for the link itself.
     by: Option<u8>,
-    /// There is no other way, and the link does not answer.
+    /// The link does not respond, and no other route exists.
     lost: bool,
-    /// A frame that has come over this link, and goes on.
+    /// Frame received over this link that must be forwarded.
     passing: Mail<'m>,
-    /// A frame of this link that has come another way.
+    /// Frame of this link received over another route.
     arrived: Mail<'m>,
-    /// A frame of this link that leaves another way.
+    /// Frame of this link to be transmitted over another route.
     leaving: Mail<'m>,
     detoured: u64,
 }
 
 impl<'m, L: Link> Detour<'m, L> {
-    /// Bytes of memory that a link with frames of `mtu` bytes needs.
+    /// Returns the memory in bytes that a link with frames of `mtu` bytes requires.
     pub const fn memory(mtu: usize) -> usize {
         3 * mtu
     }
 
-    /// `link` in direction `d` of the node at `here`, with [`Detour::memory`] bytes for the frames that go other ways;
-    /// with less, those that do not fit are lost.
+    /// Creates the layer for `link` in direction `d` of the node at `here`. `memory` buffers the detoured frames and
+    /// requires [`Detour::memory`] bytes; frames that do not fit into less are dropped.
     pub fn new(link: L, shape: &Shape, here: Coord, d: Direction, memory: &'m mut [u8]) -> Self {
         let mut found = ways(shape, here, d);
         let mtu = link.mtu().min(memory.len() / 3);
@@ -215,26 +214,26 @@ impl<'m, L: Link> Detour<'m, L> {
         }
     }
 
-    /// Frames of this link that went another way, because it does not answer.
+    /// Returns the number of this link's frames that used another route.
     pub fn detoured(&self) -> u64 {
         self.detoured
     }
 
-    /// Whether a frame waits that [`relay`] or [`Link::receive`] could move.
+    /// Checks whether a frame waits for [`relay`] or [`Link::receive`].
     pub fn has_mail(&self) -> bool {
         !(self.passing.is_empty() && self.arrived.is_empty() && self.leaving.is_empty())
     }
 
-    /// The link below.
+    /// Returns the lower link.
     pub fn lower(&self) -> &L {
         &self.link
     }
-    /// The link below, for the board's own business (interrupts).
+    /// Returns the lower link, for the board's interrupt handling.
     pub fn lower_mut(&mut self) -> &mut L {
         &mut self.link
     }
 
-    /// From now on frames go the next way.
+    /// Selects the next route for subsequent frames.
     fn turn(&mut self) {
         let next = self.by.map_or(0, |by| by + 1);
         self.by = self
@@ -244,7 +243,7 @@ impl<'m, L: Link> Detour<'m, L> {
         self.lost = self.ways[0].is_none();
     }
 
-    /// Sends a frame on over this link; false when it has no room.
+    /// Forwards a frame over this link. Returns false when the link is full.
     fn forward(&mut self, frame: &[u8], header: Header) -> bool {
         self.link.transmit(|buffer| {
             let Some(room) = buffer.get_mut(..frame.len()) else {
@@ -328,8 +327,8 @@ impl<L: Link> Link for Detour<'_, L> {
     }
 }
 
-/// Moves the frames that are on other ways, by one link each. `detour` is the layer in a link. True if any moved, or
-/// was dropped.
+/// Forwards the detoured frames of a node by one link each. `detour` returns the failover layer of a link. Returns true
+/// if any frame was moved or dropped.
 pub fn relay<'m, K, L: Link + 'm>(
     links: &mut [Option<K>; 6],
     detour: impl Fn(&mut K) -> &mut Detour<'m, L>,
@@ -351,7 +350,7 @@ pub fn relay<'m, K, L: Link + 'm>(
     moved
 }
 
-/// One of the two frames that leave by other links.
+/// Selects one of the two buffers whose frames use other links.
 #[derive(Clone, Copy)]
 enum Which {
     Passing,
@@ -375,7 +374,7 @@ impl Which {
     }
 }
 
-/// Sends `mail` on, or hands it to the link that it belongs to here. False when it has to wait.
+/// Forwards `mail`, or delivers it to its link on this node. Returns false when it must wait.
 fn deliver<'m, K, L: Link + 'm>(
     links: &mut [Option<K>; 6],
     detour: &impl Fn(&mut K) -> &mut Detour<'m, L>,
@@ -388,7 +387,7 @@ fn deliver<'m, K, L: Link + 'm>(
     let next = header.way.first();
     let link = next.unwrap_or(header.link);
     let done = match links[link as usize].as_mut().map(detour) {
-        // A way that this machine does not have.
+        // The machine does not contain this route.
         None => true,
         Some(link) if next.is_some() => link.forward(
             mail.frame(),
@@ -399,7 +398,7 @@ fn deliver<'m, K, L: Link + 'm>(
         ),
         Some(link) if link.arrived.is_empty() => {
             core::mem::swap(&mut link.arrived, mail);
-            // The other end has given the link up.
+            // The other end has stopped using the link.
             link.by = link.by.or(link.ways[0].map(|_| 0));
             true
         }
@@ -454,7 +453,8 @@ mod tests {
         }
     }
 
-    /// Sends `count` frames from `here` to its neighbour in direction `d`, and as many back; false when the link died.
+    /// Sends `count` frames from `here` to its neighbour in direction `d`, and `count` back. Returns false when the
+    /// link died.
     fn exchange(
         nodes: &mut [[Option<End>; 6]],
         shape: &Shape,
@@ -603,7 +603,7 @@ mod tests {
         let (here, d) = (Coord::default(), Direction::XPlus);
         cut(&mut nodes, &line, here, d);
         assert!(!exchange(&mut nodes, &line, here, d, 1));
-        // All ways are cut.
+        // All routes are cut.
         let ring = Shape::new([2, 1, 1], [true; 3]).unwrap();
         let mut nodes = machine(&ring, Faults::default(), 1);
         cut(&mut nodes, &ring, here, d);

@@ -1,64 +1,65 @@
-//! How nodes find out by themselves who is wired to whom.
+//! Topology discovery: nodes determine by themselves how they are wired.
 //!
-//! Each node keeps what all nodes have told of their links ([`Account`]), its own included, and repeats it to its
-//! neighbours, one account with each frame, in turn. A frame also says whose it is and which link it left by, from
-//! which the neighbour learns what it hears, and has a digest of all accounts, from which it learns whether it lacks
-//! some.
+//! The algorithm floods link-state records, like link-state routing. Each node stores the records of all nodes
+//! ([`Account`]), its own included, and transmits them to its neighbours, one record per frame, round robin. A frame
+//! also identifies its sender and the link that it was sent over, from which the neighbour learns its own wiring. A
+//! digest of all records in the frame shows the neighbour whether it lacks some.
 //!
 //! ```text
 //! 'D' | link, 1 byte | node, 4 | digest, 4 |
 //! an account: node, 4 | version, 2 | heard, 6 times: link + 1 or 0, 1, and node, 4
 //! ```
-//! Frames may be lost, come twice, or late: the newest version of an account counts. When nothing has changed for a
-//! while and all neighbours have the same accounts, these are all there are ([`Discovery::is_over`]), and
-//! [`wiring`](crate::wiring) makes extents and places of them, the same at each node.
+//! Frames may be lost, duplicated or late: the newest version of a record is valid. Discovery is complete
+//! ([`Discovery::is_over`]) when nothing has changed for a while and all neighbours have the same records. Then
+//! [`wiring`](crate::wiring) computes extents and coordinates from them, the same at each node.
 //!
-//! What reads the machine's console says so on its line ([`console_frame`]), in a frame of a number that is no node's. The
-//! node there hears it as it hears a neighbour, so that all learn at which node and link the console is.
+//! The host that reads the machine's console announces itself on its line ([`console_frame`]) with a reserved node ID.
+//! The node there handles the frame like one of a neighbour, so that all nodes learn the node and link of the console.
 //!
-//! Pure: frames and time come in, frames go out. Time is in nanoseconds, by any clock.
+//! The module is pure: it receives frames and the time, and returns frames. Time is in nanoseconds, by any clock.
 
 use crate::coord::{Coord, Direction, Shape};
 use crate::wiring::{Account, End, Entry, Map, Miswired};
 
-/// Bytes of a frame.
+/// Size of a frame in bytes.
 pub const FRAME_BYTES: usize = ACCOUNT_AT + 6 + 6 * HEARD_BYTES;
 const ACCOUNT_AT: usize = 10;
 const HEARD_BYTES: usize = 5;
 const MARK: u8 = b'D';
 
-/// The number of what reads the console.
+/// Node ID of the host that reads the console.
 const CONSOLE: u32 = u32::MAX;
 
-/// From a frame that comes to the next that leaves, on a link whose ends have different accounts. So no more is under
-/// way than comes through.
+/// Delay from a received frame to the next transmitted one on a link whose ends have different records. It paces the
+/// frames, so that no more are in flight than are received.
 pub const FAST_NS: u64 = 2_000_000;
-/// Between two frames that leave, where none comes, or the accounts are the same.
+/// Interval between transmitted frames when none is received, or the records are equal.
 pub const SLOW_NS: u64 = 50_000_000;
 
-/// One link, and what is known of the neighbour there.
+/// State of one link and of the neighbour there.
 #[derive(Clone, Copy, Default)]
 struct Side {
-    /// The account that is told next.
+    /// Index of the record to transmit next.
     next: usize,
     due_ns: u64,
-    /// It has other accounts than this node.
+    /// The neighbour's records differ from those of this node.
     differs: bool,
 }
 
-/// A node that finds out.
+/// Discovery state of one node.
 pub struct Discovery<'m> {
     own: u32,
     nodes: &'m mut [Entry],
     count: usize,
-    /// There were more nodes than room for them.
+    /// The machine has more nodes than the table holds.
     is_full: bool,
     changed_ns: u64,
     sides: [Side; 6],
 }
 
 impl<'m> Discovery<'m> {
-    /// The node with this number, which no other has, with room for so many nodes. `None`: for not even one.
+    /// Creates the state of the node with the unique ID `own`. `nodes` provides one entry per node of the machine.
+    /// Returns `None` if it is empty.
     pub fn new(own: u32, nodes: &'m mut [Entry], now_ns: u64) -> Option<Self> {
         *nodes.first_mut()? = Entry::new(Account {
             node: own,
@@ -75,17 +76,17 @@ impl<'m> Discovery<'m> {
         })
     }
 
-    /// Nodes so far.
+    /// Returns the number of nodes known so far.
     pub fn count(&self) -> usize {
         self.count
     }
 
-    /// Whether there were more nodes than room for them.
+    /// Checks whether the machine has more nodes than the table holds.
     pub fn is_full(&self) -> bool {
         self.is_full
     }
 
-    /// What has come over a link; all but frames of this kind is left alone.
+    /// Handles data received over a link. Ignores everything except discovery frames.
     pub fn hear(&mut self, link: Direction, frame: &[u8], now_ns: u64) {
         let Some((end, digest, account)) = parse(frame) else {
             return;
@@ -102,7 +103,7 @@ impl<'m> Discovery<'m> {
         if account.node != self.own {
             self.put(account, now_ns);
         } else if account != own && !is_newer(own.version, account.version) {
-            // What this node said before it was reset.
+            // The record is from before this node's reset.
             own.version = account.version.wrapping_add(1);
             self.put(own, now_ns);
         }
@@ -114,7 +115,7 @@ impl<'m> Discovery<'m> {
         }
     }
 
-    /// The frame that is to leave by a link now, if any. What is lost is told again.
+    /// Returns the frame that is due on a link now, if any. Lost frames need no retransmission: the records rotate.
     pub fn due(&mut self, link: Direction, now_ns: u64) -> Option<[u8; FRAME_BYTES]> {
         let digest = self.digest();
         let side = &mut self.sides[link as usize];
@@ -128,27 +129,28 @@ impl<'m> Discovery<'m> {
         Some(emit(End { node, link }, digest, &self.nodes[at].account))
     }
 
-    /// When a frame is due if nothing comes before.
+    /// Returns the time at which the next frame is due if none is received before.
     pub fn next_ns(&self) -> u64 {
         let times = self.sides.iter().map(|side| side.due_ns);
         times.min().unwrap_or(0)
     }
 
-    /// Nothing has changed for `quiet_ns`, no neighbour has other accounts, and all nodes that are heard are known.
+    /// Checks whether discovery is complete: no change for `quiet_ns`, equal records at all neighbours, and a record
+    /// for every node that was heard.
     pub fn is_over(&self, now_ns: u64, quiet_ns: u64) -> bool {
         let is_quiet = now_ns.saturating_sub(self.changed_ns) >= quiet_ns;
         is_quiet && !self.sides.iter().any(|side| side.differs) && self.is_closed()
     }
 
-    /// The machine's shape and this node's place in it.
+    /// Returns the machine's shape and this node's coordinates.
     ///
     /// # Errors
-    /// The machine is neither torus nor mesh; the wire that is wrong.
+    /// The machine is neither torus nor mesh; the error specifies the wrong wire.
     pub fn solve(&mut self) -> Result<(Shape, Coord), Miswired> {
         Map::new(&mut self.nodes[..self.count]).solve(self.own)
     }
 
-    /// The node, and its link, at which the console is: the first of several.
+    /// Returns the node and link of the console: the first of several.
     pub fn console(&self) -> Option<End> {
         let known = self.nodes[..self.count].iter();
         let mut ends = known.flat_map(|Entry { account, .. }| {
@@ -160,7 +162,7 @@ impl<'m> Discovery<'m> {
         Some(End { node, link })
     }
 
-    /// The place of a node, in a machine that is right.
+    /// Returns the coordinates of a node in a correctly wired machine.
     pub fn place(&mut self, node: u32) -> Option<Coord> {
         let solved = Map::new(&mut self.nodes[..self.count]).solve(node);
         solved.ok().map(|(_, coord)| coord)
@@ -181,7 +183,7 @@ impl<'m> Discovery<'m> {
         self.nodes[at].account
     }
 
-    /// Keeps an account, if it is newer.
+    /// Stores a record if it is newer.
     fn put(&mut self, account: Account, now_ns: u64) {
         match self.find(account.node) {
             Ok(at) => {
@@ -198,7 +200,7 @@ impl<'m> Discovery<'m> {
                 self.nodes.copy_within(at..self.count, at + 1);
                 self.nodes[at] = Entry::new(account);
                 self.count += 1;
-                // What is new is told first.
+                // The new record is transmitted first.
                 for side in &mut self.sides {
                     side.next = at;
                 }
@@ -210,7 +212,7 @@ impl<'m> Discovery<'m> {
         }
     }
 
-    /// The same for the same versions of the same nodes' accounts, in whatever order they have come.
+    /// Returns a digest of the nodes' record versions, independent of the order of arrival.
     fn digest(&self) -> u32 {
         let one = |entry: &Entry| {
             let Account { node, version, .. } = entry.account;
@@ -223,7 +225,7 @@ impl<'m> Discovery<'m> {
     }
 }
 
-/// What says that its sender reads the console.
+/// Returns the frame that announces the host that reads the console.
 pub fn console_frame() -> [u8; FRAME_BYTES] {
     let account = Account {
         node: CONSOLE,
@@ -237,12 +239,12 @@ pub fn console_frame() -> [u8; FRAME_BYTES] {
     emit(end, 0, &account)
 }
 
-/// Whether a frame is of this kind.
+/// Checks whether `frame` is a discovery frame.
 pub fn is_of_discovery(frame: &[u8]) -> bool {
     parse(frame).is_some()
 }
 
-/// Whether a version comes after another.
+/// Checks whether version `one` is newer than `other`, with wraparound.
 fn is_newer(one: u16, other: u16) -> bool {
     (one.wrapping_sub(other) as i16) > 0
 }
@@ -264,7 +266,7 @@ fn emit(end: End, digest: u32, account: &Account) -> [u8; FRAME_BYTES] {
     frame
 }
 
-/// Sender, digest and account; `None`: no frame of this kind.
+/// Returns sender, digest and record, or `None` if it is no discovery frame.
 fn parse(frame: &[u8]) -> Option<(End, u32, Account)> {
     let frame: &[u8; FRAME_BYTES] = frame.try_into().ok()?;
     let [MARK, link, rest @ ..] = frame else {
@@ -308,8 +310,8 @@ mod tests {
         heard: [None; 6],
     });
 
-    /// Machines of this shape, whose nodes start at any time within half a second, over links that lose a part of the
-    /// frames. What each node finds.
+    /// Runs discovery on a machine of this shape over lossy links. Its nodes start within half a second. Returns each
+    /// node's result.
     fn discover(shape: Shape, loss: f32, seed: u64) -> Vec<Result<(Shape, Coord), Miswired>> {
         let mut rand = Rand32::new(seed);
         let nodes = shape.nodes() as usize;
@@ -396,7 +398,7 @@ mod tests {
         }
     }
 
-    /// A console is heard, at a link where the machine has none, and is no node; where it is, all nodes learn.
+    /// A console is heard at an unused link and does not count as a node; all nodes learn its location.
     #[test]
     fn nodes_find_out_where_the_console_is() {
         let shape = Shape::new([3, 1, 1], [false, true, true]).unwrap();
@@ -432,7 +434,7 @@ mod tests {
         assert!(is_of_discovery(&console_frame()) && !is_of_discovery(b"D"));
     }
 
-    /// What a node said before it was reset does not count; more nodes than there is room for are noticed.
+    /// A record from before a node's reset is replaced; an overflow of the node table is reported.
     #[test]
     fn old_accounts_are_replaced_and_missing_room_is_noticed() {
         let mut room = [EMPTY; 2];

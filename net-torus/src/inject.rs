@@ -1,4 +1,4 @@
-//! The way in: injection FIFOs.
+//! Injection of packets into the injection FIFOs.
 
 use crate::chunk::PACKET_BYTES;
 use crate::coord::{Coord, Direction};
@@ -8,12 +8,12 @@ use crate::route;
 use crate::router::{INJECT, INJECT_PRIORITY, INJECT_SELF, LOCAL, Router, Way, bubble_channel};
 use crate::wire::{BODY_BYTES, Directions, Fifo, HEADER_BYTES, Word};
 
-/// Why a packet was not injected. Only [`InjectError::Full`] goes away by itself.
+/// Reason why a packet was not injected. Only [`InjectError::Full`] is temporary.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum InjectError {
-    /// The injection FIFO is full: try again after the router has moved packets.
+    /// The injection FIFO is full: retry after the router has moved packets.
     Full,
-    /// The body is longer than those of this FIFO's packets ([`Fifo::body_bytes`]).
+    /// The body is longer than the FIFO allows ([`Fifo::body_bytes`]).
     TooLong,
     /// No node has these coordinates.
     OutsideTorus,
@@ -31,20 +31,20 @@ impl core::fmt::Display for InjectError {
 
 impl core::error::Error for InjectError {}
 
-/// How a packet finds its way.
+/// Routing mode of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Routing {
-    /// Dimension order on a bubble channel. Packets of one FIFO from one node to another arrive in the
-    /// order of injection.
+    /// Dimension order on a bubble channel. Packets of one FIFO between two nodes are received in the order of
+    /// injection.
     Deterministic,
-    /// Minimal adaptive on the dynamic channels, with the bubble channel as the escape: packets may
-    /// overtake one another. Priority packets are routed deterministically all the same, and all are where there are no
-    /// [dynamic channels](crate::profile::HAS_DYNAMIC).
+    /// Minimal adaptive routing on the dynamic channels, with the bubble channel as the escape: packets may overtake
+    /// each other. Priority packets, and all packets without [dynamic channels](crate::profile::HAS_DYNAMIC), use
+    /// deterministic routing instead.
     Adaptive,
 }
 
 impl Router<'_> {
-    /// Room for a packet of the greatest size to anywhere, so that [`Router::inject`] will take it.
+    /// Checks whether a maximum-size packet to any node fits, so that [`Router::inject`] will accept it.
     pub fn can_inject(&self, fifo: Fifo) -> bool {
         const PRIORITY: u8 = 1 << (INJECT_PRIORITY - INJECT);
         self.tight
@@ -55,16 +55,15 @@ impl Router<'_> {
             == 0
     }
 
-    /// The first direction to `dest`, if the last packet went there.
+    /// Returns the first direction to `dest`, if the last packet used that route.
     #[inline]
     pub(crate) fn last_way(&self, dest: Coord) -> Option<Direction> {
         let first = Direction::ALL.get(usize::from(self.way.first));
         first.copied().filter(|_| self.way.dest == dest)
     }
 
-    /// Injects a packet with a body of `len` bytes, at most [`Fifo::body_bytes`], which `fill` writes, to `dest`
-    /// (the node itself is allowed), with [`Routing::Deterministic`]. Never blocks; on an error `fill` was
-    /// not called.
+    /// Injects a packet of `len` bytes, at most [`Fifo::body_bytes`], to `dest` with [`Routing::Deterministic`]. The
+    /// destination may be the node itself. `fill` writes the body. Never blocks; on an error `fill` is not called.
     pub fn inject(
         &mut self,
         fifo: Fifo,
@@ -75,7 +74,7 @@ impl Router<'_> {
         self.inject_with(fifo, dest, len, Routing::Deterministic, fill)
     }
 
-    /// As [`Router::inject`], with the choice of the way.
+    /// Injects a packet like [`Router::inject`], with the specified routing.
     pub fn inject_with(
         &mut self,
         fifo: Fifo,
@@ -88,9 +87,9 @@ impl Router<'_> {
         self.enqueue(word, self.way.first, fill)
     }
 
-    /// Injects up to `count` greatest packets in a row, as [`Router::inject_with`] would in [`Fifo::Normal`], for less;
-    /// `fill` writes the body, of [`BODY_BYTES`], of one after the other. How many, at least
-    /// one; the others are to be tried again at once.
+    /// Injects up to `count` maximum-size packets into [`Fifo::Normal`], cheaper than [`Router::inject_with`] for each.
+    /// Returns how many, at least one; the caller retries the others immediately. `fill` writes each body of
+    /// [`BODY_BYTES`].
     pub fn inject_run(
         &mut self,
         dest: Coord,
@@ -102,7 +101,7 @@ impl Router<'_> {
         self.enqueue_run(word, self.way.first, count, fill)
     }
 
-    /// As [`Router::inject_run`], of packets with this header, whose first output in dimension order is `first`.
+    /// Injects a run of packets with this header, whose first output in dimension order is `first`.
     pub(crate) fn enqueue_run(
         &mut self,
         word: Word,
@@ -114,7 +113,7 @@ impl Router<'_> {
         let ways = word.hints().bits();
         let has_choice = word.is_dynamic() && ways & ways.wrapping_sub(1) != 0;
         let queue = &mut self.queues[source];
-        // Where there is a choice of ways it is made for each packet.
+        // Where several directions are possible, each packet chooses separately.
         let count = queue.room().min(if has_choice { 1 } else { count });
         let stats = &mut self.stats.fifos[Fifo::Normal as usize];
         if count == 0 {
@@ -139,7 +138,7 @@ impl Router<'_> {
         Ok(count)
     }
 
-    /// The header of a packet for `dest`, to which the [way](Router::way) then leads.
+    /// Returns the header of a packet for `dest`, and updates the cached [route](Router::way).
     #[inline]
     pub(crate) fn word(
         &mut self,
@@ -167,11 +166,12 @@ impl Router<'_> {
         Ok(())
     }
 
-    /// Injects a packet that travels `hops` hops in direction `d` and leaves a copy at every node on the way
-    /// ("Blue Gene/L torus, deposit bit"); not at this node. Around a torus it may go the long way, up to
-    /// the extent less one. Deterministic: in order with all other deterministic packets of the same FIFO
-    /// and first direction. Fails with [`InjectError::OutsideTorus`] when there are not so many nodes in
-    /// that direction, or `hops` is 0; otherwise as [`Router::inject`].
+    /// Injects a packet that travels `hops` hops in direction `d` and deposits a copy at every node on the route, but
+    /// not here ("Blue Gene/L torus, deposit bit").
+    ///
+    /// Around a torus it may use the longer route, up to the extent less one. It keeps the order of all deterministic
+    /// packets of the same FIFO and first direction. Fails with [`InjectError::OutsideTorus`] when fewer nodes exist in
+    /// that direction, or `hops` is 0; otherwise like [`Router::inject`].
     pub fn inject_line(
         &mut self,
         fifo: Fifo,
@@ -184,7 +184,7 @@ impl Router<'_> {
         self.enqueue(word, d as u8, fill)
     }
 
-    /// The header of such a packet.
+    /// Returns the header of a deposit packet.
     #[inline]
     pub(crate) fn line_word(
         &mut self,
@@ -204,7 +204,7 @@ impl Router<'_> {
         Ok(word.of(len, bubble_channel(fifo), fifo, false))
     }
 
-    /// What the headers of packets along so many nodes have in common.
+    /// Returns the header fields that deposit packets along `hops` nodes share.
     #[inline(never)]
     fn find_line(&mut self, d: Direction, hops: u16) -> Result<Word, InjectError> {
         let extent = self.shape.extents()[d.dimension()];
@@ -233,8 +233,8 @@ impl Router<'_> {
         Ok(())
     }
 
-    /// Appends such a packet to an injection FIFO: where its body is to be written, if there is room. Then
-    /// [`Router::enqueued`] follows.
+    /// Appends a packet to an injection FIFO and returns its buffer, if there is free space. The caller writes the
+    /// body, then calls [`Router::enqueued`].
     pub(crate) fn reserve(&mut self, word: Word, source: usize) -> Option<&mut [u8]> {
         let (queue, chunks) = (&mut self.queues[source], word.chunks());
         let fifo = &mut self.stats.fifos[word.fifo() as usize];
@@ -247,16 +247,16 @@ impl Router<'_> {
         fifo.injection_high_water = fifo.injection_high_water.max(queue.high());
         self.note_room(source);
         let carried = self.carried(chunks);
-        // The checksum follows when the packet leaves by a link that needs it.
+        // The checksum is added when the packet is sent over a link that requires it.
         let packet = queue::bytes_mut(self.memory, start, carried);
         word.put(packet);
         Some(packet)
     }
 
-    /// The packet has been written.
+    /// Completes [`Router::reserve`] after the packet was written.
     pub(crate) fn enqueued(&mut self, word: Word, first: u8, source: usize) {
         if self.queues[source].used() != word.chunks() as u16 {
-            // Others are before it.
+            // Other packets are before it.
             return;
         }
         let outputs = match usize::from(first) {
@@ -268,8 +268,8 @@ impl Router<'_> {
         self.deliver(word.fifo());
     }
 
-    /// The injection FIFO for a packet: that of its first direction in dimension order; for a dynamic
-    /// packet the emptiest of its productive directions.
+    /// Returns the injection FIFO for a packet: that of its first direction in dimension order, or, for a dynamic
+    /// packet, the emptiest of its productive directions.
     #[inline]
     pub(crate) fn injection_fifo(&self, word: Word, first: u8) -> usize {
         let hints = word.hints();
@@ -281,7 +281,7 @@ impl Router<'_> {
         }
     }
 
-    /// The injection FIFO of one of these directions that has most room.
+    /// Returns the injection FIFO with the most free space among these directions.
     #[inline(never)]
     fn emptiest(&self, hints: Directions) -> usize {
         let all = hints.iter().map(|d| INJECT + d as usize);

@@ -1,18 +1,18 @@
-//! The torus: inject -> router -> link -> router -> deliver.
+//! 3-D torus network: inject -> router -> link -> router -> deliver.
 //!
-//! A 3-D torus (or mesh, per dimension) of nodes with six links each, after Blue Gene/L: packets of 32 to
-//! 256 bytes, four virtual channels per link, tokens, the bubble rule. A packet that was injected is
-//! delivered exactly once; nothing is dropped; back-pressure reaches the injector. Microcontrollers have a build
-//! [profile] of their own, with smaller sizes.
+//! A torus (or mesh, per dimension) of nodes with six links each, after Blue Gene/L: packets of 32 to 256 bytes, four
+//! virtual channels per link, tokens (credits), the bubble rule. Each injected packet is delivered exactly once; none
+//! is dropped, and back-pressure reaches the injector. Microcontrollers use a separate build [profile] with smaller
+//! sizes.
 //!
 //! ```text
 //!  send:  inject.rs -> router.rs -> wire.rs -> torus.rs -> link.rs
 //!  recv:  deliver.rs <- router.rs <- wire.rs <- torus.rs <- link.rs
 //! ```
 //!
-//! discover.rs and wiring.rs tell nodes that do not know it where they are.
+//! discover.rs and wiring.rs determine the coordinates of nodes that do not know them.
 //!
-//! Sans-io: no I/O, no clock, no allocation, no unsafe code. The packet memory is handed in:
+//! The crate is sans-io: no I/O, no clock, no allocation, no unsafe code. The caller provides the packet memory:
 //!
 //! ```
 //! use net_torus::{Coord, Fifo, Router, Shape, Sizes};

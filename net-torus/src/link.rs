@@ -1,100 +1,101 @@
-//! The link seam: the one place where a board's hardware meets the torus.
+//! Link interface between a board's hardware and the torus.
 
-/// A full-duplex, point-to-point link to one neighbour, carrying frames in order.
+/// Full-duplex, point-to-point link to one neighbour that transmits frames in order.
 ///
-/// Neither call blocks. A link that is reliable keeps every frame and applies back-pressure to the
-/// sender; one that is not goes under the reliable layer.
+/// No call blocks. A reliable link loses no frame and applies back-pressure to the sender; an unreliable link requires
+/// the reliable layer above it.
 pub trait Link {
-    /// Whether the link keeps time: then [`Link::poll`] is called before and after each round, else only after rounds in
-    /// which the link took or gave a frame.
+    /// Whether the link handles timeouts. Then [`Link::poll`] is called before and after each round, otherwise only
+    /// after rounds in which the link received or transmitted a frame.
     const KEEPS_TIME: bool = true;
 
-    /// Whether all links of this type are [exact](Link::is_exact). An image with no others is smaller.
+    /// Whether all links of this type are [exact](Link::is_exact), which makes an image smaller.
     const ALL_EXACT: bool = false;
 
-    /// Whether links of this type may [have unsent frames](Link::keeps_unsent). An image with no such links is smaller.
+    /// Whether links of this type may [buffer unsent frames](Link::keeps_unsent). An image without such links is
+    /// smaller.
     const MAY_KEEP_UNSENT: bool = false;
 
-    /// Greatest frame in bytes that the link carries.
+    /// Returns the maximum frame in bytes (MTU).
     fn mtu(&self) -> usize;
 
-    /// Whether [`Link::receive`] is worth a call; most links know no cheaper way to tell.
+    /// Checks whether [`Link::receive`] may return a frame. Most links provide no cheaper check.
     fn has_news(&mut self) -> bool {
         true
     }
 
-    /// Hands the oldest received frame to `f` and then frees it. False when there is none.
+    /// Passes the oldest received frame to `f`, then frees it. Returns false when there is none.
     fn receive(&mut self, f: impl FnOnce(&[u8])) -> bool;
 
-    /// If the link can take a frame now, lets `f` write it into a buffer of [`Link::mtu`] bytes and sends
-    /// the number of bytes that `f` returns (0: nothing is sent). False when the link is full: `f` was
-    /// not called, try again later.
+    /// Transmits one frame that `f` writes into a buffer of [`Link::mtu`] bytes, if the link accepts one now. `f`
+    /// returns the frame's size in bytes; 0 transmits nothing. Returns false when the link is full: `f` was not called,
+    /// and the caller retries later.
     fn transmit(&mut self, f: impl FnOnce(&mut [u8]) -> usize) -> bool;
 
-    /// Whether the link has [`Link::unsent`], which is asked only if it [may](Link::MAY_KEEP_UNSENT). Such links are
+    /// Checks whether the link supports [`Link::unsent`]; used only if [`Link::MAY_KEEP_UNSENT`]. Such links are
     /// [exact](Link::is_exact).
     fn keeps_unsent(&self) -> bool {
         false
     }
 
-    /// The buffer in which [`Link::transmit`] will have the next frame written; what is written there before stays. `None`
-    /// when the link is full.
+    /// Returns the buffer of the next frame of [`Link::transmit`], or `None` when the link is full. Bytes written there
+    /// earlier are preserved.
     fn unsent(&mut self) -> Option<&mut [u8]> {
         None
     }
 
-    /// Sends so many bytes of [`Link::unsent`], which had room for them, as a frame.
+    /// Transmits the first `bytes` bytes of [`Link::unsent`], which must have space for them, as a frame.
     fn send_unsent(&mut self, bytes: usize) {
         let _ = bytes;
     }
 
-    /// Whether the neighbour has yet to take frames that were sent before. What is sent meanwhile does not come
-    /// sooner than what waits and shares a frame; when it is no longer so, it is as when a full link has room again.
+    /// Checks whether the neighbour has not received earlier frames yet. Packets that wait meanwhile arrive no later,
+    /// and share a frame. When the condition ends, the link signals it like free space in a full link.
     fn is_behind(&mut self) -> bool {
         false
     }
 
-    /// What had waited for room, or for the neighbour, waits no more: it has gone another way.
+    /// Notifies the link that no packet waits for its space or for the neighbour any more: it took another route.
     fn wait_no_more(&mut self) {}
 
-    /// Whether every frame arrives exactly as it was sent, because the link is memory that both ends share. Its
-    /// frames then carry no checksums, and those of packets are neither made nor compared; what the headers say is
-    /// checked all the same. Both ends of a link must say the same, always.
+    /// Checks whether every frame arrives exactly as sent, because the link is memory that both ends share. Its frames
+    /// and packets then contain no checksums and none are checked; all other header checks remain. Both ends of a link
+    /// must return the same constant value.
     fn is_exact(&self) -> bool {
         false
     }
 
-    /// Called with the node's clock (nanoseconds, any start, never going back) before each round of
-    /// `receive` and `transmit` and once after it, as [`Link::KEEPS_TIME`] says. Links that keep time, such as
-    /// retransmitting ones, act on it; others tell the neighbour of the round.
+    /// Polls the link with the node's clock, in nanoseconds from any start, monotonic. [`Link::KEEPS_TIME`] specifies
+    /// whether it is called before each round of `receive` and `transmit` or only after it. Links with timeouts, such
+    /// as retransmitting ones, handle them here; others notify the neighbour of the round.
     fn poll(&mut self, now_ns: u64) {
         let _ = now_ns;
     }
 
-    /// When [`Link::poll`] has something to do even if nothing happens before, by the same clock.
+    /// Returns the time, by the same clock, of the next [`Link::poll`] that is required without other events.
     fn poll_at(&self) -> Option<u64> {
         None
     }
 
-    /// Whether the neighbour has yet to take a frame that was sent before: it is busy with something else. Links that
-    /// cannot tell say that it has not.
+    /// Checks whether the neighbour is busy and has not received an earlier frame yet. Links that cannot detect this
+    /// return false.
     fn is_untaken(&mut self) -> bool {
         false
     }
 
-    /// The layer above, which sends again what gets no answer, has done so `timeouts` times in a row.
+    /// Notifies the link that the retransmitting layer above it had `timeouts` timeouts in a row.
     fn unanswered(&mut self, timeouts: u32) {
         let _ = timeouts;
     }
 
-    /// Whether the link has given up: the neighbour does not answer. It then sends nothing any more. Asked for when the
-    /// link has been polled, has had [news](Link::has_news), or has not taken a frame.
+    /// Checks whether the link has failed because the neighbour does not respond. A failed link transmits nothing.
+    /// Checked after the link was polled, had [news](Link::has_news), or accepted no frame.
     fn is_dead(&self) -> bool {
         false
     }
 }
 
-/// The earlier of two times, where there are any.
+/// Returns the earlier of two optional times.
 pub(crate) fn earlier(one: Option<u64>, other: Option<u64>) -> Option<u64> {
     match (one, other) {
         (Some(one), Some(other)) => Some(one.min(other)),

@@ -1,13 +1,13 @@
-//! The short way out: a packet that nothing else waits for is written into the frame that it leaves in.
+//! Cut-through injection: writes a packet directly into the outgoing frame if no other packet waits.
 //!
-//! What [`Router::inject`] does and the next half step ([`Torus::give_frames`]) would do with it is done at once, where
-//! both are sure to come out the same: no packet waits for the link or in the packet's injection FIFO, the packet has one
-//! way only and tokens for it, and the link is memory that keeps what has not been sent yet ([`Link::keeps_unsent`]). A
-//! frame that is begun so takes what else leaves in the same step, and is sent at its end.
+//! The result is that of [`Router::inject`] followed by the next half step ([`Torus::give_frames`]), without the copy
+//! through the injection FIFO. Both yield the same if no packet waits for the link or in the packet's injection FIFO,
+//! and the packet has one route only, and tokens for it. The link must be memory that buffers unsent frames
+//! ([`Link::keeps_unsent`]). Further packets of the same step join the open frame, which is sent at the step's end.
 //!
-//! A run of greatest packets ([`Torus::inject_run`]) for which tokens alone are missing waits with its sender, not in the
-//! injection FIFO: once a packet of a long message waits there, all that follow it would. Where packets are to keep their
-//! order they go into the FIFO, as their sender has others to send behind them.
+//! A run of maximum-size packets ([`Torus::inject_run`]) that lacks only tokens waits in the sender, not in the
+//! injection FIFO. After one packet of a long message waits there, all later ones would. Packets that must keep their
+//! order enter the FIFO, as their sender may have others to inject after them.
 
 use crate::begun::WORTH_A_FRAME;
 use crate::chunk::{CHUNK_BYTES, PACKET_BYTES};
@@ -21,7 +21,7 @@ use crate::vc::Vc;
 use crate::wire::{BODY_BYTES, Directions, FRAME_HEADER_BYTES, Fifo, HEADER_BYTES, Word};
 
 impl<L: Link> Torus<'_, L> {
-    /// As [`Router::inject`].
+    /// Injects a packet with the given routing; see [`Router::inject`].
     #[inline]
     pub fn inject(
         &mut self,
@@ -36,7 +36,7 @@ impl<L: Link> Torus<'_, L> {
         self.inject_word(word, first, fill)
     }
 
-    /// As [`Router::inject_line`].
+    /// Injects a deposit packet; see [`Router::inject_line`].
     #[inline]
     pub fn inject_line(
         &mut self,
@@ -50,8 +50,8 @@ impl<L: Link> Torus<'_, L> {
         self.inject_word(word, d as u8, fill)
     }
 
-    /// As [`Router::inject_run`]. With [`Routing::Adaptive`], full is also a link for which nothing else waits, when it has no
-    /// tokens.
+    /// Injects a run of maximum-size packets; see [`Router::inject_run`]. With [`Routing::Adaptive`], an idle link
+    /// without tokens also returns [`InjectError::Full`].
     #[inline]
     pub fn inject_run(
         &mut self,
@@ -75,7 +75,7 @@ impl<L: Link> Torus<'_, L> {
         Ok(packets.len())
     }
 
-    /// As [`Router::take_run`].
+    /// Passes received packets to `take`; see [`Router::take_run`].
     pub fn take_run(
         &mut self,
         fifo: Fifo,
@@ -90,8 +90,8 @@ impl<L: Link> Torus<'_, L> {
         taken
     }
 
-    /// Whether such packets would leave at once if there were tokens for them. The next ones come with a frame, and so with
-    /// a step: until then a run is as well off where it is, from where it is copied once and not twice.
+    /// Checks whether tokens alone prevent cut-through. More tokens arrive only with a frame, thus with a step. Until
+    /// then the run can remain in the sender, which saves one copy.
     #[inline(never)]
     fn lacks_tokens(&self, word: Word, first: u8) -> bool {
         let d = Direction::ALL.get(usize::from(first));
@@ -112,7 +112,7 @@ impl<L: Link> Torus<'_, L> {
         first: u8,
         fill: impl FnOnce(&mut [u8]),
     ) -> Result<(), InjectError> {
-        // One place where `fill` is called: it is compiled into it.
+        // The single call of `fill`, so that the compiler inlines it.
         let (packet, waits) = match self.pass(word, first, 1) {
             Some(packet) => (packet, None),
             None => {
@@ -128,8 +128,8 @@ impl<L: Link> Torus<'_, L> {
         Ok(())
     }
 
-    /// Has up to `count` packets with this header leave in the frame that is under way in their direction, if they can:
-    /// where they are to be written, their headers being there.
+    /// Reserves space for up to `count` packets with this header in the open frame of their direction, and writes their
+    /// headers. Returns the space, or `None` if cut-through is impossible.
     #[inline(never)]
     fn pass(&mut self, word: Word, first: u8, count: usize) -> Option<&mut [u8]> {
         let d = *Direction::ALL.get(usize::from(first))?;
@@ -163,8 +163,8 @@ impl<L: Link> Torus<'_, L> {
         Some(packets)
     }
 
-    /// Sends the frames that have been begun, where nothing else can leave; true if there were any that had not better
-    /// wait.
+    /// Sends the open frames when no other packet can be added. Returns true if it sent any; a small frame waits for a
+    /// busy neighbour.
     #[inline(never)]
     pub(crate) fn send_begun(&mut self) -> bool {
         let mut held = Directions::NONE;
@@ -186,18 +186,18 @@ impl<L: Link> Torus<'_, L> {
         moved
     }
 
-    /// Sends the frame that has been begun in this direction, which is full.
-    // A call, as most frames are not.
+    /// Sends the full open frame in this direction.
+    // A call: most frames are not full.
     #[inline(never)]
     fn end_full(&mut self, d: Direction) {
         self.end_begun(d);
     }
 
-    /// Sends the frame that has been begun in this direction, with nothing else.
+    /// Sends the open frame in this direction as it is.
     #[inline]
     fn end_begun(&mut self, d: Direction) {
         let bytes = self.begun.take(d);
-        // Its link had room when it was begun; one that has ended since takes nothing any more.
+        // The link had space when the frame was opened; a link that has failed since transmits nothing.
         if let Some(link) = &mut self.links[d as usize]
             && let Some(frame) = link.unsent()
         {
@@ -209,8 +209,8 @@ impl<L: Link> Torus<'_, L> {
 }
 
 impl Router<'_> {
-    /// By which channel packets with this header leave in direction `d` at once, without waiting, and the injection FIFO in
-    /// which they would have waited; `None`: they do not.
+    /// Returns the channel for cut-through in direction `d` and the bypassed injection FIFO, or `None` if packets with
+    /// this header must wait.
     #[inline]
     fn passage(&self, word: Word, d: Direction) -> Option<(Vc, usize)> {
         let source = self.injection_fifo(word, d as u8);
@@ -221,8 +221,8 @@ impl Router<'_> {
         Some((vc, source))
     }
 
-    /// Whether packets with this header, which wait in injection FIFO `source`, have no way but direction `d`, and nothing
-    /// waits for that or before them.
+    /// Checks whether packets with this header can use only direction `d`, and none waits for it or in injection FIFO
+    /// `source`.
     #[inline]
     fn is_alone(&self, word: Word, d: Direction, source: usize) -> bool {
         self.is_unwanted(d)
@@ -230,7 +230,7 @@ impl Router<'_> {
             && (!word.is_dynamic() || word.hints() == Directions::NONE.with(d))
     }
 
-    /// Accounts for `count` packets that leave so.
+    /// Updates the counters for `count` packets sent by cut-through.
     #[inline]
     fn pass(&mut self, word: Word, d: Direction, choice: Choice, count: usize) {
         let injected = &mut self.stats.fifos[word.fifo() as usize].injected;

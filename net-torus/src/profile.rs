@@ -1,8 +1,9 @@
-//! The two build profiles, and every size and switch in which they differ.
+//! The two build profiles, with every size and switch in which they differ.
 //!
-//! `full` is the default. The feature `micro` selects the other one, for microcontrollers: RAM is scarce, and a byte takes a
-//! serial line longer than many instructions. All nodes of a machine need the same profile, as packets of one are defects
-//! in the other. A value here changes tests and images together: nothing else in this crate looks at the feature.
+//! `full` is the default. The feature `micro` selects the profile for microcontrollers: RAM is scarce, and a serial
+//! line transmits a byte in the time of many instructions. All nodes of a machine require the same profile, as packets
+//! of one profile are defects in the other. A value here changes tests and images together: no other module checks the
+//! feature.
 //!
 //! | | unit | `full` | `micro` |
 //! |---|---|---:|---:|
@@ -11,7 +12,7 @@
 //! | [`HAS_DYNAMIC`] | | yes | no |
 //! | [`RING_FIFOS`] | | yes | no |
 
-/// A build profile.
+/// Build profile.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Profile {
     /// Sizes as in Blue Gene/L.
@@ -20,14 +21,14 @@ pub enum Profile {
     Micro,
 }
 
-/// The profile of this build.
+/// Profile of this build.
 pub const PROFILE: Profile = if cfg!(feature = "micro") {
     Profile::Micro
 } else {
     Profile::Full
 };
 
-/// The value for the profile of this build, out of that for `full` and that for `micro`.
+/// Returns the value for this build: `full` or `micro`.
 pub const fn by_profile<T: Copy>(full: T, micro: T) -> T {
     match PROFILE {
         Profile::Full => full,
@@ -35,23 +36,25 @@ pub const fn by_profile<T: Copy>(full: T, micro: T) -> T {
     }
 }
 
-/// Greatest packet in chunks ("Blue Gene/L torus, packet"). The smallest legal router has room for 20 normal packets, so half
-/// the size saves a microcontroller 2,560 bytes. The header's size field allows 8 chunks in both profiles.
+/// Maximum packet in chunks ("Blue Gene/L torus, packet"). The smallest legal router has space for 20 normal packets,
+/// so half the size saves a microcontroller 2,560 bytes. The header's size field allows 8 chunks in both profiles.
 pub const PACKET_CHUNKS: usize = by_profile(8, 4);
 
-/// Greatest priority packet in chunks, at most [`PACKET_CHUNKS`]. Answers are short, so `micro` has shorter buffers for them.
-/// A longer packet is refused at injection ([`TooLong`](crate::InjectError::TooLong)), and from a link it is a
+/// Maximum priority packet in chunks, at most [`PACKET_CHUNKS`]. Acknowledgements are short, so `micro` uses shorter
+/// buffers for them. Injection rejects a longer packet ([`TooLong`](crate::InjectError::TooLong)); from a link it is a
 /// [`Channel`](crate::Defect::Channel) defect.
 pub const PRIORITY_CHUNKS: usize = by_profile(8, 2);
 
-/// Whether packets may use the dynamic channels. `micro` has no memory for their buffers. There, adaptive packets are sent
-/// like deterministic ones, and a packet that arrives on a dynamic channel, or with the dynamic bit, is a
-/// [`Channel`](crate::Defect::Channel) defect: its escape would be the bubble channel, which keeps dimension order, too.
+/// Whether packets may use the dynamic channels. `micro` has no memory for their buffers. There, adaptive packets use
+/// deterministic routing, and a received packet with a dynamic channel or the dynamic bit is a
+/// [`Channel`](crate::Defect::Channel) defect. Its escape would be the bubble channel, which keeps dimension order,
+/// too.
 pub const HAS_DYNAMIC: bool = by_profile(true, false);
 
-/// Whether injection and reception FIFOs are rings. A ring needs memory for the greatest packet less one chunk behind its
-/// end, so that each packet lies in one piece. Without, a FIFO that has reached its end is full until it is empty, and then
-/// begins again at its start. Channel buffers are rings in both profiles, as tokens count their free chunks.
+/// Whether injection and reception FIFOs are ring buffers. A ring buffer requires extra memory of the maximum packet
+/// less one chunk behind its end, so that each packet is contiguous. Without it, a FIFO that has reached its end is
+/// full until it is empty, then restarts. Channel buffers are ring buffers in both profiles, as tokens count their free
+/// chunks.
 pub const RING_FIFOS: bool = by_profile(true, false);
 
 const _: () = assert!(0 < PRIORITY_CHUNKS && PRIORITY_CHUNKS <= PACKET_CHUNKS);

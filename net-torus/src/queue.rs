@@ -1,12 +1,14 @@
-//! Packet queues over one array of chunks.
+//! Packet queues in one shared array of chunks.
 //!
-//! A queue is a ring of chunks in which a packet is always contiguous. Where packets stand one directly behind the
-//! other, whatever their sizes, there is room for seven chunks more behind the ring's last, so that a packet which starts
-//! there still ends in one piece. The same number of chunks at the start is then occupied too, hence nothing is stored
-//! twice. Where each takes the place of the greatest, as on bubble channels, none goes beyond the ring's end.
+//! A queue is a ring buffer of chunks in which each packet is contiguous. In a dense queue, packets follow each other
+//! directly, regardless of their size. Such a ring has up to seven extra chunks behind its end, so that a packet that
+//! starts in the last chunk stays contiguous. It then also occupies the same number of chunks at the start, so that no
+//! byte is stored twice. In a queue with slots of the maximum size, as on bubble channels, no packet crosses the ring's
+//! end.
 //!
-//! Without [`RING_FIFOS`] a FIFO is no ring, and has no run-over: it is full at its end, and begins anew when it is
-//! empty, as one for one greatest packet soon is. Channels' buffers are rings always, as tokens count what is free.
+//! Without [`RING_FIFOS`] a FIFO is no ring buffer and has no extra chunks. It is full at its end and restarts when it
+//! is empty, soon in a FIFO for one maximum-size packet. Channel buffers are always ring buffers, as tokens count their
+//! free space.
 
 use crate::chunk::{CHUNK_BYTES, Chunk};
 use crate::profile::{PACKET_CHUNKS, RING_FIFOS};
@@ -20,27 +22,27 @@ pub(crate) struct Queue {
     high: u16,
 }
 
-/// In `Queue::base`, the two highest bits: see [`Queue::of_heads`]. No field of its own, so that queues are as great as
-/// without.
+/// Bit offset in `Queue::base` of the two bits that [`Queue::of_heads`] uses; a separate field would enlarge every
+/// queue.
 #[cfg(any(test, feature = "sim"))]
 const HALVINGS: u32 = 30;
 
-/// In `Queue::base`: this queue begins anew instead of going round.
+/// Flag in `Queue::base`: the queue restarts when empty instead of wrapping around.
 const BEGINS_ANEW: u32 = 1 << 29;
 
-/// How packets lie in a queue.
+/// Layout of the packets in a queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Layout {
-    /// Each takes the place of the greatest.
+    /// Each packet uses a slot of the maximum size.
     Apart,
-    /// One directly behind the other.
+    /// Packets follow each other directly.
     Dense,
-    /// Likewise, in a queue of whose room no neighbour knows.
+    /// Same as `Dense`, in a queue whose free space no neighbour tracks.
     Fifo,
 }
 
 impl Layout {
-    /// Chunks of memory that a queue of `packets` packets of `greatest` chunks takes, the run-over included.
+    /// Returns the memory in chunks for `packets` packets of `greatest` chunks, including the extra chunks at the end.
     pub const fn chunks_for(self, (packets, greatest): (u16, usize)) -> usize {
         let run_over = match self {
             Layout::Dense if packets > 0 => greatest - 1,
@@ -51,14 +53,15 @@ impl Layout {
     }
 }
 
-/// As [`Layout::chunks_for`], of [`Queue::of_heads`].
+/// Returns the memory in chunks that [`Queue::of_heads`] requires.
 #[cfg(any(test, feature = "sim"))]
 pub(crate) const fn chunks_for_heads((packets, greatest): (u16, usize), halvings: u32) -> usize {
     (packets as usize * greatest) >> halvings
 }
 
 impl Queue {
-    /// A queue for so many packets of so many chunks at most, whose memory starts at chunk `*at`; moves `*at` behind it.
+    /// Creates a queue for `packets` packets of at most `greatest` chunks, whose memory starts at chunk `*at`. Moves
+    /// `*at` behind it.
     pub fn new(layout: Layout, (packets, greatest): (u16, usize), at: &mut usize) -> Self {
         let mut base = *at as u32;
         if !RING_FIFOS && layout == Layout::Fifo {
@@ -71,8 +74,8 @@ impl Queue {
             ..Self::default()
         }
     }
-    /// As [`Queue::new`], for packets of at least 2^`halvings` chunks, of which only the first chunk is stored, one beside
-    /// the other: their places begin so many from one another.
+    /// Creates a queue for packets of at least 2^`halvings` chunks that stores only the first chunk of each, in one
+    /// slot per 2^`halvings` chunks.
     #[cfg(any(test, feature = "sim"))]
     pub fn of_heads(layout: Layout, packets: (u16, usize), halvings: u32, at: &mut usize) -> Self {
         let end = *at + chunks_for_heads(packets, halvings);
@@ -81,11 +84,11 @@ impl Queue {
         *at = end;
         queue
     }
-    /// Chunks in all.
+    /// Returns the capacity in chunks.
     pub fn capacity(&self) -> u16 {
         self.capacity
     }
-    /// Chunks that can be appended.
+    /// Returns the free space in chunks.
     pub fn free(&self) -> u16 {
         match self.begins_anew() {
             true => self.capacity - self.head - self.used,
@@ -101,25 +104,26 @@ impl Queue {
     pub fn is_empty(&self) -> bool {
         self.used == 0
     }
-    /// Most chunks that were ever in use.
+    /// Returns the maximum number of chunks ever in use.
     pub fn high(&self) -> u16 {
         self.high
     }
-    /// Greatest packets that can be appended and then lie one behind the other.
+    /// Returns the number of maximum-size packets that can be appended contiguously.
     pub fn room(&self) -> usize {
         self.straight(self.wrap(self.head + self.used), self.free())
     }
-    /// Greatest packets at the front that lie one behind the other, if there are no smaller ones.
+    /// Returns the number of maximum-size packets that are contiguous at the front, provided that no smaller ones are
+    /// there.
     pub fn run(&self) -> usize {
         self.straight(self.head, self.used)
     }
-    /// Greatest packets in so many chunks from a place on.
+    /// Returns the number of maximum-size packets in the contiguous part of `chunks` chunks from index `place`.
     fn straight(&self, place: u16, chunks: u16) -> usize {
         let before_the_turn = (self.capacity - place).div_ceil(PACKET_CHUNKS as u16);
         before_the_turn.min(chunks / PACKET_CHUNKS as u16) as usize
     }
-    /// Appends what takes `charge` chunks, which must be free: a packet, or as many as there is
-    /// [`Queue::room`] for; where its chunks start.
+    /// Appends packets of `charge` chunks in total and returns the index of their first chunk. The chunks must be free:
+    /// one packet, or up to [`Queue::room`] packets.
     pub fn push(&mut self, charge: u16) -> usize {
         debug_assert!(self.free() >= charge);
         let tail = self.wrap(self.head + self.used);
@@ -127,7 +131,7 @@ impl Queue {
         self.high = self.high.max(self.used);
         self.at(tail)
     }
-    /// Where in memory a place of the ring is.
+    /// Returns the memory index of a ring position.
     #[inline]
     fn at(&self, place: u16) -> usize {
         #[cfg(any(test, feature = "sim"))]
@@ -144,7 +148,7 @@ impl Queue {
         };
         base as usize + place as usize
     }
-    /// A place of at most one turn too many; no division.
+    /// Wraps a position that is at most one round too large, without a division.
     fn wrap(&self, place: u16) -> u16 {
         if place < self.capacity {
             place
@@ -152,16 +156,16 @@ impl Queue {
             place - self.capacity
         }
     }
-    /// Where the oldest packet's chunks start.
+    /// Returns the memory index of the oldest packet.
     pub fn front(&self) -> Option<usize> {
         (!self.is_empty()).then(|| self.at(self.head))
     }
-    /// Where the next packet's chunks will start.
+    /// Returns the memory index of the next packet.
     #[cfg(any(test, feature = "sim"))]
     pub fn back(&self) -> usize {
         self.at(self.wrap(self.head + self.used))
     }
-    /// Frees the oldest packet, or as many as there are in its [`Queue::run`], which take `charge` chunks.
+    /// Removes the oldest packet, or up to [`Queue::run`] of them, which use `charge` chunks.
     pub fn pop(&mut self, charge: u16) {
         debug_assert!(self.used >= charge);
         self.head = self.wrap(self.head + charge);
@@ -172,21 +176,21 @@ impl Queue {
     }
 }
 
-/// `count` chunks from `start` as bytes.
+/// Returns `count` chunks from `start` as bytes.
 pub(crate) fn bytes(memory: &[Chunk], start: usize, count: usize) -> &[u8] {
     memory[start..start + count].as_flattened()
 }
 
-/// As [`bytes`], to be written.
+/// Returns `count` chunks from `start` as mutable bytes.
 pub(crate) fn bytes_mut(memory: &mut [Chunk], start: usize, count: usize) -> &mut [u8] {
     memory[start..start + count].as_flattened_mut()
 }
 
-/// Bytes that are copied by a call: fewer take fewer instructions without.
+/// Minimum size in bytes of a copy by `memcpy`; an inline copy of less requires fewer instructions.
 const BY_CALL: usize = 3 * CHUNK_BYTES;
 
-/// Copies packets, which are whole chunks. Small ones by the word, where both sides are aligned to words as between a
-/// queue and a frame in memory: a message is mostly one, and there are two such copies on its way.
+/// Copies packets, which are multiples of chunks. Small ones are copied by words if both sides are aligned, as between
+/// a queue and a frame in memory: most messages are one small packet, with two such copies on the path.
 pub(crate) fn copy(to: &mut [u8], from: &[u8]) {
     type Words = [u64; CHUNK_BYTES / size_of::<u64>()];
     if from.len() < BY_CALL
@@ -195,7 +199,7 @@ pub(crate) fn copy(to: &mut [u8], from: &[u8]) {
         && to.len() == words.len()
     {
         for (to, from) in to.iter_mut().zip(words) {
-            // Word by word, so that it is not made a call again.
+            // Explicit words keep the compiler from a `memcpy` call.
             let [a, b, c, d] = *from;
             *to = [a, b, c, d];
         }

@@ -1,33 +1,33 @@
-//! Reliable links over bad ones: sequence numbers, CRC, cumulative acknowledgement, a bounded window and
-//! retransmission, as Blue Gene/L's links had in hardware ("Blue Gene/L torus, reliable delivery").
+//! Reliable link layer: sequence numbers, CRC, cumulative acknowledgement, a bounded window and retransmission, as Blue
+//! Gene/L's links implemented in hardware ("Blue Gene/L torus, reliable delivery").
 //!
-//! [`Reliable`] is a [`Link`] over a [`Link`] that may lose, damage, truncate, repeat, delay and reorder
-//! frames; what comes out is every frame once and in order. Links that are reliable already go without.
+//! [`Reliable`] is a [`Link`] over a [`Link`] that may lose, corrupt, truncate, duplicate, delay and reorder frames. It
+//! delivers every frame exactly once and in order. Links that are reliable already do not need it.
 //!
 //! ```text
 //!  byte 0     0x52
-//!  byte 1     bit 0: carries data, bit 1: a frame is missing, send again from the acknowledged one
+//!  byte 1     bit 0: contains data, bit 1: a frame is missing, retransmit from the acknowledged one
 //!  byte 2-3   sequence number, little-endian
 //!  byte 4-5   acknowledgement: the sequence number expected next
 //!  byte 6-7   size of the data in bytes
-//!  byte 8-11  running CRC of all that was received before the acknowledged frame, little-endian
+//!  byte 8-11  running CRC of all data received before the acknowledged frame, little-endian
 //!  byte 12-15 CRC-32 of bytes 0..12 and the data, little-endian
 //!  then       the data
 //! ```
 //!
-//! Go back N: the receiver keeps nothing out of order, because the window's memory is the sender's. When
-//! the oldest frame is not acknowledged in time, or the receiver says that a frame is missing, all frames
-//! from the oldest on are sent again. The time-out doubles with each repetition, up to 16 times; after
-//! [`Retry::retries`] repetitions without an answer the link is dead, which [`Link::is_dead`] tells.
+//! The protocol is go-back-N: the receiver buffers nothing out of order, and only the sender needs memory for the
+//! window. The sender retransmits all frames from the oldest one when that one is not acknowledged in time, or when the
+//! receiver reports a missing frame. The timeout doubles with each repetition, up to 16 times. After [`Retry::retries`]
+//! repetitions without an acknowledgement the link is dead ([`Link::is_dead`]).
 //!
-//! Both ends keep a CRC over all that has passed in each direction. The receiver's comes with every
-//! acknowledgement and is compared with the sender's: damage that a frame's own CRC has missed is noticed
-//! with the next acknowledgement, at the job's end at the latest, as on Blue Gene/L. The link then counts a
-//! mismatch and is dead, because what was delivered is wrong.
+//! Both ends update a running CRC of all data in each direction. Every acknowledgement contains the receiver's value,
+//! and the sender checks it. The next acknowledgement thus detects corruption that a frame's CRC has missed, at the
+//! latest at the job's end, as on Blue Gene/L. The link then counts a mismatch and is dead, because the delivered data
+//! is wrong.
 //!
-//! Limits: no frame may be delayed by the time of 65,536 - 256 frames or more, or its sequence number
-//! might be taken for a new one; CRC-32 misses one damaged frame in four thousand million. Both ends
-//! start at sequence number 0; a node that starts again needs a neighbour that does the same.
+//! Limits: a frame delayed by the time of 65,536 - 256 frames or more could be mistaken for a new one with the same
+//! sequence number. CRC-32 misses one corrupted frame in four thousand million. Both ends start at sequence number 0,
+//! so a node that restarts requires its neighbour to restart, too.
 
 use crate::link::{self, Link};
 use crate::stats::Tally;
@@ -35,31 +35,31 @@ use crate::sums::{self, CRC_32};
 
 /// Bytes that the layer adds to each frame.
 pub const OVERHEAD: usize = 16;
-/// Greatest window in frames; the sequence numbers have 16 bits.
+/// Maximum window in frames; the sequence numbers are 16 bits wide.
 pub const MAX_WINDOW: usize = 256;
-/// Frames of the link below looked at in one [`Link::receive`].
+/// Maximum number of lower-layer frames that one [`Link::receive`] handles.
 const LOOK: usize = 16;
 
 const MAGIC: u8 = 0x52;
 const DATA: u8 = 1;
 const MISSING: u8 = 2;
 
-/// Times and numbers.
+/// Retransmission parameters.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Retry {
-    /// Nanoseconds without acknowledgement after which frames are sent again. Blue Gene/Q used (2.5 times
-    /// the largest packet + the cable's round trip) over the link's rate.
+    /// Retransmission timeout in nanoseconds. Blue Gene/Q used (2.5 times the largest packet + the cable's round trip)
+    /// over the link's rate.
     pub timeout_ns: u64,
-    /// Repetitions in a row without any acknowledgement after which the link is dead.
+    /// Number of repetitions in a row without an acknowledgement after which the link is dead.
     pub retries: u32,
 }
 
-/// Why a reliable link cannot be made.
+/// Reason why a reliable link cannot be created.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ReliableError {
-    /// The window's memory holds not even one frame of the link below.
+    /// The window's memory does not hold one frame of the lower link.
     Memory,
-    /// The link below carries no frame with data in it.
+    /// The lower link's MTU is too small for data.
     Mtu,
 }
 
@@ -77,34 +77,34 @@ impl core::error::Error for ReliableError {}
 /// Counters of a reliable link.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct ReliableStats {
-    /// Frames with data sent for the first time.
+    /// Data frames sent for the first time.
     pub sent: Tally,
-    /// Frames sent again.
+    /// Frames retransmitted.
     pub resent: Tally,
-    /// Time-outs.
+    /// Timeouts.
     pub timeouts: Tally,
-    /// Frames sent for an acknowledgement only.
+    /// Frames sent with only an acknowledgement.
     pub acks_sent: Tally,
-    /// Frames received in order and handed up.
+    /// Frames received in order and delivered.
     pub received: Tally,
-    /// Frames received whose size, first byte or CRC was wrong.
+    /// Frames received with a wrong size, first byte or CRC.
     pub damaged: Tally,
-    /// Good frames that had been received before.
+    /// Valid duplicate frames.
     pub repeated: Tally,
-    /// Good frames that came before their turn and were dropped.
+    /// Valid frames received out of order and dropped.
     pub early: Tally,
-    /// Good frames with an acknowledgement of something that was never sent.
+    /// Valid frames that acknowledge a frame never sent.
     pub bad_acks: Tally,
-    /// Acknowledgements whose running CRC is not that of what was sent: the neighbour has received
-    /// something else. The link is dead then.
+    /// Acknowledgements whose running CRC differs from that of the sent data: the neighbour has received other data,
+    /// and the link is dead.
     pub mismatches: Tally,
 }
 
-/// What passed a link in one direction, to be compared with what the other end says: a count and a CRC
-/// over the CRCs of all data, in order ("Blue Gene/L torus, link CRCs compared at job end").
+/// Running totals of the data in one direction, for a comparison of both ends: a count and a CRC over the CRCs of all
+/// data, in order ("Blue Gene/L torus, link CRCs compared at job end").
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct Running {
-    /// Frames with data.
+    /// Data frames.
     pub frames: Tally,
     /// CRC-32 over the CRC-32s of their data.
     pub crc: u32,
@@ -118,34 +118,34 @@ impl Running {
     }
 }
 
-/// A reliable link over the link `L`, of at most `FRAMES` frames under way. See the [module](self).
+/// Reliable link over the link `L`, with at most `FRAMES` frames in flight. See the [module](self).
 pub struct Reliable<'m, L, const FRAMES: usize = MAX_WINDOW> {
     link: L,
     retry: Retry,
-    /// Slots of the size of the lower link's greatest frame; frame `s` is in slot `s % window`.
+    /// Slots of the lower link's MTU; frame `s` uses slot `s % window`.
     memory: &'m mut [u8],
     window: u16,
     sizes: [u16; FRAMES],
-    /// By slot: the running CRC after the frame.
+    /// Running CRC after the frame, per slot.
     crcs: [u32; FRAMES],
-    /// The running CRC before the oldest frame not acknowledged.
+    /// Running CRC before the oldest unacknowledged frame.
     base_crc: u32,
     now: u64,
-    /// Oldest frame not acknowledged.
+    /// Oldest unacknowledged frame.
     base: u16,
-    /// Frame to be sent, or sent again, next.
+    /// Next frame to send or retransmit.
     next: u16,
-    /// Frame that never was in the window yet.
+    /// First sequence number after the window's frames.
     end: u16,
-    /// Frame that was never sent yet: the one after the highest that was.
+    /// First frame that was never sent.
     sent: u16,
-    /// When the oldest frame was sent last, or anything was acknowledged.
+    /// Time of the oldest frame's last transmission, or of the last acknowledgement.
     since: u64,
-    /// Time-outs in a row.
+    /// Timeouts in a row.
     repetitions: u32,
-    /// The frame missed for which all has been sent again already.
+    /// Missing frame for which the window was already retransmitted.
     resent_for: Option<u16>,
-    /// Sequence number to be received next.
+    /// Sequence number expected next.
     expected: u16,
     ack_due: bool,
     missing: bool,
@@ -155,7 +155,7 @@ pub struct Reliable<'m, L, const FRAMES: usize = MAX_WINDOW> {
     stats: ReliableStats,
 }
 
-/// What one frame of the lower link says.
+/// Decoded frame of the lower link.
 struct Frame<'a> {
     flags: u8,
     sequence: u16,
@@ -163,7 +163,7 @@ struct Frame<'a> {
     data: &'a [u8],
 }
 
-/// What the receiver has: everything before `expected`, with this running CRC.
+/// Acknowledgement of all frames before `expected`, with their running CRC.
 #[derive(Clone, Copy)]
 struct Ack {
     expected: u16,
@@ -203,11 +203,10 @@ fn emit(flags: u8, sequence: u16, ack: Ack, frame: &mut [u8], size: usize) {
 }
 
 impl<'m, L: Link> Reliable<'m, L> {
-    /// A reliable link over `link`. The window is as many frames of `link.mtu()` bytes as `memory` holds,
-    /// at most [`MAX_WINDOW`].
+    /// Creates a reliable link over `link`. The window is `memory.len() / link.mtu()` frames, at most [`MAX_WINDOW`].
     ///
     /// # Errors
-    /// As [`Reliable::with_frames`].
+    /// Same as for [`Reliable::with_frames`].
     pub fn new(link: L, retry: Retry, memory: &'m mut [u8]) -> Result<Self, ReliableError> {
         Self::with_frames(link, retry, memory)
     }
@@ -216,12 +215,12 @@ impl<'m, L: Link> Reliable<'m, L> {
 impl<'m, L: Link, const FRAMES: usize> Reliable<'m, L, FRAMES> {
     const IS_SOUND: () = assert!(FRAMES <= MAX_WINDOW);
 
-    /// A reliable link over `link` that keeps account of `FRAMES` frames: small where the node is. The window is as
-    /// many frames of `link.mtu()` bytes as `memory` holds, at most `FRAMES`.
+    /// Creates a reliable link over `link` that tracks `FRAMES` frames; small nodes use few. The window is
+    /// `memory.len() / link.mtu()` frames, at most `FRAMES`.
     ///
     /// # Errors
-    /// The memory or the frames of the link are too small.
-    // Not inlined, or the link is moved field by field.
+    /// The memory or the MTU of the link is too small.
+    // Not inlined: otherwise the link is moved field by field.
     #[inline(never)]
     pub fn with_frames(link: L, retry: Retry, memory: &'m mut [u8]) -> Result<Self, ReliableError> {
         let () = Self::IS_SOUND;
@@ -259,28 +258,28 @@ impl<'m, L: Link, const FRAMES: usize> Reliable<'m, L, FRAMES> {
         })
     }
 
-    /// The counters.
+    /// Returns the counters.
     pub fn stats(&self) -> &ReliableStats {
         &self.stats
     }
-    /// What was sent, whether acknowledged or not; equal to the other end's [`Reliable::received`] once
-    /// nothing is on its way.
+    /// Returns the totals of the sent data, acknowledged or not. They are equal to the other end's
+    /// [`Reliable::received`] when no frame is in flight.
     pub fn sent(&self) -> Running {
         self.running_out
     }
-    /// What was received.
+    /// Returns the totals of the received data.
     pub fn received(&self) -> Running {
         self.running_in
     }
-    /// Whether all that was sent has been acknowledged.
+    /// Checks whether all sent frames were acknowledged.
     pub fn is_settled(&self) -> bool {
         self.base == self.end
     }
-    /// The link below.
+    /// Returns the lower link.
     pub fn lower(&self) -> &L {
         &self.link
     }
-    /// The link below, for the board's own business (interrupts).
+    /// Returns the lower link, for the board's interrupt handling.
     pub fn lower_mut(&mut self) -> &mut L {
         &mut self.link
     }
@@ -291,7 +290,8 @@ impl<'m, L: Link, const FRAMES: usize> Reliable<'m, L, FRAMES> {
         (index, index * mtu..(index + 1) * mtu)
     }
 
-    /// Sequence numbers wrap at 65,536: slots must too, so the greatest power of two not above the window.
+    /// Returns the number of usable slots: the largest power of two within the window, since sequence numbers wrap at
+    /// 65,536.
     fn window_modulus(&self) -> u16 {
         1 << (15 - self.window.leading_zeros())
     }
@@ -304,7 +304,7 @@ impl<'m, L: Link, const FRAMES: usize> Reliable<'m, L, FRAMES> {
         self.retry.timeout_ns << self.repetitions.min(4)
     }
 
-    /// What has been received, for the neighbour.
+    /// Returns the acknowledgement for the neighbour.
     fn ack(&self) -> Ack {
         Ack {
             expected: self.expected,
@@ -312,14 +312,14 @@ impl<'m, L: Link, const FRAMES: usize> Reliable<'m, L, FRAMES> {
         }
     }
 
-    /// Takes over an acknowledgement; everything before it has arrived.
+    /// Handles an acknowledgement: all frames before it were received.
     fn acknowledge(&mut self, Ack { expected: ack, crc }: Ack, missing: bool) {
         if self.dead {
             return;
         }
         let news = ack.wrapping_sub(self.base);
         if news > self.in_flight() {
-            // Older than the window's start: an old frame. Otherwise it has never been sent.
+            // An acknowledgement before the window's start comes from an old frame; any other was never sent.
             if news < 0x8000 {
                 self.stats.bad_acks += 1;
             }
@@ -337,7 +337,7 @@ impl<'m, L: Link, const FRAMES: usize> Reliable<'m, L, FRAMES> {
         }
         self.base_crc = crc;
         if news > 0 {
-            // What was about to be sent again and has arrived meanwhile need not be.
+            // Frames acknowledged in the meantime need no retransmission.
             if self.next.wrapping_sub(self.base) < news {
                 self.next = ack;
             }
@@ -352,7 +352,7 @@ impl<'m, L: Link, const FRAMES: usize> Reliable<'m, L, FRAMES> {
         }
     }
 
-    /// Sends what is in the window and not yet sent, as far as the link below takes it.
+    /// Sends or retransmits frames of the window while the lower link accepts them.
     fn pump(&mut self) {
         while self.next != self.end && !self.dead {
             let (index, range) = self.slot(self.next);
@@ -399,7 +399,7 @@ impl<L: Link, const FRAMES: usize> Link for Reliable<'_, L, FRAMES> {
             let any = self.link.receive(|bytes| {
                 let Some(frame) = parse(bytes) else {
                     stats.damaged += 1;
-                    // Maybe a frame of data: let the sender know what is expected.
+                    // It may have contained data: report the expected sequence number to the sender.
                     (*due, *missing) = (true, true);
                     return;
                 };
@@ -465,7 +465,7 @@ impl<L: Link, const FRAMES: usize> Link for Reliable<'_, L, FRAMES> {
         }
         if self.in_flight() > 0 && now_ns.saturating_sub(self.since) >= self.timeout() {
             self.since = now_ns;
-            // A neighbour that has not even looked has lost nothing yet.
+            // A neighbour that has not polled yet has lost nothing.
             if !self.link.is_untaken() {
                 self.stats.timeouts += 1;
                 self.repetitions += 1;
@@ -543,7 +543,7 @@ mod tests {
                         received[i] += 1;
                     });
                 }
-                // One end talks more than the other, so that acknowledgements go alone, too.
+                // One end sends less often, so that acknowledgements without data occur.
                 if sent[i] < count && (i == 0 || now % 7 == 0) {
                     let next = data(sent[i]);
                     let taken = end.transmit(|buffer| {
@@ -584,7 +584,7 @@ mod tests {
             ..Faults::PERCENT
         };
         let (a, b) = ends(faults, 5, 16);
-        // So many losses in a row happen without the link being dead.
+        // A long series of losses must not make the link dead.
         let retry = Retry {
             retries: 1000,
             ..CONFIG
@@ -605,7 +605,7 @@ mod tests {
 
     #[test]
     fn goodput_of_a_clean_link_is_near_that_of_the_link_alone() {
-        // Bytes of data against bytes on the wire, both ways, one end talking; frames full.
+        // Bytes of data against bytes on the wire in both directions; one end sends full frames.
         let (mut a, mut b) = ends(Faults::default(), 0, 16);
         let (mut bytes, mut now) = (0, 0);
         while bytes < 10_000_000 {
@@ -623,7 +623,7 @@ mod tests {
         let goodput = bytes as f64 / wire as f64;
         assert!(goodput >= 0.9, "{goodput}");
         assert_eq!(a.stats().resent, 0);
-        // And the window does not hold it up: eight frames are sent in each round.
+        // The window does not limit the rate: eight frames are sent in each round.
         assert!(
             a.stats().sent >= (now - 2) * 8,
             "{} in {now}",
@@ -663,7 +663,7 @@ mod tests {
                 0 => (&mut a, &mut b),
                 _ => (&mut b, &mut a),
             };
-            // As if the last frame had been another, with the same CRC-32.
+            // Simulates a last frame with other data and the same CRC-32.
             to.running_in.crc ^= 0x10;
             from.transmit(|buffer| {
                 buffer[0] = 1;
@@ -699,7 +699,7 @@ mod tests {
             assert!(!end.receive(|_| unreachable!("no good frame")));
         }
         assert_eq!(end.stats().damaged, 2000);
-        // A good frame that acknowledges what was never sent.
+        // A valid frame that acknowledges a frame never sent.
         raw.transmit(|buffer| {
             let ack = Ack {
                 expected: 7,

@@ -1,50 +1,50 @@
-//! Where a packet may go next. Pure functions of coordinates and hint bits.
+//! Routing decisions: pure functions of coordinates and hint bits.
 //!
-//! The source chooses one direction per dimension, the shorter way round, and writes it into the hint
-//! bits; mesh and torus differ in nothing else ("Blue Gene/L torus, hint bits and cut-off registers").
+//! The source chooses one direction per dimension, the shorter one, and writes it into the hint bits. Mesh and torus
+//! differ in nothing else ("Blue Gene/L torus, hint bits and cut-off registers").
 
 use crate::coord::{Coord, Direction, Shape};
 use crate::wire::{Defect, Directions, Word};
 
 impl Direction {
-    /// The dimension: 0 for X, 1 for Y, 2 for Z.
+    /// Returns the dimension: 0 for X, 1 for Y, 2 for Z.
     pub const fn dimension(self) -> usize {
         self as usize / 2
     }
-    /// Whether coordinates grow this way.
+    /// Checks whether coordinates increase in this direction.
     pub const fn is_plus(self) -> bool {
         (self as usize).is_multiple_of(2)
     }
-    /// The other way along the same dimension.
+    /// Returns the opposite direction of the same dimension.
     #[must_use]
     pub const fn opposite(self) -> Self {
         Self::ALL[self as usize ^ 1]
     }
-    /// The direction of `dimension` (0, 1, 2) towards greater (`plus`) or smaller coordinates.
+    /// Returns the direction of `dimension` (0, 1, 2) towards larger (`plus`) or smaller coordinates.
     const fn of(dimension: usize, plus: bool) -> Self {
         Self::ALL[2 * dimension + !plus as usize]
     }
-    /// A name for reports: `X+` and so on.
+    /// Returns the name for reports: `X+` and so on.
     pub const fn name(self) -> &'static str {
         ["X+", "X-", "Y+", "Y-", "Z+", "Z-"][self as usize]
     }
 }
 
 impl Coord {
-    /// x, y, z.
+    /// Returns x, y, z.
     pub const fn axes(self) -> [u8; 3] {
         [self.x, self.y, self.z]
     }
-    /// From x, y, z.
+    /// Creates coordinates from x, y, z.
     pub const fn from_axes([x, y, z]: [u8; 3]) -> Self {
         Self { x, y, z }
     }
 }
 
 impl Shape {
-    /// The node behind the link of `from` in direction `d`; `None` at a mesh's edge, along an extent of
-    /// 1, or when `from` is outside the machine. Along a torus of extent 2 both directions lead to the
-    /// same node, over two links.
+    /// Returns the node behind the link of `from` in direction `d`. Returns `None` at a mesh's edge, along an extent of
+    /// 1, or when `from` is outside the machine. Along a torus of extent 2 both directions reach the same node, over
+    /// two links.
     pub fn neighbour(&self, from: Coord, d: Direction) -> Option<Coord> {
         self.rank(from)?;
         let (dim, mut axes) = (d.dimension(), from.axes());
@@ -66,7 +66,7 @@ impl Shape {
         Some(Coord::from_axes(axes))
     }
 
-    /// Directions in which `from` has a link.
+    /// Returns the directions in which `from` has a link.
     pub fn links(&self, from: Coord) -> Directions {
         Direction::ALL
             .into_iter()
@@ -74,7 +74,7 @@ impl Shape {
             .fold(Directions::NONE, Directions::with)
     }
 
-    /// Hops on the shortest way.
+    /// Returns the number of hops of the shortest route.
     pub fn distance(&self, a: Coord, b: Coord) -> u32 {
         (0..3)
             .map(|dim| {
@@ -89,9 +89,9 @@ impl Shape {
     }
 }
 
-/// Hint bits of the shortest way. Of two equally long ways round, sources with an even coordinate take
-/// the one towards greater coordinates and the others its opposite: balanced over the ring, and the same
-/// for every packet of a pair, so that order is kept.
+/// Returns the hint bits of the shortest route. Of two equal routes around a ring, sources with an even coordinate use
+/// the plus direction, others the minus direction. This balances the ring and is the same for every packet of a pair,
+/// which preserves order.
 pub fn hints(shape: &Shape, from: Coord, to: Coord) -> Directions {
     let mut hints = Directions::NONE;
     for dim in 0..3 {
@@ -115,7 +115,7 @@ pub fn hints(shape: &Shape, from: Coord, to: Coord) -> Directions {
     hints
 }
 
-/// Directions in which a packet still has to travel from the place that is `here`'s destination; empty at its own.
+/// Returns the remaining directions of a packet at node `here`; empty at its destination.
 #[inline]
 pub(crate) fn productive(here: Word, packet: Word) -> Directions {
     let away = packet.away(here);
@@ -128,14 +128,13 @@ pub(crate) fn productive(here: Word, packet: Word) -> Directions {
     Directions::from_bits(left)
 }
 
-/// The direction of dimension order (X, then Y, then Z) out of `productive`.
+/// Returns the first direction in dimension order (X, then Y, then Z) of `productive`.
 pub fn dimension_order(productive: Directions) -> Option<Direction> {
     productive.first()
 }
 
-/// Checks a packet that came in over the link in direction `side` of the node at the place that is `here`'s destination,
-/// which has `links`: whether its hint bits lead to its destination. Fails with [`Defect::Destination`] or
-/// [`Defect::Hints`].
+/// Checks that the hint bits of a packet lead to its destination. The node `here` received it from direction `side` and
+/// has `links`. Fails with [`Defect::Destination`] or [`Defect::Hints`].
 #[inline]
 pub(crate) fn check(
     shape: &Shape,
@@ -147,7 +146,7 @@ pub(crate) fn check(
     if packet.away(here) != 0 {
         return check_on_the_way(shape, here, links, side, packet);
     }
-    // Nothing is left to travel, so there is only this.
+    // No direction remains, so this check is sufficient.
     let arrival = packet.hints().has(side.opposite());
     match arrival && !(packet.is_deposit() && packet.is_dynamic()) {
         true => Ok(()),
@@ -155,7 +154,7 @@ pub(crate) fn check(
     }
 }
 
-/// As [`check`], of a packet that goes on.
+/// Checks a packet that must be forwarded, like [`check`].
 fn check_on_the_way(
     shape: &Shape,
     here: Word,
@@ -185,7 +184,7 @@ fn check_on_the_way(
     if turns_back || !arrival || left & !links.bits() != 0 || deposit_turns {
         return Err(Defect::Hints);
     }
-    // On a mesh, a hint away from the destination would end at the edge: refused here, not there.
+    // On a mesh, a hint away from the destination would end at the edge: rejected here already.
     for d in Directions::from_bits(left).iter() {
         let (a, b) = (at[d.dimension()], dest.axes()[d.dimension()]);
         if !shape.wraps()[d.dimension()] && (b > a) != d.is_plus() {

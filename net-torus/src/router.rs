@@ -1,4 +1,4 @@
-//! The router: buffers, tokens and arbitration between six links, the injection and the reception FIFOs.
+//! Router: buffers, tokens (credits) and arbitration between six links, the injection FIFOs and the reception FIFOs.
 //!
 //! ```text
 //!             inject()                                        head(), pop()
@@ -10,12 +10,12 @@
 //!        link d: D0 D1 BN BP buffer -+       +-> link d (tokens of D0 D1 BN BP)
 //! ```
 //!
-//! Sans-io: bytes of frames go in by [`Router::receive_frame`] and come out by [`Router::fill_frame`].
-//! Nothing blocks, allocates or reads a clock, and each call does a bounded amount of work: at most the
-//! packets of one frame, plus at most the packets of the reception FIFOs.
+//! The router is sans-io: [`Router::receive_frame`] consumes frame bytes and [`Router::fill_frame`] produces them. It
+//! never blocks, allocates or reads a clock. The work per call is bounded: at most the packets of one frame plus the
+//! packets of the reception FIFOs.
 //!
-//! There is one normal injection FIFO per first direction, so that a packet for a busy link does not hold
-//! up one for an idle link; the direction depends on the pair of nodes only, so that order is kept.
+//! Each first direction uses its own normal injection FIFO, so that a packet for a busy link does not block one for an
+//! idle link. The direction depends on the pair of nodes only: this preserves packet order.
 
 #[cfg(any(test, feature = "sim"))]
 mod ahead;
@@ -33,13 +33,13 @@ use crate::wire::{
     Defect, Directions, FRAME_HEADER_BYTES, Fifo, FrameRepr, HEADER_BYTES, Packet, SUMS, Sums, Word,
 };
 
-/// Smallest buffer of a bubble channel in packets: the bubble rule asks for two.
+/// Minimum buffer of a bubble channel in packets; the bubble rule requires two.
 pub const MIN_BUBBLE_PACKETS: u16 = 2;
 
-/// Packets that priority may take of a link in a row while normal ones wait.
+/// Maximum number of priority packets that a link transmits in a row while normal packets wait.
 const PRIORITY_BURST: u8 = 7;
-/// The tokens for the buffers as they are at the start.
-// Not inlined, or each of the queues and grants is moved field by field where the router is made.
+/// Returns the initial tokens for the empty buffers.
+// Not inlined: otherwise the compiler moves each queue and grant field by field into the new router.
 #[inline(never)]
 fn grants(queues: &[Queue; QUEUES]) -> [Grants; 6] {
     core::array::from_fn(|side| {
@@ -48,52 +48,54 @@ fn grants(queues: &[Queue; QUEUES]) -> [Grants; 6] {
     })
 }
 
-/// Packets of through traffic that a link sends in a row while injected ones wait, before an injected one
-/// goes first if there is room to spare ([`needed_to_inject`]): four times the mean distance of two nodes,
-/// at least 64. Through traffic goes first, or a network that is offered more than it can carry fills up,
-/// and in the end only its escape channel moves: 8 x 8 x 8 then carries 0.2 to 0.5 of the limit instead of
+/// Returns the maximum number of through packets that a link transmits in a row while injected packets wait. After that
+/// many, an injected packet goes first if the buffer has free space to spare ([`needed_to_inject`]). The limit is four
+/// times the mean distance of two nodes, minimum 64. Through traffic normally goes first. Otherwise an overloaded
+/// network fills up until only its escape channel moves: 8 x 8 x 8 then carries 0.2 to 0.5 of the limit instead of
 /// 0.97.
 fn through_burst(shape: &Shape) -> u8 {
     let fourfold = shape.extents().into_iter().zip(shape.wraps());
-    // Mean distances are a quarter of the extent round a ring and a third of it along a line.
+    // The mean distance is a quarter of the extent around a ring and a third of it along a line.
     let packets: u32 = fourfold
         .map(|(extent, wraps)| extent as u32 * if wraps { 3 } else { 4 } / 3)
         .sum();
     packets.clamp(64, THROUGH_LIMIT as u32) as u8
 }
 
-/// As [`through_burst`], before an injected packet goes as soon as it fits: not never, or a node in the
-/// middle of such traffic does not send.
+/// Number of through packets in a row after which an injected packet goes as soon as it fits. The limit is finite:
+/// otherwise a node in the middle of such traffic never transmits its packets.
 pub(crate) const THROUGH_LIMIT: u8 = u8::MAX;
 
-/// Injected packets in a row without through traffic after which a link's dynamic channels are all
-/// theirs.
+/// Number of injected packets in a row without through traffic after which they may use all of a link's dynamic
+/// channels.
 const ALONE: u8 = 8;
 
-/// Straight packets that a bubble channel takes in a row while others, which need room for two, wait.
+/// Maximum number of straight packets in a row on a bubble channel while others wait, which require space for two
+/// packets.
 const STRAIGHT_BURST: u8 = 8;
-/// Attempts to send for which the straight ones are then held back, so that the second room can come
-/// about. It may be that it cannot, while every node of a ring holds back: hence not forever.
+/// Number of send attempts that then hold back straight packets, so that space for the second packet can become free.
+/// It may never become free while every node of a ring holds back, so the number is finite.
 const HOLD: u8 = 64;
 
-/// Sources of packets: 24 channel buffers (side x channel), seven normal injection FIFOs (first direction
-/// or self), the priority injection FIFO. One bit each in a `u32`.
+/// Number of packet sources, one bit each in a `u32`: 24 channel buffers (side x channel), seven normal injection FIFOs
+/// (first direction or self) and the priority injection FIFO.
 const SOURCES: usize = 32;
 pub(crate) const INJECT: usize = 6 * Vc::COUNT;
 pub(crate) const INJECT_SELF: usize = INJECT + 6;
 pub(crate) const INJECT_PRIORITY: usize = INJECT + 7;
-/// Reception FIFOs follow the sources in `Router::queues`.
+/// Index of the first reception FIFO in `Router::queues`, after the sources.
 pub(crate) const RECEPTION: usize = SOURCES;
 const QUEUES: usize = SOURCES + Fifo::ALL.len();
 /// Sources of priority packets: the BP buffers and the priority injection FIFO.
 const PRIORITY_SOURCES: u32 = 0x0088_8888 | 1 << INJECT_PRIORITY;
-/// Sources of packets that came in over a link.
+/// Sources of packets that were received over a link.
 const THROUGH_SOURCES: u32 = (1 << INJECT) - 1;
-/// Outputs: six links, then the two reception FIFOs.
+/// Number of outputs: six links, then the two reception FIFOs.
 const OUTPUTS: usize = 6 + Fifo::ALL.len();
 pub(crate) const LOCAL: usize = 6;
 
-/// How packets lie in the queue with this number in `Router::queues`: in a bubble channel's buffer as they are charged.
+/// Returns the packet layout of the queue with this index in `Router::queues`. The buffer of a bubble channel stores
+/// packets in slots of the maximum size, as the tokens charge them.
 const fn layout(queue: usize) -> Layout {
     match queue {
         0..INJECT if Vc::ALL[queue % Vc::COUNT].is_bubble() => Layout::Apart,
@@ -102,7 +104,7 @@ const fn layout(queue: usize) -> Layout {
     }
 }
 
-/// Greatest packet in the queue with this number in chunks.
+/// Returns the maximum packet size in chunks for the queue with this index.
 const fn greatest(queue: usize) -> usize {
     match queue {
         0..INJECT => Vc::ALL[queue % Vc::COUNT].greatest(),
@@ -112,27 +114,27 @@ const fn greatest(queue: usize) -> usize {
     }
 }
 
-/// Sizes of a router's buffers, in the greatest packets that go by them.
+/// Capacities of a router's buffers, in packets of the maximum size of each.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Sizes {
-    /// Buffer of each dynamic channel behind each link; 0: none, everything goes by the bubble channels.
+    /// Buffer of each dynamic channel behind each link; 0 disables them, and all packets use the bubble channels.
     pub dynamic: u16,
-    /// Buffer of channel BN behind each link, at least [`MIN_BUBBLE_PACKETS`].
+    /// Buffer of channel BN behind each link; minimum [`MIN_BUBBLE_PACKETS`].
     pub normal: u16,
-    /// Buffer of channel BP behind each link, at least [`MIN_BUBBLE_PACKETS`].
+    /// Buffer of channel BP behind each link; minimum [`MIN_BUBBLE_PACKETS`].
     pub priority: u16,
-    /// Each of the seven normal injection FIFOs (one per first direction, one for the node itself).
+    /// Each of the seven normal injection FIFOs (one per first direction, one for self-sends).
     pub inject_normal: u16,
-    /// The priority injection FIFO.
+    /// Priority injection FIFO.
     pub inject_priority: u16,
-    /// The normal reception FIFO.
+    /// Normal reception FIFO.
     pub receive_normal: u16,
-    /// The priority reception FIFO.
+    /// Priority reception FIFO.
     pub receive_priority: u16,
 }
 
 impl Sizes {
-    /// The smallest legal buffers, with one packet per dynamic channel.
+    /// Minimum legal buffers, with one packet per dynamic channel.
     pub const SMALLEST: Self = Self {
         dynamic: 1,
         normal: MIN_BUBBLE_PACKETS,
@@ -143,8 +145,8 @@ impl Sizes {
         receive_priority: 1,
     };
 
-    /// Four packets per channel and direction: 1 KiB, as in Blue Gene/L ("Blue Gene/L torus, virtual channels"), where
-    /// packets have up to 256 bytes. FIFOs have the same size.
+    /// Four packets per channel and direction: 1 KiB, as in Blue Gene/L ("Blue Gene/L torus, virtual channels"), whose
+    /// packets contain up to 256 bytes. FIFOs use the same size.
     pub const BLUE_GENE: Self = Self {
         dynamic: 4,
         normal: 4,
@@ -155,7 +157,7 @@ impl Sizes {
         receive_priority: 4,
     };
 
-    /// Chunks of packet memory that a router of these sizes is to be given.
+    /// Returns the packet memory in chunks that a router with these buffers requires.
     pub const fn chunks(&self) -> usize {
         let mut chunks = 0;
         let mut queue = 0;
@@ -167,14 +169,14 @@ impl Sizes {
         chunks
     }
 
-    /// As [`Sizes::chunks`], of [`Router::of_heads`].
+    /// Returns the packet memory in chunks that [`Router::of_heads`] requires.
     #[cfg(any(test, feature = "sim"))]
     pub(crate) fn heads(&self, halvings: u32) -> usize {
         let of = |queue| queue::chunks_for_heads((self.packets(queue), greatest(queue)), halvings);
         (0..QUEUES).map(of).sum()
     }
 
-    /// Greatest packets of the queue with this number in `Router::queues`.
+    /// Returns the capacity, in maximum-size packets, of the queue with this index in `Router::queues`.
     const fn packets(&self, queue: usize) -> u16 {
         match queue {
             0..INJECT => match Vc::ALL[queue % Vc::COUNT] {
@@ -189,15 +191,14 @@ impl Sizes {
         }
     }
 
-    /// The queue with this number: how packets lie in it, how many greatest ones, and their chunks.
-    // In one place for all queues.
+    /// Returns the layout of the queue with this index, its capacity in maximum-size packets, and their size in chunks.
+    // Not inlined: one copy of the code serves all queues.
     #[inline(never)]
     const fn plan(&self, queue: usize) -> (Layout, (u16, usize)) {
         (layout(queue), (self.packets(queue), greatest(queue)))
     }
 
-    /// No buffer is smaller than [`Sizes::SMALLEST`] allows (dynamic channels may have none), or greater than
-    /// [`MAX_QUEUE_PACKETS`].
+    /// Checks that each buffer is within [`Sizes::SMALLEST`] (dynamic channels: 0) and [`MAX_QUEUE_PACKETS`].
     fn are_legal(&self) -> bool {
         let buffers = [
             (self.dynamic, 0),
@@ -212,29 +213,28 @@ impl Sizes {
         buffers.iter().all(is_legal)
     }
 
-    /// Bytes of everything: the packet memory and the router's own state.
+    /// Returns the total memory in bytes: the packet memory and the router's state.
     pub const fn bytes(&self) -> usize {
         self.chunks() * CHUNK_BYTES + size_of::<Router<'static>>()
     }
 }
 
-// The sums are known to the build.
+// The build checks the memory budgets.
 const _: () = assert!(Sizes::SMALLEST.bytes() <= 24 * 1024);
 const _: () = assert!(Sizes::BLUE_GENE.bytes() <= 48 * 1024);
 
-/// Why a router cannot be made.
+/// Reason why a router cannot be created.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ConfigError {
-    /// A buffer is smaller than [`Sizes::SMALLEST`] allows, or greater than [`MAX_QUEUE_PACKETS`].
+    /// A buffer is smaller than [`Sizes::SMALLEST`] allows, or larger than [`MAX_QUEUE_PACKETS`].
     Size,
-    /// The memory handed in has less than [`Sizes::chunks`] chunks.
+    /// The provided memory contains fewer than [`Sizes::chunks`] chunks.
     Memory,
-    /// The node's own coordinates are outside the torus.
+    /// The node's coordinates are outside the torus.
     Outside,
-    /// A link is there where the shape has none, or the other way round; the bits by direction number
-    /// tell which are there.
+    /// The links do not match the shape. The bits, by direction, specify the links that exist.
     Links(u8),
-    /// A link's frames are shorter than [`MIN_MTU`](crate::wire::MIN_MTU).
+    /// A link's MTU is smaller than [`MIN_MTU`](crate::wire::MIN_MTU).
     Mtu,
 }
 
@@ -252,92 +252,94 @@ impl core::fmt::Display for ConfigError {
 
 impl core::error::Error for ConfigError {}
 
-/// What is known of a source's oldest packet, so that arbitration reads no packet memory.
+/// Header fields of a source's oldest packet, cached so that arbitration reads no packet memory.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Head {
     pub word: Word,
-    /// Directions in which the packet still has to travel.
+    /// Remaining directions of the packet.
     pub left: Directions,
-    /// Outputs in whose `want` the source is.
+    /// Outputs whose `want` mask contains the source.
     outputs: NonZero<u8>,
 }
 
-/// One node's router. See the [module](self). What is read at each look stands together, between what is read of the
-/// sources and of the links, and the counters last: of many routers few are in a processor's caches.
+/// Router of one node. See the [module](self).
+///
+/// The field order serves cache locality. The fields that every arbitration reads are adjacent, between the fields of
+/// the sources and those of the links; the counters are last. A simulator of many routers keeps few of them in a CPU's
+/// caches.
 #[repr(C)]
 pub struct Router<'m> {
     pub(crate) heads: [Option<Head>; SOURCES],
     pub(crate) queues: [Queue; QUEUES],
     pub(crate) memory: &'m mut [Chunk],
-    /// By output: the sources whose oldest packet may leave there.
+    /// Mask, per output, of the sources whose oldest packet may use it.
     pub(crate) want: [u32; OUTPUTS],
-    /// What the last look chose; nothing has changed since.
+    /// Choice of the last arbitration; nothing has changed since.
     chosen: Option<(Direction, Choice)>,
     pub(crate) shape: Shape,
     pub(crate) here: Coord,
     links: Directions,
-    /// As [`Word::to`] has this node as a destination.
+    /// Header word ([`Word::to`]) with this node as the destination.
     pub(crate) place: Word,
-    /// Where the last packet went that was injected; the next is likely to go there too.
+    /// Route of the last injected packet; the next packet often uses the same one.
     pub(crate) way: Way,
-    /// By direction: how far the last packet along a line went, and what its header had in common with others'.
+    /// Hops of the last line packet per direction, and its header fields that others share.
     pub(crate) lines: [(u16, Word); 6],
-    /// The injection FIFOs without room for a packet of the greatest size, one bit each.
+    /// Mask of the injection FIFOs whose free space is below one maximum-size packet.
     pub(crate) tight: u8,
-    /// The outputs that a source wants, one bit each.
+    /// Mask of the outputs that a source requests.
     wanted: u8,
-    /// The sides whose neighbours may have to be told of tokens; those that are not here need not be.
+    /// Mask of the sides that may owe their neighbour a token update. A clear bit means that no update is due.
     untold: u8,
-    /// The directions in which nothing could go at the last look, and nothing has changed since that could
-    /// let it go.
+    /// Directions in which the last arbitration found nothing to transmit, with no relevant change since.
     blocked: Directions,
-    /// The links without checksums.
+    /// Links without checksums.
     exact: Directions,
-    /// The others' checksums; `None`: there are no others.
+    /// Checksum functions for the other links; `None` if all links are exact.
     sums: Option<&'static Sums>,
-    /// By output: the source served last.
+    /// Source that each output served last.
     pub(crate) last: [u8; OUTPUTS],
-    /// Most of [`Router::through_burst`].
+    /// Limit of [`Router::through_burst`].
     through_most: u8,
-    /// See [`Router::turns`].
+    /// First direction of [`Router::turns`].
     turn: u8,
-    /// Sides where tokens were given free since [`Router::take_released`].
+    /// Mask of the sides whose tokens were released since [`Router::take_released`].
     #[cfg(any(test, feature = "sim"))]
     released: u8,
-    /// See [`Router::of_heads`].
+    /// Whether only packet heads are stored; see [`Router::of_heads`].
     #[cfg(any(test, feature = "sim"))]
     heads_only: bool,
-    /// By direction: priority packets sent in a row while normal ones waited.
+    /// Priority packets sent in a row while normal ones waited, per direction.
     priority_burst: [u8; 6],
-    /// By direction: normal packets from other links sent in a row while injected ones waited.
+    /// Normal packets from other links sent in a row while injected ones waited, per direction.
     through_burst: [u8; 6],
-    /// By direction: injected normal packets sent since the last from another link.
+    /// Injected normal packets sent since the last one from another link, per direction.
     injected_run: [u8; 6],
-    /// By direction and bubble channel: straight packets sent in a row while others waited.
+    /// Straight packets sent in a row while others waited, per direction and bubble channel.
     straight_burst: [[u8; 2]; 6],
-    /// By direction and bubble channel: attempts for which straight packets have been held back.
+    /// Attempts that held back straight packets, per direction and bubble channel.
     held: [[u8; 2]; 6],
     pub(crate) tokens: [[Tokens; Vc::COUNT]; 6],
-    /// By side: the neighbour's counters in its last frame.
+    /// Neighbour's grant counters from its last frame, per side.
     seen: [u64; 6],
     grants: [Grants; 6],
     #[cfg(test)]
     pub(crate) rules: Rules,
-    /// How often a source or the tokens of a channel were looked at.
+    /// Number of checks of a source or of a channel's tokens.
     #[cfg(test)]
     pub(crate) looks: core::cell::Cell<u64>,
     pub(crate) stats: Stats,
 }
 
-/// Which directions have had their turn.
+/// Round-robin iterator over the directions.
 pub(crate) struct Turns {
     first: u8,
-    /// So many of them.
+    /// Number of directions already visited.
     begun: u8,
 }
 
 impl Turns {
-    /// The next one in turn that is of `these`; those between have had theirs.
+    /// Returns the next direction of the round that `these` contains. Skipped directions count as visited.
     #[inline]
     pub fn next_of(&mut self, these: Directions) -> Option<Direction> {
         const ALL: u8 = Direction::ALL.len() as u8;
@@ -354,13 +356,13 @@ impl Turns {
     }
 }
 
-/// The way to a node.
+/// Route to a node.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Way {
     pub dest: Coord,
-    /// The number of the first output in dimension order.
+    /// Index of the first output in dimension order.
     pub first: u8,
-    /// What the headers of packets that go there have in common.
+    /// Header fields that all packets to the node share.
     pub word: Word,
 }
 
@@ -374,26 +376,26 @@ impl Way {
     }
 }
 
-/// What arbitration decided: this source's oldest packet goes out on this channel.
+/// Result of arbitration: the source whose oldest packet is sent, and the channel that it uses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Choice {
     pub source: usize,
     pub vc: Vc,
 }
 
-/// Rules that tests turn off, to see that their checks can fail.
+/// Rules that tests disable, to prove that their checks can fail.
 #[cfg(test)]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rules {
-    /// Room for two to enter a bubble channel.
+    /// Space for two packets is required to enter a bubble channel.
     pub bubble: bool,
-    /// The bubble channel is open to dynamic packets.
+    /// Dynamic packets may use the bubble channel.
     pub escape: bool,
 }
 
 #[cfg(test)]
 impl Rules {
-    /// The router as it is.
+    /// All rules, as in production.
     pub const ALL: Self = Self {
         bubble: true,
         escape: true,
@@ -401,7 +403,8 @@ impl Rules {
 }
 
 impl<'m> Router<'m> {
-    /// A router for the node at `here` with buffers of `sizes` in `memory` (at least [`Sizes::chunks`]).
+    /// Creates a router for the node at `here` with buffers of `sizes` in `memory` ([`Sizes::chunks`] chunks). No link
+    /// is exact until [`Router::set_exact`] specifies some.
     pub fn new(
         shape: Shape,
         here: Coord,
@@ -413,8 +416,8 @@ impl<'m> Router<'m> {
         Ok(router)
     }
 
-    /// As [`Router::new`], with links that are all [exact](crate::link::Link::is_exact), unless it is said otherwise
-    /// ([`Router::set_exact`]).
+    /// Creates a router like [`Router::new`], with all links [exact](crate::link::Link::is_exact) until
+    /// [`Router::set_exact`] changes that.
     pub fn of_exact(
         shape: Shape,
         here: Coord,
@@ -424,9 +427,9 @@ impl<'m> Router<'m> {
         Self::with_queues(shape, here, (sizes, sizes.chunks()), memory, Queue::new)
     }
 
-    /// As [`Router::new`], for a simulator that looks at no more than the first chunk of each packet, and whose packets
-    /// have 2^`halvings` chunks at least: nothing else is moved or stored ([`Sizes::heads`]), a frame holds no more than
-    /// that of one packet, and channels count nothing.
+    /// Creates a router for a simulator that reads only the first chunk of each packet. The minimum packet is
+    /// 2^`halvings` chunks. Only the first chunk is moved and stored ([`Sizes::heads`]), a frame contains that of one
+    /// packet at most, and the channel counters are disabled.
     #[cfg(any(test, feature = "sim"))]
     pub(crate) fn of_heads(
         shape: Shape,
@@ -443,7 +446,7 @@ impl<'m> Router<'m> {
         Ok(router)
     }
 
-    /// As [`Router::new`], with so many chunks of memory, in which `queue` has its place.
+    /// Creates a router whose queues, created by `queue`, use `chunks` chunks of memory.
     #[inline]
     fn with_queues(
         shape: Shape,
@@ -469,8 +472,8 @@ impl<'m> Router<'m> {
         Ok(Self::at_rest(shape, here, memory, queues))
     }
 
-    /// A router in which there is nothing yet, whose links are exact.
-    // Not inlined, so that it is made where it is to lie: what is built by a caller is moved there field by field.
+    /// Returns an empty router whose links are exact.
+    // Not inlined: the router is created in place. A caller would move it there field by field.
     #[inline(never)]
     fn at_rest(
         shape: Shape,
@@ -495,7 +498,7 @@ impl<'m> Router<'m> {
             heads: [None; SOURCES],
             want: [0; OUTPUTS],
             wanted: 0,
-            // The buffers as they are at the start.
+            // The initial grants cover the empty buffers.
             untold: shape.links(here).bits(),
             blocked: Directions::NONE,
             chosen: None,
@@ -521,33 +524,33 @@ impl<'m> Router<'m> {
         }
     }
 
-    /// The machine.
+    /// Returns the extents of the machine.
     pub fn shape(&self) -> &Shape {
         &self.shape
     }
-    /// This node.
+    /// Returns the coordinates of this node.
     pub fn coord(&self) -> Coord {
         self.here
     }
-    /// This node's number.
+    /// Returns the rank of this node.
     pub fn rank(&self) -> Rank {
         self.shape.rank(self.here).unwrap_or_default()
     }
-    /// The directions in which there is a link.
+    /// Returns the directions that have a link.
     pub fn links(&self) -> Directions {
         self.links
     }
-    /// The links that are exact ([`Link::is_exact`](crate::link::Link::is_exact)); at first none is.
+    /// Specifies the exact links ([`Link::is_exact`](crate::link::Link::is_exact)).
     pub fn set_exact(&mut self, exact: Directions) {
         self.exact = exact;
         self.sums = Some(&SUMS);
     }
-    /// All links are exact.
+    /// Marks all links as exact.
     pub(crate) fn set_all_exact(&mut self) {
         self.exact = self.links;
         self.sums = None;
     }
-    /// Of `chunks` of packets so many are moved.
+    /// Returns the number of chunks that are copied for `chunks` chunks of packets.
     #[inline]
     pub(crate) fn carried(&self, chunks: usize) -> usize {
         #[cfg(any(test, feature = "sim"))]
@@ -557,7 +560,7 @@ impl<'m> Router<'m> {
         chunks
     }
 
-    /// Whether channels count what they carry.
+    /// Checks whether the channel counters are enabled.
     #[inline]
     fn counts(&self) -> bool {
         #[cfg(any(test, feature = "sim"))]
@@ -566,29 +569,29 @@ impl<'m> Router<'m> {
         true
     }
 
-    /// The counters.
+    /// Returns the counters.
     pub fn stats(&self) -> &Stats {
         &self.stats
     }
-    /// Whether no packet is anywhere in this router, reception FIFOs included.
+    /// Checks whether the router contains no packet, reception FIFOs included.
     pub fn is_empty(&self) -> bool {
         self.queues.iter().all(Queue::is_empty)
     }
 
-    /// Whether a packet waits in a reception FIFO.
+    /// Checks whether a reception FIFO contains a packet.
     #[inline]
     pub fn has_received(&self) -> bool {
         let [.., normal, priority] = &self.queues;
         !normal.is_empty() || !priority.is_empty()
     }
 
-    /// Whether a packet is still to leave by a link.
+    /// Checks whether a packet waits for transmission over a link.
     #[inline]
     pub fn has_to_leave(&self) -> bool {
         self.wanted & self.links.bits() != 0
     }
 
-    /// What must always hold, for tests; panics when it does not.
+    /// Checks the invariants, for tests; panics on a violation.
     #[cfg(any(test, feature = "sim"))]
     pub(crate) fn assert_invariants(&self) {
         for (source, (queue, head)) in self.queues.iter().zip(&self.heads).enumerate() {
@@ -629,9 +632,10 @@ impl<'m> Router<'m> {
         self.stats.defects[defect as usize] += 1;
     }
 
-    /// Takes a frame that came in over the link in direction `side`. What is wrong with it is counted
-    /// ([`Stats::defects`]) and dropped; a good packet always has room, since its sender had tokens. False if anything was
-    /// wrong.
+    /// Receives a frame from the link in direction `side`. Returns false if the frame or a packet in it was malformed.
+    ///
+    /// Malformed data is counted ([`Stats::defects`]) and dropped. A valid packet always fits, since its sender had
+    /// tokens.
     #[inline(never)]
     pub fn receive_frame(&mut self, side: Direction, frame: &[u8]) -> bool {
         self.stats.links[side as usize].frames_received += 1;
@@ -680,13 +684,14 @@ impl<'m> Router<'m> {
         is_good
     }
 
-    /// Takes over the neighbour's grant counters.
+    /// Updates the tokens from the neighbour's grant counters.
     #[cfg(any(test, feature = "sim"))]
     pub(crate) fn take_grants(&mut self, side: Direction, granted: [u16; Vc::COUNT]) {
         self.take_granted(side, vc::packed(granted));
     }
 
-    /// Takes over the neighbour's grant counters, as [`vc::packed`] has them; false if they cannot be.
+    /// Updates the tokens from the neighbour's grant counters ([`vc::packed`]). Returns false if a counter is
+    /// impossible.
     #[inline]
     fn take_granted(&mut self, side: Direction, granted: u64) -> bool {
         let news = granted ^ self.seen[side as usize];
@@ -695,7 +700,7 @@ impl<'m> Router<'m> {
         }
         let mut is_good = true;
         self.seen[side as usize] = granted;
-        // Mostly one channel's counter is another one.
+        // Usually the counter of only one channel has changed.
         let mut left = news;
         while left != 0 {
             let vc = (left.trailing_zeros() / u16::BITS) as usize;
@@ -708,7 +713,7 @@ impl<'m> Router<'m> {
                 Granted::TooMuch => {
                     self.defect(Defect::Grant);
                     is_good = false;
-                    // As if it had not come.
+                    // Ignores the bad counter.
                     self.seen[side as usize] ^= news & lane;
                 }
             }
@@ -716,8 +721,9 @@ impl<'m> Router<'m> {
         is_good
     }
 
-    /// Takes from the link in direction `side` the packet with which `packets` begin, whose header is `word`, and as many of those behind it
-    /// as are like it and go where it goes in one piece; their chunks.
+    /// Accepts the packet with header `word` at the start of `packets`, received from direction `side`. Returns its
+    /// chunks. Packets that follow with the same header are accepted in the same copy, as far as the target queue has
+    /// contiguous space.
     #[inline]
     pub(crate) fn accept(
         &mut self,
@@ -733,7 +739,7 @@ impl<'m> Router<'m> {
         if self.queues[source].free() < charge {
             return Err(Defect::Overrun);
         }
-        // At its destination and no packet waits before it: straight into the reception FIFO, a copy less.
+        // At its destination with no packet before it: copied straight into the reception FIFO, which saves one copy.
         let reception = RECEPTION + fifo;
         let is_here = word.away(self.place) == 0
             && self.queues[source].is_empty()
@@ -777,7 +783,7 @@ impl<'m> Router<'m> {
         Ok(all)
     }
 
-    /// Enters a source, whose oldest packet has this header, at the outputs by which that packet may leave.
+    /// Adds a source to the outputs that its oldest packet, with this header, may use.
     pub(crate) fn open(&mut self, source: usize, word: Word) {
         let left = route::productive(self.place, word);
         let deposits_here = word.is_deposit() && source < INJECT;
@@ -791,7 +797,7 @@ impl<'m> Router<'m> {
         self.enter(source, word, left, outputs);
     }
 
-    /// Enters `source` at `outputs` and at no other.
+    /// Adds `source` to exactly `outputs`.
     #[inline]
     pub(crate) fn enter(&mut self, source: usize, word: Word, left: Directions, outputs: u8) {
         self.heads[source] = NonZero::new(outputs).map(|outputs| Head {
@@ -806,7 +812,7 @@ impl<'m> Router<'m> {
         self.look_again();
     }
 
-    /// Takes `source` out of `outputs`.
+    /// Removes `source` from `outputs`.
     #[inline]
     pub(crate) fn leave(&mut self, source: usize, outputs: u8) {
         for output in ones(outputs) {
@@ -818,13 +824,13 @@ impl<'m> Router<'m> {
         self.look_again();
     }
 
-    /// Something has changed on which it depends what can go where.
+    /// Invalidates the cached arbitration results after a change that may affect them.
     pub(crate) fn look_again(&mut self) {
         self.blocked = Directions::NONE;
         self.chosen = None;
     }
 
-    /// Removes a source's oldest packet, or so many that are alike, and gives their tokens free.
+    /// Removes the `count` oldest packets of a source, all with one header, and releases their tokens.
     pub(crate) fn remove(&mut self, source: usize, head: &Head, count: usize) {
         let chunks = head.word.chunks();
         if source < INJECT {
@@ -838,7 +844,7 @@ impl<'m> Router<'m> {
         }
         let next = self.header(source);
         if next == Some(head.word) && !head.word.is_deposit() {
-            // One more of a stream: it wants what the one before wanted.
+            // The next packet of the same stream requests the same outputs.
             return self.look_again();
         }
         self.leave(source, head.outputs.get());
@@ -848,13 +854,12 @@ impl<'m> Router<'m> {
         }
     }
 
-    /// The header of a source's oldest packet.
     fn header(&self, source: usize) -> Option<Word> {
         let header = self.memory[self.queues[source].front()?].first_chunk()?;
         Some(Word::read(header))
     }
 
-    /// Notes whether an injection FIFO, which has changed, has room for its greatest packet.
+    /// Updates the `tight` bit of an injection FIFO that has changed.
     #[inline]
     pub(crate) fn note_room(&mut self, source: usize) {
         let bit = 1 << (source - INJECT);
@@ -873,22 +878,24 @@ impl<'m> Router<'m> {
         }
     }
 
-    /// Sides where tokens were given free since the last call, one bit per direction.
+    /// Returns and clears the mask of the sides whose tokens were released, one bit per direction.
     #[cfg(any(test, feature = "sim"))]
     pub(crate) fn take_released(&mut self) -> u8 {
         core::mem::take(&mut self.released)
     }
 
-    /// The directions for which [`Router::has_output`] is worth a call; false for all others.
+    /// Returns the directions for which [`Router::has_output`] may return true.
     #[inline]
     pub(crate) fn outputs(&self) -> Directions {
         let wanted = Directions::from_bits(self.wanted & !self.blocked.bits() | self.untold);
         wanted.and(self.links)
     }
 
-    /// Whether [`Router::fill_frame`] is to be called for direction `d`: there is a packet that has
-    /// tokens, or tokens that the neighbour may be waiting for, or a packet that is held back for a few
-    /// calls in favour of another. A handful of instructions where nothing has changed since it was false.
+    /// Checks whether [`Router::fill_frame`] must be called for direction `d`.
+    ///
+    /// That is the case for a packet with tokens, for tokens that the neighbour may wait for, and for a packet that is
+    /// held back for a few calls in favour of another. The call costs a few instructions if nothing has changed since
+    /// it returned false.
     pub fn has_output(&mut self, d: Direction) -> bool {
         if !self.outputs().has(d) {
             return false;
@@ -907,7 +914,7 @@ impl<'m> Router<'m> {
         false
     }
 
-    /// Whether at least so many chunks are in the queues whose oldest packets may leave in direction `d`.
+    /// Checks whether the queues whose oldest packets may use direction `d` contain at least `chunks` chunks.
     pub(crate) fn has_chunks(&self, d: Direction, chunks: usize) -> bool {
         let mut want = self.want[d as usize];
         let mut seen = 0;
@@ -923,9 +930,8 @@ impl<'m> Router<'m> {
         self.select(d).is_some() || self.is_holding(d)
     }
 
-    /// The directions in the order in which their links are to be served: where several ways are equally
-    /// good for an adaptive packet, the link that asks first has it, and that should not always be the
-    /// same.
+    /// Returns a round-robin iterator over the links. Of several equally good links for an adaptive packet, the first
+    /// one to request it transmits it, so the first link must rotate.
     #[inline]
     pub(crate) fn turns(&self) -> Turns {
         Turns {
@@ -942,7 +948,7 @@ impl<'m> Router<'m> {
         (0..Vc::COUNT).any(|vc| self.is_owed(d as usize, vc))
     }
 
-    /// Whether the neighbour must be told of the tokens of a channel, even by a frame of its own.
+    /// Checks whether a token update for a channel is due, even in a separate frame.
     fn is_owed(&self, side: usize, vc: usize) -> bool {
         #[cfg(test)]
         self.looks.update(|looks| looks + 1);
@@ -950,12 +956,12 @@ impl<'m> Router<'m> {
         self.grants[side].is_due(Vc::ALL[vc], capacity)
     }
 
-    /// Notes it if the tokens of a channel, which have changed, are now owed to the neighbour.
+    /// Marks the side if a token update is due after the tokens of a channel have changed.
     fn owe(&mut self, side: usize, vc: usize) {
         self.untold |= (self.is_owed(side, vc) as u8) << side;
     }
 
-    /// The channel by which the oldest packet of `source` can leave in direction `d` now.
+    /// Returns the channel by which the oldest packet of `source` can be sent in direction `d` now.
     pub(crate) fn channel(&self, source: usize, d: Direction) -> Option<Vc> {
         #[cfg(test)]
         self.looks.update(|looks| looks + 1);
@@ -963,8 +969,9 @@ impl<'m> Router<'m> {
         self.channel_of(head.word, head.left, source, d)
     }
 
-    /// As [`Router::channel`], of a packet of `source` with this header, which still has to travel in these directions.
-    // Always: from here and for each packet that leaves at once.
+    /// Returns the channel by which a packet with this header can be sent in direction `d` now. `left` contains its
+    /// remaining directions.
+    // Always inlined: used here and for each packet on the cut-through path.
     #[inline(always)]
     pub(crate) fn channel_of(
         &self,
@@ -982,7 +989,7 @@ impl<'m> Router<'m> {
                 Vc::D1
             };
             let tokens = &tokens[vc as usize];
-            // A channel without a buffer takes nothing.
+            // A channel without a buffer accepts no packet.
             if tokens.available() >= self.needed(source, d, chunks, tokens).max(chunks as u16) {
                 return Some(vc);
             }
@@ -990,8 +997,8 @@ impl<'m> Router<'m> {
             if !self.rules.escape {
                 return None;
             }
-            // The escape keeps dimension order, so that its rings depend on each other in one sense only.
-            // And it is for packets that are blocked: who can go on in another direction waits for that.
+            // The escape channel keeps dimension order, so that its rings depend on each other in one direction only.
+            // It is for blocked packets: a packet with another free direction waits for that one.
             if route::dimension_order(left) != Some(d)
                 || left.iter().any(|d| self.dynamic_room(d) >= chunks as u16)
             {
@@ -1005,7 +1012,8 @@ impl<'m> Router<'m> {
         (tokens[vc as usize].available() >= vc.needed(chunks, straight)).then_some(vc)
     }
 
-    /// Tokens that must be there before a packet of so many chunks of `source` may enter this dynamic channel of link `d`.
+    /// Returns the tokens that a packet of `chunks` chunks from `source` requires to enter this dynamic channel of link
+    /// `d`.
     fn needed(&self, source: usize, d: Direction, chunks: usize, tokens: &Tokens) -> u16 {
         let waits = source >= INJECT
             && self.injected_run[d as usize] < ALONE
@@ -1016,8 +1024,8 @@ impl<'m> Router<'m> {
         }
     }
 
-    /// Whether straight packets of a bubble channel give way to others that want the same link: those
-    /// have waited for long, and room for one behind the link may become room for two.
+    /// Checks whether straight packets of a bubble channel yield to others that request the same link. Those have
+    /// waited for long, and free space for one packet behind the link may become space for two.
     fn holds(&self, d: Direction, fifo: Fifo) -> bool {
         let (d_, f) = (d as usize, fifo as usize);
         self.straight_burst[d_][f] >= STRAIGHT_BURST
@@ -1025,7 +1033,7 @@ impl<'m> Router<'m> {
             && others_wait(self.want[d as usize], d, fifo)
     }
 
-    /// Whether a packet could go straight on link `d` and is held back.
+    /// Checks whether a straight packet for link `d` could be sent but is held back.
     pub(crate) fn is_holding(&self, d: Direction) -> bool {
         Fifo::ALL.into_iter().any(|fifo| {
             let source = straight_source(d, fifo);
@@ -1035,7 +1043,7 @@ impl<'m> Router<'m> {
         })
     }
 
-    /// Greatest packet in chunks that a dynamic channel of link `d` takes now.
+    /// Returns the maximum size in chunks of a packet that a dynamic channel of link `d` accepts now.
     fn dynamic_room(&self, d: Direction) -> u16 {
         let tokens = &self.tokens[d as usize];
         tokens[Vc::D0 as usize]
@@ -1043,12 +1051,12 @@ impl<'m> Router<'m> {
             .max(tokens[Vc::D1 as usize].available())
     }
 
-    /// Arbitration for link `d`: priority before through traffic before injection, none of them forever,
-    /// and in turn among sources of the same kind.
+    /// Arbitrates for link `d`: priority packets, then through traffic, then injected packets, without starvation.
+    /// Sources of the same kind are served round robin.
     fn select(&self, d: Direction) -> Option<Choice> {
         let want = self.want[d as usize];
         if want & want.wrapping_sub(1) == 0 {
-            // None or one, the usual cases: there is no turn, and nothing else to send meanwhile.
+            // Zero or one source, the usual cases, require no arbitration.
             let source = next_after(want, 0)?;
             let vc = self.channel(source, d)?;
             return (!self.must_hold(source, d, vc)).then_some(Choice { source, vc });
@@ -1071,8 +1079,8 @@ impl<'m> Router<'m> {
             .find_map(|sources| self.first_of(sources, d))
     }
 
-    /// The first of `sources` in turn whose oldest packet can leave in direction `d` now and has no freer
-    /// way; the first that has one rather than none.
+    /// Returns the first of `sources`, round robin, whose oldest packet can use direction `d` now. A packet without a
+    /// less loaded direction is preferred.
     fn first_of(&self, sources: u32, d: Direction) -> Option<Choice> {
         let (mut left, mut other) = (sources, None);
         while let Some(source) = next_after(left, self.last[d as usize]) {
@@ -1090,7 +1098,7 @@ impl<'m> Router<'m> {
         other
     }
 
-    /// Whether the dynamic channels of another direction have more room for this dynamic packet.
+    /// Checks whether the dynamic channels of another direction have more free space for this dynamic packet.
     fn has_freer_way(&self, source: usize, d: Direction) -> bool {
         let Some(head) = self.heads[source]
             .as_ref()
@@ -1116,7 +1124,7 @@ impl<'m> Router<'m> {
         source == straight_source(d, fifo) && self.holds(d, fifo)
     }
 
-    /// Moves the next packet for link `d` into `out`; the size in bytes, or `None` when no packet can go
+    /// Copies the next packet for link `d` into `out`. Returns the size in bytes, or `None` when no packet can be sent
     /// or it does not fit.
     pub(crate) fn take(&mut self, d: Direction, out: &mut [u8]) -> Option<usize> {
         if self.want[d as usize] == 0 {
@@ -1135,7 +1143,7 @@ impl<'m> Router<'m> {
         self.send(d, choice, out)
     }
 
-    /// Moves the chosen packet into `out`; its size in bytes, or `None` when it does not fit.
+    /// Copies the chosen packet into `out`. Returns its size in bytes, or `None` when it does not fit.
     pub(crate) fn send(&mut self, d: Direction, choice: Choice, out: &mut [u8]) -> Option<usize> {
         let Choice { source, vc } = choice;
         let head = self.heads[source]?;
@@ -1163,7 +1171,8 @@ impl<'m> Router<'m> {
         Some(all * CHUNK_BYTES)
     }
 
-    /// Accounts for `count` packets with this header that leave in direction `d`, which these sources want.
+    /// Updates tokens, bursts and counters for `count` packets with this header, sent in direction `d`. `want` is the
+    /// mask of the sources that request it.
     #[inline]
     pub(crate) fn account(
         &mut self,
@@ -1187,16 +1196,18 @@ impl<'m> Router<'m> {
         }
         if word.is_dynamic() {
             self.turn = (self.turn + 1) % Direction::ALL.len() as u8;
-            // Not a sum with what is mostly zero: the counter is far from all else, and few packets escape.
+            // A branch instead of an addition that is mostly zero: the counter is in a distant cache line, and escapes
+            // are rare.
             if vc == Vc::Bn {
                 self.stats.escapes += count as Tally;
             }
         }
     }
 
-    /// How many of a source's oldest packets, `most` at most, leave in direction `d` together, one copy and one account
-    /// for all: greatest packets like the first, one behind the other, which want nothing but this link and which
-    /// nothing else wants. The first has been chosen; where it escapes, the others do, as no tokens come meanwhile.
+    /// Returns how many of a source's oldest packets, at most `most`, are sent in direction `d` with one copy and one
+    /// update. They are contiguous maximum-size packets with the first one's header that may use only this link, and no
+    /// other source requests it. The first has been chosen. If it escapes, so do the others, as no tokens arrive in the
+    /// meantime.
     fn run(&self, d: Direction, choice: Choice, head: &Head, most: usize) -> usize {
         let source = choice.source;
         let queue = &self.queues[source];
@@ -1216,7 +1227,7 @@ impl<'m> Router<'m> {
         )
     }
 
-    /// For how many greatest packets like this one, which leaves so, there are tokens beside it.
+    /// Returns for how many more maximum-size packets with this header and route there are tokens.
     #[inline]
     pub(crate) fn tokens_for_more(&self, word: Word, d: Direction, choice: Choice) -> usize {
         let Choice { source, vc } = choice;
@@ -1228,23 +1239,23 @@ impl<'m> Router<'m> {
         tokens.available().saturating_sub(needed) as usize / PACKET_CHUNKS
     }
 
-    /// Whether no packet wants to leave in direction `d`.
+    /// Checks whether no packet requests direction `d`.
     #[inline]
     pub(crate) fn is_unwanted(&self, d: Direction) -> bool {
         self.want[d as usize] == 0
     }
 
-    /// The checksums of the link in direction `d`, if it has some.
+    /// Returns the checksum functions of the link in direction `d`; `None` for an exact link.
     fn sums_of(&self, d: Direction) -> Option<&'static Sums> {
         self.sums.filter(|_| !self.exact.has(d))
     }
 
-    /// Whether the packets of a source have checksums.
     fn is_summed(&self, source: usize) -> bool {
         source < INJECT && !self.exact.has(Direction::ALL[source / Vc::COUNT])
     }
 
-    /// Notes who of those that `want` waited while `count` packets were sent on link `d`; if that is not one, nothing did.
+    /// Updates the burst counters after `count` packets were sent on link `d` while the sources in `want` waited. If
+    /// `count` is not one, no source waited.
     #[inline]
     fn count_bursts(
         &mut self,
@@ -1289,14 +1300,13 @@ impl<'m> Router<'m> {
         *through = if burst { through.saturating_add(1) } else { 0 };
     }
 
-    /// Writes the next frame for the link in direction `d` into `buffer` (at least
-    /// [`MIN_MTU`](crate::wire::MIN_MTU) bytes), with as many packets as fit; its size, or 0 when there is
-    /// nothing to send.
+    /// Writes the next frame for the link in direction `d` into `buffer`, with all packets that fit. Returns its size,
+    /// or 0 when there is nothing to send. The buffer requires [`MIN_MTU`](crate::wire::MIN_MTU) bytes.
     pub fn fill_frame(&mut self, d: Direction, buffer: &mut [u8]) -> usize {
         self.fill_frame_from(d, buffer, 0)
     }
 
-    /// As [`Router::fill_frame`], of a frame in which so many bytes of packets stand already.
+    /// Completes a frame that already contains `begun` bytes of packets, like [`Router::fill_frame`].
     pub(crate) fn fill_frame_from(
         &mut self,
         d: Direction,
@@ -1309,7 +1319,7 @@ impl<'m> Router<'m> {
         let Some((_, mut rest)) = buffer.split_first_chunk_mut::<FRAME_HEADER_BYTES>() else {
             return 0;
         };
-        // The frame's size field, in chunks, is 16 bits.
+        // The frame's size field, in chunks, is 16 bits wide.
         let most = rest.len().min(u16::MAX as usize * CHUNK_BYTES);
         rest = &mut rest[..most];
         let mut bytes = begun;
@@ -1322,7 +1332,7 @@ impl<'m> Router<'m> {
         }
     }
 
-    /// Writes the header of a frame in which so many bytes of packets stand; the frame's size.
+    /// Writes the header of a frame that contains `bytes` bytes of packets. Returns the frame's size.
     #[inline]
     pub(crate) fn end_frame(&mut self, d: Direction, buffer: &mut [u8], bytes: usize) -> usize {
         let Some(header) = buffer.first_chunk_mut::<FRAME_HEADER_BYTES>() else {
@@ -1341,14 +1351,14 @@ impl<'m> Router<'m> {
         FRAME_HEADER_BYTES + bytes
     }
 
-    /// The grant counters for the neighbour in direction `d`, who must get them.
+    /// Returns the grant counters for the neighbour in direction `d`, which must be transmitted.
     pub(crate) fn tell_grants(&mut self, d: Direction) -> [u16; Vc::COUNT] {
         self.untold &= !(1 << d as u8);
         self.grants[d as usize].tell()
     }
 }
 
-/// Whether one of those that `want` link `d` for a packet of this FIFO is another source than the straight one.
+/// Checks whether a source other than the straight one requests link `d` for a packet of this FIFO.
 fn others_wait(want: u32, d: Direction, fifo: Fifo) -> bool {
     let of_fifo = match fifo {
         Fifo::Normal => !PRIORITY_SOURCES,
@@ -1357,12 +1367,12 @@ fn others_wait(want: u32, d: Direction, fifo: Fifo) -> bool {
     want & of_fifo & !(1 << straight_source(d, fifo)) != 0
 }
 
-/// The source whose packets go straight on over link `d` on the bubble channel of `fifo`.
+/// Returns the source whose packets continue straight over link `d` on the bubble channel of `fifo`.
 const fn straight_source(d: Direction, fifo: Fifo) -> usize {
     d.opposite() as usize * Vc::COUNT + bubble_channel(fifo) as usize
 }
 
-/// The bubble channel of a FIFO pair.
+/// Returns the bubble channel of a FIFO pair.
 pub(crate) const fn bubble_channel(fifo: Fifo) -> Vc {
     match fifo {
         Fifo::Normal => Vc::Bn,
@@ -1370,20 +1380,20 @@ pub(crate) const fn bubble_channel(fifo: Fifo) -> Vc {
     }
 }
 
-/// How many packets with exactly the header of the first, `most` at most and 1 at least, greatest packets all, `packets`
-/// begin with. Nothing has to be read or checked of them that was not of the first.
+/// Returns the number of maximum-size packets, from 1 to `most`, at the start of `packets` that share the first one's
+/// header. The checks of the first packet are valid for all of them.
 pub(crate) fn alike(packets: &[u8], most: usize) -> usize {
     type Words = [u64; PACKET_BYTES / HEADER_BYTES];
     let (packets, _) = packets.as_chunks::<PACKET_BYTES>();
     let packets = &packets[..most.min(packets.len())];
     match bytemuck::try_cast_slice::<_, Words>(packets) {
-        // By the word.
+        // Compares word by word.
         Ok(packets) => as_first(packets.iter().map(|[header, ..]| header)),
         Err(_) => as_first(packets.iter().map(|packet| &packet[..HEADER_BYTES])),
     }
 }
 
-/// How many items, 1 at least, there are until one is not as the first.
+/// Returns the number of leading items that are equal to the first one, including it.
 fn as_first<T: PartialEq>(mut items: impl Iterator<Item = T>) -> usize {
     let first = items.next();
     1 + items
@@ -1391,14 +1401,14 @@ fn as_first<T: PartialEq>(mut items: impl Iterator<Item = T>) -> usize {
         .count()
 }
 
-/// The first bit of `mask` after bit `last`, going round.
+/// Returns the first set bit of `mask` after bit `last`, with wraparound.
 pub(crate) fn next_after(mask: u32, last: u8) -> Option<usize> {
     let later = mask & (u32::MAX << 1 << last);
     let mask = if later != 0 { later } else { mask };
     (mask != 0).then(|| mask.trailing_zeros() as usize)
 }
 
-/// The numbers of the bits that are set.
+/// Returns the indices of the set bits.
 fn ones(mut bits: u8) -> impl Iterator<Item = usize> {
     core::iter::from_fn(move || {
         let lowest = (bits != 0).then(|| bits.trailing_zeros() as usize);

@@ -1,24 +1,24 @@
-//! Counters. They are never reset; of 64 bits, as on most machines, they never wrap in practice.
+//! Statistics counters. They are never reset; with 64 bits, as on most machines, they never wrap in practice.
 
 use crate::vc::Vc;
 use crate::wire::{Defect, Fifo};
 
-/// A count of what is done one at a time: as wide as the machine counts with one instruction. Of 32 bits, chunks of a serial
-/// line of 1,000,000 bits per second take two weeks to wrap.
+/// Counter of single events, as wide as the machine can increment with one instruction. With 32 bits, the chunks of a
+/// serial line of 1,000,000 bits per second require two weeks to wrap.
 #[cfg(target_pointer_width = "64")]
 pub type Tally = u64;
-/// A count of what is done one at a time: as wide as the machine counts with one instruction.
+/// Counter of single events, as wide as the machine can increment with one instruction.
 #[cfg(not(target_pointer_width = "64"))]
 pub type Tally = u32;
 
-/// The same in 64 bits, as reports have it.
-// On some machines it has them.
+/// Returns the counter in 64 bits, as reports use it.
+// The cast is a no-op only where `Tally` has 64 bits.
 #[allow(clippy::unnecessary_cast)]
 pub const fn wide(count: Tally) -> u64 {
     count as u64
 }
 
-/// Packets and their sizes.
+/// Number of packets and their total size.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct Count {
     /// Packets.
@@ -38,42 +38,42 @@ impl Count {
     }
 }
 
-/// One virtual channel of one direction.
+/// Counters of one virtual channel in one direction.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct ChannelStats {
-    /// Sent over the link, whether injected here or forwarded.
+    /// Packets sent over the link, injected here or forwarded.
     pub sent: Count,
-    /// The part of `sent` that had come in over another link.
+    /// Part of `sent` that was received over another link.
     pub forwarded: Count,
-    /// Received over the link and accepted.
+    /// Packets received over the link and accepted.
     pub received: Count,
-    /// Most chunks ever held in the buffer behind the link; one never exceeds its capacity.
+    /// Maximum fill level in chunks of the buffer behind the link; it never exceeds the capacity.
     pub high_water: u16,
 }
 
-/// One direction, frames.
+/// Frame counters of one direction.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct LinkStats {
     /// Frames sent.
     pub frames_sent: Tally,
-    /// The part of `frames_sent` that carried tokens only.
+    /// Part of `frames_sent` that contained tokens only.
     pub token_frames_sent: Tally,
-    /// Frames received, also defective ones.
+    /// Frames received, including malformed ones.
     pub frames_received: Tally,
 }
 
-/// One FIFO pair.
+/// Counters of one FIFO pair.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct FifoStats {
-    /// Packets taken from the program.
+    /// Packets injected by the program.
     pub injected: Count,
-    /// Injections refused because the FIFO was full.
+    /// Injections rejected because the FIFO was full.
     pub refused: Tally,
-    /// Packets put into the reception FIFO, copies of deposit packets included.
+    /// Packets moved into the reception FIFO, copies of deposit packets included.
     pub delivered: Count,
-    /// Most chunks ever held in the fullest injection FIFO.
+    /// Maximum fill level in chunks of the fullest injection FIFO.
     pub injection_high_water: u16,
-    /// Most chunks ever held in the reception FIFO.
+    /// Maximum fill level in chunks of the reception FIFO.
     pub reception_high_water: u16,
 }
 
@@ -86,16 +86,16 @@ pub struct Stats {
     pub links: [LinkStats; 6],
     /// By FIFO pair.
     pub fifos: [FifoStats; Fifo::ALL.len()],
-    /// Dynamic packets sent on the bubble channel because no dynamic one had room.
+    /// Dynamic packets sent on the bubble channel because no dynamic channel had space.
     pub escapes: Tally,
-    /// Copies delivered of deposit packets that went on.
+    /// Copies delivered from deposit packets that continued to the next node.
     pub deposits: Tally,
-    /// Defective frames and packets by kind, in the order of [`Defect::ALL`].
+    /// Malformed frames and packets by kind, in the order of [`Defect::ALL`].
     pub defects: [Tally; Defect::COUNT],
 }
 
 impl Default for Stats {
-    /// As derived, but with arrays that are filled by a loop.
+    /// Equals the derived implementation, but a loop initializes the arrays.
     fn default() -> Self {
         Self {
             channels: [[ChannelStats::default(); Vc::COUNT]; 6],
@@ -109,23 +109,23 @@ impl Default for Stats {
 }
 
 impl Stats {
-    /// Defects of one kind.
+    /// Returns the number of defects of one kind.
     pub fn defects_of(&self, kind: Defect) -> Tally {
         self.defects[kind as usize]
     }
-    /// Defects of all kinds.
+    /// Returns the number of defects of all kinds.
     pub fn all_defects(&self) -> Tally {
         self.defects.iter().sum()
     }
-    /// All that was sent over links.
+    /// Returns the packets sent over all links.
     pub fn sent(&self) -> Count {
         self.sum(|c| c.sent)
     }
-    /// All that was forwarded from link to link.
+    /// Returns the packets forwarded from link to link.
     pub fn forwarded(&self) -> Count {
         self.sum(|c| c.forwarded)
     }
-    /// All that was received over links.
+    /// Returns the packets received over all links.
     pub fn received(&self) -> Count {
         self.sum(|c| c.received)
     }

@@ -1,11 +1,11 @@
-//! The cyclic redundancy check of what links carry: one table for all layers.
+//! CRC-32 of frames: one table for all layers.
 
 use crc::{CRC_32_ISO_HDLC, Crc, Table};
 
 /// CRC-32/ISO-HDLC.
 pub(crate) static CRC_32: Crc<u32, Table<1>> = Crc::<u32, Table<1>>::new(&CRC_32_ISO_HDLC);
 
-/// The check of bytes in two places.
+/// Computes the CRC of two slices as if they were contiguous.
 pub(crate) fn of_both(first: &[u8], second: &[u8]) -> u32 {
     let mut digest = CRC_32.digest();
     digest.update(first);

@@ -1,4 +1,4 @@
-//! A node's face to the torus: the router and its six links.
+//! Torus device of a node: the router and its six links.
 
 use crate::begun::{Begun, WORTH_A_FRAME};
 use crate::chunk::CHUNK_BYTES;
@@ -7,36 +7,36 @@ use crate::link::{self, Link};
 use crate::router::{ConfigError, Router};
 use crate::wire::{Directions, FRAME_HEADER_BYTES, MIN_MTU};
 
-/// Frames taken from, and given to, each link in one [`Torus::step`].
+/// Maximum number of frames received from, and sent to, each link in one [`Torus::step`].
 pub const FRAMES_PER_STEP: usize = 8;
 
-/// A router with its links.
+/// Router with its links.
 pub struct Torus<'m, L> {
     pub(crate) router: Router<'m>,
     pub(crate) links: [Option<L>; 6],
-    /// Behind the last link that is there.
+    /// Index after the last present link.
     end: usize,
     pub(crate) gathers: bool,
-    /// The directions in which the last frames could not go, or had better wait, for the link's sake.
+    /// Directions whose last frames the link did not accept, or that wait for a busy neighbour.
     pub(crate) held: Directions,
-    /// Those whose links have taken or given frames in this round.
+    /// Directions whose links received or transmitted frames in this round.
     pub(crate) touched: Directions,
-    /// Those whose links have given up.
+    /// Directions whose links have failed.
     dead: Directions,
-    /// Those whose links have [`Link::unsent`], and the bytes that packets have there.
+    /// Directions whose links support [`Link::unsent`], and the space for packets there in bytes.
     pub(crate) keeps: Directions,
     pub(crate) room: usize,
     pub(crate) begun: Begun<L>,
 }
 
-/// What the links of a node are.
+/// Properties of a node's links.
 struct Kinds {
     present: Directions,
-    /// Behind the last one.
+    /// Index after the last present link.
     end: usize,
     exact: Directions,
     keeps: Directions,
-    /// The least that all of them carry, of so many bytes as a frame can count.
+    /// Minimum MTU of all links, limited by the frame's size field.
     mtu: usize,
 }
 
@@ -68,9 +68,10 @@ impl Kinds {
 }
 
 impl<'m, L: Link> Torus<'m, L> {
-    /// Joins a router to its links, by direction number; `None` where there is none (a mesh's edge, an
-    /// extent of 1). Fails with [`ConfigError::Links`] when they are not the links of the router's place,
-    /// and with [`ConfigError::Mtu`] when a link cannot carry the greatest packet.
+    /// Connects a router to its links, by direction. A link is `None` at a mesh's edge or for an extent of 1.
+    ///
+    /// Fails with [`ConfigError::Links`] when the links do not match the router's coordinates, and with
+    /// [`ConfigError::Mtu`] when a link cannot transmit the maximum packet.
     pub fn new(mut router: Router<'m>, links: [Option<L>; 6]) -> Result<Self, ConfigError> {
         let kinds = Kinds::of(&links);
         if kinds.present != router.links() {
@@ -97,26 +98,26 @@ impl<'m, L: Link> Torus<'m, L> {
         })
     }
 
-    /// Whether packets wait for others with which they share a frame while a link [is behind](Link::is_behind); at
-    /// first they do not. For nodes that are woken when it no longer is.
+    /// Enables message coalescing: packets wait for others to share a frame while a link [is behind](Link::is_behind).
+    /// Disabled at first. For nodes that are woken up when it no longer is.
     pub fn set_gathers(&mut self, gathers: bool) {
         self.gathers = gathers;
     }
 
-    /// One bounded pass: at most [`FRAMES_PER_STEP`] frames from each link into the router, and as many
-    /// from the router to each link. True if anything moved. After it has returned false, with no call in
-    /// between, nothing will move before a link has a frame or takes one again: the node may sleep until
-    /// a link's interrupt, or until [`Torus::poll_at`].
+    /// Makes one bounded pass and returns true if anything moved. It receives and transmits at most [`FRAMES_PER_STEP`]
+    /// frames per link.
     ///
-    /// `now_ns` is the node's clock in nanoseconds, from any start, never going back.
+    /// After it has returned false, with no call in between, nothing moves before a link receives a frame or accepts
+    /// one again. The node may sleep until a link's interrupt, or until [`Torus::poll_at`]. `now_ns` is the node's
+    /// monotonic clock in nanoseconds from any start.
     pub fn step(&mut self, now_ns: u64) -> bool {
         self.take_frames(now_ns) | self.give_frames(now_ns)
     }
 
-    /// The first half of a step: frames from the links. True if there were any. [`Torus::give_frames`] follows, with
-    /// whatever is to leave with these frames' answers injected in between.
+    /// Receives frames from the links, the first half of a step. Returns true if there were any. [`Torus::give_frames`]
+    /// follows; the caller can inject replies to these frames in between.
     pub fn take_frames(&mut self, now_ns: u64) -> bool {
-        // By bits: in most steps most links have nothing.
+        // A bit mask: in most steps most links received nothing.
         let (mut news, mut bit) = (0, 1);
         for link in &mut self.links[..self.end] {
             if let Some(link) = link {
@@ -138,14 +139,14 @@ impl<'m, L: Link> Torus<'m, L> {
         moved
     }
 
-    /// Whether a link may have a frame: [`Link::has_news`].
+    /// Checks whether a link may have received a frame ([`Link::has_news`]).
     #[inline]
     pub fn has_news(&mut self) -> bool {
         let mut links = self.links[..self.end].iter_mut().flatten();
         links.any(L::has_news)
     }
 
-    /// Takes frames from one link.
+    /// Receives frames from one link.
     #[inline]
     fn take_from(&mut self, side: Direction) -> bool {
         let Some(link) = &mut self.links[side as usize] else {
@@ -161,14 +162,14 @@ impl<'m, L: Link> Torus<'m, L> {
         if taken > 0 {
             self.touched = self.touched.with(side);
         }
-        // A link that is memory is as the neighbour's router wrote it, or somebody else did.
+        // A defect on a shared-memory link means corrupted memory, so the link is dead.
         if link.is_dead() || !is_good && link.is_exact() {
             self.dead = self.dead.with(side);
         }
         taken > 0
     }
 
-    /// The second half of a step: frames to the links. True if there were any.
+    /// Transmits frames to the links, the second half of a step. Returns true if there were any.
     pub fn give_frames(&mut self, now_ns: u64) -> bool {
         let moved = match self.router.outputs().is_empty() {
             true => !self.begun.directions().is_empty() && self.send_begun(),
@@ -178,19 +179,19 @@ impl<'m, L: Link> Torus<'m, L> {
         moved
     }
 
-    /// The directions in which frames may leave.
+    /// Returns the directions in which frames may be sent.
     #[inline]
     fn to_send(&self) -> Directions {
         self.router.outputs().or(self.begun.directions())
     }
 
-    /// Whether a packet is still to leave by a link.
+    /// Checks whether a packet waits for transmission over a link.
     #[inline]
     pub fn has_to_leave(&self) -> bool {
         self.router.has_to_leave() || !self.begun.directions().is_empty()
     }
 
-    /// The links are polled.
+    /// Polls the links at the end of a round.
     #[inline]
     fn end_round(&mut self, now_ns: u64) {
         let mut touched = match L::KEEPS_TIME {
@@ -210,34 +211,34 @@ impl<'m, L: Link> Torus<'m, L> {
         }
     }
 
-    /// Whether nothing will move before a packet is injected, a frame comes or a link takes one again. Right after a
-    /// step.
+    /// Checks whether nothing will move before an injection, a received frame, or a link that accepts frames again.
+    /// Valid right after a step.
     #[inline]
     pub fn is_at_rest(&self) -> bool {
         self.is_given() && !self.router.has_received()
     }
 
-    /// Whether the last step, or half of one, has given the links all that they take. What leaves by one link may have been
-    /// in front of something for a link that had had its turn.
+    /// Checks whether the last step or half step gave the links every frame that they accept. A transmitted packet may
+    /// have unblocked another one for a link that was already served.
     #[inline]
     pub fn is_given(&self) -> bool {
         self.to_send().is_within(self.held)
     }
 
-    /// Whether a link is behind or full, for whose sake something waits. Right after a step.
+    /// Checks whether packets wait because a link is behind or full. Valid right after a step.
     #[inline]
     pub fn holds(&self) -> bool {
         !self.held.is_empty()
     }
 
-    /// Whether a packet for `dest`, where the last one went, would not leave now, since the link [is
-    /// behind](Link::is_behind) or full. Right after a step.
+    /// Checks whether a packet for `dest`, the last destination, would have to wait because the link [is
+    /// behind](Link::is_behind) or full. Valid right after a step.
     #[inline]
     pub fn is_held(&self, dest: Coord) -> bool {
         self.router.last_way(dest).is_some_and(|d| self.held.has(d))
     }
 
-    /// On its own, so that an idle step does not save its registers.
+    /// Separate, so that an idle step does not save its registers.
     #[inline(never)]
     fn send(&mut self) -> bool {
         let Self {
@@ -253,7 +254,7 @@ impl<'m, L: Link> Torus<'m, L> {
         let before = core::mem::take(held);
         let mut moved = false;
         let mut turns = router.turns();
-        // Looked at anew for each: what has left may have been in front of something for another link.
+        // Evaluated for each link: a transmitted packet may have unblocked one for another link.
         while let Some(d) = turns.next_of(router.outputs().or(begun.directions())) {
             let Some(link) = &mut links[d as usize] else {
                 continue;
@@ -284,8 +285,8 @@ impl<'m, L: Link> Torus<'m, L> {
         moved
     }
 
-    /// Links for which something waited, `before` or in this step, hear of it when nothing does any more: a packet with
-    /// a choice of ways may have left by another.
+    /// Notifies links for which packets waited, `before` or in this step, when none waits any more. A packet with
+    /// several routes may have used another link.
     #[inline]
     pub(crate) fn end_waits(&mut self, before: Directions) {
         let waited = before.or(self.held);
@@ -305,8 +306,8 @@ impl<'m, L: Link> Torus<'m, L> {
         }
     }
 
-    /// When [`Torus::step`] is to be called even if no link has anything: the earliest [`Link::poll_at`].
-    /// A node that sleeps must wake up for it.
+    /// Returns the time at which [`Torus::step`] must be called even without a link event: the earliest
+    /// [`Link::poll_at`]. A sleeping node must wake up for it.
     pub fn poll_at(&self) -> Option<u64> {
         let mut at = None;
         for link in self.links.iter().flatten() {
@@ -315,14 +316,14 @@ impl<'m, L: Link> Torus<'m, L> {
         at
     }
 
-    /// Directions whose links have given up. Packets that must go there never will: the job is to be
-    /// ended with a message that names this node and these directions.
+    /// Returns the directions whose links have failed. Packets that require them are never delivered, so the caller
+    /// must abort the job with a message that specifies this node and these directions.
     #[inline]
     pub fn dead_links(&self) -> Directions {
         self.dead
     }
 
-    /// Asks all links whether they have given up; true if one has.
+    /// Checks all links for failure. Returns true if one has failed.
     pub fn find_dead(&mut self) -> bool {
         for (d, link) in Direction::ALL.into_iter().zip(&self.links) {
             if link.as_ref().is_some_and(L::is_dead) {
@@ -332,24 +333,24 @@ impl<'m, L: Link> Torus<'m, L> {
         !self.dead.is_empty()
     }
 
-    /// The router, to look at.
+    /// Returns the router for inspection.
     pub fn router(&self) -> &Router<'m> {
         &self.router
     }
-    /// The router, to inject and receive.
+    /// Returns the router to inject and receive.
     pub fn router_mut(&mut self) -> &mut Router<'m> {
         &mut self.router
     }
-    /// The links, by direction number.
+    /// Returns the links by direction.
     pub fn links(&self) -> &[Option<L>; 6] {
         &self.links
     }
-    /// The links up to the last one that is there, for the board's own business (interrupts).
+    /// Returns the links up to the last present one, for the board's interrupt handling.
     #[inline]
     pub fn present_links(&mut self) -> &mut [Option<L>] {
         &mut self.links[..self.end]
     }
-    /// The links, by direction number, to be changed.
+    /// Returns the mutable links by direction.
     pub fn links_mut(&mut self) -> &mut [Option<L>; 6] {
         &mut self.links
     }

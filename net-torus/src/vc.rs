@@ -1,22 +1,22 @@
-//! Virtual channels, tokens and the bubble rule.
+//! Virtual channels, tokens (credits) and the bubble rule.
 //!
-//! Tokens are chunks of the receiver's buffer. A sender never sends without tokens, so a packet that
-//! arrives always has room and nothing is ever dropped; back-pressure reaches the injector.
+//! A token is one chunk of free space in the receiver's buffer. A sender requires tokens to transmit, so that a
+//! received packet always fits and none is dropped; back-pressure reaches the injector.
 //!
-//! The bubble rule ("Blue Gene/L torus, virtual channels"): a packet may enter a bubble channel, from an
-//! injection FIFO, from another channel or by a turn, only when two packets fit behind the link; to go
-//! straight on, one is enough. So every ring of bubble buffers keeps a hole, and the packets in it move.
+//! The bubble rule ("Blue Gene/L torus, virtual channels") governs entry into a bubble channel: from an injection FIFO,
+//! from another channel, or by a turn. It requires space for two packets behind the link; to continue straight, space
+//! for one is enough. So every ring of bubble buffers keeps a hole, and its packets move.
 //!
-//! Sizes differ, and a hole that shrinks chunk by chunk is no hole: let one buffer of a full ring have
-//! room for 8 chunks, let a packet of 1 chunk move into it, and no packet of 8 chunks can move any more
-//! although 8 chunks are free in all. A packet on a bubble channel therefore takes the tokens of the
-//! channel's greatest packet whatever its size. That may be a shorter one on the channel of priority packets
-//! ([`PRIORITY_CHUNKS`]): rings of different channels do not wait for one another's room, so each has its own measure.
+//! Packet sizes differ, and a hole must not shrink chunk by chunk. For example, one buffer of a full ring has space for
+//! 8 chunks, and a packet of 1 chunk moves into it. Then no packet of 8 chunks can move, although 8 chunks are free in
+//! total. A packet on a bubble channel therefore uses the tokens of the channel's maximum packet, regardless of its
+//! size. This maximum may be smaller on the priority channel ([`PRIORITY_CHUNKS`]): rings of different channels do not
+//! wait for each other's buffers, so each uses its own unit.
 
 use crate::chunk::MAX_QUEUE_CHUNKS;
 use crate::profile::{HAS_DYNAMIC, PACKET_CHUNKS, PRIORITY_CHUNKS};
 
-/// A virtual channel: a buffer of its own behind each link.
+/// Virtual channel with a separate buffer behind each link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum Vc {
@@ -24,7 +24,7 @@ pub enum Vc {
     D0,
     /// Second dynamic channel.
     D1,
-    /// Bubble normal: dimension order, ordered; the escape of the dynamic channels.
+    /// Bubble normal: dimension order, ordered; escape channel of the dynamic channels.
     Bn,
     /// Bubble priority: dimension order, ordered, for control traffic.
     Bp,
@@ -33,14 +33,14 @@ pub enum Vc {
 impl Vc {
     /// Number of channels.
     pub const COUNT: usize = 4;
-    /// All, in order of their numbers.
+    /// All channels, in the order of their values.
     pub const ALL: [Vc; Self::COUNT] = [Vc::D0, Vc::D1, Vc::Bn, Vc::Bp];
 
-    /// Whether the bubble rule governs the channel.
+    /// Checks whether the bubble rule governs the channel.
     pub const fn is_bubble(self) -> bool {
         !HAS_DYNAMIC || matches!(self, Vc::Bn | Vc::Bp)
     }
-    /// A name for reports.
+    /// Returns the name for reports.
     pub const fn name(self) -> &'static str {
         match self {
             Vc::D0 => "D0",
@@ -50,7 +50,7 @@ impl Vc {
         }
     }
 
-    /// Greatest packet of the channel in chunks.
+    /// Returns the maximum packet size of the channel in chunks.
     pub const fn greatest(self) -> usize {
         match self {
             Vc::Bp => PRIORITY_CHUNKS,
@@ -58,7 +58,7 @@ impl Vc {
         }
     }
 
-    /// Tokens in chunks that a packet of `chunks` takes on this channel.
+    /// Returns the tokens in chunks that a packet of `chunks` uses on this channel.
     pub const fn charge(self, chunks: usize) -> u16 {
         if self.is_bubble() {
             self.greatest() as u16
@@ -67,8 +67,8 @@ impl Vc {
         }
     }
 
-    /// Tokens in chunks that must be there before a packet of `chunks` may go; `straight`: it stays in
-    /// the same ring of the same channel.
+    /// Returns the tokens in chunks that a packet of `chunks` requires before transmission. `straight` specifies that
+    /// it stays in the same ring of the same channel.
     pub const fn needed(self, chunks: usize, straight: bool) -> u16 {
         match (self.is_bubble(), straight) {
             (false, _) => chunks as u16,
@@ -78,23 +78,22 @@ impl Vc {
     }
 }
 
-/// Tokens in chunks that must be there before an injected packet of `chunks` may enter a dynamic channel
-/// with a buffer of `capacity`, where there is through traffic: room for three packets more, or the whole
-/// buffer. So injection stops before the dynamic channels fill up, in which nothing else forbids a circle
-/// of full buffers, and only the escape moves ("Adaptive bubble router", Puente et al. 2001, limits
-/// injection for the same reason).
+/// Returns the tokens in chunks that an injected packet of `chunks` requires to enter a dynamic channel with through
+/// traffic. The packet requires space for three more packets, or the entire buffer of `capacity`. Injection therefore
+/// stops before the dynamic channels fill up: nothing else prevents a cycle of full buffers there, in which only the
+/// escape channel moves ("Adaptive bubble router", Puente et al. 2001, limits injection for the same reason).
 pub(crate) const fn needed_to_inject(chunks: usize, capacity: u16) -> u16 {
     let needed = (chunks + 3 * PACKET_CHUNKS) as u16;
     if needed < capacity { needed } else { capacity }
 }
 
-/// The counters of a link's channels as one word, the first channel's lowest.
+/// Packs the counters of a link's channels into one word, the first channel lowest.
 #[inline]
 pub(crate) const fn packed([a, b, c, d]: [u16; Vc::COUNT]) -> u64 {
     a as u64 | (b as u64) << 16 | (c as u64) << 32 | (d as u64) << 48
 }
 
-/// The counters of [`packed`].
+/// Unpacks the counters from [`packed`].
 pub(crate) const fn unpacked(word: u64) -> [u16; Vc::COUNT] {
     [
         word as u16,
@@ -104,14 +103,14 @@ pub(crate) const fn unpacked(word: u64) -> [u16; Vc::COUNT] {
     ]
 }
 
-/// The sender's view of one channel's buffer behind a link.
+/// Sender's view of one channel's buffer behind a link.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Tokens {
     /// Chunks granted by the receiver so far, modulo 65,536.
     granted: u16,
     /// Chunks spent so far, modulo 65,536.
     spent: u16,
-    /// Most that were ever available: the buffer's capacity, once the first grant has come.
+    /// Maximum number of tokens ever available: the buffer's capacity, after the first grant.
     most: u16,
 }
 
@@ -127,7 +126,7 @@ impl Tokens {
         debug_assert!(self.available() >= chunks);
         self.spent = self.spent.wrapping_add(chunks);
     }
-    /// Takes over the receiver's counter. An older value is ignored.
+    /// Updates the tokens from the receiver's counter. An older value is ignored.
     #[must_use]
     pub fn grant(&mut self, granted: u16) -> Granted {
         let more = granted.wrapping_sub(self.granted) as i16;
@@ -143,24 +142,24 @@ impl Tokens {
     }
 }
 
-/// What a receiver's counter has granted.
+/// Result of [`Tokens::grant`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Granted {
-    /// Nothing that was not granted before.
+    /// No new tokens.
     Nothing,
-    /// Some tokens.
+    /// New tokens.
     More,
-    /// More than any buffer holds: wrong, and ignored.
+    /// More tokens than any buffer holds: invalid, and ignored.
     TooMuch,
 }
 
-/// The receiver's account of the channels' buffers behind a link, by [`Vc`].
+/// Receiver's account of the channels' buffers behind a link, by [`Vc`].
 #[derive(Clone, Copy, Default, Debug)]
 #[repr(align(8))]
 pub(crate) struct Grants {
-    /// Chunks given free so far, the empty buffer at the start included, modulo 65,536.
+    /// Chunks released so far, including the initially empty buffer, modulo 65,536.
     free: [u16; Vc::COUNT],
-    /// What the sender has been told of it.
+    /// Value of `free` that was last transmitted to the sender.
     told: [u16; Vc::COUNT],
     /// Chunks received so far, modulo 65,536.
     received: [u16; Vc::COUNT],
@@ -181,21 +180,22 @@ impl Grants {
     pub fn release(&mut self, vc: usize, chunks: u16) {
         self.free[vc] = self.free[vc].wrapping_add(chunks);
     }
-    /// Chunks given free that the sender has not been told of.
+    /// Returns the released chunks that the sender does not know of yet.
     #[inline]
     pub fn untold(&self, vc: usize) -> u16 {
         self.free[vc].wrapping_sub(self.told[vc])
     }
-    /// The counters to put into a frame, which must then be sent.
+    /// Returns the counters for a frame; the caller must transmit it.
     #[inline]
     pub fn tell(&mut self) -> [u16; Vc::COUNT] {
         self.told = self.free;
         self.told
     }
-    /// Whether the sender must be told even if that takes a frame of its own: always when it may be
-    /// waiting, that is, when what it knows of leaves it fewer tokens than it can need on this channel with
-    /// a buffer of `capacity`. Otherwise only when half the buffer has been freed since, because a frame
-    /// costs far more than the packets in it.
+    /// Checks whether a token update is due, even in a separate frame.
+    ///
+    /// It is always due when the sender may be blocked: the tokens it knows of are fewer than it can require on this
+    /// channel with a buffer of `capacity`. Otherwise it is due only after half the buffer was released, because a
+    /// frame costs far more than the packets in it.
     #[inline]
     pub fn is_due(&self, vc: Vc, capacity: u16) -> bool {
         let untold = self.untold(vc as usize);
@@ -224,7 +224,7 @@ mod tests {
         assert_eq!(Vc::Bp.needed(1, false), 2 * PRIORITY_CHUNKS as u16);
         assert_eq!(Vc::Bn.needed(1, false), by_profile(16, 8));
         assert_eq!(Vc::Bn.needed(1, true), by_profile(8, 4));
-        // Without dynamic channels nothing goes there; every channel is then one that the bubble rule governs.
+        // Without dynamic channels no packet uses D0 and D1, and the bubble rule governs every channel.
         assert_eq!(Vc::D0.is_bubble(), !HAS_DYNAMIC);
         assert_eq!(Vc::D0.charge(3), by_profile(3, 4));
         assert_eq!(Vc::D1.needed(3, false), by_profile(3, 8));
@@ -286,7 +286,7 @@ mod tests {
 
     #[test]
     fn credit_is_due_when_an_injected_packet_may_wait_for_most_of_a_buffer() {
-        // Without dynamic channels injected packets enter a bubble channel, and wait for room for two.
+        // Without dynamic channels injected packets enter a bubble channel, which requires space for two.
         let vc = if HAS_DYNAMIC { Vc::D0 } else { Vc::Bn };
         for packets in [1, 2, 4, 16] {
             let capacity = packets * PACKET_CHUNKS as u16;

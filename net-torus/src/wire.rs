@@ -1,8 +1,8 @@
-//! Bytes on a link: packets, and the frames that carry them. Bytes only; no state.
+//! Wire format of packets and frames: pure functions of bytes, without state.
 //!
-//! A packet is 1..=8 chunks of 32 bytes and starts with 8 bytes of header, as in Blue Gene/L's torus
-//! ("Blue Gene/L torus, packet header": header checksum, six hint bits, deposit bit, FIFO, size in
-//! chunks, dynamic bit, virtual channel, destination):
+//! A packet contains 1..=8 chunks of 32 bytes and starts with a header of 8 bytes, as in Blue Gene/L's torus ("Blue
+//! Gene/L torus, packet header": header checksum, six hint bits, deposit bit, FIFO, size in chunks, dynamic bit,
+//! virtual channel, destination):
 //!
 //! ```text
 //!  byte 0   CRC-8 of bytes 1..8, on links that are not exact
@@ -13,20 +13,19 @@
 //!  byte 7   zero
 //! ```
 //!
-//! A frame is what one [`Link`](crate::link::Link) carries at a time: a header with the sender's token
-//! grants for the opposite direction, then whole packets back to back:
+//! A frame is the unit that a [`Link`](crate::link::Link) transmits. It contains a header with the sender's token
+//! grants for the opposite direction, then complete packets back to back:
 //!
 //! ```text
 //!  byte 0     0x4D
 //!  byte 1     version, 1
-//!  byte 2-3   size of what follows in chunks, little-endian
+//!  byte 2-3   size of the packets in chunks, little-endian
 //!  byte 4-11  chunks granted so far on D0, D1, BN, BP, each modulo 65,536, little-endian
 //!  byte 12-15 CRC-32 of bytes 0..12, little-endian, on links that are not exact
 //! ```
 //!
-//! On an exact link ([`Link::is_exact`](crate::link::Link::is_exact)) the places of the checksums mean nothing.
-//!
-//! Bytes after the frame's end are ignored: an Ethernet-like link pads short frames.
+//! On an exact link ([`Link::is_exact`](crate::link::Link::is_exact)) the checksum fields are undefined. Bytes after
+//! the frame's end are ignored: an Ethernet-like link pads short frames.
 
 use crate::chunk::{CHUNK_BYTES, PACKET_BYTES};
 use crate::coord::{Coord, Direction};
@@ -35,23 +34,23 @@ use crate::sums::CRC_32;
 use crate::vc::{self, Vc};
 use crc::{CRC_8_SMBUS, Crc, Table};
 
-/// Bytes of a packet's header ("Blue Gene/L torus, packet header").
+/// Size of a packet header in bytes ("Blue Gene/L torus, packet header").
 pub const HEADER_BYTES: usize = 8;
-/// Greatest body in bytes.
+/// Maximum body in bytes.
 pub const BODY_BYTES: usize = PACKET_BYTES - HEADER_BYTES;
-/// Bytes of a frame's header.
+/// Size of a frame header in bytes.
 pub const FRAME_HEADER_BYTES: usize = 16;
-/// Smallest frame buffer with which a link can carry every packet.
+/// Minimum MTU in bytes with which a link can transmit every packet.
 pub const MIN_MTU: usize = FRAME_HEADER_BYTES + PACKET_BYTES;
 
 const MAGIC: u8 = 0x4D;
 const VERSION: u8 = 1;
-/// Both, as the first two bytes.
+/// Magic byte and version, the first two bytes of a frame.
 const MARK: u16 = u16::from_le_bytes([MAGIC, VERSION]);
 static CRC8: Crc<u8, Table<1>> = Crc::<u8, Table<1>>::new(&CRC_8_SMBUS);
 
-/// What makes and compares checksums. A router reaches it by a reference, so that an image whose links are all exact has
-/// neither this nor the tables.
+/// Functions that compute and check checksums. A router uses them by reference, so that an image with only exact links
+/// contains neither them nor the CRC tables.
 pub(crate) struct Sums {
     /// [`FrameRepr::check_sum`].
     pub check_frame: fn(&[u8]) -> Result<(), Defect>,
@@ -70,39 +69,39 @@ pub(crate) static SUMS: Sums = Sums {
     summed: Word::summed,
 };
 
-/// What can be wrong with bytes that came from a link. Each is counted by kind and moves no state.
+/// Kinds of malformed frames and packets from a link. Each is counted by kind and changes no other state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum Defect {
-    /// The frame is shorter than its header, or than its header says.
+    /// The frame is shorter than its header, or than its header specifies.
     FrameTruncated,
-    /// Not a frame of this version, or its header's checksum is wrong.
+    /// The magic, the version or the header's checksum is wrong.
     FrameHeader,
-    /// The grants would exceed the greatest buffer a neighbour can have.
+    /// The grants would exceed the maximum buffer of a neighbour.
     Grant,
-    /// The packet's header checksum is wrong; the rest of its frame is dropped with it.
+    /// The packet header's checksum is wrong; the rest of its frame is dropped, too.
     Checksum,
-    /// The packet goes beyond its frame's end; the rest of its frame is dropped with it.
+    /// The packet extends beyond its frame's end; the rest of its frame is dropped, too.
     Size,
-    /// The unused bytes exceed the last chunk or leave no room for the header.
+    /// The unused bytes exceed the last chunk or overlap the header.
     Padding,
-    /// Bits that must be zero are not.
+    /// Reserved bits are not zero.
     Reserved,
-    /// The virtual channel does not fit the FIFO or the dynamic bit, or has no packets of this size.
+    /// The virtual channel does not match the FIFO or the dynamic bit, or does not support packets of this size.
     Channel,
     /// The destination is outside the torus.
     Destination,
-    /// The hint bits do not lead to the destination: none or two in a dimension that is not finished,
-    /// a turn by 180 degrees, a link that does not exist, or a deposit packet that would turn.
+    /// The hint bits do not lead to the destination: none or two in a dimension that is not finished, a turn by 180
+    /// degrees, a link that does not exist, or a deposit packet that would turn.
     Hints,
-    /// The neighbour sent without tokens: no room, the packet is dropped.
+    /// The neighbour sent without tokens; the packet does not fit and is dropped.
     Overrun,
 }
 
 impl Defect {
     /// Number of kinds.
     pub const COUNT: usize = 11;
-    /// All kinds, in order of their numbers.
+    /// All kinds, in the order of their values.
     pub const ALL: [Defect; Self::COUNT] = [
         Defect::FrameTruncated,
         Defect::FrameHeader,
@@ -117,7 +116,7 @@ impl Defect {
         Defect::Overrun,
     ];
 
-    /// A name for reports.
+    /// Returns the name for reports.
     pub const fn name(self) -> &'static str {
         match self {
             Defect::FrameTruncated => "frame truncated",
@@ -135,24 +134,24 @@ impl Defect {
     }
 }
 
-/// The pair of FIFOs that a packet uses: injected into one, received from the other of the same name.
+/// FIFO pair of a packet: it is injected into one FIFO and received from the other of the same kind.
 ///
-/// The two never wait for one another anywhere in the machine: separate injection FIFOs, separate
-/// virtual channels on every link, separate reception FIFOs.
+/// The two kinds never block each other anywhere in the machine. They use separate injection FIFOs, separate virtual
+/// channels on every link, and separate reception FIFOs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum Fifo {
     /// Data and requests.
     Normal,
-    /// Control traffic that the receiver can always take.
+    /// Control traffic that the receiver can always accept.
     Priority,
 }
 
 impl Fifo {
-    /// Both, in order of their numbers.
+    /// Both kinds, in the order of their values.
     pub const ALL: [Fifo; 2] = [Fifo::Normal, Fifo::Priority];
 
-    /// Its greatest packet in chunks.
+    /// Returns the maximum packet size in chunks.
     pub const fn greatest(self) -> usize {
         match self {
             Fifo::Normal => PACKET_CHUNKS,
@@ -160,102 +159,102 @@ impl Fifo {
         }
     }
 
-    /// Greatest body of its packets in bytes.
+    /// Returns the maximum packet body in bytes.
     pub const fn body_bytes(self) -> usize {
         self.greatest() * CHUNK_BYTES - HEADER_BYTES
     }
 }
 
-/// A set of directions; as hint bits, the directions a packet may travel in.
+/// Set of directions; as hint bits, the directions in which a packet may travel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Directions(u8);
 
 impl Directions {
-    /// No direction.
+    /// Empty set.
     pub const NONE: Self = Self(0);
 
-    /// The six low bits of `bits`, in the order of [`Direction::ALL`].
+    /// Creates a set from the six low bits of `bits`, in the order of [`Direction::ALL`].
     pub const fn from_bits(bits: u8) -> Self {
         Self(bits & 0x3f)
     }
-    /// One bit per direction, in the order of [`Direction::ALL`].
+    /// Returns one bit per direction, in the order of [`Direction::ALL`].
     pub const fn bits(self) -> u8 {
         self.0
     }
-    /// The set with `d` in it.
+    /// Returns the set with `d` added.
     #[must_use]
     pub const fn with(self, d: Direction) -> Self {
         Self(self.0 | 1 << d as u8)
     }
-    /// The set without `d` in it.
+    /// Returns the set with `d` removed.
     #[must_use]
     pub const fn without(self, d: Direction) -> Self {
         Self(self.0 & !(1 << d as u8))
     }
-    /// The directions that are in one of the sets.
+    /// Returns the union of both sets.
     #[must_use]
     pub const fn or(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
-    /// Whether `d` is in the set.
+    /// Checks whether the set contains `d`.
     pub const fn has(self, d: Direction) -> bool {
         self.0 & 1 << d as u8 != 0
     }
-    /// The directions that are in both sets.
+    /// Returns the intersection of both sets.
     #[must_use]
     pub const fn and(self, other: Self) -> Self {
         Self(self.0 & other.0)
     }
-    /// Whether all of its directions are in the other set.
+    /// Checks whether the set is a subset of `other`.
     pub const fn is_within(self, other: Self) -> bool {
         self.0 & !other.0 == 0
     }
-    /// Whether no direction is in the set.
+    /// Checks whether the set is empty.
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
-    /// How many directions there are.
+    /// Returns the number of directions.
     pub const fn count(self) -> usize {
         self.0.count_ones() as usize
     }
-    /// The first of the directions.
+    /// Returns the first direction.
     #[inline]
     pub fn first(self) -> Option<Direction> {
         (self.0 != 0).then(|| Direction::ALL[self.0.trailing_zeros() as usize])
     }
-    /// The directions, in order.
+    /// Returns an iterator over the directions, in order.
     pub fn iter(self) -> impl Iterator<Item = Direction> {
         Direction::ALL.into_iter().filter(move |d| self.has(*d))
     }
 }
 
-/// Meaning of a packet's header. Aligned, so that it is moved in two words rather than by a call.
+/// Decoded packet header. Aligned, so that it is moved in two words rather than by a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(align(8))]
 pub struct Repr {
-    /// Directions that the source allows, one per dimension to be travelled.
+    /// Directions that the source allows, one per dimension to travel.
     pub hints: Directions,
-    /// A copy is delivered at every node on the way (a multicast along one line).
+    /// Every node on the route receives a copy (a multicast along one line).
     pub deposit: bool,
-    /// May use the dynamic channels, and then overtake and be overtaken.
+    /// Packet may use the dynamic channels, and then overtake and be overtaken.
     pub dynamic: bool,
-    /// Channel whose buffer the packet goes to at the receiving node.
+    /// Channel whose buffer receives the packet at the next node.
     pub vc: Vc,
     /// FIFO pair.
     pub fifo: Fifo,
     /// Body in bytes, at most [`Fifo::body_bytes`].
     pub body: u8,
-    /// Where to.
+    /// Destination.
     pub dest: Coord,
 }
 
 impl Repr {
-    /// Size of the whole packet in chunks, 1..=8.
+    /// Returns the size of the packet in chunks, 1..=8.
     pub const fn chunks(&self) -> usize {
         (HEADER_BYTES + self.body as usize).div_ceil(CHUNK_BYTES)
     }
 
-    /// Reads a header. Fails with [`Defect::Checksum`], [`Defect::Reserved`], [`Defect::Padding`] or
+    /// Parses a header. Fails with [`Defect::Checksum`], [`Defect::Reserved`], [`Defect::Padding`] or
     /// [`Defect::Channel`].
     pub fn parse(header: &[u8; HEADER_BYTES]) -> Result<Self, Defect> {
         if CRC8.checksum(&header[1..]) != header[0] {
@@ -264,24 +263,24 @@ impl Repr {
         Self::parse_unsummed(header)
     }
 
-    /// As [`Repr::parse`] for bytes that cannot have been damaged: the checksum is not looked at.
+    /// Parses a header from an exact link, without the checksum check.
     pub fn parse_unsummed(header: &[u8; HEADER_BYTES]) -> Result<Self, Defect> {
         let word = Word::read(header);
         word.check()?;
         Ok(word.repr())
     }
 
-    /// Writes the header.
+    /// Returns the header bytes with the checksum.
     pub fn emit(&self) -> [u8; HEADER_BYTES] {
         self.word().summed().0.to_le_bytes()
     }
 
-    /// As [`Repr::emit`], without the checksum.
+    /// Returns the header bytes without the checksum.
     pub fn emit_unsummed(&self) -> [u8; HEADER_BYTES] {
         self.word().0.to_le_bytes()
     }
 
-    /// The header as one word.
+    /// Returns the header as one word.
     #[inline]
     pub(crate) fn word(&self) -> Word {
         let way = Word::to(self.dest, self.hints, self.deposit);
@@ -289,14 +288,13 @@ impl Repr {
     }
 }
 
-/// A packet's header as one word, the first byte lowest, with nothing in the place of the checksum: so routers keep and
-/// compare it.
+/// Packet header as one little-endian word with a zero checksum byte. Routers store and compare headers in this form.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Word(u64);
 
-/// Bits of the first byte, the checksum.
+/// Width of the checksum, the first byte.
 const SUM_BITS: u32 = u8::BITS;
-/// Where in a [`Word`] what stands.
+/// Bit offsets and masks of the fields in a [`Word`].
 const HINTS_AT: u32 = 8;
 const DEPOSIT: u64 = 1 << 14;
 const DYNAMIC: u64 = 1 << 15;
@@ -305,20 +303,20 @@ const VC_AT: u32 = 19;
 const FIFO_AT: u32 = 21;
 const DEST_AT: u32 = 24;
 const UNUSED_AT: u32 = 48;
-/// What must be zero.
+/// Bits that must be zero.
 const RESERVED: u64 = 0xff << 56 | 0xc0 << 16;
-/// The destination.
+/// Destination field.
 const DEST: u64 = 0xff_ffff << DEST_AT;
 
 impl Word {
-    /// The header of a packet for `dest`, to be completed by [`Word::of`].
+    /// Returns a header with the destination fields; [`Word::of`] completes it.
     pub fn to(dest: Coord, hints: Directions, deposit: bool) -> Self {
         let [x, y, z] = [dest.x, dest.y, dest.z].map(u64::from);
         let dest = (x | y << 8 | z << 16) << DEST_AT;
         Self(dest | u64::from(hints.bits()) << HINTS_AT | if deposit { DEPOSIT } else { 0 })
     }
 
-    /// The header of a packet on this way with a body of so many bytes.
+    /// Completes the header for a packet with a body of `body` bytes.
     #[inline]
     pub fn of(self, body: usize, vc: Vc, fifo: Fifo, dynamic: bool) -> Self {
         let bytes = HEADER_BYTES + body;
@@ -328,7 +326,7 @@ impl Word {
         Self(self.0 | kind | unused << UNUSED_AT | if HAS_DYNAMIC && dynamic { DYNAMIC } else { 0 })
     }
 
-    /// Reads a header. Whether it makes sense says [`Word::check`].
+    /// Reads a header without a check ([`Word::check`]).
     #[inline]
     pub fn read(header: &[u8; HEADER_BYTES]) -> Self {
         Self(word_of(header) >> SUM_BITS << SUM_BITS)
@@ -342,13 +340,14 @@ impl Word {
         }
     }
 
-    /// Has `fill` write the body of a packet whose header is there. Of a place that is shorter, its beginning.
+    /// Calls `fill` to write the body of a packet that already contains its header. A shorter buffer receives only the
+    /// body's beginning.
     #[inline(always)]
     pub fn fill(self, packet: &mut [u8], fill: impl FnOnce(&mut [u8])) {
         let packet = &mut packet[HEADER_BYTES..];
         let bytes = self.body();
-        // What of the last chunk the body leaves is not what an earlier packet left there, which was for its own receiver
-        // only. By words, and before the body is there: few take less than a call for the right number of bytes.
+        // Zeroes the padding, so that an earlier packet's data never leaks to another receiver. The loop by words runs
+        // before the body is written: for the few words it is cheaper than a call for the exact number of bytes.
         let (words, _) = packet.as_chunks_mut();
         let carried = words.len().min(bytes / HEADER_BYTES);
         for word in &mut words[carried..] {
@@ -358,10 +357,10 @@ impl Word {
         fill(&mut packet[..bytes]);
     }
 
-    /// Fails with [`Defect::Reserved`], [`Defect::Padding`] or [`Defect::Channel`].
+    /// Checks the header. Fails with [`Defect::Reserved`], [`Defect::Padding`] or [`Defect::Channel`].
     #[inline]
     pub fn check(self) -> Result<(), Defect> {
-        /// By dynamic bit, FIFO and channel, a bit each: whether they fit each other.
+        /// Mask of the legal combinations of dynamic bit, FIFO and channel.
         const FITS: u16 = {
             let (normal, priority, dynamic) = (0, 1 << 2, 1 << 3);
             let of_dynamic = 1 << (dynamic | normal | Vc::D0 as u16)
@@ -378,7 +377,7 @@ impl Word {
             return Err(Defect::Reserved);
         }
         let unused = self.unused();
-        // What is unused lies in the last chunk, behind the header.
+        // Unused bytes are in the last chunk, after the header.
         let most = if self.chunks() == 1 {
             CHUNK_BYTES - HEADER_BYTES
         } else {
@@ -395,7 +394,7 @@ impl Word {
         }
     }
 
-    /// Its meaning, once checked.
+    /// Decodes a checked header.
     pub fn repr(self) -> Repr {
         Repr {
             hints: self.hints(),
@@ -408,7 +407,7 @@ impl Word {
         }
     }
 
-    /// Size of the whole packet in chunks, 1..=8.
+    /// Returns the size of the packet in chunks, 1..=8.
     #[inline]
     pub fn chunks(self) -> usize {
         (self.0 >> SIZE_AT & 7) as usize + 1
@@ -418,7 +417,7 @@ impl Word {
         (self.0 >> UNUSED_AT & 0xff) as usize
     }
 
-    /// Bytes of the body, once checked.
+    /// Returns the size of the body in bytes, for a checked header.
     #[inline]
     pub fn body(self) -> usize {
         (self.chunks() * CHUNK_BYTES - HEADER_BYTES).saturating_sub(self.unused())
@@ -444,7 +443,7 @@ impl Word {
         Vc::ALL[(self.0 >> VC_AT & 3) as usize]
     }
 
-    /// The same packet on another channel.
+    /// Returns the header of the same packet on another channel.
     #[inline]
     pub fn with_vc(self, vc: Vc) -> Self {
         Self(self.0 & !(3 << VC_AT) | (vc as u64) << VC_AT)
@@ -463,13 +462,13 @@ impl Word {
         Coord { x, y, z }
     }
 
-    /// In which coordinates its destination differs from the other's, 8 bits each.
+    /// Returns the bits, 8 per coordinate, in which the destination differs from that of `other`.
     #[inline]
     pub fn away(self, other: Word) -> u32 {
         ((self.0 ^ other.0) >> DEST_AT) as u32 & (DEST >> DEST_AT) as u32
     }
 
-    /// The header with its checksum, to be [put](Word::put).
+    /// Returns the header with its checksum, for [`Word::put`].
     pub fn summed(self) -> Self {
         Self(self.0 | u64::from(self.sum()))
     }
@@ -480,20 +479,20 @@ impl Word {
     }
 }
 
-/// A checked view of a packet: the buffer holds it whole and its header makes sense.
+/// Checked view of a packet: the buffer contains the complete packet, and its header is valid.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet<'a> {
     word: Word,
     bytes: &'a [u8],
 }
 
-/// A packet, or what is wrong with it, and its size in chunks if that can be believed.
+/// A packet, or its defect and, if the header's size field is reliable, its size in chunks.
 pub type Checked<'a> = Result<Packet<'a>, (Defect, Option<usize>)>;
 
 impl<'a> Packet<'a> {
-    /// The packet at the start of `bytes`. Fails with [`Defect::Size`] when `bytes` ends too early, else
-    /// as [`Repr::parse`]; then the second value is the size in chunks, if it can be believed, so that
-    /// the reader can go on behind the packet.
+    /// Checks the packet at the start of `bytes`. Fails with [`Defect::Size`] when `bytes` is too short, else like
+    /// [`Repr::parse`]. If the size in chunks is reliable, the error contains it, so that the reader can skip the
+    /// packet.
     #[inline(never)]
     pub fn new_checked(bytes: &'a [u8]) -> Checked<'a> {
         Self::new(bytes, |word, sum| match word.sum() == sum {
@@ -502,7 +501,7 @@ impl<'a> Packet<'a> {
         })
     }
 
-    /// As [`Packet::new_checked`] for bytes from an exact link: the checksum is not looked at.
+    /// Checks a packet from an exact link, without the checksum check.
     pub fn new_unsummed(bytes: &'a [u8]) -> Checked<'a> {
         Self::new(bytes, |word, _| word.check())
     }
@@ -525,26 +524,26 @@ impl<'a> Packet<'a> {
         }
     }
 
-    /// The header's meaning.
+    /// Returns the decoded header.
     pub fn repr(&self) -> Repr {
         self.word.repr()
     }
-    /// The header.
+    /// Returns the header word.
     #[inline]
     pub(crate) fn word(&self) -> Word {
         self.word
     }
-    /// The body.
+    /// Returns the body.
     pub fn body(&self) -> &'a [u8] {
         &self.bytes[HEADER_BYTES..HEADER_BYTES + self.word.body()]
     }
-    /// Header, body and padding.
+    /// Returns header, body and padding.
     pub fn bytes(&self) -> &'a [u8] {
         self.bytes
     }
 }
 
-/// Reads a word of a header, at once where it is aligned, as it is in queues and in links that are memory.
+/// Reads a header word, with one load where it is aligned, as in queues and in shared-memory links.
 #[inline]
 pub fn word_of(bytes: &[u8; HEADER_BYTES]) -> u64 {
     match bytemuck::try_from_bytes::<u64>(bytes) {
@@ -553,7 +552,7 @@ pub fn word_of(bytes: &[u8; HEADER_BYTES]) -> u64 {
     }
 }
 
-/// Writes a word, as [`word_of`] reads it.
+/// Writes a header word, with one store where it is aligned.
 #[inline]
 pub fn put_word(bytes: &mut [u8; HEADER_BYTES], word: u64) {
     match bytemuck::try_from_bytes_mut::<u64>(bytes) {
@@ -562,7 +561,8 @@ pub fn put_word(bytes: &mut [u8; HEADER_BYTES], word: u64) {
     }
 }
 
-// Calls, the one that reads of a slice: of two ways that do the same the compiler would make one, by bytes.
+// Calls, of which the reading one uses a slice: otherwise the compiler would merge both equivalent branches into the
+// bytewise one.
 #[cold]
 #[inline(never)]
 fn word_by_bytes(bytes: &[u8]) -> u64 {
@@ -577,14 +577,14 @@ fn put_by_bytes(bytes: &mut [u8; HEADER_BYTES], word: u64) {
 
 type FrameHeader = [u8; FRAME_HEADER_BYTES];
 
-/// The words of a frame's header.
+/// Reads a frame header as two words.
 #[inline]
 fn words(header: &FrameHeader) -> [u64; 2] {
     let (words, _) = header.as_chunks();
     [word_of(&words[0]), word_of(&words[1])]
 }
 
-/// Writes the words of a frame's header.
+/// Writes a frame header from two words.
 #[inline]
 fn put_words(header: &mut FrameHeader, [first, second]: [u64; 2]) {
     let (words, _) = header.as_chunks_mut();
@@ -592,25 +592,25 @@ fn put_words(header: &mut FrameHeader, [first, second]: [u64; 2]) {
     put_word(&mut words[1], second);
 }
 
-/// Meaning of a frame's header.
+/// Decoded frame header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FrameRepr {
     /// Size of the packets in chunks.
     pub chunks: u16,
-    /// Chunks that the sender of this frame has granted so far, by [`Vc`], modulo 65,536. A counter of
-    /// the whole history instead of an increment, so that a lost or repeated frame does no harm.
+    /// Chunks that the frame's sender has granted so far, by [`Vc`], modulo 65,536. The total instead of an increment
+    /// makes a lost or repeated frame harmless.
     pub granted: [u16; Vc::COUNT],
 }
 
 impl FrameRepr {
-    /// Reads a frame's header and returns the packets' bytes with it. Fails with
-    /// [`Defect::FrameTruncated`] or [`Defect::FrameHeader`].
+    /// Parses a frame header and returns it with the packet bytes. Fails with [`Defect::FrameTruncated`] or
+    /// [`Defect::FrameHeader`].
     pub fn parse(frame: &[u8]) -> Result<(Self, &[u8]), Defect> {
         Self::check_sum(frame)?;
         Self::parse_unsummed(frame)
     }
 
-    /// Fails with [`Defect::FrameHeader`] when the header's checksum is wrong.
+    /// Checks the header's checksum. Fails with [`Defect::FrameHeader`].
     #[inline(never)]
     pub(crate) fn check_sum(frame: &[u8]) -> Result<(), Defect> {
         let parts = frame.split_first_chunk::<12>();
@@ -622,7 +622,7 @@ impl FrameRepr {
         }
     }
 
-    /// As [`FrameRepr::parse`] for a frame from an exact link: the checksum is not looked at.
+    /// Parses a frame from an exact link, without the checksum check.
     pub fn parse_unsummed(frame: &[u8]) -> Result<(Self, &[u8]), Defect> {
         let (granted, packets) = Self::parse_granted(frame)?;
         let repr = Self {
@@ -632,7 +632,8 @@ impl FrameRepr {
         Ok((repr, packets))
     }
 
-    /// As [`FrameRepr::parse_unsummed`]: the counters as [`vc::packed`] has them, and the packets' bytes.
+    /// Parses a frame without the checksum check. Returns the counters in the form of [`vc::packed`] and the packet
+    /// bytes.
     #[inline]
     pub(crate) fn parse_granted(frame: &[u8]) -> Result<(u64, &[u8]), Defect> {
         let Some((header, rest)) = frame.split_first_chunk::<FRAME_HEADER_BYTES>() else {
@@ -649,7 +650,7 @@ impl FrameRepr {
         }
     }
 
-    /// Writes the header.
+    /// Returns the header bytes with the checksum.
     #[inline(never)]
     pub fn emit(&self) -> [u8; FRAME_HEADER_BYTES] {
         let mut header = self.emit_unsummed();
@@ -658,14 +659,14 @@ impl FrameRepr {
         header
     }
 
-    /// As [`FrameRepr::emit`], without the checksum.
+    /// Returns the header bytes without the checksum.
     pub fn emit_unsummed(&self) -> [u8; FRAME_HEADER_BYTES] {
         let mut header = [0; FRAME_HEADER_BYTES];
         Self::put_unsummed(&mut header, self.chunks, vc::packed(self.granted));
         header
     }
 
-    /// As [`FrameRepr::emit_unsummed`], into a frame, with counters as [`vc::packed`] has them.
+    /// Writes the header bytes without the checksum; `granted` contains the counters in the form of [`vc::packed`].
     #[inline]
     pub(crate) fn put_unsummed(header: &mut FrameHeader, chunks: u16, granted: u64) {
         let first = u64::from(MARK) | u64::from(chunks) << 16 | granted << 32;

@@ -1,18 +1,19 @@
-//! From who hears whom to extents and coordinates, or to the wire that is wrong.
+//! Computes extents and coordinates from link-state records, or identifies the wrong wire.
 //!
-//! Each node's account says which end of which node's link is heard on each of its own links. A machine is right when
-//! every wire joins opposite directions, and all places, counted from any node along the wires, agree: they then fill
-//! a box whose dimensions are rings or lines.
+//! Each node's record contains, for each of its links, the node and link at the other end of the wire. A machine is
+//! valid if every wire connects opposite directions, and if all coordinates, counted from any node along the wires,
+//! agree. The nodes then fill a box whose dimensions are rings or lines.
 //!
-//! 1. Each wire by itself: heard both ways, between opposite directions, not from a node to itself ([`Trouble`]).
-//! 2. Places: counted from the node with the least number along the shortest ways, without regard to rings.
-//! 3. Extents: a wire that closes a ring leads from the last place to the first. What such a wire is off by is the
-//!    extent; a dimension without one is a line.
-//! 4. All wires: one is off by nothing or by an extent, and none is missing.
+//! 1. Each wire alone: it works both ways, between opposite directions, and does not lead back to its node
+//!    ([`Trouble`]).
+//! 2. Positions: counted from the node with the lowest ID along the shortest paths, without regard to rings.
+//! 3. Extents: a wire that closes a ring connects the last position to the first. Its offset is the extent; a dimension
+//!    without such a wire is a line.
+//! 4. All wires: each offset is zero or an extent, and no wire is missing.
 //!
-//! Where 4 fails, two wires were mostly exchanged. Then some squares do not close any more (one step in x, one in y,
-//! or the other way round). Of the wires in such squares, or of those that close rings where all squares do close,
-//! the two whose exchange makes the machine right are named.
+//! If step 4 fails, usually two wires were swapped. Then some squares do not close any more (one hop in x, one in y, or
+//! the other way round). The suspects are the wires in such squares or, if all squares close, those that close rings.
+//! The reported wires are the two suspects whose swap makes the machine valid.
 
 use core::fmt;
 
@@ -21,36 +22,36 @@ use crate::coord::{Coord, Direction, Shape};
 /// One end of a wire.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct End {
-    /// The node's number, which no other node has.
+    /// Unique ID of the node.
     pub node: u32,
-    /// Which of its links.
+    /// Link of the node.
     pub link: Direction,
 }
 
-/// What a node says of its links.
+/// Link-state record of a node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Account {
-    /// Its number.
+    /// ID of the node.
     pub node: u32,
-    /// How often it has changed.
+    /// Version, incremented with each change.
     pub version: u16,
-    /// The ends that it hears, by direction.
+    /// Remote ends that the node hears, by direction.
     pub heard: [Option<End>; 6],
 }
 
-/// A node on the map.
+/// Node in a map.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Entry {
-    /// What it says.
+    /// Record of the node.
     pub account: Account,
-    /// Steps from the first node, and the place there; `None`: it is not reached.
+    /// Hops from the first node and position relative to it; `None` if unreached.
     place: Option<(u16, [i16; 3])>,
-    /// Links of squares that do not close, by bits.
+    /// Bit mask of the links in squares that do not close.
     suspected: u8,
 }
 
 impl Entry {
-    /// A node that has given this account.
+    /// Creates the entry of a node with this record.
     pub const fn new(account: Account) -> Self {
         Self {
             account,
@@ -60,12 +61,12 @@ impl Entry {
     }
 }
 
-/// A node in messages: by its place, where that is known.
+/// Node in messages, identified by its coordinates if known.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Name {
-    /// Its number.
+    /// ID of the node.
     pub node: u32,
-    /// Its place.
+    /// Coordinates of the node.
     pub coord: Option<Coord>,
 }
 
@@ -78,22 +79,22 @@ impl fmt::Display for Name {
     }
 }
 
-/// What is wrong with a wire. `N` names a node.
+/// Defect of a wire. `N` identifies a node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Trouble<N = Name> {
-    /// It leads back to its node.
+    /// The wire leads back to its node.
     Loop(Direction),
-    /// It leads to a link that is not of the opposite direction.
+    /// The wire leads to a link that is not of the opposite direction.
     Direction(N, Direction),
-    /// What is sent there is heard, what comes back is from elsewhere or nothing.
+    /// The wire works in one direction only; frames from the other end are received from another wire or not at all.
     OneWay(N, Direction),
-    /// It was exchanged with that of the same direction at this node.
+    /// The wire was swapped with the one of the same direction at this node.
     Exchanged(N),
-    /// It leads to this node, which is not the neighbour.
+    /// The wire leads to this node, which is not the neighbour.
     NoNeighbour(N),
-    /// There is none, while other lines of this dimension have one.
+    /// The wire is missing, while other lines of this dimension contain one.
     Missing,
-    /// The machine is longer than 256 nodes there.
+    /// The machine contains more than 256 nodes in this direction.
     TooLong,
 }
 
@@ -111,14 +112,14 @@ impl<N> Trouble<N> {
     }
 }
 
-/// The machine is no torus and no mesh; the first wire that is wrong.
+/// The machine is neither torus nor mesh: the first wrong wire.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Miswired {
-    /// One of its ends: the node.
+    /// Node at one of its ends.
     pub at: Name,
-    /// The link.
+    /// Link at that node.
     pub link: Direction,
-    /// What is wrong.
+    /// Defect of the wire.
     pub trouble: Trouble,
 }
 
@@ -151,10 +152,10 @@ impl fmt::Display for Miswired {
     }
 }
 
-/// A wire that is wrong; nodes by their indices.
+/// Wrong wire, with nodes as indices.
 type Wrong = (usize, Direction, Trouble<usize>);
 
-/// What is known of the dimensions when the places are counted.
+/// Dimensions, computed from the nodes' positions.
 #[derive(Clone, Copy, Default)]
 struct Box3 {
     least: [i16; 3],
@@ -176,22 +177,21 @@ impl Box3 {
     }
 }
 
-/// A machine, as its nodes have told. They lie in the order of their numbers.
+/// Machine as its nodes report it, sorted by node ID.
 pub struct Map<'m> {
     nodes: &'m mut [Entry],
 }
 
 impl<'m> Map<'m> {
-    /// A map of these nodes, in the order of their numbers; all that are heard are there.
+    /// Creates a map of these nodes, sorted by ID. It must contain all nodes that are heard.
     pub fn new(nodes: &'m mut [Entry]) -> Self {
         Self { nodes }
     }
 
-    /// The machine's shape, and the place of `node` in it. Where a dimension is a ring, the node with the least
-    /// number is at 0.
+    /// Returns the machine's shape and the coordinates of `node`. Along a ring, the node with the lowest ID is at 0.
     ///
     /// # Errors
-    /// The machine is neither torus nor mesh; the first wire that is wrong.
+    /// The machine is neither torus nor mesh; the error specifies the first wrong wire.
     pub fn solve(&mut self, node: u32) -> Result<(Shape, Coord), Miswired> {
         let local = self.local_fault();
         self.place();
@@ -218,7 +218,7 @@ impl<'m> Map<'m> {
         found.ok()
     }
 
-    /// The node behind a link, if the wire is right by itself.
+    /// Returns the node behind a link, if the wire alone is correct.
     fn behind(&self, at: usize, link: Direction) -> Option<usize> {
         let account = &self.nodes[at].account;
         let end = account.heard[link as usize]?;
@@ -232,7 +232,7 @@ impl<'m> Map<'m> {
         (is_heard && end.link == link.opposite() && other != at).then_some(other)
     }
 
-    /// The first wire that is wrong by itself.
+    /// Returns the first wire that is wrong on its own.
     fn local_fault(&self) -> Option<Wrong> {
         for at in 0..self.nodes.len() {
             for link in Direction::ALL {
@@ -254,7 +254,7 @@ impl<'m> Map<'m> {
         None
     }
 
-    /// Counts places from the first node, along the shortest ways of good wires.
+    /// Computes positions relative to the first node, along the shortest paths of correct wires.
     fn place(&mut self) {
         for entry in self.nodes.iter_mut() {
             entry.place = None;
@@ -283,7 +283,7 @@ impl<'m> Map<'m> {
         }
     }
 
-    /// What a wire is off by.
+    /// Returns the node behind a wire and the wire's offset from its expected position.
     fn off(&self, at: usize, link: Direction) -> Option<(usize, [i16; 3])> {
         let other = self.behind(at, link)?;
         let (_, here) = self.nodes[at].place?;
@@ -292,7 +292,7 @@ impl<'m> Map<'m> {
         Some((other, [0, 1, 2].map(|d| should[d] - there[d])))
     }
 
-    /// The wires that close rings, by their ends in plus direction, and where they lead.
+    /// Returns the wires that close rings: their ends in plus direction and the nodes they lead to.
     fn seams(&self) -> impl Iterator<Item = (usize, Direction, usize)> {
         let plus = [Direction::XPlus, Direction::YPlus, Direction::ZPlus];
         let ends = (0..self.nodes.len()).flat_map(move |at| plus.map(|link| (at, link)));
@@ -308,7 +308,7 @@ impl<'m> Map<'m> {
             let places = || self.nodes.iter().filter_map(|e| Some(e.place?.1[d]));
             let least = places().min().unwrap_or(0);
             let most = places().max().unwrap_or(0);
-            // All rings are as long as the shortest, which is of two nodes at least, or some wire is wrong.
+            // All rings are as long as the shortest one of two or more nodes, or some wire is wrong.
             let mut ring = u16::MAX;
             for at in 0..self.nodes.len() {
                 for link in Direction::ALL.into_iter().skip(2 * d).take(2) {
@@ -327,7 +327,7 @@ impl<'m> Map<'m> {
         dimensions
     }
 
-    /// Whether all wires lead where the places have it, and none is missing.
+    /// Checks that all wires match the positions, and that none is missing.
     fn check(&self, dimensions: &Box3) -> Result<Shape, Wrong> {
         for at in 0..self.nodes.len() {
             for link in Direction::ALL {
@@ -338,13 +338,13 @@ impl<'m> Map<'m> {
         let Box3 { extents, wraps, .. } = *dimensions;
         let places: u64 = extents.iter().map(|extent| u64::from(*extent)).product();
         let placed = self.nodes.iter().filter(|entry| entry.place.is_some());
-        // Rings of different lengths may fit together, and then several nodes one place.
+        // Rings of different lengths may fit together; then several nodes share coordinates.
         if places != placed.count() as u64
             && let Some((at, link, other)) = self.seams().next()
         {
             return Err((at, link, Trouble::NoNeighbour(other)));
         }
-        // Along an extent of 1 there is nothing to wrap; it is called a torus.
+        // An extent of 1 does not wrap; it counts as a torus.
         let wraps = [0, 1, 2].map(|d| wraps[d] || extents[d] == 1);
         let longest = (0..3).max_by_key(|d| extents[*d]).unwrap_or(0);
         let shape = Shape::new(extents, wraps);
@@ -386,7 +386,7 @@ impl<'m> Map<'m> {
         }
     }
 
-    /// The wrong wires, when two were exchanged.
+    /// Returns the wrong wires if two were swapped.
     fn exchanged(&mut self) -> Option<Miswired> {
         self.suspect();
         let count = self.nodes.len();
@@ -409,7 +409,7 @@ impl<'m> Map<'m> {
         self.nodes[at].suspected & 1 << link as u8 != 0
     }
 
-    /// Exchanges two wires and looks whether the machine is right then; leaves them as they are.
+    /// Swaps two wires, checks whether the machine is then valid, and restores them.
     fn try_exchange(&mut self, one: usize, other: usize, link: Direction) -> Option<Miswired> {
         self.exchange(one, other, link);
         self.place();
@@ -417,7 +417,7 @@ impl<'m> Map<'m> {
         let is_right = self.check(&dimensions).is_ok();
         let [mut at, mut with] = [one, other].map(|node| self.name(node, &dimensions));
         self.exchange(one, other, link);
-        // Where wires of two machines were exchanged, one has no place.
+        // If wires of two machines were swapped, one node has no position.
         if at.coord.is_none() {
             (at, with) = (with, at);
         }
@@ -440,7 +440,7 @@ impl<'m> Map<'m> {
         }
     }
 
-    /// Marks the wires of squares that do not close; where all do, those that close rings.
+    /// Marks the wires of squares that do not close or, if all close, those that close rings.
     fn suspect(&mut self) {
         for entry in self.nodes.iter_mut() {
             entry.suspected = 0;
@@ -480,7 +480,7 @@ impl<'m> Map<'m> {
         }
     }
 
-    /// Marks a wire, at its end in plus direction.
+    /// Marks a wire at its end in plus direction.
     fn suspect_wire(&mut self, at: usize, link: Direction) {
         let (at, link) = match link.is_plus() {
             true => (Some(at), link),

@@ -1,4 +1,4 @@
-//! What a router does in an interrupt allocates nothing.
+//! Router operations in an interrupt handler never allocate.
 
 use allocation_counter::measure;
 use net_torus::{Chunk, Coord, Direction, Fifo, Router, Routing, Shape, Sizes};
@@ -31,7 +31,7 @@ fn injecting_forwarding_and_receiving_allocate_nothing() {
             middle.receive_frame(minus, &frame[..size]);
             let size = middle.fill_frame(plus, &mut frame);
             last.receive_frame(minus, &frame[..size]);
-            // Neither does what is wrong.
+            // Malformed frames do not allocate either.
             last.receive_frame(minus, &frame[..size / 2]);
             for fifo in Fifo::ALL {
                 while last.head(fifo).is_some() {

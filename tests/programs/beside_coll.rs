@@ -1,7 +1,7 @@
-//! Collectives that do not block, and go on while all processes compute and call nothing: each waits for its result in
-//! memory, which only the steps of all change.
+//! Nonblocking collectives that progress while all processes compute without MPI calls. Each process polls its result
+//! in memory, which only progress at all processes can complete.
 //!
-//! Rank 0 prints one line in the end.
+//! Rank 0 prints one line at the end.
 #![no_std]
 #![no_main]
 
@@ -18,10 +18,10 @@ kernel_rt::program!(main);
 
 const ROUNDS: i32 = 3;
 
-/// Computes until all of a buffer that is lent has come.
+/// Computes until a borrowed buffer contains all expected values.
 fn spin(first: *const i32, len: usize, expected: impl Fn(usize) -> i32) {
     for i in 0..len {
-        // SAFETY: within the buffer, which whoever it is lent to writes at any time.
+        // SAFETY: the address is within the buffer; a volatile read, since MPI may write it at any time.
         while unsafe { first.add(i).read_volatile() } != expected(i) {}
     }
 }

@@ -1,5 +1,5 @@
-//! A ring in Rust: a token goes round, and every process adds its rank; then halves are exchanged with both
-//! neighbours at once.
+//! Token ring in Rust: every process adds its rank to a token; then each exchanges data with both neighbours
+//! simultaneously.
 //!
 //!     ring [LAPS]      default 10
 //!
@@ -19,19 +19,19 @@ const TOKEN: mpi::Tag = 1;
 const LEFTWARD: mpi::Tag = 2;
 const RIGHTWARD: mpi::Tag = 3;
 
-/// The processes at the right and at the left.
+/// Returns the right and the left neighbour.
 fn neighbours(world: &impl Communicator) -> [mpi::topology::Process<'_>; 2] {
     let (rank, size) = (world.rank(), world.size());
     [(rank + 1) % size, (rank + size - 1) % size].map(|rank| world.process_at_rank(rank))
 }
 
-/// The token's value after `laps` laps, at rank 0.
+/// Returns the token's value after `laps` laps, at rank 0.
 fn lap(world: &impl Communicator, laps: u64) -> u64 {
     let [right, left] = neighbours(world);
     let mut token = 0u64;
     for _ in 0..laps {
         if world.rank() == 0 {
-            // To itself where it is alone: hence both at once.
+            // A single process sends to itself, hence the combined call.
             (token, _) = send_receive_with_tags(&token, &right, TOKEN, &left, TOKEN);
         } else {
             (token, _) = left.receive_with_tag(TOKEN);
@@ -42,13 +42,13 @@ fn lap(world: &impl Communicator, laps: u64) -> u64 {
     token
 }
 
-/// Sends 1000 numbers to each neighbour while as many come from both; how many of those are wrong.
+/// Exchanges 1000 numbers with each neighbour. Returns how many received ones are wrong.
 fn exchange(world: &impl Communicator) -> u64 {
     let [right, left] = neighbours(world);
     let mine = [world.rank(); 1000];
     let (mut from_left, mut from_right) = ([-1; 1000], [-1; 1000]);
     mpi::request::scope(|scope| {
-        // Everything that the scope leaves open is complete when it ends.
+        // The scope completes all pending requests at its end.
         let _ = left.immediate_receive_into_with_tag(scope, &mut from_left, RIGHTWARD);
         let _ = right.immediate_receive_into_with_tag(scope, &mut from_right, LEFTWARD);
         let _ = right.immediate_send_with_tag(scope, &mine, RIGHTWARD);

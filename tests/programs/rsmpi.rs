@@ -1,13 +1,13 @@
-//! Programs in the style of the examples of rsmpi, each of which runs alone, too (`rsmpi/NAME.rs`), one that fails, and one
-//! that waits in memory. Here they are built at one go.
+//! Programs in the style of the rsmpi examples, built together. Each can also run alone (`rsmpi/NAME.rs`), as can one
+//! that fails and one that waits in memory.
 //!
 //!     rsmpi NAME
 //!
-//! Exit status: 0, or 2 if there is no such program; one that finds something wrong panics.
+//! Exit status: 0, or 2 if there is no such program; a program that detects an error panics.
 #![no_std]
 #![no_main]
 #![deny(unsafe_code)]
-// What a file of its own begins with.
+// Each program file starts with this attribute.
 #![allow(unused_attributes)]
 
 extern crate kernel_rt as kernel;
@@ -15,7 +15,7 @@ extern crate self as kernel_rt;
 
 pub use kernel::{args, eprintln, println};
 
-/// In place of the kernel's: the program is to be called by its module's name.
+/// Replaces the kernel's macro: the program is called by its module name.
 macro_rules! program {
     ($main:path) => {
         pub fn run() {

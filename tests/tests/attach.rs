@@ -1,5 +1,5 @@
-//! The command `attach`: emulated boards with the images that are flashed, of which one has its serial console at a
-//! pseudo-terminal. No tool looks after the boards. Needs what `--board stm32f405` needs.
+//! Tests the command `attach` on emulated standalone boards with flashed images. The serial console of one board is
+//! connected to a pseudo-terminal. Requires the prerequisites of `--board stm32f405`.
 
 use midplane_abi::boot_parameters::{BootParameters, BootRecord, RECORD_BYTES};
 use midplane_harness::boards::{self, Adapter, Boards, Wire};
@@ -17,13 +17,12 @@ const Y_PLUS: usize = 2;
 const Y_MINUS: usize = 3;
 const Z_PLUS: usize = 4;
 
-/// The wires of 2x1x1.
 const PAIR: [Wire; 2] = [[(0, X_PLUS), (1, X_MINUS)], [(1, X_PLUS), (0, X_MINUS)]];
 
-/// The wires of 3x1x1, which do not close a ring.
+/// Wires of 3x1x1 without a ring.
 const ROW: [Wire; 2] = [[(0, X_PLUS), (1, X_MINUS)], [(1, X_PLUS), (2, X_MINUS)]];
 
-/// The wires of 2x2x1: the boards by their ranks.
+/// Wires of 2x2x1, with boards by rank.
 const SQUARE: [Wire; 8] = [
     [(0, X_PLUS), (1, X_MINUS)],
     [(1, X_PLUS), (0, X_MINUS)],
@@ -35,9 +34,9 @@ const SQUARE: [Wire; 8] = [
     [(3, Y_PLUS), (1, Y_MINUS)],
 ];
 
-/// A machine of emulated boards, and the adapter at the console of rank 0.
+/// Machine of emulated boards, with the adapter at the console of rank 0.
 struct Machine {
-    /// An image that holds a personality.
+    /// Image that contains a personality.
     image: String,
     adapter: Adapter,
     _boards: Boards,
@@ -45,7 +44,7 @@ struct Machine {
 }
 
 impl Machine {
-    /// Makes the images for a torus with these extents, and boots them.
+    /// Creates and boots the images for a torus with these extents.
     fn boot(name: &str, torus: [usize; 3], program: &[&str], is_good: bool) -> Self {
         let folder = Folder::new(name);
         let [x, y, z] = torus;
@@ -86,20 +85,19 @@ impl Machine {
         }
     }
 
-    /// Starts the command on the adapter.
     fn start(&self, options: &[&str]) -> Job {
         let port = &*self.adapter.path;
         Job::start(&[&["attach", "--serial", port][..], options, &[&self.image]].concat())
     }
 
-    /// The command, until it ends.
+    /// Runs the command until it ends.
     fn attach(&self, options: &[&str]) -> Ended {
         let limit = ["--timeout", LIMIT];
         self.start(&[&limit[..], options].concat()).end()
     }
 }
 
-/// What four boards print, with the report, over a line that is good or bad.
+/// Runs killer on four boards over a good or a bad line. Checks the output and the report.
 fn killer_on_four_boards(is_good: bool) -> Ended {
     let name = format!("attach-killer-{is_good}");
     let machine = Machine::boot(&name, [2, 2, 1], &["killer.c", "5", "64"], is_good);
@@ -127,7 +125,7 @@ fn a_line_with_garbage_loses_nothing() {
     killer_on_four_boards(false).says(&["pieces were damaged"]);
 }
 
-/// A fault, an abort and a status of a rank that has no console are told as on other boards.
+/// A fault, an abort and the status of a rank without console are reported as on other boards.
 #[test]
 fn a_rank_without_the_console_fails() {
     let on_pair = |name: &str, program: &[&str]| {
@@ -150,7 +148,7 @@ fn a_rank_without_the_console_fails() {
     ended.says(&["stack overflow: the program's stack of 20 KiB"]);
 }
 
-/// A stack may end where the node is about to say something by its console.
+/// A stack overflow is reported even when it occurs during console output.
 #[test]
 fn a_rank_fails_while_it_prints() {
     let machine = Machine::boot("attach-talk", [2, 1, 1], &["fail_talk.c"], true);
@@ -161,7 +159,7 @@ fn a_rank_fails_while_it_prints() {
     assert!(ended.stdout.contains("[1] depth 10\n"), "{ended}");
 }
 
-/// What a rank has printed before another one fails is shown, where it has to go by that one, too.
+/// The output of a rank is shown even if another rank that relays it fails.
 #[test]
 fn a_rank_that_fails_passes_on_what_others_say() {
     let machine = Machine::boot("attach-between", [3, 1, 1], &["fail_between.c"], true);
@@ -172,12 +170,12 @@ fn a_rank_that_fails_passes_on_what_others_say() {
     ended.prints(&expected.collect::<String>());
 }
 
-/// A command that is started when a part of the machine has ended, and has said so to another one.
+/// A command started after a part of the machine has ended still receives that part's result.
 #[test]
 fn the_end_is_seen_by_who_comes_later() {
     let machine = Machine::boot("attach-second", [2, 1, 1], &["ends_late.c", "8"], true);
     let mut first = machine.start(&["--timeout", LIMIT]);
-    // By then both have been heard of, however late the command has begun.
+    // By then both have reported, however late the command has started.
     first.wait_for("[1] second 3");
     first.signal(Signal::INT);
     first.end().expect(130).says(&[
@@ -192,7 +190,7 @@ fn the_end_is_seen_by_who_comes_later() {
     assert!(peak > Some(500), "{report}");
 }
 
-/// So is a failure, with its place.
+/// A failure and its source location are also reported to a later command.
 #[test]
 fn a_failure_is_seen_by_who_comes_later() {
     let machine = Machine::boot("attach-failed", [2, 1, 1], &["fail_null.c"], true);
@@ -205,7 +203,7 @@ fn a_failure_is_seen_by_who_comes_later() {
     }
 }
 
-/// Who hangs is told when the time is up; a port is one command's; and a board may lose its adapter.
+/// A timeout reports the hanging ranks; only one command can use a port; a board may lose its adapter.
 #[test]
 fn a_job_that_does_not_end() {
     let mut machine = Machine::boot("attach-hang", [2, 1, 1], &["fail_hang.c"], true);
@@ -230,7 +228,7 @@ fn a_job_whose_time_is_up() {
     ]);
 }
 
-/// Boards that find their places out find out where they are read, too: here at the last of a row.
+/// Boards that discover their coordinates also discover their console: here at the last of a row.
 #[test]
 fn boards_find_out_where_their_console_is() {
     let options = [
@@ -242,14 +240,14 @@ fn boards_find_out_where_their_console_is() {
     assert_eq!(total(&report, "messages"), 10);
 }
 
-/// A board greets nobody before it is read, and one that is wired wrongly says so where it is.
+/// A board sends no handshake before it is read; a wrongly wired board reports the wire at its console.
 #[test]
 fn a_board_that_finds_its_place_out_is_attached_to() {
     let folder = Folder::new("attach-auto");
     let (stem, killer) = (folder.path("node"), harness::program("killer.c"));
     let make = ["image", "--auto", "--console", "auto", "-o", &stem, &killer];
     midplane(&[&make[..], &["--", "5", "64"]].concat()).expect(0);
-    // An emulated board has no unique number.
+    // An emulated board has no unique ID.
     let image = format!("{stem}.elf");
     let mut elf = fs::read(&image).expect("an image");
     let is_auto = |at: &usize| {
@@ -278,7 +276,7 @@ fn a_board_that_finds_its_place_out_is_attached_to() {
     ]);
 }
 
-/// Before anything is opened or waited for.
+/// Invalid arguments are rejected before anything is opened or awaited.
 #[test]
 fn what_cannot_be_attached_to_is_refused() {
     let folder = Folder::new("attach-refused");
@@ -325,7 +323,7 @@ fn what_cannot_be_attached_to_is_refused() {
         .says(&["not an ELF file"]);
 }
 
-/// A line on which nothing comes is spoken of before the time is up.
+/// A silent line is reported before the timeout.
 #[test]
 fn silence_is_spoken_of() {
     let folder = Folder::new("attach-silence");

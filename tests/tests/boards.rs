@@ -1,5 +1,5 @@
-//! The checklist of docs/porting.md, run against each board: one program that meets what a board has to provide, and
-//! what the tool sees of it.
+//! Runs the checklist of docs/porting.md on each board: a program checks everything that a board must provide, and the
+//! test checks the tool's report.
 
 use midplane_harness::{check_board, midplane, program};
 
@@ -18,7 +18,7 @@ fn linux() {
     check_board(&["--on", "linux"]);
 }
 
-/// What says which boards there are names what this test runs.
+/// The list of boards in the error message equals the list tested here.
 #[test]
 fn no_board_is_left_out() {
     let ended = midplane(&["run", "--board", "none", &program("board.c")]).expect(2);

@@ -1,4 +1,4 @@
-//! Contexts of communicators: freed and used again, and never confused.
+//! Context IDs of communicators: they are freed, reused, and never confused.
 
 use midplane_lab::{Cluster, Node, as_program};
 use midplane_objects::Class;
@@ -41,7 +41,7 @@ fn the_limit_is_how_many_there_are_at_one_time_and_comes_at_all_processes_alike(
             };
             assert_eq!(error.class(), Class::Other);
             assert_eq!(all.len(), CONTEXTS - 2);
-            // What one process still has, none of the others can use.
+            // A context that one process still uses is unavailable to all others.
             let kept = (world.rank() == 1).then(|| all.pop());
             world.barrier();
             drop(all);
@@ -54,8 +54,8 @@ fn the_limit_is_how_many_there_are_at_one_time_and_comes_at_all_processes_alike(
     assert_eq!(job, Ok(vec![0; 3]));
 }
 
-/// Rank 0 leaves messages behind, long and short ones, of which nothing is received: those of a context that is
-/// not idle must not match in a communicator that is made later.
+/// Unreceived messages of a freed communicator, long and short ones, must not match in a later communicator: their
+/// context is not idle.
 #[test]
 fn messages_left_behind_match_nothing_made_later() {
     for mpi_memory in [32, 64 << 10] {
@@ -91,8 +91,8 @@ fn messages_left_behind_match_nothing_made_later() {
     }
 }
 
-/// Processes that are in different communicators have different contexts free; what they agree on is free at
-/// all of them, and messages stay apart.
+/// Processes in different communicators have different free contexts. They agree on one that is free everywhere, and
+/// messages stay separate.
 #[test]
 fn processes_with_different_contexts_agree() {
     let program = |universe: &Universe| {

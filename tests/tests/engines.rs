@@ -1,5 +1,5 @@
-//! Every matching engine carries the same jobs to the same ends: random jobs, the protocol's exploration, and programs
-//! on clusters in one process.
+//! Every matching engine produces the same results: random jobs, the protocol's exploration, and programs on in-process
+//! clusters.
 #![forbid(unsafe_code)]
 
 use std::sync::Mutex;
@@ -14,7 +14,7 @@ use mpi::environment::Universe;
 use mpi::topology::{Color, Process};
 use mpi::traits::*;
 
-/// Random jobs for each engine in a bounded run; `cargo midplane soak --matching NAME` goes on.
+/// Random jobs for each engine in a bounded run; `cargo midplane soak --matching NAME` runs more.
 const JOBS: u64 = 300;
 
 #[test]
@@ -29,7 +29,7 @@ fn random_jobs_complete_with_every_engine() {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
-/// The states that the device can be in are those of the protocol: an engine adds none.
+/// The device's states are those of the protocol: an engine adds none.
 #[test]
 fn every_engine_leads_through_the_same_states() {
     let groups = [
@@ -54,12 +54,11 @@ fn every_engine_leads_through_the_same_states() {
     }
 }
 
-/// Few enough states to be explored once for each engine.
+/// Checks whether the row has few enough states to be explored once per engine.
 fn is_small(row: &Row) -> bool {
     matches!(row.expected, Expected::Holds { reduced, .. } if reduced < 20_000)
 }
 
-/// What each process has written, by rank.
 type Outputs = Vec<Vec<u64>>;
 
 struct Programs {
@@ -90,7 +89,7 @@ impl Programs {
     }
 }
 
-/// All parts, one after the other.
+/// Runs all parts, one after the other.
 fn program(universe: &Universe) -> Vec<u64> {
     let world = universe.world();
     let mut output = Vec::new();
@@ -98,7 +97,7 @@ fn program(universe: &Universe) -> Vec<u64> {
     wildcards(&world, &mut output);
     collectives(&world, &mut output);
     cancels(&world, &mut output);
-    // Contexts are used again, and further communicators are made of others.
+    // Reuses contexts, and creates communicators from others.
     for round in 0..2 {
         let duplicate = world.duplicate();
         point_to_point(&duplicate, &mut output);
@@ -112,13 +111,13 @@ fn program(universe: &Universe) -> Vec<u64> {
     output
 }
 
-/// The processes at the right and at the left.
+/// Returns the right and the left neighbour.
 fn neighbours(comm: &impl Communicator) -> [Process<'_>; 2] {
     let (rank, size) = (comm.rank(), comm.size());
     [(rank + 1) % size, (rank + size - 1) % size].map(|rank| comm.process_at_rank(rank))
 }
 
-/// Many messages to the neighbour, received in the reverse order of their tags, some of them long, some posted early.
+/// Sends many messages to the neighbour, received in reverse order of their tags; some are long, some posted early.
 fn point_to_point(comm: &impl Communicator, output: &mut Vec<u64>) {
     const MESSAGES: usize = 12;
     let [right, left] = neighbours(comm);
@@ -141,7 +140,7 @@ fn point_to_point(comm: &impl Communicator, output: &mut Vec<u64>) {
     output.extend(into.iter().map(|buffer| buffer.iter().sum::<u64>()));
 }
 
-/// Rank 0 takes from any source: what comes is not in a fixed order between sources, but it is within each.
+/// Rank 0 receives from any source. Messages of different sources are unordered, those of each source are ordered.
 fn wildcards(comm: &impl Communicator, output: &mut Vec<u64>) {
     const EACH: u64 = 5;
     let (rank, size) = (comm.rank(), comm.size());
@@ -200,7 +199,7 @@ fn collectives(comm: &impl Communicator, output: &mut Vec<u64>) {
     }
 }
 
-/// Receives of any source that are taken back among others, and messages of theirs that come afterwards.
+/// Cancels receives from any source among others, and sends messages that arrive afterwards.
 fn cancels(comm: &impl Communicator, output: &mut Vec<u64>) {
     let rank = comm.rank() as u64;
     let [right, left] = neighbours(comm);
@@ -237,7 +236,7 @@ fn programs_write_the_same_with_every_engine() {
         ([2, 2, 1], 32, 1),
         ([2, 2, 1], 64 << 10, 2),
         ([3, 2, 1], 512, 3),
-        // As many processes as the 4-D queue needs for having cubes.
+        // Enough processes for the 4-D queue to create cubes.
         ([3, 3, 3], 1 << 10, 4),
     ];
     for (extents, mpi_memory, seed) in settings {

@@ -1,6 +1,6 @@
-//! The engine of epochs, explored exhaustively: every row of the table (`qemu/lab/src/epochs/cases/`).
+//! Explores the state machine of epochs exhaustively: every row of the table (`qemu/lab/src/epochs/cases/`).
 //!
-//! `-- --nocapture` prints how many states there were.
+//! `-- --nocapture` prints the numbers of states.
 #![forbid(unsafe_code)]
 
 use midplane_device::rma::epochs::Flaw;
@@ -8,10 +8,10 @@ use midplane_lab::epochs::cases::{Finds, Row, table};
 use midplane_lab::epochs::explore::{Found, explore, walk};
 use midplane_lab::epochs::random::Windows;
 
-/// States after which a job is given up.
+/// Maximum number of states before a job is aborted.
 const LIMIT: u64 = 50_000_000;
 
-/// How many states the jobs have in which all holds, by their names: a number that changes fails the test.
+/// Number of states of each valid job, by name; a changed number fails the test.
 const STATES: [(&str, u64); 44] = [
     ("exchange, no key", 17866),
     ("exchange, all keys", 50731),
@@ -59,7 +59,7 @@ const STATES: [(&str, u64); 44] = [
     ("flushed, no key", 122892),
 ];
 
-/// Explores rows; those of which something else is found than must be.
+/// Explores rows. Returns those whose result differs from the expected one.
 fn surprises(
     rows: impl Iterator<Item = Row>,
     is_expected: impl Fn(&Row, &Found) -> bool,
@@ -82,7 +82,7 @@ fn epochs_keep_their_rules() {
     assert!(surprises.is_empty(), "{surprises}");
 }
 
-/// The others, each as long as all of those together.
+/// The remaining rows, each as long as all of those together.
 #[test]
 #[ignore = "takes minutes: each pair of epochs beside a second window, and locks that cross each other"]
 fn epochs_keep_their_rules_in_long_jobs() {
@@ -131,7 +131,7 @@ fn random(seed: u64, flaw: Option<Flaw>) -> Found {
     walk(&Windows::draw(2 + (seed % 4) as u32, seed), flaw, seed)
 }
 
-/// With operations of several packets, memory that comes and goes, and locks that are waited for.
+/// Random jobs with operations of several packets, memory that is freed and allocated, and contended locks.
 fn random_large(seed: u64, flaw: Option<Flaw>) -> Found {
     let windows = Windows::draw_large(2 + (seed % 4) as u32, seed);
     walk(&windows, flaw, seed)

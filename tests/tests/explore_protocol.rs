@@ -1,7 +1,7 @@
-//! The cases of the explorer's table, each explored as the table says; and `stateright`'s opinion of them.
+//! Explores the cases of the explorer's table and compares the results with `stateright`.
 //!
-//! `-- --nocapture` prints how many states there were. Cases that take minutes are ignored unless asked for
-//! (`-- --ignored`); `cargo midplane soak` explores them all.
+//! `-- --nocapture` prints the numbers of states. Cases that require minutes are ignored unless requested (`--
+//! --ignored`); `cargo midplane soak` explores them all.
 #![forbid(unsafe_code)]
 
 use midplane_lab::explore::{
@@ -10,7 +10,7 @@ use midplane_lab::explore::{
 };
 use stateright::{Checker, HasDiscoveries, Model, Property};
 
-/// A system as `stateright` knows them.
+/// Adapter from a system to a `stateright` model.
 struct Checked(System);
 
 impl Model for Checked {
@@ -46,8 +46,7 @@ impl Model for Checked {
     }
 }
 
-/// Explores rows as they say; all that is not as it must be is told at the end, so that the table can be
-/// corrected in one go.
+/// Explores rows. Reports all differences together, so that the table can be corrected in one pass.
 fn check(rows: Vec<Row>) {
     let surprises: Vec<String> = rows.iter().flat_map(surprises).collect();
     assert!(surprises.is_empty(), "{}", surprises.join("\n"));
@@ -106,7 +105,7 @@ fn surprises(row: &Row) -> Vec<String> {
     said
 }
 
-/// Every property holds in every state, says `stateright`, breadth first in all orders of steps.
+/// Checks with `stateright`, breadth first in all orders of steps, that every property holds in every state.
 fn holds_for_stateright(row: &Row, states: u64) -> Result<(), String> {
     let checker = Checked(row.system(false))
         .checker()
@@ -126,7 +125,7 @@ fn holds_for_stateright(row: &Row, states: u64) -> Result<(), String> {
     }
 }
 
-/// The property does not hold: `stateright` finds a shortest run that shows it.
+/// Checks that `stateright` finds a shortest run that violates the property.
 fn fails_for_stateright(row: &Row, property: &'static str, after: u64) -> Result<(), String> {
     let checker = Checked(row.system(false))
         .checker()
@@ -151,7 +150,7 @@ fn fails_for_stateright(row: &Row, property: &'static str, after: u64) -> Result
     }
 }
 
-/// A test for each of these groups of the table.
+/// Creates a test for each of these groups of the table.
 macro_rules! groups {
     ($($(#[$attribute:meta])* $group:ident)*) => {$(
         $(#[$attribute])*

@@ -1,6 +1,6 @@
-//! What a program makes and frees leaves memory where it was, to the byte, by an allocator that counts: ten to the fifth
-//! of each kind of object, by way of the C binding, alone in a job; and communicators and collectives of several
-//! processes, in a cluster.
+//! Checks for memory leaks with a counting allocator: objects that are created and freed leak no byte. It creates
+//! 100,000 of each kind through the C binding in a job of one process, and communicators and collectives of several
+//! processes in a cluster.
 
 use std::alloc::System;
 use std::ffi::{c_int, c_void};
@@ -22,12 +22,10 @@ static ALLOCATOR: Cap<System> = Cap::new(System, usize::MAX);
 
 const INT: c_int = 0x4c00_0009;
 const SUM: c_int = 0x5800_0003;
-/// MPI_STATUS_IGNORE.
 const IGNORE: *mut MPI_Status = std::ptr::without_provenance_mut(1);
 
-/// Objects of each kind.
 const OBJECTS: usize = 100_000;
-/// Rounds before the count: what a table or a pool grows to by them, it keeps.
+/// Warm-up rounds: tables and pools that have grown keep their memory.
 const FIRST: usize = 200;
 
 /// Calls that must succeed.
@@ -37,7 +35,7 @@ macro_rules! ok {
     };
 }
 
-/// Runs as many rounds as make ten to the fifth objects.
+/// Runs enough rounds to create [`OBJECTS`] objects, and checks that no memory is leaked.
 fn leaves_nothing(what: &str, objects: usize, mut round: impl FnMut(usize)) {
     (0..FIRST).for_each(&mut round);
     let before = ALLOCATOR.allocated();
@@ -48,7 +46,7 @@ fn leaves_nothing(what: &str, objects: usize, mut round: impl FnMut(usize)) {
 fn communicators() {
     leaves_nothing("duplicates", 2, |_| {
         let (mut twin, mut other, mut request) = (0, 0, 0);
-        // SAFETY: handles' places are places.
+        // SAFETY: all handle pointers are valid.
         unsafe {
             ok! {
                 MPI_Comm_dup(MPI_COMM_WORLD, &mut twin);
@@ -63,7 +61,7 @@ fn communicators() {
     leaves_nothing("parts", 4, |round| {
         let (mut part, mut typed, mut made, mut grid, mut group) = (0, 0, 0, 0, 0);
         let (extent, period) = (1, 1);
-        // SAFETY: handles' places are places, and the grid has one dimension.
+        // SAFETY: all handle pointers are valid, and the grid has one dimension.
         unsafe {
             ok! {
                 MPI_Comm_split(MPI_COMM_WORLD, round as c_int % 3, 0, &mut part);
@@ -84,7 +82,7 @@ fn communicators() {
 fn datatypes() {
     leaves_nothing("datatypes", 3, |round| {
         let (mut row, mut column, mut twin) = (0, 0, 0);
-        // SAFETY: handles' places are places.
+        // SAFETY: all handle pointers are valid.
         unsafe {
             ok! {
                 MPI_Type_contiguous(1 + round as c_int % 7, INT, &mut row);
@@ -102,7 +100,7 @@ fn datatypes() {
 
 fn attributes() {
     let (mut comm, mut kept) = (0, 0);
-    // SAFETY: handles' places are places.
+    // SAFETY: all handle pointers are valid.
     unsafe {
         ok! {
             MPI_Comm_dup(MPI_COMM_WORLD, &mut comm);
@@ -112,7 +110,7 @@ fn attributes() {
     leaves_nothing("keyvals and attributes", 2, |round| {
         let (mut of_comm, mut of_type, mut row) = (0, 0, 0);
         let value = std::ptr::without_provenance_mut::<c_void>(round);
-        // SAFETY: handles' places are places; the values are never followed.
+        // SAFETY: all handle pointers are valid; the attribute values are never dereferenced.
         unsafe {
             ok! {
                 MPI_Comm_create_keyval(None, None, &mut of_comm, null_mut());
@@ -131,7 +129,7 @@ fn attributes() {
             }
         }
     });
-    // SAFETY: handles' places are places.
+    // SAFETY: all handle pointers are valid.
     unsafe {
         ok! {
             MPI_Comm_free_keyval(&mut kept);
@@ -143,7 +141,7 @@ fn attributes() {
 fn groups() {
     leaves_nothing("groups", 3, |_| {
         let (mut world, mut first, mut both, rank) = (0, 0, 0, 0);
-        // SAFETY: handles' places are places, and there is one rank.
+        // SAFETY: all handle pointers are valid, and there is one rank.
         unsafe {
             ok! {
                 MPI_Comm_group(MPI_COMM_WORLD, &mut world);
@@ -159,7 +157,7 @@ fn groups() {
 
 fn requests_of_collectives() {
     let (mut comm, mut column) = (0, 0);
-    // SAFETY: handles' places are places.
+    // SAFETY: all handle pointers are valid.
     unsafe {
         ok! {
             MPI_Comm_dup(MPI_COMM_WORLD, &mut comm);
@@ -173,7 +171,7 @@ fn requests_of_collectives() {
         let (count, at) = (1, 0);
         let (from, to) = (given.as_ptr().cast(), taken.as_mut_ptr().cast());
         let mut requests = [0; 5];
-        // SAFETY: the arrays are as long as the counts say and stay until all is complete.
+        // SAFETY: the arrays have the lengths that the counts specify and live until all requests are complete.
         unsafe {
             let [a, b, c, d, e] = &mut requests;
             let (w_from, w_to) = (given.as_ptr().cast(), moved.as_mut_ptr().cast());
@@ -188,7 +186,7 @@ fn requests_of_collectives() {
         }
         assert_eq!(taken[599], round as c_int);
     });
-    // SAFETY: handles' places are places.
+    // SAFETY: all handle pointers are valid.
     unsafe {
         ok! {
             MPI_Type_free(&mut column);
@@ -200,7 +198,7 @@ fn requests_of_collectives() {
 fn infos() {
     leaves_nothing("infos", 2, |_| {
         let (mut info, mut twin) = (0, 0);
-        // SAFETY: handles' places are places.
+        // SAFETY: all handle pointers are valid.
         unsafe {
             ok! {
                 MPI_Info_create(&mut info);
@@ -221,14 +219,14 @@ fn error_handlers() {
     type Function = unsafe extern "C" fn(*mut c_int, *mut c_int);
     type Called = unsafe extern "C" fn(*mut c_int, *mut c_int, ...);
     let mut comm = 0;
-    // SAFETY: the handle's place is one.
+    // SAFETY: the handle pointer is valid.
     unsafe {
         ok! { MPI_Comm_dup(MPI_COMM_WORLD, &mut comm); }
     }
     leaves_nothing("error handlers", 1, |_| {
         let (mut handler, mut set) = (0, 0);
-        // SAFETY: handles' places are places; the function is called in the same way with more arguments, which it
-        // does not look at.
+        // SAFETY: all handle pointers are valid; the function is called with the same convention and more arguments,
+        // which it ignores.
         unsafe {
             let function = std::mem::transmute::<Function, Called>(handle);
             ok! {
@@ -241,18 +239,17 @@ fn error_handlers() {
             }
         }
     });
-    // SAFETY: the handle's place is one.
+    // SAFETY: the handle pointer is valid.
     unsafe {
         ok! { MPI_Comm_free(&mut comm); }
     }
 }
 
-/// An operation.
 fn first_of_two(left: &[u8], right: &mut [u8]) {
     right.copy_from_slice(left);
 }
 
-/// A collective from its start to its end, as a nonblocking one and its wait.
+/// Runs a collective to completion, like a nonblocking one and its wait.
 fn collective(node: &Node<'_, '_>, among: Among, number: u32, what: What) {
     let buffers = Buffers {
         part: 40,
@@ -274,7 +271,7 @@ fn collective(node: &Node<'_, '_>, among: Among, number: u32, what: What) {
     }
 }
 
-/// Of two processes. Both are at a barrier when the bytes are counted, with nothing of their own between.
+/// Two processes. Both are in a barrier, with no live objects, when the bytes are counted.
 fn several_processes() {
     const LIST: &[Rank] = &[Rank::new(0), Rank::new(1)];
     let counts = std::sync::Mutex::new(Vec::new());
@@ -321,12 +318,12 @@ fn several_processes() {
     assert_eq!(counts[0], counts[1]);
 }
 
-/// One test, since the count is of all threads.
+/// One test, since the count covers all threads.
 #[test]
 fn ten_to_the_fifth_objects_of_each_kind_leave_memory_where_it_was() {
     alone::until_others_sleep();
     alone::install();
-    // SAFETY: MPI_Init takes null pointers.
+    // SAFETY: MPI_Init accepts null pointers.
     unsafe {
         ok! { MPI_Init(null_mut(), null_mut()); }
     }

@@ -1,4 +1,4 @@
-//! A device whose heap is used up, by an allocator with a limit: what was kept for calls that block is there.
+//! Exhausts a device's heap with a limiting allocator: the memory reserved for blocking calls is still available.
 #![forbid(unsafe_code)]
 
 use std::alloc::System;
@@ -16,9 +16,9 @@ use net_torus::Shape;
 #[global_allocator]
 static ALLOCATOR: Cap<System> = Cap::new(System, usize::MAX);
 
-/// Destinations, more than any of the heaps here has room for.
+/// Destinations, more than fit into any of the heaps here.
 const NODES: u16 = 128;
-/// A message that goes by the pending send queue.
+/// Size of a message that uses the pending send queue.
 const LONG: usize = 300;
 
 fn device() -> Adi {
@@ -31,7 +31,7 @@ fn device() -> Adi {
     Adi::new(config, memory).expect("a rank of the machine")
 }
 
-/// Runs `f` with so many bytes of heap.
+/// Runs `f` with a limit of `bytes` more bytes of heap.
 fn with_heap<T>(bytes: usize, f: impl FnOnce() -> T) -> T {
     let limit = ALLOCATOR.allocated() + bytes;
     ALLOCATOR.set_limit(limit).expect("above what is allocated");
@@ -40,8 +40,8 @@ fn with_heap<T>(bytes: usize, f: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Sends to one destination after the other until there is no room for one more, and then by calls that block:
-/// how many there was room for, and how many of those that block.
+/// Sends to one destination after the other until the heap is full, then with blocking calls. Returns the numbers of
+/// successful nonblocking and blocking sends.
 fn send_until_full(adi: &mut Adi, len: usize, heap: usize) -> (u32, u32) {
     let mut destinations = (1..NODES.into()).map(|dest| SendTo {
         dest: Rank::new(dest),
@@ -66,7 +66,7 @@ fn send_until_full(adi: &mut Adi, len: usize, heap: usize) -> (u32, u32) {
 }
 
 fn each_send_leaves_what_is_kept() {
-    // A bcopy reserves its place in the queue; the other one takes it.
+    // A bcopy send reserves its slot in the queue; the other kind uses it.
     for len in [4, LONG] {
         let mut most = 0;
         for heap in (0..8192).step_by(32) {
@@ -91,7 +91,7 @@ fn a_probe_without_a_place_is_turned_away() {
     });
 }
 
-/// One test, since the limit holds for all threads.
+/// One test, since the limit covers all threads.
 #[test]
 fn what_is_kept_is_there_when_the_heap_is_used_up() {
     alone::until_others_sleep();

@@ -1,11 +1,11 @@
-//! Every matching engine against the oracle, over random sequences of all operations.
+//! Compares every matching engine with the oracle over random sequences of all operations.
 //!
-//! A failure names its seed; `cargo midplane soak --seed SEED --jobs 1` replays it.
+//! A failure prints its seed; `cargo midplane soak --seed SEED --jobs 1` replays it.
 #![forbid(unsafe_code)]
 
 use midplane_lab::matching::{self, Op, Sequence};
 
-/// Sequences in a bounded run; `cargo midplane soak` goes on.
+/// Sequences in a bounded run; `cargo midplane soak` runs more.
 const SEQUENCES: u64 = 200;
 
 #[test]
@@ -24,7 +24,7 @@ fn a_sequence_is_the_same_each_time_it_is_drawn_from_its_seed() {
     }
 }
 
-/// What is drawn is what the sequences are for.
+/// The random sequences cover all kinds of operations.
 #[test]
 fn the_sequences_have_all_that_there_is() {
     let mut long = 0;

@@ -1,4 +1,4 @@
-//! The device takes from the heap what its constants say, to the byte.
+//! Checks that the device allocates exactly the bytes that its constants specify.
 #![forbid(unsafe_code)]
 
 use std::alloc::System;
@@ -20,10 +20,10 @@ use net_torus::{Router, Shape, Sizes};
 #[global_allocator]
 static ALLOCATOR: Cap<System> = Cap::new(System, usize::MAX);
 
-/// What a short list of the standard library takes at most, in bytes.
+/// Maximum size in bytes of a short list of the standard library.
 const LEAST_LIST: usize = 256;
 
-/// What `f` leaves allocated, in bytes.
+/// Returns the bytes that `f` allocates and keeps.
 fn taken<T>(f: impl Fn() -> T) -> usize {
     let before = ALLOCATOR.allocated();
     let value = f();
@@ -32,7 +32,7 @@ fn taken<T>(f: impl Fn() -> T) -> usize {
     bytes
 }
 
-/// Nodes of a machine, more than there are destinations here.
+/// Extents of a machine with more nodes than destinations are used here.
 const NODES: [u16; 3] = [32, 32, 8];
 /// Chunks of requests, before and after the list of chunks grows, which doubles.
 const CHUNKS: [usize; 6] = [5, 8, 9, 64, 65, 129];
@@ -48,8 +48,7 @@ fn device() -> Adi {
     Adi::new(config, memory).expect("a rank of the machine")
 }
 
-/// Bytes that each request takes which `start` starts, from the third chunk on to so many chunks: all that is
-/// allocated is counted.
+/// Returns the bytes per request that `start` allocates, from the third chunk on to `chunks` chunks.
 fn bytes_each(chunks: usize, start: impl Fn(&mut Adi, u32)) -> f64 {
     let requests = |chunks: usize| (chunks * CHUNK_SLOTS) as u32 - KEPT_SLOTS;
     let after = |requests: u32| {
@@ -64,8 +63,8 @@ fn bytes_each(chunks: usize, start: impl Fn(&mut Adi, u32)) -> f64 {
     (after(many) - after(few)) as f64 / f64::from(many - few)
 }
 
-/// A pending send, a posted receive: at most 64 bytes, with all links, whatever their keys are. Whom a message goes to:
-/// at most 72 for each destination.
+/// A pending send or a posted receive requires at most 64 bytes, including all links, for any keys. A destination
+/// requires at most 72 bytes.
 fn a_request_takes_64_bytes_and_a_destination_72() {
     let send = |adi: &mut Adi, dest: u32, tag: u32| {
         let to = SendTo {
@@ -97,13 +96,13 @@ fn a_request_takes_64_bytes_and_a_destination_72() {
     }
 }
 
-/// An engine's own memory in a machine of these extents: at start, for two communicators more, for receives.
+/// Memory of an engine in a machine of these extents: at start, for two more communicators, and for receives.
 struct Terms {
     extents: [u16; 3],
 }
 
-/// As many blocks as 8 contexts have cubes of the 4-D queue, on 4,096 nodes; with more, it takes room for many more
-/// receives at once.
+/// One block per cube of the 4-D queue for 8 contexts on 4,096 nodes. With more, it allocates space for many more
+/// receives at a time.
 const ENGINE_MPI_MEMORY: usize = 64 * BLOCK_BYTES;
 
 impl Terms {
@@ -131,7 +130,7 @@ impl Terms {
         let of_contexts = 4 * (kind.context_bytes)(peers);
         assert_eq!(taken(more) - taken(device), of_contexts, "{name}, contexts");
         contexts_may_find_no_room(device, of_contexts, name);
-        // As many receives as make the engine's memory for them grow once, and the pool's by a chunk.
+        // Enough receives for the engine's memory to grow once, and the pool's by a chunk.
         let receives = |count: usize| {
             move || {
                 let mut adi = device();
@@ -154,8 +153,8 @@ impl Terms {
     }
 }
 
-/// Contexts for which an engine has no memory are kept among all others, and leave nothing behind: those that are opened
-/// when there is memory again take as much as ever.
+/// Contexts without engine memory are stored among all others and leak nothing. Contexts opened after memory is
+/// available again allocate the usual amount.
 fn contexts_may_find_no_room(device: impl Fn() -> Adi, of_contexts: usize, name: &str) {
     let steps = 16;
     for left in (0..steps).map(|step| of_contexts * step / steps) {
@@ -174,8 +173,9 @@ fn contexts_may_find_no_room(device: impl Fn() -> Adi, of_contexts: usize, name:
     }
 }
 
-/// The table of peers at the start, and at most: 2.5 bytes a peer, the bits by the word. In greater machines a list of
-/// pages, some pages at the start, and five bits for each 16 peers by which those are found that wait.
+/// Returns the initial and the maximum size of the peer table: 2.5 bytes per peer, with the bits stored as words.
+/// Larger machines use a list of pages, some of them allocated at the start, and five bits per 16 peers to find waiting
+/// ones.
 fn bytes_of_peers(peers: usize) -> (usize, usize) {
     let pages = peers.div_ceil(PAGE_PEERS);
     let list = pages * size_of::<usize>() + peers.div_ceil(1024) * 40;
@@ -186,7 +186,7 @@ fn bytes_of_peers(peers: usize) -> (usize, usize) {
     }
 }
 
-/// The memory that is handed to a device at its start, its requests at its start, and those that come in chunks.
+/// Checks the device's initial memory, its initial requests, and those allocated in chunks.
 fn the_budget_is_taken() {
     for (extents, mpi_memory) in [
         ([1, 1, 1], 0),
@@ -223,7 +223,7 @@ fn the_budget_is_taken() {
             "the kept requests: {slots}, their destinations: {destinations}: {bytes}"
         );
 
-        // Further requests come in chunks, for the program's own calls only.
+        // Further requests are allocated in chunks, for the program's calls only.
         let pattern = Pattern::new(Some(Rank::new(0)), Some(1), 0);
         let busy = || {
             let mut adi = device();

@@ -1,4 +1,4 @@
-//! Every allocation of the device in turn is made to fail, by an allocator with a limit.
+//! Lets each allocation of the device fail in turn, with a limiting allocator.
 #![forbid(unsafe_code)]
 
 use std::alloc::System;
@@ -12,19 +12,19 @@ use midplane_lab::sim::{Heap, Job, Seeded};
 #[global_allocator]
 static ALLOCATOR: Cap<System> = Cap::new(System, usize::MAX);
 
-/// A heap from which one call, or every call from one on, gets only so many bytes.
+/// Heap with an injected limit: one call, or every call from one on, gets only `bytes` bytes.
 #[derive(Default)]
 struct Scarce {
-    /// Number of the first call that gets only `bytes`.
+    /// Index of the first limited call.
     from: usize,
-    /// Later calls get no more, until nothing can move any more.
+    /// Later calls are limited, too, until nothing can move any more.
     lasts: bool,
     bytes: usize,
     calls: Cell<usize>,
     extended: Cell<bool>,
     failed: Cell<bool>,
     before: Cell<usize>,
-    /// By call: how many bytes it took for good.
+    /// Bytes that each call allocated permanently.
     taken: RefCell<Vec<usize>>,
 }
 
@@ -56,17 +56,17 @@ impl Heap for Scarce {
     }
 }
 
-/// Jobs whose allocations are failed.
+/// Jobs with injected allocation failures.
 const JOBS: u64 = 100;
-/// Of the jobs with large windows, which take as long as all others, one in three.
+/// Skips two thirds of the jobs with large windows, which require as much time as all others.
 fn is_left_out(seed: u64) -> bool {
     matches!(seed % 9, 4 | 7)
 }
-/// Parts of what a call takes after which it gets no more.
+/// Number of different limits, as fractions of a call's allocations.
 const PARTS: usize = 8;
 
-/// A call that fails for want of memory has done nothing, and the job completes once there is memory again:
-/// nothing is lost, whichever allocation it was.
+/// A call that fails for lack of memory has no effect, and the job completes once memory is available: whichever
+/// allocation failed, nothing is lost.
 #[test]
 fn every_allocation_in_turn_may_fail() {
     alone::until_others_sleep();

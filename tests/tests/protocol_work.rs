@@ -1,4 +1,4 @@
-//! The device's work grows with the number of messages, not with its square.
+//! Checks that the device's work is linear in the number of messages, not quadratic.
 #![forbid(unsafe_code)]
 
 use midplane_device::matching::Choice;
@@ -16,7 +16,7 @@ fn flood(senders: u32, messages: u32, mpi_memory: usize) -> Work {
     flood.run().expect("a flood that ends well")
 }
 
-/// Steps for each message do not grow with their number, however far it is beyond the memory.
+/// The steps per message do not grow with the number of messages, however far it exceeds the memory.
 #[test]
 fn twice_the_messages_take_twice_the_steps() {
     for (senders, mpi_memory) in [(64, 64 << 10), (64, 0), (4, 1 << 10)] {
@@ -32,7 +32,7 @@ fn twice_the_messages_take_twice_the_steps() {
     }
 }
 
-/// What scarce memory costs in the least case of the paper's mesh, where it costs most.
+/// Measures the cost of scarce memory in the smallest case of the paper's mesh, where it is highest.
 #[test]
 fn the_killer_takes_at_most_1_6_times_as_long_with_one_record() {
     let run = |mpi_memory| {
@@ -49,6 +49,6 @@ fn the_killer_takes_at_most_1_6_times_as_long_with_one_record() {
     let overhead = scarce.ns as f64 / ample.ns as f64;
     assert!(scarce.restarts > 0 && ample.restarts == 0);
     assert!((1.0..1.6).contains(&overhead), "{overhead:.2}");
-    // One seed-free machine: the same every time.
+    // The simulation is deterministic without a seed.
     assert_eq!(run(32), scarce);
 }

@@ -1,4 +1,4 @@
-//! The Rust binding and the collectives over the whole stack, on clusters of every small shape, with MPI
+//! Tests the Rust binding and the collectives with the complete stack, on clusters of every small shape, with MPI
 //! memory from one record to plenty.
 #![forbid(unsafe_code)]
 
@@ -24,7 +24,7 @@ use mpi::traits::*;
 use mpi::{Error, Rank, Tag};
 
 std::thread_local! {
-    /// What the attributes of the process that ran last on this thread have said.
+    /// Output of the attributes of the process that ran last on this thread.
     static SAID: RefCell<Rc<RefCell<String>>> = RefCell::default();
 }
 
@@ -42,7 +42,7 @@ fn run(node: &Node<'_, '_>, program: impl FnOnce(&Universe) -> i32) -> i32 {
     as_program(node, || program(&mpi::initialize().expect("once")))
 }
 
-/// Runs `program` on every shape with different seeds and amounts of memory; it must end well everywhere.
+/// Runs `program` on every shape with different seeds and amounts of memory; it must succeed everywhere.
 fn everywhere(program: impl Fn(&Universe) + Sync) {
     for (i, shape) in SHAPES.into_iter().enumerate() {
         for (j, memory) in [32, 256, 65536].into_iter().enumerate() {
@@ -62,13 +62,12 @@ fn everywhere(program: impl Fn(&Universe) + Sync) {
     }
 }
 
-/// The processes at the right and at the left.
 fn neighbours(world: &impl Communicator) -> [Process<'_>; 2] {
     let (rank, size) = (world.rank(), world.size());
     [(rank + 1) % size, (rank + size - 1) % size].map(|rank| world.process_at_rank(rank))
 }
 
-/// What `rank` gives at place `i`.
+/// Returns the value of `rank` at index `i`.
 fn value(rank: Rank, i: usize) -> u64 {
     rank as u64 * 1000 + i as u64 + 1
 }
@@ -101,7 +100,7 @@ fn requests_in_a_scope_borrow_and_give_back() {
             .collect();
         let mut into: Vec<Vec<i32>> = (0..6).map(|i| vec![0; 100 * i + 5]).collect();
         mpi::request::scope(|scope| {
-            // Received in the reverse order of sending; sends are left to the scope's end, dropped or forgotten.
+            // Received in reverse order; the scope completes the sends, which are dropped or forgotten.
             for (i, data) in out.iter().enumerate() {
                 let request = right.immediate_send_with_tag(scope, data, i as Tag);
                 match i % 2 {
@@ -137,7 +136,7 @@ fn persistent_messages_go_round_as_often_as_they_are_started() {
             let mut receive = left.receive_init_with_tag(vec![-1; len], 5);
             for round in 1..=size {
                 mpi::request::scope(|scope| {
-                    // Left to the scope, or completed in it.
+                    // Completed by the scope, or inside it.
                     let (got, gone) = (receive.start(scope), send.start(scope));
                     if round % 2 == 0 {
                         assert_eq!(got.wait().source_rank(), left.rank());
@@ -218,7 +217,7 @@ fn a_persistent_receive_goes_on_after_an_error() {
             });
             assert_eq!(receive.buffer()[..], data[..3]);
         }
-        // Started and taken back.
+        // Started and cancelled.
         mpi::request::scope(|scope| {
             let request = receive.start(scope);
             request.cancel();
@@ -312,7 +311,7 @@ fn a_cancelled_send_is_received_or_not_and_its_sender_knows() {
         mpi::request::scope(|scope| {
             let mut cancelled = Vec::new();
             for (i, data) in out.iter().enumerate() {
-                // Several of a tag, so that those taken back lie between others.
+                // Several per tag, so that cancelled ones are between others.
                 let tag = i as Tag % 4;
                 let request = match i % 5 {
                     0 => right.immediate_synchronous_send_with_tag(scope, data, tag),
@@ -366,7 +365,7 @@ fn a_truncated_message_is_an_error_wherever_it_is_waited_for() {
     });
 }
 
-/// As under MPI_ERRORS_ARE_FATAL: the job ends with a message that says who, where and why.
+/// As with MPI_ERRORS_ARE_FATAL: the job ends with a message that contains rank, location and cause.
 #[test]
 fn an_error_that_is_no_result_ends_the_job() {
     for (program, words) in [
@@ -379,7 +378,7 @@ fn an_error_that_is_no_result_ends_the_job() {
             |world| {
                 let mut got = 0u8;
                 mpi::request::scope(|scope| {
-                    // Left to the scope's end.
+                    // Completed at the scope's end.
                     let _receive = world.this_process().immediate_receive_into(scope, &mut got);
                     world.this_process().send(&[1u8; 9]);
                 });
@@ -410,7 +409,7 @@ fn an_error_that_is_no_result_ends_the_job() {
                     let refused = Error::Argument { what: "refused" };
                     let (request, completion) = start_generalized(scope, move || Err(refused));
                     completion.complete();
-                    // Left to the scope's end.
+                    // Completed at the scope's end.
                     drop(request);
                 });
             },
@@ -446,7 +445,7 @@ fn an_error_that_is_no_result_ends_the_job() {
     }
 }
 
-/// An operation that tells when it is dropped.
+/// Operation that records its drop.
 struct Told<'a> {
     dropped: &'a Cell<u32>,
     asked: &'a Cell<u32>,
@@ -479,7 +478,7 @@ fn operations_of_the_programs_own_are_asked_and_dropped_once_however_they_end() 
         mpi::request::scope(|scope| {
             drop(right.immediate_send(scope, &out));
             let receive = left.immediate_receive_into(scope, &mut into);
-            // Guards, of which one takes its operation back, which the operation does not heed.
+            // Guards; one cancels its operation without effect.
             for is_cancelled in [false, true] {
                 let (request, completion) = start_generalized(scope, of());
                 completion.complete();
@@ -489,7 +488,7 @@ fn operations_of_the_programs_own_are_asked_and_dropped_once_however_they_end() 
                 }
             }
             assert_eq!((dropped.get(), asked.get()), (2, 2));
-            // Complete before others, and behind them.
+            // Completed before others, and after them.
             let (early, completion) = start_generalized(scope, of());
             completion.complete();
             assert!(early.test().is_ok());
@@ -500,7 +499,7 @@ fn operations_of_the_programs_own_are_asked_and_dropped_once_however_they_end() 
             completion.complete();
             late.wait();
             assert_eq!((dropped.get(), asked.get()), (4, 4));
-            // Without a completion: dropped, and not asked.
+            // Without a completion: dropped, and not queried.
             for _ in 0..3 {
                 drop(start_generalized(scope, of()).0);
             }
@@ -595,13 +594,13 @@ fn collectives_agree_with_the_obvious_computation() {
     });
 }
 
-/// What process `from` gives in part `part`, `len` values.
+/// Returns `len` values of part `part` from process `from`.
 fn given(from: Rank, part: usize, len: usize) -> Vec<u64> {
     (0..len).map(|i| value(from, part * 100 + i)).collect()
 }
 
-/// Of the calls on neighbours those that block and those that do not, in equal and in unequal parts: what each of `from`
-/// gives to all, and, of its part with the second number, what it gives to this process.
+/// Tests the blocking and nonblocking neighbourhood collectives, with equal and unequal parts. Each process of `from`
+/// sends its data to all, and the part with the second number to this process.
 fn talk_with_neighbours(
     comm: &impl NeighborCollectives,
     destinations: usize,
@@ -635,7 +634,7 @@ fn talk_with_neighbours(
         });
         assert_eq!((later, after), (all, each));
 
-        // In listed parts, one place apart, and the last one first.
+        // Listed parts with gaps of one element, the last part first.
         let listed = |count: usize| {
             let displs = (0..count).rev().map(|at| (at * (len + 1)) as i32);
             (vec![len as i32; count], displs.collect::<Vec<_>>())
@@ -672,8 +671,8 @@ fn talk_with_neighbours(
     }
 }
 
-/// As [`talk_with_neighbours`], each part of a datatype of its own: numbers, the even places of a row of short ones that the
-/// receiver has without holes, and bytes that are truths there.
+/// Same as [`talk_with_neighbours`], with a datatype per part: numbers; the even elements of a row of short ones, which
+/// the receiver stores without holes; and bytes, received as booleans.
 fn talk_in_many_types(
     comm: &impl NeighborCollectives,
     destinations: usize,
@@ -724,7 +723,7 @@ fn talk_in_many_types(
     };
     let [blocking, later] = &mut rows;
     each(blocking, &mut |recvbufs| {
-        // The same buffers twice: what has come is right after each.
+        // The same buffers twice: the received data is correct after each call.
         comm.neighbor_all_to_all_vartype_into(&sendbufs, recvbufs);
         comm.neighbor_all_to_all_vartype_into(&sendbufs, recvbufs);
     });
@@ -751,7 +750,7 @@ fn talk_in_many_types(
     }
 }
 
-/// Two groups, of the first and of the other ranks, and which of them this process is in.
+/// Creates two groups, the first ranks and the others, and returns whether this process is in the first one.
 fn two_groups(world: &SimpleCommunicator, first: Rank) -> (InterCommunicator, bool) {
     let is_first = world.rank() < first;
     let half = world.split_by_color(Color::with_value(is_first.into()));
@@ -766,7 +765,7 @@ fn two_groups(world: &SimpleCommunicator, first: Rank) -> (InterCommunicator, bo
     (half.create_intercommunicator(own, &other, 3), is_first)
 }
 
-/// What is of the own group and what of the other, of what is of the first and of the second one.
+/// Returns the values of the own and of the other group.
 fn of_both<T>(first: T, second: T, is_first: bool) -> (T, T) {
     match is_first {
         true => (first, second),
@@ -774,7 +773,7 @@ fn of_both<T>(first: T, second: T, is_first: bool) -> (T, T) {
     }
 }
 
-/// What the processes of the other group have, who are in this order in the world.
+/// Returns the values of the other group's processes, in the order of their world ranks.
 fn of_others<T>(
     both: &InterCommunicator,
     first: Rank,
@@ -838,7 +837,7 @@ fn two_groups_talk_to_each_other() {
             assert_eq!(status.source_rank(), -1);
             both.null_process().send(&1u8);
 
-            // And by persistent messages, along a pair.
+            // With persistent messages between a pair.
             if both.rank() == 0 {
                 let other = both.process_at_rank(0);
                 let (mut send, mut receive) = (
@@ -892,7 +891,7 @@ fn collectives_give_to_one_group_what_the_other_one_has() {
             let mut total = vec![0; len];
             both.all_reduce_into(&mine, &mut total, SystemOperation::sum());
             assert_eq!(total, theirs);
-            // Each process is the root once; who is beside the root calls nothing.
+            // Each process is the root once; other processes of the root's group do not call.
             for root in 0..world.size() {
                 let root_is_first = root < first;
                 let rank = if root_is_first { root } else { root - first };
@@ -926,7 +925,7 @@ fn what_two_groups_cannot_divide_is_an_error_at_all_before_anything_is_sent() {
     let job: Statuses = cluster.run(|node| {
         run(node, |universe| {
             let (both, is_first) = two_groups(&universe.world(), 1);
-            // Three elements, of which the first group's one process is to have all, and the other two the half each.
+            // Three elements: all for the only process of the first group, halves for the other two.
             let mut result = vec![0u64; if is_first { 3 } else { 1 }];
             let sum = SystemOperation::sum();
             let expected = if is_first { 4 * 8 } else { 2 * 8 };
@@ -953,12 +952,12 @@ fn what_two_groups_cannot_divide_is_an_error_at_all_before_anything_is_sent() {
     assert_eq!(job, Ok(vec![0; 3]));
 }
 
-/// Part `to` of what process `from` gives, as long as it is for that rank: one has nothing, one more than a segment.
+/// Returns part `to` of the data from process `from`; the rank's length may be zero, or more than a segment.
 fn part_of(from: Rank, to: Rank) -> Vec<u64> {
     given(from, to as usize, [0, 3, 200, 1][to as usize % 4])
 }
 
-/// The sum, place by place, of what these give `to`.
+/// Returns the elementwise sum of the parts that these processes send to `to`.
 fn sum_for(to: Rank, of: impl Iterator<Item = Rank>) -> Vec<u64> {
     let mut sum = vec![0; part_of(0, to).len()];
     for from in of {
@@ -968,7 +967,7 @@ fn sum_for(to: Rank, of: impl Iterator<Item = Rank>) -> Vec<u64> {
     sum
 }
 
-/// The parts that `from` gives so many ranks, the last one's first, and where each is.
+/// Returns the parts that `from` sends to each rank, last rank first, with their displacements.
 fn backwards(from: Rank, ranks: Rank) -> (Vec<u64>, Vec<i32>, Vec<i32>) {
     let (mut all, mut displs) = (Vec::new(), vec![0; ranks as usize]);
     for to in (0..ranks).rev() {
@@ -996,7 +995,7 @@ fn a_reduction_is_scattered_in_parts_that_differ() {
         });
         assert_eq!(sums, [expected.clone(), expected]);
 
-        // Of two groups each has parts for the other one's processes.
+        // In two groups each has parts for the other's processes.
         let first = (size + 1) / 2;
         if first == size {
             return;
@@ -1051,7 +1050,7 @@ fn parts_of_a_reduction_that_do_not_fit_are_refused_before_anything_is_sent() {
     assert_eq!(job, Ok(vec![0; 3]));
 }
 
-/// Of two groups of one process the first has a result that is longer than what the second has for it: each is told.
+/// Two groups of one process each: the first one's result is longer than the second's data. Both get an error.
 #[test]
 fn parts_and_results_of_two_groups_that_differ_are_an_error() {
     let job: Statuses = Cluster::new([2, 1, 1]).run(|node| {
@@ -1092,7 +1091,7 @@ fn an_intercommunicator_is_duplicated_split_and_merged() {
         );
         assert_eq!(both.compare(&both), CommunicatorRelation::Identical);
         assert_eq!(both.compare(&twin), CommunicatorRelation::Congruent);
-        // A message of the one is none of the other.
+        // A message of one communicator never matches in the other.
         if both.rank() == 0 {
             let other = both.process_at_rank(0);
             other.send_with_tag(&1u8, 1);
@@ -1118,7 +1117,7 @@ fn an_intercommunicator_is_duplicated_split_and_merged() {
             assert_eq!(ranks[merged.rank() as usize], world.rank());
         }
         drop(twin);
-        // Even ranks meet even ones, the last one first; a color that the other group does not have is none.
+        // Even ranks meet even ones, the last one first; a color that the other group lacks yields none.
         let color = both.rank() % 2;
         let part = both.split_by_color_with_key(Color::with_value(color), -both.rank());
         let has_color = |size: Rank| (size + 1 - color) / 2;
@@ -1176,7 +1175,7 @@ fn groups_that_cannot_meet_are_told_so() {
             let uneven = both.all_to_all(&whole, &mut whole.clone()).try_run();
             assert!(matches!(uneven, Err(Error::Lengths { .. })));
         }
-        // The other group is one process, for which no other one waits.
+        // The other group is one process, and no other process waits for it.
         if is_first && both.rank() == 0 {
             assert_eq!(both.broadcast_to_remote(&[1u32; 3]).try_run(), Ok(()));
         } else if !is_first {
@@ -1196,7 +1195,7 @@ fn groups_that_cannot_meet_are_told_so() {
 
 #[test]
 fn attributes_end_before_mpi_does() {
-    /// Says when it is dropped, in a communicator that is there still.
+    /// Records its drop, in a communicator that still exists.
     #[derive(Clone)]
     struct AtEnd(Rc<SimpleCommunicator>, &'static str, Rc<RefCell<String>>);
 
@@ -1260,7 +1259,7 @@ fn neighbours_in_a_grid_get_what_is_theirs() {
             let grid = grid.expect("as many places as processes");
             let neighbours = (0..2).flat_map(|dimension| {
                 let (below, above) = grid.shift(dimension, 1);
-                // What comes from below has been given upwards.
+                // Data received from below was sent upwards.
                 let part = 2 * dimension as usize;
                 [
                     below.map(|rank| (rank, part + 1)),
@@ -1277,7 +1276,7 @@ fn neighbours_in_a_graph_are_those_that_were_given() {
     everywhere(|universe| {
         let world = universe.world();
         let (rank, size) = (world.rank(), world.size());
-        // To the right, and to process 0, which gets from all.
+        // To the right, and to process 0, which receives from all.
         let (right, left) = ((rank + 1) % size, (rank + size - 1) % size);
         let mut sources = vec![left];
         if rank == 0 {
@@ -1288,7 +1287,7 @@ fn neighbours_in_a_graph_are_those_that_were_given() {
         assert!(graph.destinations().eq([right, 0]));
         let numbered = |sources: &mut dyn Iterator<Item = Rank>| {
             let mut seen = vec![0; size as usize];
-            // Of two edges from one process the one that it gave first comes first.
+            // Two edges from one process keep the order in which it specified them.
             let mut next = |source: Rank| {
                 let both = (source + 1) % size == rank && rank == 0;
                 let is_first = seen[source as usize] == 0;
@@ -1305,7 +1304,7 @@ fn neighbours_in_a_graph_are_those_that_were_given() {
         };
         talk_with_neighbours(&graph, 2, &numbered(&mut graph.sources()));
 
-        // The same edges, given by the processes at the left of those that they are from.
+        // The same edges, specified by the left neighbours of their sources.
         let beyond = (right + 1) % size;
         let graph = world.create_distributed_graph(&[(right, beyond), (right, 0)]);
         assert!(graph.destinations().eq([right, 0]));
@@ -1332,7 +1331,7 @@ fn edges_have_the_weights_that_were_given() {
         let world = universe.world();
         let (rank, size) = (world.rank(), world.size());
         let (right, left) = ((rank + 1) % size, (rank + size - 1) % size);
-        // An edge weighs what its end says; there are two of each.
+        // An edge's weight is specified by its end; each edge exists twice.
         let edges = |other: Rank, end: Rank| [(other, end), (other, end + 100)];
         let graph = world
             .create_weighted_distributed_graph_adjacent(&edges(left, rank), &edges(right, right));
@@ -1364,7 +1363,7 @@ fn all_processes_know_a_graph() {
     everywhere(|universe| {
         let world = universe.world();
         let (rank, size) = (world.rank(), world.size());
-        // All but the last are around the first one, which has itself, too.
+        // A star: all but the last are adjacent to the first one, which is also its own neighbour.
         let nodes = (size - 1).max(1);
         let first: Vec<Rank> = (0..nodes).collect();
         let lists: Vec<Vec<Rank>> = (0..nodes)
@@ -1446,7 +1445,7 @@ fn every_process_gives_every_other_a_datatype_of_its_own() {
             let truths = |rank: Rank| (0..len).map(move |i| value(rank, i).is_multiple_of(2));
             let numbers: Vec<Vec<u64>> = (0..size).map(|part| given(me, part, len)).collect();
             let own: Vec<bool> = truths(me).collect();
-            // Numbers go to the processes in front, truths to those behind and to oneself.
+            // Numbers are sent to lower ranks, booleans to higher ones and to itself.
             let sendbufs: Vec<AnyBuffer<'_>> = (0..size)
                 .map(|to| match to < me as usize {
                     true => AnyBuffer::new(&numbers[to]),
@@ -1578,9 +1577,9 @@ fn processes_that_disagree_on_a_length_are_told_so() {
     }
 }
 
-/// No process leaves the n-th barrier before all have entered it, on tori and meshes, however unequal the
-/// processes are. Of all processes in their order it takes no messages, on MPI_COMM_WORLD and on its duplicates; in another
-/// order it does.
+/// No process exits the n-th barrier before all have entered it, on tori and meshes, however unequal the processes are.
+/// For all processes in rank order it sends no messages, on MPI_COMM_WORLD and on its duplicates; in another order it
+/// does.
 #[test]
 fn a_barrier_is_left_when_all_have_entered_it() {
     const ROUNDS: usize = 12;
@@ -1620,7 +1619,7 @@ fn a_barrier_is_left_when_all_have_entered_it() {
                 .mpi_memory(32)
                 .run_and_report(|node| run(node, |universe| program(node, universe)));
             assert_eq!(job, Ok(vec![0; nodes]), "{shape:?} {kind}");
-            // Making the communicators takes messages.
+            // Creating the communicators requires messages.
             let messages: u64 = report.iter().map(|node| node.stats.messages_sent).sum();
             let barriers = ROUNDS as u64 * nodes as u64 * nodes.next_power_of_two().ilog2() as u64;
             match kind {
@@ -1632,8 +1631,8 @@ fn a_barrier_is_left_when_all_have_entered_it() {
     }
 }
 
-/// Short allreduces of all processes, by operations of this library's and of the program's own that commute, take no
-/// messages, and give all processes the same bits in every order in which they come.
+/// Short allreduces of all processes, with commutative built-in and user operations, send no messages. All processes
+/// receive the same bits for every order of arrival.
 #[test]
 fn short_allreduces_of_all_processes_take_no_messages() {
     let shapes = [
@@ -1691,7 +1690,7 @@ fn short_allreduces_of_all_processes_take_no_messages() {
     }
 }
 
-/// Processes whose counts differ are told so by the allreduce, whichever of them it is.
+/// If the counts differ, the allreduce returns an error at all processes.
 #[test]
 fn an_allreduce_of_different_counts_fails_everywhere() {
     for other in 0..6 {
@@ -1710,7 +1709,7 @@ fn an_allreduce_of_different_counts_fails_everywhere() {
     }
 }
 
-/// What a program keeps beyond its end does nothing any more.
+/// Objects that outlive their process have no effect.
 #[test]
 fn objects_that_outlive_their_process_are_harmless() {
     let job = Cluster::new([2, 1, 1]).run(|node| {
@@ -1733,8 +1732,8 @@ fn objects_that_outlive_their_process_are_harmless() {
     assert_eq!(job, Ok(vec![0; 2]));
 }
 
-/// How long the longest wait of all processes for each of some collectives takes, when they have computed for two
-/// milliseconds before, in nanoseconds of virtual time. Requests are waited for, dropped and forgotten.
+/// Returns the longest wait of all processes for some collectives, in nanoseconds of virtual time, after two
+/// milliseconds of computation. Requests are waited for, dropped and forgotten.
 fn waits(interrupt_percent: u64) -> Vec<(&'static str, u64)> {
     const LEN: usize = 2000;
     let longest = Mutex::new(Vec::new());
@@ -1812,7 +1811,7 @@ fn waits(interrupt_percent: u64) -> Vec<(&'static str, u64)> {
     longest.into_inner().unwrap()
 }
 
-/// But for those that run a function of the program's.
+/// Except for those that run a user function.
 #[test]
 fn collectives_go_on_while_all_processes_compute() {
     let (hidden, open) = (waits(100), waits(0));

@@ -1,6 +1,6 @@
-//! Programs in the style of the examples of rsmpi, as nodes run them, on clusters with little memory.
+//! Runs programs in the style of the rsmpi examples, as nodes run them, on clusters with little memory.
 #![forbid(unsafe_code)]
-// What a file of its own begins with.
+// Each program file starts with this attribute.
 #![allow(unused_attributes)]
 
 extern crate self as kernel_rt;
@@ -11,7 +11,7 @@ use std::collections::HashSet;
 
 use midplane_lab::{Cluster, as_fast_program, as_program};
 
-/// In place of the kernel's: the program is to be called by its module's name.
+/// Replaces the kernel's macro: the program is called by its module name.
 macro_rules! program {
     ($main:path) => {
         pub fn run() {
@@ -21,7 +21,7 @@ macro_rules! program {
 }
 pub(crate) use program;
 
-/// Runs it on clusters of several shapes, with MPI memory from one record to plenty.
+/// Runs the program on clusters of several shapes, with MPI memory from one record to plenty.
 fn everywhere(program: fn()) {
     for (seed, (shape, memory)) in [
         ([1, 1, 1], 256),
@@ -104,8 +104,8 @@ programs! {
     window: "../programs/rsmpi/window.rs",
 }
 
-/// The names that macros define by their rows. A row begins a line with its names: one in front of `[generics](arguments)`
-/// or `of`, or several, separated by commas or arrows, in front of MPI's name.
+/// Returns the names that macros define by their rows. A row starts with its names: one before `[generics](arguments)`
+/// or `of`, or several, separated by commas or arrows, before MPI's name.
 fn names_of_rows(sources: &str) -> HashSet<&str> {
     let mut found = HashSet::new();
     let mut text = sources;
@@ -134,7 +134,7 @@ fn names_of_rows(sources: &str) -> HashSet<&str> {
                 let has_arguments = line.contains("](") || line.ends_with(']');
                 rest.starts_with(" of ") || rest.starts_with('[') && has_arguments
             }
-            // Arguments of a call have a line each, or follow its name.
+            // Arguments of a call are on separate lines, or follow its name.
             [one, two, ..] => {
                 let begins = |between: &str| line.contains(&[one, two].join(between));
                 rest.starts_with("\"MPI_") && (begins(", ") || begins(" => "))
@@ -169,7 +169,7 @@ fn rows_name_what_they_begin_with() {
     assert_eq!(names_of_rows(calls), HashSet::new());
 }
 
-/// Every name of the table in docs/rust.md is there, and none of those that are said not to be.
+/// Checks that every name of the table in docs/rust.md exists, and that the names listed as missing do not.
 #[test]
 fn the_table_of_names_is_true() {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
@@ -201,7 +201,7 @@ fn the_table_of_names_is_true() {
         let names = first.split('`').skip(1).step_by(2).map(str::to_owned);
         names.collect::<Vec<_>>()
     };
-    // Of the second one what is here stands behind what MPI has.
+    // In the second table our name follows the MPI name.
     let (_, more) = text
         .split_once("## Calls that rsmpi does not have")
         .expect("a table");

@@ -1,5 +1,5 @@
-//! The command with `--board stm32f405`: the image that is flashed, on emulated boards whose serial lines the tool wires.
-//! Results are those of the other boards. Needs QEMU for Arm and its C compiler, which the command fetches.
+//! Tests `--board stm32f405`: flash images on emulated boards whose serial lines the tool wires. The results are those
+//! of the other boards. Requires QEMU for Arm and its C compiler, which the command downloads.
 
 use midplane_abi::boot_parameters::{Auto, BootParameters};
 use midplane_harness::probe::{Channel, Probe};
@@ -12,7 +12,7 @@ use std::path::PathBuf;
 
 const BOARD: [&str; 2] = ["--board", "stm32f405"];
 
-/// `midplane run --board stm32f405`; the program's name is completed.
+/// Runs `midplane run --board stm32f405` for a program of `tests/programs`.
 fn run(options: &[&str], name: &str, arguments: &[&str]) -> Ended {
     harness::run(
         &[&BOARD[..], &["--quiet"], options].concat(),
@@ -21,7 +21,7 @@ fn run(options: &[&str], name: &str, arguments: &[&str]) -> Ended {
     )
 }
 
-/// All others send to rank 0; nothing is lost, and no packet was defective.
+/// All ranks send to rank 0. Checks that no message is lost and no packet was malformed.
 fn killer(options: &[&str], processes: u32) {
     let options = [&BOARD[..], options].concat();
     let (ended, report) = run_with_report(&options, "killer.c", &["5", "64"]);
@@ -53,7 +53,7 @@ fn killer_over_bad_lines_with_the_least_mpi_memory() {
     harness::killer_over_bad_links(&options, 8, ["10", "64"]);
 }
 
-/// Over bad lines, too, of which one is cut.
+/// Link failover works over bad lines, too, with one of them cut.
 #[test]
 fn what_a_cut_line_carried_goes_another_way() {
     let cut = ["--torus", "2x2x1", "--link-cut", "0,0,0:x+@0s"];
@@ -65,7 +65,7 @@ fn what_a_cut_line_carried_goes_another_way() {
     assert_eq!(report["cut_links"].as_array().map(Vec::len), Some(1));
 }
 
-/// What boards print and report, by the console that flashed ones have.
+/// The output and the report of boards through a console, as flashed boards use it.
 #[test]
 fn boards_are_shown_by_their_serial_console() {
     let console = |at: &str, rest: &[&str]| {
@@ -113,7 +113,7 @@ fn images_for_one_node_hold_its_personality() {
     };
     image(&["--node", "1,2,3"]).expect(0);
     let read = |extension: &str| fs::read(format!("{stem}{extension}")).expect("a file");
-    // The personality's sector is 896 KiB behind the vectors.
+    // The personality's sector is 896 KiB after the vectors.
     let binary = read(".bin");
     let boot = BootParameters::read(&binary[896 << 10..]).expect("a record");
     assert_eq!(
@@ -124,7 +124,7 @@ fn images_for_one_node_hold_its_personality() {
     assert_eq!(boot.mpi_memory, Some(4096));
     let arguments = boot.programs.of_rank(0).arguments.iter();
     assert!(arguments.eq([&b"killer"[..], b"5", b"64"]));
-    // The stack's top and the reset vector, in a thumb function of flash.
+    // Top of the stack and the reset vector, a thumb function in flash.
     assert_eq!((binary[3], binary[7], binary[4] & 1), (0x20, 0x08, 1));
     let hex = String::from_utf8(read(".hex")).expect("text");
     assert!(
@@ -137,7 +137,7 @@ fn images_for_one_node_hold_its_personality() {
     midplane(&run)
         .expect(2)
         .says(&["whose personality it holds"]);
-    // 65,536 nodes do not fit, and the sum is told.
+    // 65,536 nodes do not fit; the message contains the sum.
     let many = ["--torus", "64x32x32", "--node", "0,0,0"];
     let many = [&["image"][..], &many, &[&killer]].concat();
     midplane(&many).expect(2).says(&[
@@ -149,7 +149,7 @@ fn images_for_one_node_hold_its_personality() {
         .says(&["--node 8,0,0 is outside the torus"]);
 }
 
-/// Up to the probe: what is missing is named. The programs that flash are stand-ins.
+/// Tests `flash` up to the probe: missing programs are named. Scripts replace the programs that flash.
 #[test]
 fn flashing_says_what_is_missing() {
     let folder = Folder::new("flash");
@@ -188,25 +188,25 @@ fn flashing_says_what_is_missing() {
     assert_eq!(steps[2], "reset --chip STM32F405RG");
 }
 
-/// Something that stands in for probe-rs, under its own name.
+/// Creates a script that replaces probe-rs.
 fn stand_in(tool: &str, script: &str) {
     fs::write(tool, format!("#!/bin/sh\n{script}\n")).unwrap();
     fs::set_permissions(tool, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-/// Whether the real one is on this machine.
+/// Checks whether the real probe-rs is installed.
 fn has_probe_rs() -> bool {
     on_path("probe-rs").is_some()
 }
 
-/// Where the first program of this name is.
+/// Returns the path of the first program with this name.
 fn on_path(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let mut folders = std::env::split_paths(&path);
     folders.find_map(|folder| Some(folder.join(name)).filter(|file| file.exists()))
 }
 
-/// A board that no tool looks after: a debug probe reads what the program prints and the kernel logs out of RAM.
+/// A debug probe reads the output and the kernel's log from the RAM of a standalone board.
 #[test]
 fn a_probe_reads_output_and_log() {
     let folder = Folder::new("probe");
@@ -227,7 +227,7 @@ fn a_probe_reads_output_and_log() {
         "{said}"
     );
     assert!(said.ends_with(" 0 errors\n"), "{said}");
-    // Frames of the log end with a zero.
+    // Log frames end with a zero.
     let log = channels
         .iter()
         .find(|channel| channel.name == "defmt")
@@ -235,7 +235,7 @@ fn a_probe_reads_output_and_log() {
     assert_eq!(log.bytes.last(), Some(&0), "{log:?}");
 }
 
-/// The first line, at least, that a board prints to which nothing is wired, and all channels then.
+/// Returns the output (one or more lines) of a board without wires, and all channels.
 fn what_a_probe_reads(image: &str, folder: &Folder) -> (String, Vec<Channel>) {
     let _turn = Turn::take();
     let mut probe = Probe::boot(image, folder);
@@ -243,7 +243,7 @@ fn what_a_probe_reads(image: &str, folder: &Folder) -> (String, Vec<Channel>) {
     (terminal(&channels), channels)
 }
 
-/// What a board has printed.
+/// Returns the output of a board.
 fn terminal(channels: &[Channel]) -> String {
     let channel = channels.iter().find(|channel| channel.name == "Terminal");
     channel.map_or(String::new(), |channel| {
@@ -251,12 +251,12 @@ fn terminal(channels: &[Channel]) -> String {
     })
 }
 
-/// The crate of docs/stm32f405.md, as a user makes it: `cargo run` builds it and gives it to probe-rs, for which something
-/// stands in, and its image finds out that its board is alone.
+/// Tests the crate of docs/stm32f405.md as a user creates it: `cargo run` builds it and calls probe-rs, which a script
+/// replaces. Its image discovers that its board is alone.
 #[test]
 fn a_crate_of_ones_own_is_flashed_by_cargo_run() {
     let Some(compiler) = on_path("arm-none-eabi-gcc") else {
-        // Where the command has fetched the compiler for itself, a crate finds none, as the page says.
+        // If only the command's own compiler download exists, a crate finds none, as the page says.
         return println!("skipped: no arm-none-eabi-gcc on PATH");
     };
     println!("with {}", compiler.display());
@@ -275,13 +275,13 @@ fn a_crate_of_ones_own_is_flashed_by_cargo_run() {
         let (_, text) = text.split_once('\n').expect(name);
         let root = harness::root().to_str().expect("a path in UTF-8");
         fs::create_dir_all(own.join(name).parent().unwrap()).unwrap();
-        // Its folder is in this project's.
+        // The crate's directory is inside this workspace.
         let end = if name == "Cargo.toml" {
             "\n[workspace]\n"
         } else {
             ""
         };
-        // An emulated board has no unique number.
+        // An emulated board has no unique ID.
         let text = text.replace("BootRecord::auto(0)", "BootRecord::auto(0).number(1)");
         fs::write(own.join(name), text.replace("../midplane", root) + end).unwrap();
     }
@@ -289,7 +289,7 @@ fn a_crate_of_ones_own_is_flashed_by_cargo_run() {
     let (said, tool) = (folder.path("said"), folder.path("probe-rs"));
     stand_in(&tool, &format!("echo $@ > {said}"));
     let path = format!("{}:{}", folder.0.display(), std::env::var("PATH").unwrap());
-    // Where what is the same for all programs has been compiled, in the profile that the nodes' images have.
+    // Directory of the code shared by all programs, compiled in the profile of the nodes' images.
     let doctor = midplane(&["doctor"]).expect(0);
     let is_along = doctor
         .stdout
@@ -325,12 +325,12 @@ fn a_crate_of_ones_own_is_flashed_by_cargo_run() {
         .says(&["whose personality it holds"]);
 }
 
-/// Bytes of flash that `killer.c` takes at most.
+/// Maximum flash in bytes of `killer.c`.
 const MOST_FLASH: u64 = 96 << 10;
-/// Bytes of RAM that it takes at most besides its stack, its data and the MPI memory.
+/// Maximum RAM in bytes of `killer.c`, without its stack, its data and the MPI memory.
 const MOST_RAM: u64 = 24 << 10;
 
-/// What the stack takes of flash and RAM, by layer.
+/// `midplane size` reports flash and RAM by layer.
 #[test]
 fn the_size_of_an_image_is_told_by_layer() {
     let killer = harness::program("killer.c");
@@ -378,7 +378,7 @@ fn collectives_on_four_and_eight_boards() {
     }
 }
 
-/// What matters of the two above, all at once.
+/// Combines the two tests above.
 #[test]
 fn halo_and_collectives_on_eight_boards_over_bad_lines_with_the_least_mpi_memory() {
     for (name, word) in [
@@ -394,7 +394,7 @@ fn halo_and_collectives_on_eight_boards_over_bad_lines_with_the_least_mpi_memory
     }
 }
 
-/// The arrays of the first, 12,000 bytes, lie on the stack.
+/// The arrays of the first program, 12,000 bytes, are on the stack.
 #[test]
 fn rust_programs_on_four_boards() {
     for name in ["ring", "rsmpi/struct_vectors"] {
@@ -402,7 +402,7 @@ fn rust_programs_on_four_boards() {
     }
 }
 
-/// The conversions are the runtime's own, and `long double` is `double` there.
+/// The runtime implements the conversions, and `long double` is `double` there.
 #[test]
 fn numbers_are_written_and_read_exactly() {
     run(&["-n", "1"], "digits.c", &[])
@@ -410,9 +410,7 @@ fn numbers_are_written_and_read_exactly() {
         .prints("digits: 0 failed");
 }
 
-/// Nothing is said of the machine but how many nodes it has; the numbers by which the nodes tell each other apart are the
-/// tool's.
-/// In a row of boards the ends meet only through the middle, whose program computes meanwhile.
+/// In a row of boards the ends communicate only through the middle, whose program computes meanwhile.
 #[test]
 fn boards_that_compute_forward_for_others() {
     let ended = run(&["--torus", "3x1x1", "--mesh", "x"], "through.c", &["1"]).expect(0);
@@ -420,6 +418,7 @@ fn boards_that_compute_forward_for_others() {
     assert!(!ended.stdout.contains("only after"), "{ended}");
 }
 
+/// The nodes know only the machine's size; the tool provides the IDs that distinguish them.
 #[test]
 fn boards_find_their_places_from_the_wires() {
     killer(&["--auto", "--torus", "2x2x1"], 4);
@@ -427,8 +426,8 @@ fn boards_find_their_places_from_the_wires() {
     killer(&["--auto", "--torus", "3x1x1", "--mesh", "x"], 3);
 }
 
-/// Nothing that the kernel guards is in the way of the chip's unique number. An emulated board does not have one: its bus
-/// refuses the access then (CFSR's PRECISERR), and not the memory protection (DACCVIOL).
+/// The kernel's memory protection must not block the chip's unique ID. An emulated board has none: its bus rejects the
+/// access (CFSR's PRECISERR), not the memory protection (DACCVIOL).
 #[test]
 fn a_board_may_read_its_unique_number() {
     const CFSR: u32 = 0xe000_ed28;
@@ -461,7 +460,7 @@ fn one_image_is_made_for_nodes_that_find_their_places() {
         .says(&["--auto does nothing without --board stm32f405"]);
 }
 
-/// Faults are decoded, and the line of the program is found.
+/// Faults are decoded with the program's source line.
 #[test]
 fn faults_and_calls_that_end_the_job_are_told() {
     let ended = run(&["--torus", "2x1x1"], "fail_null.c", &[]).expect(1);
@@ -480,8 +479,8 @@ fn faults_and_calls_that_end_the_job_are_told() {
     ended.says(&["panicked", "called from provoke at fail_internal.c:"]);
 }
 
-/// The stack lies lowest in RAM, so that no frame reaches other memory. The processor then loses the program counter, and the
-/// function is found by its frame.
+/// The stack is at the bottom of RAM, so that no frame reaches other memory. The processor then loses the program
+/// counter, and the frame identifies the function.
 #[test]
 fn a_stack_overflow_by_frames_of_any_size_names_the_line() {
     for bytes in ["32", "500", "1000", "6000", "22500", "30000", "3000000"] {
@@ -494,7 +493,7 @@ fn a_stack_overflow_by_frames_of_any_size_names_the_line() {
     }
 }
 
-/// The program's alone: what the boot has used is not counted.
+/// The report contains the program's peak stack usage, without the boot's.
 #[test]
 fn the_most_that_was_used_of_the_stacks_is_reported() {
     let options = [&BOARD[..], &["--torus", "2x1x1"]].concat();
@@ -534,7 +533,7 @@ fn what_the_board_does_not_have_is_refused() {
     ended.says(&["the board has 131072", "102400 of MPI memory"]);
 }
 
-/// No process is left when the command is killed.
+/// No process remains when the command is killed.
 #[test]
 fn nothing_is_left_behind() {
     let name = harness::program("fail_hang.c");

@@ -1,5 +1,5 @@
-//! What datatypes and windows take of the heap and give back, to the byte, by an allocator that counts and has a limit; by way of
-//! the C binding, alone in a job.
+//! Checks the heap usage of datatypes and windows to the byte, with a counting and limiting allocator, through the C
+//! binding in a job of one process.
 
 use std::alloc::System;
 use std::ffi::c_int;
@@ -23,12 +23,11 @@ static ALLOCATOR: Cap<System> = Cap::new(System, usize::MAX);
 
 const INT: c_int = 0x4c00_0009;
 const DOUBLE: c_int = 0x4c00_0010;
-/// MPI_STATUS_IGNORE.
 const IGNORE: *mut MPI_Status = std::ptr::without_provenance_mut(1);
 
 fn start() {
     alone::install();
-    // SAFETY: MPI_Init takes null pointers.
+    // SAFETY: MPI_Init accepts null pointers.
     let codes = unsafe {
         [
             MPI_Init(null_mut(), null_mut()),
@@ -38,12 +37,12 @@ fn start() {
     assert_eq!(codes, [MPI_SUCCESS; 2]);
 }
 
-/// The handles of datatypes that a round has made, to be freed whatever has happened.
+/// Handles of the datatypes that a round has created, freed on drop.
 #[derive(Default)]
 struct Handles([c_int; 8]);
 
 impl Handles {
-    /// Makes a datatype at `place` if all went well so far.
+    /// Creates a datatype at `place` if no earlier call failed.
     fn make(
         &mut self,
         code: c_int,
@@ -65,18 +64,19 @@ impl Handles {
 impl Drop for Handles {
     fn drop(&mut self) {
         for handle in self.0.iter_mut().filter(|handle| **handle != 0) {
-            // SAFETY: a handle's place.
+            // SAFETY: the handle pointer is valid.
             assert_eq!(unsafe { MPI_Type_free(handle) }, MPI_SUCCESS);
         }
     }
 }
 
-/// Makes datatypes of datatypes, packs with them, starts and cancels a receive, and frees all; the first error's code.
+/// Creates datatypes of datatypes, packs with them, starts and cancels a receive, and frees all. Returns the first
+/// error code.
 fn round(seed: c_int) -> c_int {
     let mut made = Handles::default();
     let (mut matrix, mut packed, mut position) = ([0u8; 4096], [0u8; 512], 0);
     let (lengths, places) = ([1, 2, 1], [0isize, 8, 64]);
-    // SAFETY: the arrays are as long as the counts say, and handles' places are places.
+    // SAFETY: the arrays have the lengths that the counts specify, and all handle pointers are valid.
     unsafe {
         let code = made.make(MPI_SUCCESS, 0, |_, new| {
             MPI_Type_vector(3, 1, 2 + seed % 3, INT, new)
@@ -89,7 +89,7 @@ fn round(seed: c_int) -> c_int {
             MPI_Type_create_resized(had[1], 0, 128, new)
         });
         let code = made.make(code, 3, |had, new| MPI_Type_dup(had[2], new));
-        // What the others are made of is freed while they are in use.
+        // Frees a component datatype while derived ones are in use.
         drop(Handles([made.0[0], 0, 0, 0, 0, 0, 0, 0]));
         made.0[0] = 0;
         let code = made.make(code, 4, |had, new| {
@@ -130,8 +130,8 @@ fn ten_to_the_fifth_datatypes_leave_nothing() {
     assert_eq!(ALLOCATOR.allocated(), before);
 }
 
-/// Rounds with ever more memory, each of which gives back what it took; how many failed for want of it, which only the
-/// first ones do, and how many did not.
+/// Runs rounds with increasing memory limits; each must free all its memory. Returns how many failed, which must be the
+/// first ones, and how many succeeded.
 fn rounds_in_little_memory(round: impl Fn() -> c_int) -> (usize, usize) {
     let (mut failed, mut done) = (0, 0);
     for bytes in (0..8192).step_by(16) {
@@ -162,12 +162,12 @@ fn a_heap_that_is_used_up_is_an_error_and_leaves_nothing() {
     assert!(failed > 50 && done > 50, "{failed} {done}");
 }
 
-/// A request that is given up holds its datatype until it is done.
+/// A freed request keeps its datatype until it completes.
 fn a_request_given_up_gives_back_its_datatype_when_it_is_done() {
     let before = ALLOCATOR.allocated();
     let mut buffer = [0u8; 256];
     let mut request = 0;
-    // SAFETY: the buffer stays until the receive has been cancelled, and handles' places are places.
+    // SAFETY: the buffer lives until the receive has been cancelled, and all handle pointers are valid.
     unsafe {
         let mut column = MPI_DATATYPE_NULL;
         assert_eq!(MPI_Type_vector(3, 1, 4, INT, &mut column), MPI_SUCCESS);
@@ -181,19 +181,19 @@ fn a_request_given_up_gives_back_its_datatype_when_it_is_done() {
         assert_eq!(MPI_Request_free(&mut named), MPI_SUCCESS);
         assert_eq!(MPI_Type_free(&mut column), MPI_SUCCESS);
         assert!(ALLOCATOR.allocated() > before);
-        // Not by this handle, in a program; here it ends the receive.
+        // A program must not use this handle any more; here it ends the receive.
         assert_eq!(MPI_Cancel(&mut request), MPI_SUCCESS);
     }
-    // The next loan finds it done.
+    // The next loan finds it complete.
     assert_eq!(round(0), MPI_SUCCESS);
     assert_eq!(ALLOCATOR.allocated(), before);
 }
 
-/// Copies of copies, each freed when there is the next: all stay, as what the last was made of, and go with it.
+/// A chain of duplicates: each freed one stays as long as the last one refers to it, and is freed with it.
 fn a_chain_of_any_length_is_freed() {
     let before = ALLOCATOR.allocated();
     let mut last = MPI_DATATYPE_NULL;
-    // SAFETY: handles' places are places.
+    // SAFETY: all handle pointers are valid.
     unsafe {
         assert_eq!(MPI_Type_contiguous(2, INT, &mut last), MPI_SUCCESS);
         for _ in 0..100_000 {
@@ -207,7 +207,8 @@ fn a_chain_of_any_length_is_freed() {
     assert_eq!(ALLOCATOR.allocated(), before);
 }
 
-/// Of the device's part: what `midplane memory` and docs/rma.md say. The process at the top of the tree takes most.
+/// The device's part uses the memory that `midplane memory` and docs/rma.md specify. The process at the root of the
+/// tree uses the most.
 fn a_window_takes_what_is_said_of_it() {
     for size in [1, 2, 5, 64, 1000] {
         let here = Rank::new(0);
@@ -229,12 +230,12 @@ fn a_window_takes_what_is_said_of_it() {
     }
 }
 
-/// By way of C: what a window takes comes back, whatever part of it the heap has no room for; it fails as a whole then.
+/// Through the C binding, a window frees all its memory. It fails completely if any allocation fails.
 fn windows_take_what_they_give_back() {
     let round = || {
         let (mut win, mut place) = (MPI_WIN_NULL, null_mut::<u8>());
         let at = (&raw mut place).cast();
-        // SAFETY: handles' places are places.
+        // SAFETY: all handle pointers are valid.
         unsafe {
             let code = MPI_Win_allocate(64, 1, MPI_INFO_NULL, MPI_COMM_WORLD, at, &mut win);
             ALLOCATOR.set_limit(usize::MAX).expect("no limit");
@@ -250,7 +251,7 @@ fn windows_take_what_they_give_back() {
             code
         }
     };
-    // Tables of windows stay.
+    // Tables of windows stay allocated.
     assert_eq!(round(), MPI_SUCCESS);
     let (failed, done) = rounds_in_little_memory(round);
     assert!(failed > 20 && done > 50, "{failed} {done}");
@@ -265,7 +266,7 @@ fn windows_take_what_they_give_back() {
     );
 }
 
-/// One test, since the limit holds for all threads.
+/// One test, since the limit covers all threads.
 #[test]
 fn datatypes_and_windows_take_what_they_give_back() {
     alone::until_others_sleep();

@@ -1,4 +1,4 @@
-//! Any bytes as a script of frames, injections and receptions for a whole router.
+//! Fuzzes a router with arbitrary bytes as a script of frames, injections and receptions.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| {

@@ -1,4 +1,4 @@
-//! Any bytes as a frame and as a packet: what parses must be written back as the same bytes.
+//! Fuzzes frame and packet parsing: a parsed header must be written back as the same bytes.
 #![no_main]
 
 use net_torus::wire::{FrameRepr, Packet};

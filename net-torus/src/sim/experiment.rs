@@ -1,4 +1,4 @@
-//! What is to be simulated, and what has come of it.
+//! Configuration and results of a simulation.
 
 use super::traffic::Traffic;
 use crate::coord::{Coord, Shape};
@@ -7,35 +7,35 @@ use crate::profile::{HAS_DYNAMIC, PACKET_CHUNKS};
 use crate::router::{ConfigError, Sizes};
 use crate::wire::Fifo;
 
-/// Latencies of more ticks are counted as this many.
+/// Maximum latency in ticks that is recorded; longer ones count as this value.
 const LONGEST: usize = 1 << 16;
 
-/// What to simulate.
+/// Configuration of a simulation.
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
-    /// The machine.
+    /// Extents of the machine.
     pub shape: Shape,
-    /// Each router's buffers.
+    /// Buffers of each router.
     pub sizes: Sizes,
-    /// How packets are routed.
+    /// Routing mode of the packets.
     pub routing: Routing,
-    /// Who sends to whom.
+    /// Traffic pattern.
     pub traffic: Traffic,
     /// Offered load as a fraction of [`Traffic::limit`]; may exceed 1.
     pub load: f64,
-    /// Sizes of packets in chunks, drawn evenly from this range; within 1..=[`PACKET_CHUNKS`]. A priority packet that would
-    /// be longer than [`PRIORITY_CHUNKS`](crate::profile::PRIORITY_CHUNKS) has that size.
+    /// Range of packet sizes in chunks, uniformly distributed, within 1..=[`PACKET_CHUNKS`]. Priority packets are
+    /// limited to [`PRIORITY_CHUNKS`](crate::profile::PRIORITY_CHUNKS).
     pub chunks: (u8, u8),
-    /// Seed of all that is random.
+    /// Seed of all random numbers.
     pub seed: u64,
-    /// Fraction (0..=1) of the packets that are priority packets, drawn at random.
+    /// Fraction (0..=1) of random packets that are priority packets.
     pub priority: f64,
-    /// Packets that each node sends in all; `None`: without end.
+    /// Packets that each node sends in total; `None` for an unlimited number.
     pub packets: Option<u32>,
 }
 
 impl Config {
-    /// How often the smallest packet can be halved.
+    /// Returns how often the smallest packet can be halved.
     pub(super) fn halvings(&self) -> u32 {
         let least = usize::from(self.chunks.0.max(1));
         let fifos = if self.priority > 0.0 { 2 } else { 1 };
@@ -45,7 +45,7 @@ impl Config {
             .ilog2()
     }
 
-    /// Size of the mean packet in chunks.
+    /// Returns the mean packet size in chunks.
     pub(super) fn mean_chunks(&self) -> f64 {
         let (least, most) = self.chunks;
         let [normal, priority] = Fifo::ALL.map(|fifo| {
@@ -55,12 +55,12 @@ impl Config {
         normal - self.priority * (normal - priority)
     }
 
-    /// Whether packets of one FIFO from one node to another keep their order.
+    /// Checks whether packets of one FIFO between two nodes keep their order.
     pub(super) fn keeps_order(&self) -> bool {
         self.routing == Routing::Deterministic || !HAS_DYNAMIC
     }
 
-    /// Chunks of memory that each router needs.
+    /// Returns the memory in chunks that each router requires.
     pub(super) fn heads(&self) -> usize {
         self.sizes.heads(self.halvings())
     }
@@ -72,32 +72,31 @@ impl Config {
     }
 }
 
-/// Why a simulation cannot be set up or did not end well.
+/// Error of a simulation or of its setup.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SimError {
-    /// A router refuses its configuration.
+    /// The router configuration is invalid.
     Router(ConfigError),
-    /// Less memory than [`Network::chunks`](super::Network::chunks).
+    /// The memory is smaller than [`Network::chunks`](super::Network::chunks).
     Memory,
     /// [`Config::chunks`] is not a range within 1..=[`PACKET_CHUNKS`], [`Config::load`] is not a positive number, or
     /// [`Config::priority`] is no fraction.
     Config,
-    /// Packets are on their way and nothing can ever move again.
+    /// Deadlock: packets are in flight, and none can ever move again.
     Stuck {
         /// Packets that were injected and not delivered.
         packets: u64,
-        /// The first node, by rank, that holds some of them.
+        /// First node, by rank, that contains some of them.
         node: Coord,
     },
-    /// Not finished after the given number of ticks.
+    /// Not complete after the given number of ticks.
     Late {
         /// Packets that were injected and not delivered.
         packets: u64,
     },
-    /// A packet arrived where it was not sent to, twice, damaged or, where order is promised, out of
-    /// order.
+    /// A packet was received at the wrong node, twice, corrupted or, where order is guaranteed, out of order.
     Wrong {
-        /// Where it arrived.
+        /// Node that received it.
         node: Coord,
     },
 }
@@ -126,7 +125,7 @@ impl core::fmt::Display for SimError {
 
 impl core::error::Error for SimError {}
 
-/// Latencies in ticks, from a packet's birth, the time in its source's queue included, to the arrival of
+/// Latency histogram in ticks, from a packet's creation, including the time in its source's queue, to the arrival of
 /// its last chunk.
 #[derive(Clone)]
 pub struct Latencies {
@@ -159,11 +158,11 @@ impl Latencies {
         self.total += others.total;
         self.sum += others.sum;
     }
-    /// The mean; 0 when nothing arrived.
+    /// Returns the mean, or 0 when no packet was received.
     pub fn mean(&self) -> f64 {
         self.sum as f64 / self.total.max(1) as f64
     }
-    /// The latency within which `fraction` (0..=1) of the packets arrived, at most 65,536.
+    /// Returns the latency within which `fraction` (0..=1) of the packets were received, at most 65,536.
     pub fn percentile(&self, fraction: f64) -> u64 {
         let wanted = (self.total as f64 * fraction).ceil() as u64;
         let mut seen = 0;
@@ -186,7 +185,7 @@ pub struct Totals {
     pub injected: u64,
     /// Packets delivered.
     pub delivered: u64,
-    /// Their chunks.
+    /// Chunks delivered.
     pub delivered_chunks: u64,
     /// Packets sent over links.
     pub hops: u64,

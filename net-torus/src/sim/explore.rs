@@ -1,12 +1,11 @@
-//! All schedules of the smallest rings, one after the other.
+//! Model checker: explores all schedules of the smallest rings exhaustively.
 //!
-//! The routers' arbitration is replaced by choice: in every state that can be reached, every packet at the
-//! head of a queue that the rules allow to move is moved, in every direction and channel the rules allow,
-//! and every packet that may be injected is injected. A state is what lies in the channels' buffers. It is
-//! stuck when something lies there and nothing of it can move. Tokens and packets travel in no time:
-//! delays only forbid schedules for a while, so that each state which real delays lead to, once all that
-//! travels has arrived, is among these. Of the two dynamic channels, which are alike, only one is used: it
-//! leaves fewer ways out and fifty times fewer states.
+//! Nondeterministic choice replaces the routers' arbitration. In every reachable state, every packet at the head of a
+//! queue moves in every direction and channel that the rules allow, and every possible packet is injected. A state is
+//! the content of the channels' buffers. It is a deadlock when it contains packets and none can move. Tokens and
+//! packets travel in zero time. Delays only forbid schedules for a while, so each state that real delays reach, after
+//! everything in flight has arrived, is among these. Of the two equivalent dynamic channels only one is used: this
+//! removes alternatives, and yields fifty times fewer states.
 
 use crate::chunk::{Chunk, PACKET_BYTES};
 use crate::coord::{Direction, Shape};
@@ -18,7 +17,7 @@ use crate::vc::Vc;
 use crate::wire::{BODY_BYTES, Directions, Fifo, Packet, Repr};
 use std::collections::HashSet;
 
-/// Largest header-only description of all packets in all buffers: (node, source, repr bytes).
+/// Headers of all packets in all buffers: (node, source, header bytes).
 type State = Vec<(u8, u8, [u8; 8])>;
 
 struct Explorer {
@@ -27,7 +26,7 @@ struct Explorer {
     fifo: Fifo,
     routing: Routing,
     rules: Rules,
-    /// Directions in which packets may be sent at all; the others are explored by symmetry.
+    /// Directions in which packets may be sent; symmetry covers the others.
     open: Directions,
     memory: Vec<Chunk>,
 }
@@ -38,7 +37,7 @@ struct Outcome {
     stuck: bool,
 }
 
-/// Hands over all tokens that were given free.
+/// Transfers all released tokens.
 fn settle(shape: &Shape, routers: &mut [Router<'_>]) {
     for node in 0..routers.len() {
         let released = Directions::from_bits(routers[node].take_released());
@@ -48,7 +47,7 @@ fn settle(shape: &Shape, routers: &mut [Router<'_>]) {
     }
 }
 
-/// Tells the neighbour of `node` in direction `d` its tokens, none on the second dynamic channel.
+/// Transfers the tokens of `node` to its neighbour in direction `d`, none on the second dynamic channel.
 fn grant(shape: &Shape, routers: &mut [Router<'_>], node: usize, d: Direction) {
     let mut granted = routers[node].tell_grants(d);
     granted[Vc::D1 as usize] = 0;
@@ -79,7 +78,7 @@ fn state_of(routers: &[Router<'_>]) -> State {
     for (node, router) in routers.iter().enumerate() {
         for source in 0..INJECT {
             let mut copy = router.queues[source];
-            // All packets here are of the greatest size.
+            // All packets here use the maximum size.
             let greatest = Vc::ALL[source % Vc::COUNT].greatest();
             while let Some(start) = copy.front() {
                 let header = *router.memory[start].first_chunk().unwrap();
@@ -109,7 +108,7 @@ impl Explorer {
         }
     }
 
-    /// The machine in `state`, handed to `f`.
+    /// Calls `f` with the machine in `state`.
     fn with<R>(&mut self, state: &State, f: impl FnOnce(&Shape, &mut [Router<'_>]) -> R) -> R {
         let (shape, sizes, rules) = (self.shape, self.sizes, self.rules);
         let mut routers: Vec<_> = self
@@ -144,7 +143,7 @@ impl Explorer {
         f(&shape, &mut routers)
     }
 
-    /// Every packet that could be injected at `node`: also both ways round where they are equally long.
+    /// Returns every packet that could be injected at `node`, in both directions where the routes are equal.
     fn injections(&self, node: usize) -> Vec<Repr> {
         let here = self.shape.coord(node as u32).unwrap();
         let mut all = Vec::new();
@@ -162,7 +161,7 @@ impl Explorer {
                     body: self.fifo.body_bytes() as u8,
                     dest,
                 };
-                // The shortest way, or its mirror image in dimensions where both are equally long.
+                // The shortest route, or its mirror image in dimensions with two equal routes.
                 let same = (0..3).all(|dim| {
                     let (a, b) = (bits >> (2 * dim) & 3, shortest.bits() >> (2 * dim) & 3);
                     let apart = here.axes()[dim].abs_diff(dest.axes()[dim]) as u16;
@@ -184,7 +183,7 @@ impl Explorer {
         let nodes = self.shape.nodes() as usize;
         let injections: Vec<_> = (0..nodes).map(|n| self.injections(n)).collect();
         while let Some(state) = open.pop() {
-            // What can move of what is in the buffers.
+            // Moves of the packets in the buffers.
             let moves = self.with(&state, |_, routers| {
                 let mut moves = Vec::new();
                 for (node, router) in routers.iter().enumerate() {
@@ -243,7 +242,7 @@ fn choice(router: &Router<'_>, source: usize, d: Direction) -> Option<Choice> {
     Some(Choice { source, vc })
 }
 
-/// The header's channel changes with the hop, so that bytes of equal packets in equal places are equal.
+/// The header's channel changes with the hop, so that equal packets in equal buffers have equal bytes.
 #[test]
 fn a_state_is_the_same_after_it_was_built_from_itself() {
     let open = Directions::NONE.with(Direction::XPlus);
@@ -268,7 +267,7 @@ fn plus() -> Directions {
         .with(Direction::YPlus)
 }
 
-/// In states as many as the profiles have: a bubble channel has room for as many packets in both.
+/// The number of states is the same in both profiles: a bubble channel holds the same number of packets in both.
 fn never_gets_stuck(fifo: Fifo, n: u16, states: usize) {
     let mut explorer = Explorer::new([n, 1, 1], Routing::Deterministic, 0, plus());
     explorer.fifo = fifo;
@@ -279,7 +278,7 @@ fn never_gets_stuck(fifo: Fifo, n: u16, states: usize) {
 
 #[test]
 fn no_schedule_of_a_ring_gets_stuck() {
-    // Of normal packets, and of priority packets, which may be shorter, the small ones.
+    // Covers normal packets, and the possibly shorter priority packets.
     for fifo in [Fifo::Normal, Fifo::Priority] {
         for (n, states) in [(3, 1), (4, 80), (5, 242)] {
             never_gets_stuck(fifo, n, states);
@@ -323,7 +322,7 @@ fn no_schedule_of_adaptive_routing_gets_stuck() {
 fn without_the_escape_or_without_its_bubble_adaptive_routing_gets_stuck() {
     let mut explorer = Explorer::new([2, 2, 1], Routing::Adaptive, 1, plus());
     explorer.rules.escape = false;
-    // Without dynamic channels there is nothing to escape from.
+    // Without dynamic channels no escape is necessary.
     assert_eq!(
         explorer.explore().stuck,
         HAS_DYNAMIC,

@@ -1,28 +1,28 @@
-//! A link with faults, over any link.
+//! Fault injection for any link.
 
 use crate::link::Link;
 use oorandom::Rand32;
 use std::collections::VecDeque;
 
-/// How often what goes wrong, each per frame, 0..=1.
+/// Fault rates per frame, 0..=1.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Faults {
-    /// The frame vanishes.
+    /// The frame is lost.
     pub loss: f32,
-    /// One to three bits are turned.
+    /// One to three bits are flipped.
     pub corruption: f32,
-    /// The frame comes twice.
+    /// The frame is duplicated.
     pub duplication: f32,
-    /// The frame comes after the next ones.
+    /// The frame arrives after the next ones.
     pub reordering: f32,
-    /// The frame ends too early.
+    /// The frame is truncated.
     pub truncation: f32,
-    /// Nothing comes for a while.
+    /// No frame arrives for a while.
     pub pause: f32,
 }
 
 impl Faults {
-    /// One in a hundred of everything.
+    /// One percent of each fault.
     pub const PERCENT: Self = Self {
         loss: 0.01,
         corruption: 0.01,
@@ -33,24 +33,24 @@ impl Faults {
     };
 }
 
-/// Calls of [`Link::receive`] that a pause lasts at most.
+/// Maximum duration of a pause in calls of [`Link::receive`].
 const LONGEST_PAUSE: u32 = 40;
-/// Frames that a reordered one lets pass at most.
+/// Maximum number of frames that overtake a reordered one.
 const FARTHEST: u32 = 4;
 
-/// A link that spoils what it receives.
+/// Link that injects faults into the received frames.
 pub struct Faulty<L> {
     link: L,
     faults: Faults,
     random: Rand32,
-    /// Frames still to come out, with the number of calls for which they are kept back.
+    /// Delayed frames, with the number of calls until delivery.
     kept: VecDeque<(u32, Vec<u8>)>,
     pause: u32,
     dead: bool,
 }
 
 impl<L: Link> Faulty<L> {
-    /// `link` with `faults`, which `seed` determines.
+    /// Creates a link with `faults`, determined by `seed`.
     pub fn new(link: L, faults: Faults, seed: u64) -> Self {
         Self {
             link,
@@ -62,7 +62,7 @@ impl<L: Link> Faulty<L> {
         }
     }
 
-    /// From now on nothing comes in any more.
+    /// Cuts the link: nothing is received any more.
     pub fn cut(&mut self) {
         self.dead = true;
     }

@@ -1,8 +1,8 @@
-//! Hostile input: a router in the middle of neighbours that send anything.
+//! Fuzzing harness: a router whose neighbours send arbitrary data.
 //!
-//! [`drive`] takes any bytes for a script of frames, injections and receptions and checks after each step
-//! that the router is still in order. A fuzzer feeds it with what it likes (`net-torus/fuzz`), the tests
-//! with random scripts of bounded number.
+//! [`drive`] interprets bytes as a script of frames, injections and receptions, and checks the router's invariants
+//! after each step. A fuzzer (`net-torus/fuzz`) provides the scripts, and the tests use a bounded number of random
+//! ones.
 
 use crate::chunk::CHUNK_BYTES;
 use crate::coord::{Coord, Direction, Shape};
@@ -12,10 +12,10 @@ use crate::stats::Stats;
 use crate::vc::Vc;
 use crate::wire::{Directions, Fifo, FrameRepr, HEADER_BYTES, Packet, Repr, Word};
 
-/// Greatest packet in bytes that the size field of a header can name, whether or not the profile has such packets.
+/// Maximum packet in bytes that a header's size field can specify, whether or not the profile supports it.
 const MOST_BYTES: usize = 8 * CHUNK_BYTES;
 
-/// Reads a script; after its end everything is zero.
+/// Script reader; returns zeros after the end.
 struct Script<'a>(&'a [u8]);
 
 impl Script<'_> {
@@ -40,10 +40,9 @@ impl Script<'_> {
     }
 }
 
-/// Runs the script `data` on one router of a 4 x 4 x 3 machine, torus in X and Z; its first byte says which links
-/// are exact. Panics when the router
-/// breaks one of its invariants, or sends a frame that a good neighbour would not take. Returns what the
-/// router has counted.
+/// Runs the script `data` on one router of a 4 x 4 x 3 machine, torus in X and Z, and returns the router's counters.
+/// The first byte specifies the exact links. Panics when the router violates an invariant, or sends a frame that a
+/// correct neighbour would reject.
 pub fn drive(data: &[u8]) -> Stats {
     let mut script = Script(data);
     let sizes = Sizes {
@@ -70,7 +69,7 @@ pub fn drive(data: &[u8]) -> Stats {
         let kind = script.byte();
         let d = Direction::ALL[script.byte() as usize % 6];
         match kind % 8 {
-            // Any bytes.
+            // Arbitrary bytes.
             0 => {
                 let len = (script.byte() as usize).min(script.0.len());
                 let (frame, rest) = script.0.split_at(len);
@@ -88,7 +87,7 @@ pub fn drive(data: &[u8]) -> Stats {
                     _ => Routing::Adaptive,
                 };
                 let (dest, len) = (script.coord(), script.byte() as usize);
-                // Any answer will do.
+                // Any result is acceptable.
                 let _ = router.inject_with(fifo, dest, len, routing, |body| body.fill(0x5A));
             }
             5 => {
@@ -113,7 +112,7 @@ pub fn drive(data: &[u8]) -> Stats {
     router.stats().clone()
 }
 
-/// A frame with a good header, then packets with good checksums and any fields.
+/// Returns a frame with a valid header, then packets with valid checksums and arbitrary fields.
 fn good_frame(script: &mut Script<'_>, router: &Router<'_>, d: Direction) -> Vec<u8> {
     let mut packets = Vec::new();
     for _ in 0..script.byte() % 6 {
@@ -123,7 +122,7 @@ fn good_frame(script: &mut Script<'_>, router: &Router<'_>, d: Direction) -> Vec
         let chunks = (header[2] & 7) as usize + 1;
         packets.extend_from_slice(&packet[..chunks * CHUNK_BYTES]);
     }
-    // Some frames end within their last packet, some are longer than they are.
+    // Some frames end within their last packet, some are longer than their packets.
     let cut = if script.byte() < 16 {
         packets.len() / 64 * 32
     } else {
@@ -143,7 +142,7 @@ fn good_frame(script: &mut Script<'_>, router: &Router<'_>, d: Direction) -> Vec
     frame
 }
 
-/// A header. Most are good or nearly so; all fields occur with all values, mostly under a good checksum.
+/// Returns a header. Most are valid or nearly so; all fields occur with all values, mostly with a valid checksum.
 fn any_header(script: &mut Script<'_>, router: &Router<'_>, side: Direction) -> [u8; 8] {
     let dest = script.coord();
     let shape = router.shape();
@@ -159,7 +158,7 @@ fn any_header(script: &mut Script<'_>, router: &Router<'_>, side: Direction) -> 
     let mut header = Repr {
         hints: match script.byte() {
             hints @ 0..64 => Directions::from_bits(hints),
-            // The neighbour's own shortest way, which may lead through this node.
+            // The neighbour's shortest route, which may use this node.
             _ => crate::route::hints(shape, from, dest),
         },
         deposit: kind < 32,
@@ -174,7 +173,7 @@ fn any_header(script: &mut Script<'_>, router: &Router<'_>, side: Direction) -> 
     }
     .emit();
     if dynamic {
-        // Where there are no dynamic channels, `emit` leaves it out.
+        // Without dynamic channels `emit` omits the bit.
         header[1] |= DYNAMIC_BIT;
         sum(&mut header);
     }
@@ -187,10 +186,10 @@ fn any_header(script: &mut Script<'_>, router: &Router<'_>, side: Direction) -> 
     header
 }
 
-/// In a header's byte 1.
+/// Dynamic bit in byte 1 of a header.
 const DYNAMIC_BIT: u8 = 1 << 7;
 
-/// Writes the byte with which a header's checksum is good.
+/// Updates a header's checksum.
 fn sum(header: &mut [u8; HEADER_BYTES]) {
     Word::read(header).summed().put(header);
 }
@@ -202,7 +201,7 @@ fn receive(router: &mut Router<'_>, d: Direction, frame: &[u8]) {
     assert!(after.0.packets >= before.0.packets && after.1 >= before.1);
 }
 
-/// What leaves must be in order whatever came in.
+/// Checks that the output is valid for any input.
 fn check_output(router: &Router<'_>, d: Direction, frame: &[u8], exact: bool) {
     if frame.is_empty() {
         return;
@@ -261,7 +260,7 @@ mod tests {
                 *all += new;
             }
         }
-        // The scripts go deep, and meet every kind of defect.
+        // The scripts reach deep states and every kind of defect.
         assert!(
             delivered > 1000 && forwarded > 1000,
             "{delivered} {forwarded}"
@@ -281,7 +280,7 @@ mod tests {
         }
     }
 
-    /// A node in the middle of a 3 x 3 x 1 mesh, and a good packet for its reception FIFO.
+    /// A node in the middle of a 3 x 3 x 1 mesh, and a valid packet for its reception FIFO.
     fn good() -> Repr {
         Repr {
             hints: Directions::NONE.with(Direction::XPlus),
@@ -354,7 +353,7 @@ mod tests {
             assert!(router.is_empty(), "{defect:?}");
         }
         assert_eq!(router.stats().received().packets, 0);
-        // The good one, three times: the third has no room, since its sender had no tokens for it.
+        // The valid packet three times: the third does not fit, since its sender had no tokens for it.
         for _ in 0..3 {
             router.receive_frame(Direction::XMinus, &frame(good().emit()));
         }
@@ -363,7 +362,7 @@ mod tests {
         router.assert_invariants();
     }
 
-    /// Each header that says something else than the profile has is a defect, and the packet behind it arrives.
+    /// Each header with features that the profile lacks is a defect, and the packet after it is received.
     #[test]
     fn packets_that_the_profile_does_not_have_are_defects() {
         let shape = Shape::new([3, 3, 1], [false; 3]).unwrap();
@@ -419,13 +418,13 @@ mod tests {
                 taken += 1 - defects;
             }
         }
-        // On exact links and others: BN and BP of each size; with a choice of ways, three channels more.
+        // On exact links and others: BN and BP of each size; with dynamic channels, three more channels.
         let ways =
             PACKET_CHUNKS + PRIORITY_CHUNKS + if HAS_DYNAMIC { 3 * PACKET_CHUNKS } else { 0 };
         assert_eq!(taken, 2 * ways as u64);
     }
 
-    /// By channel, FIFO, dynamic bit and size in chunks.
+    /// Returns all combinations of channel, FIFO, dynamic bit and size in chunks.
     fn all_kinds() -> impl Iterator<Item = (Vc, Fifo, bool, usize)> {
         (0..4 * 2 * 2 * 8).map(|kind| {
             let (vc, fifo) = (Vc::ALL[kind / 32], Fifo::ALL[kind / 16 % 2]);

@@ -1,30 +1,30 @@
-//! Links in memory.
+//! In-memory links.
 
 use crate::coord::{Direction, Shape};
 use crate::link::Link;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Greatest frame of a link in memory: as an Ethernet frame, which is what emulated nodes have.
+/// Maximum frame of an in-memory link: that of Ethernet, like the links of emulated nodes.
 pub const MTU: usize = 1514;
-/// Frames in flight per direction of a link; [`Link::transmit`] refuses more.
+/// Maximum number of frames in flight per direction; [`Link::transmit`] rejects more.
 pub const IN_FLIGHT: usize = 16;
 
 #[derive(Default)]
 struct Wire {
     frames: VecDeque<Vec<u8>>,
-    /// Used buffers, so that a link at work allocates nothing.
+    /// Free buffers, so that a link in use allocates nothing.
     spare: Vec<Vec<u8>>,
 }
 
-/// One end of a link in memory. Reliable and in order; can be moved to another thread.
+/// One end of an in-memory link. Reliable and in order; can be moved to another thread.
 pub struct SimLink {
     incoming: Arc<Mutex<Wire>>,
     outgoing: Arc<Mutex<Wire>>,
 }
 
 fn lock(wire: &Mutex<Wire>) -> MutexGuard<'_, Wire> {
-    // A panic elsewhere while holding the lock leaves whole frames.
+    // A panic elsewhere with the lock held cannot corrupt frames.
     wire.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -61,13 +61,13 @@ impl Link for SimLink {
 }
 
 impl SimLink {
-    /// Whether a frame waits to be received.
+    /// Checks whether a received frame waits.
     pub fn has_input(&self) -> bool {
         !lock(&self.incoming).frames.is_empty()
     }
 }
 
-/// Both ends of a new link.
+/// Creates both ends of a link.
 pub fn pair() -> (SimLink, SimLink) {
     let (a, b) = (
         Arc::new(Mutex::new(Wire::default())),
@@ -85,7 +85,7 @@ pub fn pair() -> (SimLink, SimLink) {
     )
 }
 
-/// Wires a whole machine: by rank, then by direction, each node's ends of its links.
+/// Creates the links of a machine: each node's link ends, by rank, then by direction.
 pub fn wire_torus(shape: &Shape) -> Vec<[Option<SimLink>; 6]> {
     let mut nodes: Vec<[Option<SimLink>; 6]> =
         (0..shape.nodes()).map(|_| Default::default()).collect();

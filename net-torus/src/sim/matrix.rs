@@ -1,9 +1,8 @@
-//! The check for deadlock: every small machine, with the smallest legal buffers, under every pattern and
-//! more load than it can carry, until everything has arrived.
+//! Deadlock test: runs every small machine with the minimum legal buffers under every pattern and overload, until all
+//! packets have arrived.
 //!
-//! A run fails when nothing can move any more ([`SimError::Stuck`]), when it takes longer than
-//! [`Case::bound`] allows ([`SimError::Late`]), and when a packet is lost, arrives twice, somewhere else,
-//! damaged or out of a promised order ([`SimError::Wrong`]).
+//! A run fails on a deadlock ([`SimError::Stuck`]), when it takes longer than [`Case::bound`] ([`SimError::Late`]), and
+//! when a packet is lost, duplicated, misrouted, corrupted or out of a guaranteed order ([`SimError::Wrong`]).
 
 use super::experiment::{Config, SimError};
 use super::network::Network;
@@ -15,50 +14,50 @@ use crate::router::{Sizes, THROUGH_LIMIT};
 
 /// Extents of the machines.
 pub const EXTENTS: [u16; 6] = [1, 2, 3, 4, 5, 8];
-/// Offered load as a multiple of the wires' limit, and so at least that multiple of saturation.
+/// Offered load as a multiple of the wires' limit, and thus of saturation or more.
 pub const LOAD: f64 = 1.5;
-/// Fraction of priority packets among the others.
+/// Fraction of priority packets.
 pub const PRIORITY: f64 = 0.125;
 
-/// Which channels there are, and who uses them.
+/// Channels that exist, and their use.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Channels {
-    /// Adaptive routing with the smallest dynamic channels.
+    /// Adaptive routing with the minimum dynamic channels.
     Dynamic,
-    /// Adaptive routing with nothing but the escape channel.
+    /// Adaptive routing with only the escape channel.
     Escape,
-    /// Deterministic routing, whose order is checked, too.
+    /// Deterministic routing, with a check of the order.
     Deterministic,
 }
 
 impl Channels {
-    /// All.
+    /// All variants.
     pub const ALL: [Self; 3] = [Self::Dynamic, Self::Escape, Self::Deterministic];
 }
 
 /// One machine under one pattern.
 #[derive(Clone, Copy, Debug)]
 pub struct Case {
-    /// The machine.
+    /// Extents of the machine.
     pub shape: Shape,
-    /// Its channels.
+    /// Channels of the machine.
     pub channels: Channels,
-    /// Who sends to whom.
+    /// Traffic pattern.
     pub traffic: Traffic,
 }
 
-/// What a run that ended well has done.
+/// Result of a successful run.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Outcome {
     /// Packets, each delivered once.
     pub packets: u64,
     /// Packets sent over links.
     pub hops: u64,
-    /// Ticks until the last one was there.
+    /// Ticks until the last packet was received.
     pub ticks: u64,
 }
 
-/// All cases: every machine with extents out of [`EXTENTS`], torus and mesh.
+/// Returns all cases: every machine with extents out of [`EXTENTS`], torus and mesh.
 pub fn cases() -> impl Iterator<Item = Case> {
     let places = EXTENTS.len();
     let shapes = (0..places.pow(3)).flat_map(move |i| {
@@ -99,12 +98,12 @@ impl Case {
         }
     }
 
-    /// Ticks within which `packets` packets of each node must have arrived: [`SLOWEST`] times what the wires
-    /// need for them; the time in which a node that always has to let through traffic go first sends them; and
-    /// that in which one packet crosses the machine with a full buffer before it at each node.
+    /// Returns the maximum number of ticks for `packets` packets of each node. It is the sum of three terms:
+    /// [`SLOWEST`] times the time that the wires require; the time for a node that must always yield to through
+    /// traffic; and the time of one packet across the machine with a full buffer before it at each node.
     pub fn bound(&self, packets: u32) -> u64 {
         let limit = self.traffic.limit(&self.shape).load;
-        // Sizes are drawn evenly.
+        // Sizes are uniformly distributed.
         let mean = (1 + PACKET_CHUNKS) as f64 / 2.0;
         let wires = if limit > 0.0 {
             mean * packets as f64 / limit
@@ -117,7 +116,7 @@ impl Case {
         (SLOWEST * wires) as u64 + last + hops * 6 * 4 * largest + 1000
     }
 
-    /// Lets each node send `packets` packets and waits for all of them.
+    /// Runs the case: each node sends `packets` packets, and all must arrive.
     pub fn run(&self, packets: u32, seed: u64) -> Result<Outcome, SimError> {
         let config = self.config(packets, seed);
         let mut memory = vec![[0; 32]; Network::chunks(&config)];
@@ -141,8 +140,8 @@ impl Case {
     }
 }
 
-/// How many times longer than the wires need a machine with the smallest buffers may take: a full ring of
-/// bubble buffers, with one hole, moves one packet at a time.
+/// Maximum slowdown, relative to the wires, of a machine with the minimum buffers: a full ring of bubble buffers, with
+/// one hole, moves one packet at a time.
 pub const SLOWEST: f64 = 8.0;
 
 #[cfg(test)]
@@ -151,7 +150,7 @@ mod tests {
     use crate::profile::HAS_DYNAMIC;
     use crate::router::Rules;
 
-    /// Shapes that stand for all: the small ones whole, every kind of extent beside every other.
+    /// Runs a representative subset: all small shapes, with every combination of extents.
     fn run(part: usize) {
         let mut packets = 0;
         for case in cases()
@@ -215,7 +214,7 @@ mod tests {
             };
             let mut few =
                 cases().filter(|case| case.channels == channels && case.shape.nodes() <= 32);
-            // Without dynamic channels the escape is all that there is, and no rule opens it.
+            // Without dynamic channels only the escape channel exists, and no rule opens it.
             let expected = rules.escape || HAS_DYNAMIC;
             assert_eq!(
                 few.any(|case| jams(&case)),
@@ -225,7 +224,7 @@ mod tests {
         }
     }
 
-    /// `midplane sim --check` does the same with more packets.
+    /// `midplane sim --check` runs the same test with more packets.
     #[test]
     #[ignore = "takes minutes; run it with --release"]
     fn no_machine_with_the_smallest_buffers_jams() {

@@ -1,8 +1,8 @@
-//! Links and machines in memory, for tests and simulation. Needs std.
+//! In-memory links and machines for tests and simulation. Requires std.
 //!
-//! A seed replays for ever: random numbers are PCG-XSH-RR with 64 bits of state (O'Neill, "PCG: A Family of
-//! Simple Fast Space-Efficient Statistically Good Algorithms for Random Number Generation", 2014), from the
-//! crate oorandom; a test compares them with those of the reference implementation.
+//! A seed reproduces a run in every later version: random numbers are PCG-XSH-RR with 64 bits of state (O'Neill, "PCG:
+//! A Family of Simple Fast Space-Efficient Statistically Good Algorithms for Random Number Generation", 2014), from the
+//! crate oorandom. A test compares them with those of the reference implementation.
 
 mod experiment;
 #[cfg(test)]
@@ -26,8 +26,8 @@ pub use traffic::{Bound, HOT_FRACTION, Limit, Traffic};
 mod tests {
     use oorandom::Rand32;
 
-    /// The reference implementation's own check (pcg-c, sample `pcg32-demo`, seed 42, sequence 54), then what
-    /// the simulator draws besides plain numbers. Other numbers here mean that no recorded seed replays.
+    /// The reference implementation's check (pcg-c, sample `pcg32-demo`, seed 42, sequence 54), then the simulator's
+    /// other random values. If these values change, no recorded seed reproduces its run.
     #[test]
     fn a_seed_draws_the_same_numbers_for_ever() {
         let mut random = Rand32::new_inc(42, 54);

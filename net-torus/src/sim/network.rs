@@ -1,12 +1,11 @@
-//! A whole machine of routers in virtual time.
+//! Discrete-event simulator of a machine of routers in virtual time.
 //!
-//! One tick is the time in which a link carries one chunk of 32 bytes (183 ns at Blue Gene/L's 175 MB/s).
-//! A packet of n chunks keeps its link busy for n ticks. Its head is at the next router one tick after it
-//! left and may leave again at once (virtual cut-through); the tokens of its buffer are back at the sender
-//! one tick after its last chunk left. The routers are the very ones that run on nodes; only the frames
-//! are left out, and what packets carry.
+//! One tick is the time in which a link transmits one chunk of 32 bytes (183 ns at Blue Gene/L's 175 MB/s). A packet of
+//! n chunks occupies its link for n ticks. Its head reaches the next router after one tick and may be forwarded
+//! immediately (virtual cut-through). Its tokens return to the sender one tick after its last chunk was sent. The
+//! routers are the production code; the simulator omits only the frames and the packet payloads.
 //!
-//! Everything is a function of the configuration and its seed, however many threads go through the parts of a machine.
+//! The result depends only on the configuration and its seed, not on the number of threads.
 
 use super::experiment::{Config, Latencies, SimError, Totals};
 use super::part::{Mail, Part};
@@ -16,37 +15,37 @@ use crate::chunk::{CHUNK_BYTES, Chunk, LINE_CHUNKS, in_lines};
 use crate::coord::Coord;
 use crate::router::Router;
 
-/// A machine of routers in virtual time; the text above has the rules.
+/// Machine of routers in virtual time; see the module's rules.
 pub struct Network<'m> {
-    /// Nodes with consecutive ranks each, a thread each.
+    /// Parts of consecutive ranks, one thread each.
     parts: Vec<Part<'m>>,
     escapes_before: u64,
     limit: Limit,
     senders: u32,
 }
 
-/// Greatest machine whose packets' order is checked: the table has its square.
+/// Maximum machine size with a check of packet order: its table is quadratic in the number of nodes.
 const ORDER_NODES: u32 = 1024;
 
 impl<'m> Network<'m> {
-    /// Chunks of memory that the machine needs, [`in_lines`] included.
+    /// Returns the memory in chunks that the machine requires, [`in_lines`] included.
     pub fn chunks(config: &Config) -> usize {
         config.shape.nodes() as usize * config.heads() + LINE_CHUNKS
     }
 
-    /// Bytes of the machine's routers, with that memory.
+    /// Returns the bytes of the machine's routers, with that memory.
     pub fn bytes(config: &Config) -> u64 {
         let state = config.shape.nodes() as usize * size_of::<Router<'_>>();
         (Self::chunks(config) * CHUNK_BYTES + state) as u64
     }
 
-    /// A machine with its routers' buffers in `memory`.
+    /// Creates a machine with its routers' buffers in `memory`.
     pub fn new(config: Config, memory: &'m mut [Chunk]) -> Result<Self, SimError> {
         Self::with_threads(config, memory, 1)
     }
 
-    /// As [`Network::new`], gone through by so many threads, or as many as there are nodes; at least one. The results
-    /// are the same.
+    /// Creates a machine that uses `threads` threads, limited to 1..=number of nodes. The results are the same as for
+    /// [`Network::new`].
     pub fn with_threads(
         config: Config,
         memory: &'m mut [Chunk],
@@ -95,7 +94,7 @@ impl<'m> Network<'m> {
         self.parts.iter_mut().for_each(Part::check_order);
     }
 
-    /// Hands over what parts have for one another.
+    /// Exchanges the events between the parts.
     fn hand_over(&mut self) {
         for from in 0..self.parts.len() {
             for to in 0..self.parts.len() {
@@ -106,7 +105,7 @@ impl<'m> Network<'m> {
         }
     }
 
-    /// One tick. Fails with [`SimError::Wrong`].
+    /// Simulates one tick. Fails with [`SimError::Wrong`].
     pub fn tick(&mut self) -> Result<(), SimError> {
         let tick = |result: Result<_, _>, part: &mut Part<'_>| result.and(part.tick());
         let result = self.parts.iter_mut().fold(Ok(()), tick);
@@ -114,7 +113,7 @@ impl<'m> Network<'m> {
         result
     }
 
-    /// Runs for `ticks` ticks. Fails with [`SimError::Wrong`].
+    /// Simulates `ticks` ticks. Fails with [`SimError::Wrong`].
     pub fn run(&mut self, ticks: u64) -> Result<(), SimError> {
         match &mut self.parts[..] {
             [part] => (0..ticks).try_for_each(|_| part.tick()),
@@ -122,8 +121,8 @@ impl<'m> Network<'m> {
         }
     }
 
-    /// Runs until every source has sent all its packets ([`Config::packets`]) and all have arrived, at
-    /// most `limit` ticks, in one thread. Fails with [`SimError::Stuck`] as soon as nothing can move any more.
+    /// Runs in one thread until every source has sent its [`Config::packets`] and all have arrived, at most `limit`
+    /// ticks. Fails with [`SimError::Stuck`] immediately on a deadlock.
     pub fn finish(&mut self, limit: u64) -> Result<(), SimError> {
         for _ in 0..limit {
             if self.parts.iter().all(Part::is_quiet) {
@@ -152,7 +151,7 @@ impl<'m> Network<'m> {
         packets as u64
     }
 
-    /// Starts measuring afresh; the machine's state stays.
+    /// Resets the measurements but not the machine's state.
     pub fn clear(&mut self) {
         for part in &mut self.parts {
             part.totals = Totals::default();
@@ -166,7 +165,7 @@ impl<'m> Network<'m> {
         self.routers().map(|r| r.stats().escapes).sum()
     }
 
-    /// Totals.
+    /// Returns the totals.
     pub fn totals(&self) -> Totals {
         let mut all = Totals::default();
         for part in &self.parts {
@@ -178,7 +177,7 @@ impl<'m> Network<'m> {
         }
         all
     }
-    /// Latencies of the packets delivered.
+    /// Returns the latencies of the delivered packets.
     pub fn latencies(&self) -> Latencies {
         let mut all = Latencies::new();
         self.parts
@@ -186,21 +185,20 @@ impl<'m> Network<'m> {
             .for_each(|part| all.add_all(&part.latencies));
         all
     }
-    /// Packets that changed from a dynamic channel to the bubble channel, or stayed in it.
+    /// Returns the packets that moved from a dynamic channel to the bubble channel, or stayed in it.
     pub fn escapes(&self) -> u64 {
         self.all_escapes() - self.escapes_before
     }
-    /// [`Traffic::limit`](super::Traffic::limit) of the pattern.
+    /// Returns [`Traffic::limit`](super::Traffic::limit) of the pattern.
     pub fn limit(&self) -> Limit {
         self.limit
     }
-    /// Delivered load in chunks per sending node and tick.
+    /// Returns the accepted load in chunks per sending node and tick.
     pub fn accepted(&self) -> f64 {
         let totals = self.totals();
         totals.delivered_chunks as f64 / totals.ticks.max(1) as f64 / self.senders.max(1) as f64
     }
-    /// By dimension: fraction of time in which its links carried something, on average; 0 where there are
-    /// none.
+    /// Returns the mean link utilization of each dimension, as a fraction of time; 0 without links.
     pub fn dimension_use(&self) -> [f64; 3] {
         let (mut used, mut links) = ([0.0; 3], [0u32; 3]);
         for (node, by_link) in self.routers().zip(self.link_use()) {
@@ -211,21 +209,21 @@ impl<'m> Network<'m> {
         }
         core::array::from_fn(|dim| used[dim] / links[dim].max(1) as f64)
     }
-    /// By node and direction: fraction of time in which the link carried something; 0 where there is none.
+    /// Returns the utilization of each link by node and direction, as a fraction of time; 0 without a link.
     pub fn link_use(&self) -> Vec<[f64; 6]> {
         let ticks = self.totals().ticks.max(1) as f64;
         let sent = self.parts.iter().flat_map(Part::sent);
         sent.map(|by_link| by_link.map(|chunks| f64::from(chunks) / ticks))
             .collect()
     }
-    /// Turns rules off, to see that checks can fail.
+    /// Disables rules, to prove that checks can fail.
     #[cfg(test)]
     pub(crate) fn set_rules(&mut self, rules: crate::router::Rules) {
         for router in self.parts.iter_mut().flat_map(|part| &mut part.routers) {
             router.rules = rules;
         }
     }
-    /// The routers, by rank.
+    /// Returns the routers, by rank.
     pub fn routers(&self) -> impl Iterator<Item = &Router<'m>> {
         self.parts.iter().flat_map(|part| &part.routers)
     }
@@ -240,11 +238,10 @@ mod tests {
     use crate::router::Sizes;
     use crate::sim::Traffic;
 
-    /// Greatest packet in chunks.
     const GREATEST: u8 = PACKET_CHUNKS as u8;
 
-    /// Accepted load on 8 x 8 x 8 as a fraction of the limit. Without dynamic channels it is less: packets wait for their one
-    /// way, and to turn for room for two.
+    /// Returns the accepted load on 8 x 8 x 8 as a fraction of the limit. Without dynamic channels it is smaller:
+    /// packets wait for their only route, and a turn requires space for two.
     fn measure(traffic: Traffic, load: f64) -> f64 {
         let shape = Shape::new([8, 8, 8], [true; 3]).unwrap();
         let sizes = Sizes::BLUE_GENE;
@@ -263,7 +260,7 @@ mod tests {
         let mut memory = vec![[0; 32]; Network::chunks(&config)];
         let mut network = Network::new(config, &mut memory).unwrap();
         if all.is_some() {
-            // One whole exchange, its start and its end included.
+            // One complete exchange, including its start and end.
             network.finish(100_000).unwrap();
         } else {
             network.run(1000).unwrap();
@@ -331,8 +328,8 @@ mod tests {
         assert_ne!(run(1), run(2));
     }
 
-    /// The numbers for `full` are those that the simulator gave when it carried whole packets, in one thread. Those for
-    /// `micro` differ, as its packets are shorter, hence more at the same load, and have no choice of ways.
+    /// The values for `full` were recorded when the simulator carried complete packets in one thread. Those for `micro`
+    /// differ: its packets are shorter, hence more at the same load, and use one route only.
     #[test]
     fn neither_threads_nor_what_is_carried_change_a_result() {
         let shape = Shape::new([5, 4, 3], [true, true, false]).unwrap();
@@ -441,7 +438,7 @@ mod tests {
             network.run(20_000).unwrap();
             let injected = |r: &Router<'_>| r.stats().fifos[0].injected.packets;
             let least = network.routers().map(injected).min().unwrap();
-            // 20,000 chunks are what a link carries in this time.
+            // A link transmits 20,000 chunks in this time.
             let chunks = least * u64::from(GREATEST);
             assert!(
                 chunks >= 400,

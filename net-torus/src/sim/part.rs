@@ -1,15 +1,15 @@
-//! A part of a simulated machine: nodes with consecutive ranks, and what is to happen there.
+//! Partition of a simulated machine: nodes with consecutive ranks, and their events.
 //!
-//! What happens at a node in a tick depends on that node alone, and so does what it leads to at its neighbours, one tick
-//! later at the earliest. So parts go through a tick independently of one another, and what one of them has for the nodes
-//! of another ([`Mail`]) is handed over between two ticks. Within a tick neither the order of nodes nor, at a node, that
-//! of links makes a difference: a link brings one packet at most, behind each there are buffers of its own, and what is at
-//! its destination is taken out at once. Hence results do not depend on how a machine is divided.
+//! The events at a node in a tick depend on that node alone. Their effects reach its neighbours one tick later at the
+//! earliest. So the parts simulate a tick independently and exchange their events ([`Mail`]) between two ticks. Within
+//! a tick neither the order of the nodes nor that of a node's links affects the result. A link delivers at most one
+//! packet, each link uses separate buffers, and packets at their destination are removed immediately. Hence results do
+//! not depend on the partitioning.
 //!
-//! Of a packet only the first chunk is carried, in which the header is and all that is looked at.
+//! Only the first chunk of a packet is stored; it contains the header and all other data that the simulator reads.
 //!
-//! Nodes are gone through by blocks, and what is to happen is kept by blocks, too: so in each tick a router is in the
-//! host's caches once for all that happens to it, and nothing has to be sorted.
+//! Nodes and events are processed in blocks. In each tick a router is thus loaded once into the host's caches for all
+//! its events, and no sorting is necessary.
 
 use super::experiment::{Config, Latencies, SimError, Totals};
 use crate::chunk::Chunk;
@@ -23,60 +23,58 @@ use core::ops::Range;
 use oorandom::Rand32;
 use std::collections::BinaryHeap;
 
-/// Ticks for which events can be planned ahead, a power of two.
+/// Ticks of the timing wheel, a power of two.
 const WHEEL: usize = 16;
-/// Bytes of a simulated packet's body that mean something: source, birth, serial number.
+/// Bytes of a simulated packet's body: source, creation time, sequence number.
 const BODY: usize = 12;
 
-/// Nodes of a block: a bit each of a word.
+/// Nodes per block: one bit each of a word.
 const BLOCK: usize = u64::BITS as usize;
 
-/// It is read ahead in parts of more than so many routers.
+/// Number of routers in a part above which prefetching is enabled.
 const CACHED: usize = 512;
 
-/// No tick, and no node.
+/// Values for no tick and no node.
 const NEVER: u64 = u64::MAX;
 const NONE: u32 = u32::MAX;
 
-/// A packet to be injected.
 #[derive(Clone, Copy)]
 struct Birth {
-    /// In ticks.
+    /// Creation time in ticks.
     at: f64,
     dest: Coord,
     chunks: u8,
     fifo: Fifo,
 }
 
-/// A node's source of packets.
 struct Source {
     random: Rand32,
     next: Option<Birth>,
     serial: u32,
 }
 
-/// A packet that comes in over the link of a node's side.
+/// Packet received over the link of a node's side.
 struct Arrival {
     node: u32,
     side: u8,
     head: Chunk,
 }
 
-/// The counters of the neighbour at a node's side.
+/// Grant counters from the neighbour at a node's side.
 struct Grant {
     node: u32,
     side: u8,
     granted: [u16; Vc::COUNT],
 }
 
-/// What happens in one tick at the nodes of a block.
+/// Events of one tick at the nodes of a block.
 #[derive(Default)]
 struct Due {
     arrivals: Vec<Arrival>,
     grants: Vec<Grant>,
-    /// Node, direction whose link becomes idle.
+    /// Node and direction of the links that become idle.
     idle: Vec<(u32, u8)>,
-    /// Nodes with a packet to be born.
+    /// Nodes that create a packet.
     births: Vec<u32>,
 }
 
@@ -89,12 +87,12 @@ impl Due {
     }
 }
 
-/// What a tick leads to at nodes of another part.
+/// Events of a tick for nodes of another part.
 #[derive(Default)]
 pub(super) struct Mail {
-    /// In the next tick.
+    /// Arrivals in the next tick.
     arrivals: Vec<Arrival>,
-    /// Each with its tick.
+    /// Grants with their ticks.
     grants: Vec<(u64, Grant)>,
 }
 
@@ -104,19 +102,18 @@ impl Mail {
     }
 }
 
-/// A link of a node.
 #[derive(Clone, Copy)]
 struct Wire {
-    /// The rank of the node at its other end; [`NONE`]: there is no link.
+    /// Rank of the node at the other end; [`NONE`] without a link.
     there: u32,
     /// Chunks sent since [`Part::clear_sent`].
     sent: u32,
 }
 
-/// Order of packets: by destination of the part, source and FIFO, the serial number after the last that arrived.
+/// Next expected sequence number, by destination in the part, source and FIFO.
 type Order = Vec<[u32; Fifo::ALL.len()]>;
 
-/// See the [module](self). Nodes are numbered within it.
+/// Partition; see the [module](self). Node indices are relative to it.
 pub(super) struct Part<'m> {
     config: Config,
     /// Nodes of every part but the last one.
@@ -125,40 +122,40 @@ pub(super) struct Part<'m> {
     first: u32,
     pub routers: Vec<Router<'m>>,
     sources: Vec<Source>,
-    /// By node: the tick in which its next packet can be injected.
+    /// Tick of the next injection, by node.
     births: Vec<u64>,
     /// By node and direction.
     wires: Vec<[Wire; 6]>,
-    /// By node: links that carry nothing now.
+    /// Mask of the idle links, by node.
     idle: Vec<u8>,
-    /// By block: the nodes where something may be able to move in the next tick.
+    /// Nodes that may be able to move packets in the next tick, by block.
     dirty: Vec<u64>,
-    /// By tick, modulo [`WHEEL`], then by block.
+    /// Timing wheel: events by tick modulo [`WHEEL`], then by block.
     wheel: Vec<Vec<Due>>,
-    /// Births beyond the wheel, the nearest first.
+    /// Packet creations beyond the wheel, the nearest first.
     later: BinaryHeap<Reverse<(u64, u32)>>,
     now: u64,
-    /// By part: what is for its nodes.
+    /// Events for the nodes of each part.
     pub out: Vec<Mail>,
     /// Packets injected here, less those delivered here, since the start.
     pub on_the_way: i64,
     pub totals: Totals,
     pub latencies: Latencies,
-    /// Sum over (source, destination, serial) of packets injected, less those delivered, each hashed: zero over all
-    /// parts when all of them arrived once.
+    /// Sum of hashes of (source, destination, sequence number) over injected packets, less those delivered. It is zero
+    /// over all parts when each packet arrived once.
     pub balance: u64,
-    /// Empty where order is not checked.
+    /// Empty if the order is not checked.
     pub order: Order,
-    /// Mean ticks between two births of a node.
+    /// Mean ticks between two packets of a node.
     interval: f64,
 }
 
-/// The number of the channel that a packet comes in on.
+/// Returns the index of the channel that a packet arrives on.
 fn channel(head: &Chunk) -> usize {
     usize::from(head[2] >> 3 & 3)
 }
 
-/// The numbers of the bits that are set, the lowest first.
+/// Returns the indices of the set bits, the lowest first.
 fn ones(mut bits: u64) -> impl Iterator<Item = usize> {
     core::iter::from_fn(move || {
         let lowest = (bits != 0).then(|| bits.trailing_zeros() as usize);
@@ -175,7 +172,7 @@ fn hash(source: u32, dest: u32, serial: u32) -> u64 {
 }
 
 impl<'m> Part<'m> {
-    /// The nodes with these `ranks`; `each`: nodes of every part but the last one.
+    /// Creates the nodes with these `ranks`; `each` is the number of nodes of every part but the last one.
     pub fn new(
         config: Config,
         ranks: Range<u32>,
@@ -238,7 +235,7 @@ impl<'m> Part<'m> {
         Ok(part)
     }
 
-    /// Checks the order of packets from now on.
+    /// Enables the check of packet order.
     pub fn check_order(&mut self) {
         let pairs = self.routers.len() * self.config.shape.nodes() as usize;
         self.order = vec![Default::default(); pairs];
@@ -248,7 +245,7 @@ impl<'m> Part<'m> {
         self.first + node as u32
     }
 
-    /// Nothing is planned.
+    /// Checks whether no event is scheduled.
     pub fn is_quiet(&self) -> bool {
         self.dirty.iter().all(|&nodes| nodes == 0)
             && self.later.is_empty()
@@ -256,7 +253,7 @@ impl<'m> Part<'m> {
             && self.wheel.iter().flatten().all(Due::is_empty)
     }
 
-    /// Draws the node's next packet, born at least one interval's draw after `after`.
+    /// Schedules the node's next packet, after a random interval from `after`.
     fn plan(&mut self, node: usize, after: f64) {
         let rank = self.rank(node);
         let source = &mut self.sources[node];
@@ -265,7 +262,7 @@ impl<'m> Part<'m> {
         if self.interval.is_infinite() || self.config.packets.is_some_and(|n| source.serial >= n) {
             return;
         }
-        // Exponential intervals: births are independent of one another.
+        // Exponential intervals: packets are created independently of each other.
         let draw = 1.0 - source.random.rand_float() as f64;
         let birth = after - draw.ln() * self.interval;
         let Config { traffic, shape, .. } = &self.config;
@@ -300,12 +297,12 @@ impl<'m> Part<'m> {
         self.dirty[node / BLOCK] |= 1 << (node % BLOCK);
     }
 
-    /// What is to happen in a tick, of the next ones, at the node's block.
+    /// Returns the events of one of the next ticks at the node's block.
     fn due(&mut self, tick: u64, node: usize) -> &mut Due {
         &mut self.wheel[tick as usize % WHEEL][node / BLOCK]
     }
 
-    /// The node with this rank, or the part that it is in and its number there.
+    /// Returns the index of the node with this rank, or its part and its index there.
     fn place(&self, rank: u32) -> Result<usize, (usize, u32)> {
         let node = rank.wrapping_sub(self.first) as usize;
         match node < self.routers.len() {
@@ -314,19 +311,19 @@ impl<'m> Part<'m> {
         }
     }
 
-    /// By node and direction: the chunks that its links have sent.
+    /// Returns the chunks that the links have sent, by node and direction.
     pub fn sent(&self) -> impl Iterator<Item = [u32; 6]> {
         let of_node = |wires: &[Wire; 6]| wires.map(|wire| wire.sent);
         self.wires.iter().map(of_node)
     }
 
-    /// Links have sent nothing yet.
+    /// Resets the counts of sent chunks.
     pub fn clear_sent(&mut self) {
         let wires = self.wires.iter_mut().flatten();
         wires.for_each(|wire| wire.sent = 0);
     }
 
-    /// Injects what has been born at `node` as far as there is room.
+    /// Injects the created packets of `node` while the router has free space.
     fn inject(&mut self, node: usize) {
         while self.births[node] <= self.now
             && let Some(birth) = self.sources[node].next
@@ -361,7 +358,7 @@ impl<'m> Part<'m> {
         }
     }
 
-    /// Takes what has arrived in the reception FIFOs of `node`.
+    /// Receives the packets in the reception FIFOs of `node`.
     fn collect(&mut self, node: usize) -> Result<(), SimError> {
         if !self.routers[node].has_received() {
             return Ok(());
@@ -397,7 +394,7 @@ impl<'m> Part<'m> {
             self.totals.delivered += 1;
             self.totals.delivered_chunks += chunks;
             self.on_the_way -= 1;
-            // The last chunk comes in chunks - 1 ticks after the head.
+            // The last chunk arrives chunks - 1 ticks after the head.
             let arrived = self.now as u32 as u64 + chunks - 1;
             self.latencies.add(arrived.saturating_sub(birth as u64));
             self.routers[node].pop(fifo);
@@ -405,8 +402,8 @@ impl<'m> Part<'m> {
         Ok(())
     }
 
-    /// Sends the tokens that `node` has given free to its neighbours, `after` ticks from now; `all`: even those that are
-    /// free since the start.
+    /// Sends the tokens that `node` released to its neighbours, `after` ticks from now; `all` includes the initial
+    /// tokens.
     fn return_tokens(&mut self, node: usize, after: u64, all: bool) {
         let released = match all {
             true => self.routers[node].links(),
@@ -431,12 +428,12 @@ impl<'m> Part<'m> {
         }
     }
 
-    /// Before the first tick: hands every neighbour all tokens of all nodes.
+    /// Sends all initial tokens to the neighbours, before the first tick.
     pub fn grant_all(&mut self) {
         (0..self.routers.len()).for_each(|node| self.return_tokens(node, 1, true));
     }
 
-    /// Takes what all parts have granted before the first tick.
+    /// Receives the initial tokens from all parts.
     pub fn take_first_grants(&mut self) {
         for block in 0..self.dirty.len() {
             for grant in core::mem::take(&mut self.due(1, block * BLOCK).grants) {
@@ -450,7 +447,7 @@ impl<'m> Part<'m> {
         self.routers[grant.node as usize].take_grants(side, grant.granted);
     }
 
-    /// Takes over what another part has for nodes of this one, after the tick that it went through last.
+    /// Receives the events that another part's last tick created for nodes of this one.
     pub fn take_mail(&mut self, mail: &mut Mail) {
         for arrival in mail.arrivals.drain(..) {
             let node = arrival.node as usize;
@@ -461,7 +458,7 @@ impl<'m> Part<'m> {
         }
     }
 
-    /// One tick. Fails with [`SimError::Wrong`].
+    /// Simulates one tick. Fails with [`SimError::Wrong`].
     pub fn tick(&mut self) -> Result<(), SimError> {
         self.now += 1;
         self.totals.ticks += 1;
@@ -479,7 +476,7 @@ impl<'m> Part<'m> {
         done
     }
 
-    /// Goes once through the nodes of a block at which something happens.
+    /// Processes each node of a block that has events, once.
     fn run_block(&mut self, block: usize, due: &mut Due) -> Result<(), SimError> {
         let dirty = self.wake(block, due);
         if self.routers.len() > CACHED {
@@ -494,9 +491,9 @@ impl<'m> Part<'m> {
         ones(dirty).try_for_each(|bit| self.run_node(block * BLOCK + bit))
     }
 
-    /// The nodes of a block at which something happens. Their links are idle that now are.
+    /// Returns the nodes of a block that have events, and marks their idle links.
     fn wake(&mut self, block: usize, due: &mut Due) -> u64 {
-        // What is touched from now on is so for the next tick.
+        // Nodes marked from now on are processed in the next tick.
         let mut dirty = core::mem::take(&mut self.dirty[block]);
         for (node, d) in due.idle.drain(..) {
             self.idle[node as usize] |= 1 << d;
@@ -508,7 +505,7 @@ impl<'m> Part<'m> {
         nodes.fold(dirty, |set, node| set | 1 << (node as usize % BLOCK))
     }
 
-    /// Reads what will be read of the `dirty` nodes.
+    /// Prefetches the state of the `dirty` nodes.
     fn read_ahead(&self, block: usize, dirty: u64, due: &Due) {
         let mut sum = 0;
         let routers = || ones(dirty).map(|bit| block * BLOCK + bit);
@@ -558,7 +555,7 @@ impl<'m> Part<'m> {
         Ok(())
     }
 
-    /// Injection and all idle links of one node.
+    /// Handles the injection and all idle links of one node.
     fn run_node(&mut self, node: usize) -> Result<(), SimError> {
         self.inject(node);
         let idle = Directions::from_bits(self.idle[node]);

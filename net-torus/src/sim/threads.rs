@@ -1,20 +1,20 @@
-//! Parts of a machine, a thread each, tick by tick.
+//! Parallel simulation: one thread per part, synchronized tick by tick.
 
 use super::experiment::SimError;
 use super::part::{Mail, Part};
 use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::Mutex;
 
-/// Looks of a thread that waits for the others before it lets the host run something else: ticks take microseconds.
+/// Number of polls before a waiting thread yields to the host: ticks take microseconds.
 const LOOKS: u32 = 1 << 12;
 
-/// Where threads wait for one another.
+/// Barrier of the threads.
 struct Gate {
     threads: usize,
     waiting: AtomicUsize,
-    /// How often all have come.
+    /// Number of completed rounds.
     rounds: AtomicU64,
-    /// A thread has panicked: nothing to wait for.
+    /// A thread has panicked: waiting is pointless.
     broken: AtomicBool,
 }
 
@@ -28,7 +28,7 @@ impl Gate {
         }
     }
 
-    /// Returns once all threads have come; false: one of them never will.
+    /// Waits for all threads. Returns false if one of them has panicked.
     fn pass(&self) -> bool {
         let round = self.rounds.load(Ordering::Acquire);
         if self.waiting.fetch_add(1, Ordering::AcqRel) + 1 == self.threads {
@@ -51,7 +51,7 @@ impl Gate {
     }
 }
 
-/// Lets the others go when its thread panics.
+/// Releases the other threads when its thread panics.
 struct BreaksGate<'a>(&'a Gate);
 
 impl Drop for BreaksGate<'_> {
@@ -62,19 +62,18 @@ impl Drop for BreaksGate<'_> {
     }
 }
 
-/// What all threads share.
+/// State shared by all threads.
 struct Shared {
     gate: Gate,
-    /// By tick, even or odd, then by sender and receiver: what is handed over. A thread that is a tick ahead writes
-    /// where none still reads, and it is never two ticks ahead.
+    /// Events by tick (even or odd), then by sender and receiver. A thread is at most one tick ahead, so it never
+    /// writes a slot that another still reads.
     mail: [Vec<Mutex<Mail>>; 2],
     parts: usize,
-    /// The first tick that went wrong.
+    /// First tick that failed.
     failed: AtomicU64,
 }
 
-/// Runs all parts for `ticks` ticks, each in a thread, and hands over what they have for one another. Fails as the first
-/// of them that fails.
+/// Runs all parts for `ticks` ticks, each in a thread, and exchanges their events. Returns the first error.
 pub(super) fn run_together(parts: &mut [Part<'_>], ticks: u64) -> Result<(), SimError> {
     let count = parts.len();
     let boxes = || (0..count * count).map(|_| Mutex::default()).collect();
@@ -123,7 +122,7 @@ fn run_part(
     Ok(())
 }
 
-/// A thread that has panicked leaves nothing half done that would still be read.
+/// The data stays consistent when a thread panics.
 fn lock(mail: &Mutex<Mail>) -> std::sync::MutexGuard<'_, Mail> {
     mail.lock().unwrap_or_else(|held| held.into_inner())
 }

@@ -1,51 +1,51 @@
-//! Traffic patterns and what the wires allow at most.
+//! Traffic patterns and the maximum load that the wires allow.
 
 use crate::coord::{Coord, Direction, Rank, Shape};
 use crate::route;
 use oorandom::Rand32;
 
-/// Who sends to whom.
+/// Traffic pattern: the destinations of each node.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Traffic {
-    /// Each packet to a node drawn from all others.
+    /// Each packet to a random other node.
     Uniform,
-    /// Each packet to the next of the node's neighbours, in turn over all its links.
+    /// Each packet to a neighbour, round robin over all links.
     Neighbour,
     /// From (x, y, z) to (X-1-x, Y-1-y, Z-1-z).
     Complement,
-    /// Just less than half way round in every dimension, always in the same sense: the case in which
-    /// routing by the shortest way uses only half of the links.
+    /// Just less than half way round in every dimension, always in the same direction: shortest-path routing then uses
+    /// only half of the links.
     Tornado,
     /// From x + X (y + Y z) to the node whose rank is z + Z (y + Y x).
     Transpose,
-    /// Each node to every other once per round, in a random order of its own.
+    /// Each node to every other once per round, in a separate random order.
     AllToAll,
     /// A fraction of all packets (0..=1) to the node in the middle, the rest uniform.
     HotSpot(f64),
 }
 
-/// What the wires allow at most.
+/// Maximum load that the wires allow.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Limit {
     /// Load in chunks per sending node and tick; 0 when no node sends.
     pub load: f64,
-    /// What sets it.
+    /// Bottleneck.
     pub bound: Bound,
 }
 
-/// What sets a [`Limit`].
+/// Bottleneck of a [`Limit`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Bound {
-    /// The links between two parts of the machine.
+    /// Links between two parts of the machine.
     Bisection,
-    /// The links of the hot node.
+    /// Links of the hot node.
     HotNode,
-    /// The links of the sending nodes.
+    /// Links of the sending nodes.
     Links,
 }
 
 impl Bound {
-    /// A name for reports.
+    /// Returns the name for reports.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Bisection => "bisection",
@@ -55,7 +55,7 @@ impl Bound {
     }
 }
 
-/// Fraction of the packets of [`Traffic::HotSpot`] that go to the hot node, where none is given.
+/// Default fraction of the packets of [`Traffic::HotSpot`] that are sent to the hot node.
 pub const HOT_FRACTION: f64 = 0.1;
 
 impl Traffic {
@@ -70,7 +70,7 @@ impl Traffic {
         ("hot-spot", Traffic::HotSpot(HOT_FRACTION)),
     ];
 
-    /// A name for reports.
+    /// Returns the name for reports.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Uniform => "uniform",
@@ -83,13 +83,12 @@ impl Traffic {
         }
     }
 
-    /// The node that [`Traffic::HotSpot`] floods.
+    /// Returns the node that [`Traffic::HotSpot`] overloads.
     pub fn hot_node(shape: &Shape) -> Coord {
         Coord::from_axes(shape.extents().map(|e| (e / 2) as u8))
     }
 
-    /// The only destination of `from`, for the patterns that are permutations; it may be `from` itself,
-    /// which then sends nothing.
+    /// Returns the only destination of `from` in a permutation; a node that is its own destination sends nothing.
     fn partner(&self, shape: &Shape, from: Coord) -> Option<Coord> {
         let extents = shape.extents();
         let map = |f: fn(u16, u16) -> u16| {
@@ -110,7 +109,7 @@ impl Traffic {
         }
     }
 
-    /// Nodes that send at all: with a permutation, those with a partner other than themselves.
+    /// Returns the number of sending nodes: for a permutation, those with another node as destination.
     pub fn senders(&self, shape: &Shape) -> u32 {
         let mut random = Rand32::new(0);
         (0..shape.nodes())
@@ -118,7 +117,7 @@ impl Traffic {
             .count() as u32
     }
 
-    /// Destination of the packet number `serial` of the node `from`; `None`: this node never sends.
+    /// Returns the destination of packet `serial` of the node `from`; `None` if this node never sends.
     pub(crate) fn dest(
         &self,
         shape: &Shape,
@@ -161,10 +160,11 @@ impl Traffic {
         }
     }
 
-    /// The greatest load that the wires allow, all nodes sending alike: a torus is cut into two parts by
-    /// planes; what must cross a plane goes over the links that cross it, one chunk per link and tick, however
-    /// well routing balances them. Also no node takes or sends more than its links carry. Packets for the node
-    /// itself count for nothing.
+    /// Returns the maximum load that the wires allow if all nodes send alike.
+    ///
+    /// Planes cut the torus into two parts. Packets that must cross a plane use its links, one chunk per link and tick,
+    /// however well routing balances them. In addition, no node receives or sends more than its links transmit. Packets
+    /// from a node to itself do not count.
     pub fn limit(&self, shape: &Shape) -> Limit {
         let nodes = shape.nodes();
         let mut flow = Flow::new(shape);
@@ -181,7 +181,7 @@ impl Traffic {
                 let widths = (0..nodes)
                     .filter_map(|r| shape.coord(r))
                     .map(|c| shape.links(c).iter().count());
-                // Each node's links in turn: the one with the most links keeps a link least busy.
+                // Round robin over each node's links: the node with the most links has the lowest load per link.
                 return Limit {
                     load: widths.min().unwrap_or(0) as f64,
                     bound: Bound::Links,
@@ -217,7 +217,7 @@ impl Traffic {
 
 /// Chunks that cross each plane of links when every node sends one.
 struct Flow {
-    /// By direction, then by the coordinate from which the links go.
+    /// By direction, then by the coordinate from which the links start.
     planes: [Vec<f64>; 6],
 }
 
@@ -245,7 +245,7 @@ impl Flow {
             return;
         }
         let extent = shape.extents()[dim];
-        // Of two equally long ways round, half each: the best that routing can do.
+        // Two equal routes carry half each: the optimum for routing.
         let tie = shape.wraps()[dim] && 2 * hops == extent as u32;
         let hints = route::hints(shape, on_axis(from), on_axis(to));
         for d in Direction::ALL {
@@ -269,7 +269,7 @@ impl Flow {
         let nodes = shape.nodes() as f64;
         for dim in 0..3 {
             let extent = shape.extents()[dim];
-            // Sources per coordinate, times the chance that a destination has a given coordinate.
+            // Sources per coordinate, times the probability of a destination's coordinate.
             let share = nodes / extent as f64 * (nodes / extent as f64) / (nodes - 1.0).max(1.0);
             for from in 0..extent {
                 for to in 0..extent {
@@ -279,7 +279,7 @@ impl Flow {
         }
     }
 
-    /// Load of the busiest plane's links, evenly spread, when every node sends one chunk per tick.
+    /// Returns the load of the busiest plane's links, evenly spread, when every node sends one chunk per tick.
     fn most(&self, shape: &Shape) -> f64 {
         let mut most = 0.0f64;
         for (d, plane) in self.planes.iter().enumerate() {
@@ -290,8 +290,8 @@ impl Flow {
     }
 }
 
-/// Number `index` of a random order of 0..n that `seed` selects: a Feistel network over the next power of
-/// four, walked until it is below n.
+/// Returns element `index` of a random permutation of 0..n that `seed` selects: a Feistel network over the next power
+/// of four, iterated until the value is below n.
 fn shuffled(index: u32, n: u32, seed: u32) -> u32 {
     let half = (32 - (n.max(2) - 1).leading_zeros()).div_ceil(2);
     let mask = (1u32 << half) - 1;
@@ -324,7 +324,7 @@ mod tests {
     fn limits_are_those_of_the_textbooks() {
         let near =
             |limit: Limit, b: f64| assert!((limit.load - b).abs() < 0.01 * b, "{limit:?} {b}");
-        // 8 chunks per node and tick over a bisection of 2 * 64 links each way, half of the packets cross.
+        // 8 chunks per node and tick over a bisection of 2 * 64 links each way; half of the packets cross.
         near(Traffic::Uniform.limit(&cube(8, true)), 1.0);
         near(Traffic::Uniform.limit(&cube(8, false)), 0.5);
         near(Traffic::AllToAll.limit(&cube(16, true)), 0.5);

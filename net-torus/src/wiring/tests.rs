@@ -1,13 +1,12 @@
 use super::*;
 use oorandom::Rand32;
 
-/// A machine whose wires can be pulled out and put elsewhere. Nodes are told by their ranks; their numbers are in
-/// another order.
+/// Machine whose wires can be moved. Nodes are identified by rank; their IDs use another order.
 #[derive(Clone)]
 struct Bench {
     shape: Shape,
     numbers: Vec<u32>,
-    /// What is heard at each link of each node.
+    /// Remote end at each link of each node.
     heard: Vec<[Option<(usize, Direction)>; 6]>,
 }
 
@@ -54,12 +53,11 @@ impl Bench {
         all
     }
 
-    /// What the node of `rank` finds out.
+    /// Returns the result of the node with this rank.
     fn solve(&self, rank: usize) -> Result<(Shape, Coord), Miswired> {
         Map::new(&mut self.entries()).solve(self.numbers[rank])
     }
 
-    /// Pulls out a wire.
     fn pull(&mut self, rank: usize, link: Direction) -> Option<(usize, Direction)> {
         let (other, back) = self.heard[rank][link as usize].take()?;
         self.heard[other][back as usize] = None;
@@ -71,14 +69,14 @@ impl Bench {
         self.heard[other.0][other.1 as usize] = Some(one);
     }
 
-    /// Exchanges the far ends of two wires.
+    /// Swaps the far ends of two wires.
     fn exchange(&mut self, one: (usize, Direction), other: (usize, Direction)) {
         let far = [one, other].map(|(rank, link)| self.pull(rank, link).expect("a wire"));
         self.plug(one, far[1]);
         self.plug(other, far[0]);
     }
 
-    /// The rank that `name` means. Rings are counted from the node with the least number, lines from their ends.
+    /// Returns the rank of `name`. Rings are counted from the node with the lowest ID, lines from their ends.
     fn rank(&self, name: Name) -> usize {
         let rank = self.numbers.iter().position(|n| *n == name.node).unwrap();
         let first = (0..self.numbers.len()).min_by_key(|rank| self.numbers[*rank]);
@@ -102,7 +100,7 @@ fn shapes(least: u16) -> impl Iterator<Item = Shape> {
     let wraps: Vec<_> = wraps.collect();
     extents.flat_map(move |extents| {
         let wraps = wraps.clone().into_iter();
-        // Along 1 nothing wraps.
+        // An extent of 1 does not wrap.
         let wraps = wraps.filter(move |wraps| (0..3).all(|d| extents[d] > 1 || wraps[d]));
         wraps.filter_map(move |wraps| Shape::new(extents, wraps))
     })
@@ -131,8 +129,8 @@ fn every_torus_and_mesh_is_found_and_each_node_has_a_place_of_its_own() {
     assert!(count > 100, "{count}");
 }
 
-/// A wire that is missing inside, or at the end of one ring, is named; where all that is left is a smaller machine,
-/// or a mesh, that is found.
+/// A missing wire inside a machine, or at the end of one ring, is reported. If the rest is a valid smaller machine or a
+/// mesh, that one is found.
 #[test]
 fn a_missing_wire_is_named() {
     let mut rand = Rand32::new(2);
@@ -151,7 +149,7 @@ fn a_missing_wire_is_named() {
                         assert!(end == (rank, link) || end == (other, back), "{wrong}");
                         named += 1;
                     }
-                    // A single ring becomes a line, a line two.
+                    // A single ring becomes a line, a line two lines.
                     Ok(_) => assert_eq!(
                         lines(&shape, link),
                         1,
@@ -165,12 +163,12 @@ fn a_missing_wire_is_named() {
     assert!(named > 1000, "{named}");
 }
 
-/// How many lines of the machine go that way.
+/// Returns the number of the machine's lines in this direction.
 fn lines(shape: &Shape, link: Direction) -> u32 {
     shape.nodes() / u32::from(shape.extents()[link.dimension()])
 }
 
-/// A wire in the wrong direction, and one that leads back to its node.
+/// A wire in a wrong direction, and one that leads back to its node.
 #[test]
 fn a_wire_at_a_wrong_link_is_named() {
     let mut rand = Rand32::new(3);
@@ -197,7 +195,7 @@ fn a_wire_at_a_wrong_link_is_named() {
                 true => assert!(matches!(told.trouble, Trouble::Loop(_)), "{told}"),
                 false => assert!(matches!(told.trouble, Trouble::Direction(..)), "{told}"),
             }
-            // Where all wires but these are right, so are the places, if they suffice.
+            // If all other wires are correct and sufficient, so are the positions.
             if shape.extents().iter().all(|extent| *extent > 2) {
                 bench.rank(told.at);
             }
@@ -205,7 +203,7 @@ fn a_wire_at_a_wrong_link_is_named() {
     }
 }
 
-/// Sender and receiver of a link at different neighbours.
+/// Sender and receiver of one link are wired to different neighbours.
 #[test]
 fn a_wire_that_is_heard_one_way_only_is_named() {
     let mut rand = Rand32::new(4);
@@ -223,8 +221,8 @@ fn a_wire_that_is_heard_one_way_only_is_named() {
     }
 }
 
-/// Two wires of one direction, exchanged: both are named. Along extents of 2 the same machine comes from other
-/// exchanges, too; there it is enough that what is named makes it right again.
+/// Two swapped wires of one direction are both reported. Along extents of 2 other swaps yield the same machine; there
+/// the reported swap must make it valid.
 #[test]
 fn exchanged_wires_are_named() {
     let mut rand = Rand32::new(5);
@@ -243,7 +241,7 @@ fn exchanged_wires_are_named() {
             let before = bench.clone();
             bench.exchange((one, link), (other, link));
             let told = match bench.solve(one) {
-                // One line, or two rings of two; otherwise what is found is what it now is.
+                // One line, or two rings of two; otherwise the result is the current wiring.
                 Ok((found, _)) => {
                     assert!(
                         is_right(&bench, found, one),
@@ -278,13 +276,13 @@ fn exchanged_wires_are_named() {
     assert!(other_machine > 5, "{other_machine}");
 }
 
-/// Whether both nodes are of one line.
+/// Checks whether both nodes are on one line.
 fn in_one_line(bench: &Bench, one: usize, other: usize, link: Direction) -> bool {
     let [one, other] = [one, other].map(|rank| bench.coord(rank).axes());
     (0..3).all(|d| d == link.dimension() || one[d] == other[d])
 }
 
-/// Whether `found` is what the wires of that node's part of the machine are.
+/// Checks whether `found` contains exactly the nodes that are connected to this node.
 fn is_right(bench: &Bench, found: Shape, rank: usize) -> bool {
     let mut seen = vec![rank];
     let mut at = 0;
@@ -300,7 +298,7 @@ fn is_right(bench: &Bench, found: Shape, rank: usize) -> bool {
     found.nodes() as usize == seen.len()
 }
 
-/// Two machines of different extents, with a wire of each exchanged.
+/// Two machines of different extents with one wire of each swapped.
 #[test]
 fn machines_that_are_joined_by_mistake_are_told_from_one() {
     let mut rand = Rand32::new(6);

@@ -1,5 +1,5 @@
-//! Emulated boards that no tool of ours looks after: flashed with an image each, wired to each other, and one of them with
-//! a serial line to a pseudo-terminal, as by a USB adapter.
+//! Emulated standalone boards: each runs a flashed image, they are wired to each other, and one has a serial line to a
+//! pseudo-terminal, like a USB adapter.
 
 use crate::root;
 use midplane_setup::Places;
@@ -21,7 +21,7 @@ use std::thread::{self, JoinHandle};
 /// Serial ports of a board, in the order of directions: x+, x-, y+, y-, z+, z-.
 const PORTS: usize = 6;
 
-/// The emulator with a board that runs this image, without its devices.
+/// Returns the emulator command for a board that runs this image, without its devices.
 pub fn emulated(image: &str) -> Command {
     kit::choose(&STM32F405);
     let places = Places {
@@ -40,8 +40,8 @@ pub fn emulated(image: &str) -> Command {
     command
 }
 
-/// A serial line: its two ends. Over TCP, since an emulator waits where nothing takes its bytes, and few of these fit
-/// other sockets.
+/// Creates both ends of a serial line. Over TCP: an emulator blocks when its bytes are not received, and other sockets
+/// buffer too few.
 pub fn line() -> [TcpStream; 2] {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
     let one = TcpStream::connect(listener.local_addr().expect("a name")).expect("a line");
@@ -52,14 +52,15 @@ pub fn line() -> [TcpStream; 2] {
     [one, other]
 }
 
-/// A wire between two boards: number and port of each end.
+/// Wire between two boards: board index and port of each end.
 pub type Wire = [(usize, usize); 2];
 
-/// Boards that run.
+/// Running boards.
 pub struct Boards(Vec<Child>);
 
 impl Boards {
-    /// Boots boards with these images and wires; and the other end of the line at port `console` of the first.
+    /// Boots boards with these images and wires. Returns them and the other end of the line at port `console` of the
+    /// first.
     pub fn boot(images: &[String], wires: &[Wire], console: usize) -> (Self, TcpStream) {
         let [ours, theirs] = line();
         let mut ends = vec![((0, console), theirs)];
@@ -73,7 +74,7 @@ impl Boards {
                     command.args(["-serial", "null"]);
                     continue;
                 };
-                // Whom else it comes to has no use for it.
+                // Other children inherit it, too, but do not use it.
                 rustix::io::fcntl_setfd(end, FdFlags::empty()).expect("it is inherited");
                 let fd = end.as_raw_fd();
                 command.args(["-chardev", &format!("socket,id=line{port},fd={fd}")]);
@@ -95,22 +96,22 @@ impl Drop for Boards {
     }
 }
 
-/// How often a byte of a bad line is lost, and how often one has a bit turned: once in so many.
+/// Inverse rate at which a bad line loses a byte, and at which it flips a bit of one.
 const BAD: u32 = 2000;
 
-/// A serial adapter: a pseudo-terminal whose other side is a board's line.
+/// Serial adapter: a pseudo-terminal whose other side is a board's line.
 pub struct Adapter {
-    /// What a tool opens.
+    /// Path of the terminal.
     pub path: String,
-    /// The board's line, which ends where it is unplugged.
+    /// Line of the board; shut down when unplugged.
     plug: TcpStream,
     worker: Option<JoinHandle<()>>,
-    /// While it is open nothing is echoed, and no other pseudo-terminal has its name, also when this is unplugged.
+    /// Other side, kept open: it disables echo and reserves the terminal's name even after an unplug.
     _other: OwnedFd,
 }
 
 impl Adapter {
-    /// Plugs one in, at a line that is good, or loses and turns bits after some garbage.
+    /// Creates an adapter on a line. A bad line starts with garbage, then loses bytes and flips bits.
     pub fn plug(line: TcpStream, is_good: bool) -> Self {
         let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
         let master = rustix::pty::openpt(flags).expect("a pseudo-terminal");
@@ -135,7 +136,7 @@ impl Adapter {
         }
     }
 
-    /// Unplugs it.
+    /// Unplugs the adapter.
     pub fn unplug(&mut self) {
         let _ = self.plug.shutdown(Shutdown::Both);
         if let Some(worker) = self.worker.take() {
@@ -150,10 +151,10 @@ impl Drop for Adapter {
     }
 }
 
-/// Seed of what a bad line does.
+/// Random seed of a bad line.
 const SEED: u64 = 1;
 
-/// Passes bytes on until the line ends.
+/// Forwards bytes until the line ends.
 fn pass_on(master: &OwnedFd, mut line: &TcpStream, is_good: bool) {
     let mut random = Rand32::new(SEED);
     if !is_good {
@@ -181,14 +182,14 @@ fn pass_on(master: &OwnedFd, mut line: &TcpStream, is_good: bool) {
         poll(&mut { ends }, None).expect("two ends");
         match line.read(&mut bytes) {
             Ok(0) => return,
-            // A board that is gone, or cut off, may have had more to say.
+            // A board that was killed or cut off may have had unsent data.
             Err(why) if why.kind() == ErrorKind::ConnectionReset => return,
-            // What it has no room for is lost, as with an adapter.
+            // Bytes beyond the terminal's buffer are lost, as with a real adapter.
             Ok(count) => drop(rustix::io::write(master, &spoil(&bytes[..count]))),
             Err(why) => assert_eq!(why.kind(), ErrorKind::WouldBlock),
         }
         if let Ok(count @ 1..) = rustix::io::read(master, &mut bytes) {
-            // Likewise.
+            // Errors are ignored here, too.
             let _ = line.write_all(&spoil(&bytes[..count]));
         }
     }

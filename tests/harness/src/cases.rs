@@ -1,11 +1,11 @@
-//! Programs after public reports about other implementations of MPI: each prints each check that fails, prints "ok"
-//! otherwise, and ends with status 0.
+//! Regression programs from public bug reports about other MPI implementations. Each prints its failed checks,
+//! otherwise "ok", and exits with status 0.
 
 use crate::{Folder, Job, LIMIT, program, run};
 use std::fs::{self, File};
 use std::process::Stdio;
 
-/// Name and number of ranks.
+/// Program names and numbers of ranks.
 const CASES: [(&str, &str); 21] = [
     ("p01_procnull", "2"),
     ("p02_status_error", "2"),
@@ -41,7 +41,7 @@ pub fn pass(options: &[&str]) {
     }
 }
 
-/// Checks the programs whose input, arguments, output or end are the case, with these options and 32 bytes of MPI memory.
+/// Runs the programs that test input, arguments, output or exit status, with these options and 32 bytes of MPI memory.
 #[track_caller]
 pub fn come_and_go_whole(options: &[&str]) {
     let options = [options, &["-q", "--mpi-memory", "32"]].concat();
@@ -51,7 +51,7 @@ pub fn come_and_go_whole(options: &[&str]) {
     ends_have_the_ranks_status(&options);
 }
 
-/// Checks that the lines of each of two ranks come whole and in order.
+/// Checks that the lines of each of two ranks are complete and in order.
 #[track_caller]
 pub fn lines_come_whole(options: &[&str]) {
     let options = [options, &["-n", "2"]].concat();
@@ -72,7 +72,7 @@ pub fn lines_come_whole(options: &[&str]) {
 fn input_comes_whole(options: &[&str]) {
     let folder = Folder::new("input");
     let (path, source) = (folder.path("bytes"), program("cases/t02_io.c"));
-    // More than a pipe holds, every byte, and no newline at the end.
+    // More bytes than a pipe holds, all byte values, and no newline at the end.
     let bytes: Vec<u8> = (0..200_001u64).map(|i| (i * i / 7) as u8).collect();
     fs::write(&path, &bytes).expect("a file");
     let run = ["run", "-n", "3", "--prefix", "--timeout", LIMIT];
@@ -112,7 +112,7 @@ fn arguments_come_as_given(options: &[&str]) {
     assert!(ended.stdout.lines().eq(lines), "{ended}");
 }
 
-/// A status of 0 without MPI_Finalize is a failure. The C library of a process loses what it holds when a signal ends it.
+/// Checks exit statuses. Status 0 without MPI_Finalize is a failure. A signal discards the C library's buffered output.
 #[track_caller]
 fn ends_have_the_ranks_status(options: &[&str]) {
     let options = [options, &["-n", "3"]].concat();
@@ -136,7 +136,7 @@ fn ends_have_the_ranks_status(options: &[&str]) {
         if !["segv", "kill"].contains(&how) {
             assert_eq!(ended.stdout, "[1] before\n", "{how}: {ended}");
         }
-        // A call that ends the job is told with its line, and no other line is.
+        // A call that ends the job is reported with its source line, and no other line is.
         for line in ended
             .stderr
             .lines()

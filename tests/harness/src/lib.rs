@@ -1,4 +1,4 @@
-//! The command under test: started, watched, and its end looked at.
+//! Test harness for the `midplane` command: starts it, monitors it, and checks its exit.
 #![forbid(unsafe_code)]
 
 pub mod boards;
@@ -18,12 +18,12 @@ use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// Seconds after which a job that should end by itself is given up, for `--timeout`.
+/// Timeout in seconds, for `--timeout`, after which a job that should end is aborted.
 pub const LIMIT: &str = "300";
-/// Set in the environment of every command started here, so that its processes can be found.
+/// Environment variable that marks all processes started here.
 pub const MARK: &str = "MIDPLANE_TEST_MARK";
 
-/// The folder of the workspace.
+/// Returns the workspace directory.
 pub fn root() -> &'static Path {
     let folders = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
     { folders }
@@ -31,7 +31,7 @@ pub fn root() -> &'static Path {
         .expect("tests/harness is in the workspace")
 }
 
-/// The path of a program of `tests/programs`.
+/// Returns the path of a program in `tests/programs`.
 pub fn program(name: &str) -> String {
     root()
         .join("tests/programs")
@@ -40,7 +40,7 @@ pub fn program(name: &str) -> String {
         .to_string()
 }
 
-/// The names of the programs in Rust that `rsmpi.rs` runs.
+/// Returns the names of the Rust programs that `rsmpi.rs` runs.
 pub fn rust_programs() -> Vec<String> {
     let folder = fs::read_dir(root().join("tests/programs/rsmpi")).expect("the folder");
     let files = folder.map(|file| file.expect("a file").path());
@@ -51,11 +51,11 @@ pub fn rust_programs() -> Vec<String> {
     names
 }
 
-/// The command, built as `cargo midplane test` builds it.
+/// Returns the path of the command, built like in `cargo midplane test`.
 pub fn command() -> &'static Path {
     static COMMAND: OnceLock<PathBuf> = OnceLock::new();
     COMMAND.get_or_init(|| {
-        // With the same words, nothing is built a second time.
+        // Uses the same arguments, so that nothing is built twice.
         let output = Command::new(env!("CARGO"))
             .args(["build", "--quiet"])
             .args(midplane_setup::parts::machines())
@@ -77,15 +77,15 @@ pub fn command() -> &'static Path {
     })
 }
 
-/// Jobs at a time on this machine, whatever runs the tests: one more than the smallest machine that they are for has
-/// processors, since a job whose runtime another one is compiling only waits for that.
+/// Maximum number of concurrent jobs on this machine, for all test processes. It is one more than the processors of the
+/// smallest supported machine, since a job whose runtime another one compiles only waits for it.
 const TURNS: usize = 3;
 
-/// Held while a job runs.
+/// Lock held while a job runs.
 pub struct Turn(#[expect(dead_code, reason = "the lock is released when the file is closed")] File);
 
 impl Turn {
-    /// Waits until one is free.
+    /// Waits for a free slot.
     pub fn take() -> Self {
         static NUMBER: AtomicUsize = AtomicUsize::new(0);
         let lock = |number: usize| {
@@ -93,7 +93,7 @@ impl Turn {
             File::create(command().with_file_name(name)).expect("a lock file")
         };
         let first = NUMBER.fetch_add(1, Ordering::Relaxed);
-        // Whichever is free first: to wait for a certain one may be to wait for one's own, where a test has two jobs.
+        // Tries all slots: a test that already holds one for another job could wait for itself forever.
         loop {
             let free = (first..first + TURNS).find_map(|number| {
                 let file = lock(number);
@@ -107,11 +107,11 @@ impl Turn {
     }
 }
 
-/// A shell script that stands in for a program which not every machine has; its file is there for as long as this is.
+/// Shell script that replaces a program that not every machine has. The file is removed on drop.
 pub struct StandIn(String);
 
 impl StandIn {
-    /// Writes it, for bash.
+    /// Writes the script for bash.
     pub fn new(name: &str, script: &str) -> Self {
         let path = command().with_file_name(format!("midplane-test-{name}-{}", std::process::id()));
         fs::write(&path, format!("#!/usr/bin/env bash\n{script}")).expect("a script");
@@ -119,7 +119,7 @@ impl StandIn {
         Self(path.display().to_string())
     }
 
-    /// Its file.
+    /// Returns the path of the script.
     pub fn path(&self) -> &str {
         &self.0
     }
@@ -131,22 +131,22 @@ impl Drop for StandIn {
     }
 }
 
-/// One run of the command, which can be found by its mark.
+/// Run of the command, identified by its mark.
 pub struct Job {
-    /// The command.
+    /// Child process.
     pub child: Child,
-    /// What its processes have in their environment ([`MARK`]).
+    /// Value of [`MARK`] in the environment of its processes.
     pub mark: String,
     _turn: Turn,
 }
 
-/// A run that has ended.
+/// Completed run.
 pub struct Ended {
-    /// The exit status; `None` after a signal.
+    /// Exit status; `None` after a signal.
     pub status: Option<i32>,
-    /// All that it wrote there.
+    /// Output to stdout.
     pub stdout: String,
-    /// The same of its complaints.
+    /// Output to stderr.
     pub stderr: String,
 }
 
@@ -166,7 +166,7 @@ impl Job {
         Self::spawn(arguments, &[], stdin, stdout)
     }
 
-    /// Starts the command with these variables in its environment.
+    /// Starts the command with these environment variables.
     pub fn start_in(arguments: &[&str], environment: &[(&str, &str)]) -> Self {
         Self::spawn(arguments, environment, Stdio::null(), Stdio::piped())
     }
@@ -197,7 +197,7 @@ impl Job {
         }
     }
 
-    /// Waits for the end, and checks that nothing is left behind.
+    /// Waits for the end, and checks that no process remains.
     pub fn end(self) -> Ended {
         let Self { child, mark, _turn } = self;
         let Output {
@@ -210,7 +210,7 @@ impl Job {
             stdout: String::from_utf8_lossy(&stdout).into_owned(),
             stderr: String::from_utf8_lossy(&stderr).into_owned(),
         };
-        // A process that has been killed takes a moment to be gone.
+        // A killed process requires a moment to disappear.
         let over = Instant::now() + Duration::from_secs(5);
         let mut left = marked(&mark);
         while !left.is_empty() && Instant::now() < over {
@@ -221,7 +221,7 @@ impl Job {
         ended
     }
 
-    /// The QEMU processes of this job.
+    /// Returns the PIDs of this job's QEMU processes.
     pub fn instances(&self) -> Vec<i32> {
         let qemu = |pid: &i32| {
             fs::read(format!("/proc/{pid}/cmdline"))
@@ -250,7 +250,7 @@ impl Job {
         }
     }
 
-    /// Sends it a signal.
+    /// Sends the command a signal.
     pub fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.child), signal).expect("it runs");
     }
@@ -278,7 +278,7 @@ impl Ended {
         self
     }
 
-    /// Checks that stderr has a line, or a row of lines, with all of these words.
+    /// Checks that stderr contains each of `words`.
     #[track_caller]
     pub fn says(self, words: &[&str]) -> Self {
         for word in words {
@@ -287,7 +287,7 @@ impl Ended {
         self
     }
 
-    /// Checks that stderr has these words, each behind the one before.
+    /// Checks that stderr contains `words` in this order.
     #[track_caller]
     pub fn says_in_order(&self, words: &[&str]) {
         let mut rest = &*self.stderr;
@@ -299,13 +299,13 @@ impl Ended {
         }
     }
 
-    /// Checks that stdout has this text.
+    /// Checks that stdout contains `text`.
     #[track_caller]
     pub fn prints(&self, text: &str) {
         assert!(self.stdout.contains(text), "no {text:?} in\n{self}");
     }
 
-    /// What was said beside the progress of compiling, which is indented.
+    /// Returns the stderr lines without the indented build progress.
     pub fn complaint(&self) -> Vec<&str> {
         self.stderr
             .lines()
@@ -314,7 +314,7 @@ impl Ended {
     }
 }
 
-/// The processes with this mark in their environment, other than zombies.
+/// Returns the processes with this mark in their environment, except zombies.
 pub fn marked(mark: &str) -> Vec<i32> {
     let mark = format!("{MARK}={mark}");
     fs::read_dir("/proc")
@@ -333,8 +333,7 @@ pub fn midplane(arguments: &[&str]) -> Ended {
     Job::start(arguments).end()
 }
 
-/// `midplane run` with a limit on its time; the program's name is completed. Each line has its rank in front, as for
-/// several ranks.
+/// Runs `midplane run` with a timeout, for a program of `tests/programs`. Each output line starts with its rank.
 pub fn run(options: &[&str], name: &str, arguments: &[&str]) -> Ended {
     let path = program(name);
     let mut all = vec!["run", "--prefix", "--timeout", LIMIT];
@@ -344,7 +343,7 @@ pub fn run(options: &[&str], name: &str, arguments: &[&str]) -> Ended {
     midplane(&all)
 }
 
-/// The same, with the report.
+/// Runs like [`run`], and also returns the report.
 pub fn run_with_report(options: &[&str], name: &str, arguments: &[&str]) -> (Ended, Value) {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     let file = command().with_file_name(format!(
@@ -363,7 +362,7 @@ pub fn run_with_report(options: &[&str], name: &str, arguments: &[&str]) -> (End
     (ended, report)
 }
 
-/// Options: one frame in a hundred lost and one in a thousand spoiled, on each link.
+/// Options for faulty links: one frame in a hundred lost and one in a thousand corrupted, on each link.
 pub const BAD_LINKS: [&str; 6] = [
     "--link-loss",
     "0.01",
@@ -373,7 +372,7 @@ pub const BAD_LINKS: [&str; 6] = [
     "7",
 ];
 
-/// A killer over bad links: nothing is lost above, and frames were sent again. How it ended.
+/// Runs killer over faulty links. Checks that no message is lost and that frames were retransmitted.
 #[track_caller]
 pub fn killer_over_bad_links(options: &[&str], processes: u32, shape: [&str; 2]) -> (Ended, Value) {
     let options = [&BAD_LINKS, options].concat();
@@ -384,14 +383,14 @@ pub fn killer_over_bad_links(options: &[&str], processes: u32, shape: [&str; 2])
     (ended, report)
 }
 
-/// A total of the report.
+/// Returns a total of the report.
 pub fn total(report: &Value, name: &str) -> u64 {
     report["totals"][name]
         .as_u64()
         .unwrap_or_else(|| panic!("no {name} in {report}"))
 }
 
-/// Checks killer's one line: `[0] killer: P processes, N messages of B bytes from each, .., 0 errors`.
+/// Checks killer's only line: `[0] killer: P processes, N messages of B bytes from each, .., 0 errors`.
 #[track_caller]
 pub fn check_killer(ended: &Ended, processes: u32, messages: &str, bytes: &str) {
     let begin = format!(
@@ -405,11 +404,11 @@ pub fn check_killer(ended: &Ended, processes: u32, messages: &str, bytes: &str) 
     );
 }
 
-/// A folder that is removed at the end.
+/// Temporary directory, removed on drop.
 pub struct Folder(pub PathBuf);
 
 impl Folder {
-    /// Makes it beside the command.
+    /// Creates the directory next to the command.
     pub fn new(name: &str) -> Self {
         let name = format!("midplane-test-{name}-{}", std::process::id());
         let folder = Self(command().with_file_name(name));
@@ -417,7 +416,7 @@ impl Folder {
         folder
     }
 
-    /// The path of a file in it.
+    /// Returns the path of a file in the directory.
     pub fn path(&self, name: &str) -> String {
         self.0.join(name).display().to_string()
     }
@@ -429,15 +428,15 @@ impl Drop for Folder {
     }
 }
 
-/// Runs the checklist of docs/porting.md on nodes made with these options.
+/// Runs the checklist of docs/porting.md on nodes with these options.
 #[track_caller]
 pub fn check_board(options: &[&str]) {
     let options = [options, &["--torus", "2x2x2"]].concat();
-    // Links, clock, sleep, heap: the program says.
+    // Links, clock, sleep, heap: the program checks them.
     let (ended, report) = run_with_report(&options, "board.c", &["7"]);
     // Exit: the program's status is the job's.
     let ended = ended.expect(7);
-    // Console: both streams, and nothing but what was printed.
+    // Console: both streams contain exactly the printed output.
     assert_eq!(
         ended.stdout.lines().collect::<Vec<_>>(),
         ["[0] board: 0 failed"],
@@ -447,18 +446,18 @@ pub fn check_board(options: &[&str]) {
         ended.stderr.contains("[0] board: the other stream"),
         "{ended}"
     );
-    // What the tool sees: each rank has come to its end, and was idle while it waited.
+    // Report: each rank has completed, and was idle while it waited.
     for rank in report["ranks"].as_array().expect("ranks") {
         assert_eq!(rank["state"], "done", "{rank}");
         assert!(rank["idle_ticks"].as_u64() > Some(0), "{rank}");
-        // Stacks: how far they were used is seen, but for processes, whose system has that.
+        // Stacks: the peak usage is known, except for Linux processes, whose system allocates them.
         for stack in ["stack", "interrupt_stack"] {
             let (stack, is_process) = (&rank[stack], options.contains(&"linux"));
             let bytes = |name: &str| stack[name].as_u64();
             let is_sound = bytes("peak_bytes") > Some(0) && bytes("peak_bytes") < bytes("bytes");
             assert!(is_process && stack.is_null() || is_sound, "{rank}");
         }
-        // Each link was used both ways, and none has done what it must not.
+        // Each link was used in both directions, and none received malformed frames.
         let links = rank["links"].as_array().expect("links");
         assert_eq!(links.len(), 6, "{rank}");
         for link in links {
@@ -470,7 +469,7 @@ pub fn check_board(options: &[&str]) {
         }
     }
     assert_eq!(total(&report, "link_defects"), 0);
-    // A fault: its kind, and the line of the program.
+    // Fault: its kind, and the source line of the program.
     let ended = run(&options, "fail_null.c", &[]).expect(1);
     ended.says(&["null pointer", "fail_null.c:"]);
 }

@@ -1,5 +1,5 @@
-//! A debug probe on an emulated board: what probe-rs finds in RAM by RTT (SEGGER's J-Link RTT protocol), read through
-//! QEMU's gdb stub. No tool of ours looks after the board.
+//! Debug probe on an emulated standalone board: reads the RTT channels that probe-rs would find in RAM (SEGGER's J-Link
+//! RTT protocol), through QEMU's gdb stub.
 
 use crate::{Folder, boards};
 use std::io::{Read, Write};
@@ -8,30 +8,30 @@ use std::process::Child;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// Where the board's RAM is that data is in, and its size.
+/// Address and size of the board's data RAM.
 const RAM: (u32, usize) = (0x2000_0000, 128 << 10);
-/// Bytes that are asked for at once.
+/// Bytes per read request.
 const PIECE: usize = 128;
-/// What a probe looks for.
+/// Marker of the RTT control block.
 const MARK: &[u8] = b"SEGGER RTT\0\0\0\0\0\0";
 
-/// The board, and the way to its memory.
+/// Board and the connection to its memory.
 pub struct Probe {
     board: Child,
     stub: UnixStream,
 }
 
-/// A channel from the board.
+/// Up channel (board to host).
 #[derive(Debug)]
 pub struct Channel {
-    /// As the board calls it.
+    /// Name on the board.
     pub name: String,
-    /// What it has written and nobody has read.
+    /// Bytes written and not read yet.
     pub bytes: Vec<u8>,
 }
 
 impl Probe {
-    /// Boots a board that nothing is wired to.
+    /// Boots a board without wires.
     pub fn boot(image: &str, folder: &Folder) -> Self {
         let socket = folder.path("stub");
         let mut command = boards::emulated(image);
@@ -52,7 +52,7 @@ impl Probe {
         Self { board, stub }
     }
 
-    /// Lets the board run until a channel's bytes are as they are wanted; all channels.
+    /// Runs the board until the channels satisfy `is_there`. Returns all channels.
     pub fn wait_until(&mut self, is_there: impl Fn(&[Channel]) -> bool) -> Vec<Channel> {
         let begun = Instant::now();
         loop {
@@ -64,7 +64,7 @@ impl Probe {
             assert!(!late, "the board says {channels:?}");
             self.send("c");
             sleep(Duration::from_millis(100));
-            // Stops it, on which it answers.
+            // Stops the board, and receives its stop reply.
             self.stub.write_all(&[3]).expect("the stub");
             self.answer();
         }
@@ -94,11 +94,11 @@ impl Probe {
         answer
     }
 
-    /// Bytes of a board that stands; `None` where its memory protection lets nobody look.
+    /// Reads memory of the stopped board. Returns `None` where its memory protection forbids the access.
     pub fn memory(&mut self, from: u32, bytes: usize) -> Option<Vec<u8>> {
         self.send(&format!("m{from:x},{bytes:x}"));
         let mut digits = self.answer();
-        // That it stands, it says as well when it was found so.
+        // Skips stop replies, which are sent even if the board was stopped already.
         while digits.starts_with(b"T") {
             digits = self.answer();
         }
@@ -107,7 +107,7 @@ impl Probe {
         (0..bytes).map(byte).collect()
     }
 
-    /// The channels from the board; none before it has made them.
+    /// Returns the board's channels, or none before it has created them.
     fn channels(&mut self) -> Vec<Channel> {
         let pieces = (0..RAM.1 / PIECE).map(|k| RAM.0 + (k * PIECE) as u32);
         let ram: Vec<u8> = pieces

@@ -1,8 +1,7 @@
-//! The programs of `tests/programs` that check themselves.
+//! Self-checking programs in `tests/programs`.
 
-/// Hands the list to a macro: for each program the name of its test and its own, without the extension. They run in
-/// QEMU, as processes, and where it is installed under the reference implementation: those with `mpich_put` behind
-/// them where it puts what it is to put (see build.rs).
+/// Passes the list to a macro: the test name and the program name without extension. The programs run in QEMU, as Linux
+/// processes and, if installed, under MPICH. Entries with `mpich_put` run there only if its puts work (see build.rs).
 #[macro_export]
 macro_rules! self_checking_programs {
     ($with:ident) => {

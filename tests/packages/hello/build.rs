@@ -1,4 +1,4 @@
-//! Makes a word for the program.
+//! Provides a string for the program.
 
 fn main() {
     println!("cargo::rustc-env=GREETING=hello");

@@ -1,4 +1,4 @@
-//! To all processes: numbers, truths, a varying count, a view.
+//! Allgather of numbers, booleans, a varying count, and a view.
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]
@@ -38,7 +38,7 @@ fn main() {
     world.all_gather_varcount_into(&mine, &mut partition);
     assert!(all.iter().copied().eq((0..size).flat_map(|rank| 0..rank)));
 
-    // A row of a table, by a datatype of its own.
+    // One row of a table, with a user datatype.
     let row: Vec<i32> = (0..size).map(|column| rank * size + column).collect();
     let mut table = vec![0; (size * size) as usize];
     let datatype = UserDatatype::contiguous(size, &i32::equivalent_datatype());

@@ -1,4 +1,4 @@
-//! Something else for each, in equal and in varying parts, and of varying types.
+//! All-to-all with equal parts, varying counts, and varying datatypes.
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]
@@ -27,7 +27,7 @@ fn main() {
             .eq((0..size).map(|from| from * 100 + rank))
     );
 
-    // To rank r go r numbers; so from each come as many as this process's rank is.
+    // Rank r receives r numbers, so each process sends `rank` numbers to this one.
     let given: Vec<i32> = (0..size)
         .flat_map(|to| (0..to).map(move |i| rank * 100 + i))
         .collect();
@@ -44,7 +44,7 @@ fn main() {
     let expected = (0..size).flat_map(|from| (0..rank).map(move |i| from * 100 + i));
     assert!(taken.iter().copied().eq(expected));
 
-    // Ranks in front get numbers, the others truths.
+    // Lower ranks receive numbers, the others booleans.
     let (number, truth) = (f64::from(rank), rank % 2 == 0);
     let given: Vec<AnyBuffer<'_>> = (0..size)
         .map(|to| match to < rank {

@@ -1,4 +1,4 @@
-//! What is attached to a communicator: looked at, cloned with it or not, dropped with it.
+//! Communicator attributes: read, copied on duplication or not, dropped with the communicator.
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]
@@ -13,11 +13,11 @@ use mpi::window::{DynamicWindow, Window};
 
 kernel_rt::program!(main);
 
-/// How many of a kind there are.
+/// Counts the live attributes of a kind.
 #[derive(Clone, Default)]
 struct Count(Rc<Cell<i32>>);
 
-/// Goes with duplicates, a step further each.
+/// Attribute that duplicates copy, incremented.
 struct Depth(i32, Count);
 
 impl CommAttribute for Depth {
@@ -44,7 +44,7 @@ impl Drop for Depth {
     }
 }
 
-/// A library's own communicator of the same processes: made once, and freed with the one that it is for.
+/// A library's private duplicate: created once, and freed with the user's communicator.
 #[derive(Clone)]
 struct Private(Rc<SimpleCommunicator>);
 
@@ -83,13 +83,13 @@ fn main() {
         assert_eq!(library(&third), world.size());
         assert_eq!(third.delete_attr::<Depth>().unwrap().0, 22);
         assert!(third.get_attr::<Depth>().is_none());
-        // Of the world, of its twin, and of the library's duplicate of the third one.
+        // On the world, on its duplicate, and on the library's duplicate of the third one.
         assert_eq!(count.0.get(), 3);
         let half = twin.split_by_color(mpi::topology::Color::with_value(0));
         assert!(half.unwrap().get_attr::<Depth>().is_none());
     }
     assert_eq!(count.0.get(), 1);
-    // A window has its own, and none of its communicator's.
+    // A window has separate attributes, and none of its communicator's.
     {
         let window = Window::<u8>::allocate(1, &world);
         assert!(window.get_attr::<Depth>().is_none());
@@ -102,7 +102,7 @@ fn main() {
         assert_eq!(count.0.get(), 2);
     }
     assert_eq!(count.0.get(), 1);
-    // A duplicate that is not waited for yet has them when it is there.
+    // A pending duplicate has the attributes when it is complete.
     let duplicate = world.immediate_duplicate();
     assert_eq!(count.0.get(), 2);
     world.set_attr(Depth::new(50, &count));
@@ -111,7 +111,7 @@ fn main() {
     drop(twin);
     drop(world.immediate_duplicate());
     world.set_attr(Depth::new(20, &count));
-    // And the first one, which has been asked for.
+    // The first one, too, since it is in use.
     assert_eq!(count.0.get(), 2);
     drop(depth);
     assert_eq!(world.get_attr::<Depth>().unwrap().0, 20);

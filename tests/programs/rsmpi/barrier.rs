@@ -1,4 +1,4 @@
-//! Messages in two rounds, apart by barriers.
+//! Messages in two rounds, separated by barriers.
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]

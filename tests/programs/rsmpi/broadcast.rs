@@ -1,4 +1,4 @@
-//! A number, then a list, from rank 0 to all.
+//! Broadcast of a number, then of a list, from rank 0.
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]

@@ -1,4 +1,4 @@
-//! A grid: places, neighbours, rows and columns, reordered or not.
+//! Cartesian grid: coordinates, neighbours, rows and columns, with and without reordering.
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]

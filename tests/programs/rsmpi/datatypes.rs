@@ -1,4 +1,4 @@
-//! Datatypes built by hand, of each constructor.
+//! User datatypes from each constructor.
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]
@@ -13,7 +13,7 @@ use mpi::traits::*;
 
 kernel_rt::program!(main);
 
-/// The numbers of `data` that a datatype picks.
+/// Returns the elements of `data` that a datatype selects.
 fn picked<const N: usize>(world: &impl Communicator, datatype: &UserDatatype) -> [i32; N] {
     let data: [i32; 10] = core::array::from_fn(|i| i as i32);
     let this = world.this_process();
@@ -26,7 +26,7 @@ fn picked<const N: usize>(world: &impl Communicator, datatype: &UserDatatype) ->
     got
 }
 
-/// For other machines: what is between the picked numbers stays as it is.
+/// Packs to external32; unpacking preserves the numbers between the selected ones.
 fn in_external32(middle: &UserDatatype) {
     let data: [i32; 10] = core::array::from_fn(|i| -(i as i32));
     let view = View::with_count_and_datatype(&data, 1, middle);
@@ -103,7 +103,7 @@ fn main() {
         (part(Order::C).extent(), part(Order::C).true_extent()),
         (40, (24, 12))
     );
-    // What the second of two processes has of ten numbers that are dealt out in pairs, and in halves.
+    // The second process's part of ten numbers, distributed in pairs and in halves.
     let dealt = |distribution| {
         let dimension = GridDimension {
             elements: 10,

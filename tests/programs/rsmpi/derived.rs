@@ -1,5 +1,5 @@
-//! Shapes of structs that `#[derive(Equivalence)]` meets: raw identifiers, tuple structs, visibility, representations,
-//! nested arrays and tuples, `usize`.
+//! Structs for `#[derive(Equivalence)]`: raw identifiers, tuple structs, visibility, representations, nested arrays and
+//! tuples, `usize`.
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]
@@ -29,7 +29,7 @@ struct C {
 #[repr(transparent)]
 struct Transparent(f32);
 
-/// Sends it to the own rank, where the same arrives as one element.
+/// Sends the value to itself and receives it as one element.
 fn round<T: Equivalence + Copy + PartialEq + core::fmt::Debug>(
     world: &impl Communicator,
     value: T,

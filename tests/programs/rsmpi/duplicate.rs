@@ -1,4 +1,4 @@
-//! Messages of a duplicate stay apart from those of the world; names.
+//! Messages in a duplicate are separate from those in the world; communicator names.
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]
@@ -30,14 +30,14 @@ fn main() {
     twin.set_name("twin");
     assert_eq!(twin.get_name(), "twin");
     assert_eq!(SimpleCommunicator::self_comm().size(), 1);
-    // Contexts are used again.
+    // Context IDs are reused.
     for _ in 0..100 {
         drop(world.duplicate());
     }
     without_blocking(&world);
 }
 
-/// Several at a time, beside other messages; a grid's duplicate is a grid.
+/// Several pending duplicates, concurrent with other messages; a grid's duplicate is a grid.
 fn without_blocking(world: &impl Communicator) {
     let size = world.size();
     let ring = world
@@ -48,7 +48,7 @@ fn without_blocking(world: &impl Communicator) {
     let mut ranks = 0;
     world.all_reduce_into(&world.rank(), &mut ranks, SystemOperation::sum());
     assert_eq!(ranks, size * (size - 1) / 2);
-    // Whoever asks makes it go on.
+    // Polling makes progress.
     let mut ring = third;
     let ring = loop {
         match ring.r#try() {
@@ -69,7 +69,7 @@ fn without_blocking(world: &impl Communicator) {
         assert_eq!(second.any_process().receive::<i32>().0, 2);
         assert_eq!(first.any_process().receive::<i32>().0, 1);
     });
-    // One of two groups.
+    // Intercommunicator of two groups.
     if size > 1 {
         let group = world.rank() % 2;
         let half = world.split_by_color(Color::with_value(group)).unwrap();

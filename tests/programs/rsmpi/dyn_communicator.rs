@@ -1,4 +1,4 @@
-//! A function of whichever communicator.
+//! A function for any communicator type.
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]

@@ -1,4 +1,4 @@
-//! Versions, names, time, threads; a second start.
+//! Versions, names, time, threads; a second initialization.
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]
@@ -11,7 +11,7 @@ use mpi::{Threading, environment};
 
 kernel_rt::program!(main);
 
-/// What tools look at: they see a receive that is posted, and what the program sets.
+/// Tool variables: they show a posted receive and the program's settings.
 fn variables() {
     let value = |name: &str| {
         let mut all = control_variables().chain(performance_variables());

@@ -1,4 +1,4 @@
-//! Errors as results, where a program wants them.
+//! Errors as results, if requested.
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]
@@ -17,7 +17,7 @@ use mpi::traits::*;
 
 kernel_rt::program!(main);
 
-/// What cannot be made is refused before anything is sent.
+/// Invalid objects are rejected before any message is sent.
 fn refused(world: &impl Communicator) {
     let size = world.size();
     let is_argument = |error: Option<Error>| assert!(matches!(error, Some(Error::Argument { .. })));
@@ -82,7 +82,7 @@ fn refused(world: &impl Communicator) {
     }
 }
 
-/// What cannot be started leaves the buffers to the program, and the others to go on.
+/// A failed start returns the buffers to the program, and does not affect other requests.
 fn not_started(world: &impl Communicator) {
     let size = world.size();
     let (this, other) = (world.this_process(), world.process_at_rank(size - 1));
@@ -116,7 +116,7 @@ fn not_started(world: &impl Communicator) {
             Some(Error::Argument { .. } | Error::TooGreat)
         ));
     }
-    // A message that a probe has taken, received without blocking.
+    // Nonblocking receive of a probed message.
     mpi::request::scope(|scope| {
         drop(this.immediate_send(scope, &data));
         let (message, _) = this.matched_probe();
@@ -150,7 +150,7 @@ fn not_started(world: &impl Communicator) {
         is_length(beside.err());
     });
     assert_eq!(got, [0; 5]);
-    // The same collectives, all well.
+    // The same collectives, all valid.
     mpi::request::scope(|scope| {
         let request = world.all_reduce(&data, &mut got[..3], add()).try_start(scope);
         request.unwrap().wait();

@@ -1,4 +1,4 @@
-//! One number, then several, from all to rank 0.
+//! Gather of one number, then of several, to rank 0.
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]

@@ -1,4 +1,4 @@
-//! As many numbers of each process as its rank.
+//! Gather of `rank` numbers from each process.
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]
@@ -13,7 +13,7 @@ use mpi::traits::*;
 
 kernel_rt::program!(main);
 
-/// How many there are of each rank, and how many before.
+/// Returns the count of each rank, and its displacement.
 pub fn counts(size: Count) -> [Vec<Count>; 2] {
     let counts: Vec<Count> = (0..size).collect();
     let displs = counts.iter().scan(0, |sum, x| {

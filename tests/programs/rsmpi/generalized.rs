@@ -1,4 +1,4 @@
-//! Generalized requests: steps of the program's own beside messages, completed together.
+//! Generalized requests: user-defined steps, completed together with messages.
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]
@@ -17,7 +17,7 @@ use mpi::traits::*;
 
 kernel_rt::program!(main);
 
-/// Something that goes on in steps, which the program makes.
+/// Operation that the program advances in steps.
 #[derive(Default)]
 struct Steps {
     made: Cell<i32>,
@@ -58,7 +58,7 @@ fn alone() {
         let request = request.test().unwrap_err();
         steps.made.set(5);
         completion.complete();
-        // It can be asked for before it is completed, and cannot be taken back any more.
+        // The status can be read before completion; a cancel after that has no effect.
         let seen = request.get_status().unwrap().unwrap();
         request.cancel();
         assert!(!steps.freed.get());
@@ -71,7 +71,7 @@ fn alone() {
         );
         assert_eq!(status.elements(u16::equivalent_datatype()), 5);
 
-        // One that is taken back completes itself, and so does one whose completion goes.
+        // A cancelled operation completes itself, and so does one whose completion is dropped.
         let (request, completion) = start_generalized(scope, Going(&other));
         *other.completion.borrow_mut() = Some(completion);
         request.cancel();
@@ -80,16 +80,16 @@ fn alone() {
         drop(completion);
         assert!(request.wait().is_cancelled());
 
-        // Left to the end of the scope.
+        // Completed at the end of the scope.
         let (request, completion) = start_generalized(scope, || Ok(Status::empty()));
         completion.complete();
         drop(request);
     });
-    // A request that is given up.
+    // A freed request.
     let (request, completion) = start_generalized(StaticScope, || unreachable!("not asked"));
     drop(request);
     completion.complete();
-    // An error is that of the call that completes the request.
+    // The call that completes the request returns its error.
     let refused = mpi::Error::Argument { what: "refused" };
     let (request, completion) = start_generalized(StaticScope, move || Err(refused));
     completion.complete();
@@ -97,7 +97,7 @@ fn alone() {
     assert_eq!(request.try_wait(), Err(refused));
 }
 
-/// Beside a message to the right and one from the left: the requests are completed in one list.
+/// Completes the requests in one list with a message to the right and one from the left.
 fn among_messages(world: &impl Communicator) {
     let (rank, size) = (world.rank(), world.size());
     let right = world.process_at_rank((rank + 1) % size);
@@ -128,7 +128,7 @@ fn among_messages(world: &impl Communicator) {
     assert!(steps.freed.get() && theirs.iter().all(|from| *from == left.rank()));
 }
 
-/// An operation that calls MPI where it is asked: beside it a barrier, whichever is completed first.
+/// Operation whose query calls MPI, concurrent with a barrier, in either order of completion.
 fn with_a_barrier(world: &impl Communicator) {
     let asked = Cell::new(0);
     mpi::request::scope(|scope| {

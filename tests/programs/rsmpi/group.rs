@@ -1,4 +1,4 @@
-//! Unions, intersections, differences, translations.
+//! Group unions, intersections, differences, translations.
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]

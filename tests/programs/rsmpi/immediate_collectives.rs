@@ -1,4 +1,4 @@
-//! Each collective without blocking, several of them at once.
+//! Each nonblocking collective, several of them concurrently.
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]
@@ -87,7 +87,7 @@ fn of_all(world: &impl Communicator) {
             world.immediate_scan_into(scope, &rank, &mut sum, SystemOperation::sum()),
             world.immediate_exclusive_scan_into(scope, &rank, &mut before, SystemOperation::sum()),
         );
-        // Other messages go on meanwhile.
+        // Other messages are sent meanwhile.
         let (got, _): (Rank, _) = mpi::point_to_point::send_receive(
             &rank,
             &world.process_at_rank((rank + 1) % size),

@@ -1,4 +1,4 @@
-//! Two groups, and each collective of theirs: all of them at once without blocking, then the same with calls that block.
+//! Each intercommunicator collective: all nonblocking ones concurrently, then the same with blocking calls.
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]
@@ -15,27 +15,27 @@ use mpi::{Count, Rank};
 
 kernel_rt::program!(main);
 
-/// More than a message that is sent at once, than a segment of a reduction, and no multiple of it.
+/// Longer than an eager message and than a segment of a reduction, and no multiple of it.
 const LONG: usize = 1234;
 
-/// An intercommunicator, as its processes see it.
+/// Intercommunicator and the process's group.
 struct Groups {
     both: InterCommunicator,
-    /// 0 or 1: this process's.
+    /// Group of this process: 0 or 1.
     group: u64,
 }
 
-/// Element `i` that this rank of a group gives rank `to` of the other.
+/// Returns element `i` of the data from this rank of a group to rank `to` of the other.
 fn value(group: u64, rank: Rank, to: Rank, i: usize) -> u64 {
     group * 1_000_000_000 + rank as u64 * 10_000_000 + to as u64 * 100_000 + i as u64
 }
 
-/// The first so many of them.
+/// Returns the first `count` elements.
 fn values(group: u64, rank: Rank, to: Rank, count: usize) -> Vec<u64> {
     (0..count).map(|i| value(group, rank, to, i)).collect()
 }
 
-/// The counts 1 to `ranks`, and where such parts begin.
+/// Returns the counts 1 to `ranks`, and the displacements.
 fn growing(ranks: Rank) -> (Vec<Count>, Vec<Count>) {
     let displs = (0..ranks).map(|rank| rank * (rank + 1) / 2);
     ((1..=ranks).collect(), displs.collect())
@@ -46,28 +46,28 @@ impl Groups {
         (self.both.size(), self.both.remote_size())
     }
 
-    /// What the remote group gives this process, in the order of its ranks: of each `count` of its elements.
+    /// Returns the data from the remote group to this process in rank order: `count` elements of each.
     fn gathered(&self, to: Rank, count: impl Fn(Rank) -> usize) -> Vec<u64> {
         let ranks = 0..self.both.remote_size();
         let of = |rank| values(1 - self.group, rank, to, count(rank));
         ranks.flat_map(of).collect()
     }
 
-    /// What this process gives the remote group, in the order of its ranks.
+    /// Returns the data from this process to the remote group in rank order.
     fn scattered(&self, count: impl Fn(Rank) -> usize) -> Vec<u64> {
         let ranks = 0..self.both.remote_size();
         let of = |to| values(self.group, self.both.rank(), to, count(to));
         ranks.flat_map(of).collect()
     }
 
-    /// The sum of the remote group's first elements for `to`.
+    /// Returns the sums of the remote group's first elements for `to`.
     fn sums(&self, to: Rank, count: usize) -> Vec<u64> {
         let of = |i| move |rank| value(1 - self.group, rank, to, i);
         let sum = |i| (0..self.both.remote_size()).map(of(i)).sum();
         (0..count).map(sum).collect()
     }
 
-    /// With a root in this group, its last process: all of them under way at once.
+    /// Runs all rooted collectives concurrently, with the last process of this group as root.
     fn roots(&self) {
         let both = &self.both;
         let (size, others) = self.sizes();
@@ -123,7 +123,7 @@ impl Groups {
         check(&gathered, &listed, &sum);
     }
 
-    /// With the same root in the other group.
+    /// Runs them with the same root, in the other group.
     fn members(&self) {
         let (rank, (_, others)) = (self.both.rank(), self.sizes());
         let root = self.both.process_at_rank(others - 1);
@@ -169,7 +169,7 @@ impl Groups {
         let both = &self.both;
         let (rank, (size, others)) = (both.rank(), self.sizes());
         let own = values(self.group, rank, rank, LONG);
-        // A rank's own elements: what it would give the process of its rank.
+        // A rank's data for the process with the same rank.
         let theirs = |count: fn(Rank) -> usize| -> Vec<u64> {
             let of = |from| values(1 - self.group, from, from, count(from));
             (0..others).flat_map(of).collect()
@@ -180,10 +180,10 @@ impl Groups {
         let unequal = self.scattered(growing_of);
         let (counts, displs) = growing(others);
         let parts = Partition::new(&unequal, &counts[..], &displs[..]);
-        // Each of the others gives as many as this one's rank says.
+        // This process's rank specifies the number of elements that each process of the other group sends.
         let equal = vec![growing_of(rank) as Count; others as usize];
         let begins: Vec<Count> = (0..others).map(|from| from * equal[0]).collect();
-        // As many elements as both groups can divide.
+        // A number of elements that both groups can divide.
         let share = others as usize * 3;
         let data = values(self.group, rank, 0, share * size as usize);
         let before = rank as usize * share;
@@ -228,7 +228,7 @@ impl Groups {
                         SystemOperation::sum(),
                     ),
                 );
-                // One that blocks, while they are under way.
+                // A blocking collective while they are pending.
                 both.barrier();
                 requests.5.wait();
                 requests.2.wait();
@@ -256,7 +256,7 @@ impl Groups {
         check_reduced(&most, &shared, &divided);
     }
 
-    /// Each process gives the others a number of its own, and gets a short text from the first group, a number from the
+    /// Each process sends the others a number, and receives a short string from the first group or a number from the
     /// second.
     fn of_whatever_datatypes(&self) {
         let (rank, others) = (self.both.rank(), self.both.remote_size());
@@ -305,7 +305,7 @@ fn main() {
     let others = world.process_at_rank(1 - group as Rank);
     let both = own.unwrap().create_intercommunicator(0, &others, 0);
     let groups = Groups { both, group };
-    // First the roots are of the one group, then of the other.
+    // First the one group contains the roots, then the other.
     for roots in 0..2 {
         match roots == group {
             true => groups.roots(),
@@ -314,7 +314,7 @@ fn main() {
         groups.of_all();
     }
     groups.of_whatever_datatypes();
-    // What is under way keeps the intercommunicator, which the program no longer has.
+    // A pending collective keeps the intercommunicator after the program has dropped it.
     let barrier = groups.both.immediate_barrier();
     drop(groups);
     barrier.wait();

@@ -1,4 +1,4 @@
-//! Many requests at a time: any, some, all, by test and by wait.
+//! Many requests: any, some, all, by test and by wait.
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]
@@ -78,7 +78,7 @@ fn main() {
         }
         assert_eq!(finished, 2 * COUNT);
     });
-    // A list of requests, one after the other.
+    // A list of requests, completed one after the other.
     let values = [1, 2, 3];
     let mut got = [0; 3];
     mpi::request::scope(|scope| {

@@ -1,4 +1,4 @@
-//! Collectives in one buffer: each blocking, and without blocking.
+//! In-place collectives, blocking and nonblocking.
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]
@@ -14,10 +14,10 @@ use mpi::{Count, Rank};
 
 kernel_rt::program!(main);
 
-/// More than a message that is sent at once, than a segment of a reduction, and no multiple of it.
+/// Longer than an eager message and than a segment of a reduction, and no multiple of it.
 const LONG: usize = 700;
 
-/// What rank `from` has for rank `to` at place `i`.
+/// Returns element `i` of the data from rank `from` to rank `to`.
 fn value(from: Rank, to: Rank, i: usize) -> u64 {
     from as u64 * 1_000_000 + to as u64 * 10_000 + i as u64
 }
@@ -26,7 +26,7 @@ fn values(from: Rank, to: Rank, count: usize) -> impl Iterator<Item = u64> {
     (0..count).map(move |i| value(from, to, i))
 }
 
-/// A part for each rank: as long as `length` says, one behind the other.
+/// Contiguous parts, one per rank, with the lengths from `length`.
 struct Parts {
     size: Rank,
     length: fn(Rank) -> usize,
@@ -44,19 +44,19 @@ impl Parts {
         (0..counts.len()).map(before).collect()
     }
 
-    /// Rank `from`'s values for all.
+    /// Returns the values from rank `from` to all.
     fn from(&self, from: Rank) -> Vec<u64> {
         let part = |to| values(from, to, (self.length)(to));
         (0..self.size).flat_map(part).collect()
     }
 
-    /// All ranks' values for themselves.
+    /// Returns all ranks' values for themselves.
     fn own(&self) -> Vec<u64> {
         let part = |rank| values(rank, rank, (self.length)(rank));
         (0..self.size).flat_map(part).collect()
     }
 
-    /// That of `rank` alone, zeros elsewhere.
+    /// Returns the values of `rank` for itself, zeros elsewhere.
     fn alone(&self, rank: Rank) -> Vec<u64> {
         let part = |to| (to == rank).then_some(rank);
         let of = |to| values(rank, to, (self.length)(to)).map(move |x| (part(to), x));
@@ -64,7 +64,7 @@ impl Parts {
         all.map(|(has, x)| has.map_or(0, |_| x)).collect()
     }
 
-    /// What rank `from` has, with the sum of all in its own part.
+    /// Returns the values of rank `from`, with the sum over all ranks in its own part.
     fn summed(&self, from: Rank) -> Vec<u64> {
         let part = |to| (0..(self.length)(to)).map(move |i| (to, i));
         let sum = |i| (0..self.size).map(|rank| value(rank, from, i)).sum();
@@ -95,7 +95,7 @@ fn both(
     assert_eq!(data, expected, "without blocking");
 }
 
-/// Without blocking: started, and left to its scope.
+/// Starts a nonblocking collective, which its scope completes.
 macro_rules! started {
     (|$scope:ident| $start:expr) => {
         mpi::request::scope(|$scope| drop($start))
@@ -172,7 +172,7 @@ fn unequal(world: &impl Communicator) {
             })
         },
     );
-    // Two processes have as much for each other: the more, the higher their ranks are together.
+    // Two processes exchange equal counts, proportional to the sum of their ranks.
     let with = |other: Rank| (rank + other) as usize * 9;
     let counts: Vec<Count> = (0..size).map(|other| with(other) as Count).collect();
     let before = |other: usize| counts[..other].iter().sum();
@@ -310,7 +310,7 @@ fn main() {
     unequal(&world);
     reductions(&world);
     rooted(&world);
-    // What cannot be divided among all is refused at once.
+    // A length that the number of processes does not divide is rejected immediately.
     let mut odd = vec![0u8; world.size() as usize * 2 + 1];
     if world.size() > 1 {
         assert!(world.all_gather_in(&mut odd).try_run().is_err());

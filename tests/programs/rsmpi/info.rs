@@ -1,4 +1,4 @@
-//! Info objects: their keys and values, and where they are given.
+//! Info objects: keys, values, and their uses.
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]
@@ -44,7 +44,7 @@ fn main() {
     let mut info = Info::new();
     info.set(REORDER, "true");
     info.set("something else", "7");
-    // None means anything to a communicator.
+    // Communicators ignore all keys.
     let twin = world.duplicate();
     twin.set_info(&info);
     assert!(twin.get_info().is_empty());
@@ -52,7 +52,7 @@ fn main() {
     own.set_info(&info);
     assert_eq!(own.size(), 1);
 
-    // To a window some do, and each process says them for itself.
+    // Windows support some keys, separately for each process.
     let mut memory = [0u32; 2];
     mpi::request::scope(|scope| {
         let window = Window::create(scope, &mut memory[..], &world);

@@ -1,4 +1,4 @@
-//! Those who ask and those who answer: two groups, what they send each other, and the communicator of all.
+//! Two groups, one that asks and one that answers: their messages, and the merged communicator.
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]
@@ -18,7 +18,7 @@ fn main() {
     if world.size() == 1 {
         return;
     }
-    // One of three answers.
+    // One process of three answers.
     let answering = (world.size() + 2) / 3;
     let answers = world.rank() < answering;
     let own = world
@@ -48,7 +48,7 @@ fn main() {
     }
     others.barrier();
 
-    // Those who ask hear from one, who hears from all of them.
+    // The asking processes receive from one process, and it receives from all of them.
     let mut rules = [0u8; 1000];
     if answers && others.rank() == 0 {
         rules.fill(7);

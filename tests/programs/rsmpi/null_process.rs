@@ -1,4 +1,4 @@
-//! Messages to no process, and from none.
+//! Messages to and from the null process.
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]
@@ -21,7 +21,7 @@ fn main() {
     assert_eq!(status.count(u64::equivalent_datatype()), 0);
     message.matched_receive_into(&mut value);
     assert_eq!(value, 7);
-    // The ends of a line, without a case of their own.
+    // The ends of a line, without a special case.
     let at = |rank| match (0..world.size()).contains(&rank) {
         true => world.process_at_rank(rank),
         false => world.null_process(),

@@ -1,4 +1,4 @@
-//! Ready mode, where the receives are known to be there.
+//! Ready mode, where the receives are known to be posted.
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]

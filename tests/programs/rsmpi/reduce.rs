@@ -1,4 +1,4 @@
-//! Reductions: to one, to all, scattered, local; operations of the program's own.
+//! Reductions: to one, to all, scattered, local; user operations.
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]
@@ -25,7 +25,7 @@ fn own_operations<C: Communicator>(comm: C) {
     comm.all_reduce_into(&comm.rank(), &mut sum, &add);
     assert_eq!(sum, comm.size() * (comm.size() - 1) / 2);
 
-    // One that does not commute: the first of two. It uses something of its surroundings.
+    // A non-commutative operation that returns the first operand, and captures its environment.
     let calls = core::sync::atomic::AtomicUsize::new(0);
     let first = UserOperation::associative(|x, y| {
         calls.fetch_add(1, core::sync::atomic::Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! Prefixes, with and without the own number.
+//! Inclusive and exclusive scan.
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]

@@ -1,4 +1,4 @@
-//! One number, and then a varying count of them, from rank 0 to each.
+//! Scatter of one number, then of varying counts, from rank 0.
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]

@@ -1,5 +1,5 @@
-//! Requests that are forgotten in their scope, a scope in a scope, an early return out of one; the first of many requests
-//! to complete, some of them, all.
+//! Forgotten requests in a scope, nested scopes, an early return from a scope; the first of many requests to complete,
+//! some of them, all.
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]
@@ -45,7 +45,7 @@ fn main() {
         assert!(requests.wait_any().is_none());
     });
     assert_eq!(got, values);
-    // Forgotten, in a scope in a scope: waited for at its end.
+    // Forgotten in a nested scope: completed at its end.
     let mut outer = 0;
     mpi::request::scope(|scope| {
         let receive = this.immediate_receive_into(scope, &mut outer);

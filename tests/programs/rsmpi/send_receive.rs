@@ -1,4 +1,4 @@
-//! A ring by send_receive, then everything to rank 0 by receive_vec.
+//! Ring with send_receive, then all data to rank 0 with receive_vec.
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]

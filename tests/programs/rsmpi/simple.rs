@@ -1,4 +1,4 @@
-//! Who am I, and how many are we.
+//! Prints rank and size.
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]

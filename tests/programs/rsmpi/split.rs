@@ -1,4 +1,4 @@
-//! Parts by color, by group collectively, and by a group's processes alone.
+//! Splits by color, by group collectively, and by a group's processes alone.
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]

@@ -1,4 +1,4 @@
-//! Vectors of structs, received before they are sent and without knowing how many they are; the status counts structs.
+//! Vectors of structs, received before they are sent and without knowledge of their number; the status counts structs.
 //! Lists of unequal lengths make no datatype.
 #![no_std]
 #![no_main]
@@ -46,7 +46,7 @@ fn main() {
             assert!(got.into_iter().eq(atoms(left.rank())), "{count}");
             assert_eq!(status.count(Atom::equivalent_datatype()), count as i32);
         });
-        // Posted before the send, with more space than is needed.
+        // Posted before the send, with more space than necessary.
         let mut space = vec![Atom::default(); count + 2];
         mpi::request::scope(|scope| {
             let receive = left.immediate_receive_into(scope, &mut space[..]);

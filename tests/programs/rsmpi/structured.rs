@@ -1,4 +1,4 @@
-//! Structs: by derive, with arrays, tuples, truths and structs in them; packed, reduced, requested.
+//! Structs: derived, with nested arrays, tuples, booleans and structs; packed, reduced, in requests.
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]
@@ -35,7 +35,7 @@ fn main() {
     let universe = mpi::initialize().unwrap();
     let world = universe.world();
     let (rank, size) = (world.rank(), world.size());
-    // Holes do not travel.
+    // Holes are not transmitted.
     let datatype = Part::equivalent_datatype().dup();
     assert_eq!(datatype.size(), 1 + 16 + 9 + 18);
     assert_eq!(datatype.extent() as usize, size_of::<Part>());

@@ -1,4 +1,4 @@
-//! How long a barrier takes.
+//! Duration of a barrier.
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]

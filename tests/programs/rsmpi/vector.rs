@@ -25,7 +25,7 @@ fn main() {
         assert_eq!(packed, [0, 1, 2].map(|i| previous.rank() + i));
         let _ = scope;
     });
-    // What comes in one piece goes to every second place.
+    // Contiguous data is received into every second element.
     let packed = [7, 8, 9];
     let mut view = MutView::with_count_and_datatype(&mut taken[..], 1, &datatype);
     mpi::request::scope(|scope| {

@@ -1,4 +1,4 @@
-//! One-sided communication: windows of all kinds, all epochs, all operations, with and without blocking.
+//! One-sided communication: all kinds of windows, epochs and operations, blocking and nonblocking.
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]
@@ -35,7 +35,6 @@ fn main() {
     }
 }
 
-/// The ranks at the right and at the left.
 fn neighbours(world: &SystemCommunicator) -> [i32; 2] {
     let (rank, size) = (world.rank(), world.size());
     [(rank + 1) % size, (rank + size - 1) % size]
@@ -89,7 +88,7 @@ fn posts(world: &SystemCommunicator) {
             exposure.wait();
         }
         assert_eq!(window.local()[round], value(left, round));
-        // The next access comes when all have looked.
+        // The next access starts after all have checked.
         world.barrier();
     }
 }
@@ -97,7 +96,7 @@ fn posts(world: &SystemCommunicator) {
 fn locks(world: &SystemCommunicator) {
     let size = world.size() as usize;
     let mut window = Window::<u32>::allocate(size + 1, world);
-    // Each adds one at all others, alone.
+    // Each process increments a counter at all others under an exclusive lock.
     for rank in 0..world.size() {
         let lock = window.lock_exclusive(rank);
         let target = lock.target();
@@ -132,7 +131,7 @@ fn atomics(world: &SystemCommunicator) {
     let drawn = first.fetch_and_op(0, &1i64, SystemOperation::sum());
     assert!((0..i64::from(size)).contains(&drawn));
     first.accumulate(1, &(1i64 << drawn), SystemOperation::bitwise_or());
-    // One of all wins.
+    // Exactly one process wins.
     let won = first.compare_and_swap(2, &0i64, &(drawn + 1)) == 0;
     first.flush().unwrap();
     world.barrier();
@@ -183,7 +182,7 @@ fn own_memory(world: &SystemCommunicator) {
         let lock = window.lock_shared(right);
         lock.target().put(left as usize % 7, &true);
         lock.unlock();
-        // Comes while this process makes calls, and while it does not.
+        // Received both during this process's calls and between them.
         let place = neighbours_of(world, left)[1] as usize % 7;
         while !window.load(place) {}
         window.store(6, &true);
@@ -252,7 +251,7 @@ fn without_blocking(world: &SystemCommunicator) {
         add.wait();
         next.wait();
         ended.wait();
-        // What is dropped the scope waits for.
+        // The scope waits for dropped requests.
         drop(get);
         let exposure = window.immediate_post(&from);
         let access = window.immediate_start(&to);

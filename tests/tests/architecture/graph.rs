@@ -1,11 +1,11 @@
-//! Circles in a graph of names.
+//! Cycles in a graph of names.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What each name leads to.
+/// Successors of each name.
 pub type Graph = BTreeMap<String, BTreeSet<String>>;
 
-/// The names that `from` leads to, over any number of edges.
+/// Returns the names that are reachable from `from`.
 fn reached(graph: &Graph, from: &str) -> BTreeSet<String> {
     let mut reached = BTreeSet::new();
     let mut open = vec![from.to_string()];
@@ -19,7 +19,7 @@ fn reached(graph: &Graph, from: &str) -> BTreeSet<String> {
     reached
 }
 
-/// The circles: sets of names each of which leads to all of its set.
+/// Returns the cycles: maximal sets of names that are reachable from each other.
 pub fn circles(graph: &Graph) -> Vec<BTreeSet<String>> {
     let reached: BTreeMap<&String, BTreeSet<String>> = graph
         .keys()

@@ -1,6 +1,5 @@
-//! The layers, as ARCHITECTURE.md has them in a table, and the crates as cargo has them.
+//! Compares the table of layers in ARCHITECTURE.md with the crates that cargo reports.
 
-/// A row of the table.
 #[derive(Debug)]
 pub struct Row {
     name: String,
@@ -8,23 +7,22 @@ pub struct Row {
     uses: Vec<String>,
 }
 
-/// A crate of the workspace.
+/// Crate of the workspace.
 #[derive(Debug)]
 pub struct Package {
-    /// Its name.
     pub name: String,
-    /// Its folder, from the workspace's.
+    /// Directory, relative to the workspace.
     pub folder: String,
-    /// The crates of the workspace that it depends on, for whatever: to run, to be built, to be tested.
+    /// Workspace crates that it depends on, including build and development dependencies.
     pub depends: Vec<String>,
 }
 
-/// What stands between backticks.
+/// Returns the text parts between backticks.
 pub fn quoted(cell: &str) -> impl Iterator<Item = &str> {
     cell.split('`').skip(1).step_by(2)
 }
 
-/// The rows of the first table behind this heading.
+/// Returns the rows of the first table after this heading.
 pub fn table<'t>(text: &'t str, heading: &str) -> impl Iterator<Item = Vec<&'t str>> {
     let (_, text) = text
         .split_once(heading)
@@ -37,7 +35,7 @@ pub fn table<'t>(text: &'t str, heading: &str) -> impl Iterator<Item = Vec<&'t s
         .map(|row| row.trim_matches('|').split(" | ").collect())
 }
 
-/// The layers from below.
+/// Returns the layers, the lowest first.
 pub fn rows(text: &str) -> Vec<Row> {
     let row = |cells: Vec<&str>| Row {
         name: quoted(cells[0]).next().expect("a crate").into(),
@@ -47,12 +45,12 @@ pub fn rows(text: &str) -> Vec<Row> {
     table(text, "\n## Layers\n").map(row).collect()
 }
 
-/// Whether the folder is one of tests.
+/// Checks whether the directory contains tests.
 fn is_test(folder: &str) -> bool {
     folder == "tests" || folder.starts_with("tests/")
 }
 
-/// What of the crates is not as the table has it.
+/// Returns the differences between the crates and the table.
 pub fn faults(rows: &[Row], packages: &[Package]) -> Vec<String> {
     let mut faults = Vec::new();
     for (at, row) in rows.iter().enumerate() {

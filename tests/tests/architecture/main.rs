@@ -1,5 +1,5 @@
-//! What ARCHITECTURE.md says is so. Of a message's way: each file is there, comes once, and has the functions that are named
-//! beside it. Of the layers: crates and modules use what is below them, and no file imports itself by way of others.
+//! Checks the statements of ARCHITECTURE.md. For a message's path: each file exists, is listed once, and contains the
+//! listed functions. For the layers: crates and modules use only lower ones, and no import cycle contains a file.
 
 mod graph;
 mod layout;
@@ -24,7 +24,7 @@ fn architecture() -> String {
     fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap()
 }
 
-/// The text of a file, or of all files of a folder.
+/// Returns the text of a file, or of all files in a directory.
 fn text(path: &Path) -> String {
     if path.is_file() {
         return fs::read_to_string(path).unwrap();
@@ -33,7 +33,7 @@ fn text(path: &Path) -> String {
     entries.map(|entry| text(&entry.unwrap().path())).collect()
 }
 
-/// Whether the text defines the function, or implements the trait.
+/// Checks whether the text defines the function or implements the trait.
 fn defines(text: &str, name: &str) -> bool {
     let name = name.rsplit("::").next().unwrap();
     let starts = [
@@ -73,7 +73,7 @@ fn a_messages_way_is_as_it_is_told() {
     );
 }
 
-/// What cargo says of the workspace's crates.
+/// Returns cargo's metadata of the workspace's crates.
 fn metadata() -> Vec<Value> {
     let output = Command::new(env!("CARGO"))
         .args([
@@ -95,7 +95,6 @@ fn folder(package: &Value) -> PathBuf {
     manifest.parent().expect("a folder").to_path_buf()
 }
 
-/// The path from the workspace's folder on.
 fn from_root(path: &Path) -> String {
     let root = root().canonicalize().expect("the workspace");
     let path = path.canonicalize().expect("a path");
@@ -125,7 +124,7 @@ fn crates_use_what_is_below_them() {
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
-/// Features that do not exclude each other, and few: what more there is to choose is a type, a value, or an option of a run.
+/// Maximum number of features, which must not exclude each other. Other choices are types, values or run options.
 const MOST_FEATURES: usize = 6;
 
 #[test]
@@ -139,7 +138,7 @@ fn the_workspace_has_few_features() {
     assert!(names.len() <= MOST_FEATURES, "{names:?}");
 }
 
-/// Operations of the device for the layers above.
+/// Maximum number of device operations for the layers above.
 const MOST_OPERATIONS: usize = 25;
 
 #[test]
@@ -159,11 +158,11 @@ fn the_device_has_few_operations() {
     );
 }
 
-/// Fields of a part of the device.
+/// Maximum number of fields in a part of the device.
 const MOST_FIELDS: usize = 12;
 
-/// A part with many fields is several. The three others are no parts: what is counted, what a sender knows of a destination,
-/// and the cubes of an engine.
+/// A struct with many fields must be split. The three exceptions are no parts: counters, a sender's state for a
+/// destination, and the cubes of an engine.
 #[test]
 fn the_devices_parts_are_small() {
     let mut great = BTreeSet::new();
@@ -190,7 +189,7 @@ fn the_devices_parts_are_small() {
     assert_eq!(great, BTreeSet::from(known));
 }
 
-/// The Rust files below a folder.
+/// Returns the Rust files in a directory tree.
 fn rust_files(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder)
         .unwrap()
@@ -204,8 +203,8 @@ fn rust_files(folder: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// The layers above the device call operations. Two files have a device itself: the host of their tests, and collectives
-/// that a host drives.
+/// The layers above the device only call its operations. Two files own a device: the host of their tests, and the
+/// collectives that a host drives.
 #[test]
 fn the_layers_above_hold_no_device() {
     let mut holders = BTreeSet::new();
@@ -223,7 +222,7 @@ fn the_layers_above_hold_no_device() {
     assert_eq!(holders, BTreeSet::from(expected));
 }
 
-/// The modules of each crate: of its library and of its program.
+/// Returns the modules of each crate, for libraries and programs.
 fn crates() -> Vec<Modules> {
     let mut crates = Vec::new();
     for package in metadata() {
@@ -236,7 +235,7 @@ fn crates() -> Vec<Modules> {
     crates
 }
 
-/// Files by what they import of their own crate.
+/// Returns a graph of files and their imports within the crate.
 fn files(modules: &Modules) -> Graph {
     let mut files = Graph::new();
     for module in modules.values() {
@@ -279,7 +278,7 @@ fn what_node_and_tool_share_is_data() {
     assert_eq!(names, DATA.map(String::from).into());
 }
 
-/// Circles that are not broken yet, each with what has to be done. A new one is refused; one that is broken goes from here.
+/// Known import cycles, each with its planned fix. A new cycle fails the test; a fixed one is removed from this list.
 const CIRCLES: &[(&str, &[&str])] = &[
     (
         "windows are one object; they become a part with its own state",

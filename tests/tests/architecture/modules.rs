@@ -1,34 +1,34 @@
-//! The modules of a crate, by its files: what each imports, re-exports and defines.
+//! Reads the modules of a crate from its files: imports, re-exports and definitions of each.
 //!
-//! No compiler: words and brackets of each file are read as they stand, in all configurations at once, without what only
-//! tests have. Macros are not expanded.
+//! The parser is no compiler. It tokenizes words and brackets of all configurations, skips test code, and expands no
+//! macros.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Names from the root of a crate on, `crate` left out.
+/// Path from a crate's root, without `crate`.
 pub type Names = Vec<String>;
 
-/// A module: a file, or a block in one.
+/// Module: a file, or a block in one.
 #[derive(Default, Debug)]
 pub struct Module {
-    /// The file that it is in.
+    /// File that contains it.
     pub file: PathBuf,
-    /// What it imports, by paths from the crate's root.
+    /// Imports, as paths from the crate's root.
     pub imports: BTreeSet<Names>,
-    /// What others find here under a name, though it is elsewhere: on each board, it may be something else.
+    /// Re-exports by name; a name may have one target per board.
     reexports: BTreeMap<String, BTreeSet<Names>>,
-    /// Modules whose names others all find here.
+    /// Modules whose names are all re-exported.
     globs: Vec<Names>,
-    /// The names that are defined here, child modules included.
+    /// Names defined here, including child modules.
     defined: BTreeSet<String>,
 }
 
-/// The modules of a crate, by their paths.
+/// Modules of a crate, by path.
 pub type Modules = BTreeMap<Names, Module>;
 
-/// Reads the crate whose root is this file.
+/// Reads the crate with this root file.
 pub fn read_crate(root: &Path) -> Modules {
     let mut modules = Modules::new();
     let folder = root.parent().expect("a file").to_path_buf();
@@ -36,7 +36,7 @@ pub fn read_crate(root: &Path) -> Modules {
     modules
 }
 
-/// Reads the module `path` from `file`, whose children's files are in `folder`.
+/// Reads the module `path` from `file`; its children's files are in `folder`.
 fn read_file(file: &Path, folder: &Path, path: Names, modules: &mut Modules) {
     let text = fs::read_to_string(file).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
     for child in read_text(&text, file, path.clone(), modules) {
@@ -53,7 +53,7 @@ fn read_file(file: &Path, folder: &Path, path: Names, modules: &mut Modules) {
     }
 }
 
-/// Reads the module `path` and those in its blocks from the text of `file`. The children that are files of their own.
+/// Reads the module `path` and its inline modules from the text of `file`. Returns the children with separate files.
 pub fn read_text(text: &str, file: &Path, path: Names, modules: &mut Modules) -> Vec<Names> {
     let words = words(text);
     let mut reader = Reader {
@@ -67,7 +67,7 @@ pub fn read_text(text: &str, file: &Path, path: Names, modules: &mut Modules) ->
     reader.children
 }
 
-/// Words and brackets of a file, without comments, texts, characters and lifetimes.
+/// Returns the words and brackets of a file, without comments, strings, characters and lifetimes.
 fn words(text: &str) -> Vec<String> {
     let chars: Vec<char> = text.chars().collect();
     let (mut words, mut at) = (Vec::new(), 0);
@@ -98,7 +98,7 @@ fn words(text: &str) -> Vec<String> {
                 at = raw_text(&chars, at).expect("just seen");
             }
             '\'' => {
-                // A character ends with the next quotation mark, or is escaped; else it is a lifetime.
+                // A character literal ends with the next quotation mark or is escaped; anything else is a lifetime.
                 if get(at + 1) == '\\' {
                     at += 3;
                     while at < chars.len() && chars[at] != '\'' {
@@ -133,7 +133,7 @@ fn words(text: &str) -> Vec<String> {
     words
 }
 
-/// The place behind the text whose quotation mark is at `at`.
+/// Returns the index after the string whose quotation mark is at `at`.
 fn behind_text(chars: &[char], mut at: usize) -> usize {
     at += 1;
     while at < chars.len() && chars[at] != '"' {
@@ -142,7 +142,7 @@ fn behind_text(chars: &[char], mut at: usize) -> usize {
     at + 1
 }
 
-/// The place behind the raw text, or the text of bytes, that begins at `at`; `None`: there is none.
+/// Returns the index after the raw or byte string that starts at `at`, or `None` if there is none.
 fn raw_text(chars: &[char], at: usize) -> Option<usize> {
     let before = at.checked_sub(1).and_then(|at| chars.get(at));
     if before.is_some_and(|c| c.is_alphanumeric() || *c == '_') {
@@ -181,7 +181,7 @@ struct Reader<'a> {
     children: Vec<Names>,
 }
 
-/// Words in front of the name of what they define.
+/// Keywords that precede a defined name.
 const DEFINES: [&str; 9] = [
     "fn",
     "struct",
@@ -234,7 +234,7 @@ impl Reader<'_> {
                     (is_test, is_public) = (false, false);
                     continue;
                 }
-                // Else it says which lifetimes a type captures.
+                // Otherwise `use<..>` specifies captured lifetimes.
                 "use" if self.word(self.at + 1) != "<" => {
                     self.at += 1;
                     let mut leaves = Vec::new();
@@ -266,7 +266,7 @@ impl Reader<'_> {
                 }
                 "pub" => is_public = true,
                 "{" if is_test && depth == 0 => {
-                    // The body of a function, or the like, that only tests have.
+                    // Skips the body of a test-only function or similar item.
                     self.at += 1;
                     self.skip();
                     (is_test, is_public) = (false, false);
@@ -303,7 +303,7 @@ impl Reader<'_> {
         module.defined.insert(name);
     }
 
-    /// Steps over an attribute; whether with it something is there in tests only.
+    /// Skips an attribute. Returns whether it restricts an item to tests.
     fn attribute(&mut self) -> bool {
         self.at += 1;
         self.at += usize::from(self.word(self.at) == "!");
@@ -334,7 +334,7 @@ impl Reader<'_> {
         )
     }
 
-    /// Steps over the rest of a block.
+    /// Skips the rest of a block.
     fn skip(&mut self) {
         let mut depth = 1;
         while depth > 0 && self.at < self.words.len() {
@@ -347,7 +347,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads a tree of imports behind `prefix`; its leaves with the names that they get.
+    /// Reads a tree of imports after `prefix`. Appends the imported paths with their local names.
     fn tree(&mut self, prefix: Names, leaves: &mut Vec<(Names, String)>) {
         let mut names = prefix;
         loop {
@@ -385,7 +385,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Adds what a module has been found to use, now that its children are known.
+    /// Adds a module's imports, after its children are known.
     fn add(&mut self, path: &Names, uses: Vec<((Names, String), bool)>) {
         for ((names, name), is_public) in uses {
             let module = self.modules.get_mut(path).expect("it has been read");
@@ -401,7 +401,7 @@ impl Reader<'_> {
     }
 }
 
-/// A path of the module `of` from the root on; `None` for those of other crates.
+/// Returns a path of the module `of` relative to the root, or `None` for other crates.
 fn from_root(of: &Names, names: Names, own: &BTreeSet<String>) -> Option<Names> {
     let mut names = names.into_iter().peekable();
     let mut path = match names.peek()?.as_str() {
@@ -420,7 +420,7 @@ fn from_root(of: &Names, names: Names, own: &BTreeSet<String>) -> Option<Names> 
     Some(path)
 }
 
-/// The modules in which what `names` means is defined: re-exports are followed.
+/// Returns the modules that define `names`; follows re-exports.
 pub fn defining<'m>(modules: &'m Modules, names: &[String]) -> Vec<&'m Module> {
     let mut found = Vec::new();
     find(modules, names, 8, &mut found);
@@ -466,7 +466,7 @@ mod tests {
         path.split("::").map(String::from).collect()
     }
 
-    /// The crate that consists of these modules, each a file by its path.
+    /// Reads a crate with these modules, one file per path.
     fn read(files: &[(&str, &str)]) -> Modules {
         let mut modules = Modules::new();
         for (path, text) in files {

@@ -1,4 +1,4 @@
-//! The programs after public reports, as processes and in the cluster.
+//! Regression programs from public bug reports, as Linux processes and in the cluster.
 
 use midplane_harness::cases;
 

@@ -1,19 +1,18 @@
-//! Programs that check themselves, under valgrind and with the compiler's sanitizers: neither program nor runtime does
-//! what memory or the language does not allow. The runtime is not instrumented by sanitizers, but what it is handed is
-//! checked.
+//! Runs self-checking programs under valgrind and with the compiler's sanitizers: neither the program nor the runtime
+//! has memory errors or undefined behaviour. The runtime is not instrumented by sanitizers, but its input is checked.
 
 use crate::run;
 
-/// Some of each kind: what all messages do, packed and one-sided data, and a program as users write them.
+/// Some programs of each kind: messages, packed and one-sided data, and a typical user program.
 const SOME: [&str; 4] = ["conf_p2p", "conf_pack", "conf_rma_types", "app_halo"];
 const UNDER_VALGRIND: [&str; 1] = ["--under=valgrind -q --error-exitcode=9"];
-/// An allocation of more than there can be fails, as it does without.
+/// An allocation beyond the maximum size fails, like without sanitizers.
 const SANITIZED: [&str; 2] = [
     "--cflags=-fsanitize=address,undefined -fno-sanitize-recover",
     "--env=ASAN_OPTIONS=allocator_may_return_null=1",
 ];
 
-/// Runs a self-checking program with these options: what is found ends a rank by a status of its own.
+/// Runs a self-checking program with these options; an error ends a rank with a special status.
 fn is_clean(name: &str, options: &[&str]) {
     let options = [&["-n", "3", "--mpi-memory", "4K"], options].concat();
     let ended = run(&options, &format!("{name}.c"), &[]).expect(0);
@@ -44,7 +43,7 @@ macro_rules! all {
 
 midplane_harness::self_checking_programs!(all);
 
-/// But for the program that uses up a process's memory, whose limit leaves no room for what checks it.
+/// Excludes the program that exhausts a process's memory: its limit is too small for the checker.
 fn all() -> impl Iterator<Item = &'static str> {
     ALL.iter().copied().filter(|name| *name != "conf_exhaust")
 }

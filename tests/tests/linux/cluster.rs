@@ -1,16 +1,16 @@
-//! C programs whose ranks are coroutines of one process (`--on cluster`): they say what they say as processes of their
-//! own, and what goes wrong is told in the same words.
+//! C programs whose ranks are coroutines of one process (`--on cluster`): their output is that of separate processes,
+//! and errors are reported with the same messages.
 
 use midplane_harness::{self as harness, Ended, program};
 use serde_json::Value;
 
-/// `midplane run --on cluster`; the program's name is completed.
+/// Runs `midplane run --on cluster` for a program of `tests/programs`.
 fn run(options: &[&str], name: &str, arguments: &[&str]) -> Ended {
     let options = [&["--on", "cluster", "--quiet"], options].concat();
     harness::run(&options, name, arguments)
 }
 
-/// Seconds of virtual time that `pi.c` takes with so many intervals.
+/// Returns the virtual time in seconds that `pi.c` requires for this number of intervals.
 fn virtual_seconds(costs: &[&str], intervals: &str) -> f64 {
     let costs: Vec<String> = costs.iter().map(|cost| format!("--cost={cost}")).collect();
     let mut options = vec!["--on", "cluster", "-n", "2"];
@@ -24,10 +24,10 @@ fn virtual_seconds(costs: &[&str], intervals: &str) -> f64 {
 fn what_things_cost_can_be_said() {
     let usual = virtual_seconds(&[], "1000");
     assert_eq!(virtual_seconds(&["hop_ns=100"], "1000"), usual);
-    // Each of two messages at least waits for it.
+    // Each of two or more messages waits for it.
     let slow = virtual_seconds(&["hop_ns=1", "hop_ns=1000000"], "1000");
     assert!(slow > usual + 1e-3, "{slow} and {usual}");
-    // Computing takes no time but where it is said: 3,000,000 intervals take more than a nanosecond each on any machine.
+    // Computation costs no time unless configured: 3,000,000 intervals require over a nanosecond each on any machine.
     assert_eq!(virtual_seconds(&[], "3000000"), usual);
     let computing = virtual_seconds(&["compute_percent=1000"], "3000000");
     assert!(computing > usual + 1e-3, "{computing} and {usual}");
@@ -47,7 +47,7 @@ fn what_things_cost_can_be_said() {
         .says(&["--cost is for clusters"]);
 }
 
-/// The C binding's tables, the program's variables and the C library's are each rank's own, with one record of memory.
+/// The C binding's tables and the variables of program and C library are per rank, with memory for one record.
 #[test]
 fn programs_that_check_themselves_find_nothing_wrong() {
     for (name, torus, processes) in [
@@ -59,7 +59,7 @@ fn programs_that_check_themselves_find_nothing_wrong() {
         ("conf_finalize", "3x2x1", 6),
         // A full buffer is waited for in virtual time.
         ("conf_buffered", "3x2x1", 6),
-        // On a line and across, a packet may wait behind one that leaves by another link at the same time.
+        // On a line and across, a packet may wait behind another one that uses a different link at the same time.
         ("conf_rma_fence", "5x2x1", 10),
     ] {
         let options = ["--torus", torus, "--mpi-memory", "32"];
@@ -91,12 +91,12 @@ fn the_output_is_that_of_processes() {
         };
         assert!(here.starts_with('['), "{here}");
         assert_eq!(sorted(&here), sorted(&processes), "{name}");
-        // The same command gives the same output, line by line.
+        // The same command produces the same output, line by line.
         assert_eq!(here, run(&options, name, arguments).expect(0).stdout);
     }
 }
 
-/// What `midplane bench smpi` runs besides the killer; a machine with sides of two, one and more nodes.
+/// `midplane bench smpi` runs these in addition to killer; the machine's extents are one, two and three nodes.
 #[test]
 fn steps_of_parallel_programs_find_no_error() {
     for (what, arguments) in [
@@ -111,8 +111,8 @@ fn steps_of_parallel_programs_find_no_error() {
     }
 }
 
-/// How long the longest MPI_Wait of each collective takes when all processes have slept for three milliseconds before it, in
-/// nanoseconds of virtual time.
+/// Returns the maximum duration of each collective's MPI_Wait, in nanoseconds of virtual time, after all processes have
+/// slept for three milliseconds.
 fn waits(interrupts: &str, among: &[&str]) -> Vec<(String, u64)> {
     let options = ["--torus", "3x2x2", "--interrupts", interrupts];
     let ended = run(&options, "beside_coll.c", &[among, &["3000"]].concat()).expect(0);
@@ -123,8 +123,8 @@ fn waits(interrupts: &str, among: &[&str]) -> Vec<(String, u64)> {
     ended.stdout.lines().filter_map(wait).collect()
 }
 
-/// A call takes 700 ns of the cost model each time that it enters the device, and to ask for the time takes as long. One
-/// that waits looks at its request, ends what interrupts have left, with all that was reserved for it, and looks again.
+/// In the cost model a call needs 700 ns each time it enters the device, and so does a clock query. A wait checks its
+/// request, completes the remaining work, frees all reserved resources, and checks again.
 #[test]
 fn collectives_go_on_while_all_processes_compute() {
     const CALL_NS: u64 = 700;
@@ -133,9 +133,9 @@ fn collectives_go_on_while_all_processes_compute() {
         assert_eq!((hidden.len(), open.len()), (21, 21), "{hidden:?}");
         for ((name, took), (_, without)) in hidden.iter().zip(&open) {
             let is_hidden = match &name[..] {
-                // It is proposed twice at least, by calls.
+                // Calls propose a context twice or more often.
                 name if name.starts_with("idup") => *took + 10 * CALL_NS < *without,
-                // A message, and no more than that.
+                // One message only.
                 "scatter 1" | "bcast 1" => *took <= 7 * CALL_NS && *without > 7 * CALL_NS,
                 _ => *took <= 7 * CALL_NS && *without > 14 * CALL_NS,
             };
@@ -144,7 +144,7 @@ fn collectives_go_on_while_all_processes_compute() {
     }
 }
 
-/// Much data is mapped where little is copied.
+/// Large data is mapped, small data is copied.
 #[test]
 fn much_data_is_each_ranks_own_too() {
     let options = ["-n", "8", "--mpi-memory", "32", "-D", "BYTES=3000000"];
@@ -168,7 +168,7 @@ fn what_fails_is_named_with_its_rank_and_its_line() {
     run(&FOUR, "fail_exit.c", &[])
         .expect(3)
         .says(&["rank 3 at (1,1,0)", "without MPI_Finalize"]);
-    // A loop without a call stands where the cluster goes on.
+    // A loop without a call is interrupted where the cluster continues.
     let hang = program("fail_hang.c");
     let options = [
         "run",
@@ -191,7 +191,7 @@ fn processes_that_all_wait_are_told_at_once() {
     ended.says(&["nothing moves any more", "4 in MPI_Recv", "rank 0"]);
 }
 
-/// Words for the program's own files: headers read first, and macros with names of the runtime's.
+/// Options for the program's files only: early headers, and macros with names of the runtime.
 #[test]
 fn the_programs_options_are_not_the_runtimes() {
     let options = ["-n", "2", "--cflags=-std=c99 -include stdio.h -Dput=-"];
@@ -228,7 +228,7 @@ fn what_a_cluster_cannot_run_is_refused() {
     }
 }
 
-/// The command for whole machines: a table of the sizes, and the same as CSV.
+/// Tests `midplane cluster`: a table of the sizes, and the same as CSV.
 #[test]
 fn sizes_are_swept_and_written() {
     let file = std::env::temp_dir().join(format!("midplane-sweep-{}.csv", std::process::id()));
@@ -296,8 +296,8 @@ fn short_messages_at_random_do_as_they_should() {
     }
 }
 
-/// Receives that are posted and cancelled in a loop, probes, and all other ways to look for a message again and again,
-/// with room for a record, for two, and for a few.
+/// Polling programs: loops that post and cancel receives, probes, and all other ways to poll for a message, with memory
+/// for one record, for two, and for a few.
 #[test]
 fn programs_that_poll_get_their_messages() {
     for (processes, memory) in [
@@ -311,13 +311,13 @@ fn programs_that_poll_get_their_messages() {
         let ended = run(&options, "polls.c", &[]).expect(0);
         assert!(ended.stdout.contains(" checks, 0 failed"), "{ended}");
     }
-    // Messages that leave after their answer.
+    // Messages that are sent after their acknowledgement.
     let options = ["-n", "5", "--mpi-memory", "32"];
     let ended = run(&options, "polls.c", &["-1", "4", "3000"]).expect(0);
     assert!(ended.stdout.contains(" checks, 0 failed"), "{ended}");
 }
 
-/// What a job says and reports, without the host's time and where its processes lie in memory.
+/// Returns a job's output and report, without the host's time and the processes' addresses.
 fn seen(options: &[&str], name: &str, arguments: &[&str]) -> (Ended, Value) {
     let options = [&["--on", "cluster", "--torus", "4x2x2"], options].concat();
     let (ended, mut report) = harness::run_with_report(&options, name, arguments);
@@ -328,8 +328,8 @@ fn seen(options: &[&str], name: &str, arguments: &[&str]) -> (Ended, Value) {
     (ended, report)
 }
 
-/// What the nodes do, count and say, and when, is the same bit by bit whatever part of them each process has: parts of
-/// whole planes, and others; where all goes well, and where a program ends the job in the middle of what others do.
+/// The nodes' results, counters and output, with their times, are bit by bit the same for any partitioning into
+/// processes: entire planes or others. This includes a program that aborts the job while others are active.
 #[test]
 fn several_processors_change_nothing_but_the_hosts_time() {
     for (name, arguments) in [
@@ -358,9 +358,8 @@ fn several_processors_change_nothing_but_the_hosts_time() {
     }
 }
 
-/// Who is where in a grid or a graph all processes know: to make its communicator they agree on a context, as for a
-/// duplicate. What each has chosen they tell each other in some more messages than there are processes, not in as many
-/// as there are pairs.
+/// All processes know the members of a grid or a graph: to create its communicator they only agree on a context, as for
+/// a duplicate. They distribute their choices in a few more messages than there are processes, not one per pair.
 #[test]
 fn making_a_communicator_takes_few_messages() {
     let messages = |way| {
@@ -370,18 +369,18 @@ fn making_a_communicator_takes_few_messages() {
         harness::total(&report, "messages")
     };
     let duplicate = messages("duplicate");
-    // One of its two allreduces is that of all processes, in the barrier's packets.
+    // One of its two allreduces covers all processes, and uses the barrier's packets.
     assert_eq!(duplicate, 6 * 64);
     for way in ["grid", "placed", "smaller", "graph"] {
         assert_eq!(messages(way), duplicate, "{way}");
     }
-    // Six rounds, in some of which a part is sent in two pieces.
+    // Six rounds; in some of them a part is sent in two pieces.
     assert_eq!(messages("split"), duplicate + 441);
-    // On the grid of all, whose processes are no box in the order of its ranks, they agree by a tree.
+    // On the grid of all, whose processes form no box in rank order, they use a tree.
     assert_eq!(messages("planes"), duplicate + 252);
 }
 
-/// Constructors, handlers and destructors run as each rank, in the order of a process; MPI may end in a destructor.
+/// Constructors, handlers and destructors run per rank, in the order of a process; a destructor may finalize MPI.
 #[test]
 fn each_rank_runs_its_constructors_and_destructors() {
     let lines = |rank: u32| {
@@ -415,8 +414,8 @@ fn each_rank_runs_its_constructors_and_destructors() {
     }
 }
 
-/// What is no variable is each rank's own, too, whether its ranks are in one process or in several, and however much other
-/// data there is.
+/// State other than variables is per rank, too, whether the ranks share one process or several, and regardless of the
+/// amount of other data.
 #[test]
 fn state_of_a_process_is_each_ranks_own() {
     let folder = harness::Folder::new("own-state");
@@ -470,7 +469,7 @@ fn a_call_that_reaches_beyond_its_rank_is_named() {
     }
 }
 
-/// A static library's variables are each rank's own; a shared one is refused, whether `-l` or another word names it.
+/// Variables of a static library are per rank; a shared library is rejected, for `-l` and for other arguments.
 #[test]
 fn libraries_are_static() {
     let folder = harness::Folder::new("libraries");
@@ -500,7 +499,7 @@ fn libraries_are_static() {
     );
 }
 
-/// C++: static objects, exceptions that are caught while other ranks throw theirs, thread-local objects, streams.
+/// C++: static objects, exceptions caught while other ranks throw theirs, thread-local objects, streams.
 #[test]
 #[cfg_attr(not(cpp), ignore = "needs a C++ compiler: c++")]
 fn programs_in_cpp_have_objects_of_their_own() {

@@ -1,4 +1,4 @@
-//! Programs that check themselves.
+//! Self-checking programs as Linux processes.
 
 use crate::run;
 use midplane_harness::midplane;
@@ -8,7 +8,7 @@ fn conforms(name: &str) {
     for (torus, processes, memory) in [("2x2x2", 8, "4K"), ("3x2x1", 6, "32")] {
         let mut options = vec!["--torus", torus, "--mpi-memory", memory];
         if name == "conf_exhaust" {
-            // Without a limit a process has all of the machine's memory.
+            // Without a limit a process can use all memory of the machine.
             options.extend(["--node-memory", "16M"]);
         }
         let ended = run(&options, &format!("{name}.c"), &[]).expect(0);
@@ -34,7 +34,7 @@ macro_rules! conformance {
 
 midplane_harness::self_checking_programs!(conformance);
 
-/// Every macro of mpi.h that is a value, used where the compiler warns of whatever it can.
+/// Uses every macro of mpi.h that is a value, with all compiler warnings enabled.
 #[test]
 fn the_header_and_its_macros_give_no_warning() {
     let ended = midplane(&["cc", "--on", "linux", "-showme:incdirs"]).expect(0);
@@ -46,7 +46,7 @@ fn the_header_and_its_macros_give_no_warning() {
             .next()
             .filter(|word| *word == "#define")
             .and(words.next())?;
-        // Those of functions that were removed are deprecated, and MPIX_'s are other names of functions.
+        // Removed functions are deprecated, and MPIX_ names are aliases of functions.
         (name.starts_with("MPI_") && words.next().is_some()).then_some(name)
     });
     let uses: String = names.map(|name| format!("    use({name});\n")).collect();
@@ -82,7 +82,7 @@ fn the_header_and_its_macros_give_no_warning() {
     let more = "-Wold-style-cast -Wuseless-cast -Wzero-as-null-pointer-constant -Wconversion";
     let standards = ["c++98", "c++11", "c++17", "c++20"];
     compile("c++", &standards, more, "all.cpp", cpp);
-    // Its constants, where the language wants constants.
+    // Constants, in places that require constant expressions.
     let constants = std::fs::read_to_string(midplane_harness::program("cases/t01_header.c"));
     let constants = constants.expect("the program");
     let standards = ["c90", "c17"];
@@ -98,7 +98,7 @@ fn the_header_and_its_macros_give_no_warning() {
     std::fs::remove_dir_all(&folder).expect("the folder");
 }
 
-/// No program for other implementations, which support what it calls.
+/// Not for other MPI implementations: they support these functions.
 #[test]
 fn functions_that_are_not_supported() {
     conforms("unsupported");

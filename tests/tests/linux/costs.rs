@@ -1,4 +1,4 @@
-//! What messages cost processes, in instructions, which valgrind counts.
+//! Cost of messages between Linux processes, in instructions counted by valgrind.
 
 use std::path::Path;
 use std::process::Command;
@@ -6,11 +6,11 @@ use std::{env, fs, process};
 
 use midplane_harness as harness;
 
-/// The most instructions that 8 bytes to oneself may take, from the posted receive to its completion, with the loop of the
-/// program around the three calls: 412 and 449. The other MPIs that docs/linux.md compares with take 1,200 and more.
+/// Maximum instructions of an 8-byte self-send, from the posted receive to its completion, including the program's loop
+/// with three calls: 412 and 449. The other MPIs in docs/linux.md require 1,200 and more.
 const TO_ONESELF: u64 = 450;
 
-/// Instructions of a job of one process, from its start to its end.
+/// Returns the instructions of a one-process job, from start to end.
 fn instructions(program: &Path, arguments: [&str; 3]) -> u64 {
     let output = Command::new("valgrind")
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
@@ -32,7 +32,7 @@ fn a_message_to_oneself_takes_a_few_hundred_instructions() {
     let source = harness::program("to_self.c");
     let out = program.to_str().unwrap();
     harness::midplane(&["cc", "--on", "linux", "-O2", "-o", out, &source]).expect(0);
-    // A library's calls are on a communicator of its own, and cost what those on MPI_COMM_WORLD do.
+    // A library's calls use a separate communicator, and cost the same as those on MPI_COMM_WORLD.
     for of in ["world", "dup", "part"] {
         for form in ["send", "isend"] {
             let [few, many] =

@@ -1,10 +1,11 @@
-//! A debugger on one rank. It has the words of the command that starts it, and reads its orders from standard input.
+//! Debugs one rank. The debugger receives the command that starts the rank as arguments, and reads its commands from
+//! standard input.
 
 use midplane_harness::{Ended, Job, StandIn, program};
 use std::io::Write;
 use std::process::Stdio;
 
-/// Starts the rank's process as gdb does, by the wrapper that it is told of, and waits for its end.
+/// Starts the rank's process like gdb, with the exec wrapper from its arguments, and waits for its end.
 const STARTS: &str = r#"
 while [ "$1" != --args ]; do
     case $1 in "set exec-wrapper "*) wrapper=${1#set exec-wrapper } ;; esac
@@ -17,13 +18,13 @@ echo 'it goes on' >&2
 eval "$wrapper \"\$@\""
 "#;
 
-/// A job of four ranks, one of which is debugged by these orders.
+/// Runs a job of four ranks; these commands debug one of them.
 fn debugged(rank: &str, options: &[&str], name: &str, orders: &str) -> Ended {
     let name = program(name);
     let always = ["run", "--on", "linux", "-n", "4", "--debug", rank];
     let arguments = [&always, options, &[&name]].concat();
     let mut job = Job::start_with(&arguments, Stdio::piped());
-    // It may have ended before it has read all.
+    // It may have ended before it has read all commands.
     let _ = { job.child.stdin.take().unwrap() }.write_all(orders.as_bytes());
     job.end()
 }
@@ -35,7 +36,7 @@ fn one_rank_is_started_by_its_debugger_and_the_job_ends_with_both() {
     let ended = debugged("1", &options, "app_ring.c", "").expect(0);
     ended.says_in_order(&["it is held", "it goes on", "all"]);
     assert!(ended.stdout.contains("app_ring: 4 processes"), "{ended}");
-    // Its limits are the rank's, not the debugger's.
+    // The limits apply to the rank, not to the debugger.
     let options = [&options[..], &["--stack", "64K"]].concat();
     debugged("3", &options, "fail_stack.c", "")
         .expect(1)
@@ -79,7 +80,7 @@ fn gdb_does_as_it_is_told() {
     for words in words {
         assert!(ended.stdout.contains(words), "no {words:?} in {ended}");
     }
-    // A rank that fails without a signal stands where it does.
+    // A rank that fails without a signal stops at the failure.
     let ended = debugged(
         "3",
         &[],

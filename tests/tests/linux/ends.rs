@@ -1,4 +1,5 @@
-//! How processes end: by themselves when the job is over, and all of them when the tool has gone, whatever stands between.
+//! Termination: processes exit when the job is complete, and all of them when the tool has died, regardless of the
+//! processes in between.
 
 use crate::run;
 use midplane_harness::{Folder, Job, marked, program};
@@ -6,7 +7,7 @@ use rustix::process::Signal;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Whether this machine has a command; says that what needs it is left out otherwise.
+/// Checks whether a command is installed, and otherwise prints that its test is skipped.
 fn has(command: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let is_there = std::env::split_paths(&path).any(|folder| folder.join(command).is_file());
@@ -26,10 +27,10 @@ fn a_process_ends_by_itself_with_what_is_to_be_done_then() {
     }
 }
 
-/// What the program loses is told, nothing of ours is, and the checker's status is the job's.
+/// The program's leaks are reported, the runtime has none, and the checker's status is the job's.
 #[test]
 fn checkers_of_leaks_have_their_say() {
-    // The name alone where there is none.
+    // The compiler prints the bare name if the library is missing.
     let library = Command::new("cc")
         .arg("-print-file-name=libasan.so")
         .output();
@@ -82,7 +83,7 @@ fn what_counts_calls_or_lines_writes_at_the_end() {
     }
 }
 
-/// Tracers and shells, which do not end as we do.
+/// Tracers and shells, which exit in a different way.
 fn commands() -> Vec<&'static str> {
     let mut commands = vec![
         "sh -c 'sleep 1000 & \"$@\"; true' sh",
@@ -131,12 +132,12 @@ fn nothing_is_left_of_a_job_that_ends_early() {
         ]);
         job.wait_for("waiting");
         job.signal(Signal::INT);
-        // Which looks for what is left. Whether the rank that says so is in the call already is not sure.
+        // The tool checks for remaining ranks. The reporting rank may not be in the call yet.
         job.end().expect(130).says(&["where the job was"]);
     }
 }
 
-/// A command that leaves the rank behind.
+/// Wrapper command that exits before the rank.
 #[test]
 fn a_rank_goes_on_when_the_command_that_it_ran_under_has_ended() {
     let under = "--under=sh -c '\"$@\" &' sh";
@@ -151,7 +152,7 @@ fn a_process_that_does_not_end_is_killed() {
         .says(&["did not end within 120 s after all programs had ended"]);
 }
 
-/// Runs the tool by a shell, which closes its stdout.
+/// Runs the tool in a shell that closes its stdout.
 fn with_closed_stdout(words: &[&str]) -> std::process::Output {
     let mut shell = Command::new("sh");
     shell.args(["-c", "exec \"$0\" \"$@\" >&-"]);
@@ -177,7 +178,7 @@ fn a_closed_stdout_is_an_error_where_something_is_to_be_written() {
         let expected = "midplane: cannot write to stdout: it is closed";
         assert!(said.contains(expected), "{words:?}: {said}");
     }
-    // Nothing is to be written.
+    // Nothing is written.
     let words = ["run", "-q", "--on", "linux", "-n", "2", &status, "--", "0"];
     assert_eq!(with_closed_stdout(&words).status.code(), Some(0));
 }
@@ -191,7 +192,7 @@ fn a_full_device_is_an_error_for_what_prints() {
     }
 }
 
-/// What cannot be used as asked is the machine.
+/// The status says that the machine lacks a prerequisite.
 #[test]
 fn without_cargo_in_the_path_the_status_is_that_of_a_machine_that_lacks_it() {
     let ring = program("app_ring.c");
@@ -205,7 +206,7 @@ fn without_cargo_in_the_path_the_status_is_that_of_a_machine_that_lacks_it() {
             }
             let ended = tool.output().unwrap();
             let said = String::from_utf8_lossy(&ended.stderr);
-            // Where all has been built, an empty path lacks the compiler; without one the system has its own.
+            // After all was built, an empty path lacks the compiler; an unset one uses the system's default.
             if ended.status.code() != Some(0) || path.is_some() {
                 assert_eq!(ended.status.code(), Some(2), "{said}");
             }
@@ -220,7 +221,7 @@ fn a_stopped_rank_is_told_from_one_that_computes() {
     job.wait_for("waiting");
     let tool = job.child.id() as i32;
     let mut ranks = marked(&job.mark).into_iter().filter(|pid| *pid != tool);
-    // Rank 0, which has written the line; another may not have started yet.
+    // Rank 0 has written the line; another one may not have started yet.
     let victim = ranks.next().unwrap();
     rustix::process::kill_process(
         rustix::process::Pid::from_raw(victim).unwrap(),

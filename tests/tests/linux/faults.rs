@@ -1,4 +1,4 @@
-//! Jobs that do not end well: what is said of them, and that nothing is left behind.
+//! Failing jobs: the error reports, and that no process remains.
 
 use crate::run;
 use midplane_harness::{self as harness, Job, marked, program};
@@ -33,7 +33,7 @@ fn a_stack_overrun_is_named_with_the_size_of_the_stack() {
     ]);
 }
 
-/// Jobs of one wild store after the other: how many had no effect, and how many ended with a message.
+/// Runs one job per seed with wild stores. Returns how many had no effect, and how many ended with a message.
 fn wild_jobs(seeds: std::ops::Range<u32>, stores: u32) -> [u32; 2] {
     let mut ended = [0, 0];
     for seed in seeds {
@@ -76,7 +76,7 @@ fn abort_ends_the_job_and_what_was_printed_is_shown() {
     assert!(ended.stdout.contains("about to call abort"), "{ended}");
 }
 
-/// What is said of each kind of fault in `faults.c`.
+/// Expected messages for each kind of fault in `faults.c`.
 #[cfg(target_arch = "x86_64")]
 const FAULTS: [(&str, &[&str]); 21] = [
     (
@@ -89,7 +89,7 @@ const FAULTS: [(&str, &[&str]); 21] = [
     (
         "memcpy",
         &[
-            // Where it begins is the library's choice.
+            // The library chooses the start address.
             "null pointer: store to 0x",
             "in memcpy, called from in_library at faults.c:",
         ],
@@ -190,7 +190,7 @@ const FAULTS: [(&str, &[&str]); 21] = [
             "in MPI_Recv, called from main at faults.c:",
         ],
     ),
-    // Without lines.
+    // Without line numbers.
     ("strlen", &["in strlen, called from in_library"]),
 ];
 
@@ -270,7 +270,7 @@ fn a_program_that_leaves_early_ends_the_job_with_its_status() {
         .says(&["rank 3", "(1,1,0)", "without MPI_Finalize"]);
 }
 
-/// Neither completes the other, and whichever process tells it first names both calls.
+/// Neither call completes the other. Whichever process reports the mismatch first, both calls are named.
 #[test]
 fn a_barrier_that_others_leave_out_is_not_taken_for_the_end() {
     for board in ["linux", "cluster"] {
@@ -326,7 +326,7 @@ fn no_process_outlives_the_tool() {
     job.wait_for("waiting");
     assert_eq!(marked(&job.mark).len(), 5);
     job.signal(Signal::KILL);
-    // The end of the job looks for processes that are left; they may take a moment.
+    // The tool's exit waits for remaining processes, for a moment.
     job.child.wait().unwrap();
     while !marked(&job.mark).is_empty() {
         std::thread::yield_now();
@@ -352,7 +352,7 @@ fn what_is_missing_is_said_before_anything_starts() {
 
 #[test]
 fn what_is_not_supported_is_named_when_the_program_is_linked() {
-    // The linker leaves nothing out here, so that what is never called is named, too.
+    // The linker removes nothing here, so that functions that are never called are reported, too.
     run(&FOUR, "not_yet.c", &[]).expect(0).says(&[
         "note: not_yet.c:8: MPI_Close_port is not supported yet",
         "note: not_yet.c:21: MPI_Open_port is not supported yet",
@@ -360,7 +360,7 @@ fn what_is_not_supported_is_named_when_the_program_is_linked() {
     ]);
 }
 
-/// As if started by hand: without the tool's word it is a job of one rank.
+/// A process started by hand, without the tool, is a job of one rank.
 #[test]
 fn a_process_by_itself_ends_with_its_message_and_status() {
     run(
@@ -373,7 +373,7 @@ fn a_process_by_itself_ends_with_its_message_and_status() {
     .says(&["its process ended by itself with status 1"]);
 }
 
-/// One frame in a hundred lost and one in a thousand spoiled on each link, and one link cut: nothing is lost above.
+/// One frame in a hundred lost and one in a thousand corrupted on each link, and one link cut: no message is lost.
 #[test]
 fn bad_links_and_a_cut_one_lose_nothing() {
     let cut = [
@@ -421,7 +421,7 @@ fn faults_that_mean_nothing_are_refused() {
     }
 }
 
-/// One of the processes that have a cluster's nodes, the first of them, or the tool.
+/// Kills one of the processes with a cluster's nodes, the first of them, or the tool.
 #[test]
 fn a_cluster_of_several_processes_leaves_none_behind() {
     let program = program("moments.c");
@@ -457,7 +457,7 @@ fn a_cluster_of_several_processes_leaves_none_behind() {
         };
         kill_process(Pid::from_raw(killed).unwrap(), Signal::KILL).unwrap();
         if killed != worker {
-            // The end of the job looks for processes that are left; they may take a moment, and the tool may end before.
+            // The tool's exit waits for remaining processes, and the tool may end before them.
             while marked(&job.mark).iter().any(|pid| *pid != tool) {
                 std::thread::yield_now();
             }

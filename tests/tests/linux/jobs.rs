@@ -1,4 +1,4 @@
-//! Jobs that end well: input, report, options, C++.
+//! Successful jobs: input, report, options, C++.
 
 use crate::run;
 use midplane_harness::{self as harness, Job, check_killer, program, total};
@@ -23,8 +23,8 @@ fn killer_says_the_same_with_every_memory() {
     }
 }
 
-/// A process has all engines, and takes the one that is asked for at its start: a program in Rust, one in C, and one that has
-/// been linked already.
+/// A process contains all matching engines, and selects the requested one at its start: a Rust program, a C program,
+/// and one linked earlier.
 #[test]
 fn a_process_has_the_engine_that_is_asked_for() {
     let linked = std::env::temp_dir().join(format!("midplane-engine-{}", std::process::id()));
@@ -56,7 +56,7 @@ fn programs_in_rust_run_with_the_same_command() {
         .says(&["rank 1", "fail_panic.rs:"]);
 }
 
-/// What a program does to its arrays too early harms nothing.
+/// Early writes to a collective's arrays are harmless.
 #[test]
 fn arrays_are_the_programs_again_when_a_collective_has_started() {
     for options in [
@@ -68,7 +68,7 @@ fn arrays_are_the_programs_again_when_a_collective_has_started() {
     }
 }
 
-/// An image is made again when something that it was made of has changed, and only then.
+/// An image is rebuilt when one of its inputs has changed, and only then.
 #[test]
 fn what_has_not_changed_is_not_made_again() {
     let name = format!("midplane_test_kept_{}", std::process::id());
@@ -119,7 +119,7 @@ fn what_has_not_changed_is_not_made_again() {
     header(2);
     says(&[], 2);
     assert_ne!(made(), first);
-    // What a compiler has to say is said each time.
+    // Compiler warnings are printed each time.
     for _ in 0..2 {
         let said = says(&["--cflags=-Wall"], 2);
         assert!(said.contains("unused variable"), "{said}");
@@ -207,7 +207,7 @@ fn rank_0_reads_standard_input() {
     );
 }
 
-/// A file of this test, which has no name any more.
+/// Creates a temporary file, already unlinked.
 fn tempfile() -> File {
     let path = harness::command().with_file_name(format!("midplane-test-{}", std::process::id()));
     let open = File::options()
@@ -274,7 +274,7 @@ fn ranks_are_started_under_a_command() {
         .says(&["--under does nothing for nodes in QEMU"]);
 }
 
-/// The runtime, in the same file, calls the C library's.
+/// The runtime, in the same file, calls the functions of the C library.
 #[test]
 fn functions_with_the_c_librarys_names_are_the_programs() {
     let ended = run(&["-n", "4"], "own_names.c", &[]).expect(0);
@@ -290,7 +290,7 @@ fn random_calls_of_all_kinds_do_as_they_should() {
     }
 }
 
-/// More processes than most hosts have processors, with room for one record each.
+/// More processes than most hosts have processors, with memory for one record each.
 #[test]
 fn programs_that_poll_get_their_messages() {
     let ended = run(&["-n", "7", "--mpi-memory", "32"], "polls.c", &[]).expect(0);

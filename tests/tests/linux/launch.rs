@@ -1,5 +1,5 @@
-//! `mpiexec` for processes: several programs, what people type, output byte for byte; and programs that are linked in
-//! other ways than usual.
+//! `mpiexec` for Linux processes: several programs, interactive input, output byte for byte; and programs linked in
+//! unusual ways.
 
 use midplane_harness::{Ended, Job, LIMIT, command, midplane, program, root};
 use std::fs::{self, File};
@@ -7,7 +7,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// A folder for one test, removed when it ends.
+/// Temporary directory of one test, removed on drop.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -23,7 +23,7 @@ impl Folder {
         self.0.join(name).display().to_string()
     }
 
-    /// A program of `tests/programs` that has been linked by mpicc.
+    /// Returns the path of a program of `tests/programs` after it was linked by mpicc.
     fn linked(&self, source: &str, words: &[&str], name: &str) -> String {
         let (source, path) = (program(source), self.path(name));
         let all = [
@@ -80,7 +80,7 @@ fn several_programs_are_one_job() {
     assert_eq!(report["programs"][1]["program"], *b);
     assert_eq!(report["programs"][2]["arguments"][1], "0");
     assert_eq!(report["programs"][1]["first_rank"], 1);
-    // The same from a file, and with the ranks in front.
+    // The same from a file, and with rank prefixes.
     let file = folder.path("programs");
     let text = format!("# three\n-n 1 -x PART=first {a} x\n-n 2 {b}\n\n-n 1 '{a}' fail 0\n");
     fs::write(&file, text).unwrap();
@@ -114,7 +114,7 @@ fn what_goes_wrong_with_one_of_several_programs_is_told() {
     mpiexec(&["-n", "1", "-wdir", &none, &a])
         .expect(2)
         .says(&[&none]);
-    // A rank that faults is described by its own program.
+    // A fault is decoded with the rank's own program.
     let crash = folder.linked("fail_null.c", &["-g"], "crash");
     mpiexec(&["-n", "1", &a, ":", "-n", "1", &crash])
         .expect(1)
@@ -151,7 +151,7 @@ fn output_is_passed_on_byte_for_byte() {
     }
 }
 
-/// A prompt comes before its answer.
+/// A prompt is shown before its reply.
 #[test]
 fn a_line_without_end_is_shown_while_the_program_waits() {
     let folder = Folder::new("prompt");
@@ -234,7 +234,7 @@ fn mpiexec_takes_what_people_type() {
     mpiexec(&["-n", "1", "midplane-no-such-program"])
         .expect(2)
         .says(&["midplane-no-such-program", "PATH"]);
-    // From PATH, and from where its processes start.
+    // From PATH, and from the working directory of its processes.
     let path = midplane(&["cc", "--path"]).expect(0).stdout;
     let mpirun = Path::new(path.trim_end()).with_file_name("mpirun");
     for (words, path) in [
@@ -264,7 +264,7 @@ fn mpiexec_takes_what_people_type() {
     }
 }
 
-/// A target folder that takes nothing more: the user's cache is built in, and where there is none that is said.
+/// If the target directory is not writable, the build uses the user's cache; without one, it prints an error.
 #[test]
 fn a_checkout_that_cannot_be_written_is_built_from() {
     let folder = Folder::new("unwritable");
@@ -321,7 +321,7 @@ fn programs_are_linked_statically_and_stripped() {
     assert_eq!(mpiexec(&["-n", "1", &linked]).expect(0).stdout, "5\n");
 }
 
-/// A tool between the program and MPI: linked in front of it works, preloaded is refused.
+/// A profiling tool between program and MPI works if it is linked, and is rejected if it is preloaded.
 #[test]
 fn a_profiling_tool_is_linked_with_the_program() {
     let folder = Folder::new("tool");

@@ -1,5 +1,4 @@
-//! The command with `--on linux`: the same programs as in QEMU, as processes of this machine. They say the same, and
-//! what goes wrong is told in the same words.
+//! Tests `--on linux`: the QEMU tests' programs as Linux processes. Output and error messages are the same.
 
 mod cases;
 mod checked;
@@ -15,7 +14,7 @@ mod packages;
 
 use midplane_harness::{self as harness, Ended};
 
-/// `midplane run --on linux`; the program's name is completed.
+/// Runs `midplane run --on linux` for a program of `tests/programs`.
 fn run(options: &[&str], name: &str, arguments: &[&str]) -> Ended {
     let options = [&["--on", "linux", "--quiet"], options].concat();
     harness::run(&options, name, arguments)

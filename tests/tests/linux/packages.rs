@@ -1,18 +1,17 @@
-//! Packages of cargo's: run by the command, and by cargo itself, alone and with a runner. `tests/packages/hello` is one.
+//! Cargo packages (`tests/packages/hello`), run by the command and by cargo, alone and with a runner.
 
 use midplane_harness::{LIMIT, command, midplane, root};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// The package, with the versions that the workspace has.
+/// Returns the package's directory, with the crate versions of the workspace.
 fn package() -> PathBuf {
     let folder = root().join("tests/packages/hello");
     fs::copy(root().join("Cargo.lock"), folder.join("Cargo.lock")).unwrap();
     folder
 }
 
-/// Cargo in the package.
 fn cargo(folder: &Path, words: &[&str], runner: Option<&str>) -> Output {
     let mut cargo = Command::new(env!("CARGO"));
     cargo
@@ -34,7 +33,8 @@ fn shown(output: &Output, status: i32) -> String {
     all.join("\n")
 }
 
-/// `cargo run` and `cargo test` give a world of one, the tool several ranks of the same executable, and a runner does, too.
+/// `cargo run` and `cargo test` create a world of one rank; the tool and a runner start several ranks of the same
+/// executable.
 #[test]
 fn cargo_runs_and_tests_a_package() {
     let folder = package();
@@ -80,7 +80,7 @@ fn cargo_runs_and_tests_a_package() {
     assert!(tested.contains("2 passed"), "{tested}");
     let runner = format!("{} mpiexec --on linux -n 2", command().display());
     let tested = [&words[..], &["--", "--nocapture", "--test-threads=2"]].concat();
-    // Words for the tests are behind those for cargo.
+    // Arguments for the tests follow those for cargo.
     let (before, behind) = tested.split_at(3);
     let config = format!("target.'cfg(target_os=\"linux\")'.runner = {runner:?}");
     let tested = [before, &["--config", &config], behind].concat();
@@ -88,7 +88,7 @@ fn cargo_runs_and_tests_a_package() {
     assert!(tested.contains("tested by 1 of 2"), "{tested}");
 }
 
-/// By the folder, the manifest or the file; each binary by its name.
+/// Selected by directory, manifest or file; each binary by its name.
 #[test]
 fn a_package_runs_as_processes() {
     let folder = package();
@@ -105,7 +105,7 @@ fn a_package_runs_as_processes() {
         .prints("[1] second 1 of 2");
 }
 
-/// What is no package, or not one that can be run.
+/// Directories that are no package, or not a runnable one.
 #[test]
 fn packages_that_cannot_be_run_are_refused_in_a_sentence() {
     let folder = package();
@@ -160,7 +160,7 @@ fn packages_that_cannot_be_run_are_refused_in_a_sentence() {
         ),
     ] {
         let words = [&["run", "--on", "linux"], words].concat();
-        // The last of two is heeded.
+        // The last of two options applies.
         let twice = words.iter().filter(|word| **word == "--on").count() == 2;
         let words = if twice {
             [&words[..1], &words[3..]].concat()
@@ -169,7 +169,7 @@ fn packages_that_cannot_be_run_are_refused_in_a_sentence() {
         };
         midplane(&words).expect(2).says(&[said]);
     }
-    // Nodes have no standard library, and boot by the kernel.
+    // Nodes have no standard library, and require the kernel to boot.
     midplane(&["run", &plain])
         .expect(2)
         .says(&["does not depend on kernel-rt", "give --on linux"]);

@@ -1,12 +1,12 @@
-//! Nodes that share instances: the same behaviour as nodes that have one each. Where nothing of a wiring is said,
-//! tests elsewhere use the default, one instance.
+//! Nodes that share QEMU instances behave like nodes with separate ones. Other tests use the default, one instance,
+//! unless they specify more.
 
 use crate::harness::*;
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::{BufRead, BufReader, Read};
 use std::process::Stdio;
 
-/// One instance, several with links between them, one for each of eight nodes.
+/// Numbers of instances: one, several with links between them, one for each of eight nodes.
 const WIRINGS: [&str; 3] = ["1", "4", "8"];
 
 #[test]
@@ -21,11 +21,11 @@ fn killer_however_the_nodes_are_divided() {
     }
 }
 
-/// What `run` builds has what its job needs: a job that needs more is refused before anything starts.
+/// `run` builds an image for the job's requirements: a job that requires more is rejected before anything starts.
 #[test]
 fn an_image_is_refused_where_it_lacks_what_the_job_needs() {
     let folder = Folder::new("lacking");
-    // A name of its own: another job's image could have more.
+    // A unique name: another job's image could contain more.
     let source = folder.path("lacking.c");
     std::fs::copy(program("pi.c"), &source).expect("a copy");
     midplane(&["run", "-n", "2", "--timeout", LIMIT, &source]).expect(0);
@@ -56,7 +56,7 @@ fn a_job_has_as_many_processes_as_instances() {
         job.wait_for("waiting for a message");
         assert_eq!(job.instances().len(), processes);
         job.signal(Signal::INT);
-        // Where it was when the signal came is not the tool's to choose.
+        // The position at the time of the signal is random.
         job.end()
             .expect(130)
             .says(&["interrupted by a signal; where the job was:", "  rank"]);
@@ -108,7 +108,7 @@ fn a_fault_is_its_nodes_alone_and_named_with_its_place() {
 
 #[test]
 fn a_panic_is_its_nodes_alone_and_named() {
-    // Of the many programs in one, another image would have to be compiled for several instances.
+    // The combined program would require another image for several instances.
     for (instances, name, arguments) in [
         ("1", "rsmpi.rs", &["fail_panic"][..]),
         ("2", "fail_panic.rs", &[]),
@@ -158,7 +158,7 @@ fn output_is_whole_and_in_order_however_slowly_it_is_read() {
         let mut reader = BufReader::new(job.child.stdout.take().unwrap());
         let mut text = String::new();
         reader.read_line(&mut text).unwrap();
-        // All rings, queues and pipes fill up meanwhile.
+        // All ring buffers, queues and pipes fill up meanwhile.
         std::thread::sleep(std::time::Duration::from_secs(2));
         reader.read_to_string(&mut text).unwrap();
         let ended = job.end().expect(0);

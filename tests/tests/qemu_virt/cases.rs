@@ -1,4 +1,4 @@
-//! The programs after public reports, on nodes.
+//! Regression programs from public bug reports, on nodes.
 
 #[test]
 fn reported_cases_pass_on_nodes() {

@@ -1,4 +1,4 @@
-//! `cargo midplane cc`: projects that build themselves, as with any mpicc.
+//! `cargo midplane cc`: projects with their own build systems, as with any mpicc.
 
 use crate::harness::*;
 use std::fs;
@@ -6,13 +6,13 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Output};
 
-/// The file mpicc, as build systems want it.
+/// Returns the path of mpicc for build systems.
 fn mpicc() -> String {
     let ended = midplane(&["cc", "--path"]).expect(0);
     ended.stdout.trim_end().to_string()
 }
 
-/// Runs a command in a folder; `on` is what programs are for.
+/// Runs a command in a directory; `on` selects the target of programs.
 fn run_in(folder: &Path, on: &str, words: &[&str]) -> Output {
     let _turn = Turn::take();
     let mut command = Command::new(words[0]);
@@ -20,7 +20,7 @@ fn run_in(folder: &Path, on: &str, words: &[&str]) -> Output {
     command.env("MIDPLANE_ON", on).output().expect("it starts")
 }
 
-/// The same with this PATH.
+/// Runs a command with this PATH.
 fn run_with(folder: &Path, on: &str, path: &str, words: &[&str]) -> Output {
     let _turn = Turn::take();
     let mut command = Command::new(words[0]);
@@ -35,7 +35,7 @@ fn text(output: &Output, status: i32) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// Whether a program is on this machine; tests that need it say that they are skipped.
+/// Checks whether a program is installed, and otherwise prints that its test is skipped.
 fn has(program: &str) -> bool {
     let has = Command::new(program).arg("--version").output().is_ok();
     if !has {
@@ -44,7 +44,7 @@ fn has(program: &str) -> bool {
     has
 }
 
-/// A folder with a small project: two sources, a header, what makes a library of one and a program of both.
+/// Creates a small project: two sources, a header, and build files for a library and a program.
 fn project(name: &str) -> Folder {
     let folder = Folder::new(name);
     for file in ["main.c", "area.c", "include/area.h"] {
@@ -84,7 +84,7 @@ fn make_builds_a_project_for_nodes_and_for_linux() {
     }
 }
 
-/// What makes `mpiexec` of another MPI come first in the PATH, as where that is installed.
+/// Returns a PATH in which another MPI's `mpiexec` is first.
 fn with_another_mpi(folder: &Folder) -> String {
     let bin = folder.0.join("another");
     fs::create_dir_all(&bin).unwrap();
@@ -110,7 +110,7 @@ fn cmake_builds_a_project() {
     for (on, name, words) in [
         ("qemu", "qemu", &[&*compiler, &home][..]),
         ("linux", "linux", &[&*compiler, &home]),
-        // By the host's compiler, with what FindMPI asks mpicc for.
+        // With the host's compiler, and FindMPI's queries to mpicc.
         ("linux", "plain", &[&home]),
     ] {
         let words = [&["cmake", "-S", ".", "-B", name], words].concat();
@@ -213,7 +213,7 @@ fn autotools_build_a_project() {
     }
 }
 
-/// Build systems take for the answer whatever they read, on either stream.
+/// Build systems parse all output, on either stream.
 #[test]
 fn answers_stand_alone() {
     let folder = Folder::new("answers");
@@ -248,8 +248,7 @@ fn answers_stand_alone() {
         .says(&["--pkg-config"]);
 }
 
-/// CMake's FindMPI and meson ask `mpicc` what it would do, take of that what they know, and give it to the project's
-/// compiler.
+/// CMake's FindMPI and meson query `mpicc` for its options, and pass the known ones to the project's compiler.
 #[test]
 fn a_compiler_links_with_what_cmake_takes_of_the_words() {
     let folder = project("find_mpi");
@@ -286,7 +285,7 @@ fn a_compiler_links_with_what_cmake_takes_of_the_words() {
     assert_eq!(ended.expect(0).stdout, "[0] parts: 131.946891\n");
 }
 
-/// What configure finds out by compiling and linking small programs.
+/// `configure` compiles and links small programs to detect features.
 #[test]
 fn conftests_succeed_and_fail_as_they_must() {
     let folder = Folder::new("conftest");
@@ -377,7 +376,7 @@ fn functions_of_mpi_that_are_missing_are_named_again_at_the_end() {
     );
 }
 
-/// The nodes' own headers, in C as it was and is, and in C++; and a program of K&R's time has its own `getline`.
+/// The nodes' headers compile in old and new C and in C++; a K&R program may define its own `getline`.
 #[test]
 fn headers_compile_in_every_language_that_has_them() {
     let folder = Folder::new("headers");
@@ -407,7 +406,7 @@ fn headers_compile_in_every_language_that_has_them() {
     fs::write(folder.0.join("stdio.c"), "#include <stdio.h>\n").unwrap();
     let words = [mpicc.as_str(), "-E", "stdio.c"];
     let stdio = text(&run_in(&folder.0, "qemu", &words), 0);
-    // Macros as later versions of picolibc have them; those declare the functions as well.
+    // Macros as in later versions of picolibc, which declare the functions as well.
     if stdio.matches("feof_unlocked").count() == 1 {
         languages.push(&[
             "-Dputchar_unlocked(c, f)=putc(c, stdout)",
@@ -426,7 +425,7 @@ fn headers_compile_in_every_language_that_has_them() {
     text(&run_in(&folder.0, "qemu", &words), 0);
 }
 
-/// The option is heard once, where the program is linked, and the functions are those of one thread.
+/// The option is used only at link time, and the functions are those of one thread.
 #[test]
 fn directives_of_openmp_are_comments_on_nodes() {
     let folder = Folder::new("openmp");
@@ -454,7 +453,7 @@ fn directives_of_openmp_are_comments_on_nodes() {
     midplane(&["run", "--timeout", LIMIT, "-n", "2", &folder.path("own")]).expect(0);
 }
 
-/// Later versions of picolibc run what `atexit` was given by an entry in a section of its own.
+/// Later versions of picolibc run `atexit` handlers from an entry in a separate section.
 #[test]
 fn the_end_of_a_program_runs_what_the_c_library_enters_for_it() {
     let folder = Folder::new("onexit");

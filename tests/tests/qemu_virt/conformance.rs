@@ -1,10 +1,10 @@
-//! Programs that check themselves, here and under the reference implementation.
+//! Self-checking programs, on nodes and under MPICH (the reference implementation).
 
 use crate::harness::*;
 use std::fs;
 use std::process::Command;
 
-/// Checks the one line with which a self-checking program ends: how many checks failed.
+/// Checks a self-checking program's last line: the number of failed checks.
 #[track_caller]
 fn check_conformance(stdout: &str, begin: &str) {
     let last = stdout.lines().last().unwrap_or_default();
@@ -14,7 +14,7 @@ fn check_conformance(stdout: &str, begin: &str) {
     );
 }
 
-/// Runs a self-checking program with plenty of MPI memory, with little, and with one record, on shapes that differ.
+/// Runs a self-checking program with plenty of MPI memory, with little, and with one record, on different shapes.
 fn conforms(name: &str) {
     for (torus, processes, instances, memory) in [
         ("2x2x2", 8, "1", "64K"),
@@ -30,7 +30,7 @@ fn conforms_on(name: &str, torus: &str, processes: u32, instances: &str, memory:
     let mut options = vec!["--torus", torus, "--mpi-memory", memory, "--quiet"];
     options.extend(["--instances", instances]);
     if name == "conf_exhaust" {
-        // To be used up.
+        // The program exhausts it.
         options.extend(["--node-memory", "8M"]);
     }
     let ended = run(&options, &format!("{name}.c"), &[]);
@@ -41,12 +41,12 @@ fn conforms_on(name: &str, torus: &str, processes: u32, instances: &str, memory:
     );
     let begin = format!("[0] {name}: {processes} processes, ");
     check_conformance(&ended.stdout, &begin);
-    // The program does not say that it got no thread: the node does.
+    // The node reports the failed pthread_create(), not the program.
     let told = ended.stderr.matches("pthread_create() fails").count();
     assert_eq!(told, usize::from(name == "conf_libc"), "{ended}");
 }
 
-/// The sum that formats.c prints of its conversions, on a node and beside the host's library.
+/// Compares the checksum of formats.c's conversions on a node with that of the host's library.
 fn converts_as_the_host(conversions: &str, seed: &str) {
     let sum = |options: &[&str]| {
         let options = [&["-n", "1", "-q", "--mpi-memory", "32"], options].concat();
@@ -95,12 +95,12 @@ fn a_node_in_each_instance() {
     }
 }
 
-/// What a program prints under the reference implementation.
+/// Returns a program's output under the reference implementation.
 fn under_mpich(name: &str, processes: &str, arguments: &[&str]) -> String {
     let _turn = Turn::take();
     let binary = command().with_file_name(format!("midplane-test-{name}-{}", std::process::id()));
     let compiled = Command::new("mpicc")
-        // GCC takes MPICH's MPI_STATUSES_IGNORE for an array that is too short.
+        // GCC mistakes MPICH's MPI_STATUSES_IGNORE for an array that is too short.
         .args([
             "-O2",
             "-Wall",
@@ -132,8 +132,8 @@ fn under_mpich(name: &str, processes: &str, arguments: &[&str]) -> String {
     stdout
 }
 
-/// Each program is a test here and, where the reference implementation is, another one there: that is how
-/// the programs themselves are known to be right.
+/// Creates a test for each program and, if the reference implementation is installed, a second one there, which proves
+/// that the programs are correct.
 macro_rules! conformance {
     ($($test:ident: $program:literal $(, $needs:ident)?;)*) => {
         mod programs {
@@ -152,7 +152,7 @@ macro_rules! conformance {
                 #[cfg_attr(not(mpich), ignore = "needs MPICH: mpicc and mpiexec")]
                 $(#[cfg_attr(all(mpich, not($needs)), ignore = "needs an MPICH whose MPI_Put arrives")])?
                 fn $test() {
-                    // It polls: more processes than processors take long.
+                    // It polls: more processes than processors are slow.
                     let stdout = super::under_mpich($program, "4", &[]);
                     super::check_conformance(&stdout, concat!($program, ": 4 processes, "));
                 }
@@ -163,20 +163,20 @@ macro_rules! conformance {
 
 midplane_harness::self_checking_programs!(conformance);
 
-/// No program for other implementations, which support what it calls.
+/// Not for other MPI implementations: they support these functions.
 #[test]
 fn functions_that_are_not_supported() {
     conforms("unsupported");
 }
 
-/// Programs as textbooks have them, whose output is the same whatever the machine.
+/// Textbook programs whose output does not depend on the machine.
 const EXAMPLES: [(&str, &[&str]); 3] = [
     ("pi", &["100000"]),
     ("jacobi", &["-n", "64", "-i", "40"]),
     ("farm", &["60"]),
 ];
 
-/// What rank 0 prints of an example on four nodes with so much MPI memory; nobody else prints.
+/// Returns rank 0's output of an example on four nodes with this MPI memory; no other rank prints.
 fn example(name: &str, arguments: &[&str], memory: &str) -> String {
     let options = ["-n", "4", "--mpi-memory", memory, "--quiet"];
     let ended = run(&options, &format!("{name}.c"), arguments).expect(0);

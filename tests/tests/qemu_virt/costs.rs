@@ -1,12 +1,12 @@
-//! What messages take on nodes, in instructions, which QEMU counts exactly, and what an image takes, in bytes: the same
-//! on every host, so that it cannot creep back. The limits are two in a hundred above what is counted: for another
-//! compiler, and for timers, which expire by the host's clock and move a barrier of eight nodes by one in a hundred.
-//! They are for images with Rust's library built along.
+//! Cost of messages on nodes, in instructions, which QEMU counts exactly, and the size of an image in bytes. Both are
+//! the same on every host, so that regressions are detected. The limits are two percent above the counted values: for
+//! another compiler, and for timers. Timers expire by the host's clock and change a barrier of eight nodes by one
+//! percent. They apply to images with Rust's library compiled from source.
 
 use crate::harness::*;
 use std::sync::OnceLock;
 
-/// What `costs.c` counts on these nodes, in one instance, by name.
+/// Returns the counts of `costs.c` by name, on these nodes in one instance.
 fn counted(torus: &str) -> impl Fn(&str) -> u64 {
     let options = ["--torus", torus, "--instances", "1", "--count-instructions"];
     let ended = run(&options, "costs.c", &[]).expect(0);
@@ -17,7 +17,8 @@ fn counted(torus: &str) -> impl Fn(&str) -> u64 {
     }
 }
 
-/// A limit for this machine's images: with an installed library, for a plain processor, up to 13 in a hundred more.
+/// Adapts a limit to this machine's images: an installed library, for a plain processor, requires up to 13 percent
+/// more.
 fn here(limit: u64) -> u64 {
     static IS_ALONG: OnceLock<bool> = OnceLock::new();
     let is_along = IS_ALONG.get_or_init(|| {
@@ -39,7 +40,7 @@ fn at_most(counted: &impl Fn(&str) -> u64, limits: &[(&str, u64)]) {
     }
 }
 
-/// On a duplicate of MPI_COMM_WORLD, as libraries make one, each of these takes at most a tenth more than on itself.
+/// On a duplicate of MPI_COMM_WORLD, as libraries create it, each of these costs at most a tenth more.
 #[track_caller]
 fn a_duplicate_is_no_dearer(counted: &impl Fn(&str) -> u64, names: &[&str]) {
     for name in names {
@@ -56,7 +57,7 @@ fn messages_between_two_nodes_take_no_more_than_they_did() {
     let limits = [
         ("half", 3_900),
         ("stream", 2_740),
-        // It moves with the nodes' turns.
+        // Depends on the nodes' scheduling.
         ("long", 247_000),
         ("self", 705),
         ("both", 740),
@@ -75,7 +76,7 @@ fn collectives_of_eight_nodes_take_no_more_than_they_did() {
     a_duplicate_is_no_dearer(&counted, &["barrier", "allreduce"]);
 }
 
-/// What `beside_wait.c` prints in one instance whose time goes by the instructions.
+/// Returns the output of `beside_wait.c` in one instance with instruction-count time.
 fn beside_wait(torus: &str, options: &[&str], arguments: &[&str]) -> Ended {
     let counted = ["--torus", torus, "--instances", "1", "--count-instructions"];
     run(
@@ -86,7 +87,6 @@ fn beside_wait(torus: &str, options: &[&str], arguments: &[&str]) -> Ended {
     .expect(0)
 }
 
-/// The number behind a word.
 fn number_after(text: &str, word: &str) -> f64 {
     let rest = text
         .split_once(word)
@@ -102,8 +102,8 @@ fn interrupts_cost_a_program_of_blocking_receives_next_to_nothing() {
         number_after(&ended.stdout, "blocking:")
     };
     let (with, without) = (count(&[]), count(&["--interrupts", "0"]));
-    // It is 1.0004 with QEMU 7.2, and 1.0023 with 10.0, which gives a node longer turns, so that more messages come while
-    // the others compute.
+    // The ratio is 1.0004 with QEMU 7.2, and 1.0023 with 10.0, whose longer time slices let more messages arrive while
+    // the other nodes compute.
     assert!(
         with <= 1.003 * without,
         "{with} instructions, and {without} without interrupts"
@@ -131,8 +131,8 @@ fn a_transfer_is_hidden_behind_computing_at_both_ends_in_both_orders() {
     );
 }
 
-/// What `late_epochs.c` prints in one instance whose time goes by the instructions: pattern, bytes, and nanoseconds with
-/// calls that block and with those that do not. The late process is so many microseconds late.
+/// Returns the results of `late_epochs.c` in one instance with instruction-count time: pattern, bytes, and nanoseconds
+/// with blocking and with nonblocking calls. The late process is `late_us` microseconds late.
 fn late_epochs(late_us: u32) -> Vec<(String, u32, f64, f64)> {
     let options = [
         "--torus",
@@ -153,10 +153,10 @@ fn late_epochs(late_us: u32) -> Vec<(String, u32, f64, f64)> {
     ended.stdout.lines().filter_map(row).collect()
 }
 
-/// By 1,000,000 ns with 8 bytes, and by 3,000,000 ns with 64 KiB. While 64 KiB are under way the nodes take turns at QEMU's
-/// one thread, which moves what they take by some 300,000 ns: there half of it is asked. The holder of a lock is late for
-/// others by the 700,000 ns less that its own 64 KiB take meanwhile. Behind a computation a transfer hides, which takes no
-/// more than these either: 500,000 ns are asked.
+/// The process is late by 1,000,000 ns with 8 bytes, and by 3,000,000 ns with 64 KiB. During 64 KiB transfers the nodes
+/// share QEMU's only thread round robin, which changes the times by some 300,000 ns: the test requires half of the
+/// gain. The holder of a lock delays others by the 700,000 ns less the time of its own 64 KiB. A transfer that a
+/// computation hides does not need more than these either: the test requires 500,000 ns.
 #[test]
 fn none_waits_for_who_is_late_where_epochs_do_not_block() {
     for (late_us, of_bytes) in [(1000, 8), (3000, 65_536)] {
@@ -165,7 +165,7 @@ fn none_waits_for_who_is_late_where_epochs_do_not_block() {
         let late = 1e3 * f64::from(late_us);
         for (name, bytes, blocking, not) in rows.iter().filter(|row| row.1 == of_bytes) {
             let is_computing = name == "early wait" || name == "early fence";
-            // Of 8 bytes there is nothing to hide behind computing.
+            // 8 bytes are too few to hide behind a computation.
             let removed = match (*bytes > 8, is_computing) {
                 (true, true) => 500_000.0,
                 (true, false) => late / 2.0,
@@ -182,11 +182,10 @@ fn none_waits_for_who_is_late_where_epochs_do_not_block() {
     }
 }
 
-/// The part that makes texts of values: a program that does not ask for an error's words has none, as nodes tell what goes
-/// wrong in numbers.
+/// Text formatting: a program that requests no error text contains none, as nodes report errors as numbers.
 const FORMATTING: &str = "core/fmt";
 
-/// Rows of `midplane size`: layer, part, and bytes of text, constants, data and what is zeroed.
+/// Returns the rows of `midplane size`: layer, part, and bytes of text, constants, data and zeroed memory.
 fn sizes(name: &str) -> Vec<(String, String, [u64; 4])> {
     let ended = midplane(&["size", &program(name)]).expect(0);
     let row = |line: &str| {
@@ -212,7 +211,7 @@ fn an_image_has_what_its_program_calls_and_no_more() {
         loaded <= here(160 << 10),
         "{loaded} bytes of killer.c's image"
     );
-    // With the words of the runtime's panics they are 37,000, with those of what goes wrong besides 20,000.
+    // With the texts of the runtime's panics they are 37,000, with those of other errors 20,000.
     assert!(*constants <= 5_600, "{constants} bytes of constants");
     let text_of = |part: &str| {
         let found = rows.iter().filter(|(_, of, _)| of == part);
@@ -248,7 +247,7 @@ fn an_image_has_what_its_program_calls_and_no_more() {
 fn a_program_that_asks_for_an_errors_words_has_what_makes_them() {
     let ended = midplane(&["size", &program("conf_errors.c")]).expect(0);
     let lines = ended.stdout.lines();
-    // A wide table is printed in two parts, the first of which has the text.
+    // A wide table is printed in two parts, the first of which contains the text.
     let text = { lines.map(str::split_whitespace) }
         .find_map(|mut words| (words.next()? == FORMATTING).then(|| words.next()?.parse().ok())?);
     let text: u32 = text.expect("conf_errors.c asks for words");
@@ -258,7 +257,7 @@ fn a_program_that_asks_for_an_errors_words_has_what_makes_them() {
 #[test]
 fn a_program_without_windows_has_not_a_byte_of_theirs() {
     let of_windows = ["c/windows", "mpi/windows", "mpi/one_sided", "device/rma"];
-    // A wide table is printed in two parts, each of which names every row.
+    // A wide table is printed in two parts. Each contains every row's name.
     let parts_in = |name| -> Vec<&str> {
         let ended = midplane(&["size", &program(name)]).expect(0);
         let first_words = ended
@@ -270,6 +269,6 @@ fn a_program_without_windows_has_not_a_byte_of_theirs() {
         of_windows.into_iter().filter(is_there).collect()
     };
     assert_eq!(parts_in("killer.c"), [""; 0], "killer.c has no window");
-    // The parts have the names that they are looked for by.
+    // The names used for the check exist.
     assert_eq!(parts_in("conf_rma_passive.c"), of_windows);
 }

@@ -1,8 +1,8 @@
-//! A debugger on one node's machine.
+//! Debugs one node's machine.
 
 use crate::harness::*;
 
-/// Speaks to QEMU as gdb does, as far as letting the machine go on, but for a second, in which it must stand still.
+/// Implements gdb's protocol up to the continue command, after a second in which the machine must be stopped.
 const ATTACHES: &str = r#"
 for word; do
     case $word in "target remote "*) at=${word#target remote } ;; esac

@@ -1,4 +1,4 @@
-//! Jobs that do not end well: what is said of them, and that nothing is left behind.
+//! Failing jobs: the error reports, and that no process remains.
 
 use crate::harness::*;
 use rustix::process::{Pid, Signal, kill_process};
@@ -62,7 +62,7 @@ fn a_jump_to_nowhere_names_the_line_of_the_call() {
     }
 }
 
-/// The words and places of the runtime's own panics are not in a C program's image.
+/// A C program's image does not contain the texts and locations of the runtime's panics.
 #[test]
 fn a_panic_of_the_runtime_is_told_with_its_place_and_the_programs_line() {
     run(&["--torus", "2x2x1"], "fail_internal.c", &[])
@@ -141,7 +141,7 @@ fn a_program_that_leaves_early_ends_the_job_with_its_status() {
         .says(&["rank 3", "(1,1,0)"]);
 }
 
-/// A job of four nodes, each an instance of its own, that never ends by itself and is up.
+/// Starts a job of four nodes in separate instances that never ends, and waits until it is up.
 fn hanging_in_four_instances() -> Job {
     let mut job = Job::start(&[
         "run",
@@ -182,7 +182,7 @@ fn a_hanging_job_says_where_each_rank_is() {
         ]);
 }
 
-/// On processors of their own, and where nodes share one.
+/// On separate processors, and on a shared one.
 #[test]
 fn a_rank_that_polls_is_told_with_its_call() {
     let path = program("fail_hang.c");
@@ -221,13 +221,13 @@ fn signals_end_everything_and_what_hung_is_told() {
         let job = hanging_in_four_instances();
         job.signal(signal);
         let ended = job.end().expect(status);
-        // Whatever the signal, where a rank was is told once, and no table is printed.
+        // For each signal, a rank's position is reported once, and no table is printed.
         let lines = ended.complaint();
         assert_eq!(
             lines[0],
             "midplane: interrupted by a signal; where the job was:"
         );
-        // Which of the calls it was in when the signal came is not the tool's to choose.
+        // The call at the time of the signal is random.
         let places = ended.stderr.lines().filter(|l| l.starts_with("  rank"));
         assert!(places.count() > 0, "{ended}");
         assert!(!ended.stderr.contains("restarts"), "{ended}");
@@ -269,7 +269,7 @@ fn nothing_survives_a_killed_command() {
     job.signal(Signal::KILL);
     let status = job.child.wait().unwrap();
     assert_eq!(status.code(), None);
-    // The system kills the instances; that takes it a moment.
+    // The system needs a moment to kill the instances.
     for _ in 0..1000 {
         if marked(&mark).is_empty() {
             return;
@@ -319,7 +319,7 @@ fn every_kind_of_bad_argument_is_named() {
     }
 }
 
-/// Rings within an instance and between instances, and virtio: one frame in a hundred lost, one in a thousand spoiled.
+/// Ring links within and between instances, and virtio: one frame in a hundred lost, one in a thousand corrupted.
 #[test]
 fn bad_links_lose_nothing() {
     for (instances, memory) in [("1", "32"), ("2", "4K"), ("8", "32")] {

@@ -1,5 +1,5 @@
-//! Files by `--files`: what works, and that nothing leads out of the folder. The confinement itself is tested at its
-//! place, with races (qemu/src/run/files.rs).
+//! File access by `--files`: supported operations, and that no path escapes the directory. qemu/src/run/files.rs
+//! contains the tests of the confinement itself, with races.
 
 use crate::harness::*;
 use std::fs;
@@ -35,7 +35,7 @@ fn without_a_folder_nothing_can_be_opened_and_the_option_is_named_once() {
     let ended = run(&[], "files.c", &[]).expect(0);
     let told = ended.stderr.matches("--files FOLDER gives it a folder");
     assert_eq!(told.count(), 1, "{ended}");
-    // Who opens nothing is told nothing.
+    // A program that opens no file gets no message.
     let ended = run(&["-n", "1"], "pi.c", &["100"]).expect(0);
     assert!(!ended.stderr.contains("--files"), "{ended}");
 }

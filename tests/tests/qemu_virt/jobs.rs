@@ -1,4 +1,4 @@
-//! Jobs that end well: what they print, and what the report says of them.
+//! Successful jobs: their output and their report.
 
 use crate::harness::*;
 use rustix::process::{Pid, WaitIdOptions, waitid};
@@ -34,7 +34,7 @@ fn killer_with_its_defaults_and_without_the_table() {
     assert!(!ended.stderr.contains("restarts"), "{ended}");
 }
 
-/// Without interrupts each would wait for ever for the others' calls.
+/// Without interrupts each would wait forever for the others' calls.
 #[test]
 fn collectives_go_on_while_all_nodes_compute() {
     for (name, arguments) in [
@@ -53,7 +53,7 @@ fn functions_with_the_c_librarys_names_are_the_programs() {
     assert!(ended.stdout.contains(" functions, 0 wrong"), "{ended}");
 }
 
-/// Each of these is in a header of this C library, and in none that Linux has for such a program.
+/// Each of these names is in a header of this C library, but not in the corresponding headers of Linux.
 #[test]
 fn names_that_linux_does_not_declare_are_the_programs() {
     let ended = run(&["-n", "2"], "own_declared.c", &[]).expect(0);
@@ -85,7 +85,7 @@ fn short_messages_at_random_do_as_they_should() {
     }
 }
 
-/// Both of two neighbours send before they receive, which their copies of short messages allow.
+/// Both neighbours send before they receive, which the internal copies of short messages permit.
 #[test]
 fn short_messages_that_cross_need_no_memory_to_be_complete() {
     let options = ["-n", "4", "--mpi-memory", "32"];
@@ -174,13 +174,12 @@ fn memory_that_the_program_frees_is_lent_to_messages_that_wait() {
         (value("peak_unexpected_bytes"), value("peak_borrowed_bytes"))
     };
     assert_eq!(counted(&["--mpi-memory", "4K"]), (4096, 0));
-    // Rank 0 receives only after it has freed its heap: what is there by then was borrowed.
+    // Rank 0 receives only after it has freed its heap: all messages received until then used borrowed memory.
     let (unexpected, borrowed) = counted(&["--mpi-memory", "4K", "--mpi-borrow"]);
     assert!(borrowed > 0 && unexpected > 4096, "{unexpected} {borrowed}");
 }
 
-/// Processor time in seconds of a job in which all ranks but rank 0 sleep in MPI_Recv, and rank 0 in
-/// sleep(), for `seconds`.
+/// Returns the CPU time in seconds of a job whose ranks sleep in MPI_Recv, and rank 0 in sleep(), for `seconds`.
 fn processor_seconds_of_idling(instances: &str, seconds: &str) -> f64 {
     let path = program("idle.c");
     let options = [
@@ -198,7 +197,7 @@ fn processor_seconds_of_idling(instances: &str, seconds: &str) -> f64 {
         WaitIdOptions::EXITED | WaitIdOptions::NOWAIT,
     )
     .unwrap();
-    // Of the ended command and all the children that it has waited for: utime, stime, cutime, cstime.
+    // CPU time of the completed command and its children: utime, stime, cutime, cstime.
     let stat = fs::read_to_string(format!("/proc/{}/stat", job.child.id())).unwrap();
     let fields: Vec<&str> = stat[stat.rfind(')').unwrap()..]
         .split_whitespace()
@@ -214,12 +213,12 @@ fn processor_seconds_of_idling(instances: &str, seconds: &str) -> f64 {
 
 #[test]
 fn idle_nodes_use_no_processor_time() {
-    // Once before, so that nothing is compiled in the measured runs.
+    // A first run, so that nothing is compiled in the measured runs.
     run(&["--quiet"], "idle.c", &["0"]).expect(0);
     for instances in ["1", "8"] {
         let start_and_stop = processor_seconds_of_idling(instances, "0");
         let with_sleep = processor_seconds_of_idling(instances, "5");
-        // Eight nodes that poll would use 5 s on each processor. Starting takes about 1 s, and differs.
+        // Eight polling nodes would use 5 s on each processor. Starting requires about 1 s, and varies.
         assert!(
             with_sleep < start_and_stop + 2.0,
             "{with_sleep} s of processor time with 5 s of sleep, {start_and_stop} s without"
@@ -267,7 +266,7 @@ fn standard_input_goes_to_rank_zero_when_it_is_asked_for() {
     assert_eq!(more_than_the_ring_holds.expect(0).stdout, wanted);
     let none = run_with(&["--timeout", LIMIT], &|_| ());
     assert_eq!(none.expect(0).stdout, "[0] input: 0 numbers, 0 in all\n");
-    // Nobody types anything.
+    // Without any input.
     let mut job = Job::start_with(
         &["run", "-n", "3", "--timeout", "10", &path],
         Stdio::piped(),
@@ -287,8 +286,8 @@ fn nodes_that_compute_forward_for_others() {
 }
 
 fn forwards(instances: &str) {
-    // In a row of nodes the ends meet only through the middle. One round says most: were it to wait for the
-    // middle's program, it would end after the computing.
+    // In a row of nodes the ends communicate only through the middle. One round is sufficient: if it waited for the
+    // middle's program, it would end after the computation.
     let options = ["--torus", "3x1x1", "--mesh", "x", "--instances", instances];
     let through = |rounds| {
         let ended = run(&options, "through.c", &[rounds]).expect(0);
@@ -298,8 +297,8 @@ fn forwards(instances: &str) {
     };
     let (once, ended) = through("1");
     assert!(once, "{ended}");
-    // And as fast as when the middle polls. Both were measured in one run, but the host has other things
-    // to do, too: once in three runs is proof.
+    // The rate is the same as when the middle polls. Both were measured in one run, but the host may be busy: once in
+    // three runs is sufficient.
     let mut seen = String::new();
     let as_fast = (0..3).any(|_| {
         let (_, ended) = through("100");

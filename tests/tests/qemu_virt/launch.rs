@@ -1,4 +1,4 @@
-//! `mpiexec` for nodes: several programs, in one instance or in several; and images that were stripped.
+//! `mpiexec` for nodes: several programs, in one or in several instances; and stripped images.
 
 use crate::harness::*;
 use std::fs;
@@ -39,7 +39,7 @@ fn several_programs_are_one_job_of_nodes() {
         "rank 5 of 6 is of program 2, sum 7, PART none:",
     ];
     assert_eq!(sorted(&ended.stdout), lines, "{ended}");
-    // Two images, in an instance each, and each node in one.
+    // Two images in one instance each, then each node in a separate instance.
     for (first, second) in [("2", "2"), ("1", "2")] {
         let words = [
             "--mpi-memory",
@@ -73,7 +73,7 @@ fn several_programs_are_one_job_of_nodes() {
     mpiexec(&["--instances", "1", "-n", "1", &a, ":", "-n", "1", &b])
         .expect(2)
         .says(&["one image"]);
-    // What has no meaning for nodes is told.
+    // Options without meaning for nodes are reported.
     mpiexec(&["-wdir", "/", "-n", "1", &a])
         .expect(0)
         .says(&["-wdir", "--files"]);
@@ -107,7 +107,7 @@ fn images_are_linked_without_what_debuggers_read_and_others_are_told_what_they_l
     midplane(&["run", "-n", "1", &whole])
         .expect(2)
         .says(&["it is stripped", "-s"]);
-    // Of the nodes' machine, but not ours.
+    // For the nodes' machine, but without the runtime.
     let source = folder.path("foreign.c");
     fs::write(&source, "void _start(void) { for (;;) {} }\n").unwrap();
     let foreign = folder.path("foreign");

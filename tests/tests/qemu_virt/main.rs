@@ -1,8 +1,8 @@
-//! The command as users run it: programs on tori of QEMU instances, and what goes wrong with them.
+//! End-to-end tests of the command: programs on tori of QEMU instances, and their failures.
 //!
-//! Each test runs the real command. QEMU instances share two or more processors with everything else, so
-//! these tests take turns, also across test programs. Times are never asserted, only limits of `--timeout`
-//! far beyond what a healthy job takes, so that a hang ends as a failure with a message.
+//! Each test runs the real command. QEMU instances share two or more processors with everything else, so a lock limits
+//! the number of concurrent jobs, also across test programs. Times are never asserted. Only `--timeout` limits, far
+//! beyond the normal duration, turn a hang into a failure with a message.
 
 mod boxes;
 mod cases;

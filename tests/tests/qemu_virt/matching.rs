@@ -1,17 +1,17 @@
-//! Jobs whose nodes have other matching engines than the default one.
+//! Jobs whose nodes use other matching engines than the default one.
 
 use crate::harness::*;
 use midplane_device::matching::Choice;
 
-/// Programs that print the same whenever they run well, and what is given to them: messages of many tags received in
-/// the reverse order, all sorts of communicators, receives and sends that are taken back.
+/// Programs with deterministic output, and their arguments: messages of many tags received in reverse order, many kinds
+/// of communicators, cancelled receives and sends.
 const PROGRAMS: [(&str, &[&str]); 3] = [
     ("conf_p2p.c", &[]),
     ("conf_comm.c", &[]),
     ("conf_probe.c", &[]),
 ];
 
-/// What the programs print, by program, on nodes with this engine and scarce MPI memory.
+/// Returns the output of each program on nodes with this engine and scarce MPI memory.
 fn printed(choice: Choice) -> Vec<Vec<String>> {
     let of_program = |(name, arguments): (&str, &[&str])| {
         let options = [
@@ -29,7 +29,7 @@ fn printed(choice: Choice) -> Vec<Vec<String>> {
         assert!(total(&report, "matching_hops") >= total(&report, "matching_hops_peak"));
         let engine = format!("matching engine: {choice}");
         let ended = ended.says(&["searches", &engine]);
-        // Of different ranks, lines come in any order.
+        // Lines of different ranks are unordered.
         let mut lines: Vec<String> = ended.stdout.lines().map(String::from).collect();
         lines.sort();
         assert!(!lines.is_empty(), "{name}");
@@ -65,7 +65,7 @@ fn programs_print_the_same_with_every_engine() {
     }
 }
 
-/// A linked image has its engine: asking for one is refused, and the report says which it is.
+/// A linked image contains its engine: requesting another one is rejected, and the report specifies it.
 #[test]
 fn a_linked_image_keeps_its_engine() {
     let (ended, _) = run_with_report(&["-n", "2", "--matching", OTHER.name()], "pi.c", &[]);
@@ -82,8 +82,8 @@ fn a_linked_image_keeps_its_engine() {
     ended.says(&[&format!("matching engine: {OTHER}")]);
 }
 
-/// Instructions of a message to oneself beside so many others in the queue: when its receive is posted before, and when
-/// it starts later.
+/// Returns the instructions of a self-send with this number of other entries in the queue: with its receive posted
+/// before, and with the receive posted later.
 fn to_oneself(queue: &str, entries: &str) -> [u64; 2] {
     let options = [
         "--torus",
@@ -104,7 +104,7 @@ fn to_oneself(queue: &str, entries: &str) -> [u64; 2] {
     numbers.try_into().expect("two numbers")
 }
 
-/// Exact counts, the same on every host: no times.
+/// Exact instruction counts, the same on every host; no times.
 #[test]
 fn a_message_to_oneself_costs_the_same_beside_many_others() {
     for queue in ["posted", "unexpected"] {
@@ -116,8 +116,9 @@ fn a_message_to_oneself_costs_the_same_beside_many_others() {
     }
 }
 
-/// However many wait, no message takes more than 10,000 instructions above the mean: as the queue is filled, as entries are
-/// taken out of it anywhere, by any kind of receive, and as it is emptied. Nor does the first message beside them.
+/// For any queue length, no message costs more than 10,000 instructions above the mean. This applies while the queue is
+/// filled, while any kind of receive removes entries anywhere, and while it is emptied. It also applies to the first
+/// message with a filled queue.
 #[test]
 fn no_message_costs_much_more_than_the_mean() {
     let options = [

@@ -1,4 +1,4 @@
-//! What is refused, what is asked for in vain, and the help.
+//! Rejected options, unsupported requests, and the help text.
 
 use crate::harness::*;
 use std::fs;
@@ -171,11 +171,11 @@ fn a_program_of_several_files_takes_the_compilers_options() {
         let ended = midplane(&arguments).expect(0);
         assert_eq!(ended.stdout, "[0] parts: 131.946891\n", "{ended}");
     }
-    // What it lacks is named.
+    // The missing symbol is reported.
     midplane(&["run", "-I", &include, "-D", "TIMES=3", &main])
         .expect(2)
         .says(&["does not link", "area (main.c:"]);
-    // Nothing of the program's calls `main`, and no line of the runtime's is shown as if it did.
+    // No code of the program calls `main`, and no line of the runtime is reported as if it did.
     let without_main = midplane(&["run", "-I", &include, &area]).expect(2);
     let last = without_main.stderr.lines().last().unwrap_or_default();
     assert!(last.ends_with(" have main"), "{without_main}");
@@ -187,7 +187,7 @@ fn a_program_that_is_too_big_for_a_node_is_refused_with_the_numbers() {
     let complaint = ended.complaint();
     assert_eq!(complaint.len(), 1, "{ended}");
     assert!(complaint[0].contains("--node-memory is 8M"), "{ended}");
-    // What it says would do, does.
+    // The suggested option works.
     let advice = complaint[0].rsplit(' ').next().unwrap();
     run(
         &["--torus", "1x1x1", "--node-memory", advice],

@@ -1,4 +1,4 @@
-//! A package of cargo's on nodes (`tests/packages/hello`).
+//! A cargo package on nodes (`tests/packages/hello`).
 
 use midplane_harness::{LIMIT, midplane, root};
 use std::fs;
@@ -24,7 +24,7 @@ fn a_package_runs_on_nodes_and_its_errors_name_their_lines() {
         .expect(1)
         .says(&["rank 0 at (0,0,0)", call])
         .prints("[1] hello 1 of 2: [1, 0]");
-    // It begins as programs for Linux do.
+    // Its source starts like a program for Linux.
     run(&["--bin", "second"]).expect(2).says(&[
         "does not compile for nodes, which have no std",
         "give --on linux",

@@ -1,4 +1,4 @@
-//! What the machine lacks: told, and fetched.
+//! Missing prerequisites are reported, and downloaded.
 
 use crate::harness::*;
 use rustix::process::{Pid, Signal};
@@ -16,7 +16,7 @@ fn doctor_finds_what_the_other_tests_need() {
     assert!(!ended.stdout.contains("missing"), "{ended}");
 }
 
-/// A folder of programs that stand in for the machine's, and nothing else in the path of the command.
+/// Directory of replacement programs, which is the command's only PATH entry.
 struct OtherMachine(PathBuf);
 
 impl OtherMachine {
@@ -35,8 +35,8 @@ impl OtherMachine {
         machine
     }
 
-    /// Debian 12 with a Rust that has the sources of its library. QEMU is too old and picolibc is missing. apt-get
-    /// simulates what is given, and notes everything else that it is asked for.
+    /// Debian 12 with a Rust that includes its library's sources. QEMU is too old and picolibc is missing. apt-get
+    /// prints the given simulation, and records all other requests.
     fn debian(simulation: &str) -> Self {
         let apt_cache = "shift; for p in $*; do echo \"$p:\"; case $p in qemu-system-riscv) \
             echo '  Candidate: (none)';; *) echo '  Candidate: 1';; esac; done";
@@ -78,14 +78,14 @@ impl OtherMachine {
         fs::set_permissions(&file, PermissionsExt::from_mode(0o755)).unwrap();
     }
 
-    /// Its Rust has a file, empty, in its folder and in that of its library.
+    /// Creates an empty file in the Rust's directory and in that of its library.
     fn has(&self, file: &str) {
         let file = self.0.join("rustc-lib").join(file);
         fs::create_dir_all(file.parent().unwrap()).unwrap();
         fs::write(file, "").unwrap();
     }
 
-    /// What apt-get was asked for besides simulations.
+    /// Returns apt-get's requests other than simulations.
     fn notes(&self) -> String {
         fs::read_to_string(self.0.join("notes")).unwrap_or_default()
     }
@@ -114,12 +114,12 @@ impl OtherMachine {
 
 impl Drop for OtherMachine {
     fn drop(&mut self) {
-        // What cannot be removed is left in the build folder.
+        // Files that cannot be removed remain in the build directory.
         let _ = fs::remove_dir_all(&self.0);
     }
 }
 
-/// What apt simulates where nothing is in the way, and where a newer package is.
+/// Simulated output of apt without conflicts, and with a newer package.
 const HARMLESS: &str = "Inst qemu-system-misc (1:7.2 x [amd64])";
 const HARMFUL: &str = "Remv qemu-utils [1:10.0.2]\nInst qemu-system-misc (1:7.2 x [amd64])";
 
@@ -143,7 +143,7 @@ fn on_a_system_that_is_not_known_what_to_install_is_listed() {
     }
 }
 
-/// Tools that are there but too old or without their parts are fetched, too, each command printed first.
+/// Tools that are too old or incomplete are downloaded, too; each command is printed first.
 #[test]
 fn what_is_missing_is_fetched_by_commands_that_are_printed() {
     let machine = OtherMachine::debian(HARMLESS);
@@ -155,7 +155,7 @@ fn what_is_missing_is_fetched_by_commands_that_are_printed() {
     let ended = ended.says(&["still missing", "qemu-system-riscv64 7.2", "picolibc"]);
     assert!(!ended.stderr.contains("rustup"), "{ended}");
 
-    // Without the library, rustup is asked first.
+    // Without the library, rustup is called first.
     fs::remove_dir_all(machine.0.join("rustc-lib")).unwrap();
     machine
         .midplane(&["run", &program("killer.c")])
@@ -163,7 +163,7 @@ fn what_is_missing_is_fetched_by_commands_that_are_printed() {
         .says(&["+ rustup component add rust-src", "no-sources"]);
 }
 
-/// It is asked once: rustup here fails each time.
+/// It is called only once: rustup fails each time here.
 #[test]
 fn an_installed_library_is_used_where_the_sources_cannot_be_had() {
     let machine = OtherMachine::debian(HARMLESS);
@@ -219,7 +219,7 @@ fn doctor_says_what_run_would_do_and_does_nothing() {
     }
 }
 
-/// As rustup's proxies answer where HOME is not there.
+/// Same message as from rustup's proxies when HOME does not exist.
 #[test]
 fn a_compiler_that_does_not_work_is_not_taken_for_a_missing_one() {
     let machine = OtherMachine::debian(HARMLESS);
@@ -237,7 +237,7 @@ fn a_compiler_that_does_not_work_is_not_taken_for_a_missing_one() {
     assert!(doctor.stdout.contains(words[1]), "{doctor}");
 }
 
-/// A package manager that waits for a file `go` amid its work.
+/// Package manager that waits for a file `go` during its work.
 const SLOW: &str = "case \"$*\" in *--simulate*) echo 'Inst a (1 x)'; exit;; esac
     cd \"${0%/*}\"; PATH=/usr/bin:/bin; : > started
     while [ ! -e go ]; do sleep 0.02; done
@@ -262,7 +262,7 @@ fn ctrl_c_and_a_closed_stderr_do_not_end_a_package_manager_amid_its_work() {
         .expect("the command runs");
     wait_for(&machine.0.join("started"));
     drop(child.stderr.take());
-    // As the terminal does: to all processes of the group.
+    // Sends the signal to all processes of the group, like a terminal.
     rustix::process::kill_process_group(Pid::from_child(&child), Signal::INT).unwrap();
     fs::write(machine.0.join("go"), "").unwrap();
     let status = child.wait().unwrap();

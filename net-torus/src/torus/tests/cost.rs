@@ -1,10 +1,9 @@
-//! What a step does to links: as few calls as can be, and frames that wait for more.
+//! Cost of a step: the number of link calls, and frames that wait for more packets.
 
 use super::*;
 use crate::begun::WORTH_A_FRAME;
 use crate::profile::PACKET_CHUNKS;
 
-/// A link that counts the calls of it.
 struct Counting {
     link: SimLink,
     full: bool,
@@ -35,7 +34,7 @@ impl Link for Counting {
 
 type Counted<'m> = Torus<'m, Counting>;
 
-/// As [`machine_over`], 3 x 3 x 3.
+/// Creates a 3 x 3 x 3 machine with [`machine_over`].
 fn counted(sizes: Sizes, memory: &mut [Chunk]) -> Vec<Counted<'_>> {
     let shape = Shape::new([3, 3, 3], [true; 3]).unwrap();
     let mut nodes = machine_over(shape, sizes, memory, |link| Counting {
@@ -74,7 +73,7 @@ fn packets_for_a_neighbour_that_is_behind_share_a_frame() {
         assert_eq!(node.step(0), gathers);
         assert_eq!(frames(node) - first, if gathers { 1 } else { 2 });
     }
-    // What fills a frame does not wait.
+    // A full frame does not wait.
     let mut memory = vec![[0; 32]; LARGE.chunks() * 27];
     let mut nodes = counted(LARGE, &mut memory);
     let node = &mut nodes[0];
@@ -92,8 +91,8 @@ fn packets_for_a_neighbour_that_is_behind_share_a_frame() {
     assert!(*last && others.iter().all(|sent| !sent), "{sent:?}");
 }
 
-/// What a step of `node` costs: calls of [`Link::receive`], of [`Link::transmit`], and looks of the router at a
-/// source or at tokens.
+/// Returns the cost of a step of `node`: calls of [`Link::receive`], of [`Link::transmit`], and router checks of a
+/// source or of tokens.
 fn cost(node: &mut Counted<'_>) -> (usize, usize, u64) {
     let calls = |node: &Counted<'_>| {
         let links = node.links().iter().flatten();
@@ -113,7 +112,7 @@ fn a_step_looks_only_where_there_is_something() {
     let mut nodes = counted(Sizes::BLUE_GENE, &mut memory);
     let idle = (6, 0, 0);
     assert_eq!(cost(&mut nodes[0]), idle);
-    // One packet to a neighbour: one frame out, for which one source is looked at, once.
+    // One packet to a neighbour: one transmitted frame, with one check of one source.
     let inject = |node: &mut Counted<'_>| {
         let dest = Coord { x: 1, y: 0, z: 0 };
         let router = node.router_mut();
@@ -122,18 +121,18 @@ fn a_step_looks_only_where_there_is_something() {
     inject(&mut nodes[0]).unwrap();
     assert_eq!(cost(&mut nodes[0]), (6, 1, 1));
     assert_eq!(cost(&mut nodes[0]), idle);
-    // One frame in: two receives on its link, and one look at tokens, which are not owed yet.
+    // One received frame: two receives on its link, and one check of tokens, which are not due yet.
     assert_eq!(cost(&mut nodes[1]), (7, 0, 1));
     nodes[1].router_mut().pop(Fifo::Normal);
     assert_eq!(cost(&mut nodes[1]), idle);
-    // A full link is tried once in a step, and costs one look.
+    // A full link is tried once per step, and costs one check.
     nodes[0].links_mut()[0].as_mut().unwrap().full = true;
     inject(&mut nodes[0]).unwrap();
     for _ in 0..3 {
         assert_eq!(cost(&mut nodes[0]), (6, 1, 1));
     }
     nodes[0].links_mut()[0].as_mut().unwrap().full = false;
-    // Packets without tokens are looked at once, and again when tokens come.
+    // Packets without tokens are checked once, and again when tokens arrive.
     while nodes[0].step(0) | inject(&mut nodes[0]).is_ok() {}
     assert!(!nodes[0].router().is_empty() && nodes[0].router().outputs().is_empty());
     assert_eq!(cost(&mut nodes[0]), idle);

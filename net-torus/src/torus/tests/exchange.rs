@@ -1,4 +1,4 @@
-//! Every node sends to every node, over links that are sound and links that are not.
+//! All-to-all exchange over reliable links and over faulty ones.
 
 use std::collections::HashMap;
 
@@ -34,8 +34,8 @@ fn a_packet_that_is_too_long_for_its_fifo_is_refused() {
     }
 }
 
-/// Every node sends `count` packets to every node, itself included; checks that each arrives once and,
-/// unless `routing` is adaptive and there are dynamic channels, in order.
+/// Every node sends `count` packets to every node, itself included. Checks that each arrives once and in order, unless
+/// `routing` is adaptive and dynamic channels exist.
 fn all_to_all(shape: Shape, sizes: Sizes, fifo: Fifo, routing: Routing, count: u32) {
     let mut nodes = machine(shape, sizes);
     exchange(&mut nodes, fifo, routing, count, &format!("{sizes:?}"));
@@ -89,7 +89,7 @@ fn exchange<L: Link>(
             }
         }
         idle = if moved { 0 } else { idle + 1 };
-        // A link may pause; nothing pauses for that long.
+        // A link may pause, but not for that long.
         assert!(
             idle < 100 && now < 10_000_000,
             "stuck: {shape:?} {what} {fifo:?} {routing:?}, {arrived} arrived"
@@ -157,7 +157,7 @@ const RELIABLE: reliable::Retry = reliable::Retry {
     retries: 30,
 };
 
-/// All to all over links with faults under the reliable layer, then the running CRCs of both ends.
+/// All-to-all over faulty links under the reliable layer, then compares the running CRCs of both ends.
 fn over_bad_links(shape: Shape, routing: Routing, seed: u64, count: u32) {
     const WINDOW: usize = 8 * 1514;
     let sizes = Sizes::BLUE_GENE;
@@ -177,7 +177,7 @@ fn over_bad_links(shape: Shape, routing: Routing, seed: u64, count: u32) {
         count,
         &format!("seed {seed}"),
     );
-    // Until the last acknowledgement is there.
+    // Runs until the last acknowledgement was received.
     let mut now = 10_000_000;
     while nodes.iter_mut().fold(false, |moved, node| {
         now += 1;
@@ -208,7 +208,7 @@ fn everything_arrives_once_over_bad_links() {
     }
 }
 
-/// Ten million packets, a thousand seeds; takes minutes.
+/// Ten million packets, a thousand seeds; requires minutes.
 #[test]
 #[ignore = "takes minutes; run it with --release"]
 fn ten_million_packets_arrive_once_over_bad_links() {

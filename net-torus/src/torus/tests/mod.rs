@@ -1,4 +1,4 @@
-//! Machines of whole routers, over links in memory.
+//! Machines of complete routers, over in-memory links.
 
 mod cost;
 mod exchange;
@@ -16,7 +16,7 @@ use crate::wire::{BODY_BYTES, Fifo};
 
 type Node = Torus<'static, SimLink>;
 
-/// Test nodes live as long as the test process; that spares every test the borrow of their memory.
+/// Test nodes live as long as the test process, so no test must borrow their memory.
 fn memory(sizes: &Sizes) -> &'static mut [Chunk] {
     vec![[0xAA; 32]; sizes.chunks()].leak()
 }
@@ -26,7 +26,7 @@ fn machine(shape: Shape, sizes: Sizes) -> Vec<Node> {
     machine_over(shape, sizes, memory, |link| link)
 }
 
-/// A machine whose links are made of links in memory.
+/// Creates a machine whose links wrap in-memory links.
 fn machine_over<'m, L: Link>(
     shape: Shape,
     sizes: Sizes,
@@ -71,7 +71,7 @@ fn at(x: u8) -> Coord {
 fn full_normal_fifos_hold_up_the_injector_but_no_priority_packet() {
     let mut nodes = machine(row(3), Sizes::BLUE_GENE);
     let mut injected = 0u32;
-    // No node receives at the end: everything on the way fills up, and then injection stops.
+    // The last node does not receive: all buffers fill up, and then injection stops.
     loop {
         let result = nodes[0]
             .router_mut()
@@ -97,7 +97,7 @@ fn full_normal_fifos_hold_up_the_injector_but_no_priority_packet() {
         assert_eq!(router.head(Fifo::Priority), Some(&[serial][..]));
         router.pop(Fifo::Priority);
     }
-    // And nothing of what waited is lost.
+    // No waiting packet is lost.
     let mut received = 0;
     loop {
         while nodes[2].router().head(Fifo::Normal).is_some() {
@@ -218,7 +218,7 @@ fn links_must_match_the_place() {
     assert_eq!(error, Some(ConfigError::Links(0b11)));
 }
 
-/// Both sums are in docs/torus.md, and the one for `micro` is what the STM32F405 reserves.
+/// Both sizes are documented in docs/torus.md, and the STM32F405 reserves the one for `micro`.
 #[test]
 fn the_smallest_buffers_take_what_the_profile_promises() {
     let smallest = Sizes {

@@ -1,4 +1,4 @@
-//! Packets that are written where they leave from.
+//! Cut-through injection: packets that are written directly into the outgoing frame.
 
 use std::collections::HashMap;
 
@@ -8,12 +8,12 @@ use crate::inject::{InjectError, Routing};
 use crate::profile::HAS_DYNAMIC;
 use crate::stats::Count;
 
-/// A link that keeps what is unsent.
+/// Link that buffers unsent frames.
 struct Keeping {
     link: SimLink,
     frame: Vec<u8>,
     behind: bool,
-    /// It was found behind, and is to say when it no longer is.
+    /// The link was behind, and must notify the node when it no longer is.
     is_waited_for: bool,
 }
 
@@ -87,7 +87,7 @@ fn keeping(extents: [u16; 3], sizes: Sizes) -> Vec<Torus<'static, Keeping>> {
     machine_over(shape, sizes, memory, Keeping::new)
 }
 
-/// Two neighbours that have told each other their tokens.
+/// Creates two neighbours that have exchanged their tokens.
 fn neighbours(sizes: Sizes) -> Vec<Torus<'static, Keeping>> {
     let mut nodes = keeping([2, 1, 1], sizes);
     while nodes.iter_mut().fold(false, |moved, n| n.step(0) | moved) {}
@@ -152,7 +152,7 @@ fn a_frame_that_is_full_is_sent_and_another_begun() {
     assert_eq!(frames(&nodes[0]) - before, 2);
 }
 
-/// Greatest packets, whose bodies count on from `number`; how many.
+/// Sends maximum-size packets whose bodies count up from `number`. Returns how many.
 fn send_run(node: &mut Torus<'_, Keeping>, number: &mut u8) -> Result<usize, InjectError> {
     let fill = |body: &mut [u8]| {
         body.fill(*number);
@@ -165,7 +165,7 @@ fn send_run(node: &mut Torus<'_, Keeping>, number: &mut u8) -> Result<usize, Inj
 fn a_run_without_tokens_waits_outside_unless_others_wait() {
     let mut nodes = neighbours(Sizes::BLUE_GENE);
     let mut number = 0;
-    // As much as goes without anybody taking it.
+    // Sends until the network is full, with no receiver.
     let fill_up = |nodes: &mut [Torus<'static, Keeping>], number: &mut u8| {
         while nodes.iter_mut().fold(false, |moved, n| n.step(0) | moved)
             | send_run(&mut nodes[0], number).is_ok()
@@ -173,19 +173,19 @@ fn a_run_without_tokens_waits_outside_unless_others_wait() {
     };
     fill_up(&mut nodes, &mut number);
     assert!(number > 0);
-    // Without dynamic channels the packets keep their order, and such a run waits in the injection FIFO, which is full.
+    // Without dynamic channels the packets keep their order, and such a run waits in the full injection FIFO.
     let waits_outside = HAS_DYNAMIC;
     assert_eq!(nodes[0].router().is_empty(), waits_outside);
     assert_eq!(nodes[0].router().can_inject(Fifo::Normal), waits_outside);
     let sent = number;
     assert_eq!(send_run(&mut nodes[0], &mut number), Err(InjectError::Full));
     assert_eq!(number, sent);
-    // What is taken is tokens for more.
+    // Received packets release tokens for more.
     let mut all = arrived(&mut nodes[1]);
     fill_up(&mut nodes, &mut number);
     assert!(number > sent);
     assert_eq!(nodes[0].router().is_empty(), waits_outside);
-    // Behind a packet that waits in the FIFO a run waits there, too.
+    // Behind a packet in the FIFO a run waits there, too.
     if waits_outside {
         send(&mut nodes[0], number);
         number += 1;
@@ -229,7 +229,7 @@ fn a_frame_that_is_worth_little_waits_for_a_neighbour_that_is_behind() {
     }
 }
 
-/// A link for which nothing waits any more has nothing to say: a node that believed otherwise would not sleep.
+/// A link that no packet waits for must not signal: the node would not sleep otherwise.
 #[test]
 fn a_packet_that_leaves_by_another_link_waits_for_none() {
     for way in [0, 2] {
@@ -238,7 +238,7 @@ fn a_packet_that_leaves_by_another_link_waits_for_none() {
         let node = &mut nodes[0];
         node.set_gathers(true);
         node.links_mut()[way].as_mut().unwrap().behind = true;
-        // Without dynamic channels there is one way, along X.
+        // Without dynamic channels the only route is along X.
         let has_other_way = HAS_DYNAMIC || way != 0;
         for _ in 0..6 {
             let dest = Coord { x: 1, y: 1, z: 0 };
@@ -272,10 +272,10 @@ fn a_packet_goes_behind_those_that_wait() {
     assert_eq!(arrived(&mut nodes[1]), [0, 1, 2, 3]);
 }
 
-/// What a run of random packets comes to: bodies by source, destination and FIFO, in the order of arrival.
+/// Result of a random run: bodies by source, destination and FIFO, in the order of arrival.
 type Outcome = HashMap<(u32, u32, usize), Vec<Vec<u8>>>;
 
-/// Random packets among all nodes, which pass those that wait or do not.
+/// Sends random packets among all nodes, with or without cut-through.
 fn outcome(extents: [u16; 3], sizes: Sizes, routing: Routing, passes: bool) -> Outcome {
     let mut random = oorandom::Rand32::new(7);
     let mut nodes = keeping(extents, sizes);
@@ -356,7 +356,7 @@ fn random_packets_arrive_once_and_in_order() {
             for routing in [Routing::Deterministic, Routing::Adaptive] {
                 for passes in [false, true] {
                     for (way, bodies) in outcome(extents, sizes, routing, passes) {
-                        // Numbers fall at the source.
+                        // IDs decrease at the source.
                         let numbers = bodies.iter().map(|body| body[4]);
                         let is_ordered =
                             routing == Routing::Deterministic || way.2 == 1 || !HAS_DYNAMIC;

@@ -1,4 +1,4 @@
-//! Packets that are injected, or come, as a run.
+//! Runs of packets, injected or received.
 
 use super::*;
 use crate::chunk::PACKET_BYTES;
@@ -32,7 +32,7 @@ fn packets_of_a_run_arrive_in_order_among_others() {
                 Ok(injected) => assert!((1..=count).contains(&injected)),
                 Err(error) => assert_eq!(error, InjectError::Full),
             }
-            // Behind it one that is shorter, so that runs begin anywhere.
+            // A shorter packet follows, so that runs start anywhere.
             if router.can_inject(Fifo::Normal) {
                 let fill = |body: &mut [u8]| body.fill(sent);
                 router.inject(Fifo::Normal, dest, 40, fill).unwrap();
@@ -104,7 +104,7 @@ fn a_run_is_chosen_once() {
     assert_eq!(looks[0], looks[1]);
 }
 
-/// Of a run that the sender had too few tokens for, what there is room for is taken.
+/// Of a run that exceeds the sender's tokens, the packets that fit are accepted.
 #[test]
 fn a_run_without_tokens_is_an_overrun_from_where_there_is_no_room() {
     let shape = Shape::new([2, 1, 1], [true; 3]).unwrap();

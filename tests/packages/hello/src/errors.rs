@@ -1,8 +1,8 @@
-//! Calls that fail.
+//! Failing calls.
 
 use mpi::traits::*;
 
-/// Makes the call of this name, as rank 0 of several.
+/// Makes the failing call `name`, as rank 0 of several.
 pub fn fail(world: &impl Communicator, name: &str) {
     let (is_first, other) = (world.rank() == 0, world.process_at_rank(1));
     match name {

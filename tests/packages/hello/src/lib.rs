@@ -1,4 +1,4 @@
-//! What both binaries do.
+//! Code shared by both binaries.
 #![no_std]
 
 pub mod ring;

@@ -1,6 +1,6 @@
-//! A program for nodes and for processes.
+//! Program for nodes and for Linux processes.
 //!
-//!     hello [tag|started|truncated|panic]      what fails, if anything
+//!     hello [tag|started|truncated|panic]      the failing call, if any
 #![no_std]
 #![cfg_attr(not(test), no_main)]
 

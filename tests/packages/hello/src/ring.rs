@@ -1,9 +1,9 @@
-//! A ring.
+//! Token ring.
 
 use heapless::Vec;
 use mpi::traits::*;
 
-/// The ranks that a token has met on its way round.
+/// Returns the ranks that a token has visited in one lap.
 pub fn lap(world: &impl Communicator) -> Vec<mpi::Rank, 8> {
     let (rank, size) = (world.rank(), world.size());
     let right = world.process_at_rank((rank + 1) % size);

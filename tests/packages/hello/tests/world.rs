@@ -1,4 +1,4 @@
-//! Tests in threads of one process. MPI starts once.
+//! Tests in threads of one process, which initialize MPI once.
 
 use mpi::traits::*;
 

@@ -1,4 +1,4 @@
-//! Another program, which needs a feature, in the head that rsmpi's have: Linux has a standard library.
+//! Second program, which requires a feature. It starts like an rsmpi program: Linux has a standard library.
 
 use mpi::traits::*;
 
