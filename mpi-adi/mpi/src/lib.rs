@@ -1,7 +1,9 @@
-//! MPI for programs in Rust: what `use mpi::...` finds in a program that runs on nodes.
+//! MPI-3.1 for Rust programs, with the names and traits of [rsmpi](https://docs.rs/mpi/0.8), typed and without unsafe
+//! code.
 //!
-//! Names and traits are those of [rsmpi](https://docs.rs/mpi/0.8); the table in `docs/rust.md` says for each of them what
-//! there is here. This crate is the [Rust binding](mpi_adi::rust) of Midplane under that name, with
+//! The same program runs on bare-metal torus nodes, on microcontroller boards and as Linux processes. A source written
+//! for rsmpi 0.8 keeps its calls; `docs/rust.md` lists every rsmpi name with its status here and explains how to build
+//! and run. This crate re-exports the [Rust binding](mpi_adi::rust) of Midplane and adds
 //! [`#[derive(Equivalence)]`](traits::Equivalence).
 //!
 //! ```no_run
@@ -15,8 +17,28 @@
 //! assert_eq!(from, status.source_rank());
 //! ```
 //!
+//! Start `cargo midplane run --on linux -n 4 prog.rs` for four Linux processes; `cargo run` starts a world of one
+//! process. A program for nodes is `no_std` and declares its entry point with `kernel_rt::program!(main)`.
+//!
+//! # Where to find the calls
+//!
+//! | MPI calls | here |
+//! |---|---|
+//! | MPI_Init, MPI_Finalize, MPI_Wtime | [`initialize`], [`time`], [`environment`] |
+//! | MPI_Send and its modes, MPI_Recv, MPI_Probe, persistent requests | [`point_to_point`] |
+//! | MPI_Isend, MPI_Irecv, MPI_Wait, MPI_Test, generalized requests | [`request`] |
+//! | MPI_Bcast, MPI_Allreduce, nonblocking and neighbourhood collectives, MPI_Op_create | [`collective`] |
+//! | communicators, groups, Cartesian and graph topologies | [`topology`] |
+//! | MPI_Put, MPI_Get, MPI_Accumulate, windows and epochs | [`window`] |
+//! | datatypes, buffers, MPI_Pack | [`datatype`] |
+//! | attributes, info objects, MPI_T variables | [`attribute`], [`info`], [`tools`] |
+//!
+//! A call under an rsmpi name aborts the job on an error, like MPI_ERRORS_ARE_FATAL. The `try_` forms return a
+//! [`Result`] with an [`Error`].
+//!
 //! # Structs in messages
-//! A struct of numbers is an element of messages by a derive; holes between its fields do not travel.
+//!
+//! The derive makes a struct of numbers usable as a message element. Padding between its fields is not transmitted.
 //!
 //! ```
 //! use mpi::collective::UserOperation;
@@ -31,7 +53,7 @@
 //!
 //! assert_eq!(Particle::equivalent_datatype().dup().size(), 1 + 3 * 8 + 2 + 4);
 //!
-//! /// The particle with the greatest x of all processes.
+//! /// Returns the particle with the maximum x over all processes.
 //! fn rightmost(world: &impl Communicator, mine: Particle) -> Particle {
 //!     let mut found = Particle::default();
 //!     let further = UserOperation::commutative(|x, y| {
@@ -47,7 +69,7 @@
 //! }
 //! ```
 //!
-//! What is no number cannot travel:
+//! A type that contains anything but numbers is rejected at compile time:
 //!
 //! ```compile_fail,E0277
 //! #[derive(mpi::traits::Equivalence)]
@@ -64,7 +86,7 @@
 //! }
 //! ```
 //!
-//! A value of another type cannot be sent:
+//! A value without a datatype cannot be sent:
 //!
 //! ```compile_fail,E0277
 //! use mpi::traits::*;
@@ -82,7 +104,7 @@ kernel_rt::starts_by_itself!();
 pub use mpi_adi::rust::*;
 pub use mpi_adi::{Class, Error};
 
-/// All traits, and the macro that derives `Equivalence`: `use mpi::traits::*`.
+/// All traits, and the derive macro for `Equivalence`: `use mpi::traits::*`.
 pub mod traits {
     pub use mpi_adi::rust::traits::*;
     pub use mpi_derive::Equivalence;
