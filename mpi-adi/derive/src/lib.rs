@@ -9,7 +9,6 @@ use syn::spanned::Spanned;
 use syn::{Data, DeriveInput, Error, Index, LitStr, Member, Path, Result, parse_quote};
 
 /// Derives `Equivalence` for a struct of numbers, `bool`, structs with `Equivalence`, and arrays and tuples of these.
-///
 /// `#[mpi(crate = "path")]` specifies the path of the crate `mpi`; the default is `::mpi`.
 #[proc_macro_derive(Equivalence, attributes(mpi))]
 pub fn equivalence(input: proc_macro::TokenStream) -> proc_macro::TokenStream {

@@ -36,10 +36,8 @@ pub mod traits {
     pub use super::CommAttribute;
 }
 
-/// A value that [`set_attr`](crate::rust::topology::Context::set_attr) can attach to a communicator.
-///
-/// Its type is the key: a communicator contains at most one value of a type, so libraries do not interfere with each
-/// other.
+/// A value that [`set_attr`](crate::rust::topology::Context::set_attr) can attach to a communicator. Its type is the
+/// key: a communicator contains at most one value of a type, so libraries do not interfere with each other.
 pub trait CommAttribute: Clone + 'static {
     /// Whether a [duplicate](crate::rust::topology::Communicator::duplicate) of the communicator receives a clone of
     /// the value (MPI-3.1 section 6.7.2).

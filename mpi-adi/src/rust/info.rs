@@ -55,9 +55,7 @@ impl Info {
     }
 
     /// Returns the startup information under the standard's keys (MPI_INFO_ENV, MPI-3.1 section 10.4.1): `maxprocs`,
-    /// `thread_level` and, on nodes, `arch`.
-    ///
-    /// Returns [`Error::Order`] before MPI is initialized, and [`Error::NoRoom`].
+    /// `thread_level` and, on nodes, `arch`. Returns [`Error::Order`] before MPI is initialized, and [`Error::NoRoom`].
     pub fn environment() -> Result<Info, Error> {
         let here = process::running()?;
         let processes = Communicator::world(here.env()?).size();

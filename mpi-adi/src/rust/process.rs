@@ -121,10 +121,8 @@ impl Here {
 #[derive(Clone)]
 pub struct Carried(Rc<Here>);
 
-/// Runs the program `run` as the process of the device `env`.
-///
-/// `is_unwinding` checks whether a panic ends the calling program: `std::thread::panicking` on a host. [`find_by`]
-/// registers how to find the calling program.
+/// Runs the program `run` as the process of the device `env`. `is_unwinding` checks whether a panic ends the calling
+/// program: `std::thread::panicking` on a host. [`find_by`] registers how to find the calling program.
 pub fn carry<R>(env: &dyn Env, is_unwinding: fn() -> bool, run: impl FnOnce(Carried) -> R) -> R {
     struct End(Rc<Here>);
     impl Drop for End {

@@ -75,9 +75,8 @@ pub fn performance_variables() -> impl ExactSizeIterator<Item = Variable> {
     ALL.iter().map(Variable)
 }
 
-/// Sets the eager limit of this process in bytes (MPI_T_cvar_write of `eager_limit`): larger messages wait for a CTS.
-///
-/// A limit over the maximum is set to the maximum. Returns [`Error::Order`] without a process.
+/// Sets the eager limit of this process in bytes (MPI_T_cvar_write of `eager_limit`): larger messages wait for a CTS. A
+/// limit over the maximum is set to the maximum. Returns [`Error::Order`] without a process.
 pub fn set_eager_limit(bytes: usize) -> Result<(), Error> {
     let set = ask(|env| env.set_eager_limit(bytes));
     set.ok_or(Error::order(Misplaced::WithoutProcess))
