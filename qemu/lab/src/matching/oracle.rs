@@ -1,4 +1,4 @@
-//! The slow, obvious matcher.
+//! Reference matcher: slow and simple.
 #![forbid(unsafe_code)]
 
 use mpi_adi::Context;
@@ -6,7 +6,7 @@ use mpi_adi::device::names::{BlockIndex, Slot};
 use mpi_adi::envelope::{Envelope, Pattern};
 use mpi_adi::region::Record;
 
-/// The two queues: receives in order of posting, messages in order of arrival.
+/// The two queues: posted receives (PRQ) in posting order, unexpected messages (UMQ) in arrival order.
 #[derive(Clone, Default, Debug)]
 pub struct Oracle {
     pub posted: Vec<(Slot, Pattern)>,
