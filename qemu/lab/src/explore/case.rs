@@ -16,8 +16,8 @@ pub type Asked = (Option<u32>, Option<Tag>);
 pub enum Call {
     /// MPI_Irecv.
     Receive(Asked),
-    /// MPI_Cancel of the receive started by the call with this index, and MPI_Wait if the cancel succeeded; otherwise
-    /// MPI_Request_free.
+    /// MPI_Cancel of the receive started by the call with this index, then MPI_Wait if it is cancelled immediately, or
+    /// MPI_Request_free if it is still posted.
     CancelReceive(usize),
     /// MPI_Irecv, if the receive started by call `of` was cancelled successfully: otherwise no message remains to be
     /// received again.

@@ -1,4 +1,4 @@
-//! No engine: the first or the last entry, whatever is looked for. What it costs is what the rig costs.
+//! Baseline without matching: returns the first or the last entry. Its cost is that of the test harness.
 #![forbid(unsafe_code)]
 
 use core::hash::Hasher;
@@ -11,7 +11,7 @@ use mpi_adi::matching::{Matching, MatchingEngine, Measures};
 use mpi_adi::region::{Record, Region};
 use mpi_adi::request::RequestPool;
 
-/// Gives the first entry when `FORWARD`, else the last.
+/// Returns the first entry if `FORWARD`, else the last.
 #[derive(Clone, Debug)]
 pub struct Blank<const FORWARD: bool> {
     posted: VecDeque<Slot>,
