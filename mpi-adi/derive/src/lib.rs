@@ -17,7 +17,6 @@ pub fn equivalence(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
     derived.into()
 }
 
-/// Returns the path of the crate `mpi`.
 fn path_of_mpi(input: &DeriveInput) -> Result<Path> {
     let mut path = parse_quote!(::mpi);
     for attribute in input.attrs.iter().filter(|a| a.path().is_ident("mpi")) {

@@ -180,7 +180,6 @@ impl Attributes {
         }
     }
 
-    /// Drops all attributes, the last set first.
     pub(crate) fn clear(&self) {
         if let Some(list) = self.0.get() {
             list.clear();
@@ -195,7 +194,6 @@ mod tests {
 
     type Log = Rc<RefCell<String>>;
 
-    /// Logs its name when it is dropped.
     #[derive(Clone)]
     struct Noted<const CLONE: bool>(&'static str, Log);
 

@@ -74,10 +74,9 @@ fn detach(here: &Here, env: &dyn Env) {
 }
 
 impl Drop for Universe {
-    /// Finalizes MPI (MPI_Finalize, MPI-3.1 section 8.7).
-    ///
-    /// Drops the attributes of MPI_COMM_SELF, then those of MPI_COMM_WORLD; their destructors may still call MPI.
-    /// Blocks until all sends of this process are complete and all processes have called it. An error aborts the job.
+    /// Finalizes MPI (MPI_Finalize, MPI-3.1 section 8.7). Drops the attributes of MPI_COMM_SELF, then those of
+    /// MPI_COMM_WORLD; their destructors may still call MPI. Blocks until all sends of this process are complete and
+    /// all processes have called it. An error aborts the job.
     fn drop(&mut self) {
         // During a panic the device is unavailable.
         if let Ok(env) = self.here.env() {
@@ -158,8 +157,7 @@ pub fn processor_name() -> Result<String, FromUtf8Error> {
     Ok(format!("midplane-{}-{}-{}", here.x, here.y, here.z))
 }
 
-/// Returns the seconds since this node started (MPI_Wtime, MPI-3.1 section 8.6). Clocks of different nodes are not
-/// synchronized.
+/// Returns the seconds since this node started (MPI_Wtime, MPI-3.1 section 8.6). Node clocks are not synchronized.
 pub fn time() -> f64 {
     ask(|env| job::now(env)).unwrap_or(0) as f64 / 1e9
 }

@@ -62,8 +62,7 @@ impl fmt::Debug for Variable {
     }
 }
 
-/// Returns the job's configuration: MPI memory, heap, index of the matching engine, and maximum eager message size (no
-/// CTS required).
+/// Returns the job's configuration: MPI memory, heap, index of the matching engine, eager limit (no CTS up to it).
 pub fn control_variables() -> impl ExactSizeIterator<Item = Variable> {
     static ALL: [variables::Variable; 4] = CONTROL;
     ALL.iter().map(Variable)

@@ -11,7 +11,6 @@ use mpi_adi::memory::{RawMemory, UserMemory};
 use mpi_adi::{Adi, Config, Enter, Env, Memory, Process, Work};
 use net_torus::Shape;
 
-/// State of the process.
 struct Alone {
     adi: Mutex<Option<Adi>>,
     process: Process,

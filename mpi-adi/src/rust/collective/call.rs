@@ -34,8 +34,7 @@ pub(super) struct Names {
 const FORMS: &str = "the root calls the form with `_root`, the others the form without";
 
 impl<'c, 'a, D: ?Sized, F: Form> Collective<'c, 'a, D, F> {
-    /// Creates a collective. `form` borrows its buffers for `'a`, exclusively if they are written; `buffer` is one of
-    /// them.
+    /// Creates a collective. `form` borrows its buffers for `'a`, exclusively if written; `buffer` is one of them.
     pub(super) fn new(
         record: &'c Rc<Record>,
         names: Names,
@@ -76,7 +75,7 @@ impl<'c, 'a, D: ?Sized, F: Form> Collective<'c, 'a, D, F> {
         here.or_fatal(name, self.try_run());
     }
 
-    /// Runs the collective and returns its error; see the [module](super). Returns [`Error::Argument`] where
+    /// Runs the collective and returns its error; see the [module](super). [`Error::Argument`] where
     /// [`Collective::run`] panics.
     pub fn try_run(self) -> Result<(), Error> {
         self.check_form()?;
@@ -224,7 +223,6 @@ pub(super) struct Blocking<'x> {
     combine: &'x mut Combine<'x>,
 }
 
-/// Mode of a nonblocking call.
 pub(super) struct Planned<L> {
     elements: Elements,
     combine: L,

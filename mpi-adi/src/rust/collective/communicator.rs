@@ -89,8 +89,7 @@ macro_rules! of_everyone {
             whole(sendbuf), whole_mut(recvbuf), by::<'a, O>(op) => on.allreduce(mode, (given, taken));
 
             /// Reduces like [`all_reduce`](Self::all_reduce), and scatters the result in equal parts (MPI-3.1 section
-            /// 5.10.1). In an intercommunicator `sendbuf` contains as many elements as all results of this group
-            /// together.
+            /// 5.10.1). In an intercommunicator `sendbuf` contains as many elements as all results of this group.
             reduce_scatter_block => reduce_scatter_block_into, immediate_reduce_scatter_block_into,
                 "MPI_Reduce_scatter_block", "MPI_Ireduce_scatter_block";
             $everyone ['a, S: Buffer + ?Sized, R: BufferMut + ?Sized, O: Operation + 'a]
@@ -207,14 +206,12 @@ pub trait CollectivesInPlace: Communicator {
         everyone ['a, R: PartitionedBufferMut + ?Sized](buffer: &'a mut R) -> R, taken;
         Nothing, listed_mut(buffer), NoOperation => on.allgather(mode, taken.of(own(on)), taken);
 
-        /// Sends each process its part of `buffer`, and replaces it by the part received from that process (MPI-3.1
-        /// section 5.8).
+        /// Sends each process its part of `buffer`, and replaces it by that process's part (MPI-3.1 section 5.8).
         all_to_all_in => all_to_all_in_place, immediate_all_to_all_in_place, "MPI_Alltoall", "MPI_Ialltoall";
         everyone ['a, R: BufferMut + ?Sized](buffer: &'a mut R) -> R, taken;
         Nothing, equal_mut(buffer), NoOperation => group::alltoall_in_place(on, mode, taken);
 
-        /// [`all_to_all_in`](Self::all_to_all_in) with parts of different lengths. Two processes use equal lengths for
-        /// each other.
+        /// [`all_to_all_in`](Self::all_to_all_in) with parts of different lengths, equal between two processes.
         all_to_all_varcount_in => all_to_all_varcount_in_place, immediate_all_to_all_varcount_in_place,
             "MPI_Alltoallv", "MPI_Ialltoallv";
         everyone ['a, R: PartitionedBufferMut + ?Sized](buffer: &'a mut R) -> R, taken;

@@ -21,7 +21,6 @@ pub(super) trait Mode: Sized {
     /// Combiner that lives as long as a schedule.
     type Lasting: Combines + Send + 'static;
 
-    /// Returns the elements of a reduction.
     fn elements(&self) -> Elements;
 
     /// Runs `run` or `plan` on `with`, according to the mode.
@@ -50,12 +49,10 @@ impl Partners for Neighbours {
     }
 }
 
-/// Result of a collective.
 pub(super) type Done<M> = Result<<M as Mode>::Done, Error>;
 
 /// Target of collectives. Each function returns the collective's error.
 pub(super) trait Group: Copy {
-    /// A process's argument for the root.
     type Root: Copy;
 
     /// Returns the number of processes that this one exchanges parts with.
@@ -85,8 +82,7 @@ pub(super) trait Group: Copy {
     fn reduce_scatter<M: Mode>(self, mode: M, result: Area, part: impl Parts) -> Done<M>;
 }
 
-/// Defines the collectives, one per row: arguments, those of them that are parts, the blocking implementation, and the
-/// schedule.
+/// Defines the collectives, one per row: arguments, parts among them, blocking implementation, schedule.
 macro_rules! routes {
     (
         [$vis:vis fn], |$core:ident, $function:ident, $elements:ident, $combine:ident|;

@@ -179,10 +179,8 @@ impl InterCommunicator {
 }
 
 /// Collectives whose root is this process of the remote group, which calls the form with `_root` of
-/// [`InterCommunicator`].
-///
-/// They return the same errors, and [`RemoteRank`](crate::Error::RemoteRank) for the null process, which cannot be a
-/// root.
+/// [`InterCommunicator`]. They return the same errors, and [`RemoteRank`](crate::Error::RemoteRank) for the null
+/// process, which cannot be a root.
 impl Process<'_, InterCommunicator> {
     of_members!("mpi::collective::Process", [pub fn], member, member);
 }

@@ -62,7 +62,7 @@ pub trait NeighborCollectives: Communicator {
     collectives! {
         "mpi::collective::NeighborCollectives", [fn], |on, mode, neighbours, given, taken|;
 
-        /// Sends `sendbuf` to every destination, and gathers those of all sources in the parts of `recvbuf` (MPI-3.1
+        /// Sends `sendbuf` to every destination, and gathers from all sources in the parts of `recvbuf` (MPI-3.1
         /// section 7.6.1).
         neighbor_all_gather => neighbor_all_gather_into, immediate_neighbor_all_gather_into,
             "MPI_Neighbor_allgather", "MPI_Ineighbor_allgather";
@@ -70,8 +70,7 @@ pub trait NeighborCollectives: Communicator {
             -> R, taken;
         whole(sendbuf), equal_mut(recvbuf), NoOperation => exchange(on, mode, neighbours, given, taken);
 
-        /// [`neighbor_all_gather`](Self::neighbor_all_gather) with a separate count for each source: the length of its
-        /// part.
+        /// [`neighbor_all_gather`](Self::neighbor_all_gather) with a count for each source: the length of its part.
         neighbor_all_gather_varcount => neighbor_all_gather_varcount_into, immediate_neighbor_all_gather_varcount_into,
             "MPI_Neighbor_allgatherv", "MPI_Ineighbor_allgatherv";
         beside ['a, S: Buffer + ?Sized, R: PartitionedBufferMut + ?Sized](sendbuf: &'a S, recvbuf: &'a mut R)

@@ -221,8 +221,7 @@ impl Combines for Combiner<'_> {
     }
 }
 
-/// Allocates aligned memory for one element. Returns [`Error::Argument`] for a datatype with bytes before its origin,
-/// or [`Error::NoRoom`].
+/// Allocates memory for one element. Returns [`Error::NoRoom`], or [`Error::Argument`] for bytes before the origin.
 fn memory_of(made: &Type) -> Result<Vec<u128>, Error> {
     let (first, bytes) = made.true_extent();
     if first < 0 {
@@ -254,8 +253,7 @@ impl User<'_> {
         };
         let size = kind.size().max(1);
         let function = &*self.function;
-        // SAFETY: both sides contain `count` elements with suitable alignment: packed elements in their memory layout,
-        // or one.
+        // SAFETY: both sides contain `count` aligned elements: packed elements in their memory layout, or one.
         let call = |x, y, count| unsafe {
             function(
                 DynBuffer::new(x, count, kind),
@@ -265,8 +263,7 @@ impl User<'_> {
         let (Some([x, y]), Kind::Made(made)) = (&mut self.unpacked, kind) else {
             let count = right.len() / size;
             let (x, y) = (left.as_ptr().cast(), right.as_mut_ptr().cast());
-            // Both sides contain `count` packed elements in their memory layout; segments have the alignment of any
-            // datatype.
+            // Both sides contain `count` packed elements in their memory layout; segments are aligned for any datatype.
             return call(x, y, count);
         };
         for (left, right) in left.chunks_exact(size).zip(right.chunks_exact_mut(size)) {
@@ -288,7 +285,6 @@ pub(super) trait Combines {
     fn combine(&mut self, left: &[u8], right: &mut [u8]);
 }
 
-/// Combines nothing.
 impl Combines for () {
     fn combine(&mut self, _: &[u8], _: &mut [u8]) {}
 }
@@ -305,7 +301,6 @@ pub(super) trait Reducing {
     /// Combiner for the lifetime of a request.
     type Lasting: Combines + Send + 'static;
 
-    /// Returns the description of elements of `size` bytes.
     fn elements(&self, size: usize) -> Elements;
 
     /// Creates the combiner for elements of this kind. Returns [`Error::Undefined`] or [`Error::NoRoom`].
@@ -318,7 +313,6 @@ pub(super) trait Reducing {
     unsafe fn lasting(combiner: Self::Combiner) -> Self::Lasting;
 }
 
-/// No reduction.
 pub(super) struct NoOperation;
 
 impl Reducing for NoOperation {
@@ -340,7 +334,6 @@ impl Reducing for NoOperation {
     unsafe fn lasting((): ()) {}
 }
 
-/// An operation that is borrowed for `'a`.
 pub(super) struct By<'a, O>(O, PhantomData<&'a ()>);
 
 pub(super) fn by<'a, O: Operation + 'a>(op: O) -> By<'a, O> {

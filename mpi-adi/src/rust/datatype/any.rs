@@ -16,8 +16,7 @@ pub struct AnyOf<P> {
     borrowed: PhantomData<P>,
 }
 
-/// A send buffer of any datatype, for a list of buffers with different datatypes. A datatype with gaps is copied to the
-/// program's heap.
+/// A send buffer of any datatype, in a list of different ones. A datatype with gaps is copied to the program's heap.
 ///
 /// ```
 /// # use mpi_adi::rust as mpi;

@@ -77,7 +77,6 @@ pub struct Settling {
 }
 
 impl Settling {
-    /// Creates the conversion of `count` values.
     fn of<T: Equivalence>(at: *mut T, count: usize) -> Settling {
         Settling {
             at: at.cast(),

@@ -28,8 +28,6 @@ impl Clone for DynBuffer<'_> {
 impl Copy for DynBuffer<'_> {}
 
 impl<'a, P> DynElements<'a, P> {
-    /// Creates a buffer from a pointer.
-    ///
     /// # Safety
     /// `at` points to `count` aligned values of a type with this datatype, which exist for `'a`; if they are writable,
     /// there is no other reference to them.
@@ -61,7 +59,7 @@ impl<'a, P> DynElements<'a, P> {
 impl<'a> DynBuffer<'a> {
     /// Returns its elements, if they are of type `T`.
     pub fn downcast<T: Equivalence>(self) -> Option<&'a [T]> {
-        // SAFETY: the creator guarantees it. `T` has the same datatype: the same bytes, at the same distances, are
+        // SAFETY: the creator guarantees it. `T` has the same datatype: the same bytes at the same distances are
         // values.
         self.is::<T>()
             .then(|| unsafe { core::slice::from_raw_parts(self.at.cast(), self.count) })

@@ -158,7 +158,6 @@ tuples! {
     (A 0, B 1, C 2, D 3, E 4, F 5)
 }
 
-/// A field's offset and datatype.
 type Part = (usize, fn() -> Result<UserDatatype, Error>);
 
 #[track_caller]

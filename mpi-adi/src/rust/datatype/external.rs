@@ -48,8 +48,7 @@ ends_the_job! {
     "mpi::datatype", [pub fn], crate::rust::NoObject;
 
     /// Packs the elements of a buffer in external32 at byte `position` of `outbuf`, and returns the next position
-    /// (MPI_Pack_external, MPI-3.1 section 4.3). Does not block. Aborts the job where [`try_pack_external_into`]
-    /// returns an error.
+    /// (MPI_Pack_external, MPI-3.1 section 4.3). Does not block. Aborts the job where [`try_pack_external_into`] fails.
     pack_external_into[B: Buffer + ?Sized](inbuf: &B, outbuf: &mut [u8], position: usize)
         -> usize, "MPI_Pack_external";
     /// [`pack_external_into`] that returns its error.
@@ -67,7 +66,7 @@ ends_the_job! {
 
     /// Unpacks elements in external32 from byte `position` of `inbuf` into a buffer, and returns the next position
     /// (MPI_Unpack_external, MPI-3.1 section 4.3). Does not block. Aborts the job where [`try_unpack_external_into`]
-    /// returns an error.
+    /// fails.
     unpack_external_into[B: BufferMut + ?Sized](inbuf: &[u8], outbuf: &mut B, position: usize)
         -> usize, "MPI_Unpack_external";
     /// [`unpack_external_into`] that returns the errors of [`try_pack_external_into`].
@@ -80,8 +79,8 @@ ends_the_job! {
     };
 
     /// Returns the elements of a buffer in external32, a portable representation, allocated from the program's heap
-    /// (MPI_Pack_external, MPI-3.1 section 4.3). Does not block. Aborts the job where [`try_pack_external_into`]
-    /// returns an error, and when the heap has no space.
+    /// (MPI_Pack_external, MPI-3.1 section 4.3). Does not block. Aborts the job where [`try_pack_external_into`] fails,
+    /// and when the heap has no space.
     ///
     /// ```
     /// # use mpi_adi::rust as mpi;

@@ -21,7 +21,6 @@ use crate::mpi::error::Error;
 use crate::mpi::windows::{self, Hold};
 use crate::rust::Count;
 
-/// Elements at an address.
 #[derive(Clone, Copy)]
 struct Elements<'a> {
     at: *const c_void,
@@ -174,12 +173,9 @@ where
 
 /// Send or receive side of a collective: a buffer, a list of buffers, or nothing.
 pub(crate) trait Side: Sized {
-    /// Type of the buffer.
     type Buffer: ?Sized;
-    /// Division of its bytes among the ranks.
     type Parts: Parts;
 
-    /// Returns the buffer.
     fn buffer(&self) -> *const Self::Buffer;
 
     /// Returns count and kind of its elements, or `None` without a buffer and for a list of buffers.
@@ -294,7 +290,6 @@ where
     }
 }
 
-/// No buffer.
 pub(crate) struct Nothing;
 
 impl Side for Nothing {
@@ -322,10 +317,8 @@ impl<'a> Operand<'a> for Nothing {
 
 /// Division of a buffer among the ranks.
 pub(crate) trait Parts: Sized + Send + 'static {
-    /// Returns a rank's bytes.
     fn of(&self, rank: CommRank) -> Area;
 
-    /// Returns [`Parts::of`] as a function.
     fn by_rank(self) -> impl Fn(CommRank) -> Area + Send + 'static {
         move |rank| self.of(rank)
     }
@@ -368,7 +361,6 @@ impl Parts for EqualParts {
     }
 }
 
-/// Listed parts.
 impl Parts for Vec<Area> {
     fn of(&self, rank: CommRank) -> Area {
         self[rank.0 as usize]
@@ -383,8 +375,7 @@ pub(crate) fn same_length(expected: usize, given: usize) -> Result<(), Error> {
     }
 }
 
-/// Runs `call` with the buffer's elements; `call` completes all its requests before it returns. Returns its error, or
-/// [`Error::TooLong`].
+/// Runs `call` with the buffer's elements. It completes all its requests. Returns its error, or [`Error::TooLong`].
 pub(crate) fn lend<R>(
     buffer: &(impl Buffer + ?Sized),
     call: impl FnOnce(Span) -> Result<R, Error>,
@@ -445,7 +436,6 @@ struct Walked {
 }
 
 impl Loan {
-    /// A loan of no bytes.
     pub(crate) const EMPTY: Loan = Loan {
         span: Span::EMPTY,
         _walked: None,
@@ -460,8 +450,6 @@ impl Loan {
         }
     }
 
-    /// Loans elements to the device.
-    ///
     /// # Safety
     /// See [`Span::new`], until the loan is given back.
     #[inline(never)]

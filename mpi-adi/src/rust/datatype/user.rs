@@ -327,7 +327,6 @@ fn listed(
     Ok(list)
 }
 
-/// Converts displacements in elements.
 fn elements(displacements: &[Count]) -> impl ExactSizeIterator<Item = isize> {
     displacements.iter().map(|at| *at as isize)
 }
@@ -415,8 +414,7 @@ impl<C> OwnDatatype<C> {
         or try_resized = Self::made(oldtype, |old| old.resized(lb, extent));
 
         /// Creates a part of a multidimensional array (MPI_Type_create_subarray, MPI-3.1 section 4.1.3): in each
-        /// dimension `subsizes[i]` of `sizes[i]` elements, from element `starts[i]` on. Its extent is that of the
-        /// array.
+        /// dimension `subsizes[i]` of `sizes[i]` elements from `starts[i]` on. Its extent is that of the array.
         ///
         /// ```
         /// # use mpi_adi::rust as mpi;
@@ -447,8 +445,7 @@ impl<C> OwnDatatype<C> {
         };
 
         /// Creates one process's part of an array that is distributed over a process grid (MPI_Type_create_darray,
-        /// MPI-3.1 section 4.1.4). Each dimension contains the process's coordinate; in a Cartesian communicator, its
-        /// coordinates.
+        /// MPI-3.1 section 4.1.4). Each dimension contains the process's coordinate, such as its Cartesian one.
         distributed_array[D: UncommittedDatatype](dimensions: &[GridDimension], order: Order, oldtype: &D)
             -> Self, "MPI_Type_create_darray";
         /// [`distributed_array`](Self::distributed_array) that returns its error.

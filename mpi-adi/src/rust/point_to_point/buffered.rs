@@ -12,7 +12,6 @@ use crate::mpi::comm::CommRank;
 use crate::mpi::error::Error;
 use crate::rust::topology::Record;
 
-/// The buffer for buffered sends.
 pub(crate) struct Attached {
     /// Accessed by its address only.
     memory: Vec<u8>,

@@ -15,7 +15,6 @@ use crate::rust::datatype::lent::{lend, whole};
 use crate::rust::request::{Request, Scope, What};
 use crate::rust::topology::{AsCommunicator, Context, Process, Rank, Record};
 
-/// Communicator of a send.
 pub(super) struct Within<'r> {
     record: &'r Rc<Record>,
     partners: Partners<'r>,
@@ -36,7 +35,6 @@ fn send(
     }
 }
 
-/// Starts a send by `begin`.
 fn try_start<'a, Sc: Scope<'a>, B: Buffer + ?Sized>(
     to: &(impl Destination + ?Sized),
     scope: Sc,
@@ -54,7 +52,6 @@ fn try_start<'a, Sc: Scope<'a>, B: Buffer + ?Sized>(
 }
 
 impl Within<'_> {
-    /// Starts a send by the device.
     pub(super) fn start(
         self,
         function: &'static str,
@@ -176,8 +173,7 @@ pub trait Destination: AsCommunicator {
     fn destination_rank(&self) -> Rank;
 
     modes! {
-        /// Sends `buf`. Blocks until it is reusable, which may be before it is received (MPI_Send, MPI-3.1 section
-        /// 3.2.1).
+        /// Sends `buf`. Blocks until it is reusable, possibly before it is received (MPI_Send, MPI-3.1 section 3.2.1).
         send, send_with_tag, try_send_with_tag, "MPI_Send"
             = |to, span, dest, tag| to.partners.send_span("MPI_Send", span, dest, tag, Mode::Standard);
         /// Starts a send (MPI_Isend, MPI-3.1 section 3.7.2). Its request completes when the buffer is reusable. Never
@@ -221,7 +217,7 @@ pub trait Destination: AsCommunicator {
         /// posted receive it works like [`send_with_tag`](Destination::send_with_tag), so the function is not unsafe.
         ready_send, ready_send_with_tag, try_ready_send_with_tag, "MPI_Rsend"
             = |to, span, dest, tag| to.partners.send_span("MPI_Rsend", span, dest, tag, Mode::Standard);
-        /// Starts a send whose receive the program guarantees to be posted (MPI_Irsend); see
+        /// Starts a send whose receive is posted by then (MPI_Irsend); see
         /// [`ready_send_with_tag`](Destination::ready_send_with_tag).
         immediate_ready_send, immediate_ready_send_with_tag,
             try_immediate_ready_send_with_tag, "MPI_Irsend"

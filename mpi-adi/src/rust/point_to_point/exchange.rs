@@ -57,7 +57,6 @@ fn into(
     })
 }
 
-/// Exchanges one value for another.
 #[track_caller]
 fn one<R: Equivalence>(
     send: (&impl Equivalence, &impl Destination, Tag),
@@ -98,8 +97,7 @@ ends_the_job! {
     /// Sends `msg` to `destination` and receives a value from `source` concurrently, so that a ring of such calls
     /// cannot deadlock (MPI_Sendrecv, MPI-3.1 section 3.10).
     ///
-    /// Blocks until both are complete. Aborts the job like sends and receives, and when the two use different
-    /// communicators.
+    /// Blocks until both are complete. Aborts the job like sends and receives, and for different communicators.
     ///
     /// # Panics
     /// When the received message is empty, and is not from the null process.

@@ -40,7 +40,6 @@ impl Message {
         self.id.is_none()
     }
 
-    /// Starts the receive, and returns its request ID.
     fn start(&mut self, span: Span) -> Result<Option<RequestId>, Error> {
         let bytes = span.len();
         if u32::try_from(bytes).is_err() {

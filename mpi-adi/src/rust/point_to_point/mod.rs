@@ -52,7 +52,6 @@ pub mod traits {
     pub use super::{Destination, MatchedReceiveVec, Persistent, Source};
 }
 
-/// Returns the communicator's record of a source or destination.
 fn record<A: AsCommunicator + ?Sized>(of: &A) -> &Rc<Record> {
     of.as_communicator().record()
 }

@@ -29,7 +29,6 @@ fn from<R>(
     }
 }
 
-/// Receives a message; blocks until it is received.
 fn receive(
     of: &(impl Source + ?Sized),
     buffer: &mut (impl BufferMut + ?Sized),
@@ -42,7 +41,6 @@ fn receive(
     })
 }
 
-/// Starts a receive into a span.
 fn begin(
     of: &(impl Source + ?Sized),
     function: &'static str,
@@ -124,7 +122,6 @@ fn matched_probe(
     })
 }
 
-/// Returns the result of a blocking probe.
 fn waited<T>(found: Result<Option<T>, Error>) -> Result<T, Error> {
     Ok(found?.expect("it blocks until there is one"))
 }
@@ -159,8 +156,7 @@ pub trait Source: AsCommunicator {
         receive_one(self, None)
     }
 
-    /// Receives all values of the message into the program's heap; blocks until it is received (MPI_Mprobe and
-    /// MPI_Mrecv).
+    /// Receives all values of a message into the program's heap; blocks until then (MPI_Mprobe and MPI_Mrecv).
     ///
     /// Aborts the job when the heap has no space. The sender determines the length: with little memory, use
     /// [`receive_into_with_tag`](Source::receive_into_with_tag) and a buffer of the agreed maximum length.

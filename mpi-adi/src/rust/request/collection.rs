@@ -12,7 +12,6 @@ use crate::rust::fatal;
 use crate::rust::process::current;
 use crate::rust::status::Status;
 
-/// The [`Call`] of this name.
 macro_rules! call {
     ($name:ident, $mpi:literal) => {
         (
@@ -86,7 +85,6 @@ impl<'a, D: ?Sized> RequestCollection<'a, D> {
         requests.filter_map(|(place, request)| request.as_ref().map(|(ticket, _)| (place, ticket)))
     }
 
-    /// Completes the request with this index.
     #[track_caller]
     fn complete(&mut self, (name, function): Call, place: usize) -> Option<(usize, Status, &'a D)> {
         let (ticket, data) = self.requests[place].take()?;

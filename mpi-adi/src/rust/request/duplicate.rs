@@ -23,7 +23,7 @@ pub struct DuplicateFuture<C: Twin> {
 /// A value that only calls create, use and drop.
 struct OfCalls<T>(T);
 
-// SAFETY: used on the program's thread alone. Interrupt handlers only advance messages (`Work::is_for_calls`), and drop
+// SAFETY: used on the program's thread. Interrupt handlers only advance messages (`Work::is_for_calls`), and drop
 // nothing.
 unsafe impl<T> Send for OfCalls<T> {}
 
@@ -32,9 +32,7 @@ struct Duplicate<C> {
     parent: Rc<Record>,
     /// An error means that the heap has no space for them: the duplication fails.
     attributes: Result<Option<Attributes>, Error>,
-    /// The duplicate, once it is created.
     twin: Option<C>,
-    /// Receives the duplicate.
     place: Rc<Cell<Option<C>>>,
 }
 
@@ -86,7 +84,7 @@ impl<C: Twin + 'static> DuplicateFuture<C> {
     }
 
     /// Blocks until all processes of the communicator have started the duplication, and returns the duplicate
-    /// (MPI_Wait). Aborts the job where [`try_get`](Self::try_get) returns an error.
+    /// (MPI_Wait). Aborts the job where [`try_get`](Self::try_get) fails.
     #[track_caller]
     pub fn get(self) -> C {
         let function = "mpi::request::DuplicateFuture::get (MPI_Comm_idup)";

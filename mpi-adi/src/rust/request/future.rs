@@ -18,7 +18,6 @@ pub struct ReceiveFuture<T> {
     value: *mut T,
 }
 
-/// Returns a value of zeros.
 pub(crate) fn zeroed<T: Equivalence>() -> T {
     // SAFETY: `Equivalence` guarantees that all-zero bytes are a valid value.
     unsafe { MaybeUninit::zeroed().assume_init() }

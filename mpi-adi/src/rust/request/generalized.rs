@@ -98,7 +98,6 @@ impl<F: Fn() -> Result<Status, Error>> Generalized for F {
     }
 }
 
-/// State of an operation.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Phase {
     UnderWay,
@@ -137,7 +136,7 @@ ends_the_job! {
     /// section 12.2).
     ///
     /// Does not block. Allocates the operation and a few words from the program's heap, and one slot of the scope.
-    /// Aborts the job where [`try_start_generalized`] returns an error.
+    /// Aborts the job where [`try_start_generalized`] fails.
     ///
     /// A call that completes the request blocks until the [`Completion`] is used: a program that waits while it still
     /// owns it blocks forever. A request of the [`StaticScope`](super::StaticScope) that is dropped before its
@@ -171,7 +170,6 @@ ends_the_job! {
     };
 }
 
-/// A generalized request in progress.
 #[derive(Clone)]
 pub(crate) struct Open {
     pub(super) here: Rc<Here>,

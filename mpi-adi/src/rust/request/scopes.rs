@@ -92,7 +92,6 @@ impl LocalScope<'_> {
         }
     }
 
-    /// Waits for all incomplete requests.
     #[track_caller]
     pub(super) fn finish(self) {
         for ticket in self.open.into_inner().tickets.into_iter().flatten() {

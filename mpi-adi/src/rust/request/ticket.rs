@@ -57,7 +57,6 @@ pub(super) enum Seen {
     Asked(Open),
 }
 
-/// Returns the status of a completed receive.
 fn received(partners: Partners<'_>, outcome: Outcome) -> Result<Status, Error> {
     match outcome.cancelled {
         true => Ok(Status::of_send(true)),

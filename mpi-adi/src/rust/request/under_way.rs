@@ -57,7 +57,7 @@ impl UnderWay {
         Ok(list.len() - 1)
     }
 
-    /// Takes the next waiting collective, at index `place` or later, for the steps of a call. Sets `place` to the index
+    /// Takes the next waiting collective, from index `place` on, for the steps of a call. Sets `place` to the index
     /// after it.
     fn take_from(&self, place: &mut usize) -> Option<(Rc<Record>, Running)> {
         let mut list = self.0.lock();

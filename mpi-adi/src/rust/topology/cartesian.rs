@@ -88,8 +88,7 @@ impl CartesianCommunicator {
         }
     }
 
-    /// Returns the rank at coordinates (MPI_Cart_rank, MPI-3.1 section 7.5.5). Coordinates of a periodic dimension wrap
-    /// around.
+    /// Returns the rank at coordinates (MPI_Cart_rank, MPI-3.1 section 7.5.5). Periodic dimensions wrap around.
     ///
     /// # Panics
     /// When there is not one coordinate for each dimension, or one is outside a dimension that is not periodic.

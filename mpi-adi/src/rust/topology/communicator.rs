@@ -62,7 +62,6 @@ impl SimpleCommunicator {
         }
     }
 
-    /// Returns one of the two predefined communicators.
     pub(crate) fn system(here: &Rc<Here>, which: usize) -> SimpleCommunicator {
         let own = here.own.borrow();
         let record = own.as_ref().expect("entered at the start")[which].clone();
@@ -410,8 +409,7 @@ pub trait Communicator {
             Ok(made.map(|made| this.made(made, None)))
         };
 
-        /// [`split_by_subgroup`](Communicator::split_by_subgroup) with a tag, which is ignored, since calls do not
-        /// overlap.
+        /// [`split_by_subgroup`](Communicator::split_by_subgroup) with a tag, which is ignored: calls do not overlap.
         split_by_subgroup_with_tag[G: Group + ?Sized](group: &G, tag: Tag) -> Option<UserCommunicator> where [Self: Sized],
             "MPI_Comm_create_group" = {
             let _ = tag;
@@ -439,7 +437,7 @@ pub trait Communicator {
 
         /// Nonblocking [`duplicate`](Communicator::duplicate) (MPI_Comm_idup, MPI-3.1 section 6.4.2). Also allocates
         /// the state of a nonblocking collective from the program's heap. Aborts the job where
-        /// [`try_immediate_duplicate`](Communicator::try_immediate_duplicate) returns an error.
+        /// [`try_immediate_duplicate`](Communicator::try_immediate_duplicate) fails.
         ///
         /// ```
         /// # use mpi_adi::rust as mpi;
@@ -518,8 +516,7 @@ pub trait Communicator {
         /// This process receives blocks from `sources` and sends blocks to `destinations`, in this order, in
         /// [`NeighborCollectives`](crate::rust::collective::NeighborCollectives). If a process lists another as a
         /// source, that one must list it as a destination equally often. Ranks do not change. Aborts the job where
-        /// [`try_create_distributed_graph_adjacent`](Communicator::try_create_distributed_graph_adjacent) returns an
-        /// error.
+        /// [`try_create_distributed_graph_adjacent`](Communicator::try_create_distributed_graph_adjacent) fails.
         create_distributed_graph_adjacent[](sources: &[Rank], destinations: &[Rank])
             -> DistributedGraphCommunicator, "MPI_Dist_graph_create_adjacent";
         /// [`create_distributed_graph_adjacent`](Communicator::create_distributed_graph_adjacent) that returns its
@@ -544,7 +541,7 @@ pub trait Communicator {
         ///
         /// A process's neighbours are in the order of the ranks that specified the edges, then in the order of
         /// specification. Aborts the job where
-        /// [`try_create_distributed_graph`](Communicator::try_create_distributed_graph) returns an error.
+        /// [`try_create_distributed_graph`](Communicator::try_create_distributed_graph) fails.
         create_distributed_graph[](edges: &[(Rank, Rank)]) -> DistributedGraphCommunicator, "MPI_Dist_graph_create";
         /// [`create_distributed_graph`](Communicator::create_distributed_graph) that returns the errors of
         /// [`try_create_distributed_graph_adjacent`](Communicator::try_create_distributed_graph_adjacent).
@@ -569,7 +566,7 @@ pub trait Communicator {
         /// Neighbourhood collectives require that two nodes list each other equally often. Allocates 4 bytes from the
         /// program's heap for each node and for each of its neighbours at every process; a [distributed
         /// graph](Communicator::create_distributed_graph_adjacent) stores only its own edges. Aborts the job where
-        /// [`try_create_graph_communicator`](Communicator::try_create_graph_communicator) returns an error.
+        /// [`try_create_graph_communicator`](Communicator::try_create_graph_communicator) fails.
         create_graph_communicator[](neighbors: &[&[Rank]]) -> Option<GraphCommunicator>, "MPI_Graph_create";
         /// [`create_graph_communicator`](Communicator::create_graph_communicator) that returns its error.
         ///
@@ -588,7 +585,7 @@ pub trait Communicator {
         ///
         /// Blocks until all processes of both groups have called it. Allocates a list of both groups and one of the
         /// remote group from the program's heap. Aborts the job where
-        /// [`try_create_intercommunicator`](Communicator::try_create_intercommunicator) returns an error.
+        /// [`try_create_intercommunicator`](Communicator::try_create_intercommunicator) fails.
         create_intercommunicator[C: Context](local_leader: Rank, remote_leader: &Process<'_, C>, tag: Tag)
             -> InterCommunicator where [Self: Sized], "MPI_Intercomm_create";
         /// [`create_intercommunicator`](Communicator::create_intercommunicator) that returns its error.
@@ -617,7 +614,7 @@ pub trait Communicator {
         };
 
         /// Packs the elements of a buffer at `position` of `outbuf`, and returns the next position (MPI_Pack). Does not
-        /// block. Aborts the job where [`try_pack_into`](Communicator::try_pack_into) returns an error.
+        /// block. Aborts the job where [`try_pack_into`](Communicator::try_pack_into) fails.
         pack_into[B: Buffer + ?Sized](inbuf: &B, outbuf: &mut [u8], position: Count)
             -> Count where [Self: Sized], "MPI_Pack";
         /// [`pack_into`](Communicator::pack_into) that returns [`Error::Argument`] when the elements do not fit.
@@ -632,7 +629,7 @@ pub trait Communicator {
 
         /// Unpacks elements from `position` of `inbuf` into a buffer, and returns the next position (MPI_Unpack,
         /// MPI-3.1 section 4.2). Does not block. Requires no unsafe code: the data is checked like a received message.
-        /// Aborts the job where [`try_unpack_into`](Communicator::try_unpack_into) returns an error.
+        /// Aborts the job where [`try_unpack_into`](Communicator::try_unpack_into) fails.
         unpack_into[B: BufferMut + ?Sized](inbuf: &[u8], outbuf: &mut B, position: Count)
             -> Count where [Self: Sized], "MPI_Unpack";
         /// [`unpack_into`](Communicator::unpack_into) that returns [`Error::Argument`] when `inbuf` is too short.
@@ -682,7 +679,7 @@ impl SimpleCommunicator {
         check_rank(rank, self.size(), "communicator");
     }
 
-    /// Returns a copy of a list of this communicator's processes. Returns [`Error::Wrong`] for another process, or
+    /// Copies a list of this communicator's processes. Returns [`Error::Wrong`] for another process, or
     /// [`Error::NoRoom`].
     fn members(&self, given: &[envelope::Rank]) -> Result<Vec<envelope::Rank>, Error> {
         if !group::are_in(given, self.record.membership()) {

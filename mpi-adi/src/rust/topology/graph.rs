@@ -57,7 +57,6 @@ pub(super) fn create_adjacent<T: Copy>(
     make(comm, "MPI_Dist_graph_create_adjacent", own)
 }
 
-/// Returns an edge without a weight.
 pub(super) fn unweighted(rank: Rank) -> (Rank, Weight) {
     (rank, NO_WEIGHT)
 }
@@ -147,7 +146,6 @@ has_topology!(DistributedGraphCommunicator);
 /// A communicator with a graph topology that all processes store.
 pub struct GraphCommunicator(pub(super) SimpleCommunicator);
 
-/// Implements [`Communicator::try_create_graph_communicator`].
 pub(super) fn create_known(
     comm: &SimpleCommunicator,
     neighbors: &[&[Rank]],

@@ -47,7 +47,7 @@ pub trait Group {
         rank_in(self.members(), own)
     }
 
-    /// Returns the rank in another group of a process of this one, or `None` if it is not in that group
+    /// Returns the rank of a process in another group, or `None` if it is not in that group
     /// (MPI_Group_translate_ranks).
     ///
     /// # Panics
@@ -102,7 +102,7 @@ pub trait Group {
             made(self.own().or(other.own()), group::select(self.members(), other.members(), false));
 
         /// Returns the processes with these ranks, in this order (MPI_Group_incl). Aborts the job where
-        /// [`try_include`](Group::try_include) returns an error.
+        /// [`try_include`](Group::try_include) fails.
         include[](ranks: &[Rank]) -> UserGroup, "MPI_Group_incl";
         /// [`include`](Group::include) that returns its error: [`Error::Rank`] for a rank outside the group,
         /// [`Error::Argument`] for a duplicate, or [`Error::NoRoom`].
@@ -115,7 +115,7 @@ pub trait Group {
 
         /// Returns the processes of these ranges of ranks, in this order (MPI_Group_range_incl). Each range contains a
         /// first rank, a limit, and a stride, which can be negative. Aborts the job where
-        /// [`try_include_ranges`](Group::try_include_ranges) returns an error.
+        /// [`try_include_ranges`](Group::try_include_ranges) fails.
         ///
         /// ```
         /// # use mpi_adi::rust as mpi;
@@ -148,7 +148,6 @@ fn rank_in(members: &[envelope::Rank], process: envelope::Rank) -> Option<Rank> 
     place.map(|rank| rank as Rank)
 }
 
-/// Returns the ranks of a group in these ranges.
 fn in_ranges(
     of: &(impl Group + ?Sized),
     ranges: &[(Rank, Rank, Count)],
@@ -168,7 +167,6 @@ fn picked(
     made(of.own(), group::pick(of.members(), &ranks?, wanted))
 }
 
-/// Creates a group for the calling process.
 fn made(
     own: Option<envelope::Rank>,
     members: Result<Vec<envelope::Rank>, Error>,

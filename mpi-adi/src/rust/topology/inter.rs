@@ -79,7 +79,6 @@ pub enum MergeOrder {
     High,
 }
 
-/// Implements [`Communicator::try_create_intercommunicator`](super::Communicator::try_create_intercommunicator).
 pub(super) fn create<C: Context>(
     comm: &SimpleCommunicator,
     local_leader: Rank,
@@ -122,8 +121,7 @@ impl InterCommunicator {
         Ok(Intercommunicator { env, sides })
     }
 
-    /// Returns the number of processes of the local group, which contains the calling process (MPI_Comm_size). Does not
-    /// block.
+    /// Returns the size of the local group, which contains the calling process (MPI_Comm_size). Does not block.
     pub fn size(&self) -> Rank {
         self.sides().local().size as Rank
     }
@@ -133,8 +131,7 @@ impl InterCommunicator {
         self.sides().local().rank.0 as Rank
     }
 
-    /// Returns the number of processes of the remote group (MPI_Comm_remote_size, MPI-3.1 section 6.6.1). Does not
-    /// block.
+    /// Returns the size of the remote group (MPI_Comm_remote_size, MPI-3.1 section 6.6.1). Does not block.
     pub fn remote_size(&self) -> Rank {
         self.sides().remote().size as Rank
     }
@@ -190,7 +187,7 @@ impl InterCommunicator {
     ///
     /// Returns `None` for an undefined color, and if the remote group has no process of the color. Blocks until all
     /// processes of both groups have called it. Aborts the job where
-    /// [`try_split_by_color_with_key`](Self::try_split_by_color_with_key) returns an error.
+    /// [`try_split_by_color_with_key`](Self::try_split_by_color_with_key) fails.
     #[track_caller]
     pub fn split_by_color(&self, color: Color) -> Option<InterCommunicator> {
         self.split_by_color_with_key(color, 0)
@@ -237,7 +234,7 @@ impl InterCommunicator {
         /// Merges both groups into one communicator (MPI_Intercomm_merge, MPI-3.1 section 6.6.2). All processes of a
         /// group specify the same order. If both groups specify the same, the library orders them, equally at all
         /// processes. Blocks until all processes of both groups have called it. Aborts the job where
-        /// [`try_merge`](Self::try_merge) returns an error.
+        /// [`try_merge`](Self::try_merge) fails.
         merge[](order: MergeOrder) -> SimpleCommunicator, "MPI_Intercomm_merge";
         /// [`merge`](Self::merge) that returns the errors of
         /// [`Communicator::try_duplicate`](super::Communicator::try_duplicate).
@@ -250,7 +247,7 @@ impl InterCommunicator {
 
         /// Creates an intercommunicator of the same groups, with those [attributes](crate::rust::attribute) that are
         /// cloned (MPI_Comm_dup, MPI-3.1 section 6.4.2). Blocks until all processes of both groups have called it.
-        /// Aborts the job where [`try_duplicate`](Self::try_duplicate) returns an error.
+        /// Aborts the job where [`try_duplicate`](Self::try_duplicate) fails.
         duplicate[]() -> InterCommunicator, "MPI_Comm_dup";
         /// [`duplicate`](Self::duplicate) that returns the errors of
         /// [`Communicator::try_duplicate`](super::Communicator::try_duplicate).
@@ -261,7 +258,7 @@ impl InterCommunicator {
         };
 
         /// Nonblocking [`duplicate`](Self::duplicate) (MPI_Comm_idup, MPI-3.1 section 6.4.2). Aborts the job where
-        /// [`try_immediate_duplicate`](Self::try_immediate_duplicate) returns an error.
+        /// [`try_immediate_duplicate`](Self::try_immediate_duplicate) fails.
         immediate_duplicate[]() -> DuplicateFuture<InterCommunicator>, "MPI_Comm_idup";
         /// [`immediate_duplicate`](Self::immediate_duplicate) that returns [`Error::NoMemory`] and [`Error::NoRoom`].
         or try_immediate_duplicate = DuplicateFuture::new(&self.record);
@@ -281,7 +278,7 @@ impl InterCommunicator {
         ///
         /// `group` contains processes of the local group, and defines their order. Returns `None` if this process is
         /// not in it, or the remote group's are empty. Blocks until all processes of both groups have called it. Aborts
-        /// the job where [`try_split_by_subgroup_collective`](Self::try_split_by_subgroup_collective) returns an error.
+        /// the job where [`try_split_by_subgroup_collective`](Self::try_split_by_subgroup_collective) fails.
         split_by_subgroup_collective[G: Group + ?Sized](group: &G) -> Option<InterCommunicator>, "MPI_Comm_create";
         /// [`split_by_subgroup_collective`](Self::split_by_subgroup_collective) that returns its error: class Group, at
         /// this process alone, when `group` contains a process outside the local group, or one of

@@ -29,7 +29,6 @@ pub struct Record {
     pub(super) topology: Option<Rc<dyn Arranged>>,
 }
 
-/// Processes of a communicator.
 pub(super) enum Members {
     System(Membership<'static>),
     Made(Made),
@@ -65,7 +64,6 @@ impl Record {
         Ok((made, attributes?))
     }
 
-    /// Returns both groups of an intercommunicator.
     pub(super) fn sides(&self) -> Option<Sides<'_>> {
         match &self.members {
             Members::Both(both) => Some(both.sides()),

@@ -121,8 +121,7 @@ pub struct Epoch<'w, K: Kind> {
     serial: Serial,
 }
 
-/// Opens an epoch by `begin`, whose argument specifies a deferred (nonblocking) opening. With `blocks`, waits until it
-/// is open.
+/// Opens an epoch by `begin`, whose argument specifies a deferred opening. With `blocks`, waits until it is open.
 fn open<'w, K: Kind>(
     record: &'w Rc<Record>,
     kind: K,
@@ -334,8 +333,7 @@ fn members(record: &Record, group: &(impl Group + ?Sized)) -> Result<Vec<envelop
 /// them) defers: operations are recorded until they can be executed, and [`Epoch::opening`] completes when the epoch is
 /// open. `docs/rma.md` lists the heap memory that each call allocates.
 ///
-/// MPI_MODE_NOCHECK is not supported, because no compiler can check that promise. The other assertions would have no
-/// effect.
+/// MPI_MODE_NOCHECK is not supported: no compiler can check that promise. The other assertions would have no effect.
 ///
 /// # Errors
 /// [`Error::NoRoom`](crate::Error::NoRoom), and class RmaSync when an open epoch excludes this one. They abort the job;
@@ -416,8 +414,8 @@ pub trait Epochs: AnyWindow {
         immediate_lock_shared[](rank: Rank) -> Epoch<'_, Lock>, "MPI_Win_ilock"
             = open_lock(self.record(), (rank, false), false);
 
-        /// Opens an access epoch to all processes under shared locks; the first operation on a process requests its
-        /// lock (MPI_Win_lock_all).
+        /// Opens an access epoch to all processes under shared locks; the first operation on a target requests it
+        /// (MPI_Win_lock_all).
         lock_all[]() -> Epoch<'_, LockAll>, "MPI_Win_lock_all";
         /// [`lock_all`](Epochs::lock_all) that returns its error.
         or try_lock_all = open(self.record(), LockAll(()), true, |call, defers| call.lock_all(true, None, defers));

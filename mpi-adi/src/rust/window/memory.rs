@@ -215,7 +215,7 @@ pub trait AnyWindow: sealed::Sealed {
         "mpi::window::AnyWindow", [fn(&self)], self.record().here();
 
         /// Returns the hints in use, allocated from the program's heap (MPI_Win_get_info, MPI-3.1 section 11.2.7). Does
-        /// not block. Aborts the job where [`try_get_info`](AnyWindow::try_get_info) returns an error.
+        /// not block. Aborts the job where [`try_get_info`](AnyWindow::try_get_info) fails.
         get_info[]() -> Info, "MPI_Win_get_info";
         /// [`get_info`](AnyWindow::get_info) that returns [`Error::NoRoom`].
         or try_get_info = Info::of(&hints::in_use(self.reorder()));
@@ -379,7 +379,7 @@ impl<T: Equivalence> Drop for Window<'_, T> {
         here.or_fatal("MPI_Win_free", self.record.free("MPI_Win_free"));
         if let Some(capacity) = self.capacity {
             let (first, len) = (self.memory.first.as_ptr(), self.memory.len);
-            // SAFETY: from a vector that was forgotten when the window was created; no other process accesses it any
+            // SAFETY: from a vector that was forgotten on creation of the window; no other process accesses it any
             // more.
             unsafe {
                 T::settle(first, len);
@@ -487,8 +487,7 @@ impl<T: Equivalence> Attached<'_, T> {
         self.memory.store(&self.record, index, value);
     }
 
-    /// Returns exclusive access to the memory; see [`Window::local`]. Other processes cannot access any memory of the
-    /// window meanwhile.
+    /// Returns exclusive access to the memory; see [`Window::local`]. Meanwhile no other process can access the window.
     ///
     /// # Panics
     /// When it is attached to another window.

@@ -51,7 +51,6 @@ impl Watched {
     }
 }
 
-/// State of a window.
 pub(crate) struct Record {
     /// The window's private communicator; its context identifies the window in all processes.
     pub(super) comm: SimpleCommunicator,
@@ -190,7 +189,7 @@ impl Record {
         Ok(())
     }
 
-    /// Blocks until the operations are complete at one target or at all; with `is_local`, until their buffers are
+    /// Blocks until the operations are complete at one target or all; with `is_local`, until their buffers are
     /// reusable.
     pub(super) fn flush(
         &self,

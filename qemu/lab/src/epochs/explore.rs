@@ -71,7 +71,6 @@ struct Node {
 /// A packet in flight: its argument, target location and bytes.
 type Packet = (u16, Option<(u32, u32)>, Vec<u8>);
 
-/// A packet that a step transmits.
 #[derive(Clone, Copy, Debug)]
 struct Out {
     dest: usize,
@@ -224,8 +223,7 @@ impl Node {
         }
     }
 
-    /// Runs a progress step without reception. If the step reports no progress, a waiting call sleeps until a packet
-    /// arrives.
+    /// Runs a progress step without reception. Without progress, a waiting call sleeps until a packet arrives.
     fn leave(&mut self) -> Option<(usize, Packet)> {
         let mut out = [0; SHORT_BYTES];
         let _ = self.all.take_moved();
@@ -267,7 +265,6 @@ struct JobState {
 }
 
 impl JobState {
-    /// Creates the initial state, with `count` windows.
     fn new(case: &Case, count: usize, known: &mut Known) -> JobState {
         let size = case.scripts.len();
         let node = |(rank, calls): (usize, &Vec<Call>)| {
@@ -296,7 +293,6 @@ impl JobState {
         &known.nodes[self.nodes[rank] as usize].1
     }
 
-    /// Returns the steps that may be possible.
     fn steps(&self, known: &Known) -> Vec<Step> {
         let size = self.nodes.len();
         let mut steps = Vec::new();
@@ -358,7 +354,6 @@ impl JobState {
         })
     }
 
-    /// Returns a byte of a process's memory.
     fn byte(&self, known: &Known, rank: usize, at: usize) -> u8 {
         self.node(known, rank).memory.0[at]
     }

@@ -74,8 +74,7 @@ impl Do {
 pub enum Call {
     /// Opens an epoch in a window.
     Open(usize, Sort, Vec<u32>),
-    /// Opens an epoch with MPI_MODE_NOCHECK: the program guarantees that the other side is open, or that there is no
-    /// other lock.
+    /// Opens an epoch with MPI_MODE_NOCHECK: the program guarantees an open other side, or no other lock.
     OpenUnchecked(usize, Sort, Vec<u32>),
     /// Closes an epoch.
     Close(usize),
@@ -112,7 +111,6 @@ pub const FAULT: &str = "a process is told of operations beyond a window, and of
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Script {
     calls: Arc<[Call]>,
-    /// Index of the next call.
     at: usize,
     computing: u32,
     epochs: Vec<(Context, Serial)>,

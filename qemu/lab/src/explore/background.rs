@@ -111,7 +111,6 @@ impl Drop for Background {
     }
 }
 
-/// Body of the thread.
 fn explore_rows(rows: impl Iterator<Item = Row>, events: &Sender<Event>, stopped: &AtomicBool) {
     for row in rows {
         let name = || row.name.clone();

@@ -19,8 +19,7 @@ pub enum Call {
     /// MPI_Cancel of the receive started by the call with this index, then MPI_Wait if it is cancelled immediately, or
     /// MPI_Request_free if it is still posted.
     CancelReceive(usize),
-    /// MPI_Irecv, if the receive started by call `of` was cancelled successfully: otherwise no message remains to be
-    /// received again.
+    /// MPI_Irecv, if the receive started by call `of` was cancelled: otherwise no message remains to be received again.
     ReceiveInstead {
         /// Index of the call.
         of: usize,
@@ -52,8 +51,7 @@ pub struct Case {
     pub synchronous: Option<usize>,
     /// MPI memory of the receiver in bytes.
     pub mpi_memory: usize,
-    /// MPI memory of each sender in bytes. A sender receives nothing, and assumes that the receiver's memory is as
-    /// large.
+    /// MPI memory of each sender in bytes. It receives nothing, and assumes that the receiver's memory is as large.
     pub sender_memory: usize,
     /// Maximum number of replies of one node in flight, at least 1.
     pub answers: usize,

@@ -33,7 +33,6 @@ fn kind(step: Step) -> Kinds {
     }
 }
 
-/// All states, and the steps between them.
 #[derive(Default)]
 struct Graph {
     numbers: HashMap<Global, u32, FxBuildHasher>,

@@ -71,7 +71,6 @@ pub(super) enum OnSide {
     HorizonsTurnedBack { by: u8 },
 }
 
-/// A node after a step.
 #[derive(Clone, Copy, Debug)]
 struct After {
     node: u32,
@@ -105,7 +104,6 @@ pub(super) struct Memo {
 }
 
 impl Memo {
-    /// Returns the index of a node state.
     pub(super) fn number(&mut self, case: &Case, node: Node, origin: Origin) -> u32 {
         let number = self.nodes.len() as u32;
         match self.node_numbers.entry(node.fingerprint(case)) {

@@ -125,7 +125,6 @@ fn port(case: &Case, rank: u8) -> Fake {
     port
 }
 
-/// Returns the packet injected by a step, if any.
 fn injected(case: &Case, port: &mut Fake) -> Option<Injected> {
     let sent = port.take_sent();
     assert!(sent.len() <= 1, "one packet a step");
@@ -157,7 +156,6 @@ pub struct Node {
     names: Vec<u32>,
     /// The cancel of the case was executed.
     cancelled: bool,
-    /// The receive of a call that polls.
     polled: Option<Polled>,
     /// By class: packets to itself in flight. They do not affect other nodes.
     own: [VecDeque<Vec<u8>>; 2],
@@ -283,8 +281,7 @@ impl Node {
         !self.own[usize::from(priority)].is_empty()
     }
 
-    /// Returns the sender's message that a packet refers to, if any: by a byte of the message in the packet, or by its
-    /// request ID.
+    /// Returns the sender's message that a packet refers to, if any, by a byte of its data or by its request ID.
     fn message_of(&self, priority: bool, packet: &mut [u8]) -> Option<usize> {
         let name = u32::from_le_bytes(*self.name_in(priority, packet)?);
         let (header, payload) = Header::parse(packet).expect("a packet of the device");
@@ -320,7 +317,6 @@ impl Node {
         self.calls.push(id);
     }
 
-    /// Runs the next step of a call that polls.
     fn poll(&mut self, case: &Case) {
         let at = self.calls.len();
         match &mut self.polled {
@@ -430,10 +426,9 @@ impl Node {
         !self.cancelled && case.cancel < Some(self.calls.len())
     }
 
-    /// Normalizes the ages of the receiver to 0, and returns the differences by sender.
-    ///
-    /// The protocol only compares an age with others of the same pair, and increments it. So two states are equivalent
-    /// if all ages of a pair, at both ends and in flight, differ by the same amount.
+    /// Normalizes the ages of the receiver to 0, and returns the differences by sender. The protocol only compares an
+    /// age with others of the same pair, and increments it. So two states are equivalent if all ages of a pair, at both
+    /// ends and in flight, differ by the same amount.
     pub fn turn_back(&mut self, case: &Case) -> [Age; SENDERS] {
         let mut turned = [0; SENDERS];
         if self.rank > 0 {
@@ -597,7 +592,6 @@ impl Node {
     }
 }
 
-/// Result of a complete receive.
 struct Received {
     call: usize,
     id: RequestId,

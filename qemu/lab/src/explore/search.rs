@@ -92,8 +92,7 @@ pub fn unwatched(_: &Explored) -> ControlFlow<()> {
     ControlFlow::Continue(())
 }
 
-/// Default limit of an exploration's states: somewhat more than the largest case requires, about 10 GB of the host's
-/// memory.
+/// Default limit of an exploration's states: more than the largest case requires, about 10 GB of the host's memory.
 pub const MOST_STATES: u64 = 300_000_000;
 /// Number of states between two calls of the watcher.
 const NEWS: u64 = 1 << 14;
@@ -101,7 +100,6 @@ const NEWS: u64 = 1 << 14;
 /// Number of shards of the set of states: a set is copied when it grows, and the shards limit the copy.
 const SHARDS: usize = 64;
 
-/// Set of visited states.
 struct Seen {
     halves: HashMap<(u32, u32), u32, FxBuildHasher>,
     states: Vec<HashSet<u64, FxBuildHasher>>,
@@ -125,13 +123,11 @@ impl Seen {
 /// A state of the current path.
 struct Visit {
     key: u64,
-    /// The step that led to it.
     step: Option<Step>,
     /// Start of its remaining successors.
     rest: usize,
 }
 
-/// A search in progress.
 struct Search<'a> {
     system: &'a System,
     seen: Seen,
@@ -140,7 +136,6 @@ struct Search<'a> {
     on_path: HashSet<u64, FxBuildHasher>,
     /// Remaining successors of all states of the path.
     ahead: Vec<(Step, Global)>,
-    /// Buffer for the steps of one state.
     steps: Vec<Step>,
 }
 

@@ -14,8 +14,7 @@ pub const ENOUGH: &str = "no run goes on without end";
 /// No deadlock, and no resources in use at the end.
 pub const END: &str = "every run comes to its end";
 
-/// State of all nodes and the network between them. Its parts are indexes into the tables of the
-/// [`System`](super::system::System).
+/// State of all nodes and the network. Its parts are indexes into the tables of the [`System`](super::system::System).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Global {
     pub(super) receiver: u32,

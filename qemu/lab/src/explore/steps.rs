@@ -11,7 +11,6 @@ impl Memo {
         (side, &self.nodes[side.node as usize])
     }
 
-    /// Adds the steps of one sender.
     fn side_steps(&self, case: &Case, state: &Global, rank: u8, steps: &mut Vec<Step>) {
         let (side, known) = self.of_side(state.sides[usize::from(rank) - 1]);
         if known.may_call {
@@ -34,7 +33,6 @@ impl Memo {
         }));
     }
 
-    /// Adds the steps of the receiver.
     fn receiver_steps(&self, case: &Case, state: &Global, steps: &mut Vec<Step>) {
         let known = &self.nodes[state.receiver as usize];
         if known.may_call {

@@ -4,7 +4,7 @@
 //! program, one packet received with its reply, or one packet injected. So receives are posted, and records freed by
 //! them, at any time; nodes run at any speed; packets stay in flight for any time.
 //!
-//! States without successors decide that every run ends, which is correct without cycles:
+//! States without successors decide that every run ends, which requires that there are no cycles:
 //! [`ENOUGH`](super::state::ENOUGH).
 #![forbid(unsafe_code)]
 
@@ -15,11 +15,9 @@ use super::memo::{Memo, OnSide, Origin, Side};
 use super::node::Node;
 use super::state::{Global, Step};
 
-/// A case, with the memoized steps of its nodes.
-///
-/// A step changes one node, and depends only on that node's state and on the packet received, if any. So the device
-/// executes each of these once, and the result applies to all states of all nodes with the same inputs; every further
-/// step is a lookup.
+/// A case, with the memoized steps of its nodes. A step changes one node, and depends only on that node's state and on
+/// the packet received, if any. So the device executes each of these once, and the result applies to all states of all
+/// nodes with the same inputs; every further step is a lookup.
 pub struct System {
     case: Case,
     memo: Mutex<Memo>,

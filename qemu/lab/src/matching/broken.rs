@@ -14,7 +14,6 @@ use super::draw::Sequence;
 use super::engines::Engine;
 use super::oracle::Oracle;
 
-/// Kind of fault.
 type Fault = u8;
 const NONE: Fault = 0;
 /// A message matches the second matching receive.
@@ -160,7 +159,6 @@ impl<const FAULT: Fault> MatchingEngine for Vectors<FAULT> {
     }
 }
 
-/// Returns the first counterexample among `seeds` seeds.
 fn find(engine: Engine, seeds: u64) -> Option<super::Counterexample> {
     (0..seeds).find_map(|seed| engine.check(&Sequence::draw(seed)).err())
 }

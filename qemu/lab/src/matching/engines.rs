@@ -77,8 +77,7 @@ impl Engine {
         (self.work)(traffic, rounds);
     }
 
-    /// Returns the memory in bytes for `entries` entries in a job of `peers` processes; `allocated` returns the heap in
-    /// use.
+    /// Returns the memory in bytes for `entries` entries with `peers` processes; `allocated` returns the heap in use.
     pub fn overhead(&self, peers: u32, entries: u32, allocated: &dyn Fn() -> usize) -> Overhead {
         (self.overhead)(peers, entries, allocated)
     }

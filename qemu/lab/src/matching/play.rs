@@ -67,7 +67,6 @@ impl UserMemory for Lender {
     }
 }
 
-/// Creates `count` free blocks.
 pub(crate) fn blocks(count: u32) -> Blocks {
     let words = vec![0; Blocks::map_words(count as usize)];
     Blocks::new(vec![[0; BLOCK_BYTES]; count as usize].into(), words.into())
@@ -107,9 +106,7 @@ struct Both<E> {
     open: BTreeSet<Context>,
     /// Records that were matched and are not freed yet.
     taken: Vec<BlockIndex>,
-    /// Receives started so far.
     posts: u64,
-    /// Messages so far.
     messages: u32,
 }
 

@@ -120,12 +120,10 @@ impl fmt::Display for CollectiveError {
 
 impl std::error::Error for CollectiveError {}
 
-/// Context of the communicator.
 const CONTEXT: u16 = 10;
 /// Payload of a packet, and its size on a link, in bytes.
 const PAYLOAD: usize = 232;
 const ON_LINK: usize = 272;
-/// MPI memory of a node in bytes.
 const MPI_MEMORY: usize = 64 << 10;
 
 fn sum(left: &[u8], right: &mut [u8]) {
@@ -265,7 +263,6 @@ impl Collective {
     }
 }
 
-/// State of a process.
 enum State {
     Before,
     InBarrier,

@@ -152,7 +152,6 @@ fn key(tag: i32) -> usize {
 /// Packets that a node receives and injects in one step.
 const BURST: usize = 8;
 
-/// A run in progress.
 struct Run {
     devices: Vec<Adi>,
     net: Net,
@@ -273,7 +272,6 @@ impl Run {
         }
     }
 
-    /// Returns the counters.
     fn work(&self, messages: u64) -> Work {
         let mut work = Work {
             messages,

@@ -109,7 +109,6 @@ impl UserMemory for Counted {
     }
 }
 
-/// A node of the machine.
 pub(super) struct Node<'m> {
     /// Uses the matching engine of the paper's device: its searches are part of the time.
     pub(super) adi: Adi,
@@ -129,8 +128,7 @@ pub(super) trait Programs {
     /// Reason for an early end.
     type Error;
 
-    /// Runs the next step of the program of the node with this rank at `now`, if possible, and returns its duration in
-    /// nanoseconds.
+    /// Runs the next step of this rank's program at `now`, if possible, and returns its duration in nanoseconds.
     fn turn(&mut self, node: &mut Node<'_>, rank: usize, now: u64) -> Result<u64, Self::Error>;
 
     /// Checks whether the measurement is complete, after a turn of this node at `now`.
@@ -143,15 +141,12 @@ const LOOKS: u32 = 256;
 /// Maximum delay of an acknowledgement that waits for a piggyback carrier, in nanoseconds (`kernel-rt/src/node.rs`).
 const ANSWERS_WAIT_NS: u64 = 1_000_000;
 
-/// The routers' buffers.
 const SIZES: Sizes = Sizes::BLUE_GENE;
 
-/// Allocates the memory of a machine's routers.
 pub(super) fn router_memory(shape: Shape) -> Vec<Chunk> {
     vec![[0; 32]; SIZES.chunks() * shape.nodes() as usize]
 }
 
-/// The simulated machine.
 pub(super) struct SimulatedMachine<'m> {
     pub(super) nodes: Vec<Node<'m>>,
     costs: Costs,

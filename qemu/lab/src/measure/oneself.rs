@@ -25,7 +25,6 @@ pub struct Asked {
     pub packets: u64,
 }
 
-/// The one process of a job.
 struct Alone(Process);
 
 /// Like a Linux process, accesses its node by a few instructions.
@@ -88,7 +87,6 @@ impl Kernel for Carrier {
     }
 }
 
-/// Runs `work` with the one device.
 fn with_device<R>(work: impl FnOnce(&mut Adi) -> R) -> R {
     work(ADI.lock().as_mut().expect("`run` has set it up"))
 }

@@ -229,7 +229,7 @@ mod tests {
         };
         let Measured { sender, receiver } = overlap.run().expect("a run");
         for side in [sender, receiver] {
-            // A third of the program's share.
+            // A third of the program's compute time.
             let share = side.served_ns as f64 / transfer as f64;
             assert!(share > 0.2 && share < 0.35, "{share}");
         }

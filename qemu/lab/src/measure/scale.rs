@@ -27,8 +27,8 @@ pub enum Program {
     Barrier,
     /// MPI_Allreduce: the sums of 64-bit numbers.
     Allreduce,
-    /// Every rank exchanges a message with every other, one after the other: in step k with the ranks at distance k in
-    /// both directions.
+    /// Every rank exchanges a message with every other, in turn: in step k with the ranks at distance k in both
+    /// directions.
     AllToAll,
     /// Every rank sends a message to its neighbour along X and receives that of the opposite neighbour.
     Neighbour,

@@ -1,5 +1,4 @@
-//! The killer benchmark on a simulated machine in virtual time (`machine`). The result is a function of the arguments
-//! alone.
+//! The killer benchmark on a simulated machine in virtual time (`machine`), a function of the arguments alone.
 #![forbid(unsafe_code)]
 
 use mpi_adi::Stats;
@@ -84,7 +83,6 @@ impl std::fmt::Display for TimedError {
 
 impl std::error::Error for TimedError {}
 
-/// Progress of a node's program.
 #[derive(Clone, Default)]
 struct Progress {
     /// Messages started: sent, or received.
@@ -92,7 +90,6 @@ struct Progress {
     waiting: Option<(RequestId, Span)>,
 }
 
-/// A run in progress.
 struct Run<'a> {
     killer: &'a Killer,
     nodes: Vec<Progress>,

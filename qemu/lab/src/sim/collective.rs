@@ -64,14 +64,12 @@ impl<M: UserMemory> Kernel for Still<'_, M> {
 /// Maximum number of steps of a collective in one interrupt.
 const STEPS_OF_INTERRUPT: u32 = 2;
 
-/// The collectives of one rank.
 #[derive(Default)]
 pub(super) struct UnderWay {
     all: Vec<(u32, Driven)>,
 }
 
 impl UnderWay {
-    /// Checks whether this collective is in progress.
     pub(super) fn has(&self, number: u32) -> bool {
         self.all.iter().any(|(other, _)| *other == number)
     }
@@ -162,7 +160,6 @@ impl UnderWay {
     }
 }
 
-/// Checks the contents of the buffers.
 fn check(collective: &Collective, rank: Rank, buffers: &Buffers) -> Result<(), String> {
     let part = collective.part(collective.group.among(rank).place);
     match (buffers.given == part.left, buffers.taken == part.taken) {

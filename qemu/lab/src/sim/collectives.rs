@@ -46,8 +46,7 @@ const FIRST_CONTEXT: Context = 10;
 /// Numbers of elements of a part: none, one, few, a message that is long in total, more than a segment of a reduction.
 const ELEMENTS: [usize; 6] = [0, 1, 1, 3, 40, 200];
 
-/// An element is a function x -> ax + b, in 32 bits: combination is composition, which is associative and not
-/// commutative.
+/// An element is a function x -> ax + b, in 32 bits: combination is composition, associative but not commutative.
 pub const ELEMENT: usize = 8;
 
 fn words(element: &[u8]) -> [u32; 2] {
@@ -146,8 +145,7 @@ impl Group {
         }
     }
 
-    /// Returns the group of a process and the group that it exchanges with; they are the same in a communicator of one
-    /// group.
+    /// Returns the group of a process and the group that it exchanges with, which are the same in a communicator.
     fn sides(&self, place: u32) -> [Range<u32>; 2] {
         let size = self.list.len() as u32;
         match self.first {

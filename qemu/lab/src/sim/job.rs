@@ -48,13 +48,11 @@ const BYTES_PER_STEP: u64 = 4;
 const BAD_LINKS: u64 = 20;
 
 impl Job<'_> {
-    /// Runs the job to its end and checks its results. Only the setup's request slots limit the requests of the
-    /// programs.
+    /// Runs the job to its end and checks its results. Only the setup's request slots limit the programs' requests.
     pub fn run(&self) -> Result<Report, Violation> {
         self.run_in(&Plenty)
     }
 
-    /// Creates process `rank` in its initial state.
     fn process<'a>(&'a self, shape: Shape, rank: Rank, heap: &'a dyn Heap) -> Process<'a> {
         let Job { program, setup } = self;
         let config = Config {

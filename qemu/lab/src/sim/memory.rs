@@ -6,7 +6,6 @@ use mpi_adi::region::{BLOCK_BYTES, Blocks};
 
 use crate::epochs::memory::{Flat, is_here};
 
-/// A buffer of the program.
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Buffer {
     /// Contains message number `message`; its bytes are computed.
@@ -15,8 +14,7 @@ enum Buffer {
     Receive { bytes: Vec<u8> },
 }
 
-/// The buffers of one node. [`Buffers::fault`] records an access of the device outside the time in which it is
-/// permitted.
+/// The buffers of one node. [`Buffers::fault`] records an access of the device outside the permitted time.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct Buffers {
     buffers: Vec<Option<Buffer>>,
@@ -35,7 +33,6 @@ const REFUSED: u32 = 5;
 /// Initial contents of a receive buffer.
 pub const UNTOUCHED: u8 = 0xEE;
 
-/// Returns byte `at` of message number `message`.
 fn byte(message: u32, at: usize) -> u8 {
     match at {
         0..4 => message.to_le_bytes()[at],

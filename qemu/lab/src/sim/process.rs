@@ -54,7 +54,6 @@ pub(super) struct Process<'a> {
     pub(super) short: Option<Error>,
 }
 
-/// Records of all ranks for the checker.
 pub(super) struct Records {
     pub(super) got: Vec<Option<Got>>,
     pub(super) sent: Vec<u64>,
@@ -82,7 +81,6 @@ impl Turn {
 }
 
 impl<'a> Process<'a> {
-    /// Creates a process before its first operation.
     pub(super) fn new(
         rank: Rank,
         program: &'a Program,
@@ -154,7 +152,7 @@ impl<'a> Process<'a> {
         step.map_err(|what| Violation::Buffer { rank, what })
     }
 
-    /// Returns the operation that failed for lack of memory, and its error. A call for windows counts as the current
+    /// Returns the operation that failed for lack of memory, and its error. A window call counts as the current
     /// operation.
     pub(super) fn short(&self) -> Option<(usize, Error)> {
         let in_windows = self.windows.is_short();

@@ -24,7 +24,6 @@ const WINDOW: usize = 4;
 const FRAME_BYTES: usize = 1514;
 const WINDOW_BYTES: usize = WINDOW * FRAME_BYTES;
 const LINKS: usize = 6;
-/// Duration of a step.
 const STEP_NS: u64 = 1000;
 
 /// Memory of a [`Routers`].
@@ -47,8 +46,8 @@ impl RouterMemory {
 
 type BadLink<'m> = Reliable<'m, Faulty<SimLink>>;
 
-/// Nodes with routers, and links that each lose, corrupt, duplicate, reorder, truncate and delay one frame in a
-/// hundred.
+/// Nodes with routers, and links that lose, corrupt, duplicate, reorder, truncate and delay one frame in a hundred
+/// each.
 pub struct Routers<'m> {
     nodes: Vec<Torus<'m, BadLink<'m>>>,
     now: u64,

@@ -30,7 +30,6 @@ pub(super) fn exchange() -> Vec<Vec<Call>> {
     vec![one(1, 5, 6), one(0, 6, 5), vec![]]
 }
 
-/// A ring of posts and starts.
 pub(super) fn ring() -> Vec<Vec<Call>> {
     let one = |rank: u32| {
         let (left, right) = ((rank + 2) % 3, (rank + 1) % 3);
@@ -49,8 +48,7 @@ pub(super) fn ring() -> Vec<Vec<Call>> {
     vec![one(0), one(1), one(2)]
 }
 
-/// A target with two exposures, each to one of two origins, the first of which is late; with a fence at the end if
-/// `with_fence`.
+/// A target with two exposures, each to one of two origins, the first of them late; a fence at the end if `with_fence`.
 pub(super) fn late_origin(with_fence: bool) -> Vec<Vec<Call>> {
     let mut scripts = vec![
         vec![

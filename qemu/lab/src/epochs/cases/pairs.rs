@@ -10,7 +10,6 @@ use crate::epochs::script::Call::{self, Close, WaitClosed};
 /// Required bytes at the end: process, address, bytes.
 type Ends = Vec<(usize, usize, [u8; 2])>;
 
-/// Kinds of epochs between two processes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Kinds {
     Fence,

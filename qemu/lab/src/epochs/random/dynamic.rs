@@ -19,7 +19,6 @@ const NOWHERE: Range<usize> = 1..256;
 /// A process's state of the dynamic window.
 #[derive(Clone, Default)]
 pub(super) struct Process {
-    /// Its attached memory.
     pieces: Vec<Range<usize>>,
     /// It has issued an operation beyond a target's attached memory, and has not checked for the error yet.
     is_faulty: bool,

@@ -8,9 +8,7 @@ use crate::epochs::script::Call;
 const LENGTHS: [usize; 14] = [
     13, 16, 17, 32, 48, 64, 223, 224, 225, 240, 448, 449, 700, 1100,
 ];
-/// Maximum length.
 const LONGEST: usize = 1100;
-/// Element sizes.
 const UNITS: [usize; 7] = [1, 1, 1, 4, 8, 16, 32];
 /// Maximum length with gaps in bytes.
 const MOST_STRIDED: usize = 100;
@@ -22,7 +20,6 @@ const MOST_SUM: usize = 300;
 /// More gets than a target has cursors.
 const BURST: u32 = 40;
 
-/// Size of an operation in bytes.
 #[derive(Clone, Copy)]
 pub(super) struct Size {
     pub len: usize,
@@ -70,7 +67,6 @@ impl Draw {
         }
     }
 
-    /// Draws the size of a put in the window.
     pub(super) fn draw_size(&mut self, window: usize) -> Size {
         let r = &mut self.random;
         if !is_large(window) {
@@ -97,7 +93,6 @@ impl Draw {
         }
     }
 
-    /// Draws the size of ordered accumulates in the window.
     pub(super) fn draw_ordered_size(&mut self, window: usize) -> Size {
         if is_large(window) {
             return self.draw_size(window);

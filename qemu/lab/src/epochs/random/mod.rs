@@ -78,7 +78,6 @@ struct Draw {
     size: u32,
     reorder: Reorder,
     scripts: Vec<Vec<Call>>,
-    /// Epochs that each process has opened.
     opened: Vec<Vec<Opened>>,
     /// By window and process: final contents, and the start of the unused memory.
     memory: Vec<Vec<(Vec<u8>, usize)>>,
@@ -94,11 +93,9 @@ struct Draw {
     dynamic: Vec<dynamic::Process>,
 }
 
-/// An epoch of a process.
 #[derive(Clone)]
 struct Opened {
     window: usize,
-    /// Whether the process has waited for it.
     is_waited: bool,
     /// Required contents after the wait.
     expects: Vec<Call>,
@@ -246,7 +243,6 @@ impl Draw {
         }
     }
 
-    /// Makes the process wait for all its epochs.
     fn wait_for_all(&mut self, rank: u32) {
         for epoch in 0..self.opened[rank as usize].len() {
             self.wait(rank, epoch);

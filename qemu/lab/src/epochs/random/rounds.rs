@@ -52,7 +52,6 @@ impl Draw {
         self.expect_what_came(window, &before, exposures);
     }
 
-    /// Draws pairs of origins and targets.
     pub(super) fn draw_pairs(&mut self) -> Vec<(u32, u32)> {
         let size = self.size;
         (0..size)

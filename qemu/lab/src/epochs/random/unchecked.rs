@@ -6,7 +6,6 @@ use mpi_adi::envelope::Rank;
 use super::{Call, Draw, Opened, WINDOWS, part};
 
 impl Draw {
-    /// Opens an epoch unchecked.
     fn open_unchecked(&mut self, rank: u32, window: usize, sort: Sort, members: Vec<u32>) -> usize {
         let call = Call::OpenUnchecked(window, sort, members);
         self.scripts[rank as usize].push(call);

@@ -198,7 +198,6 @@ const NO_BCOPY: Rules = Rules {
 
 const ANY: Asked = (None, None);
 
-/// Returns receives from rank 1.
 fn from_one(tags: &[Tag]) -> Vec<Asked> {
     tags.iter().map(|&tag| (Some(1), Some(tag))).collect()
 }
@@ -233,7 +232,6 @@ fn answers(answers: usize, case: Case) -> Case {
     Case { answers, ..case }
 }
 
-/// Replaces the rules.
 fn under(rules: Rules, case: Case) -> Case {
     Case { rules, ..case }
 }

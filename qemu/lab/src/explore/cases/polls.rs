@@ -73,8 +73,7 @@ pub fn polled_receives() -> Vec<Row> {
         .collect()
 }
 
-/// Without rule (f): a receive that is cancelled immediately is no longer posted when the message requested for it
-/// arrives.
+/// Without rule (f): a receive that is cancelled immediately is not posted any more when its requested message arrives.
 pub fn without_rule_f() -> Vec<Row> {
     let rules = |case: &Case| Rules {
         holds_cancelled: false,

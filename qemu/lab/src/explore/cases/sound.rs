@@ -278,7 +278,7 @@ pub fn bcopy_among_others() -> Vec<Row> {
     rows
 }
 
-/// A message without a matching receive is cancelled at any time, in any state; it is synchronous, so that it cannot
+/// A message without a matching receive is cancelled at any time, in any state; it is synchronous, so it cannot
 /// complete otherwise.
 pub fn cancelled_sends() -> Vec<Row> {
     let counts = [

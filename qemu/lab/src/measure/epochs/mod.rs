@@ -67,7 +67,6 @@ fn windows(here: u32, size: u32, reorder: Reorder) -> OneSided {
     all
 }
 
-/// A process and its window.
 struct Process<'a, 'b, 'm> {
     node: &'a Node<'b, 'm>,
     calls: Calls,
@@ -175,7 +174,6 @@ impl Process<'_, '_, '_> {
         self.node.compute_ns(ns);
     }
 
-    /// Returns the time since the common start.
     fn elapsed(&self) -> u64 {
         self.node.now_ns() - self.began
     }

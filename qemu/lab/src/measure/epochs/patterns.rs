@@ -40,7 +40,6 @@ impl Pattern {
         Pattern::LateTarget,
     ];
 
-    /// Returns the process whose time is measured.
     fn measured(self) -> usize {
         match self {
             Pattern::LatePost | Pattern::EarlyTransfer | Pattern::EarlyFence => 0,

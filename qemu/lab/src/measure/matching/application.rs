@@ -85,8 +85,7 @@ pub const APPLICATIONS: [Application; 10] = [
 ];
 
 impl Application {
-    /// Returns the traffic: unexpected messages arrive and are received; then receives are posted, and their messages
-    /// arrive.
+    /// Returns the traffic: unexpected messages are received; then receives are posted, and their messages arrive.
     pub fn traffic(&self) -> Traffic {
         let mut random = Random::new(self.unexpected.into(), Stream::Traffic);
         let mut queue: Vec<(u32, Tag, Context)> = (0..self.unexpected)

@@ -73,7 +73,6 @@ impl Measured {
     }
 }
 
-/// An engine with its pool and region.
 struct Rig<E> {
     engine: E,
     requests: RequestPool,
@@ -82,7 +81,6 @@ struct Rig<E> {
 }
 
 impl<E: MatchingEngine> Rig<E> {
-    /// Allocates all memory that the traffic requires.
     fn new(traffic: &Traffic) -> Self {
         let count = traffic.messages();
         let mut rig = Rig {

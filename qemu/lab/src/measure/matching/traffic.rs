@@ -40,8 +40,7 @@ pub struct Traffic {
     pub fill: Vec<Step>,
     /// Empties the queues. Each step matches, unless `fill` is empty.
     pub drain: Vec<Step>,
-    /// After n steps of `drain`, the queues are those of `fill` without its last n steps: a sample of the steps can be
-    /// measured.
+    /// After n steps of `drain`, the queues are those of `fill` without its last n steps: allows a sample of the steps.
     pub nested: bool,
 }
 
