@@ -1,6 +1,6 @@
 //! `#[derive(Equivalence)]`: the datatype of a struct (MPI-3.1 section 4.1.2, MPI_Type_create_struct).
 //!
-//! Rust requires a separate crate for derive macros. Programs use the re-export in the crate `mpi`, which documents it.
+//! Rust requires a separate crate for derive macros. Programs use the documented re-export in the crate `mpi`.
 #![forbid(unsafe_code)]
 
 use proc_macro2::TokenStream;

@@ -1,10 +1,10 @@
 //! MPI-3.1 for Rust programs, with the names and traits of [rsmpi](https://docs.rs/mpi/0.8), typed and without unsafe
 //! code.
 //!
-//! The same program runs on bare-metal torus nodes, on microcontroller boards and as Linux processes. A source written
-//! for rsmpi 0.8 keeps its calls; `docs/rust.md` lists every rsmpi name with its status here and explains how to build
-//! and run. This crate re-exports the [Rust binding](mpi_adi::rust) of Midplane and adds
-//! [`#[derive(Equivalence)]`](traits::Equivalence).
+//! The same program runs on bare-metal torus nodes, on microcontroller boards and as Linux processes. A program written
+//! for rsmpi 0.8 runs unchanged on Linux; nodes and boards require a `no_std` entry point. `docs/rust.md` explains how
+//! to build and run, and lists the status of every rsmpi name. This crate re-exports the [Rust binding](mpi_adi::rust)
+//! of Midplane and adds [`#[derive(Equivalence)]`](traits::Equivalence).
 //!
 //! ```no_run
 //! use mpi::traits::*;
@@ -17,8 +17,8 @@
 //! assert_eq!(from, status.source_rank());
 //! ```
 //!
-//! Start `cargo midplane run --on linux -n 4 prog.rs` for four Linux processes; `cargo run` starts a world of one
-//! process. A program for nodes is `no_std` and declares its entry point with `kernel_rt::program!(main)`.
+//! `cargo midplane run --on linux -n 4 prog.rs` starts four Linux processes; `cargo run` starts a world of one process.
+//! A program for nodes declares its entry point with `kernel_rt::program!(main)`.
 //!
 //! # Where to find the calls
 //!
@@ -28,13 +28,13 @@
 //! | MPI_Send and its modes, MPI_Recv, MPI_Probe, persistent requests | [`point_to_point`] |
 //! | MPI_Isend, MPI_Irecv, MPI_Wait, MPI_Test, generalized requests | [`request`] |
 //! | MPI_Bcast, MPI_Allreduce, nonblocking and neighbourhood collectives, MPI_Op_create | [`collective`] |
-//! | communicators, groups, Cartesian and graph topologies | [`topology`] |
+//! | communicators, groups, Cartesian and graph topologies, MPI_Pack | [`topology`] |
 //! | MPI_Put, MPI_Get, MPI_Accumulate, windows and epochs | [`window`] |
-//! | datatypes, buffers, MPI_Pack | [`datatype`] |
+//! | datatypes, buffers, MPI_Pack_external | [`datatype`] |
 //! | attributes, info objects, MPI_T variables | [`attribute`], [`info`], [`tools`] |
 //!
 //! A call under an rsmpi name aborts the job on an error, like MPI_ERRORS_ARE_FATAL. The `try_` forms return a
-//! [`Result`] with an [`Error`].
+//! [`Result`] with an [`Error`], like MPI_ERRORS_RETURN.
 //!
 //! # Structs in messages
 //!

@@ -133,7 +133,7 @@ pub fn carry<R>(env: &dyn Env, is_unwinding: fn() -> bool, run: impl FnOnce(Carr
     let env: *const (dyn Env + '_) = env;
     // SAFETY: only the lifetime changes. The reference is in the `Here` alone, which returns it for no longer than a
     // borrow of itself, within one call of the binding. `End` removes it before `env` is dropped; no call is in
-    // progress then, because a `Here` does not leave its thread.
+    // progress then, because a `Here` stays on its thread.
     let env =
         unsafe { &*core::mem::transmute::<*const (dyn Env + '_), *const (dyn Env + 'static)>(env) };
     let end = End(Here::new(env, false, is_unwinding));

@@ -124,7 +124,7 @@ opaque!("Message", [] Message);
 
 impl Drop for Message {
     fn drop(&mut self) {
-        // The device still stores the message, which does not matter while a panic ends the program.
+        // The device still stores the message; this does not matter while a panic ends the program.
         if !self.is_received && self.id.is_some() && self.record.here.env().is_ok() {
             panic!("a message that a matched probe has taken was dropped, not received");
         }

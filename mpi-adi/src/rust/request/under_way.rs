@@ -33,8 +33,8 @@ struct Entry {
     state: State,
 }
 
-// SAFETY: only calls, on the program's thread, clone and drop the communicator. An interrupt handler reads its
-// membership, which is constant. A state may be used by any thread.
+// SAFETY: only calls, on the program's thread, clone and drop the communicator. An interrupt handler reads its constant
+// membership. A state may be used by any thread.
 unsafe impl Send for Entry where State: Send {}
 
 impl UnderWay {

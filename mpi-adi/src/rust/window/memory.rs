@@ -314,7 +314,7 @@ impl<'a, T: Equivalence> Window<'a, T> {
         /// [`create`](Window::create) that returns the errors of [`try_allocate`](Window::try_allocate).
         or try_create = {
             Exposed::<T>::check()?;
-            // SAFETY: borrowed until the scope ends, which returns the loan.
+            // SAFETY: borrowed until the end of the scope; that returns the loan.
             let prepared = scope.prepare().and_then(|()| unsafe { whole_mut(memory).loan_span() });
             let memory = Exposed::of(memory);
             let (record, loan) = Record::make(comm.as_simple(), size_of::<T>(), || {
@@ -432,7 +432,7 @@ impl DynamicWindow {
         or try_attach = {
             Exposed::<T>::check()?;
             scope.prepare()?;
-            // SAFETY: borrowed until the scope ends, which returns the loan.
+            // SAFETY: borrowed until the end of the scope; that returns the loan.
             let loan = unsafe { whole_mut(memory).loan_span() }?;
             let (record, memory) = (self.record.clone(), Exposed::of(memory));
             let span = memory.span();
