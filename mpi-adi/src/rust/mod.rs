@@ -1,7 +1,7 @@
 //! Rust binding: a typed MPI interface that requires no unsafe code of its users.
 //!
-//! Names and traits are those of [rsmpi](https://docs.rs/mpi/0.8), the crate `mpi`. A program written for rsmpi needs
-//! only the entry point of a node program and other imports for the standard library. Programs use this module as the
+//! Names and traits are those of [rsmpi](https://docs.rs/mpi/0.8), the crate `mpi`. On nodes a program written for
+//! rsmpi needs only another entry point and other imports for the standard library. Programs use this module as the
 //! crate `mpi`, which also provides `#[derive(Equivalence)]`; `docs/rust.md` contains the table of names.
 //!
 //! ```

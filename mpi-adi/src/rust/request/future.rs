@@ -56,8 +56,11 @@ impl<T: Equivalence> ReceiveFuture<T> {
         (*value, status)
     }
 
-    /// Returns the value if the message was received, otherwise the future (MPI_Test). Does not block. Aborts and
-    /// panics like [`get`](Self::get).
+    /// Returns the value if the message was received, otherwise the future (MPI_Test). Does not block. Aborts the
+    /// job like [`get`](Self::get).
+    ///
+    /// # Panics
+    /// When the message is empty.
     pub fn r#try(self) -> Result<(T, Status), Self> {
         let ticket = self.ticket.as_ref();
         match ticket.is_some_and(|ticket| ticket.is_complete("MPI_Test")) {

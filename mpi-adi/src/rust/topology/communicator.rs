@@ -498,8 +498,11 @@ pub trait Communicator {
             = { cartesian::assert_same(dims, periods); self.try_create_cartesian_communicator(dims, periods, reorder) };
 
         /// Returns the rank of this process in such a grid, reordered, or `None` outside it (MPI_Cart_map, MPI-3.1
-        /// section 7.5.8). Does not block. Aborts and panics like
+        /// section 7.5.8). Does not block. Aborts the job like
         /// [`create_cartesian_communicator`](Communicator::create_cartesian_communicator).
+        ///
+        /// # Panics
+        /// When `dims` and `periods` differ in length.
         cartesian_map[](dims: &[Count], periods: &[bool]) -> Option<Rank>, "MPI_Cart_map"
             = {
             cartesian::assert_same(dims, periods);

@@ -495,8 +495,8 @@ impl Node {
         half(0) << 64 | half(1)
     }
 
-    /// Returns the contents of the buffers, normalized. Consecutive complete receives with equal patterns may have
-    /// received their messages in either order, because a later check compares a message with both of them alike.
+    /// Returns the contents of the buffers, normalized. The order of the messages of consecutive complete receives with
+    /// equal patterns does not matter: every later check compares a message with all of them alike.
     fn received(&self, case: &Case) -> Vec<u8> {
         let mut bytes = self.bytes.0.clone();
         if self.rank == 0 {

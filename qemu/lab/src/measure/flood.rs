@@ -66,7 +66,7 @@ pub struct Searched {
     pub posted: u64,
     /// Posted receives, by restarts that list them.
     pub named: u64,
-    /// Peers, for pending replies.
+    /// Peers, for the receiver's pending replies and restarts.
     pub peers: u64,
     /// Sends in progress, by the senders.
     pub sends: u64,

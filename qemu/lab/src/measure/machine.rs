@@ -135,7 +135,7 @@ pub(super) trait Programs {
     fn is_over(&self, node: &Node<'_>, rank: usize, now: u64) -> bool;
 }
 
-/// Maximum number of consecutive polls of idle routers: a router delays packets for fewer polls.
+/// Consecutive polls of idle routers before a deadlock is assumed; a router delays packets for fewer polls.
 const LOOKS: u32 = 256;
 
 /// Maximum delay of an acknowledgement that waits for a piggyback carrier, in nanoseconds (`kernel-rt/src/node.rs`).
@@ -282,7 +282,7 @@ fn look<P: Programs>(
     }
     ns += (node.adi.searched() - before.0) * costs.search_ns;
     node.torus.step(now);
-    // A device that still delays replies at the deadline has started to do so since.
+    // Replies that still wait at the deadline were delayed since then.
     let since = node.deferred.filter(|since| now < since + ANSWERS_WAIT_NS);
     node.deferred = node.adi.has_deferred().then(|| since.unwrap_or(now));
     if ns == 0 {
