@@ -375,7 +375,7 @@ pub(crate) fn same_length(expected: usize, given: usize) -> Result<(), Error> {
     }
 }
 
-/// Runs `call` with the buffer's elements. It completes all its requests. Returns its error, or [`Error::TooLong`].
+/// Runs `call`, which must complete all its requests, with the elements. Returns its error, or [`Error::TooLong`].
 pub(crate) fn lend<R>(
     buffer: &(impl Buffer + ?Sized),
     call: impl FnOnce(Span) -> Result<R, Error>,
