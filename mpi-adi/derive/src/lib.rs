@@ -1,7 +1,6 @@
 //! `#[derive(Equivalence)]`: the datatype of a struct (MPI-3.1 section 4.1.2, MPI_Type_create_struct).
 //!
-//! A crate of its own, as Rust wants it for macros that derive; programs get it from the crate `mpi`, where it is
-//! documented.
+//! Rust requires a separate crate for derive macros. Programs use the documented re-export in the crate `mpi`.
 #![forbid(unsafe_code)]
 
 use proc_macro2::TokenStream;
@@ -9,8 +8,8 @@ use quote::{quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{Data, DeriveInput, Error, Index, LitStr, Member, Path, Result, parse_quote};
 
-/// Derives `Equivalence` for a struct whose fields are numbers, `bool`, structs with `Equivalence`, and arrays and tuples
-/// of such. `#[mpi(crate = "path")]` says where the crate `mpi` is found, if not at `::mpi`.
+/// Derives `Equivalence` for a struct of numbers, `bool`, structs with `Equivalence`, and arrays and tuples of these.
+/// `#[mpi(crate = "path")]` specifies the path of the crate `mpi`; the default is `::mpi`.
 #[proc_macro_derive(Equivalence, attributes(mpi))]
 pub fn equivalence(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
     let input = syn::parse_macro_input!(input as DeriveInput);
@@ -18,7 +17,6 @@ pub fn equivalence(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
     derived.into()
 }
 
-/// Where the crate `mpi` is found.
 fn path_of_mpi(input: &DeriveInput) -> Result<Path> {
     let mut path = parse_quote!(::mpi);
     for attribute in input.attrs.iter().filter(|a| a.path().is_ident("mpi")) {
@@ -65,8 +63,8 @@ fn derive(input: &DeriveInput) -> Result<TokenStream> {
         quote! { <#of as #mpi::datatype::Field>::settle_field(&raw mut (*at).#member); }
     });
     Ok(quote! {
-        // SAFETY: the datatype is of the fields, each where it is, and the extent is the struct's size; `settle` makes a
-        // value of each field.
+        // SAFETY: the datatype contains each field at its offset, and its extent is the struct's size; `settle` makes a
+        // valid value of each field.
         #[automatically_derived]
         unsafe impl #mpi::datatype::Equivalence for #name {
             type Out = #mpi::datatype::DatatypeRef<'static>;
@@ -80,7 +78,7 @@ fn derive(input: &DeriveInput) -> Result<TokenStream> {
 
             unsafe fn settle(at: *mut Self, count: usize) {
                 for i in 0..count {
-                    // SAFETY: the caller's promise.
+                    // SAFETY: the caller guarantees it.
                     unsafe {
                         let at = at.add(i);
                         let _ = at;

@@ -1,8 +1,10 @@
-//! MPI for programs in Rust: what `use mpi::...` finds in a program that runs on nodes.
+//! MPI-3.1 for Rust programs, with the names and traits of [rsmpi](https://docs.rs/mpi/0.8), typed and without unsafe
+//! code.
 //!
-//! Names and traits are those of [rsmpi](https://docs.rs/mpi/0.8); the table in `docs/rust.md` says for each of them what
-//! there is here. This crate is the [Rust binding](midplane_rust) of Midplane under that name, with
-//! [`#[derive(Equivalence)]`](traits::Equivalence).
+//! The same program runs on bare-metal torus nodes, on microcontroller boards and as Linux processes. A program written
+//! for rsmpi 0.8 runs unchanged on Linux; nodes and boards require a `no_std` entry point. `docs/rust.md` explains how
+//! to build and run, and lists the status of every rsmpi name. This crate re-exports the [Rust binding](mpi_adi::rust)
+//! of Midplane and adds [`#[derive(Equivalence)]`](traits::Equivalence).
 //!
 //! ```no_run
 //! use mpi::traits::*;
@@ -15,8 +17,28 @@
 //! assert_eq!(from, status.source_rank());
 //! ```
 //!
+//! `cargo midplane run --on linux -n 4 prog.rs` starts four Linux processes; `cargo run` starts a world of one process.
+//! A program for nodes declares its entry point with `kernel_rt::program!(main)`.
+//!
+//! # Where to find the calls
+//!
+//! | MPI calls | here |
+//! |---|---|
+//! | MPI_Init, MPI_Finalize, MPI_Wtime | [`initialize`], [`time`], [`environment`] |
+//! | MPI_Send and its modes, MPI_Recv, MPI_Probe, persistent requests | [`point_to_point`] |
+//! | MPI_Isend, MPI_Irecv, MPI_Wait, MPI_Test, generalized requests | [`request`] |
+//! | MPI_Bcast, MPI_Allreduce, nonblocking and neighbourhood collectives, MPI_Op_create | [`collective`] |
+//! | communicators, groups, Cartesian and graph topologies, MPI_Pack | [`topology`] |
+//! | MPI_Put, MPI_Get, MPI_Accumulate, windows and epochs | [`window`] |
+//! | datatypes, buffers, MPI_Pack_external | [`datatype`] |
+//! | attributes, info objects, MPI_T variables | [`attribute`], [`info`], [`tools`] |
+//!
+//! A call under an rsmpi name aborts the job on an error, like MPI_ERRORS_ARE_FATAL. The `try_` forms return a
+//! [`Result`] with an [`Error`], like MPI_ERRORS_RETURN.
+//!
 //! # Structs in messages
-//! A struct of numbers is an element of messages by a derive; holes between its fields do not travel.
+//!
+//! The derive makes a struct of numbers usable as a message element. Padding between its fields is not transmitted.
 //!
 //! ```
 //! use mpi::collective::UserOperation;
@@ -31,7 +53,7 @@
 //!
 //! assert_eq!(Particle::equivalent_datatype().dup().size(), 1 + 3 * 8 + 2 + 4);
 //!
-//! /// The particle with the greatest x of all processes.
+//! /// Returns the particle with the maximum x over all processes.
 //! fn rightmost(world: &impl Communicator, mine: Particle) -> Particle {
 //!     let mut found = Particle::default();
 //!     let further = UserOperation::commutative(|x, y| {
@@ -47,7 +69,7 @@
 //! }
 //! ```
 //!
-//! What is no number cannot travel:
+//! A type that contains anything but numbers is rejected at compile time:
 //!
 //! ```compile_fail,E0277
 //! #[derive(mpi::traits::Equivalence)]
@@ -64,7 +86,7 @@
 //! }
 //! ```
 //!
-//! A value of another type cannot be sent:
+//! A value without a datatype cannot be sent:
 //!
 //! ```compile_fail,E0277
 //! use mpi::traits::*;
@@ -82,7 +104,7 @@ kernel_rt::starts_by_itself!();
 pub use midplane_objects::{Class, Error};
 pub use midplane_rust::*;
 
-/// All traits, and the macro that derives `Equivalence`: `use mpi::traits::*`.
+/// All traits, and the derive macro for `Equivalence`: `use mpi::traits::*`.
 pub mod traits {
     pub use midplane_rust::traits::*;
     pub use mpi_derive::Equivalence;

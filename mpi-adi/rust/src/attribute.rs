@@ -1,11 +1,11 @@
-//! Attributes: what a program attaches to a communicator (MPI-3.1 section 6.7).
+//! Attributes: values that a program attaches to a communicator (MPI-3.1 section 6.7).
 //!
 //! ```
 //! # use midplane_rust as mpi;
 //! use mpi::traits::*;
 //! use std::cell::Cell;
 //!
-//! /// How often a library has been called on a communicator, whoever calls it.
+//! /// Number of calls of a library on a communicator, from any caller.
 //! #[derive(Clone, Default)]
 //! struct Calls(Cell<u32>);
 //!
@@ -36,15 +36,15 @@ pub mod traits {
     pub use super::CommAttribute;
 }
 
-/// A value that can be attached to a communicator, by [`set_attr`](crate::topology::Context::set_attr). Its type is
-/// the key: a communicator has one value of a type at most, and libraries do not disturb each other.
+/// A value that [`set_attr`](crate::topology::Context::set_attr) can attach to a communicator. Its type is the
+/// key: a communicator contains at most one value of a type, so libraries do not interfere with each other.
 pub trait CommAttribute: Clone + 'static {
-    /// Whether a [duplicate](crate::topology::Communicator::duplicate) of the communicator has a clone of the value, or
-    /// nothing (MPI-3.1 section 6.7.2).
+    /// Whether a [duplicate](crate::topology::Communicator::duplicate) of the communicator receives a clone of
+    /// the value (MPI-3.1 section 6.7.2).
     const CLONE_ON_DUP: bool = false;
 }
 
-/// A value, and how it is had for a duplicate.
+/// A value, and the function that creates its copy for a duplicate communicator.
 #[derive(Clone)]
 pub(crate) struct Attribute {
     value: Rc<dyn Any>,
@@ -67,24 +67,23 @@ impl Attribute {
     }
 }
 
-/// What is attached to a communicator, by a table of functions: what keeps and drops attributes is only in the images of
-/// programs that set one.
+/// The attributes of a communicator, behind a function table: only programs that set an attribute link this code.
 trait Attached {
-    /// Puts it in place of the one of its type, which is given back. Fails with [`Error::NoRoom`].
+    /// Sets an attribute and returns the previous one of its type. Returns [`Error::NoRoom`] when the heap is full.
     fn set(&self, attribute: Attribute) -> Result<Option<Attribute>, Error>;
 
     fn get(&self, key: TypeId) -> Option<Rc<dyn Any>>;
 
     fn take(&self, key: TypeId) -> Option<Attribute>;
 
-    /// For a duplicate of the communicator. Fails with [`Error::NoRoom`].
+    /// Returns the attributes for a duplicate of the communicator, or [`Error::NoRoom`].
     fn duplicated(&self) -> Result<Box<dyn Attached>, Error>;
 
-    /// Drops all, the one that was set last first.
+    /// Drops all attributes, the last set first.
     fn clear(&self);
 }
 
-/// In the order of setting. Nothing of the program runs while the list is borrowed.
+/// Attributes in the order of setting. No program code runs while the list is borrowed.
 struct List(RefCell<Vec<Attribute>>);
 
 impl List {
@@ -119,7 +118,7 @@ impl Attached for List {
     }
 
     fn duplicated(&self) -> Result<Box<dyn Attached>, Error> {
-        // Whatever the clones do, to this list, too.
+        // The clones may change this list, so they are created from a copy of it.
         let mut list: Vec<Attribute> = room(self.0.borrow().len())?;
         list.extend(self.0.borrow().iter().cloned());
         list.retain_mut(|attribute| {
@@ -145,7 +144,7 @@ impl Drop for List {
     }
 }
 
-/// The attributes of a communicator; none take no memory beside it.
+/// The attributes of a communicator; allocates nothing before the first one is set.
 pub(crate) struct Attributes(OnceCell<Box<dyn Attached>>);
 
 impl Attributes {
@@ -168,21 +167,19 @@ impl Attributes {
         self.0.get()?.take(TypeId::of::<A>())?.value.downcast().ok()
     }
 
-    /// For a duplicate of the communicator. Fails with [`Error::NoRoom`].
+    /// Returns the attributes for a duplicate of the communicator, or [`Error::NoRoom`].
     pub(crate) fn duplicated(&self) -> Result<Attributes, Error> {
         let list = self.0.get().map(|list| list.duplicated()).transpose()?;
         Ok(Attributes(list.map(OnceCell::from).unwrap_or_default()))
     }
 
-    /// Those of a duplicate, for a communicator that has none yet.
+    /// Moves a duplicate's attributes to a communicator without attributes.
     pub(crate) fn take_over(&self, duplicated: Attributes) {
         if let Some(list) = duplicated.0.into_inner() {
-            // It has none yet.
             let _ = self.0.set(list);
         }
     }
 
-    /// Drops all, the one that was set last first.
     pub(crate) fn clear(&self) {
         if let Some(list) = self.0.get() {
             list.clear();
@@ -197,7 +194,6 @@ mod tests {
 
     type Log = Rc<RefCell<String>>;
 
-    /// Notes its name when it is dropped.
     #[derive(Clone)]
     struct Noted<const CLONE: bool>(&'static str, Log);
 
@@ -240,7 +236,7 @@ mod tests {
     fn what_was_set_last_is_dropped_first() {
         let log = Log::default();
         let attributes = with_both(&log);
-        // Set again, it is the last one.
+        // Setting it again moves it to the end.
         let last = attributes.take::<Noted<true>>().unwrap();
         attributes.set((*last).clone()).unwrap();
         drop(last);
@@ -265,7 +261,7 @@ mod tests {
         assert!(Attributes::new().duplicated().unwrap().0.get().is_none());
     }
 
-    /// Sets another attribute where it is cloned or dropped.
+    /// Sets another attribute when it is cloned or dropped.
     struct Setting(Rc<Attributes>, Log);
 
     impl CommAttribute for Setting {

@@ -1,4 +1,4 @@
-//! Start and end, and what a program can ask of where it runs (MPI-3.1 chapter 8).
+//! MPI startup and shutdown, and environment queries (MPI-3.1 chapter 8).
 #![forbid(unsafe_code)]
 
 use alloc::format;
@@ -12,25 +12,26 @@ use super::topology::SimpleCommunicator;
 use midplane_objects::environment as job;
 use midplane_objects::process::Env;
 
-/// A program's part in its job, from [`initialize`] on. Dropping it ends the part (MPI_Finalize).
+/// MPI between [`initialize`] and its drop, which finalizes MPI (MPI_Finalize).
 pub struct Universe {
     here: Rc<Here>,
     level: Threading,
 }
 
 impl Universe {
-    /// All processes of the job (MPI_COMM_WORLD).
+    /// Returns the communicator of all processes of the job (MPI_COMM_WORLD).
     pub fn world(&self) -> SimpleCommunicator {
         SimpleCommunicator::system(&self.here, 0)
     }
 
-    /// How many processes the job can have: as many as it has (MPI_UNIVERSE_SIZE, MPI-3.1 section 10.5.1).
+    /// Returns the number of processes of the job, which is also its maximum (MPI_UNIVERSE_SIZE, MPI-3.1 section
+    /// 10.5.1).
     pub fn size(&self) -> Option<usize> {
         let core = self.world().record.core().ok()?.size();
         Some(core as usize)
     }
 
-    /// Bytes of the buffer for buffered sends.
+    /// Returns the size of the buffer for buffered sends, in bytes.
     pub fn buffer_size(&self) -> usize {
         let attached = self.here.attached.borrow();
         attached
@@ -38,9 +39,10 @@ impl Universe {
             .map_or(0, |attached| attached.room.bytes())
     }
 
-    /// Gives buffered sends a buffer of so many bytes, of the program's heap, in place of the one that they have
-    /// (MPI_Buffer_attach, MPI-3.1 section 3.6). Blocks until all messages have left that one. Ends the job when the
-    /// heap has no room.
+    /// Replaces the buffer for buffered sends by one of `size` bytes from the program's heap (MPI_Buffer_attach,
+    /// MPI-3.1 section 3.6).
+    ///
+    /// Blocks until all messages in the previous buffer are transmitted. Aborts the job when the heap has no space.
     #[track_caller]
     pub fn set_buffer_size(&mut self, size: usize) {
         self.detach_buffer();
@@ -51,14 +53,14 @@ impl Universe {
         }
     }
 
-    /// Takes the buffer for buffered sends away (MPI_Buffer_detach). Blocks until all messages have left it.
+    /// Detaches the buffer for buffered sends (MPI_Buffer_detach). Blocks until all its messages are transmitted.
     pub fn detach_buffer(&mut self) {
         if let Ok(env) = self.here.env() {
             detach(&self.here, env);
         }
     }
 
-    /// This level of support of threads, as [`initialize_with_threading`] gives it.
+    /// Returns the thread support level that [`initialize_with_threading`] provided.
     pub fn threading_support(&self) -> Threading {
         self.level
     }
@@ -72,11 +74,11 @@ fn detach(here: &Here, env: &dyn Env) {
 }
 
 impl Drop for Universe {
-    /// MPI_Finalize (MPI-3.1 section 8.7): drops the attributes of the communicator of this process alone, and those of that
-    /// of all, which may call MPI still; blocks until everything that this process has sent is out of its hands and
-    /// all processes have come here. An error ends the job.
+    /// Finalizes MPI (MPI_Finalize, MPI-3.1 section 8.7). Drops the attributes of MPI_COMM_SELF, then those of
+    /// MPI_COMM_WORLD; their destructors may still call MPI. Blocks until all sends of this process are complete and
+    /// all processes have called it. An error aborts the job.
     fn drop(&mut self) {
-        // While a panic ends the program there is no device.
+        // During a panic the device is unavailable.
         if let Ok(env) = self.here.env() {
             SimpleCommunicator::drop_attributes(&self.here);
             detach(&self.here, env);
@@ -88,28 +90,29 @@ impl Drop for Universe {
     }
 }
 
-/// Support of threads (MPI-3.1 section 12.4.3).
+/// Thread support level (MPI-3.1 section 12.4.3).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Threading {
-    /// There is one thread.
+    /// The process has one thread.
     Single,
-    /// The thread that started MPI makes all calls.
+    /// Only the thread that initialized MPI makes MPI calls.
     Funneled,
-    /// One thread at a time makes calls.
+    /// One thread at a time makes MPI calls.
     Serialized,
-    /// Threads make calls whenever they like. Not supported.
+    /// Several threads make MPI calls concurrently. Not supported.
     Multiple,
 }
 
-/// Starts MPI (MPI_Init, MPI-3.1 section 8.7). `None`: it has been started before. Does not block.
+/// Initializes MPI (MPI_Init, MPI-3.1 section 8.7). Returns `None` if MPI was initialized before. Does not block.
 #[track_caller]
 pub fn initialize() -> Option<Universe> {
     initialize_with_threading(Threading::Single).map(|(universe, _)| universe)
 }
 
-/// Starts MPI with this support of threads (MPI_Init_thread, MPI-3.1 section 12.4.3); what it has is told beside it, at
-/// most [`Threading::Funneled`], since the objects of this binding do not leave their thread. `None`: MPI has been
-/// started before. Does not block.
+/// Initializes MPI with a thread support level (MPI_Init_thread, MPI-3.1 section 12.4.3).
+///
+/// The second value is the provided level, at most [`Threading::Funneled`]: the objects of this binding cannot move to
+/// another thread. Returns `None` if MPI was initialized before. Does not block.
 #[track_caller]
 pub fn initialize_with_threading(threading: Threading) -> Option<(Universe, Threading)> {
     let here = start()?;
@@ -120,46 +123,46 @@ pub fn initialize_with_threading(threading: Threading) -> Option<(Universe, Thre
     Some((Universe { here, level }, level))
 }
 
-/// The support of threads that every program has (MPI_Query_thread).
+/// Returns the thread support level of every program (MPI_Query_thread).
 pub fn threading_support() -> Threading {
     Threading::Funneled
 }
 
-/// Whether MPI has been started (MPI_Initialized).
+/// Checks whether MPI has been initialized (MPI_Initialized).
 pub fn is_initialized() -> bool {
     phase() != Phase::Before
 }
 
-/// Whether MPI has ended (MPI_Finalized).
+/// Checks whether MPI has been finalized (MPI_Finalized).
 pub fn is_finalized() -> bool {
     phase() == Phase::After
 }
 
-/// The version of the standard: 3 and 1 (MPI_Get_version).
+/// Returns the version of the standard: 3 and 1 (MPI_Get_version).
 pub fn version() -> (i32, i32) {
     job::VERSION
 }
 
-/// The name and version of this library (MPI_Get_library_version). Cannot fail.
+/// Returns the library's name and version (MPI_Get_library_version). Never fails.
 pub fn library_version() -> Result<String, FromUtf8Error> {
     String::from_utf8(Vec::from(job::LIBRARY))
 }
 
-/// The name of the node that this process runs on: its coordinates on the torus (MPI_Get_processor_name). Cannot fail.
+/// Returns the name of this process's node: its torus coordinates (MPI_Get_processor_name). Never fails.
 ///
 /// # Panics
-/// When there is no process yet.
+/// Before there is a process.
 pub fn processor_name() -> Result<String, FromUtf8Error> {
     let here = ask(|env| job::here(env)).expect("a process");
     Ok(format!("midplane-{}-{}-{}", here.x, here.y, here.z))
 }
 
-/// Seconds since this node started (MPI_Wtime, MPI-3.1 section 8.6); clocks of different nodes are not synchronised.
+/// Returns the seconds since this node started (MPI_Wtime, MPI-3.1 section 8.6). Node clocks are not synchronized.
 pub fn time() -> f64 {
     ask(|env| job::now(env)).unwrap_or(0) as f64 / 1e9
 }
 
-/// Seconds between two times that differ as little as possible (MPI_Wtick).
+/// Returns the clock resolution in seconds (MPI_Wtick).
 pub fn time_resolution() -> f64 {
     ask(|env| job::tick(env)).unwrap_or(1) as f64 / 1e9
 }

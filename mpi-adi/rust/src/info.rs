@@ -1,4 +1,4 @@
-//! Info objects: what a program says to MPI by keys and values (MPI-3.1 chapter 9).
+//! Info objects: hints as key/value pairs (MPI-3.1 chapter 9).
 //!
 //! ```
 //! # use midplane_rust as mpi;
@@ -6,7 +6,7 @@
 //! use mpi::traits::*;
 //! use mpi::window::Window;
 //!
-//! /// A window whose epochs may begin before those are complete that were opened and closed before them.
+//! /// Creates a window whose epochs may start before earlier, already closed epochs are complete.
 //! fn counters(world: &impl Communicator) -> Window<'static, u64> {
 //!     let mut info = Info::new();
 //!     info.set("MPI_WIN_ACCESS_AFTER_ACCESS_REORDER", "true");
@@ -18,8 +18,8 @@
 //! }
 //! ```
 //!
-//! Which keys mean something is said in `docs/rma.md` for windows; to communicators none does. What is not known is no
-//! error, as the standard has it.
+//! `docs/rma.md` lists the keys that windows support; communicators support none. Unknown keys are ignored, as the
+//! standard requires.
 //!
 //! | calls of MPI | here |
 //! |---|---|
@@ -29,7 +29,7 @@
 //! | MPI_Info_dup | [`Info::duplicate`] |
 //! | MPI_INFO_NULL, MPI_INFO_ENV | `Info::new()`, [`Info::environment`] |
 //!
-//! Keys and values are in the program's heap. No call blocks; none needs MPI to be started but [`Info::environment`].
+//! Keys and values use the program's heap. No call blocks. Only [`Info::environment`] requires an initialized MPI.
 #![forbid(unsafe_code)]
 
 use core::fmt;
@@ -39,75 +39,76 @@ use midplane_objects::comm::Communicator;
 use midplane_objects::error::Error;
 use midplane_objects::info;
 
-/// Keys with values, in the order of their first setting. A key has 1 to 255 bytes, a value at most 1023.
+/// Keys with values, in the order of their first setting. A key contains 1 to 255 bytes, a value at most 1023.
 #[derive(Default)]
 pub struct Info(pub(crate) info::Info);
 
-/// Keys and values come from strings.
+/// Returns a key or value as text; both originate from strings.
 fn text(bytes: &[u8]) -> &str {
     core::str::from_utf8(bytes).unwrap_or_default()
 }
 
 impl Info {
-    /// Without keys (MPI_Info_create).
+    /// Creates an info object without keys (MPI_Info_create).
     pub const fn new() -> Info {
         Info(info::Info::new())
     }
 
-    /// What is known of how the program was started, by keys of the standard (MPI_INFO_ENV, MPI-3.1 section 10.4.1):
-    /// `maxprocs`, `thread_level` and, on nodes, `arch`. Fails with [`Error::Order`] before MPI is started, and with
-    /// [`Error::NoRoom`].
+    /// Returns the startup information under the standard's keys (MPI_INFO_ENV, MPI-3.1 section 10.4.1): `maxprocs`,
+    /// `thread_level` and, on nodes, `arch`. Returns [`Error::Order`] before MPI is initialized, and [`Error::NoRoom`].
     pub fn environment() -> Result<Info, Error> {
         let here = process::running()?;
         let processes = Communicator::world(here.env()?).size();
         info::environment(processes, b"MPI_THREAD_FUNNELED").map(Info)
     }
 
-    /// Sets the value of a key, in place of an earlier one (MPI_Info_set). Ends the job where [`try_set`](Info::try_set)
-    /// fails.
+    /// Sets or replaces the value of a key (MPI_Info_set). Aborts the job where [`try_set`](Info::try_set) fails.
     #[track_caller]
     pub fn set(&mut self, key: &str, value: &str) {
         let set = self.try_set(key, value);
         fatal("mpi::info::Info::set (MPI_Info_set)", set);
     }
 
-    /// As [`set`](Info::set). Fails with class InfoKey for a key that is empty or too long, with class InfoValue for a value
-    /// that is too long, and with [`Error::NoRoom`]; then nothing has changed.
+    /// Sets or replaces the value of a key; an error changes nothing.
+    ///
+    /// # Errors
+    /// Class InfoKey for a key that is empty or too long, class InfoValue for a value that is too long, and
+    /// [`Error::NoRoom`].
     pub fn try_set(&mut self, key: &str, value: &str) -> Result<(), Error> {
         self.0.set(key.as_bytes(), value.as_bytes())
     }
 
-    /// The value of a key; `None`: there is no such key (MPI_Info_get).
+    /// Returns the value of a key, or `None` for an unknown key (MPI_Info_get).
     pub fn get(&self, key: &str) -> Option<&str> {
         self.0.get(key.as_bytes()).map(text)
     }
 
-    /// Takes a key out, and says whether it was there (MPI_Info_delete).
+    /// Removes a key and returns whether it was present (MPI_Info_delete).
     pub fn delete(&mut self, key: &str) -> bool {
         self.0.delete(key.as_bytes()).is_ok()
     }
 
-    /// How many keys there are (MPI_Info_get_nkeys).
+    /// Returns the number of keys (MPI_Info_get_nkeys).
     pub fn len(&self) -> usize {
         self.0.count()
     }
 
-    /// There are no keys.
+    /// Checks whether there are no keys.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The n-th key, from 0; `None`: there are not as many (MPI_Info_get_nthkey).
+    /// Returns the key with index `n`, from 0, or `None` past the end (MPI_Info_get_nthkey).
     pub fn key(&self, n: usize) -> Option<&str> {
         self.0.key(n).map(text)
     }
 
-    /// All keys with their values, in their order.
+    /// Returns all keys with their values, in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&str, &str)> {
         self.0.iter().map(|(key, value)| (text(key), text(value)))
     }
 
-    /// Of keys and values that this library gives. Fails with [`Error::NoRoom`].
+    /// Creates an info object from the library's keys and values. Returns [`Error::NoRoom`] when the heap is full.
     pub(crate) fn of(hints: &[(&[u8], &[u8])]) -> Result<Info, Error> {
         let mut info = Info::new();
         for (key, value) in hints {
@@ -119,9 +120,9 @@ impl Info {
     ends_the_job! {
         "mpi::info::Info", [pub fn(&self)], crate::NoObject;
 
-        /// A copy (MPI_Info_dup). Ends the job when the heap has no room.
+        /// Returns a copy (MPI_Info_dup). Aborts the job when the heap has no space.
         duplicate[]() -> Info, "MPI_Info_dup";
-        /// As [`duplicate`](Info::duplicate). Fails with [`Error::NoRoom`].
+        /// Returns a copy (MPI_Info_dup), or [`Error::NoRoom`].
         or try_duplicate = self.0.duplicate().map(Info);
     }
 }

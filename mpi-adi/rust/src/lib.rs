@@ -1,15 +1,15 @@
-//! The Rust binding: MPI for programs in Rust, typed, without unsafe code for its users.
+//! Rust binding: a typed MPI interface that requires no unsafe code of its users.
 //!
-//! Its names and traits are those of [rsmpi](https://docs.rs/mpi/0.8), the crate `mpi`: a program that was written for
-//! it needs the head that a program on nodes has, and its imports of the standard library changed. Programs use it as
-//! the crate `mpi`, which has `#[derive(Equivalence)]`, too; `docs/rust.md` has the table of names.
+//! Names and traits are those of [rsmpi](https://docs.rs/mpi/0.8), the crate `mpi`. On nodes a program written for
+//! rsmpi needs only another entry point and other imports for the standard library. Programs use this module as the
+//! crate `mpi`, which also provides `#[derive(Equivalence)]`; `docs/rust.md` contains the table of names.
 //!
 //! ```
 //! # use midplane_rust as mpi;
 //! use mpi::traits::*;
 //! use mpi::collective::SystemOperation;
 //!
-//! /// Adds up every process's number, the long way round: rank 0 receives in the order of arrival.
+//! /// Sums every process's value by point-to-point messages; rank 0 receives them in the order of arrival.
 //! fn total(world: &impl Communicator, mine: f64) -> f64 {
 //!     let mut sum = mine;
 //!     if world.rank() == 0 {
@@ -29,34 +29,35 @@
 //! ```
 //!
 //! ```text
-//! collective     point_to_point     what communicators, processes and roots do
+//! collective     point_to_point     communication of communicators, processes and roots
 //! topology                          communicators, groups, grids, graphs
 //! window                            one-sided communication: windows, epochs, operations
-//! request                           scopes, requests, what is under way
-//! datatype    status                buffers, datatypes, views; what is known of a message
+//! request                           scopes, requests, operations in progress
+//! datatype    status                buffers, datatypes, views; status of a message
 //! attribute                         values attached to a communicator
-//! info                              what a program says to MPI by keys and values
-//! tools                             variables of the job and of the device
-//! environment    process            start and end; the process that asks
+//! info                              hints from the program, as keys and values
+//! tools                             MPI_T variables of the job and of the device
+//! environment    process            initialization and finalization; the calling process
 //! ```
 //!
 //! # Errors
-//! A call under a name of rsmpi gives its result, and an error ends the job with a message that names the rank, the call
-//! and what to do, as under MPI_ERRORS_ARE_FATAL (MPI-3.1 section 8.3). A collective whose result is the
-//! [error](midplane_objects::Error) is [run](collective::Collective::try_run) by its value; other calls that can fail for a reason
-//! outside of the program have a form with `try_` in front, as under MPI_ERRORS_RETURN.
-//! Mistakes that are known before anything happens, such as a rank that a communicator does not have, panic where rsmpi
-//! panics, too.
+//! A call under an rsmpi name returns its result. An error aborts the job with a message that contains the rank, the
+//! call and the remedy, as under MPI_ERRORS_ARE_FATAL (MPI-3.1 section 8.3).
+//! [`try_run`](collective::Collective::try_run) runs a collective and returns its [error](crate::Error) as a value.
+//! Other calls that can fail for a reason outside the program provide a `try_` form, as under MPI_ERRORS_RETURN.
+//! Argument errors that are detected before communication starts, such as a rank outside the communicator, panic where
+//! rsmpi panics, too.
 //!
 //! # Memory
-//! A call that blocks takes nothing of the program's heap but where it says so. A request takes a place in its scope.
+//! A blocking call allocates nothing from the program's heap unless its documentation says so. A request uses one slot
+//! of its scope.
 
 #![cfg_attr(not(test), no_std)]
 #![deny(unsafe_code)]
 
 extern crate alloc;
 
-/// Of a type, its name is told, and nothing of what it has.
+/// Implements `Debug` for a type by printing its name only.
 macro_rules! opaque {
     ($name:literal, [$($generics:tt)*] $type:ty) => {
         impl<$($generics)*> core::fmt::Debug for $type {
@@ -67,16 +68,16 @@ macro_rules! opaque {
     };
 }
 
-/// How a call is named in a message: in Rust, and its MPI function.
+/// The text that identifies a call in a message: its Rust name and its MPI function.
 macro_rules! called {
     ($owner:expr, $name:ident, $mpi:literal) => {
         concat!($owner, "::", stringify!($name), " (", $mpi, ")")
     };
 }
 
-/// Calls that can fail, a row for each: its name, whose error ends the job, its MPI function, and what is done. `$here` ends
-/// the job: that of the object, or [`NoObject`]. With `or`, the form whose error is the result is made, too. Functions of no
-/// type have `fn` without a list.
+/// Defines calls that can fail, one per row: name, MPI function and body. `$owner` is the type's path in messages.
+/// `$here`, the object or [`NoObject`], aborts the job on an error. With `or`, a `try_` form that returns the error is
+/// defined, too. Free functions use `fn` without a receiver list.
 macro_rules! ends_the_job {
     ($owner:literal, [$vis:vis fn], $here:expr; $($rows:tt)*) => {
         ends_the_job! { @rows [] $owner, [$vis fn ()], $here; $($rows)* }
@@ -162,14 +163,14 @@ pub use topology::Rank;
 
 use midplane_objects::error::Error;
 
-/// A number of elements.
+/// Element count.
 pub type Count = i32;
-/// A message's tag: 0 to 2147483647.
+/// Message tag: 0 to 2147483647.
 pub type Tag = i32;
-/// A distance in memory, or an address, in bytes.
+/// Displacement or address, in bytes.
 pub type Address = isize;
 
-/// Of a call that belongs to no communicator or window.
+/// Error handler of calls that belong to no communicator or window.
 pub(crate) struct NoObject;
 
 impl NoObject {
@@ -179,7 +180,7 @@ impl NoObject {
     }
 }
 
-/// The result of a call of `function` that belongs to no object; an error ends the job.
+/// Returns the value of a call of `function` that belongs to no object. An error aborts the job.
 #[track_caller]
 pub(crate) fn fatal<T>(function: &'static str, result: Result<T, Error>) -> T {
     let error = match result {

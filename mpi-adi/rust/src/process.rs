@@ -1,14 +1,13 @@
-//! The process that a Rust program is: its device, and what the binding keeps for it.
+//! The process of a Rust program: its device, and the state that the binding keeps for it.
 //!
-//! A program finds its process by itself ([`initialize`](super::environment::initialize)), as a program of rsmpi does.
-//! On a node, and in a process of this machine, there is one. Where processes are threads, their carrier says which is
-//! whose: it [carries](carry) each for as long as its program runs, and tells by [`find_by`] which one is asking.
+//! A program finds its process in [`initialize`](super::environment::initialize), as in rsmpi. A node or a Linux
+//! process contains one process. Where processes are threads, the host environment runs each with [`carry`], and
+//! [`find_by`] registers how to find the calling one.
 //!
-//! A program that cargo has built starts by itself. Its node is set up when MPI is first asked for something
-//! ([`Starter`](installed::Starter)).
+//! A program built by cargo starts by itself: the first MPI call sets up its node ([`Starter`]).
 //!
-//! Objects of the program can outlive that. They have a hold on the `Here`, not on the device, which is taken away
-//! from it at the end: what they are asked to do then is an error.
+//! Objects of the program can outlive the process. They reference the `Here`, not the device, which is removed from it
+//! at the end. A call on such an object then returns an error.
 
 use alloc::rc::Rc;
 use core::cell::{Cell, RefCell};
@@ -25,19 +24,19 @@ pub(crate) use midplane_objects::installed::Phase;
 use midplane_objects::installed::{self, is_owner};
 use midplane_objects::process::{Env, Process};
 
-/// What the binding keeps for a process.
+/// Per-process state of the binding.
 pub(crate) struct Here {
-    // The lifetime is not this one: see `carry`.
+    // The real lifetime is shorter: see `carry`.
     env: Cell<Option<&'static dyn Env>>,
     is_installed: bool,
     phase: Cell<Phase>,
-    /// The program's stack is being left by a panic: no call may drive the device any more.
+    /// Checks whether a panic unwinds the program's stack; no call may use the device then.
     is_unwinding: fn() -> bool,
-    /// Nonblocking collectives.
+    /// Nonblocking collectives in progress.
     pub(crate) under_way: UnderWay,
-    /// The buffer for buffered sends.
+    /// Buffer for buffered sends.
     pub(crate) attached: RefCell<Option<Attached>>,
-    /// The communicator of all processes and that of this one alone, from the start on.
+    /// MPI_COMM_WORLD and MPI_COMM_SELF, from initialization on.
     pub(crate) own: RefCell<Option<[Rc<Record>; 2]>>,
 }
 
@@ -54,7 +53,7 @@ impl Here {
         })
     }
 
-    /// The device. Fails with [`Error::Order`] once the program has ended, and while a panic ends it.
+    /// Returns the device, or [`Error::Order`] after the program's end and during a panic.
     pub(crate) fn env(&self) -> Result<&dyn Env, Error> {
         match self.env.get() {
             Some(env) if !(self.is_unwinding)() => Ok(env),
@@ -73,14 +72,14 @@ impl Here {
         }
     }
 
-    /// The program gives MPI up by a panic. A program that catches it has no MPI any more.
+    /// Marks MPI as finalized because of a panic. A program that catches the panic cannot use MPI any more.
     pub(crate) fn leave(&self) {
         if self.is_installed {
             self.set_phase(Phase::After);
         }
     }
 
-    /// From now on interrupts find what is under way here.
+    /// Makes the collectives in progress accessible to interrupt handlers.
     pub(crate) fn open_to_interrupts(&self) {
         if self.is_installed {
             let all = ptr::from_ref(&self.under_way).cast_mut();
@@ -88,8 +87,8 @@ impl Here {
         }
     }
 
-    /// The result of a call of `function`, whose error ends the job, as MPI_ERRORS_ARE_FATAL has it (MPI-3.1 section
-    /// 8.3).
+    /// Returns the value of a call of `function`; an error aborts the job, as under MPI_ERRORS_ARE_FATAL (MPI-3.1
+    /// section 8.3).
     #[track_caller]
     pub(crate) fn or_fatal<T>(&self, function: &'static str, result: Result<T, Error>) -> T {
         match result {
@@ -105,7 +104,7 @@ impl Here {
             panic!("{function}: {error}");
         };
         let place = Location::caller();
-        // Of a request that nobody waits for, or an object that is dropped, no line is known.
+        // The source line is unknown for a request without a waiter and for a dropped object.
         let is_programs = !place.file().contains("mpi-adi/rust/src/");
         let fatal = FatalError {
             function,
@@ -118,14 +117,12 @@ impl Here {
     }
 }
 
-/// A process that is carried; see [`carry`].
+/// Handle of a process that [`carry`] runs.
 #[derive(Clone)]
 pub struct Carried(Rc<Here>);
 
-/// Runs a program, `run`, as the process whose device `env` gives access to. `is_unwinding` tells whether a panic is
-/// ending the program that asks: `std::thread::panicking`, on a host.
-///
-/// Which program is asking is told by [`find_by`].
+/// Runs the program `run` as the process of the device `env`. `is_unwinding` checks whether a panic ends the calling
+/// program: `std::thread::panicking` on a host. [`find_by`] registers how to find the calling program.
 pub fn carry<R>(env: &dyn Env, is_unwinding: fn() -> bool, run: impl FnOnce(Carried) -> R) -> R {
     struct End(Rc<Here>);
     impl Drop for End {
@@ -134,9 +131,9 @@ pub fn carry<R>(env: &dyn Env, is_unwinding: fn() -> bool, run: impl FnOnce(Carr
         }
     }
     let env: *const (dyn Env + '_) = env;
-    // SAFETY: only the lifetime changes. The reference is in the `Here` alone, which gives it for no longer than a
-    // borrow of itself, within one call of the binding's; `End` takes it away before `env` is gone, and no call is
-    // under way then, for a `Here` does not leave its thread.
+    // SAFETY: only the lifetime changes. The reference is in the `Here` alone, which returns it for no longer than a
+    // borrow of itself, within one call of the binding. `End` removes it before `env` is dropped; no call is in
+    // progress then, because a `Here` stays on its thread.
     let env =
         unsafe { &*core::mem::transmute::<*const (dyn Env + '_), *const (dyn Env + 'static)>(env) };
     let end = End(Here::new(env, false, is_unwinding));
@@ -145,22 +142,22 @@ pub fn carry<R>(env: &dyn Env, is_unwinding: fn() -> bool, run: impl FnOnce(Carr
 
 static FINDER: spin::Once<fn() -> Option<Carried>> = spin::Once::new();
 
-/// Tells how the process is found whose program is asking, where processes are [carried](carry); later calls change
-/// nothing.
+/// Registers the function that finds the process of the calling program where processes are [carried](carry). Later
+/// calls have no effect.
 pub fn find_by(find: fn() -> Option<Carried>) {
     FINDER.call_once(|| find);
 }
 
-/// The process that was installed, as its one thread that talks MPI keeps it.
+/// The installed process, owned by the one thread that calls MPI.
 struct Installed(Cell<Option<Rc<Here>>>);
 
-// SAFETY: `start` lets one thread come here: the first, and none other ever. `current` looks whether it is that thread,
+// SAFETY: `start` admits one thread: the first, and no other ever. `current` checks that the caller is that thread,
 // where there are several.
 unsafe impl Sync for Installed {}
 
 static INSTALLED: Installed = Installed(Cell::new(None));
 static IS_STARTED: AtomicBool = AtomicBool::new(false);
-/// What interrupts may look at of that process; null: it has started no collective.
+/// The part of that process that interrupt handlers may access; null before its first collective.
 static OPEN: AtomicPtr<UnderWay> = AtomicPtr::new(ptr::null_mut());
 
 /// Starts the process whose program is asking; `None`: it has been started before, or there is none.
@@ -180,7 +177,7 @@ pub(crate) fn start() -> Option<Rc<Here>> {
     Some(here)
 }
 
-/// How far the process is whose program is asking, by any of its threads.
+/// Returns the phase of the calling program's process, for any of its threads.
 pub(crate) fn phase() -> Phase {
     if let Some(found) = FINDER.get().and_then(|find| find()) {
         return found.0.phase();
@@ -188,7 +185,7 @@ pub(crate) fn phase() -> Phase {
     installed::phase()
 }
 
-/// The process whose program is asking, once it has been started.
+/// Returns the calling program's process once it is started.
 pub(crate) fn current() -> Option<Rc<Here>> {
     if let Some(found) = FINDER.get().and_then(|find| find()) {
         return Some(found.0);
@@ -202,27 +199,28 @@ pub(crate) fn current() -> Option<Rc<Here>> {
     here
 }
 
-/// The process whose program is asking. Fails with [`Error::Order`] before it has started MPI, and after its end.
+/// Returns the calling program's process, or [`Error::Order`] before MPI's initialization and after its end.
 pub(crate) fn running() -> Result<Rc<Here>, Error> {
     let running = current().filter(|here| here.phase() == Phase::Running);
     running.ok_or(Error::order(Misplaced::NotRunning))
 }
 
-/// Runs `look` with what is under way of the process whose program is interrupted, and with what MPI keeps for it. `None`:
-/// there is no such process, or it has started no collective.
+/// Runs `look` with the interrupted process's collectives in progress and its MPI state. Returns `None` if there is no
+/// such process, or it has started no collective.
 pub(crate) fn interrupted<R>(look: impl FnOnce(&UnderWay, &Process) -> R) -> Option<R> {
     if let Some(found) = FINDER.get().and_then(|find| find()) {
-        // It is in a call of its carrier's.
+        // The process is in a call of its host environment.
         let env = found.0.env().ok()?;
         return Some(look(&found.0.under_way, env.process()));
     }
-    // SAFETY: of a `Here` of which `start` has put a hold into `INSTALLED`, where it stays. What is pointed to can be
-    // looked at from anywhere: it is a lock.
+    // SAFETY: `OPEN` points into a `Here` that `start` stored in `INSTALLED`, which keeps it forever. The target is a
+    // lock and may be accessed from anywhere.
     let under_way = unsafe { OPEN.load(Ordering::Acquire).as_ref() }?;
     Some(look(under_way, installed::installed()?.process()))
 }
 
-/// Access to the device of the process whose program is asking, started or not, for questions that need no start.
+/// Runs `question` with the device of the calling program's process, started or not: for queries that require no
+/// initialization.
 pub(crate) fn ask<R>(question: impl FnOnce(&dyn Env) -> R) -> Option<R> {
     if let Some(found) = FINDER.get().and_then(|find| find()) {
         return found.0.env().ok().map(question);

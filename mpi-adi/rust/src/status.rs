@@ -1,4 +1,4 @@
-//! What is known of a message, or of a request that is complete.
+//! Status of a received message or a completed request.
 #![forbid(unsafe_code)]
 
 use core::fmt;
@@ -13,10 +13,9 @@ use midplane_objects::error::Error;
 /// MPI_PROC_NULL and MPI_ANY_SOURCE, as in `mpi.h`.
 pub(crate) const PROC_NULL: Rank = -1;
 pub(crate) const ANY_SOURCE: Rank = -2;
-/// MPI_UNDEFINED.
 const UNDEFINED: Count = -32766;
 
-/// What is known of a message that was received or probed, or of a request that is complete (MPI-3.1 section 3.2.5).
+/// Status of a received or probed message, or of a completed request (MPI-3.1 section 3.2.5).
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Status {
     source: Rank,
@@ -26,14 +25,14 @@ pub struct Status {
 }
 
 impl Status {
-    /// Of no message.
+    /// Empty status: of no message.
     pub(crate) const EMPTY: Status = Status {
         source: ANY_SOURCE,
         tag: -1,
         bytes: 0,
         cancelled: false,
     };
-    /// Of a message from MPI_PROC_NULL.
+    /// Status of a message from MPI_PROC_NULL.
     pub(crate) const OF_NULL: Status = Status {
         source: PROC_NULL,
         ..Status::EMPTY
@@ -46,23 +45,24 @@ impl Status {
         }
     }
 
-    /// Of no message: what a [generalized request](crate::request::Generalized) begins from.
+    /// Returns an empty status, the initial status of a [generalized request](crate::rust::request::Generalized).
     pub fn empty() -> Status {
         Status::EMPTY
     }
 
-    /// The same, from this rank.
+    /// Returns a copy with this source rank.
     pub fn with_source_rank(self, source: Rank) -> Status {
         Status { source, ..self }
     }
 
-    /// The same, with this tag.
+    /// Returns a copy with this tag.
     pub fn with_tag(self, tag: Tag) -> Status {
         Status { tag, ..self }
     }
 
-    /// The same, of so many basic elements of datatypes `d`, one behind the other, as [`elements`](Status::elements) counts
-    /// them (MPI_Status_set_elements, MPI-3.1 section 12.3). Fails with [`Error::Count`] where there are not so many.
+    /// Returns a copy with `count` basic elements of consecutive datatypes `d`, as [`elements`](Status::elements)
+    /// counts them (MPI_Status_set_elements, MPI-3.1 section 12.3). Returns [`Error::Count`] if the count is not
+    /// representable.
     pub fn with_elements<D: Datatype>(self, d: D, count: Count) -> Result<Status, Error> {
         let wrong = wrong_count(count);
         let elements = usize::try_from(count).map_err(|_| wrong)?;
@@ -70,22 +70,22 @@ impl Status {
         Ok(Status { bytes, ..self })
     }
 
-    /// The same, taken back, or not (MPI_Status_set_cancelled, MPI-3.1 section 12.3).
+    /// Returns a copy with this cancelled flag (MPI_Status_set_cancelled, MPI-3.1 section 12.3).
     pub fn with_cancelled(self, cancelled: bool) -> Status {
         Status { cancelled, ..self }
     }
 
-    /// Who sent it.
+    /// Returns the sender's rank.
     pub fn source_rank(&self) -> Rank {
         self.source
     }
 
-    /// Its tag.
+    /// Returns the tag.
     pub fn tag(&self) -> Tag {
         self.tag
     }
 
-    /// How many elements of `d` it has (MPI_Get_count); -32766 (MPI_UNDEFINED), when they are not a whole number.
+    /// Returns the number of elements of `d` (MPI_Get_count), or -32766 (MPI_UNDEFINED) if it is not an integer.
     pub fn count<D: Datatype>(&self, d: D) -> Count {
         match kind_of(&d).size() {
             0 => 0,
@@ -94,20 +94,20 @@ impl Status {
         }
     }
 
-    /// How many basic elements it has, as elements of `d`, the last of which may be there in part (MPI_Get_elements, MPI-3.1
-    /// section 4.1.11); -32766 (MPI_UNDEFINED), when they are not a whole number.
+    /// Returns the number of basic elements, as elements of `d`, the last of which may be partial (MPI_Get_elements,
+    /// MPI-3.1 section 4.1.11), or -32766 (MPI_UNDEFINED) if it is not an integer.
     pub fn elements<D: Datatype>(&self, d: D) -> Count {
         let elements = kind_of(&d).elements_in(self.bytes);
         let elements = elements.and_then(|elements| Count::try_from(elements).ok());
         elements.unwrap_or(UNDEFINED)
     }
 
-    /// Its length in bytes; of a message that was longer than its buffer, the buffer's.
+    /// Returns the received length in bytes. For a truncated message this is the buffer's length.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// It was taken back before it was matched (MPI_Test_cancelled, MPI-3.1 section 3.8.4).
+    /// Checks whether the request was cancelled before it matched (MPI_Test_cancelled, MPI-3.1 section 3.8.4).
     pub fn is_cancelled(&self) -> bool {
         self.cancelled
     }
@@ -133,7 +133,7 @@ impl fmt::Debug for Status {
     }
 }
 
-/// Panics when a value was to be received and nothing came.
+/// Panics if a value was expected and no data was received.
 #[track_caller]
 pub(crate) fn not_empty(status: &Status) {
     assert!(

@@ -1,4 +1,4 @@
-//! A process without a network, alone in its job: for tests of what calls of the C binding take of the heap.
+//! A process without a network, alone in its job, for tests of the C binding's heap use.
 
 use std::fs;
 use std::sync::Mutex;
@@ -12,7 +12,6 @@ use midplane_device::{Adi, Config, Memory};
 use midplane_objects::{Env, Process};
 use net_torus::Shape;
 
-/// The process.
 struct Alone {
     adi: Mutex<Option<Adi>>,
     process: Process,
@@ -57,7 +56,7 @@ static ALONE: Alone = Alone {
     process: Process::new(),
 };
 
-/// Makes this process one that is alone; its first call is then MPI_Init. To be called once.
+/// Installs this process as a one-process job, whose first call is then MPI_Init. Must be called once.
 ///
 /// # Panics
 /// Without memory.
@@ -73,16 +72,17 @@ pub fn install() {
     midplane_objects::installed::install(&ALONE);
 }
 
-/// Comes back when all other threads of this process sleep. The thread that has started a test notes that in memory of
-/// its own when it gets a processor, which on a busy machine is some time later, and then waits for the test's end:
-/// whoever counts what all threads take begins after that.
+/// Waits until all other threads of this process sleep.
+///
+/// The thread that started a test allocates memory to record it, which a busy machine may delay, and then sleeps until
+/// the test ends. A test that measures the allocations of all threads starts after that.
 ///
 /// # Panics
-/// When the system does not tell of threads.
+/// When the system provides no thread states.
 pub fn until_others_sleep() {
     let own = fs::read_link("/proc/thread-self").expect("a thread");
     let sleeps = |thread: fs::DirEntry| {
-        // Behind the name, which may have any letters in it and ends with the last parenthesis, stands the state.
+        // The state follows the name, which may contain any characters and ends with the last parenthesis.
         let stat = fs::read_to_string(thread.path().join("stat")).unwrap_or_default();
         let state = stat.rsplit_once(") ").map(|(_, rest)| rest.as_bytes()[0]);
         Some(&*thread.file_name()) == own.file_name() || matches!(state, None | Some(b'S'))

@@ -1,5 +1,5 @@
-//! What the stack is checked and measured with: whole machines in virtual time, random jobs, every interleaving of small
-//! cases, matching engines against an oracle. The machines themselves are in [`midplane_cluster`].
+//! Test and benchmark library of the stack: full-system simulation in virtual time, random jobs, every interleaving of
+//! small cases, matching engines against an oracle. [`midplane_cluster`] contains the simulated machines.
 #![deny(unsafe_code)]
 
 pub mod alone;

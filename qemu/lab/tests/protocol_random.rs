@@ -1,14 +1,13 @@
-//! Random legal programs over the real device, for every amount of MPI memory from none to plenty, and for
-//! every amount of memory for requests.
+//! Random legal programs over the real device, for every amount of MPI memory and of request memory, from none to
+//! plenty.
 //!
-//! A failure names its seed; `cargo midplane soak --seed SEED --jobs 1` replays it and tells what the job
-//! was.
+//! A failure reports its seed; `cargo midplane soak --seed SEED --jobs 1` replays it and prints the job.
 #![forbid(unsafe_code)]
 
 use midplane_device::request::CHUNK_SLOTS;
 use midplane_lab::sim::{Job, Op, POLLING, Seeded};
 
-/// Jobs in a bounded run; `cargo midplane soak` goes on.
+/// Jobs of a bounded run; `cargo midplane soak` runs more.
 const JOBS: u64 = 4000;
 
 #[test]
@@ -20,7 +19,7 @@ fn random_jobs_complete_as_mpi_says() {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
-/// Receives that are polled (posted, cancelled, and posted again) get their messages, whatever the memory.
+/// Polled receives (posted, cancelled and posted again) receive their messages with any amount of memory.
 #[test]
 fn random_jobs_that_poll_complete() {
     let polls = |seed: u64| POLLING | seed;
@@ -35,15 +34,16 @@ fn random_jobs_that_poll_complete() {
     assert!(polled.count() > JOBS as usize / 8);
 }
 
-/// Of processes under locks of all, each had the lock of one and waited for that of another behind an exclusive one.
+/// Regression: several processes with locks of all windows each held a lock and waited for another behind an exclusive
+/// one.
 #[test]
 fn locks_of_all_do_not_wait_for_each_other() {
     let failure = Seeded::draw(200_957_841).run().err();
     assert_eq!(failure.map(|failure| failure.to_string()), None);
 }
 
-/// A step of progress says that it has moved where all it did was to give a process its own lock, and what waited for
-/// that: in these jobs the program slept after it for ever.
+/// Regression: a progress step that only granted a process its own lock, and completed the operations waiting for it,
+/// must report progress; in these jobs the program then slept forever.
 #[test]
 fn no_program_sleeps_while_its_own_lock_has_come_free() {
     for seed in [15_069, 200_277_255, 200_521_977, 200_799_078] {
@@ -52,7 +52,7 @@ fn no_program_sleeps_while_its_own_lock_has_come_free() {
     }
 }
 
-/// Jobs have collectives that interrupts let go on.
+/// Jobs contain collectives that interrupts advance.
 #[test]
 fn collectives_go_on_while_programs_compute() {
     let reports =
@@ -66,7 +66,8 @@ fn collectives_go_on_while_programs_compute() {
     );
 }
 
-/// Collectives of one communicator that overlap get each other's messages when they have no numbers: jobs find it.
+/// Overlapping collectives of one communicator receive each other's messages without sequence numbers, and the jobs
+/// detect it.
 #[test]
 fn collectives_that_are_not_told_apart_are_found() {
     let (mut found, mut across) = (0, 0);
@@ -94,8 +95,8 @@ fn a_job_is_the_same_each_time_it_is_drawn_from_its_seed() {
     }
 }
 
-/// Each amount of requests in turn, from none at all: a job completes, or it comes to rest with everything
-/// that was begun in good order and an error that says what ran out.
+/// For each number of request slots, from zero on: a job completes, or it stops with everything that was started in a
+/// valid state and an error that names the missing resource.
 #[test]
 fn with_every_number_of_request_slots_a_job_completes_or_says_what_ran_out() {
     let (mut short, mut complete) = (0, 0);

@@ -1,4 +1,4 @@
-//! The value that a collective is, between its arguments and its run.
+//! A collective as a value, between its arguments and its run.
 
 use alloc::rc::Rc;
 use core::marker::PhantomData;
@@ -11,20 +11,20 @@ use crate::topology::{Rank, Record};
 use midplane_objects::coll::{Combine, Elements, Plan};
 use midplane_objects::error::Error;
 
-/// A collective with its arguments, which does nothing before it is run or started; see the [module](super). Its buffers
-/// are borrowed for `'a`, its communicator for `'c`. A request has the buffer of type `D`.
+/// A collective with its arguments. Does nothing before it is run or started; see the [module](super). Its buffers are
+/// borrowed for `'a`, its communicator for `'c`. `D` is the buffer type of its request.
 #[must_use = "it does nothing until it is run or started"]
 pub struct Collective<'c, 'a, D: ?Sized, F> {
     record: &'c Rc<Record>,
     names: Names,
-    /// This process's rank and the root's, where the other form is for this process.
+    /// The ranks of this process and of the root, if this process must call the other form.
     misplaced: Option<[Rank; 2]>,
     buffer: *const D,
     form: F,
     borrowed: PhantomData<&'a D>,
 }
 
-/// What the forms of a collective are called, in Rust and in MPI.
+/// Function names of a collective's forms, in Rust and in MPI.
 #[derive(Clone, Copy)]
 pub(super) struct Names {
     pub(super) run: [&'static str; 2],
@@ -34,7 +34,7 @@ pub(super) struct Names {
 const FORMS: &str = "the root calls the form with `_root`, the others the form without";
 
 impl<'c, 'a, D: ?Sized, F: Form> Collective<'c, 'a, D, F> {
-    /// `form` borrows its buffers for `'a`, exclusively where they are written; `buffer` is one of them.
+    /// Creates a collective. `form` borrows its buffers for `'a`, exclusively if written; `buffer` is one of them.
     pub(super) fn new(
         record: &'c Rc<Record>,
         names: Names,
@@ -64,10 +64,10 @@ impl<'c, 'a, D: ?Sized, F: Form> Collective<'c, 'a, D, F> {
         misplaced.unwrap_or(Ok(()))
     }
 
-    /// Runs it: blocks until this process has done its part. An error ends the job.
+    /// Runs the collective: blocks until this process has completed its part. An error aborts the job.
     ///
     /// # Panics
-    /// In a process that is to call the other one of the forms for the root and for the others.
+    /// In a process that must call the other form (root or non-root).
     #[track_caller]
     pub fn run(self) {
         self.assert_form();
@@ -75,18 +75,19 @@ impl<'c, 'a, D: ?Sized, F: Form> Collective<'c, 'a, D, F> {
         here.or_fatal(name, self.try_run());
     }
 
-    /// As [`Collective::run`], with the error as its result: see the [module](super); [`Error::Argument`] where that
-    /// panics.
+    /// Runs the collective and returns its error; see the [module](super). [`Error::Argument`] where
+    /// [`Collective::run`] panics.
     pub fn try_run(self) -> Result<(), Error> {
         self.check_form()?;
         self.form.run(self.names.run[1])
     }
 
-    /// Starts it without blocking; the request is complete when this process has done its part (MPI-3.1 section 5.12). An
-    /// error ends the job.
+    /// Starts the collective without blocking (MPI-3.1 section 5.12). An error aborts the job.
+    ///
+    /// The request is complete when this process has completed its part.
     ///
     /// # Panics
-    /// As [`Collective::run`].
+    /// In a process that must call the other form (root or non-root).
     #[track_caller]
     pub fn start<Sc: Scope<'a>>(self, scope: Sc) -> Request<'a, D, Sc> {
         self.assert_form();
@@ -94,34 +95,34 @@ impl<'c, 'a, D: ?Sized, F: Form> Collective<'c, 'a, D, F> {
         here.or_fatal(name, self.try_start(scope))
     }
 
-    /// As [`Collective::start`], with the error as its result, as [`Collective::try_run`] has it.
+    /// Starts the collective and returns its error; see [`Collective::try_run`].
     pub fn try_start<Sc: Scope<'a>>(self, scope: Sc) -> Result<Request<'a, D, Sc>, Error> {
         self.check_form()?;
         let (form, function) = (self.form, self.names.start[1]);
-        // SAFETY: the buffers and what else the form borrows are borrowed for `'a` ([`Collective::new`]).
+        // SAFETY: the buffers and everything else that the form borrows are borrowed for `'a` ([`Collective::new`]).
         unsafe { Request::start(scope, self.buffer, || form.ticket(function)) }
     }
 }
 
-/// How a collective is run and started. Sealed.
+/// Implementation of a collective: how to run and start it. Sealed.
 #[doc(hidden)]
 #[allow(private_interfaces)]
 pub trait Form {
-    /// Blocks until it is over, in a call of `function`.
+    /// Runs the collective in a call of `function`, and blocks until it is complete.
     fn run(self, function: &'static str) -> Result<(), Error>;
 
-    /// Starts it in a call of `function`.
+    /// Starts the collective in a call of `function`.
     ///
     /// # Safety
-    /// What it borrows stays borrowed until the ticket's operation is over.
+    /// Everything that it borrows stays borrowed until the ticket's operation is complete.
     unsafe fn ticket(self, function: &'static str) -> Result<Ticket, Error>;
 }
 
-/// Where a collective is called: in which context, on what, with which root, and with the ranks of this process and the root
-/// where the other form is for this process.
+/// Arguments that locate a call: the communicator's record, the group, the root, and the ranks of this process and of
+/// the root if this process must call the other form.
 pub(super) type At<'c, C, X> = (&'c Rc<Record>, C, Result<X, Error>, Option<[Rank; 2]>);
 
-/// A collective by two routes: `run` blocks, and `plan` makes what is started.
+/// A collective with two implementations: `run` blocks, and `plan` creates the schedule of a nonblocking one.
 pub(super) struct Call<'c, C, X, S, T, O, B, P> {
     at: (&'c Rc<Record>, C, Result<X, Error>),
     buffers: (S, T),
@@ -130,7 +131,7 @@ pub(super) struct Call<'c, C, X, S, T, O, B, P> {
     plan: P,
 }
 
-/// The two routes of a collective.
+/// Creates a collective from its blocking and its nonblocking implementation.
 pub(super) fn form<'c, C: Group, X, S: Side, T: Side, O: Reducing, B, P>(
     at: (&'c Rc<Record>, C, Result<X, Error>),
     buffers: (S, T),
@@ -152,7 +153,7 @@ where
 }
 
 impl<C, X, S: Side, T: Side, O: Reducing, B, P> Call<'_, C, X, S, T, O, B, P> {
-    /// What is reduced: elements of the buffer that is given, or of the one that is both.
+    /// Returns the elements to reduce and their combiner, from the send buffer or from the in-place buffer.
     fn elements(&self) -> Result<(Elements, O::Combiner), Error> {
         self.at.0.here.env()?;
         let shape = self.buffers.0.shape().or(self.buffers.1.shape());
@@ -195,7 +196,7 @@ where
         let (record, on, root) = self.at;
         let root = root?;
         let [to, from] = root.numbers(on.partners());
-        // SAFETY: the caller's promise; a ticket gives its loans back.
+        // SAFETY: the caller guarantees the borrows; a ticket returns its loans.
         let ((given_loan, given), (taken_loan, taken), combine) = unsafe {
             (
                 self.buffers.0.loan(to)?,
@@ -215,14 +216,13 @@ where
     }
 }
 
-/// In a call that blocks: takes nothing of the program's heap.
+/// Mode of a blocking call: allocates nothing from the program's heap.
 pub(super) struct Blocking<'x> {
     function: &'static str,
     elements: Elements,
     combine: &'x mut Combine<'x>,
 }
 
-/// To be started.
 pub(super) struct Planned<L> {
     elements: Elements,
     combine: L,
@@ -273,8 +273,9 @@ macro_rules! names {
     };
 }
 
-/// A row for each collective: the function that makes its value, with those that run and start it, and their names in MPI;
-/// who calls it; arguments; the buffer of a request; how its buffers are lent; what combines elements; what is done.
+/// Defines the collectives, one per row: the function that creates its value, the functions that run and start it, and
+/// their MPI names; its caller; arguments; the buffer of its request; how its buffers are borrowed; its combiner; its
+/// body.
 macro_rules! collectives {
     (
         $owner:literal, [$vis:vis fn], |$on:ident, $mode:ident, $root:ident, $given:ident, $taken:ident|;

@@ -1,4 +1,4 @@
-//! Collectives of all processes alike, without a root.
+//! Collectives without a root, symmetric in all processes.
 #![forbid(unsafe_code)]
 
 use alloc::rc::Rc;
@@ -17,10 +17,11 @@ use crate::request::{Request, StaticScope};
 use crate::topology::{Communicator, Context, Record};
 use midplane_objects::comm::CommRank;
 
-/// Those that a communicator and an intercommunicator have, whose processes get what the other group has.
+/// Defines the collectives of both communicators and intercommunicators. In an intercommunicator, processes receive the
+/// other group's data.
 macro_rules! of_everyone {
     ($owner:literal, [$vis:vis fn], $everyone:ident) => {
-        /// Until every process has called it (MPI_Barrier, MPI-3.1 section 5.3).
+        /// Blocks until every process has called it (MPI_Barrier, MPI-3.1 section 5.3).
         $vis fn synchronize<'a>(&self) -> Collective<'_, 'a, (), impl Form> {
             let (record, on, root, _) = $everyone(self);
             let names = call::names!($owner, barrier, immediate_barrier, "MPI_Barrier", "MPI_Ibarrier");
@@ -49,47 +50,46 @@ macro_rules! of_everyone {
         collectives! {
             $owner, [$vis fn], |on, mode, root, given, taken|;
 
-            /// Collects `sendbuf` of all processes, in the order of the ranks, in every `recvbuf` (MPI-3.1 section 5.7).
+            /// Gathers `sendbuf` of all processes, in rank order, in every `recvbuf` (MPI-3.1 section 5.7).
             all_gather => all_gather_into, immediate_all_gather_into, "MPI_Allgather", "MPI_Iallgather";
             $everyone ['a, S: Buffer + ?Sized, R: BufferMut + ?Sized](sendbuf: &'a S, recvbuf: &'a mut R) -> R, taken;
             whole(sendbuf), equal_mut(recvbuf), NoOperation => on.allgather(mode, given, taken);
 
-            /// As [`all_gather`](Self::all_gather), of as many elements of each process as its part has.
+            /// [`all_gather`](Self::all_gather) with a separate count for each process: the length of its part.
             all_gather_varcount => all_gather_varcount_into, immediate_all_gather_varcount_into,
                 "MPI_Allgatherv", "MPI_Iallgatherv";
             $everyone ['a, S: Buffer + ?Sized, R: PartitionedBufferMut + ?Sized](sendbuf: &'a S, recvbuf: &'a mut R)
                 -> R, taken;
             whole(sendbuf), listed_mut(recvbuf), NoOperation => on.allgather(mode, given, taken);
 
-            /// Gives each process its part of `sendbuf`, and collects the parts that they have for this one in `recvbuf`
+            /// Sends each process its part of `sendbuf`, and receives this process's parts from all in `recvbuf`
             /// (MPI-3.1 section 5.8).
             all_to_all => all_to_all_into, immediate_all_to_all_into, "MPI_Alltoall", "MPI_Ialltoall";
             $everyone ['a, S: Buffer + ?Sized, R: BufferMut + ?Sized](sendbuf: &'a S, recvbuf: &'a mut R) -> R, taken;
             equal(sendbuf), equal_mut(recvbuf), NoOperation => on.alltoall(mode, given, taken);
 
-            /// As [`all_to_all`](Self::all_to_all), of as many elements as the parts have.
+            /// [`all_to_all`](Self::all_to_all) with separate counts: the lengths of the parts.
             all_to_all_varcount => all_to_all_varcount_into, immediate_all_to_all_varcount_into,
                 "MPI_Alltoallv", "MPI_Ialltoallv";
             $everyone ['a, S: PartitionedBuffer + ?Sized, R: PartitionedBufferMut + ?Sized]
                 (sendbuf: &'a S, recvbuf: &'a mut R) -> R, taken;
             listed(sendbuf), listed_mut(recvbuf), NoOperation => on.alltoall(mode, given, taken);
 
-            /// Gives each process a buffer of its own, and collects what the processes give in one for each, of whatever
-            /// datatypes.
+            /// [`all_to_all`](Self::all_to_all) with a separate buffer of any datatype for each process, on both sides.
             all_to_all_vartype => all_to_all_vartype_into, immediate_all_to_all_vartype_into,
                 "MPI_Alltoallw", "MPI_Ialltoallw";
             $everyone ['a, 's, 'r](sendbufs: &'a [AnyBuffer<'s>], recvbufs: &'a mut [AnyBufferMut<'r>])
                 -> [AnyBufferMut<'r>], taken;
             Each(sendbufs), Each(recvbufs), NoOperation => on.alltoall(mode, given, taken);
 
-            /// Combines `sendbuf` of all processes, place by place, into every `recvbuf` (MPI-3.1 section 5.9.6).
+            /// Reduces `sendbuf` of all processes, element by element, into every `recvbuf` (MPI-3.1 section 5.9.6).
             all_reduce => all_reduce_into, immediate_all_reduce_into, "MPI_Allreduce", "MPI_Iallreduce";
             $everyone ['a, S: Buffer + ?Sized, R: BufferMut + ?Sized, O: Operation + 'a]
                 (sendbuf: &'a S, recvbuf: &'a mut R, op: O) -> R, taken;
             whole(sendbuf), whole_mut(recvbuf), by::<'a, O>(op) => on.allreduce(mode, (given, taken));
 
-            /// Combines as [`all_reduce`](Self::all_reduce), and gives each process its part of the result (MPI-3.1 section
-            /// 5.10.1). In an intercommunicator `sendbuf` has as many elements as the results of this group together.
+            /// Reduces like [`all_reduce`](Self::all_reduce), and scatters the result in equal parts (MPI-3.1 section
+            /// 5.10.1). In an intercommunicator `sendbuf` contains as many elements as all results of this group.
             reduce_scatter_block => reduce_scatter_block_into, immediate_reduce_scatter_block_into,
                 "MPI_Reduce_scatter_block", "MPI_Ireduce_scatter_block";
             $everyone ['a, S: Buffer + ?Sized, R: BufferMut + ?Sized, O: Operation + 'a]
@@ -100,9 +100,9 @@ macro_rules! of_everyone {
                 on.reduce_scatter(mode, result, parts)
             };
 
-            /// Combines as [`all_reduce`](Self::all_reduce), and gives each process the result of its part, as long as its
-            /// `recvbuf` (MPI-3.1 section 5.10.2). The parts are as long at all processes that give them; in its buffer each
-            /// process has them where it likes.
+            /// Reduces like [`all_reduce`](Self::all_reduce), and scatters the result in parts, each as long as its
+            /// process's `recvbuf` (MPI-3.1 section 5.10.2). The lengths of the parts are equal at all senders; their
+            /// offsets in a buffer may differ.
             reduce_scatter_varcount => reduce_scatter_varcount_into, immediate_reduce_scatter_varcount_into,
                 "MPI_Reduce_scatter", "MPI_Ireduce_scatter";
             $everyone ['a, S: PartitionedBuffer + ?Sized, R: BufferMut + ?Sized, O: Operation + 'a]
@@ -121,15 +121,14 @@ fn own(on: &Rc<Record>) -> CommRank {
     on.membership().rank
 }
 
-/// Collectives of all processes of a communicator alike; see the [module](super) for how they are called, when they block
-/// and what they fail with.
+/// Symmetric collectives of a communicator; the [module](super) describes calls, blocking and errors.
 ///
 /// ```
 /// # use midplane_rust as mpi;
 /// use mpi::datatype::{AnyBuffer, AnyBufferMut};
 /// use mpi::traits::*;
 ///
-/// /// Of two processes the first gives numbers and gets a truth; each gives itself nothing.
+/// /// Of two processes the first sends numbers and receives a `bool`; neither sends itself anything.
 /// fn asks(world: &impl Communicator, numbers: &[f64; 3]) -> bool {
 ///     let (nothing, mut answer) = ([0u8; 0], false);
 ///     let mut own = nothing;
@@ -147,7 +146,7 @@ fn own(on: &Rc<Record>) -> CommRank {
 /// use mpi::datatype::Partition;
 /// use mpi::traits::*;
 ///
-/// /// Of two processes the first gets the sum of all first numbers, the other one the sums of all others.
+/// /// Of two processes the first receives the sum of all first numbers, the second the sums of the others.
 /// fn sums(world: &impl Communicator, mine: &[f64; 3]) -> Vec<f64> {
 ///     let mut sums = vec![0.0; [1, 2][world.rank() as usize]];
 ///     let parts = Partition::new(mine, [1, 2], [0, 1]);
@@ -161,13 +160,13 @@ pub trait CommunicatorCollectives: Communicator {
     collectives! {
         "mpi::collective::CommunicatorCollectives", [fn], |on, mode, root, given, taken|;
 
-        /// Combines `sendbuf` of the ranks up to this one into `recvbuf` (MPI-3.1 section 5.11.1).
+        /// Reduces `sendbuf` of the ranks up to and including this one into `recvbuf` (MPI-3.1 section 5.11.1).
         scan => scan_into, immediate_scan_into, "MPI_Scan", "MPI_Iscan";
         everyone ['a, S: Buffer + ?Sized, R: BufferMut + ?Sized, O: Operation + 'a]
             (sendbuf: &'a S, recvbuf: &'a mut R, op: O) -> R, taken;
         whole(sendbuf), whole_mut(recvbuf), by::<'a, O>(op) => group::scan(on, mode, (given, taken), true);
 
-        /// Combines `sendbuf` of the ranks before this one into `recvbuf`, which rank 0 leaves as it is (MPI-3.1 section
+        /// Reduces `sendbuf` of the ranks below this one into `recvbuf`; rank 0's is unchanged (MPI-3.1 section
         /// 5.11.2).
         exclusive_scan => exclusive_scan_into, immediate_exclusive_scan_into, "MPI_Exscan", "MPI_Iexscan";
         everyone ['a, S: Buffer + ?Sized, R: BufferMut + ?Sized, O: Operation + 'a]
@@ -178,15 +177,15 @@ pub trait CommunicatorCollectives: Communicator {
 
 impl<C: Communicator + ?Sized> CommunicatorCollectives for C {}
 
-/// Collectives of all processes of a communicator alike, each in one buffer, so that no second one is needed
-/// (MPI_IN_PLACE, MPI-3.1 section 5.2.1): forms of [`CommunicatorCollectives`]. All processes call the same form.
+/// In-place forms of [`CommunicatorCollectives`], with one buffer per process (MPI_IN_PLACE, MPI-3.1 section 5.2.1).
+/// All processes call the same form.
 ///
 /// ```
 /// # use midplane_rust as mpi;
 /// use mpi::collective::SystemOperation;
 /// use mpi::traits::*;
 ///
-/// /// Adds up all processes' fields, in the memory of each of them.
+/// /// Sums all processes' fields in place.
 /// fn add_up(world: &impl Communicator, field: &mut [f64]) {
 ///     world.all_reduce_in_place(field, SystemOperation::sum());
 /// }
@@ -195,57 +194,55 @@ pub trait CollectivesInPlace: Communicator {
     collectives! {
         "mpi::collective::CollectivesInPlace", [fn], |on, mode, root, given, taken|;
 
-        /// Collects all processes' parts, in the order of the ranks, in every `buffer`, where each process has its own part
-        /// at its place (MPI-3.1 section 5.7).
+        /// Gathers all processes' parts, in rank order, in every `buffer`, which contains the process's own part at its
+        /// offset (MPI-3.1 section 5.7).
         all_gather_in => all_gather_in_place, immediate_all_gather_in_place, "MPI_Allgather", "MPI_Iallgather";
         everyone ['a, R: BufferMut + ?Sized](buffer: &'a mut R) -> R, taken;
         Nothing, equal_mut(buffer), NoOperation => on.allgather(mode, taken.of(own(on)), taken);
 
-        /// As [`all_gather_in`](Self::all_gather_in), of parts that differ.
+        /// [`all_gather_in`](Self::all_gather_in) with parts of different lengths.
         all_gather_varcount_in => all_gather_varcount_in_place, immediate_all_gather_varcount_in_place,
             "MPI_Allgatherv", "MPI_Iallgatherv";
         everyone ['a, R: PartitionedBufferMut + ?Sized](buffer: &'a mut R) -> R, taken;
         Nothing, listed_mut(buffer), NoOperation => on.allgather(mode, taken.of(own(on)), taken);
 
-        /// Gives each process its part of every `buffer`, and has in its place what that process gives (MPI-3.1 section
-        /// 5.8).
+        /// Sends each process its part of `buffer`, and replaces it by that process's part (MPI-3.1 section 5.8).
         all_to_all_in => all_to_all_in_place, immediate_all_to_all_in_place, "MPI_Alltoall", "MPI_Ialltoall";
         everyone ['a, R: BufferMut + ?Sized](buffer: &'a mut R) -> R, taken;
         Nothing, equal_mut(buffer), NoOperation => group::alltoall_in_place(on, mode, taken);
 
-        /// As [`all_to_all_in`](Self::all_to_all_in), of parts that differ, of which two processes have as long ones for each
-        /// other.
+        /// [`all_to_all_in`](Self::all_to_all_in) with parts of different lengths, equal between two processes.
         all_to_all_varcount_in => all_to_all_varcount_in_place, immediate_all_to_all_varcount_in_place,
             "MPI_Alltoallv", "MPI_Ialltoallv";
         everyone ['a, R: PartitionedBufferMut + ?Sized](buffer: &'a mut R) -> R, taken;
         Nothing, listed_mut(buffer), NoOperation => group::alltoall_in_place(on, mode, taken);
 
-        /// Combines all processes' `buffer`, place by place, into every one (MPI-3.1 section 5.9.6).
+        /// Reduces all processes' `buffer`, element by element, into every one (MPI-3.1 section 5.9.6).
         all_reduce_in => all_reduce_in_place, immediate_all_reduce_in_place, "MPI_Allreduce", "MPI_Iallreduce";
         everyone ['a, R: BufferMut + ?Sized, O: Operation + 'a](buffer: &'a mut R, op: O) -> R, taken;
         Nothing, whole_mut(buffer), by::<'a, O>(op) => on.allreduce(mode, (taken, taken));
 
-        /// Combines as [`all_reduce_in`](Self::all_reduce_in), and gives each process its part of the result, in that place
-        /// of its `buffer`, whose other parts stay as they are (MPI-3.1 section 5.10.1). (C has the result at the
-        /// beginning.)
+        /// Reduces like [`all_reduce_in`](Self::all_reduce_in). Each process receives its part of the result at that
+        /// part's offset in `buffer`; the other parts are unchanged (MPI-3.1 section 5.10.1). In C the result is at the
+        /// start of the buffer.
         reduce_scatter_block_in => reduce_scatter_block_in_place, immediate_reduce_scatter_block_in_place,
             "MPI_Reduce_scatter_block", "MPI_Ireduce_scatter_block";
         everyone ['a, R: BufferMut + ?Sized, O: Operation + 'a](buffer: &'a mut R, op: O) -> R, taken;
         Nothing, equal_mut(buffer), by::<'a, O>(op) => on.reduce_scatter(mode, taken.of(own(on)), taken);
 
-        /// As [`reduce_scatter_block_in`](Self::reduce_scatter_block_in), of parts that differ, and do not overlap (MPI-3.1
+        /// [`reduce_scatter_block_in`](Self::reduce_scatter_block_in) with disjoint parts of different lengths (MPI-3.1
         /// section 5.10.2).
         reduce_scatter_varcount_in => reduce_scatter_varcount_in_place, immediate_reduce_scatter_varcount_in_place,
             "MPI_Reduce_scatter", "MPI_Ireduce_scatter";
         everyone ['a, R: PartitionedBufferMut + ?Sized, O: Operation + 'a](buffer: &'a mut R, op: O) -> R, taken;
         Nothing, listed_mut(buffer), by::<'a, O>(op) => on.reduce_scatter(mode, taken.of(own(on)), taken);
 
-        /// Combines `buffer` of the ranks up to this one into this one's (MPI-3.1 section 5.11.1).
+        /// Reduces `buffer` of the ranks up to and including this one into this one's (MPI-3.1 section 5.11.1).
         scan_in => scan_in_place, immediate_scan_in_place, "MPI_Scan", "MPI_Iscan";
         everyone ['a, R: BufferMut + ?Sized, O: Operation + 'a](buffer: &'a mut R, op: O) -> R, taken;
         Nothing, whole_mut(buffer), by::<'a, O>(op) => group::scan(on, mode, (taken, taken), true);
 
-        /// Combines `buffer` of the ranks before this one into this one's; rank 0 leaves it as it is (MPI-3.1 section
+        /// Reduces `buffer` of the ranks below this one into this one's; rank 0's is unchanged (MPI-3.1 section
         /// 5.11.2).
         exclusive_scan_in => exclusive_scan_in_place, immediate_exclusive_scan_in_place, "MPI_Exscan", "MPI_Iexscan";
         everyone ['a, R: BufferMut + ?Sized, O: Operation + 'a](buffer: &'a mut R, op: O) -> R, taken;

@@ -1,4 +1,4 @@
-//! What collectives are of: the processes of a communicator, or the two groups of an intercommunicator.
+//! Targets of collectives: the processes of a communicator, or the two groups of an intercommunicator.
 #![forbid(unsafe_code)]
 
 use alloc::rc::Rc;
@@ -14,17 +14,16 @@ use midplane_objects::comm::CommRank;
 use midplane_objects::error::Error;
 use midplane_objects::topology::Neighbours;
 
-/// Whether a collective blocks or is planned.
+/// Mode of a collective: blocking, or a schedule.
 pub(super) trait Mode: Sized {
-    /// Nothing, or its plan.
+    /// Result of the mode: `()` or a schedule.
     type Done;
-    /// What combines elements for as long as a plan lasts.
+    /// Combiner that lives as long as a schedule.
     type Lasting: Combines + Send + 'static;
 
-    /// The elements of a reduction.
     fn elements(&self) -> Elements;
 
-    /// Does the one or the other, `with` what both need.
+    /// Runs `run` or `plan` on `with`, according to the mode.
     fn choose<W>(
         self,
         with: W,
@@ -33,9 +32,9 @@ pub(super) trait Mode: Sized {
     ) -> Done<Self>;
 }
 
-/// A process's part in the choice of partners: the root that it names, or its neighbours.
+/// A process's argument for its partners: the root or the neighbours.
 pub(super) trait Partners {
-    /// How many processes it gives a part of its own, and how many it gets one from, of so many.
+    /// Returns the number of processes that receive a part from this one, and that send it one, among `all`.
     fn numbers(&self, all: usize) -> [usize; 2] {
         [all, all]
     }
@@ -50,18 +49,16 @@ impl Partners for Neighbours {
     }
 }
 
-/// What a collective comes to.
 pub(super) type Done<M> = Result<<M as Mode>::Done, Error>;
 
-/// Whose collectives are called. Each function fails as the collective does.
+/// Target of collectives. Each function returns the collective's error.
 pub(super) trait Group: Copy {
-    /// What a process says of the root.
     type Root: Copy;
 
-    /// How many processes this one gives a part of its own, and gets one from.
+    /// Returns the number of processes that this one exchanges parts with.
     fn partners(self) -> usize;
 
-    /// Parts for a reduce_scatter whose result has so many bytes at each process.
+    /// Returns the parts for a reduce_scatter whose result contains `bytes` bytes at each process.
     fn blocks(self, all: Area, bytes: usize, element: usize) -> Result<EqualParts, Error>;
 
     fn barrier<M: Mode>(self, mode: M) -> Done<M>;
@@ -77,7 +74,7 @@ pub(super) trait Group: Copy {
 
     fn alltoall<M: Mode>(self, mode: M, part: impl Parts, place: impl Parts) -> Done<M>;
 
-    /// Of data and, at the root of a communicator, the result.
+    /// Reduces data into the result; the result is used at the root of a communicator only.
     fn reduce<M: Mode>(self, mode: M, areas: (Area, Area), root: Self::Root) -> Done<M>;
 
     fn allreduce<M: Mode>(self, mode: M, areas: (Area, Area)) -> Done<M>;
@@ -85,7 +82,7 @@ pub(super) trait Group: Copy {
     fn reduce_scatter<M: Mode>(self, mode: M, result: Area, part: impl Parts) -> Done<M>;
 }
 
-/// A row for each collective: its arguments, those of them that are parts, how it is run, and its plan.
+/// Defines the collectives, one per row: arguments, parts among them, blocking implementation, schedule.
 macro_rules! routes {
     (
         [$vis:vis fn], |$core:ident, $function:ident, $elements:ident, $combine:ident|;
@@ -147,14 +144,14 @@ impl Group for &Rc<Record> {
 routes! {
     [pub(super) fn], |core, function, elements, combine|;
 
-    /// An alltoall in one buffer.
+    /// All-to-all in one buffer.
     alltoall_in_place(on: &Rc<Record>, place: impl Parts) [place]
         => coll::alltoall_in_place(core, function, &place), plans::alltoall_in_place(core, place);
-    /// A scan, with this process's own data or without.
+    /// Scan, inclusive or exclusive of this process's own data.
     scan(on: &Rc<Record>, areas: (Area, Area), inclusive: bool) []
         => coll::scan(core, function, areas, elements.size, combine, inclusive),
         plans::scan(core, areas, elements.size, combining(combine), inclusive, ());
-    /// An exchange with all neighbours: what each destination gets, and where what each source gives goes.
+    /// Exchange with all neighbours: `part` for the destinations, `place` for data from the sources.
     exchange(on: &Rc<Record>, neighbours: Neighbours, part: impl Parts, place: impl Parts) [part, place]
         => {
             let (from, to) = neighbours.messages(part, place)?;
@@ -170,7 +167,7 @@ routes! {
 routes! {
     [pub(super) fn], |core, function, elements, combine|;
 
-    /// The root's part of a reduce over an intercommunicator.
+    /// Root's part of a reduce over an intercommunicator.
     collect(on: &InterCommunicator, result: Area) []
         => core.collect(function, result, elements.size),
         inter::collect(core.sides.halves(), result, elements.size, ());

@@ -1,11 +1,11 @@
-//! Collectives: what all processes of a communicator do together (MPI-3.1 chapter 5).
+//! Collective communication of all processes of a communicator (MPI-3.1 chapter 5).
 //!
 //! ```
 //! # use midplane_rust as mpi;
 //! use mpi::collective::{SystemOperation, UserOperation};
 //! use mpi::traits::*;
 //!
-//! /// The greatest of all processes' numbers, and the one that is nearest to zero.
+//! /// Returns the maximum of all processes' numbers, and the number nearest to zero.
 //! fn extremes(world: &impl Communicator, mine: i64) -> (i64, i64) {
 //!     let (mut most, mut nearest) = (0, 0);
 //!     world.all_reduce_into(&mine, &mut most, SystemOperation::max());
@@ -22,24 +22,24 @@
 //! }
 //! ```
 //!
-//! Every process of the communicator calls the same collectives in the same order, with arguments that fit together. A
-//! blocking one blocks until this process has done its part.
+//! Every process of the communicator calls the same collectives in the same order, with matching arguments. A blocking
+//! call returns when this process has completed its part.
 //!
 //! # One value for each call
-//! A function such as [`all_reduce`](CommunicatorCollectives::all_reduce) takes the arguments of a collective and returns
-//! its value, a [`Collective`], which does nothing yet. The value is run or started, in one of four ways:
+//! A function such as [`all_reduce`](CommunicatorCollectives::all_reduce) returns a [`Collective`], a value that
+//! contains its arguments and does nothing yet. It is run or started in one of four ways:
 //!
 //! | | blocks (MPI_Allreduce) | does not block (MPI_Iallreduce) |
 //! |---|---|---|
-//! | an error ends the job | [`run()`](Collective::run) | [`start(scope)`](Collective::start) |
-//! | an error is the result | [`try_run()`](Collective::try_run) | [`try_start(scope)`](Collective::try_start) |
+//! | an error aborts the job | [`run()`](Collective::run) | [`start(scope)`](Collective::start) |
+//! | an error is returned | [`try_run()`](Collective::try_run) | [`try_start(scope)`](Collective::try_start) |
 //!
 //! ```
 //! # use midplane_rust as mpi;
 //! use mpi::collective::SystemOperation;
 //! use mpi::traits::*;
 //!
-//! /// The sum of all processes' numbers; `None`: one of them has given another number of them.
+//! /// Returns the sum of all processes' vectors, or `None` if their lengths differ.
 //! fn sum(world: &impl Communicator, mine: &[f64]) -> Option<Vec<f64>> {
 //!     let mut sum = vec![0.0; mine.len()];
 //!     world.all_reduce(mine, &mut sum, SystemOperation::sum()).try_run().ok()?;
@@ -47,9 +47,9 @@
 //! }
 //! ```
 //!
-//! Each value has its two names beside it that programs of rsmpi know: `world.all_reduce_into(..)` is
-//! `world.all_reduce(..).run()`, and `world.immediate_all_reduce_into(scope, ..)` is `world.all_reduce(..).start(scope)`.
-//! The names are regular:
+//! Each value provides two short forms under the names of rsmpi: `world.all_reduce_into(..)` is
+//! `world.all_reduce(..).run()`, and `world.immediate_all_reduce_into(scope, ..)` is
+//! `world.all_reduce(..).start(scope)`. The names are regular:
 //!
 //! | value | run | started |
 //! |---|---|---|
@@ -60,20 +60,23 @@
 //! | root of an [intercommunicator]: `gather_from_remote` | `gather_root` | `immediate_gather_root` |
 //! | `synchronize` | `barrier` | `immediate_barrier` |
 //!
-//! A collective is one row: its names, how its buffers are divided, and the schedule that it has. A row is for communicators
-//! and [intercommunicators][intercommunicator] alike where both have the collective.
+//! In the source a collective is one row: its names, the division of its buffers, and its schedule. Communicators and
+//! [intercommunicators][intercommunicator] share a row where both support the collective.
 //!
 //! # Errors
-//! A collective fails with [`Error::CountsDiffer`] where two processes' counts differ, [`Error::Lengths`] where buffers do
-//! not fit together, [`Error::Argument`] where a buffer in parts does not have one for each process, [`Error::Undefined`]
-//! for an operation that the datatype does not have, and with [`Error::NoMemory`] and [`Error::NoRoom`] when the program's
-//! heap has no room. After an error the other processes may wait for this one.
+//! - [`Error::CountsDiffer`]: the counts of two processes differ.
+//! - [`Error::Lengths`]: the lengths of buffers do not match.
+//! - [`Error::Argument`]: a buffer in parts does not contain one for each process.
+//! - [`Error::Undefined`]: the datatype does not support the operation.
+//! - [`Error::NoMemory`] and [`Error::NoRoom`]: the program's heap has no space.
+//!
+//! After an error the other processes may wait for this one.
 //!
 //! # Memory
-//! A collective that blocks takes the lists of parts that differ, of those with `varcount` and `vartype` in their names, in
-//! the program's heap, and else nothing. One that is started takes a schedule, too.
+//! A blocking collective with `varcount` or `vartype` in its name allocates its lists of parts from the program's heap;
+//! the others allocate nothing. A nonblocking one allocates its schedule, too.
 //!
-//! The same values give the same result of a reduction, bit for bit, at every root and in every run.
+//! Equal values give an equal result of a reduction, bit for bit, at every root and in every run.
 //!
 //! [intercommunicator]: crate::topology::InterCommunicator
 //! [`Error::Argument`]: midplane_objects::Error::Argument

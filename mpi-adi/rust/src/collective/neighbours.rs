@@ -1,4 +1,4 @@
-//! Collectives among neighbours (MPI-3.1 sections 7.6 and 7.7).
+//! Neighbourhood collectives (MPI-3.1 sections 7.6 and 7.7).
 #![forbid(unsafe_code)]
 
 use alloc::rc::Rc;
@@ -22,13 +22,13 @@ fn beside<C: Communicator + ?Sized>(comm: &C) -> At<'_, &Rc<Record>, Neighbours>
     (record, record, record.neighbours(), None)
 }
 
-/// Collectives in which each process talks to its neighbours in the communicator's topology alone.
+/// Collectives in which each process communicates only with its neighbours in the communicator's topology.
 ///
 /// ```
 /// # use midplane_rust as mpi;
 /// use mpi::traits::*;
 ///
-/// /// The numbers of the processes before and behind this one, in a ring.
+/// /// Returns the values of the previous and the next process in a ring.
 /// fn beside(world: &impl Communicator, mine: u32) -> [u32; 2] {
 ///     let ring = world.create_cartesian_communicator(&[world.size()], &[true], true).unwrap();
 ///     let mut beside = [0; 2];
@@ -37,18 +37,22 @@ fn beside<C: Communicator + ?Sized>(comm: &C) -> At<'_, &Rc<Record>, Neighbours>
 /// }
 /// ```
 ///
-/// On a grid the neighbours are, dimension by dimension, the one before and the one behind, as sources and as
-/// destinations; where a grid ends there is none, nothing goes there, and the part of the receive buffer stays as it is.
-/// In a graph they are in the order in which they were given
+/// On a grid the neighbours are, for each dimension, the previous and the next process, both as sources and as
+/// destinations. At the border of a grid the missing neighbour sends and receives nothing; its part of the receive
+/// buffer is unchanged. In a graph they are in the order of its definition
 /// ([`create_distributed_graph_adjacent`](Communicator::create_distributed_graph_adjacent),
-/// [`create_graph_communicator`](Communicator::create_graph_communicator)). A buffer has a part for each,
-/// in that order; one that has none is empty.
+/// [`create_graph_communicator`](Communicator::create_graph_communicator)). A buffer contains a part for each neighbour
+/// in that order; without neighbours it is empty.
 ///
-/// Every process calls the same ones in the same order. A blocking one blocks until this process has done its part. All
-/// take the lists of the neighbours and of the messages in the program's heap. They end the job where a part's length
-/// differs from what comes, where a buffer does not have a part for each neighbour, and when the heap has no room; as
-/// [`try_run`](super::Collective::try_run) they fail with [`Error::CountsDiffer`], [`Error::Lengths`],
-/// [`Error::NoMemory`] and [`Error::NoRoom`].
+/// Every process calls the same collectives in the same order. A blocking call returns when this process has completed
+/// its part. Every call allocates the lists of neighbours and messages from the program's heap.
+///
+/// # Errors
+/// A call aborts the job, and [`try_run`](super::Collective::try_run) returns the error:
+///
+/// - [`Error::CountsDiffer`]: the length of a part differs from the received data.
+/// - [`Error::Lengths`]: a buffer does not contain a part for each neighbour.
+/// - [`Error::NoMemory`] and [`Error::NoRoom`]: the heap has no space.
 ///
 /// [`Error::CountsDiffer`]: midplane_objects::Error::CountsDiffer
 /// [`Error::Lengths`]: midplane_objects::Error::Lengths
@@ -58,7 +62,7 @@ pub trait NeighborCollectives: Communicator {
     collectives! {
         "mpi::collective::NeighborCollectives", [fn], |on, mode, neighbours, given, taken|;
 
-        /// Gives `sendbuf` to every destination, and collects those of all sources in the parts of `recvbuf` (MPI-3.1
+        /// Sends `sendbuf` to every destination, and gathers from all sources in the parts of `recvbuf` (MPI-3.1
         /// section 7.6.1).
         neighbor_all_gather => neighbor_all_gather_into, immediate_neighbor_all_gather_into,
             "MPI_Neighbor_allgather", "MPI_Ineighbor_allgather";
@@ -66,14 +70,14 @@ pub trait NeighborCollectives: Communicator {
             -> R, taken;
         whole(sendbuf), equal_mut(recvbuf), NoOperation => exchange(on, mode, neighbours, given, taken);
 
-        /// As [`neighbor_all_gather`](Self::neighbor_all_gather), of as many elements of each source as its part has.
+        /// [`neighbor_all_gather`](Self::neighbor_all_gather) with a count for each source: the length of its part.
         neighbor_all_gather_varcount => neighbor_all_gather_varcount_into, immediate_neighbor_all_gather_varcount_into,
             "MPI_Neighbor_allgatherv", "MPI_Ineighbor_allgatherv";
         beside ['a, S: Buffer + ?Sized, R: PartitionedBufferMut + ?Sized](sendbuf: &'a S, recvbuf: &'a mut R)
             -> R, taken;
         whole(sendbuf), listed_mut(recvbuf), NoOperation => exchange(on, mode, neighbours, given, taken);
 
-        /// Gives each destination its part of `sendbuf`, and collects what all sources give in the parts of `recvbuf`
+        /// Sends each destination its part of `sendbuf`, and receives from all sources in the parts of `recvbuf`
         /// (MPI-3.1 section 7.6.2).
         neighbor_all_to_all => neighbor_all_to_all_into, immediate_neighbor_all_to_all_into,
             "MPI_Neighbor_alltoall", "MPI_Ineighbor_alltoall";
@@ -81,15 +85,15 @@ pub trait NeighborCollectives: Communicator {
             -> R, taken;
         equal(sendbuf), equal_mut(recvbuf), NoOperation => exchange(on, mode, neighbours, given, taken);
 
-        /// As [`neighbor_all_to_all`](Self::neighbor_all_to_all), of as many elements as the parts have.
+        /// [`neighbor_all_to_all`](Self::neighbor_all_to_all) with separate counts: the lengths of the parts.
         neighbor_all_to_all_varcount => neighbor_all_to_all_varcount_into, immediate_neighbor_all_to_all_varcount_into,
             "MPI_Neighbor_alltoallv", "MPI_Ineighbor_alltoallv";
         beside ['a, S: PartitionedBuffer + ?Sized, R: PartitionedBufferMut + ?Sized](sendbuf: &'a S, recvbuf: &'a mut R)
             -> R, taken;
         listed(sendbuf), listed_mut(recvbuf), NoOperation => exchange(on, mode, neighbours, given, taken);
 
-        /// Gives each destination a buffer of its own, and collects what the sources give in one for each, of whatever
-        /// datatypes (MPI-3.1 section 7.6.2).
+        /// [`neighbor_all_to_all`](Self::neighbor_all_to_all) with a separate buffer of any datatype for each
+        /// neighbour, on both sides (MPI-3.1 section 7.6.2).
         ///
         /// ```
         /// # use midplane_rust as mpi;
@@ -97,7 +101,7 @@ pub trait NeighborCollectives: Communicator {
         /// use mpi::topology::CartesianCommunicator;
         /// use mpi::traits::*;
         ///
-        /// /// In a ring numbers go forwards and letters go back: those of the process before and of the one behind.
+        /// /// In a ring, sends numbers to the next process and a letter to the previous one, and receives theirs.
         /// fn both_ways(ring: &CartesianCommunicator, numbers: &[f64; 3], letter: u8) -> ([f64; 3], u8) {
         ///     let (mut before, mut behind) = ([0.0; 3], 0);
         ///     let given = [AnyBuffer::new(&letter), AnyBuffer::new(numbers)];

@@ -1,4 +1,4 @@
-//! Operations of reductions (MPI-3.1 section 5.9).
+//! Reduction operations (MPI-3.1 section 5.9).
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -17,16 +17,16 @@ use midplane_objects::datatype::derived::Type;
 use midplane_objects::error::{Error, Misplaced};
 use midplane_objects::op::Op;
 
-/// A function of the program's own: `y[i] = x[i] op y[i]`.
+/// User-defined function: `y[i] = x[i] op y[i]`.
 type Function<'a> = dyn Fn(DynBuffer<'_>, DynBufferMut<'_>) + Send + Sync + 'a;
 
-/// What combines elements, as an operation gives it.
+/// Implementation of an operation.
 #[doc(hidden)]
 #[derive(Clone)]
 pub enum Given<'a> {
-    /// By a predefined operation.
+    /// Predefined operation.
     System(Op),
-    /// By a function.
+    /// User-defined function.
     User(Arc<Function<'a>>),
 }
 
@@ -34,13 +34,13 @@ mod sealed {
     pub trait Sealed {}
 }
 
-/// An operation of a reduction: a [`SystemOperation`] or a [`UserOperation`]. Sealed.
+/// Reduction operation: a [`SystemOperation`] or a [`UserOperation`]. Sealed.
 pub trait Operation: sealed::Sealed {
-    /// Whether it commutes (MPI_Op_commutative, MPI-3.1 section 5.9.7). Long allreduces and those of few
-    /// bytes of all processes alone make use of it: all others keep the order of the ranks.
+    /// Checks whether the operation is commutative (MPI_Op_commutative, MPI-3.1 section 5.9.7). Only long allreduces,
+    /// and short ones over all processes of the job, use commutativity; all other reductions keep the rank order.
     fn is_commutative(&self) -> bool;
 
-    /// What combines elements.
+    /// Returns the operation's implementation.
     #[doc(hidden)]
     fn given<'o>(&self) -> Given<'o>
     where
@@ -61,7 +61,7 @@ impl<O: Operation + ?Sized> Operation for &O {
     }
 }
 
-/// An operation that every program has (MPI-3.1 section 5.9.2). Whole numbers wrap around.
+/// Predefined operation (MPI-3.1 section 5.9.2). Integers wrap around.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SystemOperation(pub(crate) Op);
 
@@ -79,25 +79,25 @@ macro_rules! system {
 }
 
 system! {
-    /// The greater (MPI_MAX).
+    /// Maximum (MPI_MAX).
     max => Max,
-    /// The lesser (MPI_MIN).
+    /// Minimum (MPI_MIN).
     min => Min,
     /// Sum (MPI_SUM).
     sum => Sum,
     /// Product (MPI_PROD).
     product => Prod,
-    /// Logical and (MPI_LAND): of whole numbers and `bool`.
+    /// Logical and (MPI_LAND) of integers and `bool`.
     logical_and => Land,
-    /// Bitwise and (MPI_BAND): of whole numbers.
+    /// Bitwise and (MPI_BAND) of integers.
     bitwise_and => Band,
-    /// Logical or (MPI_LOR): of whole numbers and `bool`.
+    /// Logical or (MPI_LOR) of integers and `bool`.
     logical_or => Lor,
-    /// Bitwise or (MPI_BOR): of whole numbers.
+    /// Bitwise or (MPI_BOR) of integers.
     bitwise_or => Bor,
-    /// Logical exclusive or (MPI_LXOR): of whole numbers and `bool`.
+    /// Logical exclusive or (MPI_LXOR) of integers and `bool`.
     logical_xor => Lxor,
-    /// Bitwise exclusive or (MPI_BXOR): of whole numbers.
+    /// Bitwise exclusive or (MPI_BXOR) of integers.
     bitwise_xor => Bxor,
 }
 
@@ -115,8 +115,8 @@ impl Operation for SystemOperation {
     }
 }
 
-/// An operation of the program's own (MPI_Op_create, MPI-3.1 section 5.9.5): a function that replaces each element of its
-/// second argument by the combination of that of the first, from lower ranks, and it.
+/// User-defined operation (MPI_Op_create, MPI-3.1 section 5.9.5). Its function replaces each element of the second
+/// argument by the combination of the element of the first, from lower ranks, with it.
 pub struct UserOperation<'a> {
     function: Arc<Function<'a>>,
     commutes: bool,
@@ -124,7 +124,7 @@ pub struct UserOperation<'a> {
 }
 
 impl<'a> UserOperation<'a> {
-    /// One for which `x op y` is `y op x`.
+    /// Creates a commutative operation: `x op y` equals `y op x`.
     pub fn commutative<F>(function: F) -> Self
     where
         F: Fn(DynBuffer<'_>, DynBufferMut<'_>) + Send + Sync + 'a,
@@ -136,7 +136,7 @@ impl<'a> UserOperation<'a> {
         }
     }
 
-    /// One for which it need not be.
+    /// Creates an operation that need not be commutative.
     pub fn associative<F>(function: F) -> Self
     where
         F: Fn(DynBuffer<'_>, DynBufferMut<'_>) + Send + Sync + 'a,
@@ -163,17 +163,17 @@ impl Operation for UserOperation<'_> {
     }
 }
 
-/// What combines packed elements of one datatype.
+/// Combiner of packed elements of one datatype.
 pub(super) enum Combiner<'a> {
     System(Op, Basic),
     User(User<'a>),
 }
 
-/// A function of the program's own, and what it needs for elements of one datatype.
+/// User-defined function with its state for elements of one datatype.
 pub(super) struct User<'a> {
     function: Arc<Function<'a>>,
     datatype: Owned,
-    /// An element of each side, where one in memory is not as it is packed.
+    /// An unpacked element of each side, if the memory layout differs from the packed one.
     unpacked: Option<[Vec<u128>; 2]>,
 }
 
@@ -183,7 +183,7 @@ enum Owned {
 }
 
 impl<'a> Combiner<'a> {
-    /// Of elements of a datatype. Fails with [`Error::Undefined`] or [`Error::NoRoom`].
+    /// Creates a combiner for a datatype. Returns [`Error::Undefined`] or [`Error::NoRoom`].
     pub(super) fn new(given: Given<'a>, kind: Kind<'_>) -> Result<Self, Error> {
         let function = match (given, kind) {
             (Given::System(op), Kind::Basic(basic)) if op.is_defined(basic) => {
@@ -221,8 +221,7 @@ impl Combines for Combiner<'_> {
     }
 }
 
-/// Memory for one element, aligned for whatever it is. Fails with [`Error::Argument`] for a datatype with bytes in front of
-/// its origin, and with [`Error::NoRoom`].
+/// Allocates memory for one element. Returns [`Error::NoRoom`], or [`Error::Argument`] for bytes before the origin.
 fn memory_of(made: &Type) -> Result<Vec<u128>, Error> {
     let (first, bytes) = made.true_extent();
     if first < 0 {
@@ -237,7 +236,7 @@ fn memory_of(made: &Type) -> Result<Vec<u128>, Error> {
     Ok(words)
 }
 
-/// The runs of bytes of an element: where each is in memory, and where packed.
+/// Calls `run` for each contiguous run of an element, with its byte range in memory and its packed one.
 fn runs(made: &Type, mut run: impl FnMut(Range<usize>, Range<usize>)) {
     let layout = made.layout();
     layout.walk(made.extent(), 0, made.size(), |at, done, bytes| {
@@ -254,7 +253,7 @@ impl User<'_> {
         };
         let size = kind.size().max(1);
         let function = &*self.function;
-        // SAFETY: it is called with so many elements in both, aligned for any: packed ones that are as in memory, or one.
+        // SAFETY: both sides contain `count` aligned elements: packed elements in their memory layout, or one.
         let call = |x, y, count| unsafe {
             function(
                 DynBuffer::new(x, count, kind),
@@ -264,7 +263,7 @@ impl User<'_> {
         let (Some([x, y]), Kind::Made(made)) = (&mut self.unpacked, kind) else {
             let count = right.len() / size;
             let (x, y) = (left.as_ptr().cast(), right.as_mut_ptr().cast());
-            // As many packed elements, which are as in memory, are in both; segments are aligned for any.
+            // Both sides contain `count` packed elements in their memory layout; segments are aligned for any datatype.
             return call(x, y, count);
         };
         for (left, right) in left.chunks_exact(size).zip(right.chunks_exact_mut(size)) {
@@ -281,42 +280,39 @@ impl User<'_> {
     }
 }
 
-/// What combines packed elements: `right[i] = left[i] op right[i]`.
+/// Combines packed elements: `right[i] = left[i] op right[i]`.
 pub(super) trait Combines {
     fn combine(&mut self, left: &[u8], right: &mut [u8]);
 }
 
-/// Nothing is combined.
 impl Combines for () {
     fn combine(&mut self, _: &[u8], _: &mut [u8]) {}
 }
 
-/// It, as a plan has it.
+/// Returns the combiner in the form that a schedule requires.
 pub(super) fn combining(mut by: impl Combines + Send + 'static) -> impl Combining {
     move |left: &[u8], right: &mut [u8]| by.combine(left, right)
 }
 
-/// What a collective combines elements with, if it does.
+/// A collective's reduction, if it has one.
 pub(super) trait Reducing {
-    /// What combines them in a call.
+    /// Combiner during a call.
     type Combiner: Combines;
-    /// What combines them for as long as a request is under way.
+    /// Combiner for the lifetime of a request.
     type Lasting: Combines + Send + 'static;
 
-    /// The elements, of so many bytes.
     fn elements(&self, size: usize) -> Elements;
 
-    /// What combines elements of this kind. Fails with [`Error::Undefined`] or [`Error::NoRoom`].
+    /// Creates the combiner for elements of this kind. Returns [`Error::Undefined`] or [`Error::NoRoom`].
     fn combiner(&self, kind: Option<Kind<'_>>) -> Result<Self::Combiner, Error>;
 
-    /// The same, for longer.
+    /// Extends the combiner's lifetime.
     ///
     /// # Safety
-    /// It is used for no longer than what the operation borrows.
+    /// The result is used for no longer than the operation's borrows.
     unsafe fn lasting(combiner: Self::Combiner) -> Self::Lasting;
 }
 
-/// Nothing is combined.
 pub(super) struct NoOperation;
 
 impl Reducing for NoOperation {
@@ -338,7 +334,6 @@ impl Reducing for NoOperation {
     unsafe fn lasting((): ()) {}
 }
 
-/// An operation that is borrowed for `'a`.
 pub(super) struct By<'a, O>(O, PhantomData<&'a ()>);
 
 pub(super) fn by<'a, O: Operation + 'a>(op: O) -> By<'a, O> {
@@ -362,7 +357,7 @@ impl<'a, O: Operation + 'a> Reducing for By<'a, O> {
     }
 
     unsafe fn lasting(combiner: Combiner<'a>) -> Combiner<'static> {
-        // SAFETY: only the lifetime changes; the caller's promise.
+        // SAFETY: only the lifetime changes; the caller guarantees it.
         unsafe { core::mem::transmute::<Combiner<'a>, Combiner<'static>>(combiner) }
     }
 }
@@ -370,9 +365,10 @@ impl<'a, O: Operation + 'a> Reducing for By<'a, O> {
 ends_the_job! {
     "mpi::collective", [pub fn], crate::NoObject;
 
-    /// Combines the elements of two buffers, here alone: `inoutbuf[i] = inbuf[i] op inoutbuf[i]` (MPI_Reduce_local, MPI-3.1
-    /// section 5.9.7). Does not block. Ends the job when the buffers differ in length, and for an operation that the
-    /// datatype does not have.
+    /// Combines the elements of two local buffers: `inoutbuf[i] = inbuf[i] op inoutbuf[i]` (MPI_Reduce_local, MPI-3.1
+    /// section 5.9.7).
+    ///
+    /// Does not block. Aborts the job when the lengths differ, and when the datatype does not support the operation.
     reduce_local_into[S: Buffer + ?Sized, R: BufferMut + ?Sized, O: Operation](inbuf: &S, inoutbuf: &mut R, op: O),
         "MPI_Reduce_local" = {
         let datatype = inbuf.as_datatype();

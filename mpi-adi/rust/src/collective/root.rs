@@ -14,38 +14,38 @@ use crate::topology::{AsCommunicator, Communicator, Process, Rank, Record};
 use midplane_device::memory::area::Area;
 use midplane_objects::comm::CommRank;
 
-/// What processes call that are not the root, which is in the same communicator or in the other group.
+/// Defines the calls of non-root processes; the root is in the same communicator or in the other group.
 macro_rules! of_members {
     ($owner:literal, [$vis:vis fn], $anyone:ident, $others:ident) => {
         collectives! {
             $owner, [$vis fn], |on, mode, root, given, taken|;
 
-            /// Gives the root's buffer to all processes, which take it into `buffer` (MPI-3.1 section 5.4).
+            /// Broadcasts the root's buffer to all processes, which receive it in `buffer` (MPI-3.1 section 5.4).
             broadcast => broadcast_into, immediate_broadcast_into, "MPI_Bcast", "MPI_Ibcast";
             $anyone ['a, B: BufferMut + ?Sized](buffer: &'a mut B) -> B, taken;
             Nothing, whole_mut(buffer), NoOperation => on.bcast(mode, taken, root);
 
-            /// Gives `sendbuf` to the root (MPI-3.1 section 5.5).
+            /// Sends `sendbuf` to the root (MPI-3.1 section 5.5).
             gather => gather_into, immediate_gather_into, "MPI_Gather", "MPI_Igather";
             $others ['a, S: Buffer + ?Sized](sendbuf: &'a S) -> S, given;
             whole(sendbuf), Nothing, NoOperation => on.gather(mode, given, Area::EMPTY, root);
 
-            /// As [`gather`](Self::gather), of as many elements as the root's part for this process has.
+            /// [`gather`](Self::gather) with a separate count: the length of the root's part for this process.
             gather_varcount => gather_varcount_into, immediate_gather_varcount_into, "MPI_Gatherv", "MPI_Igatherv";
             $others ['a, S: Buffer + ?Sized](sendbuf: &'a S) -> S, given;
             whole(sendbuf), Nothing, NoOperation => on.gather(mode, given, Area::EMPTY, root);
 
-            /// Takes this process's part of the root's buffer (MPI-3.1 section 5.6).
+            /// Receives this process's part of the root's buffer (MPI-3.1 section 5.6).
             scatter => scatter_into, immediate_scatter_into, "MPI_Scatter", "MPI_Iscatter";
             $others ['a, R: BufferMut + ?Sized](recvbuf: &'a mut R) -> R, taken;
             Nothing, whole_mut(recvbuf), NoOperation => on.scatter(mode, Area::EMPTY, taken, root);
 
-            /// As [`scatter`](Self::scatter), of as many elements as the root's part for this process has.
+            /// [`scatter`](Self::scatter) with a separate count: the length of the root's part for this process.
             scatter_varcount => scatter_varcount_into, immediate_scatter_varcount_into, "MPI_Scatterv", "MPI_Iscatterv";
             $others ['a, R: BufferMut + ?Sized](recvbuf: &'a mut R) -> R, taken;
             Nothing, whole_mut(recvbuf), NoOperation => on.scatter(mode, Area::EMPTY, taken, root);
 
-            /// Combines `sendbuf` of the processes, place by place, at the root (MPI-3.1 section 5.9.1).
+            /// Reduces `sendbuf` of the processes, element by element, at the root (MPI-3.1 section 5.9.1).
             reduce => reduce_into, immediate_reduce_into, "MPI_Reduce", "MPI_Ireduce";
             $others ['a, S: Buffer + ?Sized, O: Operation + 'a](sendbuf: &'a S, op: O) -> S, given;
             whole(sendbuf), Nothing, by::<'a, O>(op) => on.reduce(mode, (given, Area::EMPTY), root);
@@ -77,13 +77,15 @@ fn others<R: Root + ?Sized>(of: &R) -> Rooted<'_> {
     called(of, false)
 }
 
-/// The root of collectives: a [`Process`]. The root itself calls the forms with `_root`, all others those without.
-/// See the [module](super) for how they are called, when they block and what they fail with.
+/// Root of collectives: a [`Process`].
 ///
-/// Those of the two forms panic in a process that is to call the other one; as [`try_run`](super::Collective::try_run) and
-/// [`try_start`](super::Collective::try_start), they fail with [`Error::Argument`](midplane_objects::Error::Argument) there.
+/// The root calls the forms with `_root`, all other processes those without. The [module](super) describes calls,
+/// blocking and errors.
+///
+/// A process that calls the wrong form panics; [`try_run`](super::Collective::try_run) and
+/// [`try_start`](super::Collective::try_start) return [`Error::Argument`](crate::Error::Argument) instead.
 pub trait Root: AsCommunicator<Out: Communicator> {
-    /// The root's rank.
+    /// Returns the root's rank.
     fn root_rank(&self) -> Rank;
 
     of_members!("mpi::collective::Root", [fn], anyone, others);
@@ -91,31 +93,31 @@ pub trait Root: AsCommunicator<Out: Communicator> {
     collectives! {
         "mpi::collective::Root", [fn], |on, mode, root, given, taken|;
 
-        /// Collects all processes' `sendbuf`, in the order of the ranks, in `recvbuf`.
+        /// Gathers all processes' `sendbuf`, in rank order, in `recvbuf`.
         gather_root => gather_into_root, immediate_gather_into_root, "MPI_Gather", "MPI_Igather";
         the_root ['a, S: Buffer + ?Sized, R: BufferMut + ?Sized](sendbuf: &'a S, recvbuf: &'a mut R) -> R, taken;
         whole(sendbuf), equal_mut(recvbuf), NoOperation => on.gather(mode, given, taken, root);
 
-        /// As [`gather_root`](Self::gather_root), into parts.
+        /// [`gather_root`](Self::gather_root) into parts of different lengths.
         gather_varcount_root => gather_varcount_into_root, immediate_gather_varcount_into_root,
             "MPI_Gatherv", "MPI_Igatherv";
         the_root ['a, S: Buffer + ?Sized, R: PartitionedBufferMut + ?Sized](sendbuf: &'a S, recvbuf: &'a mut R)
             -> R, taken;
         whole(sendbuf), listed_mut(recvbuf), NoOperation => on.gather(mode, given, taken, root);
 
-        /// Gives each process its part of `sendbuf`.
+        /// Sends each process its part of `sendbuf`.
         scatter_root => scatter_into_root, immediate_scatter_into_root, "MPI_Scatter", "MPI_Iscatter";
         the_root ['a, S: Buffer + ?Sized, R: BufferMut + ?Sized](sendbuf: &'a S, recvbuf: &'a mut R) -> R, taken;
         equal(sendbuf), whole_mut(recvbuf), NoOperation => on.scatter(mode, given, taken, root);
 
-        /// As [`scatter_root`](Self::scatter_root), of parts.
+        /// [`scatter_root`](Self::scatter_root) with parts of different lengths.
         scatter_varcount_root => scatter_varcount_into_root, immediate_scatter_varcount_into_root,
             "MPI_Scatterv", "MPI_Iscatterv";
         the_root ['a, S: PartitionedBuffer + ?Sized, R: BufferMut + ?Sized](sendbuf: &'a S, recvbuf: &'a mut R)
             -> R, taken;
         listed(sendbuf), whole_mut(recvbuf), NoOperation => on.scatter(mode, given, taken, root);
 
-        /// As [`reduce`](Self::reduce), with the result in `recvbuf`.
+        /// [`reduce`](Self::reduce) at the root, with the result in `recvbuf`.
         reduce_root => reduce_into_root, immediate_reduce_into_root, "MPI_Reduce", "MPI_Ireduce";
         the_root ['a, S: Buffer + ?Sized, R: BufferMut + ?Sized, O: Operation + 'a]
             (sendbuf: &'a S, recvbuf: &'a mut R, op: O) -> R, taken;
@@ -129,25 +131,25 @@ impl Root for Process<'_> {
     }
 }
 
-/// Collectives at their root, in one buffer (MPI_IN_PLACE, MPI-3.1 section 5.2.1): forms of those of [`Root`] with `_root`
-/// at their ends. The other processes call the forms of [`Root`] without.
+/// In-place collectives of the root (MPI_IN_PLACE, MPI-3.1 section 5.2.1): forms of the `_root` functions of [`Root`].
+/// The other processes call the forms of [`Root`] without `_root`.
 pub trait RootInPlace: Root {
     collectives! {
         "mpi::collective::RootInPlace", [fn], |on, mode, root, given, taken|;
 
-        /// Collects all processes' parts, in the order of the ranks, in `buffer`, where the root has its own part at its
-        /// place (MPI-3.1 section 5.5).
+        /// Gathers all processes' parts, in rank order, in `buffer`, which contains the root's own part at its offset
+        /// (MPI-3.1 section 5.5).
         gather_in_root => gather_in_place_root, immediate_gather_in_place_root, "MPI_Gather", "MPI_Igather";
         the_root ['a, B: BufferMut + ?Sized](buffer: &'a mut B) -> B, taken;
         Nothing, equal_mut(buffer), NoOperation => on.gather(mode, taken.of(root), taken, root);
 
-        /// As [`gather_in_root`](Self::gather_in_root), of parts that differ.
+        /// [`gather_in_root`](Self::gather_in_root) with parts of different lengths.
         gather_varcount_in_root => gather_varcount_in_place_root, immediate_gather_varcount_in_place_root,
             "MPI_Gatherv", "MPI_Igatherv";
         the_root ['a, B: PartitionedBufferMut + ?Sized](buffer: &'a mut B) -> B, taken;
         Nothing, listed_mut(buffer), NoOperation => on.gather(mode, taken.of(root), taken, root);
 
-        /// Gives each process its part of `buffer`, in which the root has its own (MPI-3.1 section 5.6).
+        /// Sends each process its part of `buffer`, which also contains the root's own (MPI-3.1 section 5.6).
         scatter_in_root => scatter_in_place_root, immediate_scatter_in_place_root, "MPI_Scatter", "MPI_Iscatter";
         the_root ['a, B: Buffer + ?Sized](buffer: &'a B) -> B, given;
         equal(buffer), Nothing, NoOperation => {
@@ -155,7 +157,7 @@ pub trait RootInPlace: Root {
             on.scatter(mode, given, own, root)
         };
 
-        /// As [`scatter_in_root`](Self::scatter_in_root), of parts that differ.
+        /// [`scatter_in_root`](Self::scatter_in_root) with parts of different lengths.
         scatter_varcount_in_root => scatter_varcount_in_place_root, immediate_scatter_varcount_in_place_root,
             "MPI_Scatterv", "MPI_Iscatterv";
         the_root ['a, B: PartitionedBuffer + ?Sized](buffer: &'a B) -> B, given;
@@ -164,7 +166,7 @@ pub trait RootInPlace: Root {
             on.scatter(mode, given, own, root)
         };
 
-        /// Combines all processes' buffers, place by place, into `buffer` of the root (MPI-3.1 section 5.9.1).
+        /// Reduces all processes' buffers, element by element, into `buffer` of the root (MPI-3.1 section 5.9.1).
         reduce_in_root => reduce_in_place_root, immediate_reduce_in_place_root, "MPI_Reduce", "MPI_Ireduce";
         the_root ['a, B: BufferMut + ?Sized, O: Operation + 'a](buffer: &'a mut B, op: O) -> B, taken;
         Nothing, whole_mut(buffer), by::<'a, O>(op) => on.reduce(mode, (taken, taken), root);

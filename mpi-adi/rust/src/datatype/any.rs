@@ -1,4 +1,4 @@
-//! Buffers of whatever datatype side by side, for collectives in which each message has its own.
+//! Buffers of different datatypes in one list, for collectives with a datatype for each message.
 
 use alloc::vec::Vec;
 use core::marker::PhantomData;
@@ -9,15 +9,14 @@ use midplane_device::memory::area::Area;
 use midplane_objects::coll::room;
 use midplane_objects::error::Error;
 
-/// A buffer that is borrowed as `P`, of whatever datatype: an [`AnyBuffer`] or an [`AnyBufferMut`].
+/// A buffer of any datatype, borrowed as `P`: an [`AnyBuffer`] or an [`AnyBufferMut`].
 pub struct AnyOf<P> {
-    /// An error is that of the call which is given the buffer.
+    /// An error is returned by the call that uses the buffer.
     loan: Result<Loan, Error>,
     borrowed: PhantomData<P>,
 }
 
-/// A buffer that is read, of whatever datatype: one of a list in which each has its own. A datatype with holes takes a
-/// copy of itself in the program's heap.
+/// A send buffer of any datatype, in a list of different ones. A datatype with gaps is copied to the program's heap.
 ///
 /// ```
 /// # use midplane_rust as mpi;
@@ -28,7 +27,7 @@ pub struct AnyOf<P> {
 /// ```
 pub type AnyBuffer<'b> = AnyOf<&'b ()>;
 
-/// A buffer that is received into, of whatever datatype: as [`AnyBuffer`]. Nobody else looks at the buffer meanwhile:
+/// A receive buffer of any datatype; see [`AnyBuffer`]. The buffer is borrowed exclusively:
 ///
 /// ```compile_fail,E0506
 /// # use midplane_rust as mpi;
@@ -42,7 +41,7 @@ pub type AnyBuffer<'b> = AnyOf<&'b ()>;
 pub type AnyBufferMut<'b> = AnyOf<&'b mut ()>;
 
 impl<'b> AnyBuffer<'b> {
-    /// The buffer. Does not block.
+    /// Creates it from a buffer. Does not block.
     pub fn new<B: Buffer + ?Sized>(buffer: &'b B) -> Self {
         AnyOf {
             // SAFETY: borrowed for `'b`; requests on it borrow this value, too ([`Each`]).
@@ -53,7 +52,7 @@ impl<'b> AnyBuffer<'b> {
 }
 
 impl<'b> AnyBufferMut<'b> {
-    /// The buffer. Does not block.
+    /// Creates it from a buffer. Does not block.
     pub fn new<B: BufferMut + ?Sized>(buffer: &'b mut B) -> Self {
         AnyOf {
             // SAFETY: borrowed for `'b`, exclusively; requests on it borrow this value, too, and settle it ([`Each`]).
@@ -65,8 +64,8 @@ impl<'b> AnyBufferMut<'b> {
 
 opaque!("AnyOf", [P] AnyOf<P>);
 
-/// A list of buffers, one for each process, which is borrowed exclusively where they are written. The loan is given back for
-/// all of them.
+/// A list of buffers, one for each process, borrowed exclusively if they are written. Returning the loan returns those
+/// of all buffers.
 pub(crate) struct Each<'a, P>(pub(crate) &'a [AnyOf<P>]);
 
 impl<P> Side for Each<'_, P> {
@@ -91,13 +90,13 @@ impl<P> Side for Each<'_, P> {
             at: self.0.as_ptr().cast_mut().cast(),
             count: ranks,
             settle: |at, count| {
-                // SAFETY: the list, which is borrowed still.
+                // SAFETY: the list is still borrowed.
                 let buffers = unsafe { core::slice::from_raw_parts(at.cast::<AnyOf<P>>(), count) };
                 for loan in buffers
                     .iter()
                     .filter_map(|buffer| buffer.loan.as_ref().ok())
                 {
-                    // SAFETY: no message is under way to any of them, and each is borrowed for as long as its value.
+                    // SAFETY: no message to any of them is in progress, and each is borrowed for as long as its value.
                     unsafe { loan.give_back() }
                 }
             },

@@ -7,68 +7,67 @@ use super::super::{Address, Count};
 use super::equivalence::Equivalence;
 use super::user::Datatype;
 
-/// Something with a datatype.
+/// A value with a datatype.
 ///
 /// # Safety
-/// As for [`Buffer`].
+/// See [`Buffer`].
 pub unsafe trait AsDatatype {
-    /// The datatype's type.
+    /// Type of the datatype.
     type Out: Datatype;
-    /// The datatype of its elements.
+    /// Returns the datatype of its elements.
     fn as_datatype(&self) -> Self::Out;
 }
 
-/// A number of things.
+/// A collection of elements.
 ///
 /// # Safety
-/// As for [`Buffer`].
+/// See [`Buffer`].
 pub unsafe trait Collection {
-    /// How many elements there are.
+    /// Returns the number of elements.
     ///
     /// # Panics
-    /// When they are more than a [`Count`] can say.
+    /// When it exceeds a [`Count`].
     fn count(&self) -> Count;
 }
 
-/// Something at an address.
+/// A value with a readable address.
 ///
 /// # Safety
-/// As for [`Buffer`].
+/// See [`Buffer`].
 pub unsafe trait Pointer {
-    /// The address of the first element.
+    /// Returns the address of the first element.
     fn pointer(&self) -> *const c_void;
 }
 
-/// Something at an address where one may write.
+/// A value with a writable address.
 ///
 /// # Safety
-/// As for [`BufferMut`].
+/// See [`BufferMut`].
 pub unsafe trait PointerMut {
-    /// The address of the first element.
+    /// Returns the address of the first element.
     fn pointer_mut(&mut self) -> *mut c_void;
 
-    /// The work that is left with the elements behind a message, if any.
+    /// Returns the conversion that the elements require after a receive, if any.
     #[doc(hidden)]
     fn settling(&mut self) -> Option<Settling> {
         None
     }
 }
 
-/// Elements that can be sent: a value, an array, a slice or a `Vec` of an [`Equivalence`], or a
-/// [`View`](super::View).
+/// Elements that can be sent: a value, an array, a slice or a `Vec` of an [`Equivalence`], or a [`View`](super::View).
 ///
 /// # Safety
-/// `count` elements of the datatype lie at the address, and each of their bytes may be read, for as long as the buffer
-/// is borrowed. What the four functions say does not change meanwhile.
+/// The address points to `count` elements of the datatype, each of whose bytes is readable while the buffer is
+/// borrowed. The results of the four functions do not change meanwhile.
 pub unsafe trait Buffer: Pointer + Collection + AsDatatype {}
 
 /// Elements that can be received into.
 ///
 /// # Safety
-/// As for [`Buffer`], and each of the bytes may be written.
+/// See [`Buffer`]; in addition each of the bytes is writable.
 pub unsafe trait BufferMut: PointerMut + Collection + AsDatatype {}
 
-/// What makes values of what messages have left in a buffer.
+/// Converts received bytes in a buffer to valid values.
 #[doc(hidden)]
 #[derive(Clone, Copy)]
 pub struct Settling {
@@ -78,28 +77,26 @@ pub struct Settling {
 }
 
 impl Settling {
-    /// Of `count` values.
     fn of<T: Equivalence>(at: *mut T, count: usize) -> Settling {
         Settling {
             at: at.cast(),
             count,
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller guarantees it.
             settle: |at, count| unsafe { T::settle(at.cast(), count) },
         }
     }
 
-    /// Does it.
+    /// Runs the conversion.
     ///
     /// # Safety
-    /// The buffer is borrowed for this, and no message is under way to it.
+    /// The buffer is borrowed for this, and no message to it is in progress.
     pub(crate) unsafe fn settle(self) {
-        // SAFETY: the caller's promise; the values are there, as the maker of the buffer promised.
+        // SAFETY: the caller guarantees it; the values exist, as the creator of the buffer guaranteed.
         unsafe { (self.settle)(self.at, self.count) }
     }
 }
 
-// A value is a buffer of one.
-// SAFETY: `Equivalence` says what a value is.
+// A value is a buffer of one. SAFETY: `Equivalence` defines the bytes of a value.
 unsafe impl<T: Equivalence> AsDatatype for T {
     type Out = T::Out;
     fn as_datatype(&self) -> T::Out {
@@ -135,7 +132,7 @@ unsafe impl<T: Equivalence> BufferMut for T {}
 
 macro_rules! slices {
     ($(($($generic:tt)*) $of:ty),*) => {$(
-        // SAFETY: values one after the other; `Equivalence` says what they are.
+        // SAFETY: consecutive values; `Equivalence` defines their bytes.
         unsafe impl<$($generic)*> AsDatatype for $of {
             type Out = T::Out;
             fn as_datatype(&self) -> T::Out {
@@ -177,7 +174,7 @@ slices! {
     (T: Equivalence, const N: usize) [T; N]
 }
 
-/// The address of `x`, for displacements between parts of one thing (MPI_Get_address, MPI-3.1 section 4.1.5).
+/// Returns the address of `x`, for displacements between parts of one value (MPI_Get_address, MPI-3.1 section 4.1.5).
 pub fn address_of<T>(x: &T) -> Address {
     (&raw const *x).addr() as Address
 }

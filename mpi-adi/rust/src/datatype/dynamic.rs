@@ -1,4 +1,4 @@
-//! Buffers whose datatype is known when the program runs: what an operation of the program's own is given.
+//! Buffers with a datatype known at run time: the arguments of user-defined operations.
 
 use core::ffi::c_void;
 
@@ -7,7 +7,7 @@ use super::buffer::{AsDatatype, Buffer, Collection, Pointer};
 use super::equivalence::Equivalence;
 use super::user::{DatatypeRef, Kind, kind_of};
 
-/// Elements at an address, of a datatype that is known when the program runs: a [`DynBuffer`] or a [`DynBufferMut`].
+/// Elements of a datatype known at run time: a [`DynBuffer`] or a [`DynBufferMut`].
 #[derive(Debug)]
 pub struct DynElements<'a, P> {
     at: P,
@@ -15,9 +15,9 @@ pub struct DynElements<'a, P> {
     datatype: DatatypeRef<'a>,
 }
 
-/// Elements that can be read, of a datatype that is known when the program runs.
+/// Readable elements of a datatype known at run time.
 pub type DynBuffer<'a> = DynElements<'a, *const c_void>;
-/// Elements that can be written, of a datatype that is known when the program runs.
+/// Writable elements of a datatype known at run time.
 pub type DynBufferMut<'a> = DynElements<'a, *mut c_void>;
 
 impl Clone for DynBuffer<'_> {
@@ -29,8 +29,8 @@ impl Copy for DynBuffer<'_> {}
 
 impl<'a, P> DynElements<'a, P> {
     /// # Safety
-    /// `count` values of a type with this datatype lie at `at`, aligned for whatever that is, and stay for `'a`; where they
-    /// can be written, no other reference to them exists.
+    /// `at` points to `count` aligned values of a type with this datatype, which exist for `'a`; if they are writable,
+    /// there is no other reference to them.
     pub(crate) unsafe fn new(at: P, count: usize, kind: Kind<'a>) -> Self {
         DynElements {
             at,
@@ -39,41 +39,42 @@ impl<'a, P> DynElements<'a, P> {
         }
     }
 
-    /// Whether its elements are `T`s.
+    /// Checks whether its elements are of type `T`.
     pub fn is<T: Equivalence>(&self) -> bool {
         let datatype = T::equivalent_datatype();
         self.datatype.0 == kind_of(&datatype)
     }
 
-    /// How many elements there are.
+    /// Returns the number of elements.
     pub fn len(&self) -> usize {
         self.count
     }
 
-    /// There are none.
+    /// Checks whether there are no elements.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 }
 
 impl<'a> DynBuffer<'a> {
-    /// Its elements, if they are `T`s.
+    /// Returns its elements, if they are of type `T`.
     pub fn downcast<T: Equivalence>(self) -> Option<&'a [T]> {
-        // SAFETY: the maker's promise. `T` has the same datatype: the same bytes, at the same distances, are values.
+        // SAFETY: the creator guarantees it. `T` has the same datatype: the same bytes at the same distances are
+        // values.
         self.is::<T>()
             .then(|| unsafe { core::slice::from_raw_parts(self.at.cast(), self.count) })
     }
 }
 
 impl<'a> DynBufferMut<'a> {
-    /// Its elements, if they are `T`s.
+    /// Returns its elements, if they are of type `T`.
     pub fn downcast<T: Equivalence>(self) -> Option<&'a mut [T]> {
-        // SAFETY: as for `DynBuffer::downcast`; no other reference exists.
+        // SAFETY: see `DynBuffer::downcast`; there is no other reference.
         self.is::<T>()
             .then(|| unsafe { core::slice::from_raw_parts_mut(self.at.cast(), self.count) })
     }
 
-    /// The same, to be read.
+    /// Converts it to a readable buffer.
     pub fn downgrade(self) -> DynBuffer<'a> {
         DynElements {
             at: self.at,
@@ -83,24 +84,24 @@ impl<'a> DynBufferMut<'a> {
     }
 }
 
-// SAFETY: the maker's promise.
+// SAFETY: the creator guarantees it.
 unsafe impl<'a> AsDatatype for DynBuffer<'a> {
     type Out = DatatypeRef<'a>;
     fn as_datatype(&self) -> DatatypeRef<'a> {
         self.datatype
     }
 }
-// SAFETY: the maker's promise.
+// SAFETY: the creator guarantees it.
 unsafe impl Collection for DynBuffer<'_> {
     fn count(&self) -> Count {
         self.count as Count
     }
 }
-// SAFETY: the maker's promise.
+// SAFETY: the creator guarantees it.
 unsafe impl Pointer for DynBuffer<'_> {
     fn pointer(&self) -> *const c_void {
         self.at
     }
 }
-// SAFETY: the maker's promise.
+// SAFETY: the creator guarantees it.
 unsafe impl Buffer for DynBuffer<'_> {}

@@ -1,4 +1,4 @@
-//! Which Rust types are elements of messages.
+//! Rust types with an equivalent MPI datatype.
 
 use core::mem::offset_of;
 
@@ -9,31 +9,30 @@ use midplane_objects::datatype::Basic;
 use midplane_objects::datatype::derived::{Block, Type};
 use midplane_objects::error::Error;
 
-/// A Rust type whose values are elements of messages.
+/// A Rust type whose values can be elements of messages.
 ///
-/// Numbers and `bool` have it; a struct gets it by `#[derive(Equivalence)]` of the crate `mpi`, which needs no unsafe
-/// code. A `bool` that comes as a byte other than 0 or 1 is true.
+/// Numbers and `bool` implement it; `#[derive(Equivalence)]` of the crate `mpi` implements it for a struct without
+/// unsafe code. A received `bool` with a byte other than 0 or 1 is true.
 ///
 /// # Safety
-/// The datatype describes bytes of a value, and none of its padding. Whatever bytes a message puts there, followed by
-/// `settle`, they are a value; so are zeros everywhere. One value after the other, at the datatype's
-/// extent, is a slice.
+/// The datatype describes bytes of a value, and none of its padding. Any received bytes, after `settle`, are a valid
+/// value; so are zeros everywhere. Consecutive values, at the datatype's extent, are a slice.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no element of a message",
     note = "numbers, `bool` and structs with `#[derive(Equivalence)]` are; slices, arrays and `Vec`s of such are buffers"
 )]
 pub unsafe trait Equivalence {
-    /// The type of its datatype.
+    /// Type of its datatype.
     type Out: Datatype;
 
-    /// Its datatype (MPI-3.1 section 3.2.2). Does not block; ends the job when it is the first call for a derived one
-    /// and the heap has no room.
+    /// Returns its datatype (MPI-3.1 section 3.2.2). Does not block. The first call for a derived datatype aborts the
+    /// job when the heap has no space.
     fn equivalent_datatype() -> Self::Out;
 
-    /// Makes values of what messages have left at `at`.
+    /// Converts received bytes at `at` to valid values.
     ///
     /// # Safety
-    /// `count` values lie at `at`, but for what messages have put there, and no reference to them exists.
+    /// `at` points to `count` values, except for received bytes, and there is no reference to them.
     #[doc(hidden)]
     unsafe fn settle(at: *mut Self, count: usize) {
         let _ = (at, count);
@@ -44,7 +43,7 @@ macro_rules! numbers {
     ($($rust:ty => $basic:ident),* $(,)?) => {$(
         const _: () = assert!(size_of::<$rust>() == Basic::$basic.size());
 
-        // SAFETY: every pattern of its bytes is a number.
+        // SAFETY: every bit pattern is a number.
         unsafe impl Equivalence for $rust {
             type Out = SystemDatatype;
             fn equivalent_datatype() -> SystemDatatype {
@@ -65,7 +64,7 @@ numbers! { usize => Uint64, isize => Int64 }
 #[cfg(target_pointer_width = "32")]
 numbers! { usize => Uint32, isize => Int32 }
 
-// SAFETY: `settle` leaves 0 or 1.
+// SAFETY: `settle` writes 0 or 1.
 unsafe impl Equivalence for bool {
     type Out = SystemDatatype;
     fn equivalent_datatype() -> SystemDatatype {
@@ -74,33 +73,33 @@ unsafe impl Equivalence for bool {
 
     unsafe fn settle(at: *mut bool, count: usize) {
         for at in (0..count).map(|i| at.cast::<u8>().wrapping_add(i)) {
-            // SAFETY: the caller's promise; every byte is a `u8`.
+            // SAFETY: the caller guarantees it; every byte is a `u8`.
             unsafe { at.write(u8::from(at.read() != 0)) };
         }
     }
 }
 
-/// What a field of a struct with `#[derive(Equivalence)]` can be: an element, an array or a tuple of fields.
+/// A type of a field of a struct with `#[derive(Equivalence)]`: an element, an array or a tuple of fields.
 ///
 /// # Safety
-/// As for [`Equivalence`].
+/// See [`Equivalence`].
 #[doc(hidden)]
 #[diagnostic::on_unimplemented(
     message = "a field of type `{Self}` is no part of a message",
     note = "fields are numbers, `bool`, structs with `#[derive(Equivalence)]`, and arrays and tuples of such"
 )]
 pub unsafe trait Field: Sized {
-    /// Its datatype. Fails with [`Error::NoRoom`] and what else a constructor of datatypes fails with.
+    /// Returns its datatype. Returns [`Error::NoRoom`] and the other errors of a datatype constructor.
     fn datatype() -> Result<UserDatatype, Error>;
 
-    /// As [`Equivalence::settle`], of one, which need not be aligned.
+    /// Converts one received value like [`Equivalence::settle`]; it need not be aligned.
     ///
     /// # Safety
-    /// As there.
+    /// See [`Equivalence::settle`].
     unsafe fn settle_field(at: *mut Self);
 }
 
-// SAFETY: as the type's own.
+// SAFETY: see the type's implementation.
 unsafe impl<T: Equivalence> Field for T {
     fn datatype() -> Result<UserDatatype, Error> {
         let datatype = T::equivalent_datatype();
@@ -109,12 +108,12 @@ unsafe impl<T: Equivalence> Field for T {
     }
 
     unsafe fn settle_field(at: *mut T) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees it.
         unsafe { T::settle(at, 1) }
     }
 }
 
-// SAFETY: as the items'.
+// SAFETY: see the items' implementations.
 unsafe impl<T: Field, const N: usize> Field for [T; N] {
     #[track_caller]
     fn datatype() -> Result<UserDatatype, Error> {
@@ -124,7 +123,7 @@ unsafe impl<T: Field, const N: usize> Field for [T; N] {
 
     unsafe fn settle_field(at: *mut Self) {
         for at in (0..N).map(|i| at.cast::<T>().wrapping_add(i)) {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller guarantees it.
             unsafe { T::settle_field(at) };
         }
     }
@@ -132,7 +131,7 @@ unsafe impl<T: Field, const N: usize> Field for [T; N] {
 
 macro_rules! tuples {
     ($(($($item:ident $at:tt),+))*) => {$(
-        // SAFETY: as the items'.
+        // SAFETY: see the items' implementations.
         unsafe impl<$($item: Field),+> Field for ($($item,)+) {
             #[track_caller]
             fn datatype() -> Result<UserDatatype, Error> {
@@ -143,7 +142,7 @@ macro_rules! tuples {
             }
 
             unsafe fn settle_field(at: *mut Self) {
-                // SAFETY: the caller's promise.
+                // SAFETY: the caller guarantees it.
                 unsafe { $($item::settle_field(&raw mut (*at).$at);)+ }
             }
         }
@@ -159,7 +158,6 @@ tuples! {
     (A 0, B 1, C 2, D 3, E 4, F 5)
 }
 
-/// A field: where it is, and its datatype.
 type Part = (usize, fn() -> Result<UserDatatype, Error>);
 
 #[track_caller]
@@ -177,25 +175,25 @@ fn structured(size: usize, fields: &[Part]) -> Result<UserDatatype, Error> {
     Ok(UserDatatype::new(made))
 }
 
-/// The datatype of a struct of so many bytes; what `#[derive(Equivalence)]` is made of.
+/// Creates the datatype of a struct of `size` bytes; used by `#[derive(Equivalence)]`.
 #[doc(hidden)]
 #[track_caller]
 pub fn of_fields(size: usize, fields: &[Part]) -> UserDatatype {
     fatal("#[derive(Equivalence)]", structured(size, fields))
 }
 
-/// A datatype that is made when it is first asked for.
+/// A datatype that is created on first use.
 #[doc(hidden)]
 pub struct Lazy(spin::Once<UserDatatype>);
 
 impl Lazy {
-    /// Not made yet.
+    /// Creates it without a datatype.
     #[allow(clippy::new_without_default)]
     pub const fn new() -> Lazy {
         Lazy(spin::Once::new())
     }
 
-    /// It, as `make` makes it the first time.
+    /// Returns the datatype; the first call creates it by `make`.
     pub fn get(&'static self, make: fn() -> UserDatatype) -> DatatypeRef<'static> {
         self.0.call_once(make).into()
     }

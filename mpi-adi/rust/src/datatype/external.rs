@@ -1,4 +1,4 @@
-//! Packing for other machines: the representation "external32" (MPI-3.1 sections 4.3 and 13.5.2).
+//! Portable packing: the representation "external32" (MPI-3.1 sections 4.3 and 13.5.2).
 #![forbid(unsafe_code)]
 
 use alloc::vec::Vec;
@@ -12,8 +12,8 @@ use midplane_objects::coll::room;
 use midplane_objects::error::Error;
 use midplane_objects::outside::{Sides, external_bytes, places};
 
-/// Bytes that so many elements take in external32 (MPI_Pack_external_size). Fails with [`Error::TooLong`], and with
-/// [`Error::NoRoom`]. Does not block.
+/// Returns the size of `count` elements in external32, in bytes (MPI_Pack_external_size). Returns [`Error::TooLong`]
+/// and [`Error::NoRoom`]. Does not block.
 pub fn pack_external_size<D: UncommittedDatatype>(
     count: usize,
     datatype: &D,
@@ -21,8 +21,8 @@ pub fn pack_external_size<D: UncommittedDatatype>(
     kind_of(datatype).with_type(|datatype| external_bytes(datatype, count))
 }
 
-/// Runs `f` with the elements of a buffer, and with where they are in a packing buffer of so many bytes, from `position` on;
-/// where they end there.
+/// Runs `f` with the elements of a buffer and their range at `position` of a packing buffer of `bytes` bytes. Returns
+/// the end of that range.
 fn each<D: UncommittedDatatype>(
     (datatype, data, count): (D, Area, usize),
     (bytes, position): (usize, usize),
@@ -47,12 +47,15 @@ fn each<D: UncommittedDatatype>(
 ends_the_job! {
     "mpi::datatype", [pub fn], crate::NoObject;
 
-    /// Packs the elements of a buffer in external32 to `position` of `outbuf`, in bytes; where the next ones go
-    /// (MPI_Pack_external, MPI-3.1 section 4.3). Does not block. Ends the job where [`try_pack_external_into`] fails.
+    /// Packs the elements of a buffer in external32 at byte `position` of `outbuf`, and returns the next position
+    /// (MPI_Pack_external, MPI-3.1 section 4.3). Does not block. Aborts the job where [`try_pack_external_into`] fails.
     pack_external_into[B: Buffer + ?Sized](inbuf: &B, outbuf: &mut [u8], position: usize)
         -> usize, "MPI_Pack_external";
-    /// As [`pack_external_into`]. Fails with [`Error::Argument`] where they do not fit there, with [`Error::Order`] before MPI
-    /// is started and after its end, and as [`pack_external_size`].
+    /// [`pack_external_into`] that returns its error.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] where the elements do not fit, [`Error::Order`] before MPI is initialized and after its end,
+    /// and those of [`pack_external_size`].
     or try_pack_external_into = {
         let (datatype, count) = (inbuf.as_datatype(), inbuf.count() as usize);
         lend(inbuf, |span| {
@@ -61,11 +64,12 @@ ends_the_job! {
         })
     };
 
-    /// Unpacks elements in external32 from `position` of `inbuf`, in bytes, into a buffer; where the next ones begin
-    /// (MPI_Unpack_external, MPI-3.1 section 4.3). Does not block. Ends the job where [`try_unpack_external_into`] fails.
+    /// Unpacks elements in external32 from byte `position` of `inbuf` into a buffer, and returns the next position
+    /// (MPI_Unpack_external, MPI-3.1 section 4.3). Does not block. Aborts the job where [`try_unpack_external_into`]
+    /// fails.
     unpack_external_into[B: BufferMut + ?Sized](inbuf: &[u8], outbuf: &mut B, position: usize)
         -> usize, "MPI_Unpack_external";
-    /// As [`unpack_external_into`]. Fails as [`try_pack_external_into`].
+    /// [`unpack_external_into`] that returns the errors of [`try_pack_external_into`].
     or try_unpack_external_into = {
         let (datatype, count) = (outbuf.as_datatype(), outbuf.count() as usize);
         lend_mut(outbuf, |span| {
@@ -74,14 +78,15 @@ ends_the_job! {
         })
     };
 
-    /// The elements of a buffer in external32, which every machine reads alike, in the program's heap (MPI_Pack_external,
-    /// MPI-3.1 section 4.3). Does not block. Ends the job where [`try_pack_external_into`] fails, and when the heap has no room.
+    /// Returns the elements of a buffer in external32, a portable representation, allocated from the program's heap
+    /// (MPI_Pack_external, MPI-3.1 section 4.3). Does not block. Aborts the job where [`try_pack_external_into`] fails,
+    /// and when the heap has no space.
     ///
     /// ```
     /// # use midplane_rust as mpi;
     /// use mpi::datatype::{pack_external, unpack_external_into};
     ///
-    /// /// A record of a file that other machines read.
+    /// /// Encodes a record of a file for other machines.
     /// fn record(numbers: &[u32; 2]) -> Vec<u8> {
     ///     let bytes = pack_external(numbers);
     ///     assert_eq!(bytes[..4], numbers[0].to_be_bytes());

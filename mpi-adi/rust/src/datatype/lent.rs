@@ -1,9 +1,9 @@
-//! Lending buffers to calls: where the binding's buffers become the device's areas.
+//! Loans of buffers to calls: converts the binding's buffers to the device's areas.
 //!
-//! A span is an address that the device copies from or to until its request has finished; the borrow checker does not
-//! see that. A blocking call ends only after every request on its areas has finished; what does not block keeps a
-//! [`Loan`], and is finished before the buffer's borrow ends (`request`). That rests on one promise of the
-//! carrier: if a call is left by unwinding (a panic on a host; a node does not unwind), the device is never driven again.
+//! A span is an address that the device reads or writes until its request is complete; the borrow checker does not see
+//! that. A blocking call returns only after every request on its areas is complete. A nonblocking operation keeps a
+//! [`Loan`], and completes before the buffer's borrow ends (`request`). This requires one guarantee of the host
+//! environment: if a call unwinds (a panic on a host; a node does not unwind), the device is never driven again.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -21,7 +21,6 @@ use midplane_objects::datatype::derived::Type;
 use midplane_objects::error::Error;
 use midplane_objects::windows::{self, Hold};
 
-/// Elements at an address.
 #[derive(Clone, Copy)]
 struct Elements<'a> {
     at: *const c_void,
@@ -30,7 +29,7 @@ struct Elements<'a> {
 }
 
 impl<'a> Elements<'a> {
-    /// What has to be walked; `None`: the elements are a row of bytes.
+    /// Returns the type whose layout must be walked, or `None` for contiguous bytes.
     #[inline]
     fn walked(&self) -> Option<&'a Type> {
         match self.kind {
@@ -39,16 +38,16 @@ impl<'a> Elements<'a> {
         }
     }
 
-    /// The span of elements that are a row of bytes.
+    /// Returns the span of contiguous elements.
     ///
     /// # Safety
-    /// As for [`Span::new`], for the elements.
+    /// See [`Span::new`], for the elements.
     #[inline]
     unsafe fn row(&self) -> Result<Span, Error> {
         let first = self.kind.row().unwrap_or(0);
         Ok(match self.kind.bytes(self.count)? {
             0 => Span::EMPTY,
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller guarantees it.
             bytes => unsafe { Span::new(self.at.wrapping_byte_offset(first).cast(), bytes) },
         })
     }
@@ -56,26 +55,26 @@ impl<'a> Elements<'a> {
     /// Runs `call` with the elements' span.
     ///
     /// # Safety
-    /// As for [`Span::new`], until `call` has returned.
+    /// See [`Span::new`], until `call` has returned.
     unsafe fn lend<R>(&self, call: impl FnOnce(Span) -> Result<R, Error>) -> Result<R, Error> {
         let Some(made) = self.walked() else {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller guarantees it.
             return call(unsafe { self.row() }?);
         };
         let typed = Typed::new(self.at.cast(), made.extent(), made.layout());
-        // SAFETY: the caller's promise; `typed` and the layout stay until `call` has returned.
+        // SAFETY: the caller guarantees it; `typed` and the layout exist until `call` has returned.
         call(unsafe { Span::typed(&typed, self.kind.bytes(self.count)?) })
     }
 }
 
 /// A buffer that a call borrows for `'a`.
 pub(crate) struct Lending<'a, B: AsDatatype + ?Sized> {
-    /// All other pointers to a buffer that is written are derived from this one.
+    /// All other pointers to a written buffer are derived from this one.
     buffer: *const B,
     at: *const c_void,
     count: usize,
     datatype: B::Out,
-    /// `None`: it is read.
+    /// `None`: a buffer that is read.
     settling: Option<Settling>,
     borrowed: PhantomData<&'a B>,
 }
@@ -95,7 +94,7 @@ impl<'a, B: AsDatatype + ?Sized> Lending<'a, B> {
         }
     }
 
-    /// And it, to be looked at.
+    /// Returns the loan of a written buffer, and the buffer for reading.
     fn writing(buffer: &'a mut B, count: fn(&B) -> Count) -> (Self, &'a B)
     where
         B: PointerMut,
@@ -125,21 +124,21 @@ impl<'a, B: AsDatatype + ?Sized> Lending<'a, B> {
     }
 }
 
-/// A buffer in parts: `F` says what each of so many ranks has of all elements, which have so many bytes each. It is a type for
-/// each way to divide, so that an image has those alone that it uses.
+/// A buffer in parts. `F` returns the parts for a number of ranks, from the area of all elements and the element size
+/// in bytes. Each division is a separate type, so that a program links only those that it uses.
 struct Divided<'a, B: AsDatatype + ?Sized, F>(Lending<'a, B>, F);
 
-/// A buffer that is read, in one part.
+/// Borrows a buffer for reading, in one part.
 pub(crate) fn whole<B: Buffer + ?Sized>(buffer: &B) -> Lending<'_, B> {
     Lending::reading(buffer, buffer.count())
 }
 
-/// A buffer that is read, in parts of one length, in the order of the ranks.
+/// Borrows a buffer for reading, in equal parts in rank order.
 pub(crate) fn equal<B: Buffer + ?Sized>(buffer: &B) -> impl Side<Buffer = B, Parts = EqualParts> {
     Divided(whole(buffer), EqualParts::new)
 }
 
-/// A buffer that is read, in the parts that it says.
+/// Borrows a buffer for reading, in its listed parts.
 pub(crate) fn listed<P>(buffer: &P) -> impl Side<Buffer = P, Parts = Vec<Area>>
 where
     P: PartitionedBuffer + ?Sized,
@@ -148,12 +147,12 @@ where
     Divided(lending, |all, size, ranks| areas(buffer, all, size, ranks))
 }
 
-/// As [`whole`], of a buffer that is written.
+/// Borrows a buffer for writing, in one part.
 pub(crate) fn whole_mut<B: BufferMut + ?Sized>(buffer: &mut B) -> Lending<'_, B> {
     Lending::writing(buffer, B::count).0
 }
 
-/// As [`equal`], of a buffer that is written.
+/// Borrows a buffer for writing, in equal parts in rank order.
 pub(crate) fn equal_mut<B>(buffer: &mut B) -> impl Side<Buffer = B, Parts = EqualParts>
 where
     B: BufferMut + ?Sized,
@@ -161,7 +160,7 @@ where
     Divided(whole_mut(buffer), EqualParts::new)
 }
 
-/// As [`listed`], of a buffer that is written.
+/// Borrows a buffer for writing, in its listed parts.
 pub(crate) fn listed_mut<P>(buffer: &mut P) -> impl Side<Buffer = P, Parts = Vec<Area>>
 where
     P: PartitionedBufferMut + ?Sized,
@@ -172,24 +171,21 @@ where
     })
 }
 
-/// What a collective gives, or where it puts its result: a buffer, a list of buffers, or nothing.
+/// Send or receive side of a collective: a buffer, a list of buffers, or nothing.
 pub(crate) trait Side: Sized {
-    /// The type of the buffer.
     type Buffer: ?Sized;
-    /// Which bytes of it are a rank's.
     type Parts: Parts;
 
-    /// The buffer.
     fn buffer(&self) -> *const Self::Buffer;
 
-    /// How many elements it has, and what they are; `None`: there is no buffer, or a list of several.
+    /// Returns count and kind of its elements, or `None` without a buffer and for a list of buffers.
     fn shape(&self) -> Option<(usize, Kind<'_>)> {
         None
     }
 
-    /// Runs `call`, which finishes all its requests before it returns, with what so many processes have of it. Fails as
-    /// `call` does, and with [`Error::TooLong`], [`Error::Lengths`], [`Error::Argument`] or [`Error::NoRoom`] when it is
-    /// not to be divided among so many.
+    /// Runs `call` with the parts for `ranks` processes; `call` completes all its requests before it returns. Returns
+    /// its error, or [`Error::TooLong`], [`Error::Lengths`], [`Error::Argument`] or [`Error::NoRoom`] for an impossible
+    /// division.
     fn lend<R>(
         self,
         ranks: usize,
@@ -198,44 +194,44 @@ pub(crate) trait Side: Sized {
         // SAFETY: the buffer is borrowed until `call` has returned.
         let (loan, parts) = unsafe { self.loan(ranks) }?;
         let result = call(parts);
-        // SAFETY: all requests on it have finished, and it is borrowed still.
+        // SAFETY: all requests on it are complete, and it is still borrowed.
         unsafe { loan.give_back() };
         result
     }
 
-    /// What so many processes have of it, for longer than a call. Fails as [`Side::lend`].
+    /// Returns the parts for `ranks` processes for longer than a call, or the errors of [`Side::lend`].
     ///
     /// # Safety
-    /// The buffer stays borrowed until every request on the parts has finished; [`Loan::give_back`] comes before the
+    /// The buffer stays borrowed until every request on the parts is complete; [`Loan::give_back`] is called before the
     /// end of its borrow.
     unsafe fn loan(self, ranks: usize) -> Result<(Loan, Self::Parts), Error>;
 }
 
 /// A buffer of an operation on one target, borrowed for `'a`; or none.
 pub(crate) trait Operand<'a>: Side {
-    /// As [`Side::lend`], with all its elements.
+    /// Runs `call` with all its elements; see [`Side::lend`].
     fn lend_span<R>(&self, call: impl FnOnce(Span) -> Result<R, Error>) -> Result<R, Error>;
 
-    /// As [`Side::loan`], of all its elements.
+    /// Loans all its elements; see [`Side::loan`].
     ///
     /// # Safety
-    /// As there.
+    /// See [`Side::loan`].
     unsafe fn loan_span(&self) -> Result<Loan, Error>;
 }
 
 impl<'a, B: AsDatatype + ?Sized> Operand<'a> for Lending<'a, B> {
     fn lend_span<R>(&self, call: impl FnOnce(Span) -> Result<R, Error>) -> Result<R, Error> {
-        // SAFETY: the buffer's maker says that the bytes are there, and it is borrowed, exclusively where it is written.
+        // SAFETY: the buffer's creator guarantees that the bytes exist, and it is borrowed, exclusively if written.
         let result = unsafe { self.elements().lend(call) };
         if let Some(settling) = self.settling {
-            // SAFETY: all messages to it have been finished, and it is borrowed still.
+            // SAFETY: all messages to it are complete, and it is still borrowed.
             unsafe { settling.settle() };
         }
         result
     }
 
     unsafe fn loan_span(&self) -> Result<Loan, Error> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees it.
         unsafe { Loan::of(self.elements(), self.settling) }
     }
 }
@@ -257,7 +253,7 @@ impl<B: AsDatatype + ?Sized> Side for Lending<'_, B> {
     }
 
     unsafe fn loan(self, _: usize) -> Result<(Loan, Area), Error> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees it.
         let loan = unsafe { self.loan_span() }?;
         let area = loan.span.into();
         Ok((loan, area))
@@ -287,14 +283,13 @@ where
 
     unsafe fn loan(self, ranks: usize) -> Result<(Loan, P), Error> {
         let Divided(all, divide) = self;
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees it.
         let loan = unsafe { all.loan_span() }?;
         let parts = divide(loan.span.into(), kind_of(&all.datatype).size(), ranks)?;
         Ok((loan, parts))
     }
 }
 
-/// No buffer.
 pub(crate) struct Nothing;
 
 impl Side for Nothing {
@@ -320,29 +315,27 @@ impl<'a> Operand<'a> for Nothing {
     }
 }
 
-/// Which bytes of a buffer are a rank's.
+/// Division of a buffer among the ranks.
 pub(crate) trait Parts: Sized + Send + 'static {
-    /// A rank's bytes.
     fn of(&self, rank: CommRank) -> Area;
 
-    /// [`Parts::of`], as a function.
     fn by_rank(self) -> impl Fn(CommRank) -> Area + Send + 'static {
         move |rank| self.of(rank)
     }
 }
 
-/// All of them, whoever asks.
+/// Every rank uses all bytes.
 impl Parts for Area {
     fn of(&self, _: CommRank) -> Area {
         *self
     }
 }
 
-/// So many bytes of them, in the order of the ranks.
+/// Equal parts of this many bytes, in rank order.
 pub(crate) struct EqualParts(pub(crate) Area, pub(crate) usize);
 
 impl EqualParts {
-    /// So many equal parts of elements. Fails with [`Error::Lengths`] when there are not as many whole elements for each.
+    /// Divides elements into equal parts, or returns [`Error::Lengths`] if their number is not a multiple of `ranks`.
     pub(crate) fn new(whole: Area, element: usize, ranks: usize) -> Result<EqualParts, Error> {
         let elements = whole.len() / element.max(1);
         if ranks == 0 {
@@ -368,14 +361,13 @@ impl Parts for EqualParts {
     }
 }
 
-/// These.
 impl Parts for Vec<Area> {
     fn of(&self, rank: CommRank) -> Area {
         self[rank.0 as usize]
     }
 }
 
-/// Fails with [`Error::Lengths`] where two lengths in bytes differ.
+/// Returns [`Error::Lengths`] if two lengths in bytes differ.
 pub(crate) fn same_length(expected: usize, given: usize) -> Result<(), Error> {
     match expected == given {
         true => Ok(()),
@@ -383,8 +375,7 @@ pub(crate) fn same_length(expected: usize, given: usize) -> Result<(), Error> {
     }
 }
 
-/// Runs `call`, which finishes all its requests before it returns, with what the buffer's elements are. Fails as
-/// `call` does and with [`Error::TooLong`].
+/// Runs `call`, which must complete all its requests, with the elements. Returns its error, or [`Error::TooLong`].
 pub(crate) fn lend<R>(
     buffer: &(impl Buffer + ?Sized),
     call: impl FnOnce(Span) -> Result<R, Error>,
@@ -392,7 +383,7 @@ pub(crate) fn lend<R>(
     whole(buffer).lend_span(call)
 }
 
-/// As [`lend`], for a buffer that is written.
+/// Runs `call` like [`lend`], on a buffer that is written.
 pub(crate) fn lend_mut<R>(
     buffer: &mut (impl BufferMut + ?Sized),
     call: impl FnOnce(Span) -> Result<R, Error>,
@@ -404,7 +395,7 @@ const OUTSIDE: Error = Error::argument(
     "a part that is not within its buffer, or another number of parts than there are processes",
 );
 
-/// The areas of the parts, of which each lies within the whole.
+/// Returns the areas of the parts, each of which must be within the whole.
 fn areas(
     parts: &(impl Partitioned + ?Sized),
     whole: Area,
@@ -431,10 +422,10 @@ fn areas(
     Ok(areas)
 }
 
-/// A buffer that is lent for longer than a call.
+/// A buffer that is borrowed for longer than a call.
 pub(crate) struct Loan {
     span: Span,
-    /// What a typed span leads to.
+    /// Target of a typed span's pointers.
     _walked: Option<Box<Walked>>,
     settling: Option<Settling>,
 }
@@ -445,14 +436,13 @@ struct Walked {
 }
 
 impl Loan {
-    /// No bytes.
     pub(crate) const EMPTY: Loan = Loan {
         span: Span::EMPTY,
         _walked: None,
         settling: None,
     };
 
-    /// No bytes of its own, and what is to be done when it is given back.
+    /// Creates a loan of no bytes, with the conversion to run when it is given back.
     pub(super) const fn settling(settling: Settling) -> Loan {
         Loan {
             settling: Some(settling),
@@ -461,12 +451,12 @@ impl Loan {
     }
 
     /// # Safety
-    /// As for [`Span::new`], until the loan is given back.
+    /// See [`Span::new`], until the loan is given back.
     #[inline(never)]
     unsafe fn of(elements: Elements<'_>, settling: Option<Settling>) -> Result<Loan, Error> {
         let Some(made) = elements.walked() else {
             return Ok(Loan {
-                // SAFETY: the caller's promise.
+                // SAFETY: the caller guarantees it.
                 span: unsafe { elements.row() }?,
                 _walked: None,
                 settling,
@@ -478,7 +468,7 @@ impl Loan {
         });
         let Walked { typed, datatype } = &mut *walked;
         *typed = Typed::new(elements.at.cast(), datatype.extent(), datatype.layout());
-        // SAFETY: the caller's promise; the box keeps `typed` and the layout where they are.
+        // SAFETY: the caller guarantees it; the box keeps the addresses of `typed` and the layout.
         let span = unsafe { Span::typed(&*typed, elements.kind.bytes(elements.count)?) };
         Ok(Loan {
             span,
@@ -491,13 +481,13 @@ impl Loan {
         self.span
     }
 
-    /// The buffer is the program's again, also where it is lent once more.
+    /// Returns the buffer to the program, even if it is borrowed again.
     ///
     /// # Safety
-    /// Every request on the area has finished, and the buffer is borrowed still.
+    /// Every request on the area is complete, and the buffer is still borrowed.
     pub(crate) unsafe fn give_back(&self) {
         if let Some(settling) = self.settling {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller guarantees it.
             unsafe { settling.settle() }
         }
     }
@@ -538,7 +528,7 @@ impl windows::Elements for Far<'_> {
             count: bytes.div_ceil(self.0.size().max(1)),
             kind: self.0,
         };
-        // SAFETY: these are places in a target's window, and not looked at here but walked alone.
+        // SAFETY: these are addresses in a target's window, which are only walked here, never accessed.
         unsafe { Loan::of(elements, None) }
     }
 }

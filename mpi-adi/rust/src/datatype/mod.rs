@@ -1,8 +1,8 @@
-//! Datatypes: what the elements of a message are, and where they lie (MPI-3.1 chapter 4).
+//! Datatypes: type and memory layout of the elements of a message (MPI-3.1 chapter 4).
 //!
-//! A Rust type that is a message's element has an [`Equivalence`]: numbers and `bool` have one, and a struct of such
-//! gets one by `#[derive(Equivalence)]`. A [`UserDatatype`] describes parts of something in memory, such as a
-//! column of a matrix, and a [`View`] is a buffer of such.
+//! A Rust type that can be an element implements [`Equivalence`]: numbers, `bool`, and structs with
+//! `#[derive(Equivalence)]`. A [`UserDatatype`] describes parts of a value in memory, such as a column of a matrix, and
+//! a [`View`] is a buffer of such parts.
 //!
 //! ```
 //! # use midplane_rust as mpi;
@@ -17,11 +17,13 @@
 //! assert_eq!(view.count(), 1);
 //! ```
 //!
-//! What a datatype takes of memory is in the program's heap. A constructor that finds no room there, or that is given
-//! a negative count, ends the job with a message, as MPI's do under MPI_ERRORS_ARE_FATAL; one with `try_` in front fails
-//! with [`Error::NoRoom`](midplane_objects::Error::NoRoom), [`Error::Count`](midplane_objects::Error::Count) and, for lists that do not fit
-//! together, [`Error::Argument`](midplane_objects::Error::Argument); what is too large for an address fails with
-//! [`Error::TooGreat`](midplane_objects::Error::TooGreat).
+//! Datatypes are allocated from the program's heap.
+//!
+//! # Errors
+//! [`Error::NoRoom`](crate::Error::NoRoom) when the heap has no space, [`Error::Count`](crate::Error::Count) for a
+//! negative count, [`Error::Argument`](crate::Error::Argument) for lists of different lengths, and
+//! [`Error::TooGreat`](crate::Error::TooGreat) for sizes beyond an address. A constructor aborts the job with a
+//! message, as under MPI_ERRORS_ARE_FATAL; the `try_` forms return the error.
 
 #[allow(unsafe_code)]
 pub(crate) mod any;

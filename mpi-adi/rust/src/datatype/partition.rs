@@ -1,4 +1,4 @@
-//! Buffers with a part for each process, for collectives with counts that differ (MPI-3.1 section 5.1).
+//! Buffers with a part for each process, for collectives with different counts (MPI-3.1 section 5.1).
 
 use core::borrow::Borrow;
 use core::ffi::c_void;
@@ -7,13 +7,13 @@ use core::ops::Deref;
 use super::super::Count;
 use super::buffer::{AsDatatype, Buffer, BufferMut, Collection, Pointer, PointerMut, Settling};
 
-/// How a buffer is divided: for each rank a number of elements and where they begin.
+/// Division of a buffer: count and displacement of each rank's elements.
 pub trait Partitioned {
-    /// Elements of each part.
+    /// Returns the number of elements of each part.
     fn counts(&self) -> &[Count];
-    /// Elements before each part, from the beginning of the buffer.
+    /// Returns the displacement of each part from the start of the buffer, in elements.
     fn displs(&self) -> &[Count];
-    /// Elements of the whole buffer.
+    /// Returns the number of elements of the buffer.
     #[doc(hidden)]
     fn whole(&self) -> Count;
 }
@@ -21,25 +21,25 @@ pub trait Partitioned {
 /// A buffer in parts.
 ///
 /// # Safety
-/// As for [`Buffer`], for `whole` elements.
+/// See [`Buffer`], for `whole` elements.
 pub unsafe trait PartitionedBuffer: Partitioned + Pointer + AsDatatype {}
 
 /// A buffer in parts that can be received into.
 ///
 /// # Safety
-/// As for [`BufferMut`], for `whole` elements.
+/// See [`BufferMut`], for `whole` elements.
 pub unsafe trait PartitionedBufferMut: Partitioned + PointerMut + AsDatatype {}
 
-/// A buffer to which `P` leads, in parts, one for each rank of a communicator: a [`Partition`] or a [`PartitionMut`].
+/// A buffer behind a pointer `P`, in parts, one for each rank of a communicator: a [`Partition`] or a [`PartitionMut`].
 pub struct PartitionOf<P, C, D> {
     buffer: P,
     counts: C,
     displs: D,
 }
 
-/// A buffer that is divided into parts, one for each rank of a communicator.
+/// A send buffer in parts, one for each rank of a communicator.
 pub type Partition<'b, B, C, D> = PartitionOf<&'b B, C, D>;
-/// As [`Partition`], of a buffer that can be received into.
+/// A receive buffer in parts, one for each rank of a communicator.
 pub type PartitionMut<'b, B, C, D> = PartitionOf<&'b mut B, C, D>;
 
 impl<P: Deref<Target: Collection>, C: Borrow<[Count]>, D: Borrow<[Count]>> PartitionOf<P, C, D> {
@@ -65,20 +65,20 @@ impl<P: Deref<Target: Collection>, C: Borrow<[Count]>, D: Borrow<[Count]>> Parti
 }
 
 impl<'b, B: Buffer + ?Sized, C: Borrow<[Count]>, D: Borrow<[Count]>> Partition<'b, B, C, D> {
-    /// Divides `buffer`: part `i` has `counts[i]` elements from element `displs[i]` on. Parts may overlap.
+    /// Divides `buffer`: part `i` contains `counts[i]` elements from element `displs[i]` on. Parts may overlap.
     ///
     /// # Panics
-    /// When a part is not within the buffer, or there are more of one than of the other.
+    /// When a part is not within the buffer, or the lengths of the lists differ.
     pub fn new(buffer: &'b B, counts: C, displs: D) -> Self {
         PartitionOf::checked(buffer, counts, displs)
     }
 }
 
 impl<'b, B: BufferMut + ?Sized, C: Borrow<[Count]>, D: Borrow<[Count]>> PartitionMut<'b, B, C, D> {
-    /// As [`Partition::new`].
+    /// Divides `buffer`; see [`Partition::new`].
     ///
     /// # Panics
-    /// As there.
+    /// When a part is not within the buffer, or the lengths of the lists differ.
     pub fn new(buffer: &'b mut B, counts: C, displs: D) -> Self {
         PartitionOf::checked(buffer, counts, displs)
     }
@@ -100,7 +100,7 @@ impl<P: Deref<Target: Collection>, C: Borrow<[Count]>, D: Borrow<[Count]>> Parti
     }
 }
 
-// SAFETY: as the buffer's.
+// SAFETY: see the buffer's implementation.
 unsafe impl<P: Deref<Target: AsDatatype>, C, D> AsDatatype for PartitionOf<P, C, D> {
     type Out = <P::Target as AsDatatype>::Out;
     fn as_datatype(&self) -> Self::Out {
@@ -108,14 +108,14 @@ unsafe impl<P: Deref<Target: AsDatatype>, C, D> AsDatatype for PartitionOf<P, C,
     }
 }
 
-// SAFETY: as the buffer's.
+// SAFETY: see the buffer's implementation.
 unsafe impl<B: Pointer + ?Sized, C, D> Pointer for Partition<'_, B, C, D> {
     fn pointer(&self) -> *const c_void {
         self.buffer.pointer()
     }
 }
 
-// SAFETY: as the buffer's.
+// SAFETY: see the buffer's implementation.
 unsafe impl<B: PointerMut + ?Sized, C, D> PointerMut for PartitionMut<'_, B, C, D> {
     fn pointer_mut(&mut self) -> *mut c_void {
         self.buffer.pointer_mut()
@@ -126,13 +126,13 @@ unsafe impl<B: PointerMut + ?Sized, C, D> PointerMut for PartitionMut<'_, B, C, 
     }
 }
 
-// SAFETY: as the buffer's.
+// SAFETY: see the buffer's implementation.
 unsafe impl<B: Buffer + ?Sized, C, D> PartitionedBuffer for Partition<'_, B, C, D> where
     Self: Partitioned
 {
 }
 
-// SAFETY: as the buffer's.
+// SAFETY: see the buffer's implementation.
 unsafe impl<B: BufferMut + ?Sized, C, D> PartitionedBufferMut for PartitionMut<'_, B, C, D> where
     Self: Partitioned
 {

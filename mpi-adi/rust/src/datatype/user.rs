@@ -1,4 +1,4 @@
-//! Datatypes of the system and of the program's own.
+//! Predefined and user-defined datatypes.
 #![forbid(unsafe_code)]
 
 use core::fmt;
@@ -11,7 +11,7 @@ use midplane_objects::datatype::Basic;
 use midplane_objects::datatype::derived::{Block, GridDimension, Order, Type, part_of};
 use midplane_objects::error::Error;
 
-/// A datatype, as calls need it.
+/// A datatype in the form that calls use.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind<'a> {
     Basic(Basic),
@@ -19,7 +19,7 @@ pub(crate) enum Kind<'a> {
 }
 
 impl Kind<'_> {
-    /// Packed bytes of an element.
+    /// Returns the packed size of an element in bytes.
     #[inline]
     pub(crate) fn size(self) -> usize {
         match self {
@@ -28,14 +28,14 @@ impl Kind<'_> {
         }
     }
 
-    /// Packed bytes of so many elements. Fails with [`Error::TooLong`].
+    /// Returns the packed size of `count` elements in bytes, or [`Error::TooLong`].
     #[inline]
     pub(crate) fn bytes(self, count: usize) -> Result<usize, Error> {
         let bytes = self.size().checked_mul(count);
         bytes.ok_or(Error::TooLong { bytes: usize::MAX })
     }
 
-    /// Bytes from one element to the next.
+    /// Returns the distance between consecutive elements in bytes.
     fn extent(self) -> isize {
         match self {
             Kind::Basic(basic) => basic.extent() as isize,
@@ -43,7 +43,7 @@ impl Kind<'_> {
         }
     }
 
-    /// Where the data of an element begins, and the bytes from there to its end.
+    /// Returns the offset of an element's data, and the bytes from there to its end.
     pub(crate) fn true_extent(self) -> (isize, isize) {
         match self {
             Kind::Basic(basic) => (0, basic.true_extent() as isize),
@@ -51,7 +51,7 @@ impl Kind<'_> {
         }
     }
 
-    /// Where so many elements begin and end; nowhere, if they have no bytes.
+    /// Returns the byte range of `count` elements, which is empty if they have no bytes.
     pub(crate) fn range(self, count: usize) -> (i128, i128) {
         if count == 0 || self.size() == 0 {
             return (0, 0);
@@ -62,7 +62,7 @@ impl Kind<'_> {
         (last.min(0) + low as i128, last.max(0) + high)
     }
 
-    /// Where the first byte of elements is that are a row of bytes.
+    /// Returns the offset of the first byte of contiguous elements, or `None` for others.
     #[inline]
     pub(crate) fn row(self) -> Option<isize> {
         match self {
@@ -71,7 +71,7 @@ impl Kind<'_> {
         }
     }
 
-    /// How many basic elements so many bytes are; `None`: the last of them is not whole.
+    /// Returns the number of basic elements in `bytes` bytes, or `None` if the last is partial.
     pub(crate) fn elements_in(self, bytes: usize) -> Option<usize> {
         match self {
             Kind::Basic(basic) => basic.elements_in(bytes),
@@ -79,7 +79,7 @@ impl Kind<'_> {
         }
     }
 
-    /// How many bytes so many basic elements are; `None`: more than `usize` holds.
+    /// Returns the size of `elements` basic elements in bytes, or `None` if it exceeds `usize`.
     pub(crate) fn bytes_of(self, elements: usize) -> Option<usize> {
         match self {
             Kind::Basic(basic) => basic.bytes_of(elements),
@@ -87,7 +87,7 @@ impl Kind<'_> {
         }
     }
 
-    /// Runs `f` with it as a layout and its bounds. Fails as `f` does and with [`Error::NoRoom`].
+    /// Runs `f` with the datatype as layout and bounds. Returns its error, or [`Error::NoRoom`].
     pub(crate) fn with_type<R>(
         self,
         f: impl FnOnce(&Type) -> Result<R, Error>,
@@ -100,12 +100,12 @@ impl Kind<'_> {
 }
 
 pub(crate) mod sealed {
-    /// What a datatype is.
+    /// Access to a datatype's description.
     pub trait Described {
         fn described(&self) -> super::Description<'_>;
     }
 
-    /// The names of datatypes that are borrowed, before `Ref`, and of the program's own.
+    /// Type names of borrowed datatypes, without `Ref`, and of user-defined ones.
     pub trait State {
         const NAMES: [&'static str; 2];
     }
@@ -118,7 +118,7 @@ pub(crate) mod sealed {
 }
 use sealed::Described;
 
-/// What a datatype is, for this library.
+/// Description of a datatype, for this library.
 #[doc(hidden)]
 #[derive(Clone, Copy)]
 pub struct Description<'a>(pub(crate) Kind<'a>);
@@ -127,27 +127,28 @@ pub(crate) fn kind_of<D: UncommittedDatatype + ?Sized>(datatype: &D) -> Kind<'_>
     datatype.described().0
 }
 
-/// A datatype that others can be made of, committed or not. Sealed: a buffer's bounds are checked by it.
+/// A datatype for constructors, committed or not. Sealed, because it defines a buffer's checked bounds.
 pub trait UncommittedDatatype: Described {
-    /// What a duplicate of it is.
+    /// Type of a duplicate.
     type DuplicatedDatatype;
 
-    /// A duplicate (MPI_Type_dup, MPI-3.1 section 4.1.10), in heap of its own. Does not block; ends the job when the
-    /// heap has no room.
+    /// Returns a duplicate (MPI_Type_dup, MPI-3.1 section 4.1.10), allocated from the heap. Does not block. Aborts the
+    /// job when the heap has no space.
     fn dup(&self) -> Self::DuplicatedDatatype;
 
-    /// Bytes of data in an element (MPI_Type_size, MPI-3.1 section 4.1.5). Does not block.
+    /// Returns the size of an element's data in bytes (MPI_Type_size, MPI-3.1 section 4.1.5). Does not block.
     fn size(&self) -> usize {
         kind_of(self).size()
     }
 
-    /// Bytes from one element to the next (MPI_Type_get_extent, MPI-3.1 section 4.1.7). Does not block.
+    /// Returns the distance between consecutive elements in bytes (MPI_Type_get_extent, MPI-3.1 section 4.1.7). Does
+    /// not block.
     fn extent(&self) -> Address {
         kind_of(self).extent()
     }
 
-    /// Bytes from where an element is said to be to where it begins (MPI_Type_get_extent, MPI-3.1 section 4.1.7). Does not
-    /// block.
+    /// Returns the lower bound: the distance from an element's address to its start, in bytes (MPI_Type_get_extent,
+    /// MPI-3.1 section 4.1.7). Does not block.
     fn lower_bound(&self) -> Address {
         match kind_of(self) {
             Kind::Basic(_) => 0,
@@ -155,14 +156,14 @@ pub trait UncommittedDatatype: Described {
         }
     }
 
-    /// Where the data of an element begins, and the bytes from there to its end, whatever bounds have been set
+    /// Returns the offset of an element's data, and the bytes from there to its end, independent of its bounds
     /// (MPI_Type_get_true_extent, MPI-3.1 section 4.1.8). Does not block.
     fn true_extent(&self) -> (Address, Address) {
         kind_of(self).true_extent()
     }
 }
 
-/// A datatype that messages can have: a committed one (MPI-3.1 section 4.1.9). Sealed.
+/// A committed datatype, which messages can use (MPI-3.1 section 4.1.9). Sealed.
 pub trait Datatype: UncommittedDatatype {}
 
 impl<D: Described + ?Sized> Described for &D {
@@ -180,30 +181,30 @@ impl<D: UncommittedDatatype + ?Sized> UncommittedDatatype for &D {
 
 impl<D: Datatype + ?Sized> Datatype for &D {}
 
-/// Messages can have it.
+/// State of a datatype that messages can use.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Committed;
 
-/// Others can be made of it, messages cannot have it.
+/// State of a datatype that only constructors can use.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Uncommitted;
 
-/// A datatype, borrowed: a [`DatatypeRef`] or an [`UncommittedDatatypeRef`].
+/// A borrowed datatype: a [`DatatypeRef`] or an [`UncommittedDatatypeRef`].
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct BorrowedDatatype<'a, C>(pub(crate) Kind<'a>, PhantomData<C>);
 
-/// A datatype of the program's own: a [`UserDatatype`] or an [`UncommittedUserDatatype`].
+/// A user-defined datatype: a [`UserDatatype`] or an [`UncommittedUserDatatype`].
 pub struct OwnDatatype<C>(pub(crate) Type, PhantomData<C>);
 
-/// A committed datatype, borrowed; every datatype of the system is a `DatatypeRef<'static>`.
+/// A borrowed committed datatype; every predefined datatype is a `DatatypeRef<'static>`.
 pub type DatatypeRef<'a> = BorrowedDatatype<'a, Committed>;
-/// A datatype, borrowed, of which others can be made.
+/// A borrowed datatype for constructors.
 pub type UncommittedDatatypeRef<'a> = BorrowedDatatype<'a, Uncommitted>;
-/// A datatype that every program has, such as that of `f64` (MPI-3.1 section 3.2.2).
+/// A predefined datatype, such as that of `f64` (MPI-3.1 section 3.2.2).
 pub type SystemDatatype = DatatypeRef<'static>;
-/// A committed datatype of the program's own (MPI-3.1 section 4.1), in the program's heap; dropping it frees it.
+/// A committed user-defined datatype (MPI-3.1 section 4.1), allocated from the program's heap; its drop frees it.
 pub type UserDatatype = OwnDatatype<Committed>;
-/// As [`UserDatatype`], not committed yet: others can be made of it, messages cannot have it.
+/// An uncommitted user-defined datatype: constructors can use it, messages cannot.
 pub type UncommittedUserDatatype = OwnDatatype<Uncommitted>;
 
 impl<'a, C> BorrowedDatatype<'a, C> {
@@ -309,7 +310,7 @@ fn same_number(a: usize, b: usize) -> Result<(), Error> {
     }
 }
 
-/// Pairs of a length and a displacement, which `unit` bytes apart are counted in.
+/// Returns pairs of a length and a displacement in bytes; `displacements` are multiples of `unit` bytes.
 fn listed(
     lengths: impl ExactSizeIterator<Item = Count>,
     displacements: impl ExactSizeIterator<Item = isize>,
@@ -326,7 +327,6 @@ fn listed(
     Ok(list)
 }
 
-/// Displacements in elements.
 fn elements(displacements: &[Count]) -> impl ExactSizeIterator<Item = isize> {
     displacements.iter().map(|at| *at as isize)
 }
@@ -339,62 +339,63 @@ impl<C> OwnDatatype<C> {
     ends_the_job! {
         "mpi::datatype::UncommittedUserDatatype", [pub fn()], crate::NoObject;
 
-        /// `count` copies, one behind the other (MPI_Type_contiguous, MPI-3.1 section 4.1.2).
+        /// Creates `count` consecutive copies (MPI_Type_contiguous, MPI-3.1 section 4.1.2).
         contiguous[D: UncommittedDatatype](count: Count, oldtype: &D) -> Self, "MPI_Type_contiguous";
-        /// As [`contiguous`](Self::contiguous), with the error as its result.
+        /// [`contiguous`](Self::contiguous) that returns its error.
         or try_contiguous = Self::made(oldtype, |old| old.contiguous(number(count)?));
 
-        /// `count` blocks of `blocklength` copies, `stride` copies apart (MPI_Type_vector, MPI-3.1 section 4.1.2).
+        /// Creates `count` blocks of `blocklength` copies, `stride` copies apart (MPI_Type_vector, MPI-3.1 section
+        /// 4.1.2).
         vector[D: UncommittedDatatype](count: Count, blocklength: Count, stride: Count, oldtype: &D)
             -> Self, "MPI_Type_vector";
-        /// As [`vector`](Self::vector), with the error as its result.
+        /// [`vector`](Self::vector) that returns its error.
         or try_vector =
             Self::strided([count, blocklength], oldtype, |old| old.extent().checked_mul(stride as isize));
 
-        /// As [`vector`](Self::vector), with the stride in bytes (MPI_Type_create_hvector).
+        /// [`vector`](Self::vector) with the stride in bytes (MPI_Type_create_hvector).
         heterogeneous_vector[D: UncommittedDatatype](count: Count, blocklength: Count, stride: Address, oldtype: &D)
             -> Self, "MPI_Type_create_hvector";
-        /// As [`heterogeneous_vector`](Self::heterogeneous_vector), with the error as its result.
+        /// [`heterogeneous_vector`](Self::heterogeneous_vector) that returns its error.
         or try_heterogeneous_vector = Self::strided([count, blocklength], oldtype, |_| Some(stride));
 
-        /// Blocks of `blocklengths[i]` copies, `displacements[i]` copies from the beginning (MPI_Type_indexed, MPI-3.1
-        /// section 4.1.2).
+        /// Creates blocks of `blocklengths[i]` copies, `displacements[i]` copies from the start (MPI_Type_indexed,
+        /// MPI-3.1 section 4.1.2).
         indexed[D: UncommittedDatatype](blocklengths: &[Count], displacements: &[Count], oldtype: &D)
             -> Self, "MPI_Type_indexed";
-        /// As [`indexed`](Self::indexed), with the error as its result.
+        /// [`indexed`](Self::indexed) that returns its error.
         or try_indexed =
             Self::blocks(oldtype, blocklengths.iter().copied(), elements(displacements), Type::extent);
 
-        /// As [`indexed`](Self::indexed), with displacements in bytes (MPI_Type_create_hindexed).
+        /// [`indexed`](Self::indexed) with displacements in bytes (MPI_Type_create_hindexed).
         heterogeneous_indexed[D: UncommittedDatatype](blocklengths: &[Count], displacements: &[Address], oldtype: &D)
             -> Self, "MPI_Type_create_hindexed";
-        /// As [`heterogeneous_indexed`](Self::heterogeneous_indexed), with the error as its result.
+        /// [`heterogeneous_indexed`](Self::heterogeneous_indexed) that returns its error.
         or try_heterogeneous_indexed =
             Self::blocks(oldtype, blocklengths.iter().copied(), displacements.iter().copied(), |_| 1);
 
-        /// As [`indexed`](Self::indexed), with blocks of one length (MPI_Type_create_indexed_block).
+        /// [`indexed`](Self::indexed) with blocks of one length (MPI_Type_create_indexed_block).
         indexed_block[D: UncommittedDatatype](blocklength: Count, displacements: &[Count], oldtype: &D)
             -> Self, "MPI_Type_create_indexed_block";
-        /// As [`indexed_block`](Self::indexed_block), with the error as its result.
+        /// [`indexed_block`](Self::indexed_block) that returns its error.
         or try_indexed_block = {
             let lengths = displacements.iter().map(|_| blocklength);
             Self::blocks(oldtype, lengths, elements(displacements), Type::extent)
         };
 
-        /// As [`indexed_block`](Self::indexed_block), with displacements in bytes (MPI_Type_create_hindexed_block).
+        /// [`indexed_block`](Self::indexed_block) with displacements in bytes (MPI_Type_create_hindexed_block).
         heterogeneous_indexed_block[D: UncommittedDatatype](blocklength: Count, displacements: &[Address], oldtype: &D)
             -> Self, "MPI_Type_create_hindexed_block";
-        /// As [`heterogeneous_indexed_block`](Self::heterogeneous_indexed_block), with the error as its result.
+        /// [`heterogeneous_indexed_block`](Self::heterogeneous_indexed_block) that returns its error.
         or try_heterogeneous_indexed_block = {
             let lengths = displacements.iter().map(|_| blocklength);
             Self::blocks(oldtype, lengths, displacements.iter().copied(), |_| 1)
         };
 
-        /// Blocks of `blocklengths[i]` copies of `types[i]`, `displacements[i]` bytes from the beginning
+        /// Creates blocks of `blocklengths[i]` copies of `types[i]`, `displacements[i]` bytes from the start
         /// (MPI_Type_create_struct, MPI-3.1 section 4.1.2).
         structured[D: UncommittedDatatype](blocklengths: &[Count], displacements: &[Address], types: &[D])
             -> Self, "MPI_Type_create_struct";
-        /// As [`structured`](Self::structured), with the error as its result.
+        /// [`structured`](Self::structured) that returns its error.
         or try_structured = {
             let list = listed(blocklengths.iter().copied(), displacements.iter().copied(), 1)?;
             same_number(list.len(), types.len())?;
@@ -406,13 +407,14 @@ impl<C> OwnDatatype<C> {
             Type::blocks(list.iter().zip(&parts).map(block)).map(Self::new)
         };
 
-        /// The same data between other bounds, in bytes (MPI_Type_create_resized, MPI-3.1 section 4.1.7).
+        /// Creates a datatype of the same data with these bounds, in bytes (MPI_Type_create_resized, MPI-3.1 section
+        /// 4.1.7).
         resized[D: UncommittedDatatype](lb: Address, extent: Address, oldtype: &D) -> Self, "MPI_Type_create_resized";
-        /// As [`resized`](Self::resized), with the error as its result.
+        /// [`resized`](Self::resized) that returns its error.
         or try_resized = Self::made(oldtype, |old| old.resized(lb, extent));
 
-        /// A part of an array of several dimensions (MPI_Type_create_subarray, MPI-3.1 section 4.1.3): of each dimension
-        /// `subsizes[i]` elements of `sizes[i]`, from element `starts[i]` on. The element behind it is that of the next array.
+        /// Creates a part of a multidimensional array (MPI_Type_create_subarray, MPI-3.1 section 4.1.3): in each
+        /// dimension `subsizes[i]` of `sizes[i]` elements from `starts[i]` on. Its extent is that of the array.
         ///
         /// ```
         /// # use midplane_rust as mpi;
@@ -429,7 +431,7 @@ impl<C> OwnDatatype<C> {
         subarray[D: UncommittedDatatype]
             (sizes: &[Count], subsizes: &[Count], starts: &[Count], order: Order, oldtype: &D)
             -> Self, "MPI_Type_create_subarray";
-        /// As [`subarray`](Self::subarray), with the error as its result.
+        /// [`subarray`](Self::subarray) that returns its error.
         or try_subarray = {
             Self::made(oldtype, |old| {
                 same_number(sizes.len(), subsizes.len())?;
@@ -442,12 +444,11 @@ impl<C> OwnDatatype<C> {
             })
         };
 
-        /// The part of one process of an array that is distributed over a grid of them (MPI_Type_create_darray, MPI-3.1 section
-        /// 4.1.4). Where the process is in the grid is said with each dimension; in a Cartesian communicator its coordinates say
-        /// so.
+        /// Creates one process's part of an array that is distributed over a process grid (MPI_Type_create_darray,
+        /// MPI-3.1 section 4.1.4). Each dimension contains the process's coordinate, such as its Cartesian one.
         distributed_array[D: UncommittedDatatype](dimensions: &[GridDimension], order: Order, oldtype: &D)
             -> Self, "MPI_Type_create_darray";
-        /// As [`distributed_array`](Self::distributed_array), with the error as its result.
+        /// [`distributed_array`](Self::distributed_array) that returns its error.
         or try_distributed_array = {
             Self::made(oldtype, |old| {
                 for dimension in dimensions {
@@ -458,7 +459,7 @@ impl<C> OwnDatatype<C> {
         };
     }
 
-    /// Of one datatype, by `make`.
+    /// Creates a datatype from one other, by `make`.
     fn made<D: UncommittedDatatype>(
         oldtype: &D,
         make: impl FnOnce(&Type) -> Result<Type, Error>,
@@ -466,7 +467,7 @@ impl<C> OwnDatatype<C> {
         kind_of(oldtype).with_type(make).map(Self::new)
     }
 
-    /// Blocks of one length; `None`: more apart than an address can say.
+    /// Creates blocks of one length. Returns an error for a stride beyond an address.
     fn strided<D: UncommittedDatatype>(
         [count, length]: [Count; 2],
         oldtype: &D,
@@ -479,7 +480,7 @@ impl<C> OwnDatatype<C> {
         })
     }
 
-    /// Blocks of copies, each with its length and its displacement, which `unit` bytes apart are counted in.
+    /// Creates blocks of copies, each with its length and its displacement in multiples of `unit` bytes.
     fn blocks<D: UncommittedDatatype>(
         oldtype: &D,
         lengths: impl ExactSizeIterator<Item = Count>,
@@ -497,7 +498,7 @@ impl<C> OwnDatatype<C> {
         })
     }
 
-    /// It, borrowed.
+    /// Returns it, borrowed.
     #[allow(clippy::should_implement_trait)] // The name is rsmpi's.
     pub fn as_ref(&self) -> BorrowedDatatype<'_, C> {
         self.into()
@@ -505,7 +506,7 @@ impl<C> OwnDatatype<C> {
 }
 
 impl UncommittedUserDatatype {
-    /// Commits it (MPI_Type_commit, MPI-3.1 section 4.1.9). Nothing is left to be done: every datatype is ready.
+    /// Commits it (MPI_Type_commit, MPI-3.1 section 4.1.9). Changes only the type: every datatype is ready for use.
     pub fn commit(self) -> UserDatatype {
         OwnDatatype::new(self.0)
     }

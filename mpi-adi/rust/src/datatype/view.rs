@@ -1,4 +1,4 @@
-//! Views: a buffer with a count and a datatype of the program's choice.
+//! Views: a buffer with an explicit count and datatype.
 
 use core::ffi::c_void;
 
@@ -6,20 +6,20 @@ use super::super::Count;
 use super::buffer::{AsDatatype, Buffer, BufferMut, Collection, Pointer, PointerMut, Settling};
 use super::user::{Datatype, kind_of};
 
-/// Elements of a datatype in a buffer to which `P` leads: a [`View`] or a [`MutView`].
+/// Elements of a datatype in a buffer behind a pointer `P`: a [`View`] or a [`MutView`].
 pub struct ViewOf<'d, D, P> {
     datatype: &'d D,
     count: Count,
     buffer: P,
 }
 
-/// Elements of a datatype in a buffer that is read.
+/// Elements of a datatype in a send buffer.
 pub type View<'d, 'b, D, B> = ViewOf<'d, D, &'b B>;
-/// Elements of a datatype in a buffer that is written.
+/// Elements of a datatype in a receive buffer.
 pub type MutView<'d, 'b, D, B> = ViewOf<'d, D, &'b mut B>;
 
 impl<'d, D: Datatype, P> ViewOf<'d, D, P> {
-    /// Panics unless the elements lie within so many elements of the buffer's own datatype, which has no padding.
+    /// Panics unless the elements are within the buffer's own elements, whose datatype must have no padding.
     fn new(buffer: P, own: (impl Datatype, Count), count: Count, datatype: &'d D) -> Self {
         let (kind, elements) = (kind_of(&own.0), own.1);
         assert!(
@@ -42,11 +42,11 @@ impl<'d, D: Datatype, P> ViewOf<'d, D, P> {
 }
 
 impl<'d, 'b, D: Datatype, B: Buffer + ?Sized> View<'d, 'b, D, B> {
-    /// The `count` elements of `datatype` that begin where `buffer` begins. Does not block.
+    /// Creates a view of `count` elements of `datatype` at the start of `buffer`. Does not block.
     ///
     /// # Panics
-    /// When one of their bytes is outside of the buffer, or the buffer's own elements have padding: so a view needs no
-    /// unsafe code.
+    /// When one of their bytes is outside the buffer, or the buffer's own elements have padding: for this reason a view
+    /// requires no unsafe code.
     pub fn with_count_and_datatype(buffer: &'b B, count: Count, datatype: &'d D) -> Self {
         let own = (buffer.as_datatype(), buffer.count());
         ViewOf::new(buffer, own, count, datatype)
@@ -54,17 +54,17 @@ impl<'d, 'b, D: Datatype, B: Buffer + ?Sized> View<'d, 'b, D, B> {
 }
 
 impl<'d, 'b, D: Datatype, B: BufferMut + ?Sized> MutView<'d, 'b, D, B> {
-    /// As [`View::with_count_and_datatype`].
+    /// Creates a view; see [`View::with_count_and_datatype`].
     ///
     /// # Panics
-    /// As there.
+    /// When one of their bytes is outside the buffer, or the buffer's own elements have padding.
     pub fn with_count_and_datatype(buffer: &'b mut B, count: Count, datatype: &'d D) -> Self {
         let own = (buffer.as_datatype(), buffer.count());
         ViewOf::new(buffer, own, count, datatype)
     }
 }
 
-// SAFETY: the elements are within the buffer, as has been checked; a datatype is sealed.
+// SAFETY: the elements are within the buffer, as was checked; a datatype is sealed.
 unsafe impl<'d, D: Datatype, P> AsDatatype for ViewOf<'d, D, P> {
     type Out = &'d D;
     fn as_datatype(&self) -> &'d D {

@@ -12,15 +12,14 @@ use midplane_objects::buffered::BufferUse;
 use midplane_objects::comm::CommRank;
 use midplane_objects::error::Error;
 
-/// The buffer for buffered sends.
 pub(crate) struct Attached {
-    /// Written and read by its address alone.
+    /// Accessed by its address only.
     memory: Vec<u8>,
     pub(crate) room: BufferUse,
 }
 
 impl Attached {
-    /// Of so many bytes. Fails with [`Error::NoRoom`].
+    /// Allocates `bytes` bytes. Returns [`Error::NoRoom`] when the heap is full.
     pub(crate) fn new(bytes: usize) -> Result<Attached, Error> {
         let (mut memory, room) = (midplane_objects::coll::room(bytes)?, BufferUse::new(bytes));
         memory.resize(bytes, 0);
@@ -28,8 +27,8 @@ impl Attached {
     }
 }
 
-/// Copies the message into the attached buffer and sends it from there. Waits no longer than [`BufferUse::place`]. Fails with
-/// [`Error::BufferFull`], [`Error::Buffer`], and as a send does.
+/// Copies the message into the attached buffer and sends it from there. Waits at most as long as [`BufferUse::place`].
+/// Returns [`Error::BufferFull`], [`Error::Buffer`], or the errors of a send.
 pub(crate) fn send(
     record: &Rc<Record>,
     function: &'static str,
@@ -50,8 +49,8 @@ pub(crate) fn send(
         0 => Span::EMPTY,
         len => {
             let to = memory.as_mut_ptr().wrapping_add(place.offset);
-            // SAFETY: the place is within the memory and free, and the memory stays until all messages have left it
-            // ([`BufferUse::wait_until_empty`]).
+            // SAFETY: the slot is within the memory and free, and the memory exists until all its messages are
+            // transmitted ([`BufferUse::wait_until_empty`]).
             unsafe {
                 { partners.env }.read(data.into(), core::slice::from_raw_parts_mut(to, len));
                 Span::new(to, len)

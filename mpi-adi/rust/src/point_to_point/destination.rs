@@ -1,4 +1,4 @@
-//! Where messages go to.
+//! Destinations of messages.
 
 use alloc::rc::Rc;
 use core::ops::Deref;
@@ -15,13 +15,12 @@ use midplane_device::request::Mode;
 use midplane_objects::comm::{CommRank, Partners};
 use midplane_objects::error::Error;
 
-/// What a message is sent within.
 pub(super) struct Within<'r> {
     record: &'r Rc<Record>,
     partners: Partners<'r>,
 }
 
-/// Sends by `send`, which blocks until the buffer may be used again.
+/// Sends by `send`, which blocks until the buffer is reusable.
 #[inline]
 fn send(
     to: &(impl Destination + ?Sized),
@@ -36,7 +35,6 @@ fn send(
     }
 }
 
-/// Starts a send by `begin`.
 fn try_start<'a, Sc: Scope<'a>, B: Buffer + ?Sized>(
     to: &(impl Destination + ?Sized),
     scope: Sc,
@@ -54,7 +52,6 @@ fn try_start<'a, Sc: Scope<'a>, B: Buffer + ?Sized>(
 }
 
 impl Within<'_> {
-    /// Starts a send of the device's own.
     pub(super) fn start(
         self,
         function: &'static str,
@@ -68,7 +65,7 @@ impl Within<'_> {
         })
     }
 
-    /// Sends by way of the attached buffer: it is over at once.
+    /// Starts a buffered send through the attached buffer; its request is complete.
     pub(super) fn start_buffered(
         self,
         function: &'static str,
@@ -99,7 +96,7 @@ impl<D: Destination, P: Deref<Target: Buffer>> Persistent for PersistentSend<D, 
     }
 }
 
-/// The calls of each mode of sends (MPI-3.1 section 3.4), by a row: blocking, nonblocking and persistent ones.
+/// Defines the calls of each send mode (MPI-3.1 section 3.4), one mode per row: blocking, nonblocking and persistent.
 macro_rules! modes {
     ($(
         $(#[$doc:meta])*
@@ -163,68 +160,70 @@ macro_rules! modes {
     )*};
 }
 
-/// What messages go to: a [`Process`].
+/// Destination of messages: a [`Process`].
 ///
-/// A send without `_with_tag` has the tag 0. All of them end the job for a tag below 0, a message of more than 4294967295
-/// bytes, and when the program's heap has no room for a request; the forms with `try_` fail with [`Error::Tag`],
-/// [`Error::TooLong`] and [`Error::NoMemory`].
+/// A send without `_with_tag` uses the tag 0.
+///
+/// # Errors
+/// [`Error::Tag`] for a tag below 0, [`Error::TooLong`] for a message of more than 4294967295 bytes, and
+/// [`Error::NoMemory`] when the program's heap has no space for a request. They abort the job; the `try_` forms return
+/// them.
 pub trait Destination: AsCommunicator {
-    /// The rank that messages go to; -1 (MPI_PROC_NULL): none.
+    /// Returns the destination's rank, or -1 (MPI_PROC_NULL) for none.
     fn destination_rank(&self) -> Rank;
 
     modes! {
-        /// Sends `buf`; blocks until it may be changed again, which may be before it is received (MPI_Send, MPI-3.1 section
-        /// 3.2.1).
+        /// Sends `buf`. Blocks until it is reusable, possibly before it is received (MPI_Send, MPI-3.1 section 3.2.1).
         send, send_with_tag, try_send_with_tag, "MPI_Send"
             = |to, span, dest, tag| to.partners.send_span("MPI_Send", span, dest, tag, Mode::Standard);
-        /// Starts a send; the request is complete when the buffer may be changed again (MPI_Isend, MPI-3.1 section 3.7.2).
-        /// Does not block, and never waits for another process.
+        /// Starts a send (MPI_Isend, MPI-3.1 section 3.7.2). Its request completes when the buffer is reusable. Never
+        /// waits for another process.
         immediate_send, immediate_send_with_tag, try_immediate_send_with_tag, "MPI_Isend"
             = |to, message| to.start("MPI_Isend", message, Mode::Standard);
-        /// A send that can be [started](crate::point_to_point::Persistent) again and again, each time as
-        /// [`immediate_send_with_tag`](Destination::immediate_send_with_tag) (MPI_Send_init, MPI-3.1 section 3.9). Does not
-        /// block, and cannot fail: a tag below 0 ends the job at the start.
+        /// Creates a persistent send (MPI_Send_init, MPI-3.1 section 3.9). Each
+        /// [start](crate::rust::point_to_point::Persistent) is an
+        /// [`immediate_send_with_tag`](Destination::immediate_send_with_tag). Does not block and cannot fail: a tag
+        /// below 0 aborts the job at the start.
         send_init, send_init_with_tag = Some(Mode::Standard);
 
-        /// Sends `buf` by way of the attached buffer ([`Universe::set_buffer_size`]); does not block (MPI_Bsend, MPI-3.1
-        /// section 3.4). Fails with [`Error::BufferFull`], or [`Error::Buffer`] when none is attached, too.
+        /// Sends `buf` through the attached buffer ([`Universe::set_buffer_size`]) without blocking (MPI_Bsend, MPI-3.1
+        /// section 3.4). Also returns [`Error::BufferFull`], or [`Error::Buffer`] without an attached buffer.
         ///
         /// [`Universe::set_buffer_size`]: crate::environment::Universe::set_buffer_size
         buffered_send, buffered_send_with_tag, try_buffered_send_with_tag, "MPI_Bsend"
             = |to, span, dest, tag| buffered::send(to.record, "MPI_Bsend", span, dest, tag);
-        /// As [`buffered_send_with_tag`](Destination::buffered_send_with_tag); the request is complete at once
-        /// (MPI_Ibsend).
+        /// Nonblocking [`buffered_send_with_tag`](Destination::buffered_send_with_tag), whose request is complete
+        /// immediately (MPI_Ibsend).
         immediate_buffered_send, immediate_buffered_send_with_tag,
             try_immediate_buffered_send_with_tag, "MPI_Ibsend"
             = |to, message| to.start_buffered("MPI_Ibsend", message);
-        /// As [`send_init_with_tag`](Destination::send_init_with_tag), of
-        /// [`immediate_buffered_send_with_tag`](Destination::immediate_buffered_send_with_tag) (MPI_Bsend_init).
+        /// Creates a persistent [`immediate_buffered_send_with_tag`](Destination::immediate_buffered_send_with_tag)
+        /// (MPI_Bsend_init); see [`send_init_with_tag`](Destination::send_init_with_tag).
         buffered_send_init, buffered_send_init_with_tag = None;
 
-        /// Sends `buf`; blocks until a receive has matched it (MPI_Ssend, MPI-3.1 section 3.4).
+        /// Sends `buf`. Blocks until a receive has matched it (MPI_Ssend, MPI-3.1 section 3.4).
         synchronous_send, synchronous_send_with_tag, try_synchronous_send_with_tag, "MPI_Ssend"
             = |to, span, dest, tag| to.partners.send_span("MPI_Ssend", span, dest, tag, Mode::Synchronous);
-        /// As [`immediate_send_with_tag`](Destination::immediate_send_with_tag), but the request is complete only when a
-        /// receive has matched the message (MPI_Issend).
+        /// Starts a synchronous send, whose request completes when a receive has matched the message (MPI_Issend).
         immediate_synchronous_send, immediate_synchronous_send_with_tag,
             try_immediate_synchronous_send_with_tag, "MPI_Issend"
             = |to, message| to.start("MPI_Issend", message, Mode::Synchronous);
-        /// As [`send_init_with_tag`](Destination::send_init_with_tag), of
-        /// [`immediate_synchronous_send_with_tag`](Destination::immediate_synchronous_send_with_tag) (MPI_Ssend_init).
+        /// Creates a persistent
+        /// [`immediate_synchronous_send_with_tag`](Destination::immediate_synchronous_send_with_tag) (MPI_Ssend_init);
+        /// see [`send_init_with_tag`](Destination::send_init_with_tag).
         synchronous_send_init, synchronous_send_init_with_tag = Some(Mode::Synchronous);
 
-        /// As [`send_with_tag`](Destination::send_with_tag), by a program that knows that the receive has been started
-        /// (MPI_Rsend, MPI-3.1 section 3.4). Where it has not, the message is sent all the same; so this is no unsafe
-        /// function.
+        /// Sends `buf`, whose receive the program guarantees to be posted (MPI_Rsend, MPI-3.1 section 3.4). Without a
+        /// posted receive it works like [`send_with_tag`](Destination::send_with_tag), so the function is not unsafe.
         ready_send, ready_send_with_tag, try_ready_send_with_tag, "MPI_Rsend"
             = |to, span, dest, tag| to.partners.send_span("MPI_Rsend", span, dest, tag, Mode::Standard);
-        /// As [`immediate_send_with_tag`](Destination::immediate_send_with_tag), by a program that knows that the receive has
-        /// been started (MPI_Irsend); see [`ready_send_with_tag`](Destination::ready_send_with_tag).
+        /// Starts a send whose receive is posted by then (MPI_Irsend); see
+        /// [`ready_send_with_tag`](Destination::ready_send_with_tag).
         immediate_ready_send, immediate_ready_send_with_tag,
             try_immediate_ready_send_with_tag, "MPI_Irsend"
             = |to, message| to.start("MPI_Irsend", message, Mode::Standard);
-        /// As [`send_init_with_tag`](Destination::send_init_with_tag), of
-        /// [`immediate_ready_send_with_tag`](Destination::immediate_ready_send_with_tag) (MPI_Rsend_init).
+        /// Creates a persistent [`immediate_ready_send_with_tag`](Destination::immediate_ready_send_with_tag)
+        /// (MPI_Rsend_init); see [`send_init_with_tag`](Destination::send_init_with_tag).
         ready_send_init, ready_send_init_with_tag = Some(Mode::Standard);
     }
 }

@@ -1,4 +1,4 @@
-//! Sending and receiving at once (MPI-3.1 section 3.10).
+//! Combined send and receive (MPI-3.1 section 3.10).
 
 use super::{Destination, Source, Status, destination_at, record, source_at};
 use crate::Tag;
@@ -57,7 +57,6 @@ fn into(
     })
 }
 
-/// One value for another.
 #[track_caller]
 fn one<R: Equivalence>(
     send: (&impl Equivalence, &impl Destination, Tag),
@@ -78,7 +77,7 @@ fn replace(
 ) -> Result<Status, Error> {
     let here = &record(source).here;
     lend_mut(buf, |span| {
-        // What is sent leaves from a copy: what comes may be here before it has gone.
+        // Sends from a copy, because the receive may complete before the send.
         let mut copy = room(span.len())?;
         copy.resize(span.len(), 0u8);
         here.env()?.read(span.into(), &mut copy);
@@ -95,43 +94,45 @@ fn replace(
 ends_the_job! {
     "mpi::point_to_point", [pub fn], record(source).here;
 
-    /// Sends `msg` to `destination` and receives a value from `source` at once, so that a ring of such calls does not block
-    /// itself; blocks until both are done (MPI_Sendrecv, MPI-3.1 section 3.10). Ends the job as sends and receives do, and
-    /// when the two are of different communicators.
+    /// Sends `msg` to `destination` and receives a value from `source` concurrently, so that a ring of such calls
+    /// cannot deadlock (MPI_Sendrecv, MPI-3.1 section 3.10).
+    ///
+    /// Blocks until both are complete. Aborts the job like sends and receives, and for different communicators.
     ///
     /// # Panics
-    /// When the message received is empty, and does not come from the null process.
+    /// When the received message is empty, and is not from the null process.
     send_receive_with_tags[M: Equivalence, D: Destination, R: Equivalence, S: Source]
         (msg: &M, destination: &D, sendtag: Tag, source: &S, receivetag: Tag) -> (R, Status), "MPI_Sendrecv"
         = one((msg, destination, sendtag), (source, Some(receivetag)));
 
-    /// As [`send_receive_with_tags`], with the tag 0, and receiving any.
+    /// [`send_receive_with_tags`] with the send tag 0 and any receive tag.
     ///
     /// # Panics
-    /// As there.
+    /// When the received message is empty, and is not from the null process.
     send_receive[R: Equivalence, M: Equivalence, D: Destination, S: Source](msg: &M, destination: &D, source: &S)
         -> (R, Status), "MPI_Sendrecv" = one((msg, destination, Tag::default()), (source, None));
 
-    /// As [`send_receive_with_tags`], of buffers.
+    /// [`send_receive_with_tags`] with buffers.
     send_receive_into_with_tags[M: Buffer + ?Sized, D: Destination, B: BufferMut + ?Sized, S: Source]
         (msg: &M, destination: &D, sendtag: Tag, buf: &mut B, source: &S, receivetag: Tag) -> Status, "MPI_Sendrecv";
-    /// As [`send_receive_into_with_tags`], with the error as its result.
+    /// [`send_receive_into_with_tags`] that returns its error.
     or try_send_receive_into_with_tags = into((msg, destination, sendtag), (buf, source, Some(receivetag)));
 
-    /// As [`send_receive_into_with_tags`], with the tag 0, and receiving any.
+    /// [`send_receive_into_with_tags`] with the send tag 0 and any receive tag.
     send_receive_into[M: Buffer + ?Sized, D: Destination, B: BufferMut + ?Sized, S: Source]
         (msg: &M, destination: &D, buf: &mut B, source: &S) -> Status, "MPI_Sendrecv"
         = into((msg, destination, Tag::default()), (buf, source, None));
 
-    /// Sends what is in `buf` and receives in its place; blocks until both are done (MPI_Sendrecv_replace, MPI-3.1 section
-    /// 3.10). What is sent is copied to the program's heap. Ends the job as [`send_receive_with_tags`], and when the heap
-    /// has no room.
+    /// Sends the data in `buf` and replaces it by the received message (MPI_Sendrecv_replace, MPI-3.1 section 3.10).
+    ///
+    /// Blocks until both are complete. Copies the sent data to the program's heap. Aborts the job like
+    /// [`send_receive_with_tags`], and when the heap has no space.
     send_receive_replace_into_with_tags[B: BufferMut + ?Sized, D: Destination, S: Source]
         (buf: &mut B, destination: &D, sendtag: Tag, source: &S, receivetag: Tag) -> Status, "MPI_Sendrecv_replace";
-    /// As [`send_receive_replace_into_with_tags`], with the error as its result.
+    /// [`send_receive_replace_into_with_tags`] that returns its error.
     or try_send_receive_replace_into_with_tags = replace(buf, (destination, sendtag), (source, Some(receivetag)));
 
-    /// As [`send_receive_replace_into_with_tags`], with the tag 0, and receiving any.
+    /// [`send_receive_replace_into_with_tags`] with the send tag 0 and any receive tag.
     send_receive_replace_into[B: BufferMut + ?Sized, D: Destination, S: Source](buf: &mut B, destination: &D, source: &S)
         -> Status, "MPI_Sendrecv_replace"
         = replace(buf, (destination, Tag::default()), (source, None));

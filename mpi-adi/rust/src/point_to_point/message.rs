@@ -1,4 +1,4 @@
-//! Messages that a matched probe has taken (MPI-3.1 section 3.8.2).
+//! Messages matched by a matched probe (MPI-3.1 section 3.8.2).
 
 use alloc::rc::Rc;
 use alloc::vec::Vec;
@@ -17,11 +17,11 @@ use midplane_objects::error::Error;
 
 const FUNCTION: &str = "MPI_Mrecv";
 
-/// A message that a matched probe has taken, to be received. Dropping it ends the program.
+/// A message that a matched probe returned and that must be received. Its drop panics.
 #[must_use = "a message that was taken is to be received"]
 pub struct Message {
     record: Rc<Record>,
-    /// `None`: it is from MPI_PROC_NULL.
+    /// `None`: from MPI_PROC_NULL.
     id: Option<RequestId>,
     is_received: bool,
 }
@@ -35,12 +35,11 @@ impl Message {
         }
     }
 
-    /// Whether it is from the null process (MPI_MESSAGE_NO_PROC).
+    /// Checks whether it is from the null process (MPI_MESSAGE_NO_PROC).
     pub fn is_no_proc(&self) -> bool {
         self.id.is_none()
     }
 
-    /// Starts the receive; the name of its request.
     fn start(&mut self, span: Span) -> Result<Option<RequestId>, Error> {
         let bytes = span.len();
         if u32::try_from(bytes).is_err() {
@@ -63,8 +62,8 @@ impl Message {
         partners.received(outcome).map(Status::from)
     }
 
-    /// Receives it as one value; blocks until it is there (MPI_Mrecv, MPI-3.1 section 3.8.3). Ends the job when it is
-    /// longer.
+    /// Receives it as one value; blocks until it is received (MPI_Mrecv, MPI-3.1 section 3.8.3). Aborts the job when it
+    /// is longer.
     ///
     /// # Panics
     /// When it is empty.
@@ -79,9 +78,9 @@ impl Message {
     ends_the_job! {
         "mpi::point_to_point::Message", [pub fn(self)], self.record.here.clone();
 
-        /// Receives it into `buf`; blocks until it is there (MPI_Mrecv). Ends the job when it is longer.
+        /// Receives it into `buf`; blocks until it is received (MPI_Mrecv). Aborts the job when it is longer.
         matched_receive_into[Buf: BufferMut + ?Sized](buf: &mut Buf) -> Status, "MPI_Mrecv";
-        /// As [`matched_receive_into`](Self::matched_receive_into), with the error as its result: [`Error::Truncated`].
+        /// [`matched_receive_into`](Self::matched_receive_into) that returns its error: [`Error::Truncated`].
         or try_matched_receive_into = {
             let mut message = self;
             lend_mut(buf, |span| message.receive(span))
@@ -104,8 +103,8 @@ impl Message {
         }
     }
 
-    /// As [`immediate_matched_receive_into`](Self::immediate_matched_receive_into). Fails with [`Error::NoMemory`] and
-    /// [`Error::NoRoom`], and gives the message back.
+    /// [`immediate_matched_receive_into`](Self::immediate_matched_receive_into) that returns [`Error::NoMemory`] and
+    /// [`Error::NoRoom`] with the message.
     pub fn try_immediate_matched_receive_into<'a, Sc: Scope<'a>, Buf: BufferMut + ?Sized>(
         mut self,
         scope: Sc,
@@ -125,7 +124,7 @@ opaque!("Message", [] Message);
 
 impl Drop for Message {
     fn drop(&mut self) {
-        // The device holds it; while a panic ends the program, that does not matter any more.
+        // The device still stores the message; this does not matter while a panic ends the program.
         if !self.is_received && self.id.is_some() && self.record.here.env().is_ok() {
             panic!("a message that a matched probe has taken was dropped, not received");
         }
@@ -135,10 +134,11 @@ impl Drop for Message {
 const NOT_WHOLE: Error =
     Error::argument("a message that is not a whole number of the values that it is received as");
 
-/// What a matched probe gives, received as a whole.
+/// Receive of a matched probe's result into a vector.
 pub trait MatchedReceiveVec {
-    /// Receives the message's values into the program's heap; blocks until they are there (MPI_Mrecv, MPI-3.1 section
-    /// 3.8.3). Ends the job when the heap has no room, and when the message is not a whole number of values.
+    /// Receives the message's values into the program's heap; blocks until they are received (MPI_Mrecv, MPI-3.1
+    /// section 3.8.3). Aborts the job when the heap has no space, and when the message is not an integral number of
+    /// values.
     fn matched_receive_vec<Msg: Equivalence>(self) -> (Vec<Msg>, Status);
 }
 

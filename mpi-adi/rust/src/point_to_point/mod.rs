@@ -1,10 +1,10 @@
-//! Point to point: what one process sends and another receives (MPI-3.1 chapter 3).
+//! Point-to-point communication (MPI-3.1 chapter 3).
 //!
 //! ```
 //! # use midplane_rust as mpi;
 //! use mpi::traits::*;
 //!
-//! /// Rank 0 gets everyone's numbers, however many each has.
+//! /// Rank 0 receives messages of unknown length from all ranks, and sums them.
 //! fn collect(world: &impl Communicator, mine: &[u64]) -> u64 {
 //!     if world.rank() != 0 {
 //!         world.process_at_rank(0).send_with_tag(mine, 7);
@@ -52,12 +52,11 @@ pub mod traits {
     pub use super::{Destination, MatchedReceiveVec, Persistent, Source};
 }
 
-/// What an end of messages is of.
 fn record<A: AsCommunicator + ?Sized>(of: &A) -> &Rc<Record> {
     of.as_communicator().record()
 }
 
-/// The process that messages go to; `None`: MPI_PROC_NULL. Fails with [`Error::Rank`].
+/// Returns the destination process, `None` for MPI_PROC_NULL, or [`Error::Rank`].
 fn destination_at(partners: Partners<'_>, rank: Rank) -> Result<Option<CommRank>, Error> {
     match rank {
         PROC_NULL => Ok(None),
@@ -65,7 +64,7 @@ fn destination_at(partners: Partners<'_>, rank: Rank) -> Result<Option<CommRank>
     }
 }
 
-/// As [`destination_at`], of the process that messages come from, or of any.
+/// Returns the source process or the wildcard, `None` for MPI_PROC_NULL, or [`Error::Rank`].
 fn source_at(partners: Partners<'_>, rank: Rank) -> Result<Option<Option<CommRank>>, Error> {
     match rank {
         ANY_SOURCE => Ok(Some(None)),

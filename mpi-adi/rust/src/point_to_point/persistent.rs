@@ -1,4 +1,4 @@
-//! Persistent requests: messages that are sent or received again and again with the same arguments (MPI-3.1 section 3.9).
+//! Persistent requests: repeated messages with the same arguments (MPI-3.1 section 3.9).
 #![forbid(unsafe_code)]
 
 use core::ops::{Deref, DerefMut};
@@ -8,16 +8,16 @@ use crate::{Tag, fatal};
 use midplane_device::request::Mode;
 use midplane_objects::error::Error;
 
-/// A message that can be started again and again.
+/// A message that can be started repeatedly.
 ///
-/// It has its buffer: whatever leads to one, a `Vec`, a `Box`, a borrow. Each start borrows both for as long as the scope
-/// of its request, so that the buffer is the program's between two scopes and only then:
+/// It owns a pointer to its buffer: a `Vec`, a `Box` or a reference. Each start borrows both for the scope of its
+/// request, so that the program can access the buffer only between two scopes:
 ///
 /// ```
 /// # use midplane_rust as mpi;
 /// use mpi::traits::*;
 ///
-/// /// Numbers go round once, from each process to its right neighbour, and come back to where they began.
+/// /// Passes numbers once around a ring: each process sends to its right neighbour.
 /// fn go_round(world: &impl Communicator, mine: u64) -> u64 {
 ///     let (rank, size) = (world.rank(), world.size());
 ///     let mut send = world.process_at_rank((rank + 1) % size).send_init(Box::new(mine));
@@ -34,7 +34,7 @@ use midplane_objects::error::Error;
 /// }
 /// ```
 ///
-/// While it is under way, its buffer cannot be read,
+/// During the operation its buffer cannot be read,
 ///
 /// ```compile_fail,E0502
 /// # use midplane_rust as mpi;
@@ -49,7 +49,7 @@ use midplane_objects::error::Error;
 /// # }
 /// ```
 ///
-/// nor can it be started another time,
+/// it cannot be started again,
 ///
 /// ```compile_fail,E0499
 /// # use midplane_rust as mpi;
@@ -65,7 +65,7 @@ use midplane_objects::error::Error;
 /// # }
 /// ```
 ///
-/// nor dropped with its buffer:
+/// and it cannot be dropped with its buffer:
 ///
 /// ```compile_fail,E0505
 /// # use midplane_rust as mpi;
@@ -80,29 +80,31 @@ use midplane_objects::error::Error;
 /// # }
 /// ```
 ///
-/// Freeing it is dropping it (MPI_Request_free).
+/// Its drop frees it (MPI_Request_free).
 pub trait Persistent {
-    /// What the buffer is.
+    /// Type of the buffer.
     type Data: ?Sized;
 
-    /// Starts it (MPI_Start, MPI-3.1 section 3.9): from now on it is as the send or receive of its kind that does not
-    /// block, and its request is completed in the same ways. Does not block. Ends the job as that does.
+    /// Starts the message (MPI_Start, MPI-3.1 section 3.9). It works like the nonblocking send or receive of its kind,
+    /// and its request is completed in the same ways. Does not block. Aborts the job on an error.
     #[track_caller]
     fn start<'s, Sc: Scope<'s>>(&'s mut self, scope: Sc) -> Request<'s, Self::Data, Sc> {
         let function = "mpi::point_to_point::Persistent::start (MPI_Start)";
         fatal(function, self.try_start(scope))
     }
 
-    /// As [`start`](Persistent::start), with the error as its result: [`Error::Tag`], [`Error::TooLong`],
-    /// [`Error::NoMemory`], [`Error::NoRoom`]; of a buffered send, [`Error::BufferFull`] or [`Error::Buffer`], too. Then
-    /// nothing has been started, and it can be tried again.
+    /// Starts the message, or returns its error; it can be started again then.
+    ///
+    /// # Errors
+    /// [`Error::Tag`], [`Error::TooLong`], [`Error::NoMemory`], [`Error::NoRoom`]; for a buffered send also
+    /// [`Error::BufferFull`] or [`Error::Buffer`].
     fn try_start<'s, Sc: Scope<'s>>(
         &'s mut self,
         scope: Sc,
     ) -> Result<Request<'s, Self::Data, Sc>, Error>;
 }
 
-/// A message that is [`Persistent`], to or from `E`: a [`PersistentSend`] or a [`PersistentReceive`].
+/// A [`Persistent`] message, to or from `E`: a [`PersistentSend`] or a [`PersistentReceive`].
 #[derive(Debug)]
 pub struct PersistentMessage<E, H, P> {
     pub(super) end: E,
@@ -110,11 +112,12 @@ pub struct PersistentMessage<E, H, P> {
     pub(super) buffer: P,
 }
 
-/// A send that is [`Persistent`]: of [`send_init`](super::Destination::send_init) and its like. Without a mode it goes by way of the attached
-/// buffer.
+/// A [`Persistent`] send, created by [`send_init`](super::Destination::send_init) or a similar call. Without a mode it
+/// uses the attached buffer.
 pub type PersistentSend<D, P> = PersistentMessage<D, (Option<Mode>, Tag), P>;
 
-/// A receive that is [`Persistent`]: of [`receive_init`](super::Source::receive_init) and its like. Without a tag it takes any.
+/// A [`Persistent`] receive, created by [`receive_init`](super::Source::receive_init) or a similar call. Without a tag
+/// it matches any.
 pub type PersistentReceive<S, P> = PersistentMessage<S, Option<Tag>, P>;
 
 impl<E, H, P: Deref> PersistentMessage<E, H, P> {
@@ -122,12 +125,12 @@ impl<E, H, P: Deref> PersistentMessage<E, H, P> {
         PersistentMessage { end, how, buffer }
     }
 
-    /// The data that is sent, or has been received.
+    /// Returns the sent or received data.
     pub fn buffer(&self) -> &P::Target {
         &self.buffer
     }
 
-    /// The data that is sent, or has been received, for the program to change.
+    /// Returns the sent or received data for updates.
     pub fn buffer_mut(&mut self) -> &mut P::Target
     where
         P: DerefMut,
@@ -137,8 +140,8 @@ impl<E, H, P: Deref> PersistentMessage<E, H, P> {
 }
 
 impl<'a, D: ?Sized> RequestCollection<'a, D> {
-    /// Starts all of these, and adds their requests in the same order (MPI_Startall, MPI-3.1 section 3.9). Does not block.
-    /// Ends the job as [`Persistent::start`], and when the heap has no room for a request.
+    /// Starts all messages, and adds their requests in the same order (MPI_Startall, MPI-3.1 section 3.9). Does not
+    /// block. Aborts the job like [`Persistent::start`], and when the heap has no space for a request.
     pub fn start_all<R: Persistent<Data = D> + 'a>(
         &mut self,
         scope: &LocalScope<'a>,

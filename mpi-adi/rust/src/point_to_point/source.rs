@@ -1,4 +1,4 @@
-//! Where messages come from.
+//! Sources of messages.
 
 use alloc::vec::Vec;
 use core::ops::DerefMut;
@@ -16,7 +16,7 @@ use midplane_device::memory::Span;
 use midplane_objects::comm::{CommRank, Partners};
 use midplane_objects::error::Error;
 
-/// Runs `call` with whom messages come from; `null`: what there is from MPI_PROC_NULL.
+/// Runs `call` with the source, or returns `null` for MPI_PROC_NULL.
 fn from<R>(
     of: &(impl Source + ?Sized),
     null: R,
@@ -29,7 +29,6 @@ fn from<R>(
     }
 }
 
-/// Receives; blocks until the message is there.
 fn receive(
     of: &(impl Source + ?Sized),
     buffer: &mut (impl BufferMut + ?Sized),
@@ -42,7 +41,6 @@ fn receive(
     })
 }
 
-/// Starts a receive into a span.
 fn begin(
     of: &(impl Source + ?Sized),
     function: &'static str,
@@ -124,21 +122,23 @@ fn matched_probe(
     })
 }
 
-/// What a probe has found that blocks until there is something.
 fn waited<T>(found: Result<Option<T>, Error>) -> Result<T, Error> {
     Ok(found?.expect("it blocks until there is one"))
 }
 
-/// What messages come from: a [`Process`], or [any](AnyProcess) of a communicator.
+/// Source of messages: a [`Process`], or [any](AnyProcess) of a communicator.
 ///
-/// A call without `_with_tag` takes any tag. Receives and probes end the job for a tag below 0 and when the program's heap
-/// has no room for a request, receives also when the message is longer than the buffer, whose beginning it then has;
-/// the forms with `try_` fail with [`Error::Tag`], [`Error::NoMemory`] and [`Error::Truncated`].
+/// A call without `_with_tag` matches any tag.
+///
+/// # Errors
+/// [`Error::Tag`] for a tag below 0, [`Error::NoMemory`] when the program's heap has no space for a request, and for
+/// receives [`Error::Truncated`] when the message is longer than the buffer, which then contains its beginning. They
+/// abort the job; the `try_` forms return them.
 pub trait Source: AsCommunicator {
-    /// The rank that messages come from; -1 (MPI_PROC_NULL): none, -2 (MPI_ANY_SOURCE): any.
+    /// Returns the source's rank; -1 (MPI_PROC_NULL): none, -2 (MPI_ANY_SOURCE): any.
     fn source_rank(&self) -> Rank;
 
-    /// Receives one value; blocks until it is there (MPI_Recv, MPI-3.1 section 3.2.4).
+    /// Receives one value; blocks until it is received (MPI_Recv, MPI-3.1 section 3.2.4).
     ///
     /// # Panics
     /// When the message is empty.
@@ -147,32 +147,34 @@ pub trait Source: AsCommunicator {
         receive_one(self, Some(tag))
     }
 
-    /// As [`receive_with_tag`](Source::receive_with_tag), for any tag.
+    /// [`receive_with_tag`](Source::receive_with_tag) for any tag.
     ///
     /// # Panics
-    /// As there.
+    /// When the message is empty.
     #[track_caller]
     fn receive<Msg: Equivalence>(&self) -> (Msg, Status) {
         receive_one(self, None)
     }
 
-    /// Receives as many values as the message has, into the program's heap; blocks until it is there (MPI_Mprobe and
-    /// MPI_Mrecv). Ends the job when the heap has no room, which the sender decides: where memory is short, use
-    /// [`receive_into_with_tag`](Source::receive_into_with_tag) with a buffer of the longest length that is agreed on.
+    /// Receives all values of a message into the program's heap; blocks until then (MPI_Mprobe and MPI_Mrecv).
+    ///
+    /// Aborts the job when the heap has no space. The sender determines the length: with little memory, use
+    /// [`receive_into_with_tag`](Source::receive_into_with_tag) and a buffer of the agreed maximum length.
     #[track_caller]
     fn receive_vec_with_tag<Msg: Equivalence>(&self, tag: Tag) -> (Vec<Msg>, Status) {
         self.matched_probe_with_tag(tag).matched_receive_vec()
     }
 
-    /// As [`receive_vec_with_tag`](Source::receive_vec_with_tag), for any tag.
+    /// [`receive_vec_with_tag`](Source::receive_vec_with_tag) for any tag.
     #[track_caller]
     fn receive_vec<Msg: Equivalence>(&self) -> (Vec<Msg>, Status) {
         self.matched_probe().matched_receive_vec()
     }
 
-    /// A receive of a message with this tag that can be [started](crate::point_to_point::Persistent) again and
-    /// again, each time as [`immediate_receive_into_with_tag`](Source::immediate_receive_into_with_tag) (MPI_Recv_init,
-    /// MPI-3.1 section 3.9). Does not block, and cannot fail: a tag below 0 ends the job at the start.
+    /// Creates a persistent receive (MPI_Recv_init, MPI-3.1 section 3.9). Each
+    /// [start](crate::rust::point_to_point::Persistent) is an
+    /// [`immediate_receive_into_with_tag`](Source::immediate_receive_into_with_tag). Does not block and cannot fail: a
+    /// tag below 0 aborts the job at the start.
     fn receive_init_with_tag<P>(&self, buf: P, tag: Tag) -> PersistentReceive<Self, P>
     where
         Self: Copy,
@@ -181,7 +183,7 @@ pub trait Source: AsCommunicator {
         PersistentReceive::new(*self, Some(tag), buf)
     }
 
-    /// As [`receive_init_with_tag`](Source::receive_init_with_tag), of any tag.
+    /// [`receive_init_with_tag`](Source::receive_init_with_tag) for any tag.
     fn receive_init<P: DerefMut<Target: BufferMut>>(&self, buf: P) -> PersistentReceive<Self, P>
     where
         Self: Copy,
@@ -192,72 +194,72 @@ pub trait Source: AsCommunicator {
     ends_the_job! {
         "mpi::point_to_point::Source", [fn(&self)], record(self).here;
 
-        /// Blocks until a message that fits can be received, and says which (MPI_Probe, MPI-3.1 section 3.8.1).
+        /// Blocks until a matching message can be received, and returns its status (MPI_Probe, MPI-3.1 section 3.8.1).
         probe_with_tag[](tag: Tag) -> Status, "MPI_Probe";
-        /// As [`probe_with_tag`](Source::probe_with_tag), with the error as its result.
+        /// [`probe_with_tag`](Source::probe_with_tag) that returns its error.
         or try_probe_with_tag = waited(probe(self, Some(tag), Blocking::Yes));
 
-        /// As [`probe_with_tag`](Source::probe_with_tag), for any tag.
+        /// [`probe_with_tag`](Source::probe_with_tag) for any tag.
         probe[]() -> Status, "MPI_Probe" = waited(probe(self, None, Blocking::Yes));
 
-        /// Blocks until there is a message that fits, and takes it: none but [`Message`]'s receives get it (MPI_Mprobe,
-        /// MPI-3.1 section 3.8.2).
+        /// Blocks until there is a matching message, and returns it; only the receives of [`Message`] match it then
+        /// (MPI_Mprobe, MPI-3.1 section 3.8.2).
         matched_probe_with_tag[](tag: Tag) -> (Message, Status), "MPI_Mprobe";
-        /// As [`matched_probe_with_tag`](Source::matched_probe_with_tag), with the error as its result.
+        /// [`matched_probe_with_tag`](Source::matched_probe_with_tag) that returns its error.
         or try_matched_probe_with_tag = waited(matched_probe(self, Some(tag), Blocking::Yes));
 
-        /// As [`matched_probe_with_tag`](Source::matched_probe_with_tag), for any tag.
+        /// [`matched_probe_with_tag`](Source::matched_probe_with_tag) for any tag.
         matched_probe[]() -> (Message, Status), "MPI_Mprobe"
             = waited(matched_probe(self, None, Blocking::Yes));
 
-        /// Receives into `buf`; blocks until the message is there (MPI_Recv, MPI-3.1 section 3.2.4). A shorter message
-        /// leaves the rest of the buffer as it was.
+        /// Receives into `buf`; blocks until the message is received (MPI_Recv, MPI-3.1 section 3.2.4). A shorter
+        /// message does not change the rest of the buffer.
         receive_into_with_tag[Buf: BufferMut + ?Sized](buf: &mut Buf, tag: Tag) -> Status, "MPI_Recv";
-        /// As [`receive_into_with_tag`](Source::receive_into_with_tag), with the error as its result.
+        /// [`receive_into_with_tag`](Source::receive_into_with_tag) that returns its error.
         or try_receive_into_with_tag = receive(self, buf, Some(tag));
 
-        /// As [`receive_into_with_tag`](Source::receive_into_with_tag), for any tag.
+        /// [`receive_into_with_tag`](Source::receive_into_with_tag) for any tag.
         receive_into[Buf: BufferMut + ?Sized](buf: &mut Buf) -> Status, "MPI_Recv";
-        /// As [`receive_into`](Source::receive_into), with the error as its result.
+        /// [`receive_into`](Source::receive_into) that returns its error.
         or try_receive_into = receive(self, buf, None);
 
-        /// Starts a receive into `buf`; the request is complete when the message is there (MPI_Irecv, MPI-3.1 section
-        /// 3.7.2). Does not block.
+        /// Starts a receive into `buf` (MPI_Irecv, MPI-3.1 section 3.7.2). Its request completes when the message is
+        /// received. Does not block.
         immediate_receive_into_with_tag['a, Sc: Scope<'a>, Buf: 'a + BufferMut + ?Sized]
             (scope: Sc, buf: &'a mut Buf, tag: Tag) -> Request<'a, Buf, Sc>, "MPI_Irecv";
-        /// As [`immediate_receive_into_with_tag`](Source::immediate_receive_into_with_tag), with the error as its result.
+        /// [`immediate_receive_into_with_tag`](Source::immediate_receive_into_with_tag) that returns its error.
         or try_immediate_receive_into_with_tag = try_start(self, "MPI_Irecv", scope, buf, Some(tag));
 
-        /// As [`immediate_receive_into_with_tag`](Source::immediate_receive_into_with_tag), for any tag.
+        /// [`immediate_receive_into_with_tag`](Source::immediate_receive_into_with_tag) for any tag.
         immediate_receive_into['a, Sc: Scope<'a>, Buf: 'a + BufferMut + ?Sized](scope: Sc, buf: &'a mut Buf)
             -> Request<'a, Buf, Sc>, "MPI_Irecv";
-        /// As [`immediate_receive_into`](Source::immediate_receive_into), with the error as its result.
+        /// [`immediate_receive_into`](Source::immediate_receive_into) that returns its error.
         or try_immediate_receive_into = try_start(self, "MPI_Irecv", scope, buf, None);
 
-        /// Starts a receive of one value, which takes its place in the program's heap (MPI_Irecv). Does not block.
+        /// Starts a receive of one value, which is allocated from the program's heap (MPI_Irecv). Does not block.
         immediate_receive_with_tag[Msg: Equivalence](tag: Tag) -> ReceiveFuture<Msg>, "MPI_Irecv"
             = ReceiveFuture::new(|span| begin(self, "MPI_Irecv", span, Some(tag)));
 
-        /// As [`immediate_receive_with_tag`](Source::immediate_receive_with_tag), for any tag.
+        /// [`immediate_receive_with_tag`](Source::immediate_receive_with_tag) for any tag.
         immediate_receive[Msg: Equivalence]() -> ReceiveFuture<Msg>, "MPI_Irecv"
             = ReceiveFuture::new(|span| begin(self, "MPI_Irecv", span, None));
 
-        /// As [`probe_with_tag`](Source::probe_with_tag) without blocking: `None` when there is no such message yet
+        /// Nonblocking [`probe_with_tag`](Source::probe_with_tag); returns `None` without a matching message
         /// (MPI_Iprobe).
         immediate_probe_with_tag[](tag: Tag) -> Option<Status>, "MPI_Iprobe";
-        /// As [`immediate_probe_with_tag`](Source::immediate_probe_with_tag), with the error as its result.
+        /// [`immediate_probe_with_tag`](Source::immediate_probe_with_tag) that returns its error.
         or try_immediate_probe_with_tag = probe(self, Some(tag), Blocking::No);
 
-        /// As [`immediate_probe_with_tag`](Source::immediate_probe_with_tag), for any tag.
+        /// [`immediate_probe_with_tag`](Source::immediate_probe_with_tag) for any tag.
         immediate_probe[]() -> Option<Status>, "MPI_Iprobe" = probe(self, None, Blocking::No);
 
-        /// As [`matched_probe_with_tag`](Source::matched_probe_with_tag) without blocking: `None` when there is no such
-        /// message yet (MPI_Improbe).
+        /// Nonblocking [`matched_probe_with_tag`](Source::matched_probe_with_tag); returns `None` without a matching
+        /// message (MPI_Improbe).
         immediate_matched_probe_with_tag[](tag: Tag) -> Option<(Message, Status)>, "MPI_Improbe";
-        /// As [`immediate_matched_probe_with_tag`](Source::immediate_matched_probe_with_tag), with the error as its result.
+        /// [`immediate_matched_probe_with_tag`](Source::immediate_matched_probe_with_tag) that returns its error.
         or try_immediate_matched_probe_with_tag = matched_probe(self, Some(tag), Blocking::No);
 
-        /// As [`immediate_matched_probe_with_tag`](Source::immediate_matched_probe_with_tag), for any tag.
+        /// [`immediate_matched_probe_with_tag`](Source::immediate_matched_probe_with_tag) for any tag.
         immediate_matched_probe[]() -> Option<(Message, Status)>, "MPI_Improbe"
             = matched_probe(self, None, Blocking::No);
     }

@@ -1,4 +1,4 @@
-//! Several requests at a time (MPI-3.1 section 3.7.5).
+//! Completion of several requests (MPI-3.1 section 3.7.5).
 
 use alloc::vec::Vec;
 use core::marker::PhantomData;
@@ -12,7 +12,6 @@ use midplane_device::interface::Device;
 use midplane_objects::call::block_until;
 use midplane_objects::coll::room;
 
-/// The [`Call`] of this name.
 macro_rules! call {
     ($name:ident, $mpi:literal) => {
         (
@@ -22,16 +21,16 @@ macro_rules! call {
     };
 }
 
-/// The names of a call in Rust and of MPI's function.
+/// A call's names in Rust and in MPI.
 type Call = (&'static str, &'static str);
 
-/// Blocks until one of the requests is complete, and takes it out of the list: its place, and its status (MPI_Waitany,
-/// MPI-3.1 section 3.7.5). `None`: there are none. Its error ends the job.
+/// Blocks until one of the requests is complete, removes it from the list, and returns its index and status
+/// (MPI_Waitany, MPI-3.1 section 3.7.5). Returns `None` for an empty list. An error of the request aborts the job.
 #[track_caller]
 pub fn wait_any<'a, D: ?Sized, S: Scope<'a>>(
     requests: &mut Vec<Request<'a, D, S>>,
 ) -> Option<(usize, Status)> {
-    // One at a time is looked at where it is kept: by its scope.
+    // The requests remain in their scopes; each is checked there.
     let first = requests.first()?;
     if !first.is_complete() {
         let current = current()?;
@@ -45,14 +44,14 @@ pub fn wait_any<'a, D: ?Sized, S: Scope<'a>>(
     Some((place, requests.remove(place).wait()))
 }
 
-/// Requests that are completed together. The result of each names its place: the order in which it was added.
+/// Requests that are completed together. A result contains the index of its request: the order of [`add`](Self::add).
 pub struct RequestCollection<'a, D: ?Sized> {
-    /// `None`: it has been completed.
+    /// `None`: completed.
     requests: Vec<Option<(Ticket, *const D)>>,
     borrowed: PhantomData<(core::cell::Cell<&'a ()>, &'a D)>,
 }
 
-/// What completed requests have left: the place of each, its status and its buffer.
+/// Results of completed requests: index, status and buffer of each.
 type Results<'a, D> = Vec<(usize, Status, &'a D)>;
 
 impl<'a, D: ?Sized> RequestCollection<'a, D> {
@@ -64,12 +63,12 @@ impl<'a, D: ?Sized> RequestCollection<'a, D> {
         }
     }
 
-    /// How many have not been completed.
+    /// Returns the number of requests that are not completed.
     pub fn incomplete(&self) -> usize {
         self.requests.iter().flatten().count()
     }
 
-    /// Adds a request; its place. Ends the job when the heap has no room for it.
+    /// Adds a request and returns its index. Aborts the job when the heap has no space.
     #[track_caller]
     pub fn add<S: Scope<'a>>(&mut self, request: Request<'a, D, S>) -> usize {
         let bytes = size_of::<Ticket>();
@@ -86,22 +85,21 @@ impl<'a, D: ?Sized> RequestCollection<'a, D> {
         requests.filter_map(|(place, request)| request.as_ref().map(|(ticket, _)| (place, ticket)))
     }
 
-    /// Completes the request at this place.
     #[track_caller]
     fn complete(&mut self, (name, function): Call, place: usize) -> Option<(usize, Status, &'a D)> {
         let (ticket, data) = self.requests[place].take()?;
         let status = ticket.wait_or_end(name, function);
-        // SAFETY: borrowed for `'a`, and the operation is over.
+        // SAFETY: borrowed for `'a`, and the operation is complete.
         Some((place, status, unsafe { &*data }))
     }
 
-    /// Makes progress; the places of those that are complete.
+    /// Makes progress, and returns the indexes of the complete requests.
     #[track_caller]
     fn done(&self, function: &'static str) -> Vec<usize> {
         let mut done = fatal(function, room(self.requests.len()));
         if let Some(current) = current() {
             let env = fatal(function, current.env());
-            // The hook of collectives runs behind the step.
+            // The progress hook of collectives runs after the step.
             env.advance(CallNote::of(function), None);
             let is_done = self.open().filter(|(_, ticket)| ticket.is_done(env));
             done.extend(is_done.map(|(place, _)| place));
@@ -122,45 +120,43 @@ impl<'a, D: ?Sized> RequestCollection<'a, D> {
         }
     }
 
-    /// Blocks until one is complete, and completes it (MPI_Waitany). `None`: there is none left.
+    /// Blocks until one request is complete, and completes it (MPI_Waitany). Returns `None` if none is left.
     #[track_caller]
     pub fn wait_any(&mut self) -> Option<(usize, Status, &'a D)> {
         let place = Ticket::wait_any("MPI_Waitany", self.open())?;
         self.complete(call!(wait_any, "MPI_Waitany"), place)
     }
 
-    /// Blocks until at least one is complete, and completes all that are (MPI_Waitsome). `result` has what they have
-    /// left, and nothing else.
+    /// Blocks until at least one request is complete, and completes all that are (MPI_Waitsome). `result` is replaced
+    /// by their results.
     #[track_caller]
     pub fn wait_some(&mut self, result: &mut Results<'a, D>) {
         Ticket::wait_any("MPI_Waitsome", self.open());
         self.test_some(result);
     }
 
-    /// Blocks until all are complete, and completes them (MPI_Waitall). `result` has what they have left, and nothing
-    /// else.
+    /// Blocks until all requests are complete, and completes them (MPI_Waitall). `result` is replaced by their results.
     #[track_caller]
     pub fn wait_all(&mut self, result: &mut Results<'a, D>) {
         let places = 0..self.requests.len();
         self.complete_all(call!(wait_all, "MPI_Waitall"), places, result);
     }
 
-    /// Completes one that is complete (MPI_Testany). Does not block. `None`: none is.
+    /// Completes one complete request, or returns `None` (MPI_Testany). Does not block.
     #[track_caller]
     pub fn test_any(&mut self) -> Option<(usize, Status, &'a D)> {
         let place = *self.done("MPI_Testany").first()?;
         self.complete(call!(test_any, "MPI_Testany"), place)
     }
 
-    /// Completes all that are complete (MPI_Testsome). Does not block. `result` as for
-    /// [`wait_some`](Self::wait_some).
+    /// Completes all complete requests (MPI_Testsome). Does not block. `result` is replaced by their results.
     #[track_caller]
     pub fn test_some(&mut self, result: &mut Results<'a, D>) {
         let done = self.done("MPI_Testsome");
         self.complete_all(call!(test_some, "MPI_Testsome"), done.into_iter(), result);
     }
 
-    /// Completes all if all are complete, and says so (MPI_Testall). Does not block.
+    /// Completes all requests if all are complete, and returns whether they are (MPI_Testall). Does not block.
     #[track_caller]
     pub fn test_all(&mut self, result: &mut Results<'a, D>) -> bool {
         let done = self.done("MPI_Testall");
@@ -181,8 +177,8 @@ impl<'a, D: ?Sized> RequestCollection<'a, D> {
     }
 }
 
-/// As [`scope`](super::scope()), with a collection of requests that has room for `reserve`. What is left in it at the end is
-/// waited for, too.
+/// Runs `f` with a [`scope`](super::scope()) and a collection with capacity for `reserve` requests. Waits at its end
+/// for the requests of both.
 #[track_caller]
 pub fn multiple_scope<'a, F, R, D: 'a + ?Sized>(reserve: usize, f: F) -> R
 where

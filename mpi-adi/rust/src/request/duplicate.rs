@@ -1,4 +1,4 @@
-//! Duplicating a communicator without blocking (MPI-3.1 section 6.4.2).
+//! Nonblocking duplication of a communicator (MPI-3.1 section 6.4.2).
 
 use alloc::rc::Rc;
 use core::cell::Cell;
@@ -12,28 +12,27 @@ use midplane_objects::coll::{self, Holder};
 use midplane_objects::error::Error;
 use midplane_objects::process::Env;
 
-/// A duplicate under way. When it is dropped, the duplicate is waited for, and dropped.
+/// A duplication in progress. Its drop waits for the duplicate and drops it.
 #[must_use = "get the duplicate"]
 pub struct DuplicateFuture<C: Twin> {
-    /// `None`: it has been completed.
+    /// `None`: completed.
     ticket: Option<Ticket>,
     place: Rc<Cell<Option<C>>>,
 }
 
-/// What is made, used and dropped by calls alone.
+/// A value that only calls create, use and drop.
 struct OfCalls<T>(T);
 
-// SAFETY: on the program's thread alone. Interrupts make steps of messages (`Work::is_for_calls`), and drop nothing.
+// SAFETY: used on the program's thread. Interrupt handlers only advance messages (`Work::is_for_calls`), and drop
+// nothing.
 unsafe impl<T> Send for OfCalls<T> {}
 
-/// What a duplicate will have, as it was when it was asked for.
+/// The state of the duplicate, captured when the duplication starts.
 struct Duplicate<C> {
     parent: Rc<Record>,
-    /// Or there was no room for them: there will be no duplicate.
+    /// An error means that the heap has no space for them: the duplication fails.
     attributes: Result<Option<Attributes>, Error>,
-    /// It, once it is ready.
     twin: Option<C>,
-    /// Where it goes.
     place: Rc<Cell<Option<C>>>,
 }
 
@@ -65,7 +64,7 @@ impl<C: Twin> Holder for OfCalls<Duplicate<C>> {
 }
 
 impl<C: Twin + 'static> DuplicateFuture<C> {
-    /// Starts it. Fails with [`Error::NoRoom`] and [`Error::NoMemory`].
+    /// Starts the duplication. Returns [`Error::NoRoom`] or [`Error::NoMemory`].
     pub(crate) fn new(parent: &Rc<Record>) -> Result<Self, Error> {
         let core = parent.core()?;
         let place = Rc::new(Cell::new(None));
@@ -84,23 +83,24 @@ impl<C: Twin + 'static> DuplicateFuture<C> {
         })
     }
 
-    /// Blocks until all processes of the communicator have started it, and gives the duplicate (MPI_Wait). Ends the job where
-    /// [`try_get`](Self::try_get) fails.
+    /// Blocks until all processes of the communicator have started the duplication, and returns the duplicate
+    /// (MPI_Wait). Aborts the job where [`try_get`](Self::try_get) fails.
     #[track_caller]
     pub fn get(self) -> C {
         let function = "mpi::request::DuplicateFuture::get (MPI_Comm_idup)";
         crate::fatal(function, self.try_get())
     }
 
-    /// As [`get`](Self::get). Fails at all processes alike with [`Error::Limit`] or, for lack of room, [`Error::NoRoom`] or
-    /// [`Error::NoRoomElsewhere`].
+    /// Blocks like [`get`](Self::get), and returns the duplicate. All processes return the same kind of error:
+    /// [`Error::Limit`] or, without memory, [`Error::NoRoom`] or [`Error::NoRoomElsewhere`].
     pub fn try_get(mut self) -> Result<C, Error> {
         let ticket = self.ticket.take().expect("taken only at the end");
         ticket.wait("MPI_Wait")?;
         Ok(self.place.take().expect("all processes have agreed"))
     }
 
-    /// The duplicate if it is there, else what goes on (MPI_Test). Does not block, and ends the job as [`get`](Self::get).
+    /// Returns the duplicate if it is complete, otherwise the future (MPI_Test). Does not block. Aborts the job like
+    /// [`get`](Self::get).
     pub fn r#try(self) -> Result<C, Self> {
         let ticket = self.ticket.as_ref();
         match ticket.is_some_and(|ticket| ticket.is_complete("MPI_Test")) {
@@ -113,7 +113,7 @@ impl<C: Twin + 'static> DuplicateFuture<C> {
 impl<C: Twin> Drop for DuplicateFuture<C> {
     fn drop(&mut self) {
         if let Some(ticket) = self.ticket.take().filter(Ticket::can_wait) {
-            // There is none, then.
+            // An error means that there is no duplicate to drop.
             let _ = ticket.wait("MPI_Wait");
         }
     }

@@ -1,4 +1,4 @@
-//! A value that will have been received.
+//! Receive of a value as a future.
 
 use alloc::boxed::Box;
 use core::mem::{ManuallyDrop, MaybeUninit};
@@ -9,40 +9,39 @@ use crate::datatype::lent::{Operand, whole_mut};
 use crate::status::Status;
 use midplane_objects::error::Error;
 
-/// A receive under way into a value of its own, in the program's heap. When it is dropped, the receive is taken back.
+/// A receive into its own value on the program's heap. Its drop cancels the receive.
 #[must_use = "get what it receives, or drop it to take the receive back"]
 pub struct ReceiveFuture<T> {
-    /// `None`: it has been completed.
+    /// `None`: completed.
     ticket: Option<Ticket>,
-    /// From a box; written until the ticket has been waited for.
+    /// From a box; written until the ticket is complete.
     value: *mut T,
 }
 
-/// A value of zeros.
 pub(crate) fn zeroed<T: Equivalence>() -> T {
-    // SAFETY: `Equivalence` says that zeros are a value.
+    // SAFETY: `Equivalence` guarantees that all-zero bytes are a valid value.
     unsafe { MaybeUninit::zeroed().assume_init() }
 }
 
 impl<T: Equivalence> ReceiveFuture<T> {
-    /// Starts the receive by `start`. Fails as that does.
+    /// Starts the receive by `start`, and returns its error.
     pub(crate) fn new(
         start: impl FnOnce(midplane_device::memory::Span) -> Result<What, Error>,
     ) -> Result<Self, Error> {
         let value = Box::into_raw(Box::new(zeroed::<T>()));
-        // SAFETY: from a box, which is here until the ticket has been waited for; nothing else leads to it.
+        // SAFETY: from a box that exists until the ticket is complete; nothing else points to it.
         let loan = unsafe { whole_mut(&mut *value).loan_span() };
         let started = loan.and_then(|loan| Ok(Ticket::new(start(loan.span())?, loan)));
         let ticket = started.inspect_err(|_| {
-            // SAFETY: from a box, and nothing has been started.
+            // SAFETY: from a box, and no operation was started.
             drop(unsafe { Box::from_raw(value) });
         })?;
         let ticket = Some(ticket);
         Ok(ReceiveFuture { ticket, value })
     }
 
-    /// Blocks until the message is there, and gives the value (MPI_Wait). Ends the job when the message is longer than
-    /// the value.
+    /// Blocks until the message is received, and returns the value (MPI_Wait). Aborts the job when the message is
+    /// longer than the value.
     ///
     /// # Panics
     /// When the message is empty.
@@ -51,17 +50,17 @@ impl<T: Equivalence> ReceiveFuture<T> {
         let mut this = ManuallyDrop::new(self);
         let ticket = this.ticket.take().expect("taken only at the end");
         let status = ticket.wait_or_end("mpi::request::ReceiveFuture::get (MPI_Wait)", "MPI_Wait");
-        // SAFETY: from a box, whose receive is over.
+        // SAFETY: from a box, whose receive is complete.
         let value = unsafe { Box::from_raw(this.value) };
         crate::status::not_empty(&status);
         (*value, status)
     }
 
-    /// The value if the message is there, else the receive (MPI_Test). Does not block, and is otherwise as
-    /// [`get`](Self::get).
+    /// Returns the value if the message was received, otherwise the future (MPI_Test). Does not block. Aborts the
+    /// job like [`get`](Self::get).
     ///
     /// # Panics
-    /// As there.
+    /// When the message is empty.
     pub fn r#try(self) -> Result<(T, Status), Self> {
         let ticket = self.ticket.as_ref();
         match ticket.is_some_and(|ticket| ticket.is_complete("MPI_Test")) {
@@ -74,14 +73,14 @@ impl<T: Equivalence> ReceiveFuture<T> {
 impl<T> Drop for ReceiveFuture<T> {
     fn drop(&mut self) {
         let Some(ticket) = self.ticket.take().filter(Ticket::can_wait) else {
-            // The value stays where it is: so does what the device knows of it.
+            // The device may still use the value, so it is not freed.
             return;
         };
-        // A receive has nothing of the program's to tell.
+        // A receive has no user-defined cancel function to call.
         let _ = ticket.cancel();
-        // A message that came all the same may have been too long.
+        // A message that matched before the cancel may be truncated.
         let _ = ticket.wait("MPI_Wait");
-        // SAFETY: from a box, whose receive is over.
+        // SAFETY: from a box, whose receive is complete.
         drop(unsafe { Box::from_raw(self.value) });
     }
 }

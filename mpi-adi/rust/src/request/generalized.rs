@@ -1,8 +1,8 @@
-//! Generalized requests: operations of the program's own, which are completed as all others (MPI-3.1 section 12.2).
+//! Generalized requests: user-defined operations that complete like all others (MPI-3.1 section 12.2).
 //!
-//! A program that has something under way of which MPI knows nothing, such as a device or a computation in steps, makes a
-//! request of it by [`start_generalized`], and says by the [`Completion`] when it is over. Whoever has the request
-//! completes it like that of a message, alone or among others:
+//! They represent an operation unknown to MPI, such as a device's or a computation in steps. [`start_generalized`]
+//! creates the request; the [`Completion`] marks the operation as complete. Wait and test calls handle the request like
+//! that of a message, alone or among others:
 //!
 //! ```
 //! # use midplane_objects::Error;
@@ -12,11 +12,11 @@
 //! use mpi::traits::*;
 //! use std::cell::Cell;
 //!
-//! /// Adds numbers up, a few at a time.
+//! /// Sums numbers in steps.
 //! struct Sum<'s>(&'s Cell<u64>);
 //!
 //! impl Generalized for Sum<'_> {
-//!     /// One number is there.
+//!     /// One number is complete.
 //!     fn query(&self) -> Result<Status, Error> {
 //!         Status::empty().with_elements(u64::equivalent_datatype(), 1)
 //!     }
@@ -46,7 +46,7 @@
 //! | free_fn, extra_state | dropping the operation, and its fields |
 //! | MPI_Status_set_elements, _set_cancelled | [`Status::with_elements`], [`Status::with_cancelled`] |
 //!
-//! What an operation borrows is borrowed for as long as its scope, and not longer than the request is under way:
+//! An operation's borrows must outlive its scope:
 //!
 //! ```compile_fail,E0597
 //! # use midplane_rust as mpi;
@@ -73,20 +73,21 @@ use midplane_device::kernel::CallNote;
 use midplane_objects::call::block_until;
 use midplane_objects::error::Error;
 
-/// An operation of the program's own; a function that gives a status is one, too. It is dropped when its request is
-/// completed, or given up: no call of it comes any more then.
+/// A user-defined operation; a function that returns a status implements it, too.
 ///
-/// Its functions are called within calls of the program's, outside of MPI: they may call MPI themselves.
+/// The operation is dropped when its request is completed or freed; no call follows. Its functions run within calls of
+/// the program's, outside MPI, and may call MPI themselves.
 pub trait Generalized {
-    /// What is known of it, once it is over: called by the call that completes its request, and by
-    /// [`Request::get_status`]. Its error is that of the call.
+    /// Returns the status of the complete operation. Called by [`Request::get_status`] and by the call that completes
+    /// the request; that call returns its error.
     fn query(&self) -> Result<Status, Error> {
         Ok(Status::empty())
     }
 
-    /// It is to be taken back, by [`Request::cancel`]; `is_over`: too late. An operation that is taken back is
-    /// [completed](Completion::complete) all the same, and says by its status that it
-    /// [has been cancelled](Status::with_cancelled). Nothing, where it is not said otherwise.
+    /// Handles [`Request::cancel`]; `is_over`: the operation is already complete.
+    ///
+    /// A cancelled operation still requires its [completion](Completion::complete), and its status [specifies the
+    /// cancellation](Status::with_cancelled). The default does nothing.
     fn cancel(&self, is_over: bool) {
         let _ = is_over;
     }
@@ -98,23 +99,22 @@ impl<F: Fn() -> Result<Status, Error>> Generalized for F {
     }
 }
 
-/// How an operation is.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Phase {
     UnderWay,
     Over,
-    /// Its completion has been dropped.
+    /// Its completion was dropped.
     Abandoned,
 }
 
-/// Completes a generalized request. When it is dropped, the request is complete, too, and its status, for which the
-/// operation is not asked, says that it has been cancelled: no call waits for an operation that nothing is left of.
+/// Completes a generalized request. Its drop completes the request with the status "cancelled", without a query: no
+/// call waits for an operation that cannot complete any more.
 #[must_use = "complete the request with it; dropping it cancels that"]
 pub struct Completion(Rc<Cell<Phase>>);
 
 impl Completion {
-    /// The operation is over: its request can be completed (MPI_Grequest_complete). Does not block, and calls nothing of the
-    /// program's.
+    /// Marks the operation as complete: its request can be completed (MPI_Grequest_complete). Does not block, and calls
+    /// no user-defined function.
     pub fn complete(self) {
         self.0.set(Phase::Over);
     }
@@ -133,42 +133,44 @@ opaque!("Completion", [] Completion);
 ends_the_job! {
     "mpi::request", [pub fn], crate::NoObject;
 
-    /// A request for an operation of the program's own, and what completes it (MPI_Grequest_start, MPI-3.1 section 12.2). Does
-    /// not block. Takes of the program's heap what the operation needs, some words beside it, and a place in the scope. Ends
-    /// the job where [`try_start_generalized`] fails.
+    /// Creates a request for a user-defined operation, and the handle that completes it (MPI_Grequest_start, MPI-3.1
+    /// section 12.2).
     ///
-    /// A call that completes the request blocks until the [`Completion`] has been used: a program that has this still in its
-    /// hands, and waits, waits for ever. A request of the [`StaticScope`](super::StaticScope) that is dropped before is not
-    /// waited for: its operation is dropped, and to complete it changes nothing (MPI_Request_free).
+    /// Does not block. Allocates the operation and a few words from the program's heap, and one slot of the scope.
+    /// Aborts the job where [`try_start_generalized`] fails.
+    ///
+    /// A call that completes the request blocks until the [`Completion`] is used: a program that waits while it still
+    /// owns it blocks forever. A request of the [`StaticScope`](super::StaticScope) that is dropped before its
+    /// completion is freed without a wait: its operation is dropped, and completing it has no effect
+    /// (MPI_Request_free).
     start_generalized['a, G: Generalized + 'a, S: Scope<'a>](scope: S, operation: G) -> (Request<'a, (), S>, Completion),
         "MPI_Grequest_start";
-    /// As [`start_generalized`]. Fails with [`Error::Order`] before MPI is started and after its end, and with
-    /// [`Error::NoRoom`] when the scope has no room for one more request.
+    /// [`start_generalized`] that returns [`Error::Order`] before MPI is initialized and after its end, and
+    /// [`Error::NoRoom`] when the scope has no free slot.
     or try_start_generalized = try_start_generalized_with_data(scope, &(), operation);
 
-    /// As [`start_generalized`], with a buffer that the request gives back, as that of a message does: such a request can be
-    /// among theirs in a [`RequestCollection`](super::RequestCollection).
+    /// [`start_generalized`] with a buffer that the request returns, like that of a message: such requests can be mixed
+    /// in a [`RequestCollection`](super::RequestCollection).
     start_generalized_with_data['a, D: ?Sized, G: Generalized + 'a, S: Scope<'a>](scope: S, data: &'a D, operation: G)
         -> (Request<'a, D, S>, Completion), "MPI_Grequest_start";
-    /// As [`start_generalized_with_data`]. Fails as [`try_start_generalized`].
+    /// [`start_generalized_with_data`] that returns the errors of [`try_start_generalized`].
     or try_start_generalized_with_data = {
         let here = running()?;
         here.env()?;
         let phase = Rc::new(Cell::new(Phase::UnderWay));
         let completion = Completion(phase.clone());
         let operation: Rc<dyn Generalized + 'a> = Rc::new(operation);
-        // SAFETY: only the lifetime changes. The operation is in the ticket alone, and for the length of a call in that of a
-        // borrow of its request: it is dropped with the ticket, within `'a`.
+        // SAFETY: only the lifetime changes. The operation is in the ticket alone, and during a call in a borrow of its
+        // request: it is dropped with the ticket, within `'a`.
         let operation = unsafe { core::mem::transmute::<Rc<dyn Generalized + 'a>, Rc<dyn Generalized>>(operation) };
         let open = Open { here, phase, operation };
         let start = || Ok(Ticket::new(What::Generalized(open), Loan::EMPTY));
-        // SAFETY: `data` is borrowed for `'a`, and nothing is lent.
+        // SAFETY: `data` is borrowed for `'a`, and there is no loan.
         let request = unsafe { Request::start(scope, core::ptr::from_ref(data), start) }?;
         Ok((request, completion))
     };
 }
 
-/// A generalized request under way.
 #[derive(Clone)]
 pub(crate) struct Open {
     pub(super) here: Rc<Here>,
@@ -181,7 +183,7 @@ impl Open {
         self.phase.get() != Phase::UnderWay
     }
 
-    /// Of one that is over. No borrow of a scope may be open, since this calls the program.
+    /// Returns the status of a complete operation. No borrow of a scope may be active, since this calls the program.
     pub(super) fn status(&self) -> Result<Status, Error> {
         match self.phase.get() {
             Phase::Abandoned => Ok(Status::of_send(true)),
@@ -189,7 +191,7 @@ impl Open {
         }
     }
 
-    /// Blocks until it is over. As [`Open::status`].
+    /// Blocks until the operation is complete, and returns its [`status`](Open::status).
     pub(super) fn wait(&self, function: &'static str) -> Result<Status, Error> {
         if !self.is_over() {
             let env = self.here.env()?;
@@ -198,7 +200,7 @@ impl Open {
         self.status()
     }
 
-    /// As [`Open::status`] calls the program.
+    /// Calls the operation's cancel function. No borrow of a scope may be active.
     pub(super) fn cancel(&self) {
         self.operation.cancel(self.is_over());
     }

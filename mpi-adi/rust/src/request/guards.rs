@@ -1,9 +1,9 @@
-//! Guards: requests that are completed when they are dropped.
+//! Guards that complete a request when they are dropped.
 #![forbid(unsafe_code)]
 
 use super::{Request, Scope, StaticScope};
 
-/// Waits for its request when it is dropped, and with `CANCELS` cancels it before: a [`WaitGuard`] or a [`CancelGuard`].
+/// A [`WaitGuard`] or a [`CancelGuard`]: its drop waits for its request, and with `CANCELS` cancels it first.
 #[derive(Debug)]
 pub struct Guard<'a, D: ?Sized, S: Scope<'a>, const CANCELS: bool>(Option<Request<'a, D, S>>);
 

@@ -1,13 +1,13 @@
-//! Requests: what does not block, and how it is completed (MPI-3.1 section 3.7).
+//! Requests of nonblocking operations, and their completion (MPI-3.1 section 3.7).
 //!
-//! A request borrows its buffers, and belongs to a [scope](scope()) that the buffers outlive. So no buffer is used while a
-//! message goes from it or comes into it, which the compiler checks:
+//! A request borrows its buffers, and belongs to a [scope](scope()) that the buffers outlive. The compiler checks that
+//! the program does not use a buffer during a transfer:
 //!
 //! ```
 //! # use midplane_rust as mpi;
 //! use mpi::traits::*;
 //!
-//! /// Gives the right neighbour a number and gets one from the left.
+//! /// Sends a value to the right neighbour and receives one from the left.
 //! fn shift(world: &impl Communicator, mine: u32) -> u32 {
 //!     let (rank, size) = (world.rank(), world.size());
 //!     let (right, left) = ((rank + 1) % size, (rank + size - 1) % size);
@@ -22,7 +22,7 @@
 //! }
 //! ```
 //!
-//! A buffer under way cannot be read,
+//! A receive buffer cannot be read,
 //!
 //! ```compile_fail,E0502
 //! # use midplane_rust as mpi;
@@ -37,7 +37,7 @@
 //! # }
 //! ```
 //!
-//! nor written while it is sent,
+//! a send buffer cannot be written,
 //!
 //! ```compile_fail,E0506
 //! # use midplane_rust as mpi;
@@ -52,7 +52,7 @@
 //! # }
 //! ```
 //!
-//! nor be received into twice at a time,
+//! a buffer cannot be used by two receives at a time,
 //!
 //! ```compile_fail,E0499
 //! # use midplane_rust as mpi;
@@ -68,7 +68,7 @@
 //! # }
 //! ```
 //!
-//! nor end before the scope does,
+//! it cannot be dropped before the scope ends,
 //!
 //! ```compile_fail,E0597
 //! # use midplane_rust as mpi;
@@ -82,7 +82,7 @@
 //! # }
 //! ```
 //!
-//! nor does a request leave its scope:
+//! and a request cannot leave its scope:
 //!
 //! ```compile_fail
 //! # use midplane_rust as mpi;
@@ -94,13 +94,13 @@
 //! ```
 //!
 //! # Requests that are dropped
-//! A request of a [`LocalScope`] that is dropped is left to the end of the scope, which blocks until it is complete;
-//! one of the [`StaticScope`] is waited for at once. (In rsmpi the first ends the program.) The same holds for one that
-//! is forgotten, since a scope knows its requests.
+//! A dropped request of a [`LocalScope`] is completed at the end of the scope, which blocks until it is. The drop of a
+//! request of the [`StaticScope`] waits for it. (In rsmpi the drop of the first ends the program.) A scope keeps its
+//! requests, so that the same holds for a forgotten one.
 //!
 //! # Errors
-//! An error of an operation under way, a message that was longer than its buffer, comes when the request is completed:
-//! as the result of [`Request::try_wait`], or else it ends the job.
+//! An error of an operation in progress, a truncated message, is reported on completion: [`Request::try_wait`] returns
+//! it; the other calls abort the job.
 #![allow(
     clippy::result_large_err,
     reason = "what goes on is a value, as in rsmpi"
@@ -145,26 +145,26 @@ pub mod traits {
     pub use super::{Generalized, Scope};
 }
 
-/// An operation under way, with the buffer `D` that it gives back.
+/// A nonblocking operation, with the buffer `D` that its completion returns.
 #[must_use = "wait for it, or drop it to leave that to the end of the scope"]
 pub struct Request<'a, D: ?Sized, S: Scope<'a> = StaticScope> {
-    /// `None`: it has been completed, or is another's now.
+    /// `None`: completed, or moved to another request.
     held: Option<S::Held>,
-    /// Not a reference: it may be written until the request is complete.
+    /// A pointer, because the buffer may be written until the request is complete.
     data: *const D,
     scope: S,
-    // Invariant, as the scope is.
+    // Invariant, like the scope.
     borrowed: PhantomData<(Cell<&'a ()>, &'a D)>,
 }
 
-/// A request without a buffer, complete when it is so in a window.
+/// Creates a request without a buffer that completes on a condition in a window.
 pub(crate) fn complete_when(record: &Rc<Window>, watched: Watched) -> Request<'static, ()> {
     let what = What::OneSided(record.clone(), watched);
     Request::of(Ticket::new(what, Loan::EMPTY), &(), StaticScope)
 }
 
 impl<'a, D: ?Sized, S: Scope<'a>> Request<'a, D, S> {
-    /// Of an operation, for which the scope has room.
+    /// Creates the request of an operation. The scope has a free slot.
     fn of(ticket: Ticket, data: *const D, scope: S) -> Self {
         Request {
             held: Some(scope.keep(ticket)),
@@ -174,11 +174,11 @@ impl<'a, D: ?Sized, S: Scope<'a>> Request<'a, D, S> {
         }
     }
 
-    /// Starts an operation by `start`, which gives its ticket. Fails as `start` does, and with [`Error::NoRoom`] when
-    /// the scope has no room for one more request.
+    /// Starts an operation by `start`, which returns its ticket. Returns the error of `start`, or [`Error::NoRoom`]
+    /// when the scope has no free slot.
     ///
     /// # Safety
-    /// `data` and what the ticket's loans are of are borrowed for `'a`, exclusively where they are written.
+    /// `data` and the buffers of the ticket's loans are borrowed for `'a`, exclusively if they are written.
     pub(crate) unsafe fn start(
         scope: S,
         data: *const D,
@@ -188,8 +188,8 @@ impl<'a, D: ?Sized, S: Scope<'a>> Request<'a, D, S> {
         Ok(Request::of(start()?, data, scope))
     }
 
-    /// Starts an operation on one buffer, by `start`, which is given its elements. Fails as [`Request::start`], and as
-    /// [`Side::loan`].
+    /// Starts an operation on one buffer by `start`, which receives its elements. Returns the errors of
+    /// [`Request::start`] and [`Side::loan`].
     pub(crate) fn lending(
         scope: S,
         buffer: Lending<'a, D>,
@@ -199,7 +199,7 @@ impl<'a, D: ?Sized, S: Scope<'a>> Request<'a, D, S> {
         D: AsDatatype,
     {
         let data = buffer.buffer();
-        // SAFETY: it is borrowed for `'a`, exclusively where it is written; the ticket gives the loan back.
+        // SAFETY: the buffer is borrowed for `'a`, exclusively if it is written; the ticket returns the loan.
         unsafe {
             Request::start(scope, data, || {
                 let loan = buffer.loan_span()?;
@@ -208,10 +208,10 @@ impl<'a, D: ?Sized, S: Scope<'a>> Request<'a, D, S> {
         }
     }
 
-    /// It, taken apart; what is left needs no drop.
+    /// Splits the request into parts that need no drop.
     fn into_parts(self) -> (Ticket, *const D, S) {
         let mut this = ManuallyDrop::new(self);
-        // SAFETY: the scope is read once, for `this` is not dropped.
+        // SAFETY: the scope is read once, because `this` is not dropped.
         let scope = unsafe { core::ptr::read(&this.scope) };
         let held = this.held.take().expect("taken only here and at the end");
         (scope.take(held), this.data, scope)
@@ -222,7 +222,7 @@ impl<'a, D: ?Sized, S: Scope<'a>> Request<'a, D, S> {
         self.scope.look(held, look)
     }
 
-    /// Blocks until the operation is complete (MPI_Wait, MPI-3.1 section 3.7.3). Its error ends the job.
+    /// Blocks until the operation is complete (MPI_Wait, MPI-3.1 section 3.7.3). An error aborts the job.
     #[track_caller]
     pub fn wait(self) -> Status {
         self.finish("mpi::request::Request::wait (MPI_Wait)", "MPI_Wait")
@@ -233,31 +233,31 @@ impl<'a, D: ?Sized, S: Scope<'a>> Request<'a, D, S> {
     fn finish(self, name: &'static str, function: &'static str) -> (Status, &'a D) {
         let (ticket, data, _) = self.into_parts();
         let status = ticket.wait_or_end(name, function);
-        // SAFETY: borrowed for `'a`, and the operation is over.
+        // SAFETY: borrowed for `'a`, and the operation is complete.
         (status, unsafe { &*data })
     }
 
-    /// As [`Request::wait`], but an error is the result: [`Error::Truncated`], or what a collective fails with. The
-    /// operation has ended then, too.
+    /// Blocks until the operation is complete, and returns its error: [`Error::Truncated`], or that of a collective.
+    /// The request is completed even on an error.
     pub fn try_wait(self) -> Result<Status, Error> {
         self.into_parts().0.wait("MPI_Wait")
     }
 
-    /// As [`Request::wait`], without a status.
+    /// [`Request::wait`] without a status.
     #[track_caller]
     pub fn wait_without_status(self) {
         self.wait();
     }
 
-    /// As [`Request::wait`]; gives the buffer back.
+    /// [`Request::wait`] that returns the buffer.
     #[track_caller]
     pub fn wait_for_data(self) -> &'a D {
         let name = "mpi::request::Request::wait_for_data (MPI_Wait)";
         self.finish(name, "MPI_Wait").1
     }
 
-    /// Makes progress, and completes the request if its operation is complete (MPI_Test, MPI-3.1 section 3.7.3), as
-    /// [`Request::wait`] does; else gives it back. Does not block.
+    /// Makes progress, and completes the request like [`Request::wait`] if its operation is complete; otherwise returns
+    /// it (MPI_Test, MPI-3.1 section 3.7.3). Does not block.
     #[track_caller]
     pub fn test(self) -> Result<Status, Self> {
         match self.is_complete() {
@@ -266,7 +266,7 @@ impl<'a, D: ?Sized, S: Scope<'a>> Request<'a, D, S> {
         }
     }
 
-    /// As [`Request::test`]; gives the buffer back, too.
+    /// [`Request::test`] that returns the buffer, too.
     #[track_caller]
     pub fn test_with_data(self) -> Result<(Status, &'a D), Self> {
         if !self.is_complete() {
@@ -276,14 +276,16 @@ impl<'a, D: ?Sized, S: Scope<'a>> Request<'a, D, S> {
         Ok(self.finish(name, "MPI_Test"))
     }
 
-    /// Makes progress, and says whether [`Request::wait`] would return at once. Does not block.
+    /// Makes progress, and checks whether the operation is complete. Does not block.
     pub fn is_complete(&self) -> bool {
         self.look(|ticket| ticket.is_complete("MPI_Test"))
     }
 
-    /// What [`Request::try_wait`] would give, if that would not block; the request stays as it is
-    /// (MPI_Request_get_status, MPI-3.1 section 3.7.6). Of a collective, and of what goes on in a window, an error comes when
-    /// the request is completed alone. Makes progress, and does not block.
+    /// Returns the result of [`Request::try_wait`] if the operation is complete, and keeps the request
+    /// (MPI_Request_get_status, MPI-3.1 section 3.7.6).
+    ///
+    /// An error of a collective or of a window operation is reported on completion only. Makes progress; does not
+    /// block.
     #[track_caller]
     pub fn get_status(&self) -> Option<Result<Status, Error>> {
         let seen = self.look(|ticket| ticket.seen("MPI_Request_get_status"))?;
@@ -293,16 +295,18 @@ impl<'a, D: ?Sized, S: Scope<'a>> Request<'a, D, S> {
         })
     }
 
-    /// Asks that a message be taken back if none has matched it (MPI_Cancel, MPI-3.1 section 3.8.4); the request is to
-    /// be completed all the same, and [`Status::is_cancelled`] tells. A [`Generalized`] operation is told. Does not block.
-    /// Ends the job for a collective, which cannot be cancelled (section 5.12).
+    /// Cancels the message if it is not matched yet (MPI_Cancel, MPI-3.1 section 3.8.4).
+    ///
+    /// The request must be completed in any case; [`Status::is_cancelled`] checks the outcome. Calls the cancel
+    /// function of a [`Generalized`] operation. Does not block. Aborts the job for a collective, which cannot be
+    /// cancelled (section 5.12).
     pub fn cancel(&self) {
         if let Some(open) = self.look(Ticket::cancel) {
             open.cancel();
         }
     }
 
-    /// The same request in a scope that is shorter. Ends the job when that has no room for it.
+    /// Moves the request to a shorter scope. Aborts the job when that has no free slot.
     #[track_caller]
     pub fn shrink_scope_to<'b, S2: Scope<'b>>(self, scope: S2) -> Request<'b, D, S2>
     where

@@ -1,4 +1,4 @@
-//! Scopes: what requests belong to.
+//! Scopes, the owners of requests.
 
 use alloc::vec::Vec;
 use core::cell::{Cell, RefCell};
@@ -13,37 +13,37 @@ mod sealed {
     impl Sealed for &super::LocalScope<'_> {}
 }
 
-/// A scope that a request belongs to: a [`LocalScope`] or the [`StaticScope`]. Sealed.
+/// Owner of requests: a [`LocalScope`] or the [`StaticScope`]. Sealed.
 #[allow(private_interfaces)]
 pub trait Scope<'a>: sealed::Sealed {
-    /// Where a ticket is kept.
+    /// A ticket's location.
     #[doc(hidden)]
     type Held;
 
-    /// Makes sure that the next [`Scope::keep`] needs no memory. Fails with [`Error::NoRoom`].
+    /// Reserves memory for the next [`Scope::keep`]. Returns [`Error::NoRoom`] when the heap is full.
     #[doc(hidden)]
     fn prepare(&self) -> Result<(), Error>;
-    /// Keeps a ticket.
+    /// Stores a ticket.
     #[doc(hidden)]
     fn keep(&self, ticket: Ticket) -> Self::Held;
-    /// Gives it back.
+    /// Removes and returns a ticket.
     #[doc(hidden)]
     fn take(&self, held: Self::Held) -> Ticket;
-    /// Looks at it.
+    /// Runs `look` on a ticket.
     #[doc(hidden)]
     fn look<R>(&self, held: &Self::Held, look: impl FnOnce(&Ticket) -> R) -> R;
-    /// Its request has been dropped.
+    /// Handles the drop of a ticket's request.
     #[doc(hidden)]
     fn leave(&self, held: Self::Held);
 }
 
-/// The scope of requests whose buffers stay for ever.
+/// Scope of requests whose buffers live forever.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash, Debug)]
 pub struct StaticScope;
 
 #[allow(private_interfaces)]
 impl Scope<'static> for StaticScope {
-    /// Here.
+    /// The ticket itself.
     type Held = Ticket;
 
     fn prepare(&self) -> Result<(), Error> {
@@ -73,12 +73,11 @@ impl Scope<'static> for StaticScope {
 /// A scope that ends: see [`scope()`].
 pub struct LocalScope<'a> {
     open: RefCell<Open>,
-    // Invariant: a longer or a shorter scope is another scope.
+    // Invariant: a longer or shorter scope is a different scope.
     phantom: PhantomData<Cell<&'a ()>>,
 }
 
-/// The tickets of requests that have not been completed. Places are used again, so that memory grows with the requests
-/// under way, not with all that ever were.
+/// Tickets of incomplete requests. Slots are reused, so that memory grows with the requests in progress only.
 #[derive(Default)]
 struct Open {
     tickets: Vec<Option<Ticket>>,
@@ -93,7 +92,6 @@ impl LocalScope<'_> {
         }
     }
 
-    /// Waits for everything still open.
     #[track_caller]
     pub(super) fn finish(self) {
         for ticket in self.open.into_inner().tickets.into_iter().flatten() {
@@ -103,12 +101,12 @@ impl LocalScope<'_> {
 }
 
 impl<'a> Scope<'a> for &LocalScope<'a> {
-    /// By the scope, at this place.
+    /// Index of the ticket's slot.
     type Held = usize;
 
     fn prepare(&self) -> Result<(), Error> {
         let Open { tickets, free } = &mut *self.open.borrow_mut();
-        // Each of them can become free.
+        // Every slot can become free.
         let missing = (tickets.len() + 1).saturating_sub(free.len());
         let room = tickets
             .try_reserve(1)
@@ -145,15 +143,13 @@ impl<'a> Scope<'a> for &LocalScope<'a> {
     }
 }
 
-/// Runs `f` with a scope, to which requests can belong whose buffers outlive it. Blocks at its end until all requests
-/// that have not been completed are; their errors end the job.
-///
-/// See the [module](crate::request) for examples.
+/// Runs `f` with a scope for requests whose buffers outlive it. Blocks at its end until all requests are complete;
+/// their errors abort the job. See the [module](crate::rust::request) for examples.
 #[track_caller]
 pub fn scope<'a, F: FnOnce(&LocalScope<'a>) -> R, R>(f: F) -> R {
     let scope = LocalScope::new();
     let result = f(&scope);
-    // Not by a drop: a program that is left by unwinding makes no calls any more.
+    // No drop implementation does this: a program that unwinds makes no more calls.
     scope.finish();
     result
 }

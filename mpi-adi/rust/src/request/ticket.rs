@@ -1,4 +1,4 @@
-//! An operation under way, without the types of its buffers.
+//! A nonblocking operation, without the types of its buffers.
 
 use alloc::rc::Rc;
 use midplane_device::kernel::CallNote;
@@ -18,23 +18,23 @@ use midplane_objects::comm::{Partners, wait};
 use midplane_objects::error::{Class, Error};
 use midplane_objects::process::Env;
 
-/// What is under way.
+/// Kind of operation.
 pub(crate) enum What {
-    /// A message that is sent.
+    /// A send.
     Send(Rc<Record>, RequestId),
-    /// A message that is received.
+    /// A receive.
     Receive(Rc<Record>, RequestId),
-    /// The collective at this place of the process's list.
+    /// The collective with this index in the process's list.
     Collective(Rc<Record>, usize),
-    /// What goes on in a window.
+    /// An operation in a window.
     OneSided(Rc<window::Record>, Watched),
-    /// The program's own.
+    /// A generalized request.
     Generalized(Open),
-    /// Nothing: it is complete.
+    /// Complete, with this status.
     Over(Status),
 }
 
-/// An operation under way, and what is lent to it.
+/// A nonblocking operation, with the loans of its buffers.
 #[doc(hidden)]
 pub struct Ticket {
     pub(crate) what: What,
@@ -50,14 +50,13 @@ const NOT_ALLOWED: Error = Error::Wrong {
     what: "neither a collective nor what goes on in a window can be cancelled (MPI-3.1 sections 5.12, 11.3.5); complete it",
 };
 
-/// What is known of an operation that is complete.
+/// Status of a complete operation.
 pub(super) enum Seen {
     Known(Result<Status, Error>),
-    /// The operation is to be asked by the caller, which has no scope's tickets in its hands.
+    /// The caller must query the operation, without a borrow of a scope.
     Asked(Open),
 }
 
-/// How a receive has ended.
 fn received(partners: Partners<'_>, outcome: Outcome) -> Result<Status, Error> {
     match outcome.cancelled {
         true => Ok(Status::of_send(true)),
@@ -65,7 +64,7 @@ fn received(partners: Partners<'_>, outcome: Outcome) -> Result<Status, Error> {
     }
 }
 
-/// How a request has ended that stays as it is; `None`: it has not.
+/// Returns the outcome of a request without completing it, or `None` if it is in progress.
 fn outcome(env: &dyn Env, id: RequestId) -> Option<Outcome> {
     env.inspect(None, id)?.outcome
 }
@@ -89,7 +88,7 @@ impl Ticket {
         }
     }
 
-    /// It is complete, as far as is known without a step of progress.
+    /// Checks whether the operation is complete, without making progress.
     pub(super) fn is_done(&self, env: &dyn Env) -> bool {
         match &self.what {
             What::Send(_, id) | What::Receive(_, id) => are_finished(env, [*id].into_iter()),
@@ -100,7 +99,7 @@ impl Ticket {
         }
     }
 
-    /// Makes progress, and says whether it is complete. Does not block.
+    /// Makes progress, and checks whether the operation is complete. Does not block.
     #[track_caller]
     pub(super) fn is_complete(&self, function: &'static str) -> bool {
         let Some(here) = self.here() else {
@@ -111,7 +110,8 @@ impl Ticket {
         self.is_done(env)
     }
 
-    /// A generalized request's operation is to be told by the caller, which has no scope's tickets in its hands.
+    /// Starts a cancel. The caller must call the cancel function of the returned generalized request, without a borrow
+    /// of a scope.
     #[track_caller]
     pub(super) fn cancel(&self) -> Option<Open> {
         let here = self.here()?;
@@ -127,7 +127,7 @@ impl Ticket {
         None
     }
 
-    /// What is known of it; `None`: it is not complete. Makes progress, and does not block.
+    /// Returns the status, or `None` if the operation is in progress. Makes progress; does not block.
     #[track_caller]
     pub(super) fn seen(&self, function: &'static str) -> Option<Seen> {
         if !self.is_complete(function) {
@@ -149,8 +149,8 @@ impl Ticket {
         Some(Seen::Known(status))
     }
 
-    /// Blocks until it is complete. Fails with [`Error::Truncated`], or as its collective does; it is complete then,
-    /// too.
+    /// Blocks until the operation is complete, and returns [`Error::Truncated`] or the error of its collective. It is
+    /// completed even on an error.
     pub(crate) fn wait(self, function: &'static str) -> Result<Status, Error> {
         let empty = |()| Status::EMPTY;
         let result = match &self.what {
@@ -168,19 +168,19 @@ impl Ticket {
             What::Over(status) => Ok(*status),
         };
         for loan in self.loans {
-            // SAFETY: the operation is over, and its requests are; tickets are waited for before borrows end.
+            // SAFETY: the operation and its requests are complete; tickets are waited for before borrows end.
             unsafe { loan.give_back() };
         }
         result
     }
 
-    /// As [`Ticket::wait`]; an error ends the job, as one of the call of this `name`.
+    /// [`Ticket::wait`] that aborts the job on an error, which is reported for the call `name`.
     #[track_caller]
     pub(super) fn wait_or_end(self, name: &'static str, function: &'static str) -> Status {
         fatal(name, self.wait(function))
     }
 
-    /// Blocks until one of these is complete; its place. `None`: there are none.
+    /// Blocks until one of the tickets is complete, and returns its index, or `None` if there is none.
     #[track_caller]
     pub(super) fn wait_any<'t>(
         function: &'static str,
@@ -197,12 +197,12 @@ impl Ticket {
         }))
     }
 
-    /// It is the program's own, and not over: nothing of MPI needs it to be waited for.
+    /// Checks whether it is an incomplete generalized request, which can be dropped without a wait.
     pub(super) fn can_be_given_up(&self) -> bool {
         matches!(&self.what, What::Generalized(open) if !open.is_over())
     }
 
-    /// Its process has gone on, or has ended: it can be waited for.
+    /// Checks whether its process still has a device, which a wait requires.
     pub(super) fn can_wait(&self) -> bool {
         self.here().is_none_or(|here| here.env().is_ok())
     }

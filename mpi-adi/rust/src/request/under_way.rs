@@ -1,8 +1,8 @@
-//! Collectives under way, and what lets them go on (MPI-3.1 section 5.12).
+//! Nonblocking collectives in progress, and their progress hook (MPI-3.1 section 5.12).
 //!
-//! A process's list is for its program and for interrupts, whoever stands in for these: behind a lock that no call holds
-//! while it waits, makes steps or gives memory back, and that an interrupt only tries. All else that the binding keeps
-//! ([`Here`]) is the program's thread's alone.
+//! The program and the interrupt handlers (or the progress thread that replaces them) share a process's list behind a
+//! lock. No call holds the lock while it waits, advances a collective or frees memory; an interrupt handler only tries
+//! to lock. All other state of the binding ([`Here`]) is used by the program's thread alone.
 
 use alloc::rc::Rc;
 use alloc::vec::Vec;
@@ -24,17 +24,17 @@ use midplane_objects::comm::Communicator;
 use midplane_objects::error::Error;
 use midplane_objects::process::{Env, Process};
 
-/// The collectives that the program has started and not completed, each at its place.
+/// Collectives that the program has started and not completed, by index.
 pub(crate) struct UnderWay(Mutex<Vec<Option<Entry>>>);
 
-/// A collective, whose communicator stays for as long as it is under way.
+/// A collective; keeps its communicator alive.
 struct Entry {
     record: Rc<Record>,
     state: State,
 }
 
-// SAFETY: the communicator is cloned and dropped by calls alone, and so on the program's thread. An interrupt
-// asks for its membership, which is read from what never changes. A state is for any thread.
+// SAFETY: only calls, on the program's thread, clone and drop the communicator. An interrupt handler reads its constant
+// membership. A state may be used by any thread.
 unsafe impl Send for Entry where State: Send {}
 
 impl UnderWay {
@@ -42,7 +42,7 @@ impl UnderWay {
         UnderWay(Mutex::new(Vec::new()))
     }
 
-    /// Adds one whose steps are being made; its place. Fails with [`Error::NoRoom`].
+    /// Adds a collective in the stepping state and returns its index, or [`Error::NoRoom`].
     fn add(&self, record: &Rc<Record>) -> Result<usize, Error> {
         let mut list = self.0.lock();
         let (record, state) = (record.clone(), State::Stepping);
@@ -57,7 +57,8 @@ impl UnderWay {
         Ok(list.len() - 1)
     }
 
-    /// Takes one that waits, at `place` or behind it, for the steps of a call; `place` is behind it then.
+    /// Takes the next waiting collective, from index `place` on, for the steps of a call. Sets `place` to the index
+    /// after it.
     fn take_from(&self, place: &mut usize) -> Option<(Rc<Record>, Running)> {
         let mut list = self.0.lock();
         while let Some(entry) = list.get_mut(*place) {
@@ -71,8 +72,8 @@ impl UnderWay {
         None
     }
 
-    /// The steps of the one at this place have been made as far as they can be. From now on interrupts may go on with it,
-    /// as does the host at the end of the notification, should its messages have come since it was looked at.
+    /// Stores the state after the steps. From now on interrupt handlers may advance it. The notification makes the host
+    /// check for messages that were received since the last poll.
     fn put_back(&self, env: &dyn Env, place: usize, state: State) {
         if let Some(Some(entry)) = self.0.lock().get_mut(place) {
             entry.state = state;
@@ -84,7 +85,7 @@ impl UnderWay {
         self.0.lock().get_mut(place)?.take()
     }
 
-    /// The collective at this place is over.
+    /// Checks whether the collective with this index is complete.
     pub(super) fn is_over(&self, place: usize) -> bool {
         let list = self.0.lock();
         let entry = list.get(place).and_then(Option::as_ref);
@@ -92,8 +93,8 @@ impl UnderWay {
     }
 }
 
-/// Starts a collective of the communicator; its place. Fails with [`Error::NoRoom`] or [`Error::NoMemory`] when not
-/// one message could be started: then nothing has happened, and it can be tried again.
+/// Starts a collective of the communicator and returns its index. Returns [`Error::NoRoom`] or [`Error::NoMemory`] when
+/// not even one message was started; the call has no effect then, and can be repeated.
 pub(crate) fn start(
     record: &Rc<Record>,
     function: &'static str,
@@ -114,7 +115,7 @@ pub(crate) fn start(
     Ok(place)
 }
 
-/// The messages of one are there.
+/// Checks whether a collective can advance.
 fn is_ready(requests: &RequestPool) -> bool {
     let Some(here) = current() else { return false };
     let list = here.under_way.0.lock();
@@ -123,7 +124,7 @@ fn is_ready(requests: &RequestPool) -> bool {
         .any(|entry| entry.state.is_ready(requests))
 }
 
-/// Lets all go on for which messages have come.
+/// Advances all collectives whose messages are complete.
 fn go_on() {
     let Some(here) = current() else { return };
     let Ok(env) = here.env() else { return };
@@ -135,7 +136,7 @@ fn go_on() {
     }
 }
 
-/// As [`go_on`], from an interrupt: where no call has a collective in its hands.
+/// Advances like [`go_on`], from an interrupt handler, while no call uses a collective.
 fn run_in_interrupt(adi: &mut Adi, memory: &mut dyn UserMemory) -> HookResult {
     let look = |all: &UnderWay, process: &Process| {
         let Some(mut list) = all.0.try_lock() else {
@@ -150,7 +151,7 @@ fn run_in_interrupt(adi: &mut Adi, memory: &mut dyn UserMemory) -> HookResult {
     interrupted(look).unwrap_or(HookResult::Idle)
 }
 
-/// Blocks until the collective at this place is over, and forgets it. Fails as it has.
+/// Blocks until the collective with this index is complete, removes it, and returns its error.
 pub(crate) fn wait(here: &Here, function: &'static str, place: usize) -> Result<(), Error> {
     let env = here.env()?;
     let all = &here.under_way;

@@ -1,4 +1,4 @@
-//! Cartesian grids (MPI-3.1 section 7.5).
+//! Cartesian topologies (MPI-3.1 section 7.5).
 
 use alloc::rc::Rc;
 use alloc::vec::Vec;
@@ -10,34 +10,34 @@ use midplane_objects::error::Error;
 use midplane_objects::split::{Made, ready};
 use midplane_objects::topology::Topology;
 
-/// A communicator whose processes are at places of a grid.
+/// A communicator with a Cartesian topology.
 pub struct CartesianCommunicator(pub(super) SimpleCommunicator);
 
-/// Extents and periods of a grid, and where this process is in it.
+/// Extents and periods of a grid, and the coordinates of this process.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CartesianLayout {
-    /// Places along each dimension.
+    /// Extent of each dimension.
     pub dims: Vec<Count>,
-    /// Which dimensions wrap around.
+    /// Whether each dimension wraps around.
     pub periods: Vec<bool>,
-    /// This process's place.
+    /// Coordinates of this process.
     pub coords: Vec<Count>,
 }
 
-/// Fills the zeros in `dims` so that their product is `nodes`, as balanced as the divisors allow (MPI_Dims_create,
-/// MPI-3.1 section 7.5.2). Fails with [`Error::Dims`] when that cannot be, and with [`Error::Limit`].
+/// Replaces the zeros in `dims` so that the product is `nodes`, as balanced as the divisors allow (MPI_Dims_create,
+/// MPI-3.1 section 7.5.2). Returns [`Error::Dims`] if that is impossible, and [`Error::Limit`].
 pub fn dims_create(nodes: Count, dims: &mut [Count]) -> Result<(), Error> {
     cart::balance(nodes, dims)
 }
 
-/// Of a grid.
+/// Panics unless a grid's extents and periods have the same length.
 #[track_caller]
 pub(super) fn assert_same(dims: &[Count], periods: &[bool]) {
     let message = "an extent and a period for each dimension";
     assert_eq!(dims.len(), periods.len(), "{message}");
 }
 
-/// A grid of no more places than there are processes.
+/// Returns a grid with at most as many positions as the communicator has processes.
 pub(super) fn grid(
     comm: &SimpleCommunicator,
     dims: &[Count],
@@ -62,15 +62,15 @@ impl CartesianCommunicator {
         }
     }
 
-    /// How many dimensions the grid has (MPI_Cartdim_get, MPI-3.1 section 7.5.5).
+    /// Returns the number of dimensions (MPI_Cartdim_get, MPI-3.1 section 7.5.5).
     pub fn num_dimensions(&self) -> Count {
         self.grid().dimensions().len() as Count
     }
 
-    /// Extents, periods and this process's place (MPI_Cart_get, MPI-3.1 section 7.5.5).
+    /// Returns extents, periods and this process's coordinates (MPI_Cart_get, MPI-3.1 section 7.5.5).
     ///
     /// # Panics
-    /// When one of the slices is not as long as there are dimensions.
+    /// When the length of a slice is not the number of dimensions.
     pub fn get_layout_into(&self, dims: &mut [Count], periods: &mut [bool], coords: &mut [Count]) {
         let layout = self.get_layout();
         dims.copy_from_slice(&layout.dims);
@@ -78,7 +78,7 @@ impl CartesianCommunicator {
         coords.copy_from_slice(&layout.coords);
     }
 
-    /// As [`get_layout_into`](Self::get_layout_into), in the program's heap.
+    /// Returns the result of [`get_layout_into`](Self::get_layout_into), allocated from the program's heap.
     pub fn get_layout(&self) -> CartesianLayout {
         let dimensions = self.grid().dimensions();
         CartesianLayout {
@@ -88,12 +88,10 @@ impl CartesianCommunicator {
         }
     }
 
-    /// The rank at a place (MPI_Cart_rank, MPI-3.1 section 7.5.5); along a dimension that wraps around, places outside
-    /// are those inside that they come to.
+    /// Returns the rank at coordinates (MPI_Cart_rank, MPI-3.1 section 7.5.5). Periodic dimensions wrap around.
     ///
     /// # Panics
-    /// When there is not a coordinate for each dimension, or the place lies outside of a dimension that does not wrap
-    /// around.
+    /// When there is not one coordinate for each dimension, or one is outside a dimension that is not periodic.
     pub fn coordinates_to_rank(&self, coords: &[Count]) -> Rank {
         let dimensions = self.grid().dimensions().len();
         assert_eq!(coords.len(), dimensions, "a coordinate for each dimension");
@@ -101,15 +99,15 @@ impl CartesianCommunicator {
         rank.unwrap_or_else(|| panic!("{coords:?} lies outside of the grid")) as Rank
     }
 
-    /// The place of a rank (MPI_Cart_coords, MPI-3.1 section 7.5.5).
+    /// Returns the coordinates of a rank (MPI_Cart_coords, MPI-3.1 section 7.5.5).
     ///
     /// # Panics
-    /// When there is no such rank, or `coords` is not as long as there are dimensions.
+    /// When there is no such rank, or the length of `coords` is not the number of dimensions.
     pub fn rank_to_coordinates_into(&self, rank: Rank, coords: &mut [Count]) {
         coords.copy_from_slice(&self.rank_to_coordinates(rank));
     }
 
-    /// As [`rank_to_coordinates_into`](Self::rank_to_coordinates_into), in the program's heap.
+    /// Returns the coordinates of a rank, allocated from the program's heap.
     ///
     /// # Panics
     /// When there is no such rank.
@@ -118,8 +116,8 @@ impl CartesianCommunicator {
         self.grid().coords(rank as u32).to_vec()
     }
 
-    /// The ranks that are `displacement` places before and behind this process along a dimension; `None`: outside of the
-    /// grid (MPI_Cart_shift, MPI-3.1 section 7.5.6).
+    /// Returns the ranks at distance `displacement` before and after this process along a dimension, each `None`
+    /// outside the grid (MPI_Cart_shift, MPI-3.1 section 7.5.6).
     ///
     /// # Panics
     /// When there is no such dimension.
@@ -135,19 +133,19 @@ impl CartesianCommunicator {
     ends_the_job! {
         "mpi::topology::CartesianCommunicator", [pub fn(&self)], self.0.record.here;
 
-        /// The grid of the dimensions to be retained in which this process is (MPI_Cart_sub, MPI-3.1 section 7.5.7). Blocks
-        /// and ends the job as the calls of [`Communicator`] that make one.
+        /// Creates the subgrid of the retained dimensions that contains this process (MPI_Cart_sub, MPI-3.1 section
+        /// 7.5.7). Blocks and aborts like the calls of [`Communicator`] that create one.
         ///
         /// # Panics
-        /// When `retain` is not as long as there are dimensions.
+        /// When the length of `retain` is not the number of dimensions.
         subgroup[](retain: &[bool]) -> CartesianCommunicator, "MPI_Cart_sub" = {
             assert_eq!(retain.len(), self.grid().dimensions().len(), "a choice for each dimension");
             self.try_subgroup(retain)
         };
     }
 
-    /// As [`subgroup`](Self::subgroup). Fails with [`Error::Argument`] when `retain` is not as long as there are dimensions,
-    /// and as [`Communicator::try_duplicate`].
+    /// [`subgroup`](Self::subgroup) that returns its error: [`Error::Argument`] when the length of `retain` is not the
+    /// number of dimensions, or one of [`Communicator::try_duplicate`].
     pub fn try_subgroup(&self, retain: &[bool]) -> Result<CartesianCommunicator, Error> {
         let grid = self.grid();
         if retain.len() != grid.dimensions().len() {

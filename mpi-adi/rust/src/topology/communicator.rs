@@ -1,4 +1,4 @@
-//! Communicators.
+//! Communicators (MPI-3.1 chapter 6).
 
 use alloc::rc::Rc;
 use alloc::string::String;
@@ -30,19 +30,19 @@ use midplane_objects::outside::places;
 use midplane_objects::split::{Made, Ready, ready};
 use midplane_objects::topology::rank_in;
 
-/// A communicator (MPI-3.1 section 6.4): that of all processes, or one that the program has made. Dropping it frees
-/// one that the program has made, once its requests are complete.
+/// A communicator (MPI-3.1 section 6.4), predefined or created by the program. The drop of a created one frees it, once
+/// its requests are complete.
 pub struct SimpleCommunicator {
     pub(crate) record: Rc<Record>,
 }
 
-/// The communicator of all processes.
+/// Communicator of all processes.
 pub type SystemCommunicator = SimpleCommunicator;
-/// A communicator that the program has made.
+/// Communicator created by the program.
 pub type UserCommunicator = SimpleCommunicator;
 
 impl SimpleCommunicator {
-    /// Enters the communicators that are there from the start on. Fails with [`Error::Order`].
+    /// Registers the predefined communicators. Returns [`Error::Order`] without a device.
     pub(crate) fn enter_system(here: &Rc<Here>) -> Result<(), Error> {
         let env = here.env()?;
         let world = comm::Communicator::world(env);
@@ -54,8 +54,7 @@ impl SimpleCommunicator {
         Ok(())
     }
 
-    /// Drops the attributes of the two that are there from the start on, as the end of MPI does before anything else
-    /// (MPI-3.1 section 8.7.1).
+    /// Drops the attributes of the predefined communicators, the first step of MPI_Finalize (MPI-3.1 section 8.7.1).
     pub(crate) fn drop_attributes(here: &Rc<Here>) {
         if let Some([world, own]) = &*here.own.borrow() {
             own.attributes.clear();
@@ -63,14 +62,13 @@ impl SimpleCommunicator {
         }
     }
 
-    /// One of the two that are there from the start on.
     pub(crate) fn system(here: &Rc<Here>, which: usize) -> SimpleCommunicator {
         let own = here.own.borrow();
         let record = own.as_ref().expect("entered at the start")[which].clone();
         SimpleCommunicator { record }
     }
 
-    /// All processes of the job (MPI_COMM_WORLD).
+    /// Returns the communicator of all processes of the job (MPI_COMM_WORLD).
     ///
     /// # Panics
     /// Before [`initialize`](crate::initialize).
@@ -79,10 +77,10 @@ impl SimpleCommunicator {
         Self::system(&here, 0)
     }
 
-    /// This process alone (MPI_COMM_SELF).
+    /// Returns the communicator of this process alone (MPI_COMM_SELF).
     ///
     /// # Panics
-    /// As [`SimpleCommunicator::world`].
+    /// Before [`initialize`](crate::rust::initialize).
     pub fn self_comm() -> SimpleCommunicator {
         let here = crate::process::current().expect("MPI has been started");
         Self::system(&here, 1)
@@ -98,7 +96,7 @@ impl SimpleCommunicator {
         SimpleCommunicator { record }
     }
 
-    /// A duplicate for the library's own use, which has nothing of the program's. Fails as
+    /// Creates a duplicate for the library's use, without the program's attributes. Returns the errors of
     /// [`try_duplicate`](Communicator::try_duplicate).
     pub(crate) fn private(&self) -> Result<SimpleCommunicator, Error> {
         let core = self.record.core()?;
@@ -107,29 +105,29 @@ impl SimpleCommunicator {
     }
 }
 
-/// What messages are sent in: a [`Communicator`] or an [`InterCommunicator`].
+/// Context of messages: a [`Communicator`] or an [`InterCommunicator`].
 pub trait Context {
-    /// What it is.
+    /// Returns its record.
     #[doc(hidden)]
     fn record(&self) -> &Rc<Record>;
 
-    /// The value of this type that is attached to it (MPI_Comm_get_attr, MPI-3.1 section 6.7.2). Does not block.
+    /// Returns the attached value of this type (MPI_Comm_get_attr, MPI-3.1 section 6.7.2). Does not block.
     fn get_attr<A: CommAttribute>(&self) -> Option<Rc<A>> {
         self.record().attributes.get()
     }
 
-    /// Takes the value of this type away from it (MPI_Comm_delete_attr, MPI-3.1 section 6.7.2). Does not block.
+    /// Removes the attached value of this type (MPI_Comm_delete_attr, MPI-3.1 section 6.7.2). Does not block.
     fn delete_attr<A: CommAttribute>(&self) -> Option<Rc<A>> {
         self.record().attributes.take()
     }
 
-    /// Gives it hints (MPI_Comm_set_info, MPI-3.1 section 6.4.4). None means anything to a communicator of this library;
-    /// what C gives where it makes a graph is said by this afterwards. Does not block.
+    /// Sets hints (MPI_Comm_set_info, MPI-3.1 section 6.4.4), all of which this library ignores. Replaces the info
+    /// argument of C's graph constructors, too. Does not block.
     fn set_info(&self, info: &Info) {
         let _ = info;
     }
 
-    /// The hints that are in use (MPI_Comm_get_info, MPI-3.1 section 6.4.4): none. Does not block.
+    /// Returns the hints in use (MPI_Comm_get_info, MPI-3.1 section 6.4.4): none. Does not block.
     fn get_info(&self) -> Info {
         Info::new()
     }
@@ -137,12 +135,13 @@ pub trait Context {
     ends_the_job! {
         "mpi::topology::Context", [fn(&self)], self.record().here;
 
-        /// Attaches a value to it, in place of the one of the same type that it may have, which is dropped (MPI_Comm_set_attr,
-        /// MPI-3.1 section 6.7.2). The value is dropped with the communicator, that of a communicator that is there from the
-        /// start on at the end of MPI, before anything else; of several, the one that was set last first. Takes of the
-        /// program's heap what the value needs, and a place in a list, and ends the job when there is no room. Does not block.
+        /// Attaches a value, which replaces and drops one of the same type (MPI_Comm_set_attr, MPI-3.1 section 6.7.2).
+        ///
+        /// The value is dropped with the communicator; that of a predefined communicator is dropped as the first step
+        /// of MPI_Finalize. Several values are dropped in the reverse order of setting. Allocates the value and a list
+        /// entry from the program's heap, and aborts the job when it has no space. Does not block.
         set_attr[A: CommAttribute](value: A), "MPI_Comm_set_attr";
-        /// As [`set_attr`](Context::set_attr). Fails with [`Error::NoRoom`] when the list has no room.
+        /// [`set_attr`](Context::set_attr) that returns [`Error::NoRoom`] when the list cannot grow.
         or try_set_attr = self.record().attributes.set(value);
     }
 }
@@ -153,9 +152,9 @@ impl<C: Communicator + ?Sized> Context for C {
     }
 }
 
-/// What duplicates are made of: a communicator or an intercommunicator.
+/// A context that can be duplicated: a communicator or an intercommunicator.
 pub trait Twin: Context + Sized {
-    /// One with this context, of what has the parent's record. Fails with [`Error::NoRoom`].
+    /// Creates a duplicate of `parent` with this context. Returns [`Error::NoRoom`] when the heap is full.
     #[doc(hidden)]
     fn duplicate_in(parent: &Record, context: envelope::Context) -> Result<Self, Error>;
 }
@@ -169,11 +168,11 @@ impl Twin for SimpleCommunicator {
     }
 }
 
-/// Something of a communicator or an intercommunicator.
+/// Part of a communicator or an intercommunicator.
 pub trait AsCommunicator {
     /// The communicator's type.
     type Out: Context;
-    /// The communicator.
+    /// Returns the communicator.
     fn as_communicator(&self) -> &Self::Out;
 }
 
@@ -184,17 +183,17 @@ impl AsCommunicator for SimpleCommunicator {
     }
 }
 
-/// What a process chooses in [`Communicator::split_by_color`].
+/// A process's color in [`Communicator::split_by_color`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Color(pub(super) Option<u32>);
 
 impl Color {
-    /// That of processes that are to be in no part (MPI_UNDEFINED).
+    /// Returns the color of processes without a new communicator (MPI_UNDEFINED).
     pub fn undefined() -> Color {
         Color(None)
     }
 
-    /// That with this value.
+    /// Returns the color with this value.
     ///
     /// # Panics
     /// When the value is negative.
@@ -204,24 +203,24 @@ impl Color {
     }
 }
 
-/// What processes of one color are ordered by.
+/// Sort key of processes with the same color.
 pub type Key = i32;
 
-/// How two communicators compare (MPI-3.1 section 6.4.1).
+/// Relation of two communicators (MPI-3.1 section 6.4.1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CommunicatorRelation {
-    /// They are the same.
+    /// The same communicator.
     Identical,
-    /// The same processes in the same order, but other messages.
+    /// The same processes in the same order, but a different context.
     Congruent,
-    /// The same processes in another order.
+    /// The same processes in a different order.
     Similar,
-    /// Other processes.
+    /// Different processes.
     Unequal,
 }
 
 impl From<GroupRelation> for CommunicatorRelation {
-    /// Of two communicators whose groups compare so.
+    /// Returns the relation of two different communicators, from that of their groups.
     fn from(groups: GroupRelation) -> Self {
         match groups {
             GroupRelation::Identical => CommunicatorRelation::Congruent,
@@ -231,32 +230,32 @@ impl From<GroupRelation> for CommunicatorRelation {
     }
 }
 
-/// A context for messages, and the processes that it is of (MPI-3.1 chapter 6).
+/// A context for messages, and its processes (MPI-3.1 chapter 6).
 ///
-/// A call that makes a communicator blocks until all processes of this one have called it, and takes of the program's
-/// heap what the list of its processes needs. It ends the job when there is no room for that, and when there are more
-/// communicators than there can be at one time.
+/// A call that creates a communicator blocks until all processes of this one have called it, and allocates the list of
+/// its processes from the program's heap. It aborts the job when the heap has no space, and when the maximum number of
+/// communicators exists.
 pub trait Communicator {
-    /// It, without a topology.
+    /// Returns the communicator without its topology.
     #[doc(hidden)]
     fn as_simple(&self) -> &SimpleCommunicator;
 
-    /// How many processes there are (MPI_Comm_size). Does not block.
+    /// Returns the number of processes (MPI_Comm_size). Does not block.
     fn size(&self) -> Rank {
         self.as_simple().record.membership().size as Rank
     }
 
-    /// The rank of the process that asks (MPI_Comm_rank). Does not block.
+    /// Returns the rank of the calling process (MPI_Comm_rank). Does not block.
     fn rank(&self) -> Rank {
         self.as_simple().record.membership().rank.0 as Rank
     }
 
-    /// How many processes messages go to: as many as there are.
+    /// Returns the number of possible destinations: all processes.
     fn target_size(&self) -> Rank {
         self.size()
     }
 
-    /// The process with this rank.
+    /// Returns the process with this rank.
     ///
     /// # Panics
     /// When there is no such rank.
@@ -266,23 +265,23 @@ pub trait Communicator {
         Process::new(self.as_simple(), r)
     }
 
-    /// Whichever process a message comes from (MPI_ANY_SOURCE).
+    /// Returns the wildcard source (MPI_ANY_SOURCE).
     fn any_process(&self) -> AnyProcess<'_> {
         AnyProcess::new(self.as_simple(), Any)
     }
 
-    /// The process that asks.
+    /// Returns the calling process.
     fn this_process(&self) -> Process<'_> {
         Process::new(self.as_simple(), self.rank())
     }
 
-    /// No process: a message to it is sent at once, and one from it is there at once and empty (MPI_PROC_NULL, MPI-3.1
-    /// section 3.11).
+    /// Returns the null process: sends to it and receives from it complete immediately and are empty (MPI_PROC_NULL,
+    /// MPI-3.1 section 3.11).
     fn null_process(&self) -> Process<'_> {
         Process::new(self.as_simple(), super::super::point_to_point::PROC_NULL)
     }
 
-    /// How it compares with another (MPI_Comm_compare). Does not block.
+    /// Compares two communicators (MPI_Comm_compare). Does not block.
     fn compare<C: Communicator + ?Sized>(&self, other: &C) -> CommunicatorRelation
     where
         Self: Sized,
@@ -294,15 +293,15 @@ pub trait Communicator {
         a.group().compare(&b.group()).into()
     }
 
-    /// Divides the processes by color into communicators of their own, in the order that they have here (MPI_Comm_split,
-    /// MPI-3.1 section 6.4.2). `None`: this process is in none.
+    /// Splits the processes by color into separate communicators, in the order of this one (MPI_Comm_split, MPI-3.1
+    /// section 6.4.2). Returns `None` for an undefined color.
     #[track_caller]
     fn split_by_color(&self, color: Color) -> Option<UserCommunicator> {
         self.split_by_color_with_key(color, 0)
     }
 
-    /// The processes that share memory with this one (MPI_Comm_split_type with MPI_COMM_TYPE_SHARED): it alone, on
-    /// nodes that share none.
+    /// Splits the processes into those that share memory (MPI_Comm_split_type with MPI_COMM_TYPE_SHARED): nodes share
+    /// none, so the result contains this process alone.
     #[track_caller]
     fn split_shared(&self, key: Key) -> UserCommunicator {
         let color = Color::with_value(self.rank());
@@ -310,7 +309,7 @@ pub trait Communicator {
         own.expect("a color has a communicator")
     }
 
-    /// Its processes (MPI_Comm_group, MPI-3.1 section 6.3.2), in the program's heap. Does not block.
+    /// Returns its group (MPI_Comm_group, MPI-3.1 section 6.3.2), allocated from the program's heap. Does not block.
     #[track_caller]
     fn group(&self) -> UserGroup {
         let this = self.as_simple();
@@ -324,7 +323,7 @@ pub trait Communicator {
         UserGroup(members, membership.to_world(membership.rank))
     }
 
-    /// Ends the whole job at once with this status (MPI_Abort, MPI-3.1 section 8.7).
+    /// Aborts the job with this status (MPI_Abort, MPI-3.1 section 8.7).
     #[track_caller]
     fn abort(&self, errorcode: i32) -> ! {
         let here = &self.as_simple().record.here;
@@ -332,19 +331,21 @@ pub trait Communicator {
         job::abort(here.or_fatal(function, here.env()), errorcode)
     }
 
-    /// Names it (MPI_Comm_set_name, MPI-3.1 section 6.8).
+    /// Sets its name (MPI_Comm_set_name, MPI-3.1 section 6.8).
     fn set_name(&self, name: &str) {
         self.as_simple().record.set_name(name);
     }
 
-    /// Its name; empty, unless it has been given one (MPI_Comm_get_name).
+    /// Returns its name, which is empty unless it was set (MPI_Comm_get_name).
     fn get_name(&self) -> String {
         self.as_simple().record.name()
     }
 
-    /// As [`create_cartesian_communicator`](Communicator::create_cartesian_communicator). Fails with [`Error::Argument`] when
-    /// `dims` and `periods` differ in length, with [`Error::Dims`] for a grid that cannot be or has more places than there
-    /// are processes, and as [`try_duplicate`](Communicator::try_duplicate).
+    /// [`create_cartesian_communicator`](Communicator::create_cartesian_communicator) that returns its error.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] when `dims` and `periods` differ in length, [`Error::Dims`] for an invalid grid or one with
+    /// more positions than processes, and those of [`try_duplicate`](Communicator::try_duplicate).
     fn try_create_cartesian_communicator(
         &self,
         dims: &[Count],
@@ -358,8 +359,8 @@ pub trait Communicator {
         Ok(made.map(|made| CartesianCommunicator::of(this, made, grid)))
     }
 
-    /// The rank that this process would have in such a graph, which is its own; `None`: it would be in none (MPI_Graph_map,
-    /// MPI-3.1 section 7.5.8). Does not block. Fails as
+    /// Returns the rank of this process in such a graph, which is its own, or `None` outside it (MPI_Graph_map, MPI-3.1
+    /// section 7.5.8). Does not block. Returns the errors of
     /// [`try_create_graph_communicator`](Communicator::try_create_graph_communicator).
     fn graph_map(&self, neighbors: &[&[Rank]]) -> Result<Option<Rank>, Error> {
         let nodes = graph::nodes(self.as_simple(), neighbors)?;
@@ -367,8 +368,8 @@ pub trait Communicator {
         Ok(Some(self.rank()).filter(|rank| (*rank as u32) < nodes))
     }
 
-    /// Whether it is an intercommunicator (MPI_Comm_test_inter, MPI-3.1 section 6.6.1): no communicator is; an
-    /// [`InterCommunicator`] has this call, too.
+    /// Checks whether it is an intercommunicator (MPI_Comm_test_inter, MPI-3.1 section 6.6.1). Always false; an
+    /// [`InterCommunicator`] provides this call, too.
     fn test_inter(&self) -> bool
     where
         Self: Sized,
@@ -376,8 +377,8 @@ pub trait Communicator {
         false
     }
 
-    /// Bytes that so many elements take packed (MPI_Pack_size, MPI-3.1 section 4.2); MPI_UNDEFINED, -32766, where they are
-    /// more than a [`Count`] can say.
+    /// Returns the packed size of `incount` elements in bytes (MPI_Pack_size, MPI-3.1 section 4.2), or MPI_UNDEFINED,
+    /// -32766, where it exceeds a [`Count`].
     ///
     /// # Panics
     /// When `incount` is negative.
@@ -394,11 +395,11 @@ pub trait Communicator {
     ends_the_job! {
         "mpi::topology::Communicator", [fn(&self)], self.as_simple().record.here;
 
-        /// As [`split_by_subgroup_collective`](Communicator::split_by_subgroup_collective), called by the processes of the
-        /// group alone (MPI_Comm_create_group).
+        /// [`split_by_subgroup_collective`](Communicator::split_by_subgroup_collective) that only the processes of the
+        /// group call (MPI_Comm_create_group).
         split_by_subgroup[G: Group + ?Sized](group: &G) -> Option<UserCommunicator> where [Self: Sized],
             "MPI_Comm_create_group";
-        /// As [`split_by_subgroup`](Communicator::split_by_subgroup). Fails as
+        /// [`split_by_subgroup`](Communicator::split_by_subgroup) that returns the errors of
         /// [`try_split_by_subgroup_collective`](Communicator::try_split_by_subgroup_collective).
         or try_split_by_subgroup = {
             let this = self.as_simple();
@@ -408,19 +409,21 @@ pub trait Communicator {
             Ok(made.map(|made| this.made(made, None)))
         };
 
-        /// As [`split_by_subgroup`](Communicator::split_by_subgroup); the tag makes no difference, since calls do not
-        /// overlap.
+        /// [`split_by_subgroup`](Communicator::split_by_subgroup) with a tag, which is ignored: calls do not overlap.
         split_by_subgroup_with_tag[G: Group + ?Sized](group: &G, tag: Tag) -> Option<UserCommunicator> where [Self: Sized],
             "MPI_Comm_create_group" = {
             let _ = tag;
             self.try_split_by_subgroup(group)
         };
 
-        /// Another communicator of the same processes, with those [attributes](crate::attribute) that are to be cloned
-        /// (MPI_Comm_dup, MPI-3.1 section 6.4.2).
+        /// Creates a communicator of the same processes, with those [attributes](crate::rust::attribute) that are
+        /// cloned (MPI_Comm_dup, MPI-3.1 section 6.4.2).
         duplicate[]() -> UserCommunicator, "MPI_Comm_dup";
-        /// As [`duplicate`](Communicator::duplicate). Fails with [`Error::NoMemory`]; at all
-        /// processes alike with [`Error::Limit`] or, for lack of room, [`Error::NoRoom`] or [`Error::NoRoomElsewhere`].
+        /// [`duplicate`](Communicator::duplicate) that returns its error.
+        ///
+        /// # Errors
+        /// [`Error::NoMemory`]; at all processes together [`Error::Limit`] or, without memory, [`Error::NoRoom`] or
+        /// [`Error::NoRoomElsewhere`].
         or try_duplicate = {
             let this = self.as_simple();
             let record = &this.record;
@@ -432,8 +435,8 @@ pub trait Communicator {
             Ok(SimpleCommunicator { record })
         };
 
-        /// As [`duplicate`](Communicator::duplicate), without blocking (MPI_Comm_idup, MPI-3.1 section 6.4.2). Takes of the
-        /// program's heap what a collective that does not block takes, too. Ends the job where
+        /// Nonblocking [`duplicate`](Communicator::duplicate) (MPI_Comm_idup, MPI-3.1 section 6.4.2). Also allocates
+        /// the state of a nonblocking collective from the program's heap. Aborts the job where
         /// [`try_immediate_duplicate`](Communicator::try_immediate_duplicate) fails.
         ///
         /// ```
@@ -441,7 +444,7 @@ pub trait Communicator {
         /// use mpi::topology::UserCommunicator;
         /// use mpi::traits::*;
         ///
-        /// /// A communicator of its own for a library, which is made while the program works.
+        /// /// Creates a private communicator for a library while the program works.
         /// fn of_its_own(world: &impl Communicator, work: impl FnOnce()) -> UserCommunicator {
         ///     let duplicate = world.immediate_duplicate();
         ///     work();
@@ -449,13 +452,14 @@ pub trait Communicator {
         /// }
         /// ```
         immediate_duplicate[]() -> DuplicateFuture<UserCommunicator>, "MPI_Comm_idup";
-        /// As [`immediate_duplicate`](Communicator::immediate_duplicate). Fails with [`Error::NoMemory`] and [`Error::NoRoom`].
+        /// [`immediate_duplicate`](Communicator::immediate_duplicate) that returns [`Error::NoMemory`] and
+        /// [`Error::NoRoom`].
         or try_immediate_duplicate = DuplicateFuture::new(&self.as_simple().record);
 
-        /// As [`split_by_color`](Communicator::split_by_color), in the order of the keys and, where these are equal, in the
-        /// order that the processes have here.
+        /// [`split_by_color`](Communicator::split_by_color) in the order of keys; equal keys in the order of this
+        /// communicator.
         split_by_color_with_key[](color: Color, key: Key) -> Option<UserCommunicator>, "MPI_Comm_split";
-        /// As [`split_by_color_with_key`](Communicator::split_by_color_with_key). Fails as
+        /// [`split_by_color_with_key`](Communicator::split_by_color_with_key) that returns the errors of
         /// [`try_duplicate`](Communicator::try_duplicate).
         or try_split_by_color_with_key = {
             let this = self.as_simple();
@@ -464,13 +468,14 @@ pub trait Communicator {
             Ok(made.map(|made| this.made(made, None)))
         };
 
-        /// A communicator of the processes of a group; processes can give different groups that have no process in common
-        /// (MPI_Comm_create, MPI-3.1 section 6.4.2). `None`: this process is not in the group that it gave. Ends the job
-        /// when the group has a process that this communicator does not have.
+        /// Creates a communicator of the processes of a group; processes may specify different, disjoint groups
+        /// (MPI_Comm_create, MPI-3.1 section 6.4.2). Returns `None` if this process is not in its group. Aborts the job
+        /// when the group contains a process outside this communicator.
         split_by_subgroup_collective[G: Group + ?Sized](group: &G)
             -> Option<UserCommunicator> where [Self: Sized], "MPI_Comm_create";
-        /// As [`split_by_subgroup_collective`](Communicator::split_by_subgroup_collective). Fails with class Group when the group
-        /// has a process that this communicator does not have, and as [`try_duplicate`](Communicator::try_duplicate).
+        /// [`split_by_subgroup_collective`](Communicator::split_by_subgroup_collective) that returns its error: class
+        /// Group when the group contains a process outside this communicator, or one of
+        /// [`try_duplicate`](Communicator::try_duplicate).
         or try_split_by_subgroup_collective = {
             let this = self.as_simple();
             let members = this.members(group.members());
@@ -479,10 +484,12 @@ pub trait Communicator {
             Ok(made.map(|made| this.made(made, None)))
         };
 
-        /// A communicator whose processes are at places of a grid (MPI_Cart_create, MPI-3.1 section 7.5.1): as many as the
-        /// grid has places, `None` at the others. Ranks count up along the last dimension first; with `reorder`, a grid of
-        /// all processes is laid on the torus, if it fits, so that neighbours in the grid are neighbours in the machine.
-        /// Ends the job when the grid has more places than there are processes.
+        /// Creates a communicator with a Cartesian topology (MPI_Cart_create, MPI-3.1 section 7.5.1). Returns `None` at
+        /// processes outside the grid.
+        ///
+        /// Ranks are in row-major order. With `reorder`, a grid of all processes is mapped to the torus, if it fits, so
+        /// that neighbours in the grid are neighbours in the machine. Aborts the job when the grid has more positions
+        /// than processes.
         ///
         /// # Panics
         /// When `dims` and `periods` differ in length.
@@ -490,12 +497,12 @@ pub trait Communicator {
             -> Option<CartesianCommunicator>, "MPI_Cart_create"
             = { cartesian::assert_same(dims, periods); self.try_create_cartesian_communicator(dims, periods, reorder) };
 
-        /// The rank that this process would have in such a grid, reordered; `None`: it would be in none (MPI_Cart_map,
-        /// MPI-3.1 section 7.5.8). Does not block. Ends the job as
+        /// Returns the rank of this process in such a grid, reordered, or `None` outside it (MPI_Cart_map, MPI-3.1
+        /// section 7.5.8). Does not block. Aborts the job like
         /// [`create_cartesian_communicator`](Communicator::create_cartesian_communicator).
         ///
         /// # Panics
-        /// As there.
+        /// When `dims` and `periods` differ in length.
         cartesian_map[](dims: &[Count], periods: &[bool]) -> Option<Rank>, "MPI_Cart_map"
             = {
             cartesian::assert_same(dims, periods);
@@ -506,85 +513,99 @@ pub trait Communicator {
             })
         };
 
-        /// A communicator of the same processes, in which this one has these neighbours: blocks come from `sources` and go to
-        /// `destinations`, in the order given, as [`NeighborCollectives`](crate::collective::NeighborCollectives) have
-        /// them (MPI_Dist_graph_create_adjacent, MPI-3.1 section 7.5.4). Where one process has another among its sources,
-        /// that one has it among its destinations as often. Ranks stay as they are. Ends the job where
+        /// Creates a communicator of the same processes with a distributed graph topology
+        /// (MPI_Dist_graph_create_adjacent, MPI-3.1 section 7.5.4).
+        ///
+        /// This process receives blocks from `sources` and sends blocks to `destinations`, in this order, in
+        /// [`NeighborCollectives`](crate::rust::collective::NeighborCollectives). If a process lists another as a
+        /// source, that one must list it as a destination equally often. Ranks do not change. Aborts the job where
         /// [`try_create_distributed_graph_adjacent`](Communicator::try_create_distributed_graph_adjacent) fails.
         create_distributed_graph_adjacent[](sources: &[Rank], destinations: &[Rank])
             -> DistributedGraphCommunicator, "MPI_Dist_graph_create_adjacent";
-        /// As [`create_distributed_graph_adjacent`](Communicator::create_distributed_graph_adjacent). Fails with [`Error::Rank`]
-        /// for a rank that there is not, and as [`try_duplicate`](Communicator::try_duplicate).
+        /// [`create_distributed_graph_adjacent`](Communicator::create_distributed_graph_adjacent) that returns its
+        /// error: [`Error::Rank`] for an unknown rank, or one of [`try_duplicate`](Communicator::try_duplicate).
         or try_create_distributed_graph_adjacent = {
             let of = graph::unweighted;
             graph::create_adjacent(self.as_simple(), (sources, destinations), of, false)
         };
 
-        /// As [`create_distributed_graph_adjacent`](Communicator::create_distributed_graph_adjacent), of edges with weights,
-        /// which both of an edge's ends give alike.
+        /// [`create_distributed_graph_adjacent`](Communicator::create_distributed_graph_adjacent) with edge weights,
+        /// which must be equal at both ends of an edge.
         create_weighted_distributed_graph_adjacent[](sources: &[(Rank, Weight)], destinations: &[(Rank, Weight)])
             -> DistributedGraphCommunicator, "MPI_Dist_graph_create_adjacent";
-        /// As [`create_weighted_distributed_graph_adjacent`](Communicator::create_weighted_distributed_graph_adjacent). Fails
-        /// with [`Error::Argument`] for a weight below 0, and as
+        /// [`create_weighted_distributed_graph_adjacent`](Communicator::create_weighted_distributed_graph_adjacent)
+        /// that returns its error: [`Error::Argument`] for a weight below 0, or one of
         /// [`try_create_distributed_graph_adjacent`](Communicator::try_create_distributed_graph_adjacent).
         or try_create_weighted_distributed_graph_adjacent =
             graph::create_adjacent(self.as_simple(), (sources, destinations), |edge| edge, true);
 
-        /// As [`create_distributed_graph_adjacent`](Communicator::create_distributed_graph_adjacent), but each process gives
-        /// some edges of the graph, whomever they are from and to: each from the first of its two ranks to the second
-        /// (MPI_Dist_graph_create, MPI-3.1 section 7.5.4). A process's neighbours are in the order of the ranks that have
-        /// given the edges, and then as each has given them. Ends the job where
+        /// Creates a distributed graph of which each process specifies any edges, from the first to the second rank
+        /// (MPI_Dist_graph_create, MPI-3.1 section 7.5.4).
+        ///
+        /// A process's neighbours are in the order of the ranks that specified the edges, then in the order of
+        /// specification. Aborts the job where
         /// [`try_create_distributed_graph`](Communicator::try_create_distributed_graph) fails.
         create_distributed_graph[](edges: &[(Rank, Rank)]) -> DistributedGraphCommunicator, "MPI_Dist_graph_create";
-        /// As [`create_distributed_graph`](Communicator::create_distributed_graph). Fails as
+        /// [`create_distributed_graph`](Communicator::create_distributed_graph) that returns the errors of
         /// [`try_create_distributed_graph_adjacent`](Communicator::try_create_distributed_graph_adjacent).
         or try_create_distributed_graph = {
             let of = graph::unweighted_between;
             graph::create(self.as_simple(), edges, of, false)
         };
 
-        /// As [`create_distributed_graph`](Communicator::create_distributed_graph), of edges with weights. Either all processes
-        /// give weights, or none does.
+        /// [`create_distributed_graph`](Communicator::create_distributed_graph) with edge weights. All processes
+        /// specify weights, or none does.
         create_weighted_distributed_graph[](edges: &[(Rank, Rank, Weight)])
             -> DistributedGraphCommunicator, "MPI_Dist_graph_create";
-        /// As [`create_weighted_distributed_graph`](Communicator::create_weighted_distributed_graph). Fails as
+        /// [`create_weighted_distributed_graph`](Communicator::create_weighted_distributed_graph) that returns the
+        /// errors of
         /// [`try_create_weighted_distributed_graph_adjacent`](Communicator::try_create_weighted_distributed_graph_adjacent).
         or try_create_weighted_distributed_graph = graph::create(self.as_simple(), edges, |edge| edge, true);
 
-        /// A communicator whose processes are the nodes of a graph that all of them give alike: `neighbors` has the neighbours of
-        /// each node, whose ranks are those of the first so many processes here; `None` at the others (MPI_Graph_create, MPI-3.1
-        /// section 7.5.3). For collectives of neighbours, one that has another among its neighbours is as often among that
-        /// one's. Takes 4 bytes of the program's heap for each node and for each of its neighbours at every process, where a
-        /// [distributed graph](Communicator::create_distributed_graph_adjacent) takes its own edges alone. Ends the job where
+        /// Creates a communicator with a graph topology that all processes specify alike (MPI_Graph_create, MPI-3.1
+        /// section 7.5.3). Returns `None` at processes outside the graph.
+        ///
+        /// `neighbors` contains the neighbours of each node; nodes are the first ranks of this communicator.
+        /// Neighbourhood collectives require that two nodes list each other equally often. Allocates 4 bytes from the
+        /// program's heap for each node and for each of its neighbours at every process; a [distributed
+        /// graph](Communicator::create_distributed_graph_adjacent) stores only its own edges. Aborts the job where
         /// [`try_create_graph_communicator`](Communicator::try_create_graph_communicator) fails.
         create_graph_communicator[](neighbors: &[&[Rank]]) -> Option<GraphCommunicator>, "MPI_Graph_create";
-        /// As [`create_graph_communicator`](Communicator::create_graph_communicator). Fails with [`Error::Argument`] for more
-        /// nodes than there are processes, or more than 2147483647 edges, with [`Error::Wrong`] for a neighbour that is no node,
-        /// and as [`try_duplicate`](Communicator::try_duplicate).
+        /// [`create_graph_communicator`](Communicator::create_graph_communicator) that returns its error.
+        ///
+        /// # Errors
+        /// [`Error::Argument`] for more nodes than processes, or more than 2147483647 edges; [`Error::Wrong`] for a
+        /// neighbour that is not a node; those of [`try_duplicate`](Communicator::try_duplicate).
         or try_create_graph_communicator = graph::create_known(self.as_simple(), neighbors);
 
-        /// The intercommunicator of the processes of this communicator and of those of another one, which call this, too
-        /// (MPI_Intercomm_create, MPI-3.1 section 6.6.2). The two groups meet by their leaders: `local_leader` is this group's,
-        /// and `remote_leader` the other's, as the local leader sees it in a communicator that both leaders are in. The other
-        /// processes' `remote_leader` is not looked at and can be any, as [`null_process`](Communicator::null_process). The
-        /// groups have no process in common. The tag makes no difference, since calls do not overlap.
+        /// Creates an intercommunicator of this communicator's processes and another's, which call it, too
+        /// (MPI_Intercomm_create, MPI-3.1 section 6.6.2).
         ///
-        /// Blocks until all processes of both groups have called it. Takes of the program's heap what a list of both groups
-        /// needs, and another one of the remote group. Ends the job where
+        /// The groups are disjoint and communicate through their leaders. `local_leader` is this group's;
+        /// `remote_leader` is the other's, as seen by the local leader in a communicator of both leaders. The other
+        /// processes' `remote_leader` is ignored, and can be [`null_process`](Communicator::null_process). The tag is
+        /// ignored, since calls do not overlap.
+        ///
+        /// Blocks until all processes of both groups have called it. Allocates a list of both groups and one of the
+        /// remote group from the program's heap. Aborts the job where
         /// [`try_create_intercommunicator`](Communicator::try_create_intercommunicator) fails.
         create_intercommunicator[C: Context](local_leader: Rank, remote_leader: &Process<'_, C>, tag: Tag)
             -> InterCommunicator where [Self: Sized], "MPI_Intercomm_create";
-        /// As [`create_intercommunicator`](Communicator::create_intercommunicator). Fails with [`Error::Rank`] for a local
-        /// leader that there is not; at the leader with [`Error::Rank`] for the null process, and with [`Error::Tag`] for a tag
-        /// below 0, and then at its group's others with [`Error::Wrong`]; with [`Error::NoMemory`]; at all processes alike with
-        /// [`Error::Wrong`] for groups that have a process in common, and as
-        /// [`try_duplicate`](Communicator::try_duplicate).
+        /// [`create_intercommunicator`](Communicator::create_intercommunicator) that returns its error.
+        ///
+        /// # Errors
+        /// - [`Error::Rank`] for an unknown local leader.
+        /// - [`Error::Rank`] at the leader for the null process and [`Error::Tag`] for a tag below 0; its group's other
+        ///   processes then return [`Error::Wrong`].
+        /// - [`Error::NoMemory`].
+        /// - At all processes together, [`Error::Wrong`] for groups with a common process, and those of
+        ///   [`try_duplicate`](Communicator::try_duplicate).
         or try_create_intercommunicator = inter::create(self.as_simple(), local_leader, remote_leader, tag);
 
-        /// The elements of a buffer, packed, in the program's heap (MPI_Pack, MPI-3.1 section 4.2). Does not block. Ends the
-        /// job when the heap has no room.
+        /// Returns the packed elements of a buffer, allocated from the program's heap (MPI_Pack, MPI-3.1 section 4.2).
+        /// Does not block. Aborts the job when the heap has no space.
         pack[B: Buffer + ?Sized](inbuf: &B) -> Vec<u8> where [Self: Sized], "MPI_Pack";
-        /// As [`pack`](Communicator::pack). Fails with [`Error::NoRoom`].
+        /// [`pack`](Communicator::pack) that returns [`Error::NoRoom`].
         or try_pack = {
             let core = self.as_simple().record.core()?;
             lend(inbuf, |span| {
@@ -595,11 +616,11 @@ pub trait Communicator {
             })
         };
 
-        /// Packs the elements of a buffer to `position` of `outbuf`; where the next ones go (MPI_Pack). Does not block. Ends the
-        /// job where [`try_pack_into`](Communicator::try_pack_into) fails.
+        /// Packs the elements of a buffer at `position` of `outbuf`, and returns the next position (MPI_Pack). Does not
+        /// block. Aborts the job where [`try_pack_into`](Communicator::try_pack_into) fails.
         pack_into[B: Buffer + ?Sized](inbuf: &B, outbuf: &mut [u8], position: Count)
             -> Count where [Self: Sized], "MPI_Pack";
-        /// As [`pack_into`](Communicator::pack_into). Fails with [`Error::Argument`] when they do not fit there.
+        /// [`pack_into`](Communicator::pack_into) that returns [`Error::Argument`] when the elements do not fit.
         or try_pack_into = {
             let core = self.as_simple().record.core()?;
             lend(inbuf, |span| {
@@ -609,13 +630,12 @@ pub trait Communicator {
             })
         };
 
-        /// Unpacks elements from `position` of `inbuf` into a buffer; where the next ones begin (MPI_Unpack, MPI-3.1 section
-        /// 4.2). Does not block. Needs no unsafe code: what is unpacked is checked as what is received. Ends the job where
-        /// [`try_unpack_into`](Communicator::try_unpack_into) fails.
+        /// Unpacks elements from `position` of `inbuf` into a buffer, and returns the next position (MPI_Unpack,
+        /// MPI-3.1 section 4.2). Does not block. Requires no unsafe code: the data is checked like a received message.
+        /// Aborts the job where [`try_unpack_into`](Communicator::try_unpack_into) fails.
         unpack_into[B: BufferMut + ?Sized](inbuf: &[u8], outbuf: &mut B, position: Count)
             -> Count where [Self: Sized], "MPI_Unpack";
-        /// As [`unpack_into`](Communicator::unpack_into). Fails with [`Error::Argument`] when `inbuf` ends before the elements
-        /// do.
+        /// [`unpack_into`](Communicator::unpack_into) that returns [`Error::Argument`] when `inbuf` is too short.
         or try_unpack_into = {
             let core = self.as_simple().record.core()?;
             lend_mut(outbuf, |span| {
@@ -627,15 +647,15 @@ pub trait Communicator {
     }
 }
 
-/// Where so many bytes are in a packing buffer, from `position` on: positions are as great as a [`Count`] can be. Fails with
-/// [`Error::Argument`].
+/// Returns the range of `bytes` bytes at `position` in a packing buffer, or [`Error::Argument`]. The maximum position
+/// is that of a [`Count`].
 fn packed(room: usize, position: Count, bytes: usize) -> Result<(usize, usize), Error> {
     let room = room.min(Count::MAX as usize);
     places(room as isize, position as isize, bytes)
 }
 
 /// # Panics
-/// When there is no such rank among so many.
+/// When `size` processes do not include this rank.
 #[track_caller]
 pub(super) fn check_rank(rank: Rank, size: Rank, of: &str) {
     let is_there = (0..size).contains(&rank);
@@ -653,7 +673,7 @@ impl Communicator for SimpleCommunicator {
 }
 
 impl SimpleCommunicator {
-    /// A rank that there is.
+    /// Checks a rank.
     ///
     /// # Panics
     /// When there is no such rank.
@@ -662,7 +682,7 @@ impl SimpleCommunicator {
         check_rank(rank, self.size(), "communicator");
     }
 
-    /// A copy of a list of processes, all of which this communicator must have. Fails with [`Error::Wrong`] or
+    /// Copies a list of this communicator's processes. Returns [`Error::Wrong`] for another process, or
     /// [`Error::NoRoom`].
     fn members(&self, given: &[envelope::Rank]) -> Result<Vec<envelope::Rank>, Error> {
         if !group::are_in(given, self.record.membership()) {

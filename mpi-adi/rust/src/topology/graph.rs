@@ -1,5 +1,5 @@
-//! Graphs: distributed ones, of which each process knows its own neighbours (MPI-3.1 section 7.5.4), and those that all
-//! processes know (section 7.5.3).
+//! Graph topologies: distributed ones, of which each process stores its own neighbours (MPI-3.1 section 7.5.4), and
+//! global ones, which all processes store (section 7.5.3).
 
 use alloc::rc::Rc;
 
@@ -13,18 +13,18 @@ use midplane_objects::graph::{Arc, Graph, Neighbourhood};
 use midplane_objects::split::ready;
 use midplane_objects::topology::Topology;
 
-/// An edge's weight: what it means is the program's affair, and it changes nothing here.
+/// Weight of an edge. The library does not use it; its meaning is defined by the program.
 pub type Weight = i32;
 
 const CREATE: &str = "MPI_Dist_graph_create";
 
-/// A weight that the program has not given: none is ever told.
+/// Weight of an edge without a weight; never returned to the program.
 const NO_WEIGHT: Weight = 1;
 
-/// A communicator whose processes are the nodes of a graph, of which each knows its own neighbours.
+/// A communicator with a distributed graph topology: each process stores its own neighbours.
 pub struct DistributedGraphCommunicator(pub(super) SimpleCommunicator);
 
-/// Fails with [`Error::Rank`], and with [`Error::Argument`] for a weight below 0.
+/// Returns [`Error::Rank`], or [`Error::Argument`] for a weight below 0.
 fn check(comm: &SimpleCommunicator, (rank, weight): (Rank, Weight)) -> Result<(), Error> {
     comm.record.membership().group().rank(rank.into())?;
     match weight {
@@ -57,7 +57,6 @@ pub(super) fn create_adjacent<T: Copy>(
     make(comm, "MPI_Dist_graph_create_adjacent", own)
 }
 
-/// An edge of which no weight is given.
 pub(super) fn unweighted(rank: Rank) -> (Rank, Weight) {
     (rank, NO_WEIGHT)
 }
@@ -87,12 +86,12 @@ pub(super) fn create<T: Copy>(
     make(comm, CREATE, Ok(own))
 }
 
-/// As [`unweighted`], of an edge with both ends.
+/// Returns an edge with both ends and without a weight.
 pub(super) fn unweighted_between((from, to): (Rank, Rank)) -> (Rank, Rank, Weight) {
     (from, to, NO_WEIGHT)
 }
 
-/// That there is no room for the neighbours of one all processes learn.
+/// Creates the communicator. All processes receive the error of one whose heap has no space for its neighbours.
 fn make(
     comm: &SimpleCommunicator,
     function: &'static str,
@@ -112,25 +111,26 @@ impl DistributedGraphCommunicator {
         }
     }
 
-    /// The ranks of those whose blocks come here, in their order (MPI_Dist_graph_neighbors, MPI-3.1 section 7.5.5). Does
-    /// not block.
+    /// Returns the source ranks, in order (MPI_Dist_graph_neighbors, MPI-3.1 section 7.5.5). Does not block.
     pub fn sources(&self) -> impl ExactSizeIterator<Item = Rank> {
         self.own().sources()
     }
 
-    /// The ranks of those to whom blocks go, in their order (MPI_Dist_graph_neighbors). Does not block.
+    /// Returns the destination ranks, in order (MPI_Dist_graph_neighbors). Does not block.
     pub fn destinations(&self) -> impl ExactSizeIterator<Item = Rank> {
         self.own().destinations()
     }
 
-    /// The weights of the edges from [`sources`](Self::sources), in the same order; `None`: the graph was made without
-    /// (MPI_Dist_graph_neighbors_count and MPI_Dist_graph_neighbors, MPI-3.1 section 7.5.5). Does not block.
+    /// Returns the weights of the edges from [`sources`](Self::sources), in the same order, or `None` for a graph
+    /// without weights (MPI_Dist_graph_neighbors_count and MPI_Dist_graph_neighbors, MPI-3.1 section 7.5.5). Does not
+    /// block.
     pub fn source_weights(&self) -> Option<impl ExactSizeIterator<Item = Weight>> {
         let own = self.own();
         own.is_weighted.then(|| weights(&own.sources))
     }
 
-    /// As [`source_weights`](Self::source_weights), of the edges to [`destinations`](Self::destinations).
+    /// Returns the weights of the edges to [`destinations`](Self::destinations), like
+    /// [`source_weights`](Self::source_weights).
     pub fn destination_weights(&self) -> Option<impl ExactSizeIterator<Item = Weight>> {
         let own = self.own();
         own.is_weighted.then(|| weights(&own.destinations))
@@ -143,10 +143,9 @@ fn weights(edges: &[[i32; 2]]) -> impl ExactSizeIterator<Item = Weight> {
 
 has_topology!(DistributedGraphCommunicator);
 
-/// A communicator whose processes are the nodes of a graph that all of them know.
+/// A communicator with a graph topology that all processes store.
 pub struct GraphCommunicator(pub(super) SimpleCommunicator);
 
-/// See [`Communicator::try_create_graph_communicator`].
 pub(super) fn create_known(
     comm: &SimpleCommunicator,
     neighbors: &[&[Rank]],
@@ -164,7 +163,7 @@ pub(super) fn create_known(
     }))
 }
 
-/// How many nodes the graph has: no more than the communicator has processes, or [`Error::Argument`].
+/// Returns the number of nodes, or [`Error::Argument`] if it exceeds the number of processes.
 pub(super) fn nodes(comm: &SimpleCommunicator, neighbors: &[&[Rank]]) -> Result<u32, Error> {
     let nodes = neighbors.len() as u32;
     match neighbors.len() <= comm.size() as usize {
@@ -175,8 +174,8 @@ pub(super) fn nodes(comm: &SimpleCommunicator, neighbors: &[&[Rank]]) -> Result<
     }
 }
 
-/// The graph whose nodes have these neighbours. Fails with [`Error::Wrong`] for one that is no node, with
-/// [`Error::Argument`] for too many edges, and with [`Error::NoRoom`].
+/// Creates the graph whose nodes have these neighbours. Returns [`Error::Wrong`] for a neighbour that is not a node,
+/// [`Error::Argument`] for too many edges, and [`Error::NoRoom`].
 pub(super) fn known(neighbors: &[&[Rank]]) -> Result<Graph, Error> {
     let total: usize = neighbors.iter().map(|list| list.len()).sum();
     if i32::try_from(total).is_err() {
@@ -198,17 +197,18 @@ impl GraphCommunicator {
         }
     }
 
-    /// How many nodes the graph has (MPI_Graphdims_get, MPI-3.1 section 7.5.5). Does not block.
+    /// Returns the number of nodes (MPI_Graphdims_get, MPI-3.1 section 7.5.5). Does not block.
     pub fn num_nodes(&self) -> Count {
         self.graph().index().len() as Count
     }
 
-    /// How many neighbours all nodes have together (MPI_Graphdims_get). Does not block.
+    /// Returns the total number of neighbours of all nodes (MPI_Graphdims_get). Does not block.
     pub fn num_edges(&self) -> Count {
         self.graph().edges().len() as Count
     }
 
-    /// The ranks of a node's neighbours, in the order given (MPI_Graph_neighbors, MPI-3.1 section 7.5.5). Does not block.
+    /// Returns the ranks of a node's neighbours, in the specified order (MPI_Graph_neighbors, MPI-3.1 section 7.5.5).
+    /// Does not block.
     ///
     /// # Panics
     /// When there is no such rank.

@@ -1,4 +1,4 @@
-//! Intercommunicators: two groups that talk to each other (MPI-3.1 section 6.6).
+//! Intercommunicators: communication between two groups (MPI-3.1 section 6.6).
 
 use alloc::rc::Rc;
 use alloc::string::String;
@@ -23,9 +23,10 @@ use midplane_objects::inter::{Bridge, MadeInter, connect};
 use midplane_objects::sides::{Intercommunicator, Sides};
 use midplane_objects::split::{Ready, ready};
 
-/// Two groups without a common process, and a context for what they send each other (MPI-3.1 section 6.6). Its processes
-/// are those of the other group, the remote one: messages go there and come from there, and collectives give to one group
-/// what the other one has. Dropping it frees it, once its requests are complete.
+/// Two disjoint groups and a context for messages between them (MPI-3.1 section 6.6).
+///
+/// Its processes are those of the other, remote group: messages are exchanged with that group, and collectives transfer
+/// data between the groups. Its drop frees it, once its requests are complete.
 ///
 /// ```
 /// # use midplane_rust as mpi;
@@ -33,13 +34,13 @@ use midplane_objects::split::{Ready, ready};
 /// use mpi::topology::{Color, MergeOrder};
 /// use mpi::traits::*;
 ///
-/// /// The even and the odd ranks of the world, of which there are two at least: the sum of what the others have.
+/// /// Returns to the even ranks the sum of the odd ranks' values, and vice versa. Requires two processes.
 /// fn sum_of_the_others(world: &impl Communicator, mine: u64) -> u64 {
 ///     let is_odd = world.rank() % 2;
 ///     let half = world.split_by_color(Color::with_value(is_odd)).unwrap();
 ///     let both = half.create_intercommunicator(0, &world.process_at_rank(1 - is_odd), 0);
 ///     if both.rank() == 0 {
-///         // The other group's rank 0, and not one's own.
+///         // Rank 0 of the other group.
 ///         both.process_at_rank(0).send(&mine);
 ///         let (_theirs, _status) = both.process_at_rank(0).receive::<u64>();
 ///     }
@@ -51,8 +52,8 @@ use midplane_objects::split::{Ready, ready};
 /// }
 /// ```
 ///
-/// It is no [`Communicator`](super::Communicator): collectives of one group have no meaning here, and the compiler refuses them. Calls of the
-/// same names are its own:
+/// It is not a [`Communicator`](super::Communicator): the compiler rejects collectives of one group, which are
+/// undefined here. It provides its own calls of the same names:
 ///
 /// ```compile_fail,E0599
 /// # use midplane_rust as mpi;
@@ -65,20 +66,19 @@ use midplane_objects::split::{Ready, ready};
 /// # }
 /// ```
 pub struct InterCommunicator {
-    /// It gives the context back.
+    /// Its drop frees the context.
     record: Rc<Record>,
 }
 
-/// Where a group's processes are in the communicator that an intercommunicator is merged to (MPI-3.1 section 6.6.2).
+/// Position of a group's processes in the communicator that merges an intercommunicator (MPI-3.1 section 6.6.2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum MergeOrder {
-    /// Before those of a group that says [`High`](MergeOrder::High).
+    /// Before a group with [`High`](MergeOrder::High).
     Low,
-    /// Behind those of a group that says [`Low`](MergeOrder::Low).
+    /// After a group with [`Low`](MergeOrder::Low).
     High,
 }
 
-/// See [`Communicator::try_create_intercommunicator`](super::Communicator::try_create_intercommunicator).
 pub(super) fn create<C: Context>(
     comm: &SimpleCommunicator,
     local_leader: Rank,
@@ -115,33 +115,33 @@ impl InterCommunicator {
         &self.record.here
     }
 
-    /// It with its device. Fails with [`Error::Order`] after the end of its process.
+    /// Returns it with its device, or [`Error::Order`] after the end of its process.
     pub(crate) fn core(&self) -> Result<Intercommunicator<'_>, Error> {
         let (env, sides) = (self.here().env()?, self.sides());
         Ok(Intercommunicator { env, sides })
     }
 
-    /// How many processes the local group has, in which the process is that asks (MPI_Comm_size). Does not block.
+    /// Returns the size of the local group, which contains the calling process (MPI_Comm_size). Does not block.
     pub fn size(&self) -> Rank {
         self.sides().local().size as Rank
     }
 
-    /// The rank in the local group of the process that asks (MPI_Comm_rank). Does not block.
+    /// Returns the rank of the calling process in the local group (MPI_Comm_rank). Does not block.
     pub fn rank(&self) -> Rank {
         self.sides().local().rank.0 as Rank
     }
 
-    /// How many processes the remote group has (MPI_Comm_remote_size, MPI-3.1 section 6.6.1). Does not block.
+    /// Returns the size of the remote group (MPI_Comm_remote_size, MPI-3.1 section 6.6.1). Does not block.
     pub fn remote_size(&self) -> Rank {
         self.sides().remote().size as Rank
     }
 
-    /// How many processes messages go to: those of the remote group.
+    /// Returns the number of possible destinations: the remote group.
     pub fn target_size(&self) -> Rank {
         self.remote_size()
     }
 
-    /// The process of the remote group with this rank there.
+    /// Returns the process of the remote group with this rank.
     ///
     /// # Panics
     /// When there is no such rank.
@@ -151,24 +151,25 @@ impl InterCommunicator {
         Process::new(self, r)
     }
 
-    /// Whichever process of the remote group a message comes from (MPI_ANY_SOURCE).
+    /// Returns the wildcard source in the remote group (MPI_ANY_SOURCE).
     pub fn any_process(&self) -> AnyProcess<'_, InterCommunicator> {
         AnyProcess::new(self, Any)
     }
 
-    /// No process, as [`Communicator::null_process`](super::Communicator::null_process) (MPI_PROC_NULL, MPI-3.1 section 3.11).
+    /// Returns the null process; see [`Communicator::null_process`](super::Communicator::null_process) (MPI_PROC_NULL,
+    /// MPI-3.1 section 3.11).
     pub fn null_process(&self) -> Process<'_, InterCommunicator> {
         Process::new(self, PROC_NULL)
     }
 
-    /// The processes of the local group, in the program's heap (MPI_Comm_group, MPI-3.1 section 6.3.2). Does not block. Ends
-    /// the job when there is no room.
+    /// Returns the local group, allocated from the program's heap (MPI_Comm_group, MPI-3.1 section 6.3.2). Does not
+    /// block. Aborts the job when the heap has no space.
     #[track_caller]
     pub fn group(&self) -> UserGroup {
         self.group_of("MPI_Comm_group", self.sides().local_members())
     }
 
-    /// As [`group`](Self::group), of the remote group (MPI_Comm_remote_group, MPI-3.1 section 6.6.1).
+    /// Returns the remote group, like [`group`](Self::group) (MPI_Comm_remote_group, MPI-3.1 section 6.6.1).
     #[track_caller]
     pub fn remote_group(&self) -> UserGroup {
         self.group_of("MPI_Comm_remote_group", self.sides().remote_members())
@@ -181,16 +182,18 @@ impl InterCommunicator {
         UserGroup(members, local.to_world(local.rank))
     }
 
-    /// Divides both groups by color: the processes of one color in one group meet those of the same color in the other
-    /// (MPI_Comm_split, MPI-3.1 section 6.4.2), each in the order that they have here. `None`: this process is in none, or
-    /// no process of the other group has its color. Blocks until all processes of both groups have called it. Ends the job
-    /// where [`try_split_by_color_with_key`](Self::try_split_by_color_with_key) fails.
+    /// Splits both groups by color: each color creates an intercommunicator of its processes in both groups, in the
+    /// order of this one (MPI_Comm_split, MPI-3.1 section 6.4.2).
+    ///
+    /// Returns `None` for an undefined color, and if the remote group has no process of the color. Blocks until all
+    /// processes of both groups have called it. Aborts the job where
+    /// [`try_split_by_color_with_key`](Self::try_split_by_color_with_key) fails.
     #[track_caller]
     pub fn split_by_color(&self, color: Color) -> Option<InterCommunicator> {
         self.split_by_color_with_key(color, 0)
     }
 
-    /// How it compares with another one: by both groups, as that one that compares worse (MPI_Comm_compare, MPI-3.1 section
+    /// Compares two intercommunicators: returns the weaker relation of their groups (MPI_Comm_compare, MPI-3.1 section
     /// 6.4.1). Does not block.
     #[track_caller]
     pub fn compare(&self, other: &InterCommunicator) -> CommunicatorRelation {
@@ -203,24 +206,24 @@ impl InterCommunicator {
         local.max(remote).into()
     }
 
-    /// Whether it is an intercommunicator (MPI_Comm_test_inter, MPI-3.1 section 6.6.1): yes.
+    /// Checks whether it is an intercommunicator (MPI_Comm_test_inter, MPI-3.1 section 6.6.1). Always true.
     pub fn test_inter(&self) -> bool {
         true
     }
 
-    /// Ends the whole job at once with this status (MPI_Abort, MPI-3.1 section 8.7).
+    /// Aborts the job with this status (MPI_Abort, MPI-3.1 section 8.7).
     #[track_caller]
     pub fn abort(&self, errorcode: i32) -> ! {
         let function = "mpi::topology::InterCommunicator::abort (MPI_Abort)";
         job::abort(self.here().or_fatal(function, self.here().env()), errorcode)
     }
 
-    /// Names it (MPI_Comm_set_name, MPI-3.1 section 6.8).
+    /// Sets its name (MPI_Comm_set_name, MPI-3.1 section 6.8).
     pub fn set_name(&self, name: &str) {
         self.record.set_name(name);
     }
 
-    /// Its name; empty, unless it has been given one (MPI_Comm_get_name).
+    /// Returns its name, which is empty unless it was set (MPI_Comm_get_name).
     pub fn get_name(&self) -> String {
         self.record.name()
     }
@@ -228,12 +231,13 @@ impl InterCommunicator {
     ends_the_job! {
         "mpi::topology::InterCommunicator", [pub fn(&self)], self.here();
 
-        /// The communicator of all processes of both groups (MPI_Intercomm_merge, MPI-3.1 section 6.6.2); all processes of a
-        /// group give the same order. Where both groups give the same, which of them comes first is up to the library, for all
-        /// alike. Blocks until all processes of both groups have called it. Ends the job where [`try_merge`](Self::try_merge)
-        /// fails.
+        /// Merges both groups into one communicator (MPI_Intercomm_merge, MPI-3.1 section 6.6.2). All processes of a
+        /// group specify the same order. If both groups specify the same, the library orders them, equally at all
+        /// processes. Blocks until all processes of both groups have called it. Aborts the job where
+        /// [`try_merge`](Self::try_merge) fails.
         merge[](order: MergeOrder) -> SimpleCommunicator, "MPI_Intercomm_merge";
-        /// As [`merge`](Self::merge). Fails as [`Communicator::try_duplicate`](super::Communicator::try_duplicate).
+        /// [`merge`](Self::merge) that returns the errors of
+        /// [`Communicator::try_duplicate`](super::Communicator::try_duplicate).
         or try_merge = {
             let is_high = order == MergeOrder::High;
             let made = self.core()?.make_merged("MPI_Intercomm_merge", &mut ready, is_high)?;
@@ -241,39 +245,43 @@ impl InterCommunicator {
             Ok(SimpleCommunicator { record })
         };
 
-        /// Another intercommunicator of the same groups, with those [attributes](crate::attribute) that are to be cloned
-        /// (MPI_Comm_dup, MPI-3.1 section 6.4.2). Blocks until all processes of
-        /// both groups have called it. Ends the job where [`try_duplicate`](Self::try_duplicate) fails.
+        /// Creates an intercommunicator of the same groups, with those [attributes](crate::rust::attribute) that are
+        /// cloned (MPI_Comm_dup, MPI-3.1 section 6.4.2). Blocks until all processes of both groups have called it.
+        /// Aborts the job where [`try_duplicate`](Self::try_duplicate) fails.
         duplicate[]() -> InterCommunicator, "MPI_Comm_dup";
-        /// As [`duplicate`](Self::duplicate). Fails as [`Communicator::try_duplicate`](super::Communicator::try_duplicate).
+        /// [`duplicate`](Self::duplicate) that returns the errors of
+        /// [`Communicator::try_duplicate`](super::Communicator::try_duplicate).
         or try_duplicate = {
             let make = |ready: Ready<'_>| self.core()?.make_duplicate("MPI_Comm_dup", ready);
             let (made, attributes) = self.record.duplicated(make)?;
             Ok(InterCommunicator::of(self.here(), made, attributes))
         };
 
-        /// As [`duplicate`](Self::duplicate), without blocking (MPI_Comm_idup, MPI-3.1 section 6.4.2). Ends the job where
+        /// Nonblocking [`duplicate`](Self::duplicate) (MPI_Comm_idup, MPI-3.1 section 6.4.2). Aborts the job where
         /// [`try_immediate_duplicate`](Self::try_immediate_duplicate) fails.
         immediate_duplicate[]() -> DuplicateFuture<InterCommunicator>, "MPI_Comm_idup";
-        /// As [`immediate_duplicate`](Self::immediate_duplicate). Fails with [`Error::NoMemory`] and [`Error::NoRoom`].
+        /// [`immediate_duplicate`](Self::immediate_duplicate) that returns [`Error::NoMemory`] and [`Error::NoRoom`].
         or try_immediate_duplicate = DuplicateFuture::new(&self.record);
 
-        /// As [`split_by_color`](Self::split_by_color), in the order of the keys and, where these are equal, in the order that
-        /// the processes have here.
+        /// [`split_by_color`](Self::split_by_color) in the order of keys; equal keys in the order of this
+        /// intercommunicator.
         split_by_color_with_key[](color: Color, key: Key) -> Option<InterCommunicator>, "MPI_Comm_split";
-        /// As [`split_by_color_with_key`](Self::split_by_color_with_key). Fails as [`Communicator::try_duplicate`](super::Communicator::try_duplicate).
+        /// [`split_by_color_with_key`](Self::split_by_color_with_key) that returns the errors of
+        /// [`Communicator::try_duplicate`](super::Communicator::try_duplicate).
         or try_split_by_color_with_key = {
             let made = self.core()?.make_split("MPI_Comm_split", &mut ready, color.0, key)?;
             Ok(made.map(|made| InterCommunicator::of(self.here(), made, Attributes::new())))
         };
 
-        /// The intercommunicator of those processes of both groups that are in the `group` that they give, which has processes of
-        /// their own group alone, in the order of it (MPI_Comm_create, MPI-3.1 section 6.4.2). `None`: this process is not in it,
-        /// or no process of the other group is in one. Blocks until all processes of both groups have called it. Ends the job
-        /// where [`try_split_by_subgroup_collective`](Self::try_split_by_subgroup_collective) fails.
+        /// Creates an intercommunicator of the processes of both groups that are in the `group` they specify
+        /// (MPI_Comm_create, MPI-3.1 section 6.4.2).
+        ///
+        /// `group` contains processes of the local group, and defines their order. Returns `None` if this process is
+        /// not in it, or the remote group's are empty. Blocks until all processes of both groups have called it. Aborts
+        /// the job where [`try_split_by_subgroup_collective`](Self::try_split_by_subgroup_collective) fails.
         split_by_subgroup_collective[G: Group + ?Sized](group: &G) -> Option<InterCommunicator>, "MPI_Comm_create";
-        /// As [`split_by_subgroup_collective`](Self::split_by_subgroup_collective). Fails with class Group, at this process
-        /// alone, when `group` has a process that is not of the local group, and as
+        /// [`split_by_subgroup_collective`](Self::split_by_subgroup_collective) that returns its error: class Group, at
+        /// this process alone, when `group` contains a process outside the local group, or one of
         /// [`Communicator::try_duplicate`](super::Communicator::try_duplicate).
         or try_split_by_subgroup_collective = {
             let (local, members) = (self.sides().local_members(), group.members());
@@ -285,7 +293,7 @@ impl InterCommunicator {
             }
             let own = self.sides().local();
             let own = own.to_world(own.rank);
-            // Each group makes a part of its own members: a split by the place in the list.
+            // Each group selects its own members: a split whose key is the index in the list.
             let place = members.iter().position(|member| *member == own);
             let color = Color(place.map(|_| 0));
             self.try_split_by_color_with_key(color, place.unwrap_or(0) as Key)

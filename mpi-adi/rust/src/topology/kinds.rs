@@ -1,11 +1,11 @@
-//! Which topology a communicator has (MPI-3.1 section 7.5.5).
+//! Kinds of topologies of communicators (MPI-3.1 section 7.5.5).
 
 use super::{
     CartesianCommunicator, DistributedGraphCommunicator, GraphCommunicator, SimpleCommunicator,
 };
 use midplane_objects::topology;
 
-/// A topology, by a table of its functions: what drops one is only in the images of programs that make one.
+/// A topology behind a function table: only programs that create a topology link its drop code.
 pub(super) trait Arranged {
     fn topology(&self) -> &topology::Topology;
 }
@@ -16,33 +16,33 @@ impl Arranged for topology::Topology {
     }
 }
 
-/// Which topology a communicator has (MPI_Topo_test, MPI-3.1 section 7.5.5).
+/// Kind of a communicator's topology (MPI_Topo_test, MPI-3.1 section 7.5.5).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Topology {
-    /// A grid.
+    /// Cartesian grid.
     Cartesian,
-    /// A graph that all processes know.
+    /// Graph that all processes store.
     Graph,
-    /// A graph of which each process knows its own neighbours.
+    /// Graph of which each process stores its own neighbours.
     DistributedGraph,
-    /// None.
+    /// No topology.
     Undefined,
 }
 
-/// A communicator by its topology.
+/// A communicator, typed by its topology.
 pub enum IntoTopology {
-    /// With a grid.
+    /// With a Cartesian grid.
     Cartesian(CartesianCommunicator),
-    /// With a graph that all processes know.
+    /// With a graph that all processes store.
     Graph(GraphCommunicator),
-    /// With a graph of which each process knows its own neighbours.
+    /// With a graph of which each process stores its own neighbours.
     DistributedGraph(DistributedGraphCommunicator),
-    /// Without.
+    /// Without a topology.
     Undefined(SimpleCommunicator),
 }
 
 impl SimpleCommunicator {
-    /// Its topology (MPI_Topo_test, MPI-3.1 section 7.5.5).
+    /// Returns the kind of its topology (MPI_Topo_test, MPI-3.1 section 7.5.5).
     pub fn topology(&self) -> Topology {
         match self.record.topology() {
             Some(topology::Topology::Cartesian(_)) => Topology::Cartesian,
@@ -52,7 +52,7 @@ impl SimpleCommunicator {
         }
     }
 
-    /// It with its topology.
+    /// Converts it to the type of its topology.
     pub fn into_topology(self) -> IntoTopology {
         match self.topology() {
             Topology::Cartesian => IntoTopology::Cartesian(CartesianCommunicator(self)),

@@ -1,7 +1,7 @@
 //! Communicators, groups and topologies (MPI-3.1 chapters 6 and 7).
 #![forbid(unsafe_code)]
 
-/// A communicator with a topology is one without, too.
+/// Implements the communicator traits for a communicator with a topology.
 macro_rules! has_topology {
     ($name:ident) => {
         impl Communicator for $name {
@@ -51,5 +51,5 @@ pub mod traits {
     pub use super::{AsCommunicator, Communicator, Context, Group};
 }
 
-/// A process's number in a communicator or a group.
+/// Rank of a process in a communicator or a group.
 pub type Rank = i32;

@@ -2,22 +2,22 @@
 
 use super::{AsCommunicator, Context, Rank, SimpleCommunicator};
 
-/// An end of messages in a communicator: a [`Process`] or [`AnyProcess`].
+/// Source or destination of messages in a communicator: a [`Process`] or [`AnyProcess`].
 pub struct End<'a, C, R> {
     comm: &'a C,
     rank: R,
 }
 
-/// Whichever rank.
+/// Wildcard rank.
 #[derive(Clone, Copy)]
 pub struct Any;
 
-/// A process of a communicator: what messages go to and come from, and the root of collectives; or one of the remote group
-/// of an [`InterCommunicator`](super::InterCommunicator).
+/// A process of a communicator, or of the remote group of an [`InterCommunicator`](super::InterCommunicator): the
+/// source or destination of messages, and the root of collectives.
 pub type Process<'a, C = SimpleCommunicator> = End<'a, C, Rank>;
 
-/// Whichever process of a communicator, or of the remote group of an
-/// [`InterCommunicator`](super::InterCommunicator): what messages can come from (MPI_ANY_SOURCE).
+/// Wildcard source of a communicator, or of the remote group of an [`InterCommunicator`](super::InterCommunicator)
+/// (MPI_ANY_SOURCE).
 pub type AnyProcess<'a, C = SimpleCommunicator> = End<'a, C, Any>;
 
 impl<C, R: Copy> Clone for End<'_, C, R> {
@@ -35,14 +35,14 @@ impl<'a, C, R> End<'a, C, R> {
 }
 
 impl<C> Process<'_, C> {
-    /// Its rank; that of the null process is -1 (MPI_PROC_NULL).
+    /// Returns its rank; that of the null process is -1 (MPI_PROC_NULL).
     pub fn rank(&self) -> Rank {
         self.rank
     }
 }
 
 impl Process<'_> {
-    /// Whether it is the process that asks.
+    /// Checks whether it is the calling process.
     pub fn is_self(&self) -> bool {
         self.rank == super::Communicator::rank(self.comm)
     }

@@ -1,4 +1,4 @@
-//! What a communicator is, behind its handles.
+//! State of a communicator, shared by its handles.
 
 use alloc::rc::Rc;
 use alloc::string::String;
@@ -15,21 +15,20 @@ use midplane_objects::sides::Sides;
 use midplane_objects::split::{Made, Ready};
 use midplane_objects::topology::{Neighbours, Topology};
 
-/// What a communicator is, for its handles, processes and requests.
+/// State of a communicator, shared by its handles, processes and requests.
 #[doc(hidden)]
 pub struct Record {
     pub(crate) here: Rc<Here>,
     members: Members,
-    /// Nonblocking collectives that have been started.
+    /// Number of nonblocking collectives that were started.
     pub(crate) started: Cell<u32>,
-    /// `None`: that which it has from the start.
+    /// `None`: its initial name.
     name: RefCell<Option<String>>,
     pub(crate) attributes: Attributes,
-    /// A duplicate has the same one.
+    /// Shared with duplicates.
     pub(super) topology: Option<Rc<dyn Arranged>>,
 }
 
-/// Who they are.
 pub(super) enum Members {
     System(Membership<'static>),
     Made(Made),
@@ -53,9 +52,9 @@ impl Record {
         })
     }
 
-    /// Runs `make`, which makes a duplicate, and calls what it is given as other calls that make a communicator do: either
-    /// all processes have room for the attributes of theirs, or none has one. What is made comes with the attributes. Fails
-    /// as `make` does.
+    /// Runs `make`, which creates a duplicate, and passes it the check that calls creating a communicator use: either
+    /// all processes have space for the attributes of their duplicate, or none has one. Returns the duplicate with its
+    /// attributes, or the error of `make`.
     pub(super) fn duplicated<M>(
         &self,
         make: impl FnOnce(Ready<'_>) -> Result<M, Error>,
@@ -65,7 +64,6 @@ impl Record {
         Ok((made, attributes?))
     }
 
-    /// Both groups, of an intercommunicator.
     pub(super) fn sides(&self) -> Option<Sides<'_>> {
         match &self.members {
             Members::Both(both) => Some(both.sides()),
@@ -97,7 +95,7 @@ impl Record {
         }
     }
 
-    /// Those whom messages go to and come from. Fails as [`Record::core`].
+    /// Returns the possible sources and destinations, or the error of [`Record::core`].
     pub(crate) fn partners(&self) -> Result<Partners<'_>, Error> {
         let group = self
             .sides()
@@ -105,7 +103,7 @@ impl Record {
         Ok(Partners::at(self.here.env()?, group))
     }
 
-    /// This process's neighbours. Fails with [`Error::Wrong`] where there is no topology, and with [`Error::NoRoom`].
+    /// Returns this process's neighbours. Returns [`Error::Wrong`] without a topology, and [`Error::NoRoom`].
     pub(crate) fn neighbours(&self) -> Result<Neighbours, Error> {
         Neighbours::of(self.membership().rank, self.topology())
     }
@@ -114,14 +112,15 @@ impl Record {
         Some(self.topology.as_deref()?.topology())
     }
 
-    /// It, for collectives, with its device. Fails with [`Error::Order`] after the end of its process.
+    /// Returns the communicator with its device, for collectives, or [`Error::Order`] after the end of its process.
     pub(crate) fn core(&self) -> Result<comm::Communicator<'_>, Error> {
         Ok(comm::Communicator::at(self.here.env()?, self.membership()))
     }
 }
 
 impl Drop for Record {
-    /// MPI_Comm_free (MPI-3.1 section 6.4.3): every request on it has a hold on it, and so is complete.
+    /// Frees the communicator (MPI_Comm_free, MPI-3.1 section 6.4.3). Every request on it references the record, and is
+    /// therefore complete.
     fn drop(&mut self) {
         if let (Members::Made(_) | Members::Both(_), Ok(env)) = (&self.members, self.here.env()) {
             env.process().retire_context(self.membership().context);

@@ -1,6 +1,6 @@
-//! What opens, closes and flushes epochs (MPI-3.1 section 11.5), in calls that block and in calls that do not.
+//! Blocking and nonblocking calls that open, close and flush epochs (MPI-3.1 section 11.5).
 #![forbid(unsafe_code)]
-// A sealed trait's own.
+// The private types belong to a sealed trait.
 #![allow(private_interfaces)]
 
 use alloc::rc::Rc;
@@ -19,47 +19,47 @@ use midplane_objects::group::{are_in, exact};
 mod sealed {
     use super::{Call, Error, Serial, Watched};
 
-    /// A kind of epochs.
+    /// Kind of an epoch.
     pub trait Kind {
-        /// MPI's functions that open one, which block and do not.
+        /// MPI functions that open one, blocking and nonblocking.
         const OPEN: [&'static str; 2];
-        /// MPI's functions that close one, which block and do not.
+        /// MPI functions that close one, blocking and nonblocking.
         const CLOSE: [&'static str; 2];
 
-        /// The event that a call waits for which has opened one.
+        /// Returns the event that completes an opening call.
         fn opened(epoch: Serial) -> Watched {
             Watched::Opened(epoch)
         }
 
-        /// Closes one; what is to be waited for.
+        /// Closes the epoch, and returns the event to wait for.
         fn close(&self, call: &Call<'_>) -> Result<Watched, Error>;
     }
 }
 use sealed::Kind;
 
-/// From one fence to the next: access to all processes, and exposure to all (section 11.5.1).
+/// Fence epoch: access to all processes and exposure to all, until the next fence (section 11.5.1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Fence(());
-/// Access to those that the program has named, each of which exposes its part by a post (section 11.5.2).
+/// Access epoch to a group of processes, each of which exposes its part by a post (section 11.5.2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Start(());
-/// Exposure to those that the program has named (section 11.5.2).
+/// Exposure epoch to a group of processes (section 11.5.2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Post(());
-/// Access to one process under a lock of its part (section 11.5.3).
+/// Access epoch to one process under a lock of its part (section 11.5.3).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Lock(envelope::Rank);
-/// Access to all processes under shared locks of their parts (section 11.5.3).
+/// Access epoch to all processes under shared locks of their parts (section 11.5.3).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LockAll(());
 
-/// Kinds of epochs that give access to processes by rank. Sealed.
+/// Kinds of epochs with access to processes by rank. Sealed.
 pub trait ToRanks: Kind {}
 impl ToRanks for Fence {}
 impl ToRanks for Start {}
 impl ToRanks for LockAll {}
 
-/// Kinds of epochs whose targets do nothing for them, and that can be flushed (section 11.5.4). Sealed.
+/// Kinds of passive-target epochs, which support flushes (section 11.5.4). Sealed.
 pub trait Passive: Kind {}
 impl Passive for Lock {}
 impl Passive for LockAll {}
@@ -113,7 +113,7 @@ impl Kind for LockAll {
     }
 }
 
-/// An epoch that is open in a window. Dropping it closes it, as the call does that closes its kind and blocks.
+/// An open epoch of a window. Its drop closes it like the blocking call of its kind.
 #[must_use = "an epoch that is dropped is closed"]
 pub struct Epoch<'w, K: Kind> {
     record: &'w Rc<Record>,
@@ -121,7 +121,7 @@ pub struct Epoch<'w, K: Kind> {
     serial: Serial,
 }
 
-/// Opens an epoch by `begin`, which is told whether the call defers, and with `blocks` waits until it is open.
+/// Opens an epoch by `begin`, whose argument specifies a deferred opening. With `blocks`, waits until it is open.
 fn open<'w, K: Kind>(
     record: &'w Rc<Record>,
     kind: K,
@@ -142,29 +142,32 @@ fn open<'w, K: Kind>(
 }
 
 impl<K: Kind> Epoch<'_, K> {
-    /// A request that is complete when the epoch is open: posts have left, a lock is granted, all processes have come
-    /// to a fence, an epoch before it lets access begin. Operations can be made before.
+    /// Returns a request that completes when the epoch is open: posts are transmitted, a lock is granted, all processes
+    /// have called the fence, or an earlier epoch permits the access. Operations may be issued before.
     pub fn opening(&self) -> Request<'static, ()> {
         complete_when(self.record, Watched::Opened(self.serial))
     }
 
-    /// Closes it, without waiting; what is to be waited for.
+    /// Closes the epoch without waiting, and returns the event to wait for.
     fn close(self, function: &'static str) -> Result<Watched, Error> {
         let this = core::mem::ManuallyDrop::new(self);
         this.kind.close(&this.record.call(function)?)
     }
 
-    /// Closes it, as [`end`](Epoch::end), [`complete`](Epoch::complete), [`wait`](Epoch::wait), [`unlock`](Epoch::unlock)
-    /// and [`unlock_all`](Epoch::unlock_all) do, each for its kind. Fails with class RmaRange, for operations beyond a
-    /// target's part, of a dynamic window, and with [`Error::NoRoom`].
+    /// Closes the epoch like [`end`](Epoch::end), [`complete`](Epoch::complete), [`wait`](Epoch::wait),
+    /// [`unlock`](Epoch::unlock) or [`unlock_all`](Epoch::unlock_all), according to its kind.
+    ///
+    /// # Errors
+    /// Class RmaRange for operations beyond a target's part of a dynamic window, and [`Error::NoRoom`].
     pub fn try_close(self) -> Result<(), Error> {
         let record = self.record;
         let watched = self.close(K::CLOSE[0])?;
         record.wait(K::CLOSE[0], watched)
     }
 
-    /// As [`try_close`](Epoch::try_close), without blocking (MPI_Win_ifence, MPI_Win_icomplete, MPI_Win_iwait,
-    /// MPI_Win_iunlock, MPI_Win_iunlock_all); complete when that would return. Its error ends the job.
+    /// Closes the epoch without blocking (MPI_Win_ifence, MPI_Win_icomplete, MPI_Win_iwait, MPI_Win_iunlock,
+    /// MPI_Win_iunlock_all). The request completes when [`try_close`](Epoch::try_close) would return. An error aborts
+    /// the job.
     #[track_caller]
     pub fn immediate_close(self) -> Request<'static, ()> {
         let record = self.record;
@@ -191,8 +194,8 @@ impl<K: Kind> Drop for Epoch<'_, K> {
 opaque!("Epoch", [K: Kind] Epoch<'_, K>);
 
 impl<K: ToRanks> Epoch<'_, K> {
-    /// The process with this rank in the window: what operations are on. One that the epoch does not give access to is
-    /// found by them, which fail with class RmaSync.
+    /// Returns the target of operations with this rank in the window. Operations return class RmaSync if the epoch does
+    /// not include it.
     ///
     /// # Panics
     /// When there is no such rank.
@@ -206,8 +209,9 @@ impl<K: ToRanks> Epoch<'_, K> {
 }
 
 impl Epoch<'_, Fence> {
-    /// Ends what has been done since the last fence, at all processes, and goes on (MPI_Win_fence). Blocks until all
-    /// processes have come to it. Its error ends the job: operations beyond a target's part, of a dynamic window.
+    /// Completes all operations since the last fence, at all processes, and starts the next fence epoch
+    /// (MPI_Win_fence). Blocks until all processes have called it. Aborts the job for operations beyond a target's part
+    /// of a dynamic window.
     #[track_caller]
     pub fn next(&mut self) {
         let (record, next) = (self.record, self.try_next());
@@ -215,7 +219,7 @@ impl Epoch<'_, Fence> {
         record.here().or_fatal(function, next);
     }
 
-    /// As [`next`](Epoch::next). Fails with class RmaRange, and with [`Error::NoRoom`].
+    /// Calls the fence of [`next`](Epoch::next), and returns class RmaRange or [`Error::NoRoom`].
     pub fn try_next(&mut self) -> Result<(), Error> {
         let call = self.record.call("MPI_Win_fence")?;
         self.serial = call.fence(true, None, false)?;
@@ -223,7 +227,7 @@ impl Epoch<'_, Fence> {
             .wait("MPI_Win_fence", Watched::Fenced(self.serial))
     }
 
-    /// As [`next`](Epoch::next), without blocking (MPI_Win_ifence); complete when that would return.
+    /// Nonblocking [`next`](Epoch::next) (MPI_Win_ifence). The request completes when that would return.
     #[track_caller]
     pub fn immediate_next(&mut self) -> Request<'static, ()> {
         let name = "MPI_Win_ifence";
@@ -234,8 +238,9 @@ impl Epoch<'_, Fence> {
     ends_the_job! {
         "mpi::window::Epoch", [pub fn(self)], self.record.here();
 
-        /// Ends what has been done since the last fence, at all processes (MPI_Win_fence with MPI_MODE_NOSUCCEED). Blocks
-        /// until all processes have come to it, which all call this and none [`next`](Epoch::next). Its error ends the job.
+        /// Completes all operations since the last fence, at all processes (MPI_Win_fence with MPI_MODE_NOSUCCEED).
+        /// Blocks until all processes have called it; none may call [`next`](Epoch::next) instead. An error aborts the
+        /// job.
         end[](), "MPI_Win_fence" = self.try_close();
     }
 }
@@ -244,8 +249,8 @@ impl Epoch<'_, Start> {
     ends_the_job! {
         "mpi::window::Epoch", [pub fn(self)], self.record.here();
 
-        /// Ends the access (MPI_Win_complete). Blocks until the program's buffers are its own again: for the posts of those
-        /// targets that have not been used, and for results. Its error ends the job.
+        /// Closes the access epoch (MPI_Win_complete). Blocks until the program may reuse its buffers: waits for
+        /// results, and for the posts of targets without operations. An error aborts the job.
         complete[](), "MPI_Win_complete" = self.try_close();
     }
 }
@@ -254,12 +259,12 @@ impl Epoch<'_, Post> {
     ends_the_job! {
         "mpi::window::Epoch", [pub fn(self)], self.record.here();
 
-        /// Blocks until all processes that this is for have ended their access (MPI_Win_wait).
+        /// Blocks until all processes of its group have closed their access epochs (MPI_Win_wait).
         wait[](), "MPI_Win_wait" = self.try_close();
     }
 
-    /// Makes progress, and ends it if [`wait`](Epoch::wait) would return at once; else gives it back (MPI_Win_test).
-    /// Does not block.
+    /// Makes progress, and closes the epoch if [`wait`](Epoch::wait) would not block; otherwise returns it
+    /// (MPI_Win_test). Does not block.
     #[track_caller]
     pub fn test(self) -> Result<(), Self> {
         match self.record.run("MPI_Win_test", |call| call.test_exposure()) {
@@ -273,7 +278,7 @@ impl Epoch<'_, Post> {
 }
 
 impl Epoch<'_, Lock> {
-    /// The process whose part is locked: what operations are on.
+    /// Returns the target of operations: the process whose part is locked.
     pub fn target(&self) -> Target<'_, Lock> {
         Target::new(self.record, self.kind.0)
     }
@@ -281,8 +286,8 @@ impl Epoch<'_, Lock> {
     ends_the_job! {
         "mpi::window::Epoch", [pub fn(self)], self.record.here();
 
-        /// Gives the lock back (MPI_Win_unlock). Blocks until what has been done is done at the target. Its error ends the
-        /// job.
+        /// Releases the lock (MPI_Win_unlock). Blocks until all operations are complete at the target. An error aborts
+        /// the job.
         unlock[](), "MPI_Win_unlock" = self.try_close();
     }
 }
@@ -291,13 +296,13 @@ impl Epoch<'_, LockAll> {
     ends_the_job! {
         "mpi::window::Epoch", [pub fn(self)], self.record.here();
 
-        /// Gives all locks back (MPI_Win_unlock_all). Blocks until what has been done is done at all targets. Its error
-        /// ends the job.
+        /// Releases all locks (MPI_Win_unlock_all). Blocks until all operations are complete at all targets. An error
+        /// aborts the job.
         unlock_all[](), "MPI_Win_unlock_all" = self.try_close();
     }
 }
 
-/// The request of a flush, at one process or at all.
+/// Returns the request of a flush, at one process or at all.
 pub(super) fn flush(
     record: &Rc<Record>,
     function: &'static str,
@@ -312,7 +317,7 @@ pub(super) fn flush(
     complete_when(record, watched)
 }
 
-/// The members of a group, all of which are in the window. Fails with [`Error::Argument`].
+/// Returns the members of a group, or [`Error::Argument`] if one of them is not in the window.
 fn members(record: &Record, group: &(impl Group + ?Sized)) -> Result<Vec<envelope::Rank>, Error> {
     match are_in(group.members(), record.comm.record.membership()) {
         true => exact(group.members()),
@@ -322,42 +327,43 @@ fn members(record: &Record, group: &(impl Group + ?Sized)) -> Result<Vec<envelop
     }
 }
 
-/// Opening epochs, of all windows. Sealed.
+/// Calls that open epochs, of all windows. Sealed.
 ///
-/// A call that blocks returns when the epoch is open. A call without blocking (the `immediate_` ones; the thesis 001,
-/// section 5, proposes them) returns at once: operations are recorded until they can be done, and [`Epoch::opening`]
-/// tells when it is open. Each takes of the program's heap what `docs/rma.md` says. Errors end the job:
-/// [`Error::NoRoom`](midplane_objects::Error::NoRoom), and class RmaSync when an epoch is open that excludes this one; the calls
-/// with `try_` have them as their result.
+/// A blocking call returns when the epoch is open. A nonblocking one (`immediate_`; the thesis 001, section 5, proposes
+/// them) defers: operations are recorded until they can be executed, and [`Epoch::opening`] completes when the epoch is
+/// open. `docs/rma.md` lists the heap memory that each call allocates.
 ///
-/// MPI_MODE_NOCHECK is not here: it is a promise that no compiler can check. The other assertions change nothing.
+/// MPI_MODE_NOCHECK is not supported: no compiler can check that promise. The other assertions would have no effect.
+///
+/// # Errors
+/// [`Error::NoRoom`](crate::Error::NoRoom), and class RmaSync when an open epoch excludes this one. They abort the job;
+/// the `try_` forms return them.
 pub trait Epochs: AnyWindow {
-    /// As [`lock_exclusive`](Epochs::lock_exclusive) or [`lock_shared`](Epochs::lock_shared). Fails with [`Error::Rank`],
-    /// too.
+    /// [`lock_exclusive`](Epochs::lock_exclusive) or [`lock_shared`](Epochs::lock_shared) that returns its error, such
+    /// as [`Error::Rank`].
     fn try_lock(&self, rank: Rank, is_exclusive: bool) -> Result<Epoch<'_, Lock>, Error> {
         open_lock(self.record(), (rank, is_exclusive), true)
     }
 
-    /// Blocks until all that has been done under locks is done at its targets (MPI_Win_flush_all). Fails with class
-    /// RmaSync when there is no lock, and with class RmaRange.
+    /// Blocks until all operations under locks are complete at their targets (MPI_Win_flush_all). Returns class RmaSync
+    /// without a lock, and class RmaRange.
     fn flush_all(&self) -> Result<(), Error> {
         self.record().flush("MPI_Win_flush_all", None, false)
     }
 
-    /// Blocks until the buffers of all that has been done under locks are the program's again
-    /// (MPI_Win_flush_local_all). Fails with class RmaSync when there is no lock.
+    /// Blocks until the program may reuse the buffers of all operations under locks (MPI_Win_flush_local_all). Returns
+    /// class RmaSync without a lock.
     fn flush_local_all(&self) -> Result<(), Error> {
         self.record().flush("MPI_Win_flush_local_all", None, true)
     }
 
-    /// As [`flush_all`](Epochs::flush_all), without blocking (MPI_Win_iflush_all). Its error ends the job.
+    /// Nonblocking [`flush_all`](Epochs::flush_all) (MPI_Win_iflush_all). An error aborts the job.
     #[track_caller]
     fn immediate_flush_all(&self) -> Request<'static, ()> {
         flush(self.record(), "MPI_Win_iflush_all", None, false)
     }
 
-    /// As [`flush_local_all`](Epochs::flush_local_all), without blocking (MPI_Win_iflush_local_all). Its error ends the
-    /// job.
+    /// Nonblocking [`flush_local_all`](Epochs::flush_local_all) (MPI_Win_iflush_local_all). An error aborts the job.
     #[track_caller]
     fn immediate_flush_local_all(&self) -> Request<'static, ()> {
         flush(self.record(), "MPI_Win_iflush_local_all", None, true)
@@ -366,54 +372,55 @@ pub trait Epochs: AnyWindow {
     ends_the_job! {
         "mpi::window::Epochs", [fn(&self)], self.record().here();
 
-        /// Begins an epoch of all processes (MPI_Win_fence). Blocks until all have called it.
+        /// Opens a fence epoch of all processes (MPI_Win_fence). Blocks until all have called it.
         fence[]() -> Epoch<'_, Fence>, "MPI_Win_fence";
-        /// As [`fence`](Epochs::fence).
+        /// [`fence`](Epochs::fence) that returns its error.
         or try_fence = open(self.record(), Fence(()), true, |call, defers| call.fence(true, None, defers));
 
-        /// As [`fence`](Epochs::fence), without blocking (MPI_Win_ifence).
+        /// Nonblocking [`fence`](Epochs::fence) (MPI_Win_ifence).
         immediate_fence[]() -> Epoch<'_, Fence>, "MPI_Win_ifence"
             = open(self.record(), Fence(()), false, |call, defers| call.fence(true, None, defers));
 
-        /// Begins access to the processes of a group (MPI_Win_start).
+        /// Opens an access epoch to the processes of a group (MPI_Win_start).
         start[G: Group + ?Sized](group: &G) -> Epoch<'_, Start>, "MPI_Win_start";
-        /// As [`start`](Epochs::start). Fails with [`Error::Argument`], too: a process that is not in the window.
+        /// [`start`](Epochs::start) that returns its error, such as [`Error::Argument`] for a process that is not in
+        /// the window.
         or try_start = open_start(self.record(), group, true);
 
-        /// As [`start`](Epochs::start), without blocking (MPI_Win_istart).
+        /// Nonblocking [`start`](Epochs::start) (MPI_Win_istart).
         immediate_start[G: Group + ?Sized](group: &G) -> Epoch<'_, Start>, "MPI_Win_istart"
             = open_start(self.record(), group, false);
 
         /// Exposes this process's part to the processes of a group (MPI_Win_post).
         post[G: Group + ?Sized](group: &G) -> Epoch<'_, Post>, "MPI_Win_post";
-        /// As [`post`](Epochs::post). Fails as [`try_start`](Epochs::try_start).
+        /// [`post`](Epochs::post) that returns the errors of [`try_start`](Epochs::try_start).
         or try_post = open_post(self.record(), group, true);
 
-        /// As [`post`](Epochs::post), without blocking (MPI_Win_ipost).
+        /// Nonblocking [`post`](Epochs::post) (MPI_Win_ipost).
         immediate_post[G: Group + ?Sized](group: &G) -> Epoch<'_, Post>, "MPI_Win_ipost"
             = open_post(self.record(), group, false);
 
-        /// Locks a process's part for this one alone (MPI_Win_lock with MPI_LOCK_EXCLUSIVE).
+        /// Acquires an exclusive lock of a process's part (MPI_Win_lock with MPI_LOCK_EXCLUSIVE).
         lock_exclusive[](rank: Rank) -> Epoch<'_, Lock>, "MPI_Win_lock" = self.try_lock(rank, true);
 
-        /// Locks a process's part together with others (MPI_Win_lock with MPI_LOCK_SHARED).
+        /// Acquires a shared lock of a process's part (MPI_Win_lock with MPI_LOCK_SHARED).
         lock_shared[](rank: Rank) -> Epoch<'_, Lock>, "MPI_Win_lock" = self.try_lock(rank, false);
 
-        /// As [`lock_exclusive`](Epochs::lock_exclusive), without blocking (MPI_Win_ilock).
+        /// Nonblocking [`lock_exclusive`](Epochs::lock_exclusive) (MPI_Win_ilock).
         immediate_lock_exclusive[](rank: Rank) -> Epoch<'_, Lock>, "MPI_Win_ilock"
             = open_lock(self.record(), (rank, true), false);
 
-        /// As [`lock_shared`](Epochs::lock_shared), without blocking (MPI_Win_ilock).
+        /// Nonblocking [`lock_shared`](Epochs::lock_shared) (MPI_Win_ilock).
         immediate_lock_shared[](rank: Rank) -> Epoch<'_, Lock>, "MPI_Win_ilock"
             = open_lock(self.record(), (rank, false), false);
 
-        /// Begins access to all processes under shared locks, each of which is asked for by the first operation there
+        /// Opens an access epoch to all processes under shared locks; the first operation on a target requests it
         /// (MPI_Win_lock_all).
         lock_all[]() -> Epoch<'_, LockAll>, "MPI_Win_lock_all";
-        /// As [`lock_all`](Epochs::lock_all).
+        /// [`lock_all`](Epochs::lock_all) that returns its error.
         or try_lock_all = open(self.record(), LockAll(()), true, |call, defers| call.lock_all(true, None, defers));
 
-        /// As [`lock_all`](Epochs::lock_all), without blocking (MPI_Win_ilock_all).
+        /// Nonblocking [`lock_all`](Epochs::lock_all) (MPI_Win_ilock_all).
         immediate_lock_all[]() -> Epoch<'_, LockAll>, "MPI_Win_ilock_all"
             = open(self.record(), LockAll(()), false, |call, defers| call.lock_all(true, None, defers));
     }
@@ -452,26 +459,25 @@ fn open_lock(
 }
 
 impl<K: Passive> Target<'_, K> {
-    /// Blocks until all that this process has done here under the lock is done (MPI_Win_flush, MPI-3.1 section 11.5.4).
-    /// Fails with class RmaRange: an operation was beyond the target's part, of a dynamic window.
+    /// Blocks until all operations of this process on this target under the lock are complete (MPI_Win_flush, MPI-3.1
+    /// section 11.5.4). Returns class RmaRange for an operation beyond the target's part of a dynamic window.
     pub fn flush(&self) -> Result<(), Error> {
         self.record.flush("MPI_Win_flush", Some(self.rank), false)
     }
 
-    /// Blocks until the buffers of what this process has done here under the lock are the program's again
-    /// (MPI_Win_flush_local).
+    /// Blocks until the program may reuse the buffers of its operations on this target (MPI_Win_flush_local).
     pub fn flush_local(&self) -> Result<(), Error> {
         self.record
             .flush("MPI_Win_flush_local", Some(self.rank), true)
     }
 
-    /// As [`flush`](Target::flush), without blocking (MPI_Win_iflush). Its error ends the job.
+    /// Nonblocking [`flush`](Target::flush) (MPI_Win_iflush). An error aborts the job.
     #[track_caller]
     pub fn immediate_flush(&self) -> Request<'static, ()> {
         flush(self.record, "MPI_Win_iflush", Some(self.rank), false)
     }
 
-    /// As [`flush_local`](Target::flush_local), without blocking (MPI_Win_iflush_local). Its error ends the job.
+    /// Nonblocking [`flush_local`](Target::flush_local) (MPI_Win_iflush_local). An error aborts the job.
     #[track_caller]
     pub fn immediate_flush_local(&self) -> Request<'static, ()> {
         flush(self.record, "MPI_Win_iflush_local", Some(self.rank), true)

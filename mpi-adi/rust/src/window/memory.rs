@@ -1,4 +1,4 @@
-//! Windows, and the memory that they expose.
+//! Windows and their exposed memory.
 
 use alloc::rc::Rc;
 use alloc::string::String;
@@ -29,14 +29,14 @@ const PADDED: Error = wrong(
     "elements of a window have no padding; order the fields of the struct so that it has none",
 );
 
-/// Memory of this process that a window exposes: elements at an address, for as long as they are exposed.
+/// Memory of this process that a window exposes: the address and count of its elements.
 struct Exposed<T> {
     first: NonNull<T>,
     len: usize,
 }
 
 impl<T: Equivalence> Exposed<T> {
-    /// Fails with class Type for elements with padding: a get would read it.
+    /// Returns class Type for elements with padding, which a get would read.
     fn check() -> Result<(), Error> {
         let datatype = T::equivalent_datatype();
         let kind = kind_of(&datatype);
@@ -56,16 +56,16 @@ impl<T: Equivalence> Exposed<T> {
     fn span(&self) -> Span {
         match self.len * size_of::<T>() {
             0 => Span::EMPTY,
-            // SAFETY: the memory is there until it is exposed no more: a window is freed, and what is attached
-            // detached, before it goes; what is forgotten stays for ever, or is freed by its scope.
+            // SAFETY: the memory exists while it is exposed: a window is freed, and attached memory detached, before it
+            // is dropped; forgotten memory lives forever, or is freed by its scope.
             bytes => unsafe { Span::new(self.first.as_ptr().cast_const().cast(), bytes) },
         }
     }
 
-    /// Where the element at this place is.
+    /// Returns the offset of an element in bytes.
     ///
     /// # Panics
-    /// When there is none.
+    /// When there is no such element.
     #[track_caller]
     fn offset(&self, index: usize) -> usize {
         let len = self.len;
@@ -77,7 +77,7 @@ impl<T: Equivalence> Exposed<T> {
     fn load(&self, record: &Record, index: usize) -> T {
         let offset = self.offset(index);
         let mut value = zeroed::<T>();
-        // SAFETY: a value without padding is bytes, which `settle` makes one again.
+        // SAFETY: a value without padding consists of bytes, and `settle` makes it valid again.
         let bytes = unsafe {
             core::slice::from_raw_parts_mut((&raw mut value).cast::<u8>(), size_of::<T>())
         };
@@ -88,7 +88,7 @@ impl<T: Equivalence> Exposed<T> {
             call.env.read(element, bytes);
             Ok(())
         });
-        // SAFETY: it is this function's own.
+        // SAFETY: `value` is a local variable.
         unsafe { T::settle(&mut value, 1) };
         value
     }
@@ -96,7 +96,7 @@ impl<T: Equivalence> Exposed<T> {
     #[track_caller]
     fn store(&self, record: &Record, index: usize, value: &T) {
         let offset = self.offset(index);
-        // SAFETY: a value without padding is bytes.
+        // SAFETY: a value without padding consists of bytes.
         let bytes = unsafe {
             core::slice::from_raw_parts(core::ptr::from_ref(value).cast::<u8>(), size_of::<T>())
         };
@@ -110,8 +110,7 @@ impl<T: Equivalence> Exposed<T> {
 
     fn local<'l>(&'l mut self, record: &'l Rc<Record>) -> Result<Local<'l, T>, Error> {
         record.withdraw("Window::local", self.span())?;
-        // SAFETY: nothing but this process gets at the memory until it is given back, and `self` is borrowed for as
-        // long.
+        // SAFETY: only this process accesses the memory until it is given back, and `self` is borrowed for as long.
         let memory = unsafe {
             T::settle(self.first.as_ptr(), self.len);
             core::slice::from_raw_parts_mut(self.first.as_ptr(), self.len)
@@ -120,7 +119,7 @@ impl<T: Equivalence> Exposed<T> {
     }
 }
 
-/// The memory of a window's part, for this process alone. Dropping it gives the memory back to the window.
+/// The memory of a window's part, for this process alone. Its drop gives the memory back to the window.
 pub struct Local<'l, T> {
     record: &'l Rc<Record>,
     memory: &'l mut [T],
@@ -148,26 +147,26 @@ impl<T> Drop for Local<'_, T> {
     }
 }
 
-/// What all windows have. Sealed.
+/// Calls of all windows. Sealed.
 pub trait AnyWindow: sealed::Sealed {
-    /// Its processes (MPI_Win_get_group, MPI-3.1 section 11.2.6). Does not block; ends the job when the heap has no
-    /// room.
+    /// Returns its group of processes (MPI_Win_get_group, MPI-3.1 section 11.2.6). Does not block. Aborts the job when
+    /// the heap has no space.
     fn group(&self) -> UserGroup {
         self.record().comm.group()
     }
 
-    /// Gives it a name (MPI_Win_set_name, MPI-3.1 section 6.8). Does not block.
+    /// Sets its name (MPI_Win_set_name, MPI-3.1 section 6.8). Does not block.
     fn set_name(&self, name: &str) {
         self.record().comm.set_name(name);
     }
 
-    /// Its name; empty unless it has been given one.
+    /// Returns its name, which is empty unless it was set.
     fn get_name(&self) -> String {
         self.record().comm.get_name()
     }
 
-    /// Lets epochs pass others of the window from now on, at this process (MPI_Win_set_info with the keys that
-    /// `docs/rma.md` names): by that the program says that they touch other memory. Does not block.
+    /// Allows epochs of this window to be reordered at this process from now on (MPI_Win_set_info with the keys in
+    /// `docs/rma.md`). The program guarantees that these epochs use disjoint memory. Does not block.
     fn set_reorder(&self, reorder: Reorder) {
         self.record().run("MPI_Win_set_info", |call| {
             call.set_reorder(reorder);
@@ -175,14 +174,14 @@ pub trait AnyWindow: sealed::Sealed {
         });
     }
 
-    /// Which epochs may pass others (MPI_Win_get_info); none, unless the program has said so. Does not block.
+    /// Returns the permitted reorderings (MPI_Win_get_info); by default none. Does not block.
     fn reorder(&self) -> Reorder {
         let record = self.record();
         record.run("MPI_Win_get_info", |call| Ok(call.reorder()))
     }
 
-    /// Gives it hints, at this process (MPI_Win_set_info, MPI-3.1 section 11.2.7): those of the keys that `docs/rma.md`
-    /// names whose value is true or false, as [`set_reorder`](AnyWindow::set_reorder) has them. Does not block.
+    /// Sets hints at this process (MPI_Win_set_info, MPI-3.1 section 11.2.7). Uses the keys in `docs/rma.md` whose
+    /// value is true or false, like [`set_reorder`](AnyWindow::set_reorder). Does not block.
     fn set_info(&self, info: &Info) {
         let mut reorder = self.reorder();
         for (key, place) in hints::REORDER {
@@ -193,18 +192,18 @@ pub trait AnyWindow: sealed::Sealed {
         self.set_reorder(reorder);
     }
 
-    /// The value of this type that is attached to it (MPI_Win_get_attr, MPI-3.1 section 6.7.3). Does not block.
+    /// Returns the attached value of this type (MPI_Win_get_attr, MPI-3.1 section 6.7.3). Does not block.
     fn get_attr<A: CommAttribute>(&self) -> Option<Rc<A>> {
         self.record().comm.get_attr()
     }
 
-    /// Takes the value of this type away from it (MPI_Win_delete_attr, MPI-3.1 section 6.7.3). Does not block.
+    /// Removes the attached value of this type (MPI_Win_delete_attr, MPI-3.1 section 6.7.3). Does not block.
     fn delete_attr<A: CommAttribute>(&self) -> Option<Rc<A>> {
         self.record().comm.delete_attr()
     }
 
-    /// Makes progress (MPI_Win_sync, MPI-3.1 section 11.5.4). There is one copy of a window, so that nothing else is to
-    /// be done. Does not block.
+    /// Makes progress (MPI_Win_sync, MPI-3.1 section 11.5.4). A window has a single copy, so that nothing needs
+    /// synchronization. Does not block.
     fn sync(&self) {
         self.record().run("MPI_Win_sync", |call| {
             call.env.advance(call.note(None), None);
@@ -215,17 +214,16 @@ pub trait AnyWindow: sealed::Sealed {
     ends_the_job! {
         "mpi::window::AnyWindow", [fn(&self)], self.record().here();
 
-        /// The hints that are in use, in the program's heap (MPI_Win_get_info, MPI-3.1 section 11.2.7). Does not block. Ends
-        /// the job where [`try_get_info`](AnyWindow::try_get_info) fails.
+        /// Returns the hints in use, allocated from the program's heap (MPI_Win_get_info, MPI-3.1 section 11.2.7). Does
+        /// not block. Aborts the job where [`try_get_info`](AnyWindow::try_get_info) fails.
         get_info[]() -> Info, "MPI_Win_get_info";
-        /// As [`get_info`](AnyWindow::get_info). Fails with [`Error::NoRoom`].
+        /// [`get_info`](AnyWindow::get_info) that returns [`Error::NoRoom`].
         or try_get_info = Info::of(&hints::in_use(self.reorder()));
 
-        /// Attaches a value to it, in place of the one of the same type that it may have (MPI_Win_set_attr, MPI-3.1 section
-        /// 6.7.3); otherwise as [`Context::set_attr`](crate::topology::Context::set_attr). The value is dropped with the
-        /// window.
+        /// Attaches a value, which replaces one of the same type (MPI_Win_set_attr, MPI-3.1 section 6.7.3); see
+        /// [`Context::set_attr`](crate::rust::topology::Context::set_attr). The value is dropped with the window.
         set_attr[A: CommAttribute](value: A), "MPI_Win_set_attr";
-        /// As [`set_attr`](AnyWindow::set_attr). Fails with [`Error::NoRoom`] when the list has no room.
+        /// [`set_attr`](AnyWindow::set_attr) that returns [`Error::NoRoom`].
         or try_set_attr = self.record().comm.try_set_attr(value);
     }
 }
@@ -239,13 +237,13 @@ pub(super) mod sealed {
     }
 }
 
-/// A window (MPI-3.1 section 11.2): each process's part is elements of one type, which it exposes to all processes of a
-/// communicator. Dropping it frees it (MPI_Win_free, MPI-3.1 section 11.2.5), which blocks until all processes have come as
-/// far.
+/// A window whose parts consist of elements of one type (MPI-3.1 section 11.2). Each process exposes its part to all
+/// processes of a communicator. Its drop frees it (MPI_Win_free, MPI-3.1 section 11.2.5), which blocks until all
+/// processes have called it.
 pub struct Window<'a, T: Equivalence> {
     record: Rc<Record>,
     memory: Exposed<T>,
-    /// What was allocated for it; `None`: the program's own.
+    /// Capacity of the memory allocated for the window; `None`: the program's memory.
     capacity: Option<usize>,
     borrowed: PhantomData<&'a mut [T]>,
 }
@@ -262,19 +260,23 @@ impl<T: Equivalence> Window<'static, T> {
     ends_the_job! {
         "mpi::window::Window", [pub fn()], comm.as_simple().record.here;
 
-        /// A window of `len` elements of this process, all zeros, in the program's heap (MPI_Win_allocate, MPI-3.1 section
-        /// 11.2.2). Blocks until all processes of the communicator have called it. Its error ends the job.
+        /// Allocates a window of `len` zeroed elements at this process, from the program's heap (MPI_Win_allocate,
+        /// MPI-3.1 section 11.2.2). Blocks until all processes of the communicator have called it. An error aborts the
+        /// job.
         allocate[C: Communicator + ?Sized](len: usize, comm: &C) -> Self, "MPI_Win_allocate";
-        /// As [`allocate`](Window::allocate). Fails at all processes alike: with [`Error::NoRoom`] where the heap has no
-        /// room, with class NoMem at the others, and with [`Error::Limit`] when there are too many windows and
-        /// communicators; with class Type for elements with padding.
+        /// [`allocate`](Window::allocate) that returns its error.
+        ///
+        /// # Errors
+        /// All processes fail together: with [`Error::NoRoom`] where the heap has no space, with class NoMem at the
+        /// others, and with [`Error::Limit`] for too many windows and communicators. Class Type for elements with
+        /// padding.
         or try_allocate = {
             Exposed::<T>::check()?;
             let (record, (memory, capacity)) = Record::make(comm.as_simple(), size_of::<T>(), || {
                 let mut values: Vec<T> = room(len)?;
                 values.extend((0..len).map(|_| zeroed::<T>()));
                 let memory = Exposed::of(&mut values);
-                // From here on the window's.
+                // The window owns the memory from here on.
                 let values = core::mem::ManuallyDrop::new(values);
                 Ok((Some(memory.span()), (memory, values.capacity())))
             })?;
@@ -283,9 +285,9 @@ impl<T: Equivalence> Window<'static, T> {
         };
     }
 
-    /// As [`try_allocate`](Window::try_allocate), of memory that all processes share (MPI_Win_allocate_shared, MPI-3.1
-    /// section 11.2.3). Fails with class RmaShared unless the communicator has one process, as
-    /// [`split_shared`](Communicator::split_shared) makes them: each process has memory of its own.
+    /// Allocates a window of shared memory (MPI_Win_allocate_shared, MPI-3.1 section 11.2.3). Processes do not share
+    /// memory: returns class RmaShared unless the communicator contains one process, like those of
+    /// [`split_shared`](Communicator::split_shared). Otherwise see [`try_allocate`](Window::try_allocate).
     pub fn try_allocate_shared(
         len: usize,
         comm: &(impl Communicator + ?Sized),
@@ -304,15 +306,15 @@ impl<'a, T: Equivalence> Window<'a, T> {
     ends_the_job! {
         "mpi::window::Window", [pub fn()], comm.as_simple().record.here;
 
-        /// A window of memory that the program has (MPI_Win_create, MPI-3.1 section 11.2.1). The memory is the program's
-        /// again when the scope ends, which frees the window if it has not been dropped. Blocks until all processes of the
-        /// communicator have called it. Its error ends the job.
+        /// Creates a window on the program's memory (MPI_Win_create, MPI-3.1 section 11.2.1). Blocks until all
+        /// processes of the communicator have called it. The program may use the memory again when the scope ends,
+        /// which frees the window if it was not dropped. An error aborts the job.
         create[S: Scope<'a>, C: Communicator + ?Sized](scope: S, memory: &'a mut [T], comm: &C)
             -> Self, "MPI_Win_create";
-        /// As [`create`](Window::create). Fails as [`try_allocate`](Window::try_allocate).
+        /// [`create`](Window::create) that returns the errors of [`try_allocate`](Window::try_allocate).
         or try_create = {
             Exposed::<T>::check()?;
-            // SAFETY: borrowed until the scope ends, which gives the loan back.
+            // SAFETY: borrowed until the end of the scope; that returns the loan.
             let prepared = scope.prepare().and_then(|()| unsafe { whole_mut(memory).loan_span() });
             let memory = Exposed::of(memory);
             let (record, loan) = Record::make(comm.as_simple(), size_of::<T>(), || {
@@ -323,18 +325,18 @@ impl<'a, T: Equivalence> Window<'a, T> {
         };
     }
 
-    /// How many elements this process's part has.
+    /// Returns the number of elements of this process's part.
     pub fn len(&self) -> usize {
         self.memory.len
     }
 
-    /// This process's part has no elements.
+    /// Checks whether this process's part has no elements.
     pub fn is_empty(&self) -> bool {
         self.memory.len == 0
     }
 
-    /// A copy of an element of this process's part, as it is now: others may be changing it. Makes progress, and does
-    /// not block; a program can wait for a value with it.
+    /// Returns a copy of an element of this process's part; other processes may update it at the same time. Makes
+    /// progress and does not block, so that a program can poll for a value.
     ///
     /// # Panics
     /// When there is no such element.
@@ -343,17 +345,17 @@ impl<'a, T: Equivalence> Window<'a, T> {
         self.memory.load(&self.record, index)
     }
 
-    /// Sets an element of this process's part: others may be changing it, too. Does not block.
+    /// Sets an element of this process's part; other processes may update it, too. Does not block.
     ///
     /// # Panics
-    /// As [`load`](Window::load).
+    /// When there is no such element.
     #[track_caller]
     pub fn store(&self, index: usize, value: &T) {
         self.memory.store(&self.record, index, value);
     }
 
-    /// This process's part, for itself alone: under an exclusive lock of its own. Blocks until the epochs of this
-    /// process are complete and no other has a lock here. Its error ends the job.
+    /// Returns exclusive access to this process's part, under an exclusive lock. Blocks until the epochs of this
+    /// process are complete and no other process has a lock here. An error aborts the job.
     #[track_caller]
     pub fn local(&mut self) -> Local<'_, T> {
         let here = self.record.here().clone();
@@ -361,8 +363,7 @@ impl<'a, T: Equivalence> Window<'a, T> {
         here.or_fatal(function, self.try_local())
     }
 
-    /// As [`local`](Window::local). Fails with class RmaSync while an epoch is open that has been forgotten, and with
-    /// [`Error::NoRoom`].
+    /// [`local`](Window::local) that returns [`Error::NoRoom`], or class RmaSync while a forgotten epoch is open.
     pub fn try_local(&mut self) -> Result<Local<'_, T>, Error> {
         self.memory.local(&self.record)
     }
@@ -371,14 +372,15 @@ impl<'a, T: Equivalence> Window<'a, T> {
 impl<T: Equivalence> Drop for Window<'_, T> {
     fn drop(&mut self) {
         let here = self.record.here();
-        // Without a device others may still get at the memory: it stays.
+        // Without a device, others may still access the memory, so it is not freed.
         if here.env().is_err() {
             return;
         }
         here.or_fatal("MPI_Win_free", self.record.free("MPI_Win_free"));
         if let Some(capacity) = self.capacity {
             let (first, len) = (self.memory.first.as_ptr(), self.memory.len);
-            // SAFETY: from a vector that was given up when the window was made; no other process gets at it any more.
+            // SAFETY: from a vector that was forgotten on creation of the window; no other process accesses it any
+            // more.
             unsafe {
                 T::settle(first, len);
                 drop(Vec::from_raw_parts(first, len, capacity));
@@ -387,13 +389,13 @@ impl<T: Equivalence> Drop for Window<'_, T> {
     }
 }
 
-/// Leaves to a scope what has to be over at its end; it has room for it.
+/// Makes a scope complete an operation at its end. The scope has a free slot.
 fn keep<'a, S: Scope<'a>>(scope: S, what: What, loan: Loan) {
     drop(scope.keep(Ticket::new(what, loan)));
 }
 
-/// A window to which processes attach memory (MPI-3.1 section 11.2.4). Dropping it frees it (MPI_Win_free), which blocks until
-/// all processes have come as far.
+/// A window to which processes attach memory (MPI-3.1 section 11.2.4). Its drop frees it (MPI_Win_free), which blocks
+/// until all processes have called it.
 pub struct DynamicWindow {
     record: Rc<Record>,
 }
@@ -410,10 +412,10 @@ impl DynamicWindow {
     ends_the_job! {
         "mpi::window::DynamicWindow", [pub fn()], comm.as_simple().record.here;
 
-        /// A window without memory (MPI_Win_create_dynamic). Blocks until all processes of the communicator have called it.
-        /// Its error ends the job.
+        /// Creates a window without memory (MPI_Win_create_dynamic). Blocks until all processes of the communicator
+        /// have called it. An error aborts the job.
         create[C: Communicator + ?Sized](comm: &C) -> DynamicWindow, "MPI_Win_create_dynamic";
-        /// As [`create`](DynamicWindow::create). Fails as [`Window::try_allocate`].
+        /// [`create`](DynamicWindow::create) that returns the errors of [`Window::try_allocate`].
         or try_create = {
             let (record, ()) = Record::make(comm.as_simple(), 1, || Ok((None, ())))?;
             Ok(DynamicWindow { record })
@@ -423,15 +425,14 @@ impl DynamicWindow {
     ends_the_job! {
         "mpi::window::DynamicWindow", [pub fn(&self)], self.record.here();
 
-        /// Attaches memory (MPI_Win_attach), until what it returns is dropped, or the scope ends. Does not block. Its error
-        /// ends the job.
+        /// Attaches memory (MPI_Win_attach) until the result is dropped or the scope ends. Does not block. An error
+        /// aborts the job.
         attach['a, S: Scope<'a>, T: Equivalence](scope: S, memory: &'a mut [T]) -> Attached<'a, T>, "MPI_Win_attach";
-        /// As [`attach`](DynamicWindow::attach). Fails with [`Error::NoRoom`], and with class Type for elements with
-        /// padding.
+        /// [`attach`](DynamicWindow::attach) that returns [`Error::NoRoom`], or class Type for elements with padding.
         or try_attach = {
             Exposed::<T>::check()?;
             scope.prepare()?;
-            // SAFETY: borrowed until the scope ends, which gives the loan back.
+            // SAFETY: borrowed until the end of the scope; that returns the loan.
             let loan = unsafe { whole_mut(memory).loan_span() }?;
             let (record, memory) = (self.record.clone(), Exposed::of(memory));
             let span = memory.span();
@@ -454,8 +455,8 @@ impl Drop for DynamicWindow {
     }
 }
 
-/// Memory that is attached to a [`DynamicWindow`]; dropping it detaches it (MPI_Win_detach). That blocks while another
-/// process gets data from it.
+/// Memory attached to a [`DynamicWindow`]. Its drop detaches it (MPI_Win_detach), which blocks while another process
+/// gets data from it.
 pub struct Attached<'a, T: Equivalence> {
     record: Rc<Record>,
     memory: Exposed<T>,
@@ -463,30 +464,30 @@ pub struct Attached<'a, T: Equivalence> {
 }
 
 impl<T: Equivalence> Attached<'_, T> {
-    /// The address of its first element, for other processes (MPI_Get_address).
+    /// Returns the address of its first element, for use by other processes (MPI_Get_address).
     pub fn address(&self) -> Address {
         self.memory.first.as_ptr().expose_provenance() as Address
     }
 
-    /// As [`Window::load`].
+    /// Returns a copy of an element; see [`Window::load`].
     ///
     /// # Panics
-    /// As there.
+    /// When there is no such element.
     #[track_caller]
     pub fn load(&self, index: usize) -> T {
         self.memory.load(&self.record, index)
     }
 
-    /// As [`Window::store`].
+    /// Sets an element; see [`Window::store`].
     ///
     /// # Panics
-    /// As there.
+    /// When there is no such element.
     #[track_caller]
     pub fn store(&self, index: usize, value: &T) {
         self.memory.store(&self.record, index, value);
     }
 
-    /// As [`Window::local`]; all memory of the window is this process's own meanwhile.
+    /// Returns exclusive access to the memory; see [`Window::local`]. Meanwhile no other process can access the window.
     ///
     /// # Panics
     /// When it is attached to another window.

@@ -1,8 +1,7 @@
-//! One-sided communication (MPI-3.1 chapter 11): windows, epochs, operations.
+//! One-sided communication (RMA, MPI-3.1 chapter 11): windows, epochs and operations.
 //!
-//! rsmpi has none of it; the names are in its style. A [`Window`] is memory that each process of a communicator exposes
-//! to all. Its memory is got at in an [`Epoch`], which a call of [`Epochs`] opens; what can be done in it is on a
-//! [`Target`]:
+//! rsmpi does not provide RMA; the names follow its style. A [`Window`] is memory that each process of a communicator
+//! exposes to all. A call of [`Epochs`] opens an [`Epoch`], which permits access; a [`Target`] provides the operations:
 //!
 //! ```
 //! # use midplane_rust as mpi;
@@ -10,7 +9,7 @@
 //! use mpi::traits::*;
 //! use mpi::window::Window;
 //!
-//! /// Each process draws a number of its own, and gives its right neighbour a greeting.
+//! /// Each process draws a unique number from a shared counter, and sends it to its right neighbour.
 //! fn draw(world: &impl Communicator) -> (u64, u64) {
 //!     let mut window = Window::<u64>::allocate(2, world);
 //!     let right = (world.rank() + 1) % world.size();
@@ -37,14 +36,14 @@
 //! | MPI_Win_flush, _flush_local; of all; _sync | [`Target::flush`], [`Target::flush_local`]; [`Epochs::flush_all`], [`Epochs::flush_local_all`]; [`AnyWindow::sync`] |
 //! | MPI_Put, _Get, _Accumulate, _Get_accumulate, _Fetch_and_op, _Compare_and_swap | [`Target::put`] and the others of these names |
 //! | their forms with a request | the same with `immediate_` in front, in every epoch |
-//! | MPI_Win_ifence and the others that do not block | the same with `immediate_` in front; to close an epoch, [`Epoch::immediate_close`] |
-//! | loads and stores | [`Window::local`] for the memory as a slice; [`Window::load`] and [`Window::store`] beside others |
+//! | MPI_Win_ifence and other nonblocking calls | the same with `immediate_` in front; to close an epoch, [`Epoch::immediate_close`] |
+//! | loads and stores | [`Window::local`] for the memory as a slice; [`Window::load`] and [`Window::store`] during others' accesses |
 //!
-//! Not here are MPI_MODE_NOCHECK, a promise that no compiler can check; error handlers, for which there are calls with
-//! `try_` in front; and MPI_PROC_NULL as a target, where there is simply no operation.
+//! Not supported are MPI_MODE_NOCHECK, a promise that no compiler can check; error handlers, which the `try_` forms
+//! replace; and MPI_PROC_NULL as a target, where a program omits the operation.
 //!
-//! # What the compiler checks
-//! There are operations in an epoch alone:
+//! # Checks by the compiler
+//! Operations require an epoch,
 //!
 //! ```compile_fail,E0382
 //! # use midplane_rust as mpi;
@@ -56,7 +55,7 @@
 //! # }
 //! ```
 //!
-//! in one that gives access,
+//! one that gives access,
 //!
 //! ```compile_fail,E0599
 //! # use midplane_rust as mpi;
@@ -67,7 +66,7 @@
 //! # }
 //! ```
 //!
-//! and flushes in one that can be flushed:
+//! and flushes require a passive-target epoch:
 //!
 //! ```compile_fail,E0599
 //! # use midplane_rust as mpi;
@@ -78,7 +77,7 @@
 //! # }
 //! ```
 //!
-//! The window's own memory cannot be looked at while an epoch is open,
+//! The window's local memory cannot be used while an epoch is open,
 //!
 //! ```compile_fail,E0502
 //! # use midplane_rust as mpi;
@@ -90,7 +89,7 @@
 //! # }
 //! ```
 //!
-//! nor be exposed while it is,
+//! it cannot be exposed while it is used locally,
 //!
 //! ```compile_fail,E0502
 //! # use midplane_rust as mpi;
@@ -102,7 +101,7 @@
 //! # }
 //! ```
 //!
-//! and memory of the program's own not before the window has gone with its scope:
+//! and the program's own memory cannot be used before the scope has freed the window:
 //!
 //! ```compile_fail,E0502
 //! # use midplane_rust as mpi;
@@ -116,7 +115,7 @@
 //! # }
 //! ```
 //!
-//! A buffer of an operation that does not block cannot be read before a result is there,
+//! The buffer of a nonblocking operation cannot be read before the result is complete,
 //!
 //! ```compile_fail,E0502
 //! # use midplane_rust as mpi;
@@ -133,7 +132,7 @@
 //! # }
 //! ```
 //!
-//! nor be written before it has been read:
+//! and it cannot be written before it has been transmitted:
 //!
 //! ```compile_fail,E0506
 //! # use midplane_rust as mpi;
@@ -149,15 +148,15 @@
 //! # }
 //! ```
 //!
-//! # What is checked while it runs
-//! What the types do not tell: epochs that exclude each other, elements beyond a part, a target that an epoch does not
-//! include. An epoch that is dropped is closed, by a call that blocks; one that is forgotten stays open, and
-//! [`Window::local`] fails then. While a process has its part to itself, an operation of another that no rule of MPI
-//! allows there finds no memory, and fails with class RmaRange: no mistake of another process changes a slice.
+//! # Checks at run time
+//! The types do not cover epochs that exclude each other, elements beyond a part, and targets outside an epoch. The
+//! drop of an epoch closes it by a blocking call; a forgotten epoch remains open, and [`Window::local`] then returns an
+//! error. While a process uses its part exclusively, an erroneous operation of another process finds no memory there
+//! and returns class RmaRange: no mistake of another process changes a slice.
 //!
 //! # Memory
-//! As `docs/rma.md` has it, all of it of the program's heap. An operation that blocks takes none; one that does not,
-//! 136 bytes and a place in its scope.
+//! `docs/rma.md` lists the allocations, all from the program's heap. A blocking operation allocates nothing; a
+//! nonblocking one uses 136 bytes and a slot in its scope.
 
 mod epochs;
 #[allow(unsafe_code)]

@@ -1,4 +1,4 @@
-//! What a window is, for its handles, epochs and requests.
+//! State of a window, shared by its handles, epochs and requests.
 #![forbid(unsafe_code)]
 
 use alloc::rc::Rc;
@@ -18,27 +18,27 @@ use midplane_objects::windows::{
     out_of_order,
 };
 
-/// What is waited for in a window.
+/// Event that a call waits for in a window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Watched {
     /// The epoch is open.
     Opened(Serial),
-    /// A fence has come: it is open, and what was before it is done.
+    /// The fence epoch is open, and all operations before it are complete.
     Fenced(Serial),
     /// The epoch is complete.
     Closed(Serial),
-    /// The operation is over, or the flush that is of interest here alone.
+    /// The operation is complete, or the local flush.
     Done(Serial),
-    /// The flush is over, and what it flushes is right.
+    /// The flush is complete, and its operations had no error.
     Flushed(Serial),
     /// The window is freed.
     Freed,
-    /// The memory that begins there is not attached.
+    /// The memory that starts at this address is detached.
     Detached(usize),
 }
 
 impl Watched {
-    /// The question to the device; and whether faults that targets have found are told.
+    /// Returns the condition for the device, and whether the call reports errors that targets detected.
     fn watch(self) -> Option<(Watch, bool)> {
         match self {
             Watched::Freed | Watched::Detached(_) => None,
@@ -51,9 +51,8 @@ impl Watched {
     }
 }
 
-/// A window.
 pub(crate) struct Record {
-    /// The window's own communicator: its context names it in all processes.
+    /// The window's private communicator; its context identifies the window in all processes.
     pub(super) comm: SimpleCommunicator,
     state: RefCell<State<Loan>>,
     is_dynamic: bool,
@@ -71,12 +70,12 @@ impl Home for &Record {
     }
 }
 
-/// A window for the length of a call.
+/// A window during a call.
 pub(super) type Call<'r> = windows::Window<'r, &'r Record>;
 
 impl Record {
-    /// Makes a window of all processes of a communicator, of memory that `allocate` gives; `None`: a dynamic one.
-    /// Blocks until all processes have called it. Fails at all of them alike.
+    /// Creates a window of all processes of a communicator, on memory from `allocate` (`None`: dynamic). Blocks until
+    /// all processes have called it. They succeed or fail together.
     #[track_caller]
     pub(super) fn make<M>(
         comm: &SimpleCommunicator,
@@ -117,7 +116,7 @@ impl Record {
         &self.comm.record.here
     }
 
-    /// It in a call of `function`. Fails with [`Error::Order`] after the end of its process.
+    /// Returns the window for a call of `function`, or [`Error::Order`] after the end of its process.
     pub(super) fn call(&self, function: &'static str) -> Result<Call<'_>, Error> {
         Ok(Call {
             env: self.here().env()?,
@@ -128,7 +127,7 @@ impl Record {
         })
     }
 
-    /// Runs `call` of `function`; an error ends the job.
+    /// Runs `call` of `function`; an error aborts the job.
     #[track_caller]
     pub(super) fn run<R>(
         &self,
@@ -139,13 +138,13 @@ impl Record {
             .or_fatal(function, self.call(function).and_then(call))
     }
 
-    /// The number in the job of the process with this rank. Fails with [`Error::Rank`].
+    /// Returns the world rank of the process with this rank, or [`Error::Rank`].
     pub(super) fn target(&self, rank: Rank) -> Result<envelope::Rank, Error> {
         let group = self.comm.record.membership().group();
         group.rank(rank.into()).map(|rank| group.to_world(rank))
     }
 
-    /// It is so, as far as is known without a step of progress.
+    /// Checks whether the event has occurred, without making progress.
     pub(crate) fn is_over(&self, env: &dyn Env, watched: Watched) -> bool {
         let window = self.comm.record.membership().context;
         let is_over = |watch| {
@@ -156,7 +155,7 @@ impl Record {
         self.is_freed.get() || watch.is_some_and(|(watch, _)| is_over(watch))
     }
 
-    /// Blocks until it is so. Fails with class RmaRange, when targets have found operations to be beyond their windows.
+    /// Blocks until the event occurs. Returns class RmaRange when targets detected operations beyond their windows.
     pub(crate) fn wait(&self, function: &'static str, watched: Watched) -> Result<(), Error> {
         if self.is_freed.get() {
             return Ok(());
@@ -176,7 +175,7 @@ impl Record {
         }
     }
 
-    /// Frees it (MPI_Win_free); blocks until all processes have come as far.
+    /// Frees the window (MPI_Win_free). Blocks until all processes have called it.
     pub(super) fn free(&self, function: &'static str) -> Result<(), Error> {
         if self.is_freed.get() {
             return Ok(());
@@ -190,7 +189,8 @@ impl Record {
         Ok(())
     }
 
-    /// Blocks until what has been done is done at the target, or at all; or here, as far as buffers go.
+    /// Blocks until the operations are complete at one target or all; with `is_local`, until their buffers are
+    /// reusable.
     pub(super) fn flush(
         &self,
         function: &'static str,
@@ -200,12 +200,12 @@ impl Record {
         self.call(function)?.flush_and_wait(target, is_local)
     }
 
-    /// Attaches memory. Fails with class RmaAttach, and with [`Error::NoRoom`].
+    /// Attaches memory. Returns class RmaAttach or [`Error::NoRoom`].
     pub(super) fn attach(&self, function: &'static str, memory: Span) -> Result<(), Error> {
         self.call(function)?.attach(memory)
     }
 
-    /// Detaches the memory that begins there, if it is attached; blocks while data of a get is read from it.
+    /// Detaches the memory that starts at `base`, if it is attached. Blocks while a get reads from it.
     pub(super) fn detach(&self, function: &'static str, base: usize) -> Result<(), Error> {
         let call = self.call(function)?;
         if let Ok(memory) = call.detach(base) {
@@ -214,9 +214,9 @@ impl Record {
         Ok(())
     }
 
-    /// Nothing of others is done to `memory` until [`Record::give_back`]: this process holds its own lock, and what
-    /// does not ask for it finds no memory. Blocks until all epochs are complete and the lock is free. Fails with class
-    /// RmaSync while one is open.
+    /// Makes `memory` inaccessible to other processes until [`Record::give_back`]: this process holds its own lock, and
+    /// operations that do not request the lock find no memory. Blocks until all epochs are complete and the lock is
+    /// free. Returns class RmaSync while one is open.
     pub(super) fn withdraw(&self, function: &'static str, memory: Span) -> Result<(), Error> {
         let call = self.call(function)?;
         call.with(|state| match state.access {
@@ -233,7 +233,7 @@ impl Record {
         Ok(())
     }
 
-    /// The reverse of [`Record::withdraw`].
+    /// Reverts [`Record::withdraw`].
     #[track_caller]
     pub(super) fn give_back(&self, function: &'static str) -> Result<(), Error> {
         let call = self.call(function)?;

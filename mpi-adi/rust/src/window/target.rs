@@ -21,18 +21,17 @@ use midplane_objects::windows::{
     Elements, Entry, Operands, TargetBase, fits, made_of, same, wrong,
 };
 
-/// What an operation does to elements in a window (MPI-3.1 section 11.3.4): any of
-/// [`SystemOperation`]'s, or one that only windows have.
+/// Operation on elements in a window (MPI-3.1 section 11.3.4): a [`SystemOperation`], or one that only windows support.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct WindowOperation(one_sided::Operation);
 
 impl WindowOperation {
-    /// The origin's element takes the place of the target's (MPI_REPLACE).
+    /// Replaces the target's element by the origin's (MPI_REPLACE).
     pub fn replace() -> WindowOperation {
         WindowOperation(REPLACE)
     }
 
-    /// The target's element stays as it is (MPI_NO_OP): for operations that fetch.
+    /// Keeps the target's element (MPI_NO_OP), for operations that fetch.
     pub fn no_op() -> WindowOperation {
         WindowOperation(NOTHING)
     }
@@ -44,10 +43,8 @@ impl From<SystemOperation> for WindowOperation {
     }
 }
 
-/// Which elements of a target's part an operation is on.
-///
-/// A `usize` is the number of the first of as many elements as the origin has, of the origin's datatype and one behind
-/// the other; it counts in the target's elements.
+/// The elements of a target's part that an operation accesses. A `usize` is the index of the first element, in elements
+/// of the target. Count and datatype are those of the origin, and the elements are consecutive.
 #[derive(Clone, Copy)]
 pub struct At<'d> {
     displacement: isize,
@@ -56,14 +53,14 @@ pub struct At<'d> {
 
 impl From<usize> for At<'static> {
     fn from(displacement: usize) -> Self {
-        // A greater number is beyond every part, too.
+        // A larger index is beyond every part, too.
         At::address(isize::try_from(displacement).unwrap_or(isize::MAX))
     }
 }
 
 impl At<'static> {
-    /// Elements of a [`DynamicWindow`](super::DynamicWindow), by the address of the first in the target's memory, as
-    /// [`Attached::address`](super::Attached::address) has it there.
+    /// Specifies elements of a [`DynamicWindow`](super::DynamicWindow) by the address of the first in the target's
+    /// memory; the target obtains it from [`Attached::address`](super::Attached::address).
     pub fn address(address: Address) -> Self {
         At {
             displacement: address,
@@ -73,7 +70,7 @@ impl At<'static> {
 }
 
 impl<'d> At<'d> {
-    /// The same place, with `count` elements of a datatype of their own: it says which bytes there are meant.
+    /// Specifies `count` elements of a separate datatype at this index or address.
     ///
     /// # Panics
     /// When `count` is negative.
@@ -86,14 +83,16 @@ impl<'d> At<'d> {
     }
 }
 
-/// A process of a window, within an epoch `K` that gives access to it: what operations are on.
+/// A process of a window, in an epoch `K` that gives access to it: the target of operations.
 ///
-/// Those that block return when their buffers are the program's own again. Those that do not have a request, and a
-/// scope for as long as which their buffers are borrowed; they are done in the order of their calls where the standard
-/// has them so, and some time before the epoch is closed. Errors end the job: class RmaRange for elements beyond the
-/// target's part, class RmaSync where the epoch does not give access to the process, class Type and Op for operations
-/// that the datatype does not have, [`Error::Lengths`] where what is sent does not fit, [`Error::NoRoom`]. Calls with
-/// `try_` have them as their result.
+/// A blocking operation returns when its buffers are reusable. A nonblocking one returns a request, and borrows its
+/// buffers for a scope; the operations are executed in the order of their calls where the standard requires it, and
+/// before the epoch is closed.
+///
+/// # Errors
+/// Class RmaRange for elements beyond the target's part; class RmaSync where the epoch does not include the process;
+/// class Type and Op for operations that the datatype does not support; [`Error::Lengths`] where the lengths do not
+/// match; [`Error::NoRoom`]. They abort the job; the `try_` forms return them.
 pub struct Target<'e, K> {
     pub(super) record: &'e Rc<Record>,
     pub(super) rank: envelope::Rank,
@@ -107,7 +106,7 @@ impl<K> Clone for Target<'_, K> {
 }
 impl<K> Copy for Target<'_, K> {}
 
-/// The predefined datatype that the elements are made of, which have the operation; `None`: they have no bytes.
+/// Returns the predefined datatype of the elements, which supports the operation, or `None` for elements without bytes.
 fn basic_of(operation: one_sided::Operation, elements: Far<'_>) -> Result<Option<Basic>, Error> {
     let basic = match elements.0 {
         user::Kind::Basic(basic) => Some(basic),
@@ -119,7 +118,7 @@ fn basic_of(operation: one_sided::Operation, elements: Far<'_>) -> Result<Option
     Ok(basic)
 }
 
-/// Fails with class Type unless an element there can be compared and swapped with one here, which has no holes.
+/// Returns class Type unless an element there can be compared and swapped with one here, which must have no gaps.
 fn check_swap(there: user::Kind<'_>, here: user::Kind<'_>) -> Result<(), Error> {
     let is_whole = |size| here.size() == size && here.row() == Some(0);
     let what = match there {
@@ -130,16 +129,16 @@ fn check_swap(there: user::Kind<'_>, here: user::Kind<'_>) -> Result<(), Error> 
     Err(wrong(Class::Type, what))
 }
 
-/// An operation as it is recorded or done: what is at the target, and how it is combined.
+/// An operation to record or execute: the elements at the target, and the combination.
 struct Plan<'d> {
     elements: Far<'d>,
     bytes: usize,
-    /// Bytes that stay together.
+    /// Size of an indivisible element in bytes.
     unit: usize,
     head: Head,
 }
 
-/// A kind of operations, of those below. It is a type for each, so that an image has those alone that it uses.
+/// Kind of an operation, as a type: a program links only the kinds that it uses.
 struct Does<const KIND: u8>;
 
 const PUT: u8 = Kind::Put as u8;
@@ -151,7 +150,7 @@ const COMPARE: u8 = Kind::Compare as u8;
 const REPLACE: one_sided::Operation = one_sided::Operation::Replace;
 const NOTHING: one_sided::Operation = one_sided::Operation::Nothing;
 
-/// The elements in a buffer of an operation: how many, and of which datatype.
+/// Count and datatype of the elements in an operation's buffer.
 type Shape<'d> = Option<(usize, user::Kind<'d>)>;
 
 impl<'e, K> Target<'e, K> {
@@ -163,7 +162,8 @@ impl<'e, K> Target<'e, K> {
         }
     }
 
-    /// The plan of an operation, and its place at the target, where there are as many elements as here unless `at` says so.
+    /// Returns the plan of an operation and its base at the target. The count at the target is the local one unless
+    /// `at` specifies it.
     #[inline(always)]
     fn plan<'d, const KIND: u8>(
         &self,
@@ -201,7 +201,7 @@ impl<'e, K> Target<'e, K> {
                     same(own, target, bytes)
                 };
                 let basic = alike(taken.or(given))?;
-                // With no operation there is no operand to look at.
+                // MPI_NO_OP does not read its operand.
                 if KIND == FETCH && operation != NOTHING {
                     alike(given)?;
                     fits(bytes, spans.from.len())?;
@@ -221,7 +221,7 @@ impl<'e, K> Target<'e, K> {
         Ok((plan, place))
     }
 
-    /// Does an operation, of what is given, compared and taken; blocks until the buffers are the program's again.
+    /// Executes an operation on send, compare and receive buffers. Blocks until the buffers are reusable.
     fn run<'a, const KIND: u8>(
         &self,
         _: Does<KIND>,
@@ -268,7 +268,7 @@ impl<'e, K> Target<'e, K> {
         })
     }
 
-    /// Records an operation, whose request gives back the buffer `data`.
+    /// Records an operation; its request returns the buffer that `data` selects.
     fn start<
         'a,
         S: Scope<'a>,
@@ -290,8 +290,8 @@ impl<'e, K> Target<'e, K> {
         let (given, compared, taken) = &operands;
         let start = || {
             let call = self.record.call(function)?;
-            // SAFETY: borrowed for `'a`, exclusively where it is written, until the request is complete. The operand that is
-            // compared has no holes, and so nothing to hold.
+            // SAFETY: borrowed for `'a`, exclusively if written, until the request is complete. The compare operand has
+            // no gaps, and so requires no loan.
             let (compare, loans) = unsafe {
                 let loans = [given.loan_span()?, taken.loan_span()?];
                 (compared.loan_span()?.span(), loans)
@@ -317,11 +317,11 @@ impl<'e, K> Target<'e, K> {
             let what = What::OneSided(self.record.clone(), Watched::Done(operation));
             Ok(Ticket { what, loans })
         };
-        // SAFETY: as above.
+        // SAFETY: see above.
         unsafe { Request::start(scope, buffer, start) }
     }
 
-    /// As [`compare_and_swap`](Target::compare_and_swap), with what it was in `result`.
+    /// [`compare_and_swap`](Target::compare_and_swap) that returns its error; `result` receives the previous value.
     pub fn try_compare_and_swap_into<'d, T: Equivalence>(
         &self,
         at: impl Into<At<'d>>,
@@ -336,74 +336,75 @@ impl<'e, K> Target<'e, K> {
     ends_the_job! {
         "mpi::window::Target", [pub fn(&self)], self.record.here();
 
-        /// Puts the buffer's elements into the target's part (MPI_Put, MPI-3.1 section 11.3.1). Blocks until they have left
-        /// the buffer, which needs the target's exposure, and not its calls.
+        /// Writes the buffer's elements to the target's part (MPI_Put, MPI-3.1 section 11.3.1). Blocks until the buffer
+        /// is transmitted, which requires the target's exposure, but no calls of the target.
         put['d, B: Buffer + ?Sized](at: impl Into<At<'d>>, from: &B), "MPI_Put";
-        /// As [`put`](Target::put).
+        /// [`put`](Target::put) that returns its error.
         or try_put = self.run(Does::<PUT>, "MPI_Put", (at.into(), REPLACE), (whole(from), Nothing, Nothing));
 
-        /// Gets an element of the target's part (MPI_Get, MPI-3.1 section 11.3.2). Blocks until it is there.
+        /// Reads an element of the target's part (MPI_Get, MPI-3.1 section 11.3.2). Blocks until it is received.
         get['d, T: Equivalence](at: impl Into<At<'d>>) -> T, "MPI_Get" = {
             let mut value = zeroed::<T>();
             self.try_get_into(at, &mut value).map(|()| value)
         };
 
-        /// Gets as many elements of the target's part as the buffer has (MPI_Get). Blocks until they are there.
+        /// Reads elements of the target's part into a buffer (MPI_Get). Blocks until they are received.
         get_into['d, B: BufferMut + ?Sized](at: impl Into<At<'d>>, into: &mut B), "MPI_Get";
-        /// As [`get_into`](Target::get_into).
+        /// [`get_into`](Target::get_into) that returns its error.
         or try_get_into = self.run(Does::<GET>, "MPI_Get", (at.into(), NOTHING), (Nothing, Nothing, whole_mut(into)));
 
-        /// Combines the buffer's elements with those of the target's part, where the result stays (MPI_Accumulate, MPI-3.1
-        /// section 11.3.4): each element at one go. Blocks as [`put`](Target::put).
+        /// Combines the buffer's elements with those of the target's part, and stores the results there, each element
+        /// atomically (MPI_Accumulate, MPI-3.1 section 11.3.4). Blocks like [`put`](Target::put).
         accumulate['d, B: Buffer + ?Sized]
             (at: impl Into<At<'d>>, from: &B, op: impl Into<WindowOperation>), "MPI_Accumulate";
-        /// As [`accumulate`](Target::accumulate).
+        /// [`accumulate`](Target::accumulate) that returns its error.
         or try_accumulate = {
             let operands = (whole(from), Nothing, Nothing);
             self.run(Does::<ACCUMULATE>, "MPI_Accumulate", (at.into(), op.into().0), operands)
         };
 
-        /// As [`accumulate`](Target::accumulate), and what the target's elements were comes into `result`
-        /// (MPI_Get_accumulate, MPI-3.1 section 11.3.4). Blocks until it is there.
+        /// [`accumulate`](Target::accumulate) whose `result` receives the previous values of the target's elements
+        /// (MPI_Get_accumulate, MPI-3.1 section 11.3.4). Blocks until they are received.
         get_accumulate_into['d, B: Buffer + ?Sized, R: BufferMut + ?Sized]
             (at: impl Into<At<'d>>, from: &B, result: &mut R, op: impl Into<WindowOperation>), "MPI_Get_accumulate";
-        /// As [`get_accumulate_into`](Target::get_accumulate_into).
+        /// [`get_accumulate_into`](Target::get_accumulate_into) that returns its error.
         or try_get_accumulate_into = {
             let operands = (whole(from), Nothing, whole_mut(result));
             self.run(Does::<FETCH>, "MPI_Get_accumulate", (at.into(), op.into().0), operands)
         };
 
-        /// Combines an element with one of the target's part; what that was (MPI_Fetch_and_op, MPI-3.1 section 11.3.4).
-        /// Blocks for a round trip.
+        /// Combines an element with one of the target's part, and returns the previous value (MPI_Fetch_and_op, MPI-3.1
+        /// section 11.3.4). Blocks for a round trip.
         fetch_and_op['d, T: Equivalence](at: impl Into<At<'d>>, value: &T, op: impl Into<WindowOperation>) -> T,
             "MPI_Fetch_and_op" = {
             let mut result = zeroed::<T>();
             self.try_get_accumulate_into(at, value, &mut result, op).map(|()| result)
         };
 
-        /// Sets an element of the target's part to `new` if it is as `compare`; what it was (MPI_Compare_and_swap, MPI-3.1
-        /// section 11.3.4). For whole numbers, bytes and `bool`. Blocks for a round trip.
+        /// Sets an element of the target's part to `new` if it equals `compare`, and returns the previous value
+        /// (MPI_Compare_and_swap, MPI-3.1 section 11.3.4). Supports integers, bytes and `bool`. Blocks for a round
+        /// trip.
         compare_and_swap['d, T: Equivalence](at: impl Into<At<'d>>, compare: &T, new: &T) -> T, "MPI_Compare_and_swap" = {
             let mut result = zeroed::<T>();
             self.try_compare_and_swap_into(at, (compare, new), &mut result).map(|()| result)
         };
 
-        /// As [`put`](Target::put), without blocking (MPI_Rput, MPI-3.1 section 11.3.5; here in every epoch). The request
-        /// is complete when the buffer is the program's again.
+        /// Nonblocking [`put`](Target::put) (MPI_Rput, MPI-3.1 section 11.3.5; here in every epoch). The request
+        /// completes when the buffer is reusable.
         immediate_put['a, 'd, B: 'a + Buffer + ?Sized, S: Scope<'a>](scope: S, at: impl Into<At<'d>>, from: &'a B)
             -> Request<'a, B, S>, "MPI_Rput" = {
             let operands = (whole(from), Nothing, Nothing);
             self.start(scope, Does::<PUT>, "MPI_Rput", (at.into(), REPLACE), operands, |side| &side.0)
         };
 
-        /// As [`get_into`](Target::get_into), without blocking (MPI_Rget; here in every epoch).
+        /// Nonblocking [`get_into`](Target::get_into) (MPI_Rget; here in every epoch).
         immediate_get_into['a, 'd, B: 'a + BufferMut + ?Sized, S: Scope<'a>]
             (scope: S, at: impl Into<At<'d>>, into: &'a mut B) -> Request<'a, B, S>, "MPI_Rget" = {
             let operands = (Nothing, Nothing, whole_mut(into));
             self.start(scope, Does::<GET>, "MPI_Rget", (at.into(), NOTHING), operands, |side| &side.2)
         };
 
-        /// As [`accumulate`](Target::accumulate), without blocking (MPI_Raccumulate; here in every epoch).
+        /// Nonblocking [`accumulate`](Target::accumulate) (MPI_Raccumulate; here in every epoch).
         immediate_accumulate['a, 'd, B: 'a + Buffer + ?Sized, S: Scope<'a>]
             (scope: S, at: impl Into<At<'d>>, from: &'a B, op: impl Into<WindowOperation>)
             -> Request<'a, B, S>, "MPI_Raccumulate" = {
@@ -411,8 +412,8 @@ impl<'e, K> Target<'e, K> {
             self.start(scope, Does::<ACCUMULATE>, "MPI_Raccumulate", (at.into(), op.into().0), operands, |side| &side.0)
         };
 
-        /// As [`get_accumulate_into`](Target::get_accumulate_into), without blocking (MPI_Rget_accumulate; here in every
-        /// epoch). Of one element it is MPI_Fetch_and_op.
+        /// Nonblocking [`get_accumulate_into`](Target::get_accumulate_into) (MPI_Rget_accumulate; here in every epoch).
+        /// With one element it is MPI_Fetch_and_op.
         immediate_get_accumulate_into['a, 'd, B: 'a + Buffer + ?Sized, R: 'a + BufferMut + ?Sized, S: Scope<'a>]
             (scope: S, at: impl Into<At<'d>>, buffers: (&'a B, &'a mut R), op: impl Into<WindowOperation>)
             -> Request<'a, R, S>, "MPI_Rget_accumulate" = {
@@ -420,8 +421,8 @@ impl<'e, K> Target<'e, K> {
             self.start(scope, Does::<FETCH>, "MPI_Rget_accumulate", (at.into(), op.into().0), operands, |side| &side.2)
         };
 
-        /// As [`compare_and_swap`](Target::compare_and_swap), of `values`, what the element is compared with and the new one,
-        /// without blocking; what the element was comes into `result`.
+        /// Nonblocking [`compare_and_swap`](Target::compare_and_swap). `values` contains the compare value and the new
+        /// one; `result` receives the previous value.
         immediate_compare_and_swap_into['a, 'd, T: 'a + Equivalence, S: Scope<'a>]
             (scope: S, at: impl Into<At<'d>>, values: (&'a T, &'a T), result: &'a mut T)
             -> Request<'a, T, S>, "MPI_Compare_and_swap" = {

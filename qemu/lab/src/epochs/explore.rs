@@ -1,4 +1,4 @@
-//! Every interleaving of the calls and packets of a job of few processes, by the real engine.
+//! Explores every interleaving of the calls and packets of a job of few processes, with the production epoch engine.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::fmt::{self, Write};
@@ -16,7 +16,7 @@ use super::random::Windows;
 use super::script::{Call, Script, WRONG_BYTES, windows};
 use crate::sim::setup::Plenty;
 
-/// The rules, of which one may be broken.
+/// The rules, one of which may be broken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Broken(pub Option<Flaw>);
 
@@ -29,21 +29,21 @@ impl Rules for Broken {
 /// A job.
 #[derive(Clone, Debug)]
 pub struct Case {
-    /// What each process calls.
+    /// Calls of each process.
     pub scripts: Vec<Vec<Call>>,
-    /// Which epochs may pass others.
+    /// Permitted reorderings of epochs.
     pub reorder: Reorder,
-    /// What is broken.
+    /// The broken rule.
     pub flaw: Option<Flaw>,
-    /// What processes have in the end: whose, where, what.
+    /// Required bytes at the end: process, address, bytes.
     pub ends: Vec<(usize, usize, [u8; 2])>,
 }
 
-/// Not all processes come to their end although nothing moves any more.
+/// Property: no deadlock, and no resources in use at the end.
 pub const END: &str = "every process comes to its end, and nothing is left";
-/// Epochs beside each other that must not be.
+/// Property: epochs are active concurrently only where that is allowed.
 pub const BESIDE: &str = "epochs are active beside each other only where they may be";
-/// A packet that its receiver cannot make sense of.
+/// Property: every packet is valid for its receiver.
 pub const SENSE: &str = "every packet makes sense";
 
 /// A step of a job.
@@ -51,11 +51,11 @@ pub const SENSE: &str = "every packet makes sense";
 pub enum Step {
     /// The process makes its next call.
     Call(usize),
-    /// A packet of its leaves.
+    /// The process transmits a packet.
     Leave(usize),
-    /// A request comes, from the first to the second.
+    /// A request arrives, from the first process at the second.
     Request(usize, usize),
-    /// An answer comes.
+    /// A reply arrives.
     Answer(usize, usize),
 }
 
@@ -64,14 +64,13 @@ struct Node {
     all: OneSided<Broken>,
     script: Script,
     memory: Flat,
-    /// Its call waits, and has looked in vain since anything moved: what it waits for is looked at again when something has.
+    /// Its call waits, and its condition was checked without result: the check is repeated when something has moved.
     waits: bool,
 }
 
-/// A packet under way: its argument, place and bytes.
+/// A packet in flight: its argument, target location and bytes.
 type Packet = (u16, Option<(u32, u32)>, Vec<u8>);
 
-/// A packet that a step sends.
 #[derive(Clone, Copy, Debug)]
 struct Out {
     dest: usize,
@@ -79,34 +78,34 @@ struct Out {
     is_answer: bool,
 }
 
-/// A step of one process, on which nothing of the others bears.
+/// A step of one process, independent of the others.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum Alone {
     Call,
     Leave,
-    /// A packet comes from this process.
+    /// A packet arrives from this process.
     Request(usize, u32),
     Answer(usize, u32),
 }
 
-/// The process after it, and what it sends; `None`: it was not possible.
+/// The process after the step, and the packet transmitted; `None`: impossible step.
 type Effect = Result<Option<(u32, Option<Out>)>, &'static str>;
 
-/// Processes in all states that have been met, and packets: a job names them by number.
+/// Interned states of processes, and packets; a job references them by index.
 #[derive(Default)]
 struct Known {
-    /// States are not compared: a single way is followed.
+    /// Disables the comparison of states: a single path is followed.
     forgets: bool,
-    /// By number; and what is told apart of each, which is all but the names of the answers that it awaits.
+    /// By index; with a key of the distinguishing state, which excludes the IDs of awaited replies.
     nodes: Vec<(u128, Node)>,
-    /// By all that there is to know of one: what it does with an answer depends on the names, too.
+    /// By a key of the complete state: the handling of a reply depends on the IDs, too.
     by_key: HashMap<u128, u32, FxBuildHasher>,
     packets: Vec<Packet>,
     by_packet: HashMap<Packet, u32, FxBuildHasher>,
     effects: HashMap<(u32, Alone), Effect, FxBuildHasher>,
 }
 
-/// A fingerprint.
+/// Returns a fingerprint of a value.
 fn key_of(what: impl Hash) -> u128 {
     let half = |seed: u8| {
         let mut state = DefaultHasher::new();
@@ -116,7 +115,7 @@ fn key_of(what: impl Hash) -> u128 {
     u128::from(half(0)) << 64 | u128::from(half(1))
 }
 
-/// A fingerprint of all that a value shows of itself.
+/// Fingerprint of a value's `Debug` output.
 struct Shown(DefaultHasher);
 
 impl Shown {
@@ -210,7 +209,7 @@ impl Known {
 }
 
 impl Node {
-    /// The next call; false: it has to wait.
+    /// Makes the next call; returns false if it must wait.
     fn call(&mut self) -> Result<bool, &'static str> {
         let Node {
             all,
@@ -224,8 +223,7 @@ impl Node {
         }
     }
 
-    /// A step of progress that takes nothing. When it says that it has moved nothing, a call that waits sleeps until
-    /// something comes.
+    /// Runs a progress step without reception. Without progress, a waiting call sleeps until a packet arrives.
     fn leave(&mut self) -> Option<(usize, Packet)> {
         let mut out = [0; SHORT_BYTES];
         let _ = self.all.take_moved();
@@ -239,7 +237,7 @@ impl Node {
         ))
     }
 
-    /// A request comes; its answer.
+    /// Handles a request, and returns its reply.
     fn take(&mut self, from: usize, packet: &Packet) -> Result<Option<Packet>, &'static str> {
         let (argument, place, bytes) = packet;
         let place = place.map(|(target, offset)| Place { target, offset });
@@ -257,7 +255,7 @@ impl Node {
     }
 }
 
-/// A job in one of its states, by what [`Known`] has.
+/// State of a job, as indexes into [`Known`].
 #[derive(Clone, Debug)]
 struct JobState {
     nodes: Vec<u32>,
@@ -267,7 +265,6 @@ struct JobState {
 }
 
 impl JobState {
-    /// Before the first step, with so many windows.
     fn new(case: &Case, count: usize, known: &mut Known) -> JobState {
         let size = case.scripts.len();
         let node = |(rank, calls): (usize, &Vec<Call>)| {
@@ -296,7 +293,6 @@ impl JobState {
         &known.nodes[self.nodes[rank] as usize].1
     }
 
-    /// The steps that may be possible.
     fn steps(&self, known: &Known) -> Vec<Step> {
         let size = self.nodes.len();
         let mut steps = Vec::new();
@@ -320,7 +316,7 @@ impl JobState {
         steps
     }
 
-    /// The job after the step; `None`: it was not possible.
+    /// Returns the job after the step, or `None` if the step was impossible.
     fn after(&self, known: &mut Known, step: Step) -> Result<Option<JobState>, &'static str> {
         let size = self.nodes.len();
         let mut job = self.clone();
@@ -358,20 +354,19 @@ impl JobState {
         })
     }
 
-    /// The byte that a process has.
     fn byte(&self, known: &Known, rank: usize, at: usize) -> u8 {
         self.node(known, rank).memory.0[at]
     }
 }
 
-/// What has been found.
+/// Result of an exploration.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Found {
-    /// All holds, in so many states.
+    /// All properties hold, in this many states.
     Sound(u64),
-    /// This does not hold; the steps that show it.
+    /// This property fails; the steps are a counterexample.
     Broken(&'static str, Vec<Step>),
-    /// There are more states than were to be explored.
+    /// The limit of states was exceeded.
     TooMany,
 }
 
@@ -392,7 +387,7 @@ pub fn explore(case: &Case, limit: u64) -> Found {
     let mut seen: HashSet<u128, FxBuildHasher> = HashSet::default();
     seen.insert(first.key(&known));
     let mut path = Vec::new();
-    // Of each state of the path: the steps still to be followed, itself, and whether any was possible.
+    // For each state of the path: its remaining steps, the state, and whether any step was possible.
     let mut stack = vec![(first.steps(&known), first, false)];
     while let Some((steps, job, moved)) = stack.last_mut() {
         let Some(step) = steps.pop() else {
@@ -429,7 +424,7 @@ pub fn explore(case: &Case, limit: u64) -> Found {
 }
 
 impl Case {
-    /// What is wrong with a job in which nothing moves any more.
+    /// Returns the property that a job violates when nothing moves any more.
     fn wrong_end(&self, job: &JobState, known: &Known) -> Option<&'static str> {
         if !job.is_complete(known) {
             return Some(END);
@@ -442,7 +437,7 @@ impl Case {
     }
 }
 
-/// Follows one of the ways that a random job can go, drawn from the seed.
+/// Follows one path of a random job, drawn from the seed.
 pub fn walk(windows: &Windows, flaw: Option<Flaw>, seed: u64) -> Found {
     let mut random = Random::new(seed, Stream::Schedule);
     let case = Case {

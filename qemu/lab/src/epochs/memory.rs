@@ -1,32 +1,32 @@
-//! The memory of a process in a model: windows and buffers, named by keys instead of addresses.
+//! Memory of a process in a model: windows and buffers, identified by keys instead of addresses.
 
 use std::ops::Range;
 
 use midplane_device::memory::{MODEL_KEYS, Span, UserMemory};
 
-/// Bytes of a small window's part.
+/// Size of a small window's part in bytes.
 pub const WINDOW: usize = 256;
-/// Small windows, which each job has.
+/// Number of small windows, in every job.
 pub const WINDOWS: usize = 3;
-/// Where the buffers begin.
+/// Start of the buffers.
 pub const BUFFERS: usize = WINDOWS * WINDOW;
-/// Bytes of all that small windows need.
+/// Size of the small windows and their buffers in bytes.
 const BYTES: usize = BUFFERS + 256;
 
-/// The window for operations of several packets.
+/// Window for operations of several packets.
 pub const LARGE: usize = WINDOWS;
-/// The window in which a process holds locks and waits for others: a small one.
+/// Small window in which a process holds locks and waits for others.
 pub const HELD: usize = LARGE + 1;
-/// The window in which memory is attached and detached, piece by piece.
+/// Window whose memory is attached and detached piece by piece.
 pub const DYNAMIC: usize = HELD + 1;
-/// Windows, with these three.
+/// Number of windows, including these three.
 pub const ALL_WINDOWS: usize = DYNAMIC + 1;
-/// Where the bytes are that large operations put, and how many.
+/// Source bytes of large operations.
 pub const LARGE_SOURCE: Range<usize> = 8448..10_496;
-/// Where results of large operations come.
+/// Results of large operations.
 pub const LARGE_RESULTS: Range<usize> = LARGE_SOURCE.end..LARGE_SOURCE.end + 8192;
 
-/// A window's part in the memory of its process; of the dynamic one, what can be attached.
+/// Returns a window's part in the memory of its process; for the dynamic one, the memory that can be attached.
 pub const fn part(window: usize) -> Range<usize> {
     match window {
         LARGE => BYTES..BYTES + 4096,
@@ -36,11 +36,11 @@ pub const fn part(window: usize) -> Range<usize> {
     }
 }
 
-/// The key of byte 0. Keys below are of other buffers; as places, in windows.
+/// Key of byte 0. Lower keys identify other buffers or, as target offsets, bytes of windows.
 const HERE: usize = 0x2000;
-/// From this key on every second byte of the same memory.
+/// From this key on: every second byte of the same memory.
 const STRIDED: usize = 0x8000;
-/// From this place on every second place.
+/// From this target offset on: every second byte.
 const STRIDED_PLACES: usize = 0x8000;
 const _: () = assert!(HERE + LARGE_RESULTS.end <= STRIDED && part(LARGE).end <= part(HELD).start);
 const _: () = assert!(STRIDED + LARGE_RESULTS.end <= MODEL_KEYS);
@@ -56,7 +56,7 @@ impl Default for Flat {
 }
 
 impl Flat {
-    /// With so many windows.
+    /// Creates the memory for this many windows.
     pub fn of(windows: usize) -> Flat {
         match windows > WINDOWS {
             true => Flat(vec![0; LARGE_RESULTS.end]),
@@ -65,28 +65,28 @@ impl Flat {
     }
 }
 
-/// `len` bytes from `at` on; with holes of a byte each if that `is_strided`.
+/// Returns the span of `len` bytes at `at`, with gaps of one byte if `is_strided`.
 pub fn here(at: usize, len: usize, is_strided: bool) -> Span {
     Span::model(if is_strided { STRIDED } else { HERE } + at, len)
 }
 
-/// The name in the dynamic window of a byte of its part: places there are addresses.
+/// Returns the address of a byte of the dynamic window's part, whose target offsets are addresses.
 pub fn address(at: usize) -> usize {
     HERE + part(DYNAMIC).start + at
 }
 
-/// The same, of places in a target's window.
+/// Returns the span of `len` bytes at a target offset, with gaps of one byte if `is_strided`.
 pub fn there(at: usize, len: usize, is_strided: bool) -> Span {
     Span::model(if is_strided { STRIDED_PLACES } else { 0 } + at, len)
 }
 
-/// The window's memory at each process.
+/// Returns the window's memory at each process.
 pub fn window(number: usize) -> Span {
     let part = part(number);
     here(part.start, part.len(), false)
 }
 
-/// A span of places, run by run.
+/// Calls `run` for each contiguous run of a span of target offsets.
 pub fn walk(span: Span, offset: usize, len: usize, run: &mut dyn FnMut(usize, usize, usize)) {
     match span.address().checked_sub(STRIDED_PLACES) {
         None => run(span.address() + offset, 0, len),
@@ -94,7 +94,7 @@ pub fn walk(span: Span, offset: usize, len: usize, run: &mut dyn FnMut(usize, us
     }
 }
 
-/// Operation 1 adds bytes, operation 2 replaces them; so many at a time as the number of the datatype is.
+/// Combines bytes: operation 1 adds them, operation 2 replaces them. The datatype's number is the element size.
 pub fn combine(operation: u8, datatype: u8, origin: &[u8], target: &mut [u8]) -> bool {
     for (from, to) in origin.iter().zip(target) {
         *to = match operation {
@@ -105,7 +105,7 @@ pub fn combine(operation: u8, datatype: u8, origin: &[u8], target: &mut [u8]) ->
     matches!(operation, 1 | 2) && origin.len().is_multiple_of(datatype.into())
 }
 
-/// The span is one of a model's processes.
+/// Checks whether the span is local memory of a model's process.
 pub fn is_here(span: Span) -> bool {
     span.address() >= HERE
 }

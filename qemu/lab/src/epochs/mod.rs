@@ -1,10 +1,10 @@
-//! The engine of epochs (`midplane_device::rma::epochs`), the real one, in models of whole jobs.
+//! The production epoch engine (`mpi_adi::device::rma::epochs`) in models of complete jobs.
 //!
 //! ```text
-//!   cases/       the table: jobs of 3 processes and 2 windows, and what must be found
+//!   cases/       the table: jobs of 3 processes and 2 windows, and their required results
 //!   explore.rs   every interleaving of a job's calls and packets
-//!   random.rs    jobs drawn from a seed, and what sequential memory makes of them
-//!   script.rs    what a process calls, one by one, and what it must find
+//!   random.rs    jobs drawn from a seed, and their results in sequential memory
+//!   script.rs    the calls of a process, and the required memory contents
 //!   memory.rs    the processes' memory
 //! ```
 #![forbid(unsafe_code)]

@@ -1,4 +1,4 @@
-//! What a process calls, one after the other.
+//! Scripts: the calls of a process, in order.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -13,40 +13,40 @@ use midplane_device::rma::{NotAttached, OneSided, Peer, Window};
 use super::memory;
 use crate::sim::Heap;
 
-/// The operation that adds bytes.
+/// Operation that adds bytes.
 pub const ADD: u8 = 1;
-/// The operation that replaces them.
+/// Operation that replaces bytes.
 pub const REPLACE: u8 = 2;
 
 /// An operation at a target.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Do {
-    /// The process's own epoch, by its number in the order in which it opened them.
+    /// The process's epoch, by its index in opening order.
     pub epoch: usize,
-    /// Where.
+    /// Target rank.
     pub target: u32,
-    /// What.
+    /// Kind of operation.
     pub kind: Kind,
-    /// Which operation, of accumulates.
+    /// Operation of an accumulate.
     pub operation: u8,
-    /// The place in the target's window.
+    /// Offset in the target's window.
     pub place: usize,
-    /// Where the origin's bytes are, or the result goes.
+    /// Location of the origin's bytes, or of the result.
     pub from: usize,
-    /// Where the result of a fetch goes, or what a comparison compares is.
+    /// Location of a fetch's result, or of the compare value.
     pub other: usize,
-    /// Bytes.
+    /// Length in bytes.
     pub len: usize,
-    /// Bytes that stay together, of all but a comparison.
+    /// Size of an indivisible element in bytes, except for a compare-and-swap.
     pub unit: usize,
-    /// Every second byte, at both sides.
+    /// Every second byte, on both sides.
     pub is_strided: bool,
-    /// Straight to the target, as calls do that wait, not recorded.
+    /// Transmitted directly, like a blocking call, and not recorded.
     pub is_straight: bool,
 }
 
 impl Do {
-    /// An operation of an epoch on a target: so many bytes, between a place there and one here.
+    /// Creates an operation of an epoch on a target, for `len` bytes at these offsets there and here.
     pub fn new(
         (epoch, target): (usize, u32),
         kind: Kind,
@@ -72,51 +72,50 @@ impl Do {
 /// A call.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Call {
-    /// An epoch is opened in a window.
+    /// Opens an epoch in a window.
     Open(usize, Sort, Vec<u32>),
-    /// The same, and the program says that the other side is there, or no other lock (MPI_MODE_NOCHECK).
+    /// Opens an epoch with MPI_MODE_NOCHECK: the program guarantees an open other side, or no other lock.
     OpenUnchecked(usize, Sort, Vec<u32>),
-    /// It is closed.
+    /// Closes an epoch.
     Close(usize),
     /// An operation.
     Do(Do),
-    /// A flush of an epoch, at one process or all; local or not.
+    /// Flushes an epoch, at one process or all; local or not.
     Flush(usize, Option<u32>, bool),
-    /// The epoch is waited for: until it is open.
+    /// Waits until the epoch is open.
     WaitOpen(usize),
-    /// Until it is complete.
+    /// Waits until the epoch is complete.
     WaitClosed(usize),
-    /// The operation or flush of this number is waited for.
+    /// Waits for the operation or flush with this index.
     WaitDone(usize),
-    /// Bytes are written.
+    /// Writes bytes.
     Write(usize, Vec<u8>),
-    /// What must be there now.
+    /// Checks for these bytes.
     Expect(usize, Vec<u8>),
-    /// As often as not it is tried again: the process computes, or talks to others.
+    /// Computes, or communicates outside the windows, for this many steps.
     Compute(u32),
-    /// These bytes of the dynamic window's part are attached.
+    /// Attaches these bytes of the dynamic window's part.
     Attach(Range<usize>),
-    /// Those that begin here are detached.
+    /// Detaches the memory that starts here.
     Detach(usize),
-    /// Since this was asked last, an operation in the window has been beyond what its target exposes, or none.
+    /// Checks whether an operation in the window was beyond its target's memory since the last check.
     Fault(usize, bool),
 }
 
-/// Why a script is broken.
+/// Property: the memory contains the required bytes.
 pub const WRONG_BYTES: &str = "a process has other bytes than it must have";
-/// The same.
+/// Property: errors are reported for exactly the operations beyond a window.
 pub const FAULT: &str = "a process is told of operations beyond a window, and of no others";
 
-/// A process, as far as its windows go.
+/// A process's calls for its windows.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Script {
     calls: Arc<[Call]>,
-    /// The next call.
     at: usize,
     computing: u32,
     epochs: Vec<(Context, Serial)>,
     deferred: Vec<(Context, Serial)>,
-    /// The last call could not be made for want of memory.
+    /// The last call failed for lack of memory.
     is_short: bool,
 }
 
@@ -124,7 +123,7 @@ fn context(window: usize) -> Context {
     6 + 2 * window as Context
 }
 
-/// So many windows of process `here` of a job of this `size`.
+/// Creates `count` windows of process `here` of a job of this `size`.
 pub fn windows<R: Rules>(
     (here, size): (u32, u32),
     count: usize,
@@ -149,14 +148,14 @@ pub fn windows<R: Rules>(
     all
 }
 
-/// Nothing is open, deferred or awaited in any window.
+/// Checks that nothing is open, deferred or awaited in any window.
 pub fn is_idle<R: Rules>(all: &mut OneSided<R>) -> bool {
     let mut windows = (0..memory::ALL_WINDOWS).map(context);
     windows.all(|context| all.is_idle(context) && !all.awaits(context, None))
 }
 
 impl Script {
-    /// Before its first call.
+    /// Creates a script before its first call.
     pub fn new(calls: Vec<Call>) -> Script {
         Script {
             calls: calls.into(),
@@ -168,23 +167,23 @@ impl Script {
         }
     }
 
-    /// The next call could not be made for want of memory, and is to be made again.
+    /// Checks whether the next call failed for lack of memory, and must be repeated.
     pub fn is_short(&self) -> bool {
         self.is_short
     }
 
-    /// It has made all its calls.
+    /// Checks whether all calls are made.
     pub fn is_finished(&self) -> bool {
         self.at == self.calls.len()
     }
 
-    /// How far it is, which with its device and memory is all that there is to know of it.
+    /// Returns its position, which together with device and memory is its complete state.
     pub fn place(&self) -> (usize, u32) {
         (self.at, self.computing)
     }
 
-    /// Makes the next call if it can be made, with memory of `heap`, and looks at its memory if it does so next; false: it
-    /// waits, or there is none.
+    /// Makes the next call if possible, with memory from `heap`, and the checks of memory that follow it. Returns false
+    /// if it waits, or there is none.
     pub fn step<R: Rules>(
         &mut self,
         all: &mut OneSided<R>,
@@ -253,7 +252,7 @@ impl Script {
         Ok(is_made || self.computing > 0)
     }
 
-    /// A call that waits for nobody.
+    /// Makes a call that waits for no other process.
     fn alone<R: Rules>(
         &mut self,
         call: &Call,
@@ -326,7 +325,7 @@ impl Script {
         !self.is_short
     }
 
-    /// Notes an operation or a flush, unless there was no memory for it.
+    /// Records an operation or a flush, unless there was no memory for it.
     fn note(&mut self, context: Context, deferred: Option<Serial>) -> bool {
         self.is_short = deferred.is_none();
         self.deferred.extend(deferred.map(|one| (context, one)));
@@ -363,7 +362,7 @@ impl Script {
             let bytes = emit_piece(&mut packet[HEAD_BYTES..], what.place as u64, what.len);
             memory.read(mine(what.from), 0, bytes);
             let packet = &packet[..HEAD_BYTES + PIECE_BYTES + what.len];
-            // As if it had been deferred and were over.
+            // Recorded like a deferred operation that is complete.
             let is_sent = all.push((context, target), 0, packet);
             if is_sent {
                 self.deferred.push((context, 0));

@@ -1,4 +1,4 @@
-//! Rows of the table explored one after the other in a thread of their own, beside something else.
+//! Exploration of table rows in a background thread.
 #![forbid(unsafe_code)]
 
 use std::io;
@@ -14,21 +14,21 @@ use midplane_device::matching::Choice;
 use super::cases::{Row, Surprise};
 use super::search::{Explored, Unfinished};
 
-/// What has become of a row.
+/// Result of a row.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Finding {
     /// The row's name.
     pub name: String,
-    /// It has been explored to its end, as it must, or something else has come of it.
+    /// The completed exploration, or an unexpected result.
     pub result: Result<Explored, Surprise>,
 }
 
-/// The row that is being explored when it is asked for.
+/// The row in progress at the time of the query.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Progress {
     /// The row's name.
     pub name: String,
-    /// How far it is.
+    /// Its progress.
     pub explored: Explored,
 }
 
@@ -37,7 +37,7 @@ enum Event {
     Progress(Progress),
 }
 
-/// Explorations under way. They end when they are dropped, and with the process.
+/// Explorations in progress. They stop when this value is dropped, and when the process ends.
 #[derive(Debug)]
 pub struct Background {
     events: Receiver<Event>,
@@ -47,10 +47,10 @@ pub struct Background {
 }
 
 impl Background {
-    /// Begins with the first of the rows, by devices with this matching engine. Does not wait.
+    /// Starts with the first of the rows, using devices with this matching engine. Does not wait.
     ///
     /// # Errors
-    /// When the host has no thread for it.
+    /// When the host cannot create a thread.
     pub fn begin(rows: Vec<Row>, matching: Choice) -> io::Result<Background> {
         let (sender, events) = mpsc::channel();
         let stop = Arc::new(AtomicBool::new(false));
@@ -67,7 +67,7 @@ impl Background {
         })
     }
 
-    /// What has been found since it was last asked for. Does not wait.
+    /// Returns the results since the last call. Does not wait.
     pub fn findings(&mut self) -> Vec<Finding> {
         let mut findings = Vec::new();
         for event in self.events.try_iter() {
@@ -82,21 +82,20 @@ impl Background {
         findings
     }
 
-    /// The row that is being explored, as of the last [`Background::findings`].
+    /// Returns the row in progress, as of the last [`Background::findings`].
     pub fn progress(&self) -> Option<&Progress> {
         self.progress.as_ref()
     }
 
-    /// Nothing is left to be explored.
+    /// Checks whether all explorations are complete.
     pub fn is_over(&self) -> bool {
         self.thread.as_ref().is_none_or(JoinHandle::is_finished)
     }
 
-    /// Stops, and waits until it has stopped, a fraction of a second; the last findings are to be asked for after
-    /// that.
+    /// Stops, and waits until it has stopped, a fraction of a second. The last results are available after that.
     ///
     /// # Errors
-    /// The words of the panic that ended it, if one did.
+    /// The message of the panic that ended the thread, if any.
     pub fn stop(&mut self) -> Result<(), String> {
         self.stop.store(true, Ordering::Relaxed);
         match self.thread.take().map(JoinHandle::join) {
@@ -112,7 +111,6 @@ impl Drop for Background {
     }
 }
 
-/// What the thread does.
 fn explore_rows(rows: impl Iterator<Item = Row>, events: &Sender<Event>, stopped: &AtomicBool) {
     for row in rows {
         let name = || row.name.clone();
@@ -121,7 +119,7 @@ fn explore_rows(rows: impl Iterator<Item = Row>, events: &Sender<Event>, stopped
                 name: name(),
                 explored,
             };
-            // Without a receiver there is nothing to explore for.
+            // Without a receiver the exploration is pointless.
             match events.send(Event::Progress(progress)) {
                 Ok(()) if !stopped.load(Ordering::Relaxed) => ControlFlow::Continue(()),
                 _ => ControlFlow::Break(()),

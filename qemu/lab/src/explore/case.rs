@@ -1,4 +1,4 @@
-//! What is explored: the programs of a few nodes, their memory, and what is broken of rules and transport.
+//! A case to explore: the programs of a few nodes, their memory, and the broken rules and transport guarantees.
 #![forbid(unsafe_code)]
 
 use midplane_device::envelope::{Envelope, Pattern, Rank, Tag};
@@ -8,7 +8,7 @@ use net_torus::Shape;
 
 use super::rules::Rules;
 
-/// What a receive asks for: a source (a rank from 1 on, or 0 for the receiver itself) and a tag, either `None` for any.
+/// Pattern of a receive: a source (a rank from 1 on, or 0 for the receiver itself) and a tag, either `None` for any.
 pub type Asked = (Option<u32>, Option<Tag>);
 
 /// A call of the receiver's program.
@@ -16,67 +16,65 @@ pub type Asked = (Option<u32>, Option<Tag>);
 pub enum Call {
     /// MPI_Irecv.
     Receive(Asked),
-    /// MPI_Cancel of the receive that the call of this number has started, and MPI_Wait if it was in time; or
-    /// MPI_Request_free, after which it is gone.
+    /// MPI_Cancel of the receive started by the call with this index, then MPI_Wait if it is cancelled immediately, or
+    /// MPI_Request_free if it is still posted.
     CancelReceive(usize),
-    /// MPI_Irecv, if the receive that call `of` has started was cancelled in time: whoever has lost no message
-    /// has none to receive again.
+    /// MPI_Irecv, if the receive started by call `of` was cancelled: otherwise no message remains to be received again.
     ReceiveInstead {
-        /// Which call.
+        /// Index of the call.
         of: usize,
-        /// What is asked for now.
+        /// The new pattern.
         asked: Asked,
     },
-    /// MPI_Irecv, MPI_Cancel and MPI_Wait, again and again until a message has come. Between the calls the network may do
-    /// anything. All receives of a case that polls are polled, so one is posted at a time.
+    /// MPI_Irecv, MPI_Cancel and MPI_Wait, repeated until a message is received. The network may do anything between
+    /// the calls. All receives of a case with polls are polled, so one is posted at a time.
     Poll(Asked),
-    /// MPI_Isend to the receiver itself, with this tag.
+    /// MPI_Isend to the receiver itself (self-send), with this tag.
     SendToItself(Tag),
 }
 
-/// Bytes of a sender's MPI memory where nothing else is said: room for all that it sends.
+/// Default MPI memory of a sender in bytes: enough for all its messages.
 const SENDER_MEMORY: usize = 1 << 10;
 
-/// What is explored.
+/// A case to explore.
 #[derive(Clone, Debug)]
 pub struct Case {
     /// By sender: the tags of its messages, in order.
     pub senders: Vec<Vec<Tag>>,
     /// The receiver's calls, in order.
     pub receiver: Vec<Call>,
-    /// Bytes of each message, at least 1.
+    /// Length of each message in bytes, at least 1.
     pub len: usize,
     /// Synchronous or standard sends.
     pub mode: Mode,
-    /// The message of each sender with this number is synchronous, whatever the others are.
+    /// Index of a message of each sender that is synchronous, independent of the others.
     pub synchronous: Option<usize>,
-    /// Bytes of the receiver's MPI memory.
+    /// MPI memory of the receiver in bytes.
     pub mpi_memory: usize,
-    /// Bytes of each sender's. It receives nothing, and takes the receiver's for as large.
+    /// MPI memory of each sender in bytes. It receives nothing, and assumes that the receiver's memory is as large.
     pub sender_memory: usize,
-    /// Answers of one node that can be under way at once, at least 1.
+    /// Maximum number of replies of one node in flight, at least 1.
     pub answers: usize,
-    /// The senders' calls are made before everything else. Fewer states; what new messages do during a
-    /// restart is then left to the cases in which they are not.
+    /// Makes the senders' calls before everything else. This reduces the states; new messages during a restart are
+    /// covered by the cases without it.
     pub sent_early: bool,
-    /// The message of sender 1 with this number is cancelled at some moment after its call.
+    /// Index of the message of sender 1 that is cancelled at any time after its call.
     pub cancel: Option<usize>,
-    /// The matching engine of all nodes. How many states there are does not depend on it.
+    /// The matching engine of all nodes. The number of states does not depend on it.
     pub matching: Choice,
     /// The protocol's rules.
     pub rules: Rules,
     /// RTSs of a pair may overtake one another.
     pub rts_overtake: bool,
-    /// Answers of a pair may overtake one another.
+    /// Replies of a pair may overtake one another.
     pub answers_overtake: bool,
-    /// Of the orders of steps between which there is no difference only some are explored: no restriction,
-    /// see `persistent_steps` in steps.rs.
+    /// Explores only some of the equivalent orders of steps: no restriction, see `persistent_steps` in steps.rs.
     pub reduced: bool,
 }
 
 impl Case {
-    /// Messages of these tags by sender, received in this order; one byte each, sound rules, a transport
-    /// that keeps its promises.
+    /// Creates a case with messages of these tags by sender, received in this order; one byte each, sound rules, a
+    /// transport without faults.
     pub fn new(senders: &[&[Tag]], receives: &[Asked], mpi_memory: usize) -> Case {
         Case {
             senders: senders.iter().map(|tags| tags.to_vec()).collect(),
@@ -97,17 +95,17 @@ impl Case {
         }
     }
 
-    /// Nodes.
+    /// Returns the number of nodes.
     pub fn nodes(&self) -> usize {
         self.senders.len() + 1
     }
 
-    /// The machine.
+    /// Returns the shape of the machine.
     pub fn shape(&self) -> Shape {
         Shape::new([self.nodes() as u16, 1, 1], [true; 3]).expect("a few nodes")
     }
 
-    /// The message with which the byte `number` travels.
+    /// Returns the message whose bytes are `number`.
     pub fn message(&self, number: u8) -> Option<Envelope> {
         let (sender, at) = (
             usize::from(number / PER_SENDER),
@@ -128,7 +126,7 @@ impl Case {
         })
     }
 
-    /// Calls that a rank makes.
+    /// Returns the number of calls of a rank.
     pub fn calls(&self, rank: u8) -> usize {
         match rank {
             0 => self.receiver.len(),
@@ -136,7 +134,7 @@ impl Case {
         }
     }
 
-    /// What a call of the receiver asks for, if it starts a receive.
+    /// Returns the pattern of a call of the receiver, if it starts a receive.
     pub fn pattern(&self, call: usize) -> Option<Pattern> {
         let (source, tag) = match self.receiver[call] {
             Call::Receive(asked) | Call::ReceiveInstead { asked, .. } | Call::Poll(asked) => asked,
@@ -145,19 +143,19 @@ impl Case {
         Some(Pattern::new(source.map(Rank::new), tag, 0))
     }
 
-    /// The receiver polls.
+    /// Checks whether the receiver polls.
     pub fn polls(&self) -> bool {
         self.receiver
             .iter()
             .any(|call| matches!(call, Call::Poll(_)))
     }
 
-    /// The senders' ranks.
+    /// Returns the senders' ranks.
     pub fn ranks(&self) -> impl Iterator<Item = u8> + use<> {
         1..self.nodes() as u8
     }
 
-    /// How many of so many packets under way may be the next to arrive.
+    /// Returns the number of packets, of `packets` in flight, that may be the next to arrive.
     pub(super) fn places(&self, priority: bool, packets: usize) -> u8 {
         let overtakes = if priority {
             self.answers_overtake
@@ -172,9 +170,9 @@ impl Case {
     }
 }
 
-/// Messages of one sender at most.
+/// Maximum number of messages of one sender.
 pub const PER_SENDER: u8 = 16;
-/// What stands for the sender's number in the bytes of messages of the receiver to itself.
+/// Sender's number in the bytes of the receiver's self-sends.
 pub const ITSELF: u8 = 15;
-/// Senders at most.
+/// Maximum number of senders.
 pub const SENDERS: usize = 3;

@@ -1,11 +1,10 @@
-//! Search for livelocks of programs that poll.
+//! Livelock search for programs that poll.
 //!
-//! A program that polls may poll for ever before the network moves: such a run comes back to a state that it has been
-//! through, and is no fault. It is one if nobody is left out: a run is *fair* when no kind of step can be made in all its
-//! states from some point on and is never made (weak fairness; a kind is what one rank does, or the packets of one
-//! channel). A fair run without end stays in one strongly connected component of the states in the end, and may as well go
-//! through all of it. So there is one if, and only if, a component has a step of each kind that can be made in all of its
-//! states.
+//! A program that polls may poll forever before the network moves: such a run returns to an earlier state, and is not
+//! an error. A run is *fair* if no kind of step is possible in all its states from some point on without being made
+//! (weak fairness; a kind contains the steps of one rank, or the packets of one channel). An endless fair run is an
+//! error. It finally stays in one strongly connected component of the states, and may as well visit all of it. So there
+//! is one if, and only if, a component contains a step of each kind that is possible in all its states.
 #![forbid(unsafe_code)]
 
 use std::collections::HashMap;
@@ -16,7 +15,7 @@ use super::search::{Counterexample, Explored, Unfinished};
 use super::state::{END, ENOUGH, Global, Step};
 use super::system::System;
 
-/// A set of kinds of steps, a bit each.
+/// Set of kinds of steps, one bit each.
 type Kinds = u32;
 
 fn kind(step: Step) -> Kinds {
@@ -34,16 +33,15 @@ fn kind(step: Step) -> Kinds {
     }
 }
 
-/// All states, and the steps between them.
 #[derive(Default)]
 struct Graph {
     numbers: HashMap<Global, u32, FxBuildHasher>,
     states: Vec<Global>,
-    /// By state: from where it was found first, and by which step.
+    /// By state: its first predecessor, and the step from it.
     found: Vec<Option<(u32, Step)>>,
-    /// By state: where its steps begin.
+    /// By state: index of its first step.
     begin: Vec<u32>,
-    /// Of all states: where a step leads, and its kind.
+    /// For all states: successor and kind of each step.
     steps: Vec<(u32, Kinds)>,
 }
 
@@ -95,11 +93,11 @@ impl Graph {
         }
     }
 
-    /// A state in which a fair run without end may be for ever.
+    /// Returns a state of an endless fair run.
     fn livelock(&self) -> Option<u32> {
         let component = self.components();
         let count = component.iter().max().map_or(0, |&last| last as usize + 1);
-        // By component: the kinds that can be made in all of its states, those made within it, and a state.
+        // By component: the kinds possible in all its states, those made within it, and a state.
         let mut kinds = vec![(Kinds::MAX, 0, 0); count];
         for state in 0..self.states.len() as u32 {
             let own = component[state as usize];
@@ -117,7 +115,7 @@ impl Graph {
         kinds.iter().find(is_fair).map(|&(_, _, state)| state)
     }
 
-    /// By state: its strongly connected component (Tarjan 1972, without recursion).
+    /// Returns the strongly connected component of each state (Tarjan 1972, without recursion).
     fn components(&self) -> Vec<u32> {
         const NONE: u32 = u32::MAX;
         let count = self.states.len();
@@ -165,8 +163,8 @@ impl Graph {
     }
 }
 
-/// Explores all states of a system that polls, at most `limit`, in all orders of steps: every property must hold in each,
-/// and no fair run may go on without end.
+/// Explores all states of a system that polls, at most `limit`, in all orders of steps. Every property must hold in
+/// each state, and no fair run may be endless.
 pub fn explore_fairly(system: &System, limit: u64) -> Result<Explored, Unfinished> {
     let mut graph = Graph::default();
     graph.number(system.first(), None);

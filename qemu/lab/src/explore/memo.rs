@@ -1,4 +1,4 @@
-//! What has been found out about the nodes of a case: each step of each node's state is asked for once.
+//! Memoized steps of the nodes of a case: each step of each node state is executed once.
 #![forbid(unsafe_code)]
 
 use std::collections::hash_map::Entry;
@@ -11,10 +11,10 @@ use super::case::{Case, SENDERS};
 use super::node::{CANCELLER, Deed, Injected, Node, turn_back, turn_back_horizon};
 use super::state::{Global, Step};
 
-/// States of nodes that are kept themselves, some 8 KiB each.
+/// Maximum number of cached node states, about 8 KiB each.
 const KEPT_NODES: usize = 100_000;
 
-/// A sender with what is under way between it and the receiver.
+/// A sender with the packets in flight between it and the receiver.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(super) struct Side {
     pub(super) node: u32,
@@ -24,22 +24,22 @@ pub(super) struct Side {
     pub(super) answers: Vec<u16>,
 }
 
-/// What is known of a node's state.
+/// Memoized properties of a node state.
 pub(super) struct Known {
-    /// Itself, unless it has been dropped to save memory.
+    /// The state itself, unless it was dropped to save memory.
     pub(super) node: Option<Box<Node>>,
     pub(super) origin: Origin,
     pub(super) broken: Option<&'static str>,
     pub(super) is_complete: bool,
     pub(super) may_call: bool,
     pub(super) may_cancel: bool,
-    /// By class: it has something to inject.
+    /// By class: whether it has a packet to inject.
     pub(super) offers: [bool; 2],
-    /// By class: packets to itself are under way.
+    /// By class: whether packets to itself are in flight.
     pub(super) own: [bool; 2],
 }
 
-/// How a node's state has been found, and can be found again.
+/// Origin of a node state, from which it can be recomputed.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Origin {
     First,
@@ -48,7 +48,7 @@ pub(super) enum Origin {
     HorizonsTurnedBack(u32, u8),
 }
 
-/// A step of one node, and what it depends on.
+/// A step of one node, with its inputs.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Local {
     Call,
@@ -58,7 +58,7 @@ pub(super) enum Local {
     TakeOwn { priority: bool },
 }
 
-/// What becomes of a sender and its packets under way.
+/// A change of a sender and its packets in flight.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) enum OnSide {
     Call,
@@ -71,30 +71,29 @@ pub(super) enum OnSide {
     HorizonsTurnedBack { by: u8 },
 }
 
-/// A node after a step.
 #[derive(Clone, Copy, Debug)]
 struct After {
     node: u32,
-    /// The packet injected by it: its class, destination and number.
+    /// The packet injected: its class, destination and index.
     injected: Option<(bool, u8, u16)>,
     turned: TurnedBack,
 }
 
-/// How far the receiver's numbers have been turned back, which are back at 0.
+/// Normalization of the receiver's counters to 0.
 #[derive(Clone, Copy, Debug)]
 struct TurnedBack {
-    /// By sender: its age.
+    /// By sender: the age subtracted.
     ages: [Age; SENDERS],
-    /// The count of receives.
+    /// The count of receives subtracted.
     posts: u8,
 }
 
-/// States of nodes, of packets and of channels, by number, and what follows from them.
+/// Interned states of nodes, packets and channels, by index, and their successors.
 #[derive(Default)]
 pub(super) struct Memo {
     pub(super) nodes: Vec<Known>,
     node_numbers: HashMap<u128, u32, FxBuildHasher>,
-    /// Nodes that are kept themselves, longest first.
+    /// Cached nodes, oldest first.
     kept: VecDeque<u32>,
     packets: Vec<Vec<u8>>,
     packet_numbers: HashMap<Vec<u8>, u16, FxBuildHasher>,
@@ -105,7 +104,6 @@ pub(super) struct Memo {
 }
 
 impl Memo {
-    /// The number of a node's state.
     pub(super) fn number(&mut self, case: &Case, node: Node, origin: Origin) -> u32 {
         let number = self.nodes.len() as u32;
         match self.node_numbers.entry(node.fingerprint(case)) {
@@ -142,7 +140,7 @@ impl Memo {
         }
     }
 
-    /// A node's state itself: it is made again the way it was found, if it has been dropped.
+    /// Returns a node state, which is recomputed from its origin if it was dropped.
     fn node(&mut self, case: &Case, number: u32) -> &Node {
         let mut missing = Vec::new();
         let mut at = number;
@@ -182,7 +180,7 @@ impl Memo {
         self.nodes[number as usize].node.as_ref().expect("kept")
     }
 
-    /// What the device makes of a step, with the ages turned back.
+    /// Executes a step on the device, and normalizes the ages.
     fn after(
         &self,
         case: &Case,

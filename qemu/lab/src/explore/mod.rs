@@ -1,14 +1,14 @@
-//! Exhaustive exploration of the memory protocol: the real device, every interleaving of its steps.
+//! Exhaustive exploration of the memory protocol: the production device, in every interleaving of its steps.
 //!
 //! ```text
-//!   cases/      the table: names, cases, what must be found and in how many states
-//!   case.rs     one case: the nodes' programs, their memory, what is broken
-//!   background.rs   rows of the table in a thread beside something else
+//!   cases/      the table: names, cases, required results and numbers of states
+//!   case.rs     one case: the nodes' programs, their memory, the broken rules
+//!   background.rs   rows of the table in a background thread
 //!   search.rs   depth-first search over the states of a system
-//!   fair.rs     search for runs without end in which everybody makes progress, of cases that poll
-//!   state.rs    states and steps, and what must hold
-//!   system.rs   a case as a transition system       steps.rs   its steps, and those that are enough
-//!   memo.rs     what the steps of each node lead to, found out once
+//!   fair.rs     livelock search under fairness, for cases that poll
+//!   state.rs    states and steps, and the properties
+//!   system.rs   a case as a transition system       steps.rs   its steps, and persistent sets of them
+//!   memo.rs     memoized steps of each node
 //!   node.rs     one node: a device and its program
 //! ```
 #![forbid(unsafe_code)]
@@ -33,5 +33,5 @@ pub use search::{Counterexample, Explored, MOST_STATES, Unfinished, Watch, explo
 pub use state::{END, ENOUGH, EXPECTED, Global, MEMORY, ORDER, Step};
 pub use system::System;
 
-/// The device that is explored.
+/// The device under exploration.
 pub type Device = midplane_device::Adi<rules::Rules>;

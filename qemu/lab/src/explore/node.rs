@@ -1,4 +1,4 @@
-//! One node of a case: a real device with its program, and the smallest steps that they make.
+//! One node of a case: a real device with its program, and their atomic steps.
 
 use std::collections::VecDeque;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -20,10 +20,10 @@ use super::state::{EXPECTED, MEMORY, ORDER};
 
 /// The sender that cancels.
 pub const CANCELLER: u8 = 1;
-/// In a receive's buffer before a message.
+/// Initial contents of a receive buffer.
 const EMPTY: u8 = u8::MAX;
 
-/// The buffers of one node: every byte of a buffer is the same.
+/// Buffers of one node: all bytes of a buffer are equal.
 #[derive(Clone, Hash, Debug)]
 struct Bytes(Vec<u8>);
 
@@ -44,44 +44,44 @@ impl UserMemory for Bytes {
     }
 }
 
-/// What a node can do.
+/// A possible action of a node.
 #[derive(Clone, Copy, Debug)]
 pub enum Deed<'a> {
     /// The next call of its program.
     Call,
-    /// Its program cancels the message that the case says.
+    /// Its program cancels the message that the case specifies.
     Cancel,
-    /// It takes a packet, and answers it if it must.
+    /// Receives a packet, and replies to it if required.
     Take {
         /// The packet's class.
         priority: bool,
         /// Its bytes.
         packet: &'a [u8],
     },
-    /// It injects a packet.
+    /// Injects a packet.
     Inject {
         /// The packet's class.
         priority: bool,
     },
-    /// It takes the next packet that it has sent to itself, and answers it if it must.
+    /// Receives the next packet that it has sent to itself, and replies to it if required.
     TakeOwn {
         /// The packet's class.
         priority: bool,
     },
 }
 
-/// A packet that a step has injected.
+/// A packet injected by a step.
 #[derive(Debug)]
 pub struct Injected {
     /// Its class.
     pub priority: bool,
-    /// Where it goes.
+    /// Its destination.
     pub dest: u8,
     /// Its bytes.
     pub packet: Vec<u8>,
 }
 
-/// The program's buffer; empty when there is a copy.
+/// Returns the program's buffer, which is empty for a bcopy (buffered copy) send.
 fn span(request: Request) -> Span {
     match request {
         Request::Send(send) => match send.data {
@@ -100,7 +100,7 @@ fn class(priority: bool) -> Class {
     }
 }
 
-/// Where a packet says the name that its message has with its sender.
+/// Returns the location in a packet of its message's request ID at the sender.
 fn sender_name(priority: bool, packet: &mut [u8]) -> Option<&mut [u8; 4]> {
     let (header, _) = Header::parse(packet).expect("a packet of the device");
     let payload = header.bytes();
@@ -114,7 +114,7 @@ fn sender_name(priority: bool, packet: &mut [u8]) -> Option<&mut [u8; 4]> {
     packet[at..].first_chunk_mut()
 }
 
-/// What a device sees during one step: nothing has arrived, and there is no room.
+/// Returns a port for one step: no packet has arrived, and nothing can be injected.
 fn port(case: &Case, rank: u8) -> Fake {
     let shape = case.shape();
     let here = shape.coord(rank.into()).expect("a rank of the machine");
@@ -125,7 +125,6 @@ fn port(case: &Case, rank: u8) -> Fake {
     port
 }
 
-/// The packet that a step has injected, if it has.
 fn injected(case: &Case, port: &mut Fake) -> Option<Injected> {
     let sent = port.take_sent();
     assert!(sent.len() <= 1, "one packet a step");
@@ -140,7 +139,7 @@ fn injected(case: &Case, port: &mut Fake) -> Option<Injected> {
 #[derive(Clone, Copy, Debug)]
 struct Polled {
     id: RequestId,
-    /// It has been cancelled; MPI_Wait has still to return.
+    /// Cancelled; MPI_Wait has not returned yet.
     is_cancelled: bool,
 }
 
@@ -150,21 +149,20 @@ pub struct Node {
     rank: u8,
     adi: Device,
     bytes: Bytes,
-    /// By call made so far, in order: the request that it has started, unless that was cancelled.
+    /// By call made so far, in order: the request that it started, unless it was cancelled.
     calls: Vec<Option<RequestId>>,
-    /// A sender's names for its messages under way, by message. What it calls them makes no difference, so
-    /// under way they have their numbers for names.
+    /// A sender's request IDs of its messages in progress, by message. The IDs do not affect the protocol, so packets
+    /// in flight contain the message indexes instead.
     names: Vec<u32>,
-    /// The call that is to be cancelled has been.
+    /// The cancel of the case was executed.
     cancelled: bool,
-    /// The receive of a call that polls.
     polled: Option<Polled>,
-    /// By class: packets to itself that are under way. No other node has a part in them.
+    /// By class: packets to itself in flight. They do not affect other nodes.
     own: [VecDeque<Vec<u8>>; 2],
 }
 
 impl Node {
-    /// Before its first step.
+    /// Creates a node before its first step.
     pub fn new(case: &Case, rank: u8) -> Node {
         let bytes = match rank {
             0 => case.mpi_memory,
@@ -190,8 +188,7 @@ impl Node {
         }
     }
 
-    /// The state that follows a deed, and the packet injected by it; `None` when there is nothing of the kind
-    /// to be done.
+    /// Returns the state after an action, and the packet injected, or `None` if the action is impossible.
     pub fn after(&self, case: &Case, deed: Deed<'_>) -> Option<(Node, Option<Injected>)> {
         let mut node = self.clone();
         let mut port = port(case, node.rank);
@@ -251,7 +248,7 @@ impl Node {
         Some((node, injected))
     }
 
-    /// Takes a packet, with room for the answer and for nothing else.
+    /// Receives a packet, with space for the reply only.
     fn take(&mut self, port: &mut Fake, priority: bool, packet: &[u8]) {
         port.arrive(class(priority), packet);
         port.set_room(Class::Priority, Room::Answer);
@@ -262,7 +259,7 @@ impl Node {
         );
     }
 
-    /// A packet that it has sent to itself is under way, and names its message by the number of the call.
+    /// Stores a packet to itself, which is in flight from now on, and replaces its request ID by the index of the call.
     fn keep_own(&mut self, own: Injected) {
         let Injected {
             priority,
@@ -279,13 +276,12 @@ impl Node {
         self.own[usize::from(priority)].push_back(packet);
     }
 
-    /// Packets of this class that it has sent to itself are under way.
+    /// Checks whether packets of this class to itself are in flight.
     pub fn has_own(&self, priority: bool) -> bool {
         !self.own[usize::from(priority)].is_empty()
     }
 
-    /// Which of a sender's messages a packet is about that it sends, if it is about one: that of which the
-    /// packet carries a byte, or that of the request which it names.
+    /// Returns the sender's message that a packet refers to, if any, by a byte of its data or by its request ID.
     fn message_of(&self, priority: bool, packet: &mut [u8]) -> Option<usize> {
         let name = u32::from_le_bytes(*self.name_in(priority, packet)?);
         let (header, payload) = Header::parse(packet).expect("a packet of the device");
@@ -299,7 +295,7 @@ impl Node {
         Some(span(request.expect("a message under way")).address())
     }
 
-    /// Where a packet says a sender's name for a message, which it sends or takes.
+    /// Returns the location in a packet of a sender's request ID; the sender transmits or receives the packet.
     fn name_in<'p>(&self, priority: bool, packet: &'p mut [u8]) -> Option<&'p mut [u8; 4]> {
         match self.rank {
             0 => None,
@@ -321,7 +317,6 @@ impl Node {
         self.calls.push(id);
     }
 
-    /// The next step of a call that polls.
     fn poll(&mut self, case: &Case) {
         let at = self.calls.len();
         match &mut self.polled {
@@ -344,7 +339,7 @@ impl Node {
         }
     }
 
-    /// The program sees at once what has become of the receive that it polls by.
+    /// Completes a polled receive: the program observes its result immediately.
     fn end_poll(&mut self) {
         let Some(Polled { id, .. }) = self.polled.filter(|polled| self.adi.is_done(polled.id))
         else {
@@ -414,27 +409,26 @@ impl Node {
         receive.is_some_and(|receive| matches!(receive.state, ReceiveState::Posted(_)))
     }
 
-    /// The requests under way or done, with their calls.
+    /// Returns the requests in progress or complete, with their calls.
     fn requests(&self) -> impl Iterator<Item = (usize, RequestId)> {
         let calls = self.calls.iter().enumerate();
         calls.filter_map(|(at, &id)| Some((at, id?)))
     }
 
-    /// Its program has a call to make.
+    /// Checks whether its program has a call to make.
     pub fn may_call(&self, case: &Case) -> bool {
         let waits = self.polled.is_some_and(|polled| polled.is_cancelled);
         self.calls.len() < case.calls(self.rank) && !waits
     }
 
-    /// Its program has a message to cancel.
+    /// Checks whether its program has a message to cancel.
     pub fn may_cancel(&self, case: &Case) -> bool {
         !self.cancelled && case.cancel < Some(self.calls.len())
     }
 
-    /// Turns the ages of the receiver back to 0, and says by how much, by sender. What depends on an age depends
-    /// on whether it is equal to another one of the same pair, and the next one is the one after it: so a
-    /// state is the same as one in which all ages of a pair, at both ends and under way, are others by the
-    /// same difference.
+    /// Normalizes the ages of the receiver to 0, and returns the differences by sender. The protocol only compares an
+    /// age with others of the same pair, and increments it. So two states are equivalent if all ages of a pair, at both
+    /// ends and in flight, differ by the same amount.
     pub fn turn_back(&mut self, case: &Case) -> [Age; SENDERS] {
         let mut turned = [0; SENDERS];
         if self.rank > 0 {
@@ -446,15 +440,15 @@ impl Node {
         turned
     }
 
-    /// Turns back a sender's age, after the receiver's.
+    /// Normalizes a sender's age by the difference of the receiver's.
     pub fn turn_back_by(&mut self, case: &Case, age: Age) {
         let to = &mut self.adi.ages_mut(Rank::new(0)).to;
         *to = case.rules.age_after(*to, age.wrapping_neg());
     }
 
-    /// Turns the receiver's count of receives back to 0 when none is posted, and says by how much. A horizon is compared
-    /// with the places of receives that are posted, and of later ones: so a state is the same as one in which all of them
-    /// are less by the same number.
+    /// Normalizes the receiver's count of receives to 0 when none is posted, and returns the difference. A horizon is
+    /// only compared with the sequence numbers of posted and later receives. So two states are equivalent if all of
+    /// them differ by the same amount.
     pub fn turn_back_posts(&mut self, case: &Case) -> u8 {
         match self.rank == 0 && case.polls() {
             true => self.adi.turn_back_posts() as u8,
@@ -462,12 +456,13 @@ impl Node {
         }
     }
 
-    /// Turns back the horizon that a sender knows, after the receiver's count.
+    /// Normalizes a sender's horizon by the difference of the receiver's count.
     pub fn turn_back_horizons_by(&mut self, by: u8) {
         self.adi.turn_back_horizons(by.into());
     }
 
-    /// All that its further steps depend on, and what has been seen of it that later states are judged by.
+    /// Returns a fingerprint of all state that affects its further steps, and of the results that properties of later
+    /// states depend on.
     pub fn fingerprint(&self, case: &Case) -> u128 {
         let mut bytes = Written(Vec::new());
         self.rank.hash(&mut bytes);
@@ -477,7 +472,7 @@ impl Node {
         for id in &self.calls {
             id.map(|id| self.adi.is_done(id)).hash(&mut bytes);
         }
-        // An answer that names a message as a bcopy one may make others enter the queue.
+        // A reply that refers to a bcopy message may move others to the pending send queue.
         for &name in &self.names {
             let request = self.adi.requests().get(RequestId(name));
             request
@@ -500,9 +495,8 @@ impl Node {
         half(0) << 64 | half(1)
     }
 
-    /// The contents of the buffers, as far as they matter. Neighbouring receives that ask for the same and are
-    /// done may have got their messages in either order: whoever is judged by them later comes before
-    /// both or after both, and is judged alike.
+    /// Returns the contents of the buffers, normalized. The order of the messages of consecutive complete receives with
+    /// equal patterns does not matter: every later check compares a message with all of them alike.
     fn received(&self, case: &Case) -> Vec<u8> {
         let mut bytes = self.bytes.0.clone();
         if self.rank == 0 {
@@ -519,7 +513,7 @@ impl Node {
         bytes
     }
 
-    /// The property that this state breaks; all but the end are properties of one node's state.
+    /// Returns the property that this state violates; all properties except the end are properties of one node's state.
     pub fn broken(&self, case: &Case) -> Option<&'static str> {
         let stats = self.adi.stats();
         if stats.layer.malformed > 0 {
@@ -537,7 +531,7 @@ impl Node {
         }
     }
 
-    /// All calls have been made and are done, and nothing is left.
+    /// Checks whether all calls are made and complete, and no resource is in use.
     pub fn is_complete(&self, case: &Case) -> bool {
         let adi = &self.adi;
         !self.may_call(case)
@@ -548,14 +542,14 @@ impl Node {
             && adi.region().used_bytes() == 0
     }
 
-    /// The call has started a request that is done.
+    /// Checks whether the call has started a request that is complete.
     fn is_done(&self, call: usize) -> bool {
         let id = self.calls.get(call).copied().flatten();
         id.is_some_and(|id| self.adi.is_done(id))
     }
 
-    /// Every receive that is done got a message that it asked for, whole and once, with its status, and none
-    /// that overtook another (MPI-3.1 section 3.5).
+    /// Checks every complete receive: its message matches, is complete, was received once and has the right status, and
+    /// none overtook another (MPI-3.1 section 3.5).
     fn is_in_order(&self, case: &Case) -> bool {
         let unknown = Envelope {
             source: Rank::new(0),
@@ -582,7 +576,7 @@ impl Node {
         })
     }
 
-    /// A receive has what it asked for, and its status says so.
+    /// Checks the message of a receive and its status.
     fn is_as_asked(&self, case: &Case, received: &Received) -> bool {
         let request = self.adi.requests().get(received.id);
         let Request::Receive(Receive {
@@ -598,7 +592,6 @@ impl Node {
     }
 }
 
-/// What a receive that is done has got.
 struct Received {
     call: usize,
     id: RequestId,
@@ -608,7 +601,7 @@ struct Received {
 }
 
 impl Received {
-    /// A later receive has got the same message, or an earlier one that this receive asked for.
+    /// Checks whether a later receive has the same message, or an earlier one that matches this receive.
     fn comes_out_of_turn(&self, later: &Received) -> bool {
         let is_earlier = self.envelope.source == later.envelope.source
             && later.byte < self.byte
@@ -617,7 +610,7 @@ impl Received {
     }
 }
 
-/// Turns back the age that a packet carries, if it carries one.
+/// Normalizes the age in a packet, if it contains one.
 pub fn turn_back(case: &Case, priority: bool, packet: &mut [u8], age: Age) {
     let (header, _) = Header::parse(packet).expect("a packet of the device");
     let at = match (priority, header.handler) {
@@ -629,7 +622,7 @@ pub fn turn_back(case: &Case, priority: bool, packet: &mut [u8], age: Age) {
     *carried = case.rules.age_after(*carried, age.wrapping_neg());
 }
 
-/// Turns back the horizon that a packet carries, if it carries one.
+/// Normalizes the horizon in a packet, if it contains one.
 pub fn turn_back_horizon(priority: bool, packet: &mut [u8], by: u8) {
     let (header, payload) = Header::parse(packet).expect("a packet of the device");
     let (at, horizon) = match (priority, header.handler) {
@@ -643,7 +636,7 @@ pub fn turn_back_horizon(priority: bool, packet: &mut [u8], by: u8) {
     packet[at..at + turned.len()].copy_from_slice(&turned);
 }
 
-/// What a value hashes, one after the other.
+/// Stores the hashed bytes of a value, in order.
 struct Written(Vec<u8>);
 
 impl Hasher for Written {

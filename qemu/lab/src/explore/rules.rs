@@ -1,9 +1,9 @@
-//! The protocol's rules as values, so that they can be broken one by one.
+//! The protocol's rules as values, so that each can be broken.
 
 use midplane_device::names::{Horizon, REQUEST_GENERATION_BITS};
 use midplane_device::protocol::{self, Age};
 
-/// Which of the protocol's rules ([`protocol::Rules`]) are kept, and how wide its numbers are.
+/// Enabled rules of the protocol ([`protocol::Rules`]), and the widths of its numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Rules {
     /// Rule (a).
@@ -18,20 +18,20 @@ pub struct Rules {
     pub guards_posts: bool,
     /// Rule (f).
     pub holds_cancelled: bool,
-    /// What a process sends to itself does not overtake what waits in its queue.
+    /// A self-send does not overtake messages in the process's pending send queue.
     pub guards_own_queue: bool,
     /// Width of the age in bits.
     pub age_bits: u32,
-    /// Width of a restart's horizon in bits.
+    /// Width of a restart's horizon (cut-off sequence number) in bits.
     pub horizon_bits: u32,
-    /// Bits of generation in names, at most.
+    /// Maximum number of generation bits in IDs.
     pub name_bits: u32,
-    /// Short messages may be bcopy sends.
+    /// Short messages may use bcopy (buffered copy) sends.
     pub bcopy: bool,
 }
 
 impl Rules {
-    /// All rules kept, all numbers as wide as they are.
+    /// All rules enabled, all numbers at their full width.
     pub const SOUND: Rules = Rules {
         goes_on: true,
         waits: true,

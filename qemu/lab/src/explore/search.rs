@@ -1,8 +1,8 @@
 //! Depth-first search over all states of a [`System`], for cases with hundreds of millions of them.
 //!
-//! A state takes eight bytes and no fingerprint stands for it: its parts are numbered two by two, and the
-//! numbers of the two halves are kept. The search goes along one path at a time, so that it has the path
-//! at hand when a property fails, and sees when one comes back to a state that it has been through.
+//! A state uses eight bytes without a lossy fingerprint: its parts are numbered pairwise, and the indexes of the two
+//! halves are stored. The search follows one path at a time. So the path is available when a property fails, and a
+//! return to an earlier state of the path is detected.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -13,16 +13,16 @@ use rustc_hash::FxBuildHasher;
 use super::state::{END, ENOUGH, Global, Step};
 use super::system::System;
 
-/// How much was explored.
+/// Extent of an exploration.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct Explored {
-    /// Different states.
+    /// Number of different states.
     pub states: u64,
-    /// Steps between them.
+    /// Number of steps between them.
     pub steps: u64,
-    /// Steps of the longest path that was followed.
+    /// Length of the longest path in steps.
     pub depth: usize,
-    /// Different states of single nodes.
+    /// Number of different states of single nodes.
     pub node_states: usize,
 }
 
@@ -41,14 +41,14 @@ impl fmt::Display for Explored {
     }
 }
 
-/// A property that does not hold, and how to see that.
+/// A property that fails, with the path to it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Counterexample {
-    /// Which.
+    /// The property.
     pub property: &'static str,
     /// The steps from the first state on.
     pub path: Vec<Step>,
-    /// What had been explored by then.
+    /// Extent of the exploration until then.
     pub explored: Explored,
 }
 
@@ -63,14 +63,14 @@ impl fmt::Display for Counterexample {
     }
 }
 
-/// Why an exploration did not see all states.
+/// Reason for an incomplete exploration.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Unfinished {
-    /// A property does not hold.
+    /// A property fails.
     Broken(Counterexample),
-    /// There are more states than were to be explored.
+    /// The limit of states was exceeded.
     Limit(Explored),
-    /// Whoever watched it has stopped it.
+    /// Its watcher has stopped it.
     Stopped(Explored),
 }
 
@@ -84,24 +84,22 @@ impl fmt::Display for Unfinished {
     }
 }
 
-/// Who watches an exploration: is told now and then how far it is, and may stop it.
+/// Watcher of an exploration: receives its progress from time to time, and may stop it.
 pub type Watch<'a> = &'a mut dyn FnMut(&Explored) -> ControlFlow<()>;
 
-/// Lets an exploration go on.
+/// Never stops an exploration.
 pub fn unwatched(_: &Explored) -> ControlFlow<()> {
     ControlFlow::Continue(())
 }
 
-/// States after which an exploration is given up unless its case says otherwise: somewhat more than the
-/// largest case has, some 10 GB of the host's memory.
+/// Default limit of an exploration's states: more than the largest case requires, about 10 GB of the host's memory.
 pub const MOST_STATES: u64 = 300_000_000;
-/// States between two words to the one who watches.
+/// Number of states between two calls of the watcher.
 const NEWS: u64 = 1 << 14;
 
-/// Parts of the set of states: a set grows by being copied, and it is not to happen to all of it at once.
+/// Number of shards of the set of states: a set is copied when it grows, and the shards limit the copy.
 const SHARDS: usize = 64;
 
-/// States that have been seen.
 struct Seen {
     halves: HashMap<(u32, u32), u32, FxBuildHasher>,
     states: Vec<HashSet<u64, FxBuildHasher>>,
@@ -113,7 +111,7 @@ impl Seen {
         *self.halves.entry((a, b)).or_insert(number)
     }
 
-    /// Notes a state; its key, and whether it is new.
+    /// Adds a state; returns its key, and whether it is new.
     fn insert(&mut self, state: &Global) -> (u64, bool) {
         let [a, b, c, d] = state.parts();
         let key = u64::from(self.half(a, b)) << 32 | u64::from(self.half(c, d));
@@ -122,30 +120,27 @@ impl Seen {
     }
 }
 
-/// One state of the path that is being followed.
+/// A state of the current path.
 struct Visit {
     key: u64,
-    /// The step that led to it.
     step: Option<Step>,
-    /// Where its successors that are still to be followed begin.
+    /// Start of its remaining successors.
     rest: usize,
 }
 
-/// A search under way.
 struct Search<'a> {
     system: &'a System,
     seen: Seen,
     explored: Explored,
     path: Vec<Visit>,
     on_path: HashSet<u64, FxBuildHasher>,
-    /// Successors, of all states of the path, that are still to be followed.
+    /// Remaining successors of all states of the path.
     ahead: Vec<(Step, Global)>,
-    /// Room for the steps of one state.
     steps: Vec<Step>,
 }
 
 impl Search<'_> {
-    /// Follows a step into a state; the property that does not hold there.
+    /// Enters a state, and returns the property that it violates.
     fn enter(&mut self, step: Option<Step>, state: &Global) -> Option<&'static str> {
         let (key, is_new) = self.seen.insert(state);
         let rest = self.ahead.len();
@@ -169,7 +164,7 @@ impl Search<'_> {
             .or_else(|| (is_last && !self.system.is_complete(state)).then_some(END))
     }
 
-    /// The next state to enter, from the last one of the path that has a successor left; `None` when none has.
+    /// Returns the next state to enter, a successor of the last state of the path that has one left, or `None`.
     fn leave(&mut self) -> Option<(Step, Global)> {
         while let Some(visit) = self.path.last() {
             if self.ahead.len() > visit.rest {

@@ -1,21 +1,20 @@
-//! States and steps of a system, and the names of what must hold in them.
+//! States and steps of a system, and the names of the properties.
 #![forbid(unsafe_code)]
 
 use super::case::SENDERS;
 
-/// Messages are matched as MPI-3.1 section 3.5 says, each once and whole.
+/// Messages are matched according to MPI-3.1 section 3.5, each once and completely.
 pub const ORDER: &str = "matching order";
-/// The receiver uses no more MPI memory than it has.
+/// The receiver uses no more MPI memory than it owns.
 pub const MEMORY: &str = "memory within its size";
-/// Every packet is one that its receiver can be sent in its state.
+/// Every packet is valid in its receiver's state.
 pub const EXPECTED: &str = "every packet is expected";
-/// Nothing goes on without end: no run comes back to a state that it has been through.
+/// No livelock: no run returns to an earlier state.
 pub const ENOUGH: &str = "no run goes on without end";
-/// No run gets stuck, and nothing is left when all is done.
+/// No deadlock, and no resources in use at the end.
 pub const END: &str = "every run comes to its end";
 
-/// A state of all nodes and the network between them. Its parts are named by number; what they are is known
-/// to the [`System`](super::system::System).
+/// State of all nodes and the network. Its parts are indexes into the tables of the [`System`](super::system::System).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Global {
     pub(super) receiver: u32,
@@ -23,7 +22,7 @@ pub struct Global {
 }
 
 impl Global {
-    /// The state as numbers.
+    /// Returns the state as numbers.
     pub fn parts(&self) -> [u32; 1 + SENDERS] {
         let [a, b, c] = self.sides;
         [self.receiver, a, b, c]
@@ -37,25 +36,25 @@ pub enum Step {
     Call(u8),
     /// Sender 1 cancels a message.
     Cancel,
-    /// The packet at this place of this channel is taken by its destination.
+    /// The destination receives the packet at this position of this channel.
     Take {
         /// Its class.
         priority: bool,
-        /// Who sent it.
+        /// Its sender.
         source: u8,
-        /// Who takes it.
+        /// Its receiver.
         dest: u8,
-        /// How many it overtakes.
+        /// Number of packets that it overtakes.
         place: u8,
     },
-    /// The receiver takes the next packet that it has sent to itself.
+    /// The receiver receives the next packet that it has sent to itself.
     TakeOwn {
         /// Its class.
         priority: bool,
     },
     /// A rank injects a packet.
     Inject {
-        /// Who.
+        /// The rank.
         rank: u8,
         /// Its class.
         priority: bool,

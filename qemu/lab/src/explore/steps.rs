@@ -1,4 +1,4 @@
-//! The steps that can be made in a state, all of them or a persistent set.
+//! The possible steps of a state, all of them or a persistent set.
 #![forbid(unsafe_code)]
 
 use super::case::Case;
@@ -11,7 +11,6 @@ impl Memo {
         (side, &self.nodes[side.node as usize])
     }
 
-    /// Steps of one sender.
     fn side_steps(&self, case: &Case, state: &Global, rank: u8, steps: &mut Vec<Step>) {
         let (side, known) = self.of_side(state.sides[usize::from(rank) - 1]);
         if known.may_call {
@@ -34,13 +33,12 @@ impl Memo {
         }));
     }
 
-    /// Steps of the receiver.
     fn receiver_steps(&self, case: &Case, state: &Global, steps: &mut Vec<Step>) {
         let known = &self.nodes[state.receiver as usize];
         if known.may_call {
             steps.push(Step::Call(0));
         }
-        // Room for one more answer: the emergency memory.
+        // Requires space for one more reply: the emergency memory.
         let sides = || {
             case.ranks()
                 .map(|rank| (rank, self.of_side(state.sides[usize::from(rank) - 1]).0))
@@ -79,23 +77,23 @@ impl Memo {
         }
     }
 
-    /// A persistent set of the steps that can be made (Godefroid, Partial-Order Methods for the Verification of
-    /// Concurrent Systems, chapter 4): whatever the others can do, for as long as none in the set is done, is
-    /// independent of all in the set.
+    /// Adds a persistent set of the possible steps (Godefroid, Partial-Order Methods for the Verification of Concurrent
+    /// Systems, chapter 4): while no step of the set is made, every step of the others is independent of the set.
     ///
-    /// Steps of different nodes are independent, since each changes one node, takes from the head of one channel
-    /// and adds to the tail of another; unless one takes the packet that the other adds, which is when the
-    /// channel is empty, or makes room for an answer, which lets the other happen but does not change what it
-    /// does. So the set is
-    /// * all steps of one sender that has an answer to take: nobody else adds to or takes from what these
-    ///   depend on, but at the other end of a channel that is not empty or that only the sender itself fills;
-    /// * when there is no answer under way, all steps of the receiver, and all of the senders of which no
-    ///   request is under way, which could be the ones that the receiver takes next. The others can only make
-    ///   calls and add requests behind those that are there, until the receiver has made a step.
+    /// Steps of different nodes are independent, since each changes one node, removes from the head of one channel and
+    /// adds to the tail of another. There are two exceptions: a step that receives the packet that the other adds,
+    /// which requires an empty channel, and a step that frees space for a reply, which enables the other but does not
+    /// change its effect. So the set contains
     ///
-    /// All that is judged stays: whatever state a node comes to in some run, it comes to in a run that is
-    /// explored, and so the properties of a node's states are judged in all of them; every state in which
-    /// nothing can be done is explored; and a run without end leaves one that is explored.
+    /// * all steps of one sender that has a reply to receive: no other node changes their inputs, except at the other
+    ///   end of a channel that is not empty or that only the sender itself fills;
+    /// * when no reply is in flight, all steps of the receiver, and of the senders without a request in flight, whose
+    ///   request could be the next one received. The others can only make calls and append requests to nonempty
+    ///   channels, until the receiver has made a step.
+    ///
+    /// All checks remain complete. Every state of a node in any run also occurs in an explored run, and so the
+    /// properties of node states are checked in all of them. Every state without possible steps is explored. An endless
+    /// run implies an endless explored one.
     fn persistent_steps(&self, case: &Case, state: &Global, steps: &mut Vec<Step>) {
         let side = |rank: u8| self.of_side(state.sides[usize::from(rank) - 1]).0;
         if let Some(rank) = case.ranks().find(|&rank| !side(rank).answers.is_empty()) {

@@ -1,12 +1,11 @@
-//! A few senders and one receiver as a transition system: every interleaving of the real device's steps.
+//! Transition system of a few senders and one receiver: every interleaving of the real device's steps.
 //!
-//! Rank 0 posts receives, every other rank sends messages to it. A step is the smallest that the device
-//! can make: one call of the program, one packet taken with the answer it causes, one packet injected. So
-//! receives are posted, and records with them freed, at any moment; nodes are as fast and as slow as they
-//! like; packets stay under way for as long as they like.
+//! Rank 0 posts receives, every other rank sends messages to it. A step is atomic for the device: one call of the
+//! program, one packet received with its reply, or one packet injected. So receives are posted, and records freed by
+//! them, at any time; nodes run at any speed; packets stay in flight for any time.
 //!
-//! "Every run comes to its end" is decided by the states without successors, which is right as long as
-//! there are no cycles: [`ENOUGH`](super::state::ENOUGH).
+//! States without successors decide that every run ends, which requires that there are no cycles:
+//! [`ENOUGH`](super::state::ENOUGH).
 #![forbid(unsafe_code)]
 
 use std::sync::{Mutex, MutexGuard};
@@ -16,18 +15,16 @@ use super::memo::{Memo, OnSide, Origin, Side};
 use super::node::Node;
 use super::state::{Global, Step};
 
-/// A case, with all that has been found out about its nodes.
-///
-/// A step changes one node, and depends on that node's state and on the packet taken, if any, on nothing
-/// else. So the device is asked once for each of these, and the answer serves for all states of all nodes
-/// in which the same happens; what remains of a step is to look that up.
+/// A case, with the memoized steps of its nodes. A step changes one node, and depends only on that node's state and on
+/// the packet received, if any. So the device executes each of these once, and the result applies to all states of all
+/// nodes with the same inputs; every further step is a lookup.
 pub struct System {
     case: Case,
     memo: Mutex<Memo>,
 }
 
 impl System {
-    /// Before the first step.
+    /// Creates a system before the first step.
     pub fn new(case: Case) -> System {
         assert!(case.senders.len() <= SENDERS);
         System {
@@ -40,7 +37,7 @@ impl System {
         self.memo.lock().expect("no step has panicked")
     }
 
-    /// The first state.
+    /// Returns the first state.
     pub fn first(&self) -> Global {
         let (case, memo) = (&self.case, &mut *self.memo());
         let mut sides = [0; SENDERS];
@@ -63,17 +60,17 @@ impl System {
         }
     }
 
-    /// Appends the steps that can be made; in a case that is reduced, a persistent set of them.
+    /// Appends the possible steps; in a reduced case, a persistent set of them.
     pub fn steps(&self, state: &Global, steps: &mut Vec<Step>) {
         self.memo().steps(&self.case, state, steps);
     }
 
-    /// The state that a step leads to; `None` when the step changes nothing.
+    /// Returns the state after a step, or `None` when the step changes nothing.
     pub fn next(&self, state: &Global, step: Step) -> Option<Global> {
         self.memo().next(&self.case, state, step)
     }
 
-    /// Appends the steps that can be made, and the states that they lead to.
+    /// Appends the possible steps, and their states.
     pub fn successors(
         &self,
         state: &Global,
@@ -91,17 +88,17 @@ impl System {
         }
     }
 
-    /// The property that a state breaks.
+    /// Returns the property that a state violates.
     pub fn broken(&self, state: &Global) -> Option<&'static str> {
         self.memo().broken(&self.case, state)
     }
 
-    /// All is done and nothing is left.
+    /// Checks whether all nodes are complete, and no resource is in use.
     pub fn is_complete(&self, state: &Global) -> bool {
         self.memo().is_complete(&self.case, state)
     }
 
-    /// States of nodes that have been found.
+    /// Returns the number of node states found.
     pub fn node_states(&self) -> usize {
         self.memo().nodes.len()
     }

@@ -1,4 +1,4 @@
-//! An engine that is plain vectors, right or wrong in one of several ways: what the harness must find.
+//! A matching engine of plain vectors, with injected faults that the harness must detect.
 #![forbid(unsafe_code)]
 
 use std::hash::{Hash, Hasher};
@@ -14,30 +14,29 @@ use super::draw::Sequence;
 use super::engines::Engine;
 use super::oracle::Oracle;
 
-/// What is wrong.
 type Fault = u8;
 const NONE: Fault = 0;
-/// A message gets the second receive that matches.
+/// A message matches the second matching receive.
 const SECOND_MATCH: Fault = 1;
-/// Receives from one source go before those from any.
+/// Receives with a source match before wildcard receives.
 const WILDCARDS_LAST: Fault = 2;
-/// A receive gets the last message that matches.
+/// A receive matches the last matching message.
 const LAST_MESSAGE: Fault = 3;
-/// A cancelled receive takes the one after it along, if there are many.
+/// A cancel removes the next receive, too, in a long queue.
 const CANCELS_TWO: Fault = 4;
-/// Every context is idle.
+/// Every context is reported idle.
 const FORGETS_CONTEXTS: Fault = 5;
-/// More records than fit a table are forgotten.
+/// Records over a table's capacity are dropped.
 const SMALL_TABLE: Fault = 6;
-/// The record that is found is not the first one.
+/// The record found is not the first one.
 const FINDS_ANY: Fault = 7;
-/// The hash depends on the past.
+/// The hash depends on the history.
 const HASHES_THE_PAST: Fault = 8;
-/// The record's links are used when it has been taken.
+/// The record's links are used after its removal.
 const SPOILS_RECORDS: Fault = 9;
 /// The length is wrong after a context is opened.
 const MISCOUNTS: Fault = 10;
-/// A long queue is a panic.
+/// A long queue panics.
 const PANICS: Fault = 11;
 
 const TABLE: usize = 40;
@@ -160,7 +159,6 @@ impl<const FAULT: Fault> MatchingEngine for Vectors<FAULT> {
     }
 }
 
-/// The first counterexample among so many seeds.
 fn find(engine: Engine, seeds: u64) -> Option<super::Counterexample> {
     (0..seeds).find_map(|seed| engine.check(&Sequence::draw(seed)).err())
 }
@@ -171,10 +169,10 @@ fn an_engine_without_a_fault_passes() {
     assert!(found.is_none(), "{}", found.unwrap());
 }
 
-/// With how many operations a fault is to be shown at most.
+/// Each fault has a maximum number of operations in its counterexample.
 #[test]
 fn every_fault_is_found_and_shrunk() {
-    // With a loan, where the MPI memory itself is too small.
+    // Requires a loan, because the MPI memory alone is too small.
     let table = TABLE + 2;
     let faults = [
         (Engine::of::<Vectors<SECOND_MATCH>>(), 3, "arrive gave"),
@@ -200,7 +198,7 @@ fn every_fault_is_found_and_shrunk() {
     }
 }
 
-/// What is printed is what one needs.
+/// The printed text is sufficient for a replay.
 #[test]
 fn a_counterexample_is_a_script() {
     let found = find(Engine::of::<Vectors<WILDCARDS_LAST>>(), 300).expect("a fault");

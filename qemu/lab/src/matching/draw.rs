@@ -8,17 +8,17 @@ use midplane_device::request::CHUNK_SLOTS;
 
 use super::op::{Op, Setting};
 
-/// A sequence of operations and what they work on.
+/// A sequence of operations, and their setting.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Sequence {
-    /// What they work on.
+    /// Setting of the operations.
     pub setting: Setting,
     /// The operations.
     pub ops: Vec<Op>,
 }
 
 impl Sequence {
-    /// The sequence of this seed, of at most some 20,000 operations.
+    /// Draws the sequence of this seed, of at most about 20,000 operations.
     pub fn draw(seed: u64) -> Sequence {
         let mut draw = Draw::new(Random::new(seed, Stream::Matching));
         draw.begin();
@@ -34,15 +34,14 @@ impl Sequence {
 
 const BLOCKS: [u32; 8] = [0, 1, 2, 5, 24, 100, 1000, 9000];
 const PEERS: [u32; 8] = [1, 2, 5, 16, 64, 300, 5000, 70_000];
-/// Steps between the ranks and between the tags that are used: a table that takes some bits of them is to have
-/// all of them in one place.
+/// Strides of ranks and of tags: large ones collide in a table that uses some of their bits.
 const RANK_STEPS: [u32; 4] = [1, 1, 16, 1024];
 const TAG_STEPS: [u32; 4] = [1, 1, 4096, 1 << 20];
 const TAGS: [u32; 5] = [1, 2, 5, 40, 2000];
-/// Contexts, of which some are used: those of a job's start, others, and the last one there may be.
+/// Possible contexts: those of a job's start, others, and the maximum one.
 const CONTEXTS: [Context; 10] = [0, 1, 2, 3, 4, 5, 17, 100, 4095, Context::MAX];
 const PARTS: [f64; 4] = [0.0, 0.1, 0.5, 1.0];
-/// Entries of which a phase fills a queue: usually few.
+/// Number of entries that a phase adds to a queue: usually small.
 const FILLS: [u32; 8] = [4, 10, 10, 30, 30, 100, 400, 3000];
 
 struct Draw {
@@ -56,12 +55,12 @@ struct Draw {
     tag_step: u32,
     any_source: f64,
     any_tag: f64,
-    /// Records with a buffer.
+    /// Share of records with a buffer.
     buffered: f64,
     lends: bool,
 }
 
-/// In which order a phase empties what it has filled.
+/// Order in which a phase empties its queue.
 #[derive(Clone, Copy)]
 enum Drain {
     Forward,
@@ -103,7 +102,7 @@ impl Draw {
         }
     }
 
-    /// Most contexts are opened before they are used.
+    /// Opens most contexts before their use.
     fn begin(&mut self) {
         for context in self.contexts.clone() {
             if self.random.chance(0.8) {
@@ -135,7 +134,7 @@ impl Draw {
     }
 
     fn tag(&mut self) -> i32 {
-        // The greatest tag is used, too.
+        // Includes the maximum tag.
         let tag = self.random.below(self.tags) * self.tag_step;
         match self.random.chance(0.01) {
             true => i32::MAX,
@@ -155,7 +154,7 @@ impl Draw {
         }
     }
 
-    /// What asks for this envelope, and maybe for others.
+    /// Returns a pattern that matches this envelope, and possibly others.
     fn widened(&mut self, envelope: Envelope) -> Pattern {
         let source = (!self.random.chance(self.any_source)).then_some(envelope.source);
         let tag = (!self.random.chance(self.any_tag)).then_some(envelope.tag);
@@ -197,7 +196,7 @@ impl Draw {
         }
     }
 
-    /// Receives are posted; then come the messages for them, between other things.
+    /// Posts receives, then adds the messages for them, mixed with other operations.
     fn fill_with_receives(&mut self, count: u32) {
         let mut envelopes: Vec<Envelope> = (0..count).map(|_| self.envelope()).collect();
         for &envelope in &envelopes {
@@ -215,7 +214,7 @@ impl Draw {
         }
     }
 
-    /// Messages are recorded; then come the receives for them, between other things.
+    /// Records messages, then adds the receives for them, mixed with other operations.
     fn fill_with_messages(&mut self, count: u32) {
         let mut envelopes: Vec<Envelope> = (0..count).map(|_| self.envelope()).collect();
         for &envelope in &envelopes {

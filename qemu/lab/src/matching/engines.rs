@@ -1,4 +1,4 @@
-//! The engines that are checked and measured.
+//! The matching engines under test.
 #![forbid(unsafe_code)]
 
 use std::sync::LazyLock;
@@ -12,7 +12,7 @@ use crate::measure::matching::overhead::{self, Overhead};
 use crate::measure::matching::rig::{self, Effort, Measured};
 use crate::measure::matching::traffic::Traffic;
 
-/// All engines that there are to choose.
+/// All engines that a user can select.
 pub static ENGINES: LazyLock<Vec<Engine>> = LazyLock::new(|| {
     let all = Choice::ALL.iter();
     all.map(|choice| choice.with(Chosen)).collect()
@@ -28,10 +28,10 @@ impl WithEngine for Chosen {
     }
 }
 
-/// An engine, by name.
+/// A matching engine, by name.
 #[derive(Clone, Copy, Debug)]
 pub struct Engine {
-    /// What users call it.
+    /// Name for users.
     pub name: &'static str,
     play: fn(&Sequence) -> Result<(), Difference>,
     measure: fn(&Traffic, Effort) -> Measured,
@@ -40,7 +40,7 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// `E`.
+    /// Creates the entry of `E`.
     pub const fn of<E: MatchingEngine>() -> Engine {
         Engine {
             name: E::NAME,
@@ -54,7 +54,7 @@ impl Engine {
     /// Plays the sequence.
     ///
     /// # Errors
-    /// When the engine differs from the oracle or panics; what is told is shrunk.
+    /// When the engine differs from the oracle or panics; the returned sequence is shrunk.
     pub fn check(&self, sequence: &Sequence) -> Result<(), Counterexample> {
         let Err(_) = (self.play)(sequence) else {
             return Ok(());
@@ -67,18 +67,17 @@ impl Engine {
         })
     }
 
-    /// Times and hops of some traffic.
+    /// Measures times and hops of a traffic pattern.
     pub fn measure(&self, traffic: &Traffic, effort: Effort) -> Measured {
         (self.measure)(traffic, effort)
     }
 
-    /// Runs some traffic so often, for a counter of instructions.
+    /// Runs a traffic pattern `rounds` times, for an instruction counter.
     pub fn work(&self, traffic: &Traffic, rounds: u32) {
         (self.work)(traffic, rounds);
     }
 
-    /// Bytes that it takes for so many entries in a job of so many processes; `allocated` tells the bytes of the heap in
-    /// use.
+    /// Returns the memory in bytes for `entries` entries with `peers` processes; `allocated` returns the heap in use.
     pub fn overhead(&self, peers: u32, entries: u32, allocated: &dyn Fn() -> usize) -> Overhead {
         (self.overhead)(peers, entries, allocated)
     }

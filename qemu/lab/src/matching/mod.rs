@@ -1,13 +1,14 @@
-//! Matching engines against an oracle: random sequences of everything that the device asks of an engine, over a real
-//! request pool and a real MPI memory.
+//! Tests matching engines against an oracle: random sequences of all operations that the device requires of an engine,
+//! over a real request pool and real MPI memory.
 //!
 //! ```text
-//!   draw     a seed -> setting and operations           oracle   what each must give: two vectors, searched linearly
+//!   draw     a seed -> setting and operations           oracle   reference matcher: two vectors, searched linearly
 //!   play     operations -> engine and oracle            shrink   fewer and simpler operations that still fail
-//!   engines  the list of engines                        op       an operation, and how it is written
+//!   engines  the list of engines                        op       an operation, and its text form
 //! ```
-//! A sequence that fails is told as a script after it was shrunk. `cargo midplane soak --seed SEED --jobs 1`
-//! replays the one that its seed draws.
+//!
+//! A failing sequence is shrunk and printed as a script. `cargo midplane soak --seed SEED --jobs 1` replays the
+//! sequence of its seed.
 #![forbid(unsafe_code)]
 
 #[cfg(test)]
@@ -29,7 +30,7 @@ pub use shrink::Counterexample;
 /// Plays the sequence of `seed` with every engine.
 ///
 /// # Errors
-/// The first engine that differs from the oracle, with a sequence that is as short as could be found.
+/// The first engine that differs from the oracle, with the shortest sequence found.
 pub fn check(seed: u64) -> Result<Sequence, Counterexample> {
     let sequence = Sequence::draw(seed);
     for engine in ENGINES.iter() {

@@ -1,4 +1,4 @@
-//! One operation of a sequence, and how it is written.
+//! Operations of a sequence, and their text form.
 #![forbid(unsafe_code)]
 
 use std::fmt;
@@ -6,16 +6,16 @@ use std::fmt;
 use midplane_device::Context;
 use midplane_device::envelope::{Envelope, Pattern, Rank};
 
-/// What the operations work on.
+/// Environment of the operations.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Setting {
     /// Blocks of MPI memory.
     pub blocks: u32,
     /// Processes of the job.
     pub peers: u32,
-    /// Slots that the pool may have.
+    /// Maximum number of request slots.
     pub slots: u32,
-    /// What the engine draws by chance.
+    /// Random seed of the engine.
     pub seed: u64,
 }
 
@@ -29,47 +29,47 @@ impl fmt::Display for Setting {
     }
 }
 
-/// An operation. Any sequence of them has a meaning, so that operations can be left out: where one names a receive or
-/// a record by number, the number counts around those there are, and where there is none, nothing happens.
+/// An operation. Every sequence is valid, so that operations can be omitted: an index of a receive or a record is taken
+/// modulo their number, and the operation does nothing if there is none.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Op {
-    /// A communicator begins with this context; nothing if it is open.
+    /// Opens this context for a communicator; does nothing if it is open.
     Open(Context),
-    /// Is nothing left of this context? If so, it is open no more.
+    /// Checks whether this context is idle, and closes it if it is.
     Retire(Context),
-    /// A receive starts: it takes a recorded message, or is posted.
+    /// Starts a receive: matches a recorded message, or is posted.
     Receive {
-        /// What it asks for.
+        /// Pattern to match.
         pattern: Pattern,
-        /// The record that it takes is still filling.
+        /// Whether the data of the matched record is still arriving.
         bound: bool,
     },
-    /// A message arrives: it is matched, or recorded if there is room.
+    /// A message arrives: it is matched, or recorded if there is space.
     Message {
         /// Its envelope.
         envelope: Envelope,
-        /// Bytes of its buffer; without one, its sender keeps the data.
+        /// Size of its buffer in bytes; without one, its sender keeps the data.
         buffer: Option<u32>,
     },
-    /// A message arrives whose receive may not take it (the offer is refused).
+    /// A message arrives whose receive cannot accept it: its RTS is rejected (NCTS, no clear to send).
     Offer(Envelope),
     /// A probe.
     Probe(Pattern),
     /// A matched probe: its record waits for [`Op::Finish`].
     Take(Pattern),
-    /// The data of a record that has been taken is used, and the record freed.
+    /// Uses the data of a matched record, and frees the record.
     Finish(u32),
-    /// A posted receive is cancelled, counted in order of posting.
+    /// Cancels a posted receive, by its index in posting order.
     Cancel(u32),
-    /// The sender takes a message back, counted in order of arrival.
+    /// Cancels a message at its sender, by its index in arrival order.
     Withdraw(u32),
-    /// The first message of this source, whatever its context and tag, is forgotten.
+    /// Drops the first message of this source, with any context and tag.
     Forget(u32),
-    /// The program's heap can spare so many blocks from now on.
+    /// Sets the number of blocks that the program's heap can loan.
     Spare(u32),
 }
 
-/// An envelope's or a pattern's parts, as a script has them.
+/// Fields of an envelope or a pattern, as printed in a script.
 struct Parts(Option<u32>, Option<i32>, Context);
 
 impl fmt::Display for Parts {
@@ -129,7 +129,7 @@ impl fmt::Display for Op {
     }
 }
 
-/// A number of an operation that others have, too.
+/// An identifier in an operation that other operations may share.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Name {
     /// A process.
@@ -141,7 +141,7 @@ pub enum Name {
 }
 
 impl Name {
-    /// Simpler names of the same kind, the simplest first.
+    /// Returns simpler identifiers of the same kind, the simplest first.
     pub fn simpler(self) -> Vec<Name> {
         let below = |number: u32| (0..3).filter(move |&simpler| simpler < number);
         match self {
@@ -153,7 +153,7 @@ impl Name {
 }
 
 impl Op {
-    /// Calls `rename` for each name in it, and has its answers instead.
+    /// Returns a copy with each identifier replaced by the result of `rename`.
     pub fn renamed(&self, rename: &mut impl FnMut(Name) -> Name) -> Op {
         let mut number = |name| match rename(name) {
             Name::Source(number) | Name::Tag(number) | Name::Context(number) => number,
@@ -199,7 +199,7 @@ impl Op {
         }
     }
 
-    /// The same with simpler numbers that no other operation shares, the simplest first.
+    /// Returns copies with simpler numbers that no other operation shares, the simplest first.
     pub fn simpler(&self) -> Vec<Op> {
         let below = |number: u32| (0..3).filter(move |&simpler| simpler < number);
         match *self {

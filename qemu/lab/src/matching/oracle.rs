@@ -1,4 +1,4 @@
-//! The slow, obvious matcher.
+//! Reference matcher: slow and simple.
 #![forbid(unsafe_code)]
 
 use midplane_device::Context;
@@ -6,7 +6,7 @@ use midplane_device::envelope::{Envelope, Pattern};
 use midplane_device::names::{BlockIndex, Slot};
 use midplane_device::region::Record;
 
-/// The two queues: receives in order of posting, messages in order of arrival.
+/// The two queues: posted receives (PRQ) in posting order, unexpected messages (UMQ) in arrival order.
 #[derive(Clone, Default, Debug)]
 pub struct Oracle {
     pub posted: Vec<(Slot, Pattern)>,

@@ -20,12 +20,12 @@ use super::draw::Sequence;
 use super::op::{Op, Setting};
 use super::oracle::Oracle;
 
-/// Where an engine and the oracle part.
+/// Difference between an engine and the oracle.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Difference {
-    /// Number of the operation, from 0 on; as many as there are: what is looked at after the last one.
+    /// Index of the operation; the number of operations for a check after the last one.
     pub at: usize,
-    /// What is different.
+    /// Description of the difference.
     pub what: String,
 }
 
@@ -35,13 +35,13 @@ impl fmt::Display for Difference {
     }
 }
 
-/// A heap that lends blocks, and refuses some loans although it has enough, as a heap in pieces does.
+/// A heap that loans blocks, and rejects some loans despite free blocks, like a fragmented heap.
 struct Lender {
     spare: u32,
     asked: u32,
 }
 
-/// One in so many loans is refused.
+/// One in this many loans is rejected.
 const REFUSED: u32 = 5;
 
 impl UserMemory for Lender {
@@ -67,7 +67,6 @@ impl UserMemory for Lender {
     }
 }
 
-/// So many free blocks.
 pub(crate) fn blocks(count: u32) -> Blocks {
     let words = vec![0; Blocks::map_words(count as usize)];
     Blocks::new(vec![[0; BLOCK_BYTES]; count as usize].into(), words.into())
@@ -76,7 +75,7 @@ pub(crate) fn blocks(count: u32) -> Blocks {
 /// Plays `sequence` with the engine `E` and with the oracle.
 ///
 /// # Errors
-/// Where they part first, or what the engine said when it panicked.
+/// Their first difference, or the message of the engine's panic.
 pub fn play<E: MatchingEngine>(sequence: &Sequence) -> Result<(), Difference> {
     let mut at = 0;
     let played = catch_unwind(AssertUnwindSafe(|| {
@@ -96,7 +95,7 @@ pub fn play<E: MatchingEngine>(sequence: &Sequence) -> Result<(), Difference> {
     Err(Difference { at, what })
 }
 
-/// An engine over its pool and region, and the oracle beside it.
+/// An engine with its pool and region, and the oracle.
 struct Both<E> {
     setting: Setting,
     engine: E,
@@ -105,15 +104,13 @@ struct Both<E> {
     memory: Lender,
     oracle: Oracle,
     open: BTreeSet<Context>,
-    /// Records that were taken and are not freed yet.
+    /// Records that were matched and are not freed yet.
     taken: Vec<BlockIndex>,
-    /// Receives started so far.
     posts: u64,
-    /// Messages so far.
     messages: u32,
 }
 
-/// What is different, in words.
+/// The error is the description of a difference.
 type Step = Result<(), String>;
 
 fn same<T: PartialEq + fmt::Debug>(what: &str, got: T, expected: T) -> Result<T, String> {
@@ -212,7 +209,7 @@ impl<E: MatchingEngine> Both<E> {
         Ok(())
     }
 
-    /// As the device starts a receive; nothing when there is no slot.
+    /// Starts a receive like the device; does nothing without a free slot.
     fn receive(&mut self, pattern: Pattern, bound: bool) -> Step {
         let grown = self.requests.grow(1);
         if grown.is_err() || self.engine.reserve(self.requests.slots()).is_err() {
@@ -238,7 +235,7 @@ impl<E: MatchingEngine> Both<E> {
         let record = self.region.record(at).expect("a record that was taken");
         match record.holding {
             Holding::Buffer { received } if bound => {
-                // The record's links are links no more.
+                // The record's links are no longer used as links.
                 let receive = id;
                 let holding = Holding::Bound { received, receive };
                 self.region.set_holding(at, holding);
@@ -251,7 +248,7 @@ impl<E: MatchingEngine> Both<E> {
         Ok(())
     }
 
-    /// Takes a record out of the queue, and looks whether it is still what it was.
+    /// Removes a record from the queue, and checks that it is unchanged.
     fn take(&mut self, pattern: &Pattern) -> Result<Option<BlockIndex>, String> {
         let got = self.engine.take(&mut self.region, pattern);
         let taken = same("take", got, self.oracle.probe(pattern))?;
@@ -300,7 +297,7 @@ impl<E: MatchingEngine> Both<E> {
         self.free_slot(self.requests.id(slot));
     }
 
-    /// The program has its request back.
+    /// Completes and frees a request.
     fn free_slot(&mut self, id: RequestId) {
         let receive = self.requests.get_receive(id).expect("a live receive");
         if let ReceiveState::Posted(_) = receive.state {
@@ -309,7 +306,7 @@ impl<E: MatchingEngine> Both<E> {
         self.requests.conclude(id);
     }
 
-    /// By its sender's name for it, or by its envelope where it has a buffer.
+    /// Cancels by the sender's request ID, or by the envelope if the record contains a buffer.
     fn withdraw(&mut self, number: u32) -> Step {
         let unexpected = &self.oracle.unexpected;
         let Some(place) = (number as usize).checked_rem(unexpected.len()) else {
@@ -357,8 +354,8 @@ impl<E: MatchingEngine> Both<E> {
         Ok(())
     }
 
-    /// Empties the queues, that of receives from its end and that of records from its head. Between the two: equal
-    /// queues of records have equal hashes, whatever has happened before.
+    /// Empties the queues, the PRQ from its end and the UMQ from its head. In between, checks that equal UMQs have
+    /// equal hashes, independent of their history.
     fn finish(mut self) -> Step {
         while let Some(&(slot, pattern)) = self.oracle.posted.last() {
             self.unpost(slot);
@@ -378,7 +375,7 @@ impl<E: MatchingEngine> Both<E> {
             .try_for_each(|context| self.retire(context))
     }
 
-    /// The hash of an engine that has been told of the records, and of nothing else.
+    /// Returns the hash of an engine that has only received the current records.
     fn hash_of_new_queue(&self) -> Result<u64, String> {
         let mut requests = RequestPool::new(0);
         let mut region = self.region.clone();

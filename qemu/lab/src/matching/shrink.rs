@@ -1,4 +1,4 @@
-//! Makes a sequence that fails short: delta debugging (A. Zeller and R. Hildebrandt, Simplifying and Isolating
+//! Shrinks a failing sequence: delta debugging (A. Zeller and R. Hildebrandt, Simplifying and Isolating
 //! Failure-Inducing Input, 2002), then simpler numbers.
 #![forbid(unsafe_code)]
 
@@ -9,17 +9,17 @@ use super::draw::Sequence;
 use super::op::Op;
 use super::play::Difference;
 
-/// Plays at most, for one counterexample.
+/// Maximum number of plays for one counterexample.
 const PLAYS: u32 = 20_000;
 
-/// A sequence with which an engine and the oracle part.
+/// A sequence on which an engine and the oracle differ.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Counterexample {
     /// The engine.
     pub engine: &'static str,
     /// The sequence.
     pub sequence: Sequence,
-    /// What is different.
+    /// The difference.
     pub difference: Difference,
 }
 
@@ -41,7 +41,7 @@ impl std::error::Error for Counterexample {}
 
 type Play = fn(&Sequence) -> Result<(), Difference>;
 
-/// A sequence that fails as `sequence` does, no operation of which can be left out, and how it fails.
+/// Returns a failing sequence of which no operation can be omitted, and its failure.
 ///
 /// # Panics
 /// When `sequence` does not fail.
@@ -53,7 +53,7 @@ pub fn shrink(sequence: &Sequence, play: Play) -> (Sequence, Difference) {
         best: sequence.clone(),
         difference,
     };
-    // What comes after the failure is not needed.
+    // Operations after the failure are not needed.
     let end = search.best.ops.len().min(search.difference.at + 1);
     let ops = search.best.ops[..end].to_vec();
     search.try_ops(ops);
@@ -71,7 +71,7 @@ struct Search {
 }
 
 impl Search {
-    /// Takes these operations if they fail, too.
+    /// Replaces the best sequence by these operations if they fail, too.
     fn try_ops(&mut self, ops: Vec<Op>) -> bool {
         let Some(left) = self.plays.checked_sub(1) else {
             return false;
@@ -91,7 +91,7 @@ impl Search {
         }
     }
 
-    /// Leaves out ever smaller parts, until none can be left out.
+    /// Removes ever smaller parts, until none can be omitted.
     fn leave_out(&mut self) {
         let mut part = self.best.ops.len().div_ceil(2);
         while part > 0 {

@@ -1,21 +1,21 @@
-//! Collectives of all nodes on a whole machine in virtual time (`machine`), and what its wires allow.
+//! Collectives of all nodes on a simulated machine in virtual time (`machine`), with lower bounds from the link
+//! bandwidth.
 //!
-//! All processes begin at time 0; a collective is over when the last of them has done its part. The barrier is the one
-//! of all processes along the torus's lines, and so are allreduces that it can carry; the others are what programs run, by
-//! [`midplane_objects::coll::driven`].
+//! All processes start at time 0; a collective is complete when the last process has completed its part. The barrier
+//! uses the production algorithm along the torus's lines, and so do allreduces that fit in its packets. The other
+//! collectives are the production ones, run by [`mpi_adi::coll::driven`].
 //!
-//! # What the wires allow
-//! A link carries payload in packets of at most 232 bytes of it, each of which takes 272 bytes of the link. With L links
-//! out of a node (two for each dimension of more than one node), N nodes, and m bytes:
+//! # Lower bounds
+//! A packet carries at most 232 bytes of payload and uses 272 bytes on a link. With L links per node (two for each
+//! dimension of more than one node), N nodes, and m bytes:
 //!
-//! | collective | why | time of so many bytes on a link |
+//! | collective | reason | time of this many bytes on a link |
 //! |---|---|---|
-//! | bcast | every node must get all of it | m / L |
-//! | allreduce | every node must give all but its own share of the work away, and get the rest of the result | 2 m (N - 1) / N / L |
-//! | alltoall, m to each | on average half of the packets along a dimension of k nodes go each way, over the mean distance d(k) | m N d(k) / 2, for the longest dimension |
+//! | bcast | every node must receive all of it | m / L |
+//! | allreduce | every node must send all but its own share of the work, and receive the rest of the result | 2 m (N - 1) / N / L |
+//! | alltoall, m to each | on average half of the packets along a dimension of k nodes use each direction, over the mean distance d(k) | m N d(k) / 2, for the longest dimension |
 //!
-//! Without bytes worth mention, nothing is faster than the way to the farthest node: the sum of half the extents, in
-//! hops.
+//! Without significant data the bound is the distance to the farthest node: the sum of half the extents, in hops.
 #![forbid(unsafe_code)]
 
 use std::cell::RefCell;
@@ -31,7 +31,7 @@ use super::machine::{Node, Programs, SimulatedMachine, router_memory};
 use crate::sim::collective::Turn;
 use crate::sim::collectives::interned;
 
-/// Which.
+/// Kind of collective.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// Of all processes, along the torus's lines.
@@ -40,15 +40,15 @@ pub enum Kind {
     Bcast,
     /// Of 8-byte integers, summed.
     Allreduce,
-    /// So many bytes from each to each.
+    /// The given number of bytes from each to each.
     Alltoall,
 }
 
 impl Kind {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Kind; 4] = [Kind::Barrier, Kind::Bcast, Kind::Allreduce, Kind::Alltoall];
 
-    /// As in MPI, without the prefix.
+    /// Returns the MPI name without the prefix.
     pub const fn name(self) -> &'static str {
         match self {
             Kind::Barrier => "barrier",
@@ -59,48 +59,48 @@ impl Kind {
     }
 }
 
-/// A collective that is measured.
+/// A collective to measure.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Collective {
     /// The machine, a torus.
     pub extents: [u16; 3],
-    /// What is done.
+    /// Kind of collective.
     pub kind: Kind,
-    /// Bytes of the message; of an exchange of all with all, from each to each. A multiple of 8 for an allreduce.
+    /// Message size in bytes; for an all-to-all, from each to each. A multiple of 8 for an allreduce.
     pub bytes: usize,
-    /// What things cost.
+    /// Cost model.
     pub costs: Costs,
 }
 
-/// What it took.
+/// Result of a measurement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Measured {
-    /// Until the last process had done its part, in nanoseconds of virtual time.
+    /// Virtual time until the last process has completed its part, in nanoseconds.
     pub ns: u64,
-    /// Packets that processors took and injected.
+    /// Packets that processors received and injected.
     pub packets: u64,
 }
 
-/// Why a measurement has no result.
+/// Reason for a measurement without a result.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum CollectiveError {
     /// The extents are not a machine.
     Shape,
-    /// Nothing moves and so many processes wait.
+    /// Deadlock: nothing moves and some processes wait.
     Stuck {
-        /// How many.
+        /// Number of waiting processes.
         waiting: usize,
     },
-    /// A process has not got what it must get.
+    /// A process received wrong data.
     Wrong {
-        /// Which.
+        /// Its rank.
         rank: usize,
     },
-    /// A collective has failed.
+    /// A collective failed.
     Failed {
-        /// Where.
+        /// Rank of the process.
         rank: usize,
-        /// In its words.
+        /// Its error message.
         what: String,
     },
 }
@@ -120,12 +120,10 @@ impl fmt::Display for CollectiveError {
 
 impl std::error::Error for CollectiveError {}
 
-/// The context of the communicator.
 const CONTEXT: u16 = 10;
-/// Bytes of payload in a packet, and of the packet on a link.
+/// Payload of a packet, and its size on a link, in bytes.
 const PAYLOAD: usize = 232;
 const ON_LINK: usize = 272;
-/// Bytes of MPI memory of a node.
 const MPI_MEMORY: usize = 64 << 10;
 
 fn sum(left: &[u8], right: &mut [u8]) {
@@ -137,7 +135,7 @@ fn sum(left: &[u8], right: &mut [u8]) {
 }
 
 impl Collective {
-    /// What the wires allow, in nanoseconds; `None` for what has no bytes worth mention.
+    /// Returns the lower bound in nanoseconds, or `None` without significant data.
     pub fn bound(&self) -> Option<u64> {
         let nodes: f64 = self
             .extents
@@ -168,7 +166,7 @@ impl Collective {
         Some((on_a_link * self.costs.link_ns_per_byte) as u64)
     }
 
-    /// The way to the farthest node, in hops.
+    /// Returns the distance to the farthest node in hops.
     pub fn depth(&self) -> u64 {
         self.extents
             .iter()
@@ -176,7 +174,7 @@ impl Collective {
             .sum()
     }
 
-    /// Runs it.
+    /// Runs the collective.
     pub fn run(&self) -> Result<Measured, CollectiveError> {
         let shape = Shape::new(self.extents, [true; 3]).ok_or(CollectiveError::Shape)?;
         let mut chunks = router_memory(shape);
@@ -208,7 +206,7 @@ impl Collective {
         }
     }
 
-    /// Byte `at` of what `from` gives `to`.
+    /// Returns byte `at` of the data from `from` to `to`.
     fn byte(&self, from: usize, to: usize, at: usize) -> u8 {
         (from.wrapping_mul(31) ^ to.wrapping_mul(57) ^ at.wrapping_mul(7)) as u8
     }
@@ -250,7 +248,7 @@ impl Collective {
                 all.eq(taken.iter().copied())
             }
             Kind::Allreduce => {
-                // A sample of the elements: their sums take as long as the run.
+                // Checks a sample of the elements: all sums would require as much time as the run.
                 let element = |from: usize, at: usize| {
                     let bytes: Vec<u8> = (at..at + 8).map(|at| self.byte(from, 0, at)).collect();
                     u64::from_le_bytes(bytes.try_into().expect("eight bytes"))
@@ -265,11 +263,10 @@ impl Collective {
     }
 }
 
-/// How far a process is.
 enum State {
     Before,
     InBarrier,
-    /// In an allreduce that the barrier carries.
+    /// In an allreduce within barrier packets.
     Carried,
     Under(Box<Driven>),
     Over,
@@ -314,7 +311,7 @@ impl Run {
             })
     }
 
-    /// Lets an allreduce go on that the barrier carries: whether it did, and whether it is over.
+    /// Advances an allreduce within barrier packets; returns whether it advanced, and whether it is complete.
     fn combine(&self, node: &mut Node<'_>, rank: usize) -> Result<(bool, bool), CollectiveError> {
         match node.adi.allreduce_step() {
             AllreduceStep::Wait => Ok((false, false)),
@@ -337,7 +334,7 @@ impl Run {
         }
     }
 
-    /// Lets one go on whose messages have come: whether it was one, and whether it is over.
+    /// Advances a collective whose messages are complete; returns whether it advanced, and whether it is complete.
     fn go_on(
         &self,
         node: &mut Node<'_>,

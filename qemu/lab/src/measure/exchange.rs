@@ -1,5 +1,4 @@
-//! Eight bytes from one device to another that has posted the receive, over and over: what is to be
-//! counted, with the protocol and without it.
+//! Instruction benchmark of 8-byte messages between two devices, with posted receives, with and without the protocol.
 #![forbid(unsafe_code)]
 
 use std::cell::RefCell;
@@ -14,14 +13,14 @@ use msg_layer::port::BODY_BYTES;
 use msg_layer::{Class, Port};
 use net_torus::{Coord, Shape};
 
-/// Bytes of a message.
+/// Message size in bytes.
 pub const BYTES: usize = 8;
 const TAG: i32 = 7;
-/// Packets that one class's queue holds, a power of two.
+/// Capacity of one class's queue in packets, a power of two.
 pub const QUEUE_PACKETS: usize = 32;
 const MPI_MEMORY: usize = 64 << 10;
 
-/// A queue of packets that costs as little as one can.
+/// A queue of packets with minimum cost.
 struct Queue {
     packets: [[u8; BODY_BYTES]; QUEUE_PACKETS],
     lengths: [u8; QUEUE_PACKETS],
@@ -40,15 +39,15 @@ impl Queue {
     }
 }
 
-/// The network of two nodes: by destination and class.
+/// The network of two nodes, by destination and class.
 struct Pipes([[RefCell<Queue>; 2]; 2]);
 
-/// It as one node sees it.
+/// The network as seen by one node.
 ///
-/// The one port here that is not [`msg_layer::fake`]'s, because what is counted includes it. In the build of the tests
-/// a message takes 3,603 instructions with the protocol and 2,343 without (one at a time). Over a `Fake`, whose packets
-/// are allocated so that a test can hold them back, it takes 5,072 and 3,666, so that the ratio would be 1.38 for 1.54.
-/// A `Fake` over fixed arrays would still do the checks: `Strict` around this port takes 4,065 and 2,747.
+/// It does not use [`msg_layer::fake`], because the count includes it. In the test build a message requires 3,603
+/// instructions with the protocol and 2,343 without (one at a time). Over a `Fake`, which allocates packets so that a
+/// test can delay them, it requires 5,072 and 3,666, so that the ratio would be 1.38 instead of 1.54. A `Fake` over
+/// fixed arrays would still run the checks: `Strict` around this port requires 4,065 and 2,747.
 struct End<'a> {
     pipes: &'a Pipes,
     shape: Shape,
@@ -65,12 +64,12 @@ fn index(class: Class) -> usize {
 }
 
 impl End<'_> {
-    /// Packets that have arrived, of both classes.
+    /// Returns the number of arrived packets, of both classes.
     fn arrived(&self) -> usize {
         self.pipes.0[self.here].iter().map(|q| q.borrow().len).sum()
     }
 
-    /// What `head` is to show, if anything has arrived.
+    /// Updates `head` to the next arrived packet, if any.
     fn look(&mut self) {
         self.shown = self.arrived() > 0;
         for class in [Class::Priority, Class::Normal] {
@@ -131,7 +130,7 @@ impl UserMemory for Words {
     }
 }
 
-/// The part of a device that is counted.
+/// The measured part of a device.
 trait Device {
     type Id: Copy;
     fn isend(&mut self, memory: &mut Words, span: Span) -> Self::Id;
@@ -188,17 +187,17 @@ impl Device for Bare {
     }
 }
 
-/// What is measured.
+/// Device under test.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// The device.
     Protocol,
-    /// The device with the protocol left out.
+    /// The device without the protocol.
     Bare,
 }
 
-/// Sends `messages` messages, each posted before it comes; true when all arrived. `batch` of them are under
-/// way at once, at most [`QUEUE_PACKETS`]: the steps that look for packets are shared among those.
+/// Sends `messages` messages, each with a posted receive, and returns whether all arrived. `batch` of them, at most
+/// [`QUEUE_PACKETS`], are in flight at a time: they share the polls for packets.
 pub fn run(kind: Kind, messages: u32, batch: u32) -> bool {
     let shape = Shape::new([2, 1, 1], [true; 3]).expect("two nodes");
     match kind {
@@ -251,7 +250,7 @@ fn exchange<D: Device>(shape: Shape, devices: [D; 2], messages: u32, batch: u32)
         ends[1].look();
         receiver.progress(&mut ends[1], &mut words);
         let (received, sent) = ids.split_at(batch);
-        // One trip: the receives are complete before anything has come back.
+        // One trip: the receives are complete before any packet has returned.
         if words.0[1] != words.0[0] || !received.iter().all(|&id| receiver.is_done(id)) {
             return false;
         }
@@ -274,7 +273,7 @@ impl Default for Queue {
 mod tests {
     use super::*;
 
-    /// A message of one packet whose receive is posted takes one trip, with the protocol as without.
+    /// A one-packet message with a posted receive requires one trip, with the protocol and without.
     #[test]
     fn a_posted_message_of_one_packet_takes_one_trip() {
         for batch in [1, 16] {

@@ -1,5 +1,5 @@
-//! Many short messages from many senders, received in the reverse order of their tags: what the device
-//! does for each, counted.
+//! Work benchmark of many short messages from many senders, received in the reverse order of their tags: counts the
+//! device's work per message.
 #![forbid(unsafe_code)]
 
 use std::fmt;
@@ -15,95 +15,95 @@ use net_torus::Shape;
 
 use crate::sim::net::{Capacity, Net, Order};
 
-/// Every rank but 0 sends by MPI_Isend, all before anything is received, messages of tags 1 to N; rank 0
+/// Parameters: every rank but 0 sends messages of tags 1 to N by MPI_Isend, all before the first receive; rank 0
 /// receives them one by one, by source, in the reverse order of their tags.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Flood {
-    /// Senders, at least 1.
+    /// Number of senders, at least 1.
     pub senders: u32,
     /// Messages of each sender.
     pub messages: u32,
-    /// Bytes of each message, at least 4.
+    /// Message size in bytes, at least 4.
     pub bytes: usize,
-    /// Bytes of rank 0's MPI memory.
+    /// MPI memory of rank 0 in bytes.
     pub mpi_memory: usize,
     /// Matching engine of all nodes.
     pub matching: Choice,
 }
 
-/// What was done, by all devices together.
+/// Work of all devices together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Work {
     /// Messages received.
     pub messages: u64,
-    /// Packets taken out of the network.
+    /// Packets received from the network.
     pub packets: u64,
-    /// RTS sent.
+    /// RTSs (requests to send) sent.
     pub rts: u64,
-    /// NCTS sent.
+    /// NCTSs (no clear to send) sent.
     pub ncts: u64,
-    /// restart sent.
+    /// Restarts (resend requests) sent.
     pub restarts: u64,
-    /// Entries of queues and tables looked at one after the other.
+    /// Entries of queues and tables searched linearly.
     pub searched: Searched,
-    /// The most bytes of MPI memory that rank 0 used.
+    /// Peak MPI memory of rank 0 in bytes.
     pub peak_bytes: usize,
 }
 
 impl Work {
-    /// All steps: packets handled and entries looked at.
+    /// Returns all steps: packets handled and entries searched.
     pub fn steps(&self) -> u64 {
         self.packets + self.searched.all()
     }
 }
 
-/// Entries looked at, by what looked at them. The first two are the matching engine's hops.
+/// Entries searched, by the reason. The first two are the matching engine's hops.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Searched {
-    /// Unexpected messages, by receives that start.
+    /// Unexpected messages, by starting receives.
     pub unexpected: u64,
-    /// Posted receives, by messages that arrive.
+    /// Posted receives, by arriving messages.
     pub posted: u64,
-    /// Posted receives, by restarts that name them.
+    /// Posted receives, by restarts that list them.
     pub named: u64,
-    /// Peers, by what the receiver owes them.
+    /// Peers, for the receiver's pending replies and restarts.
     pub peers: u64,
-    /// Sends under way, by the senders.
+    /// Sends in progress, by the senders.
     pub sends: u64,
 }
 
 impl Searched {
-    /// The matching engine's part.
+    /// Returns the matching engine's part.
     pub fn matching(&self) -> u64 {
         self.unexpected + self.posted
     }
 
-    /// All of them ([`Adi::searched`]).
+    /// Returns the total ([`Adi::searched`]).
     pub fn all(&self) -> u64 {
         self.matching() + self.named + self.peers + self.sends
     }
 }
 
-/// Why a flood did not end well.
+/// Reason for a failed run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FloodError {
     /// The machine is too large, or a message too short.
     Size,
-    /// Nothing moves any more.
+    /// Deadlock: nothing moves.
     Stuck {
-        /// Messages received by then.
+        /// Messages received until then.
         received: u64,
     },
-    /// The wrong bytes, from whom and of which tag.
+    /// Wrong data.
     Wrong {
-        /// From whom.
+        /// Its source.
         source: u32,
-        /// Of which tag.
+        /// Its tag.
         tag: i32,
     },
-    /// More MPI memory was used than there is.
+    /// More MPI memory was used than exists.
     Budget {
-        /// Bytes.
+        /// Peak use in bytes.
         bytes: usize,
     },
 }
@@ -125,7 +125,7 @@ impl fmt::Display for FloodError {
 
 impl std::error::Error for FloodError {}
 
-/// A sender's messages hold their tags, as far as a model's keys tell them; the receiver has one buffer.
+/// A sender's messages contain their tags, as far as the model's keys encode them; the receiver uses one buffer.
 struct Words {
     received: [u8; 4],
 }
@@ -149,22 +149,21 @@ fn key(tag: i32) -> usize {
     tag as usize % MODEL_KEYS
 }
 
-/// Packets that a node takes and injects in one step.
+/// Packets that a node receives and injects in one step.
 const BURST: usize = 8;
 
-/// A flood under way.
 struct Run {
     devices: Vec<Adi>,
     net: Net,
     words: Words,
-    /// By node: it may have something to do.
+    /// By node: whether it may have work.
     busy: Vec<bool>,
-    /// Hops of receives that started.
+    /// Hops of starting receives.
     started_hops: u64,
 }
 
 impl Flood {
-    /// Runs it.
+    /// Runs the benchmark.
     pub fn run(&self) -> Result<Work, FloodError> {
         let mut run = self.begin()?;
         self.send(&mut run);
@@ -189,7 +188,7 @@ impl Flood {
     fn begin(&self) -> Result<Run, FloodError> {
         let nodes = self.senders as usize + 1;
         let extent = u16::try_from(nodes).map_err(|_| FloodError::Size)?;
-        // Any shape will do for the network, which only needs to know who there is.
+        // Any shape with this number of nodes is sufficient for the network.
         let extents = (1..=256)
             .rev()
             .find(|&x| extent.is_multiple_of(x) && extent / x <= 256)
@@ -237,7 +236,7 @@ impl Flood {
         }
     }
 
-    /// Receives one message; `None`: nothing moves any more.
+    /// Receives one message; returns `None` if nothing moves any more.
     fn receive(&self, run: &mut Run, source: u32, tag: i32) -> Option<()> {
         let pattern = Pattern::new(Some(Rank::new(source)), Some(tag), 0);
         let span = Span::model(0, self.bytes);
@@ -252,7 +251,7 @@ impl Flood {
 }
 
 impl Run {
-    /// Runs until rank 0 has received; `None`: nothing moves any more.
+    /// Runs until rank 0 has received the message; returns `None` if nothing moves any more.
     fn wait(&mut self, id: RequestId) -> Option<()> {
         loop {
             if self.devices[0].test(id).is_some() {
@@ -266,14 +265,13 @@ impl Run {
                     moved |= self.busy[node];
                 }
             }
-            // A node that could not inject can when its packets have arrived.
+            // A delivery frees injection slots of a blocked node.
             if !self.net.deliver_all() && !moved {
                 return None;
             }
         }
     }
 
-    /// What has been done.
     fn work(&self, messages: u64) -> Work {
         let mut work = Work {
             messages,

@@ -1,5 +1,5 @@
-//! A whole machine in virtual time: real devices and real routers, over links and processors that cost
-//! what [`Costs`](midplane_cluster::Costs) says. What it measures is a function of its arguments alone.
+//! A simulated machine in virtual time: real devices and real routers, over links and processors with the costs of
+//! [`Costs`](midplane_cluster::Costs). The result is a function of the arguments alone.
 #![forbid(unsafe_code)]
 
 use std::cell::RefCell;
@@ -21,7 +21,7 @@ use net_torus::{BODY_BYTES, Direction, Router, Shape, Torus};
 
 use crate::sim::memory::Buffers;
 
-/// The nodes to look at, and when.
+/// Nodes to wake, with their times.
 type Wakes = Rc<RefCell<Vec<(u64, usize)>>>;
 
 #[derive(Default)]
@@ -31,7 +31,7 @@ struct Wire {
     busy_until: u64,
 }
 
-/// One end of a link that takes time.
+/// One end of a link with latency and bandwidth.
 struct TimedLink {
     incoming: Rc<RefCell<Wire>>,
     outgoing: Rc<RefCell<Wire>>,
@@ -90,8 +90,7 @@ impl Link for TimedLink {
     }
 }
 
-/// The program's memory; counts what is copied out of MPI memory, which comes in more than a packet's
-/// bytes at once.
+/// The program's memory. Counts copies from MPI memory, which are longer than a packet.
 pub(super) struct Counted {
     pub(super) buffers: Buffers,
     copied: u64,
@@ -110,50 +109,44 @@ impl UserMemory for Counted {
     }
 }
 
-/// A node of the machine.
 pub(super) struct Node<'m> {
-    /// With the matching of the paper's device: what it searches is part of the time.
+    /// Uses the matching engine of the paper's device: its searches are part of the time.
     pub(super) adi: Adi,
     torus: Torus<'m, TimedLink>,
     pub(super) memory: Counted,
     pub(super) busy_until: u64,
     pub(super) busy_ns: u64,
     pub(super) packets: u64,
-    /// When it was last looked at.
+    /// Time of the last poll.
     looked: Option<u64>,
-    /// Since when it owes answers that wait for something to go with.
+    /// Time since which delayed acknowledgements wait for a piggyback carrier.
     deferred: Option<u64>,
 }
 
 /// The program of all nodes.
 pub(super) trait Programs {
-    /// Why it can end early.
+    /// Reason for an early end.
     type Error;
 
-    /// The next step of the program of the node with this rank at `now`, if it can make one: what it takes, in
-    /// nanoseconds.
+    /// Runs the next step of this rank's program at `now`, if possible, and returns its duration in nanoseconds.
     fn turn(&mut self, node: &mut Node<'_>, rank: usize, now: u64) -> Result<u64, Self::Error>;
 
-    /// All that is to be measured is over, after a turn of this node at `now`.
+    /// Checks whether the measurement is complete, after a turn of this node at `now`.
     fn is_over(&self, node: &Node<'_>, rank: usize, now: u64) -> bool;
 }
 
-/// Looks in a row at routers in which nothing moves, before it is taken for granted that nothing will: more than a router
-/// holds packets back for.
+/// Consecutive polls of idle routers before a deadlock is assumed; a router delays packets for fewer polls.
 const LOOKS: u32 = 256;
 
-/// Nanoseconds for which a node lets answers wait for something to go with (`kernel-rt/src/node.rs`).
+/// Maximum delay of an acknowledgement that waits for a piggyback carrier, in nanoseconds (`kernel-rt/src/node.rs`).
 const ANSWERS_WAIT_NS: u64 = 1_000_000;
 
-/// The routers' buffers.
 const SIZES: Sizes = Sizes::BLUE_GENE;
 
-/// Memory for the routers of a machine.
 pub(super) fn router_memory(shape: Shape) -> Vec<Chunk> {
     vec![[0; 32]; SIZES.chunks() * shape.nodes() as usize]
 }
 
-/// The machine.
 pub(super) struct SimulatedMachine<'m> {
     pub(super) nodes: Vec<Node<'m>>,
     costs: Costs,
@@ -161,7 +154,7 @@ pub(super) struct SimulatedMachine<'m> {
 }
 
 impl<'m> SimulatedMachine<'m> {
-    /// A machine of this shape, with MPI memory by rank.
+    /// Creates a machine of this shape, with MPI memory by rank.
     pub(super) fn new(
         shape: Shape,
         costs: Costs,
@@ -219,7 +212,7 @@ impl<'m> SimulatedMachine<'m> {
         }
     }
 
-    /// Runs until all is over: when; `None`: nothing moves any more.
+    /// Runs until the measurement is complete and returns that time, or `None` on a deadlock.
     pub(super) fn run<P: Programs>(&mut self, programs: &mut P) -> Result<Option<u64>, P::Error> {
         let mut queue: BinaryHeap<Reverse<(u64, usize)>> = (0..self.nodes.len())
             .map(|node| Reverse((0, node)))
@@ -228,7 +221,7 @@ impl<'m> SimulatedMachine<'m> {
         let mut last = 0;
         loop {
             let Some(Reverse((now, at))) = queue.pop() else {
-                // A router may hold packets back for so many looks (`net_torus::vc`), and then lets them go.
+                // A router may delay packets for this many polls (`net_torus::vc`).
                 if rounds == LOOKS {
                     return Ok(None);
                 }
@@ -258,7 +251,7 @@ impl<'m> SimulatedMachine<'m> {
     }
 }
 
-/// Lets `node` do what it can at `now`; when it is to be looked at again, if it knows by itself.
+/// Polls `node` at `now`, and returns the time of its next poll, if known.
 fn look<P: Programs>(
     node: &mut Node<'_>,
     costs: &Costs,
@@ -289,7 +282,7 @@ fn look<P: Programs>(
     }
     ns += (node.adi.searched() - before.0) * costs.search_ns;
     node.torus.step(now);
-    // What still waits at its time was noted since.
+    // Replies that still wait at the deadline were delayed since then.
     let since = node.deferred.filter(|since| now < since + ANSWERS_WAIT_NS);
     node.deferred = node.adi.has_deferred().then(|| since.unwrap_or(now));
     if ns == 0 {

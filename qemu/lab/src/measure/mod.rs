@@ -1,4 +1,4 @@
-//! What the device costs: instructions, steps, and time in a machine with a stated cost model.
+//! Benchmarks of the device: instructions, steps, and time in a machine with an explicit cost model.
 #![forbid(unsafe_code)]
 
 pub mod collectives;

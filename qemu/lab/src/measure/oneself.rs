@@ -1,5 +1,4 @@
-//! Eight bytes from a process to itself through the C binding, over and over: what is to be counted, from the posted
-//! receive to its completion.
+//! Instruction benchmark of 8-byte self-sends through the C binding, from the posted receive to its completion.
 #![forbid(unsafe_code)]
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,19 +17,18 @@ use spin::Mutex;
 
 const MPI_MEMORY: usize = 64 << 10;
 
-/// What a run asked of the network.
+/// Use of the network by a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Asked {
-    /// Steps of progress.
+    /// Number of progress steps.
     pub polls: u64,
-    /// Packets that it was to carry.
+    /// Number of packets injected.
     pub packets: u64,
 }
 
-/// The one process of a job.
 struct Alone(Process);
 
-/// As a process of Linux has its node: by a few instructions.
+/// Like a Linux process, accesses its node by a few instructions.
 static ADI: Mutex<Option<Adi>> = Mutex::new(None);
 
 static POLLS: AtomicU64 = AtomicU64::new(0);
@@ -40,7 +38,7 @@ struct Carrier {
     memory: RawMemory,
 }
 
-/// Takes packets, which go nowhere.
+/// Discards packets.
 struct Nowhere;
 
 impl Port for Nowhere {
@@ -90,7 +88,6 @@ impl Kernel for Carrier {
     }
 }
 
-/// Runs `work` with the one device.
 fn with_device<R>(work: impl FnOnce(&mut Adi) -> R) -> R {
     work(ADI.lock().as_mut().expect("`run` has set it up"))
 }
@@ -149,8 +146,8 @@ impl Enter for Alone {
     }
 }
 
-/// Sends so many messages; `None` when one did not arrive. To be called once in a process: C functions work for its one
-/// device.
+/// Sends `messages` messages; returns `None` if one did not arrive. Must be called once per process, because the C
+/// functions use its one device.
 pub fn run(messages: u32) -> Option<Asked> {
     let config = Config {
         shape: Shape::new([1; 3], [true; 3])?,
@@ -171,7 +168,7 @@ pub fn run(messages: u32) -> Option<Asked> {
 mod tests {
     use super::*;
 
-    /// Neither the receive nor the send nor the wait has anything to ask.
+    /// Neither the receive nor the send nor the wait uses the network.
     #[test]
     fn a_message_to_oneself_asks_nothing_of_the_network() {
         let nothing = Asked {

@@ -1,5 +1,5 @@
-//! What of a message's transfer is hidden behind what its two processes compute (thesis 001, chapter 3), in virtual time:
-//! what is measured is a function of the arguments alone.
+//! Overlap of a message's transfer with the computation of its two processes (thesis 001, chapter 3), in virtual time:
+//! the result is a function of the arguments alone.
 #![forbid(unsafe_code)]
 
 use std::sync::Mutex;
@@ -11,79 +11,79 @@ use midplane_rust::{initialize, request};
 
 use super::timed::Costs;
 
-/// Who comes first; the other comes [`LAG_NS`] later.
+/// The side that starts first; the other starts [`LAG_NS`] later.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum First {
-    /// The message is on its way before it is received.
+    /// The message is in flight before its receive.
     Sender,
     /// The receive waits for the message.
     Receiver,
 }
 
-/// How the message is received.
+/// Kind of receive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Receive {
-    /// By MPI_Recv, before anything is computed.
+    /// MPI_Recv before the computation.
     Blocking,
-    /// By MPI_Irecv, and MPI_Wait behind what is computed.
+    /// MPI_Irecv, and MPI_Wait after the computation.
     Nonblocking,
 }
 
 /// A message to a neighbour.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Overlap {
-    /// Its bytes.
+    /// Its size in bytes.
     pub bytes: usize,
-    /// How long each process computes once it has begun, in nanoseconds.
+    /// Time that each process computes after its start, in nanoseconds.
     pub compute_ns: u64,
-    /// Who begins.
+    /// The side that starts first.
     pub first: First,
-    /// How it is received.
+    /// Kind of receive.
     pub receive: Receive,
-    /// What things cost.
+    /// Cost model.
     pub costs: Costs,
 }
 
-/// One side of a transfer, in nanoseconds.
+/// Times of one side of a transfer, in nanoseconds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Side {
     /// From its first call until its last has returned.
     pub total_ns: u64,
-    /// In MPI_Wait, or in MPI_Recv.
+    /// In MPI_Wait or MPI_Recv.
     pub waited_ns: u64,
-    /// What computing took beyond its own time: interrupts.
+    /// Extension of the computation by interrupts.
     pub served_ns: u64,
 }
 
-/// Both sides.
+/// Times of both sides.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Measured {
-    /// That of the sender.
+    /// Of the sender.
     pub sender: Side,
-    /// That of the receiver.
+    /// Of the receiver.
     pub receiver: Side,
 }
 
 impl Side {
-    /// The share of a transfer of so many nanoseconds that is not waited for.
+    /// Returns the share of a transfer of `transfer_ns` that is hidden: not waited for.
     pub fn hidden(&self, transfer_ns: u64) -> f64 {
         1.0 - (self.waited_ns as f64 / transfer_ns as f64).min(1.0)
     }
 
-    /// By what share of a transfer of so many nanoseconds computing took longer for it.
+    /// Returns the extension of the computation, relative to a transfer of `transfer_ns`.
     pub fn served(&self, transfer_ns: u64) -> f64 {
         self.served_ns as f64 / transfer_ns as f64
     }
 }
 
-/// By how much one side comes later: more than a short message takes.
+/// Delay of the second side: longer than a short message requires.
 pub const LAG_NS: u64 = 20_000;
-/// When both have left the barrier at the start.
+/// Time at which both sides have completed the initial barrier.
 const SETTLED_NS: u64 = 200_000;
 const TAG: i32 = 1;
 
 impl Overlap {
-    /// What the transfer takes, of which nothing is computed: that of the side that comes later.
+    /// Returns the time of the transfer without computation: that of the side that starts later.
     pub fn transfer_ns(self) -> Result<u64, Failure> {
         let alone = Overlap {
             compute_ns: 0,
@@ -93,14 +93,14 @@ impl Overlap {
         let Measured { sender, receiver } = alone.run()?;
         Ok(match self.first {
             First::Sender => receiver.total_ns,
-            // A short message is sent at once.
+            // A short message is sent immediately.
             First::Receiver => sender
                 .total_ns
                 .max(receiver.total_ns.saturating_sub(LAG_NS)),
         })
     }
 
-    /// Runs it.
+    /// Runs the measurement.
     pub fn run(self) -> Result<Measured, Failure> {
         let measured = Mutex::new([Side::default(); 2]);
         let process = |node: &Node<'_, '_>| {
@@ -171,7 +171,7 @@ mod tests {
 
     const MEGABYTE: usize = 1 << 20;
 
-    /// Behind a computation of twice its length.
+    /// With a computation of twice the transfer's time.
     fn hidden(overlap: Overlap) -> [f64; 2] {
         let transfer = overlap.transfer_ns().expect("a run");
         let measured = Overlap {
@@ -208,7 +208,7 @@ mod tests {
         }
     }
 
-    /// What the thesis has without progress: nothing at the one side or the other.
+    /// The thesis's result without progress: nothing is hidden on one side or the other.
     #[test]
     fn without_interrupts_nothing_is_hidden() {
         for first in [First::Sender, First::Receiver] {
@@ -229,7 +229,7 @@ mod tests {
         };
         let Measured { sender, receiver } = overlap.run().expect("a run");
         for side in [sender, receiver] {
-            // A third of what the program has.
+            // A third of the program's compute time.
             let share = side.served_ns as f64 / transfer as f64;
             assert!(share > 0.2 && share < 0.35, "{share}");
         }

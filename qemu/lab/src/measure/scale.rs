@@ -1,7 +1,7 @@
-//! Programs on whole machines of any size, in virtual time: each node has the device, the router and the links, and
-//! runs the program by the Rust binding. What is measured is a function of the arguments alone.
+//! Programs on simulated machines of any size, in virtual time: each node contains device, router and links, and runs
+//! the program by the Rust binding. The result is a function of the arguments alone.
 //!
-//! The cost model is that of [`timed`](super::timed).
+//! [`timed`](super::timed) describes the cost model.
 #![forbid(unsafe_code)]
 
 use std::sync::Mutex;
@@ -27,65 +27,66 @@ pub enum Program {
     Barrier,
     /// MPI_Allreduce: the sums of 64-bit numbers.
     Allreduce,
-    /// Every rank exchanges a message with every other, one after the other: in step k with those k before and behind.
+    /// Every rank exchanges a message with every other, in turn: in step k with the ranks at distance k in both
+    /// directions.
     AllToAll,
-    /// Every rank sends a message to its neighbour along X and receives that of the one on the other side.
+    /// Every rank sends a message to its neighbour along X and receives that of the opposite neighbour.
     Neighbour,
 }
 
-/// A program and the machine that it runs on.
+/// A program with its machine.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Scale {
     /// The machine, a torus of at least two nodes.
     pub extents: [u16; 3],
-    /// What runs.
+    /// The program.
     pub program: Program,
-    /// How often: messages of each sender of [`Program::Killer`], calls of a collective; at least 1.
+    /// Repetitions: messages of each sender of [`Program::Killer`], calls of a collective; at least 1.
     pub repeats: u32,
-    /// Bytes of each message; of [`Program::Allreduce`] in whole numbers of 8, at least one.
+    /// Message size in bytes; for [`Program::Allreduce`] in multiples of 8, at least one.
     pub bytes: usize,
-    /// Bytes of MPI memory of rank 0, onto which killers send.
+    /// MPI memory of rank 0, the receiver of the killer, in bytes.
     pub mpi_memory: usize,
-    /// Bytes of MPI memory of each other node.
+    /// MPI memory of each other node in bytes.
     pub others_memory: usize,
-    /// What things cost.
+    /// Cost model.
     pub costs: Costs,
     /// The seed of the devices' tables.
     pub seed: u64,
-    /// Threads, each with a block of the nodes; what is measured is the same.
+    /// Number of threads, each with a block of the nodes; the result does not depend on it.
     pub processors: usize,
 }
 
-/// What a run took.
+/// Result of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Scaled {
-    /// Virtual time in nanoseconds: until rank 0 had everything, or of one collective on average, until the last process
-    /// had left it.
+    /// Virtual time in nanoseconds: until rank 0 has received everything, or the mean time of one collective until the
+    /// last process has completed it.
     pub ns: u64,
     /// Messages sent by all devices.
     pub messages: u64,
-    /// Refusals (NCTS) that all devices sent.
+    /// Rejections (NCTS, no clear to send) by all devices.
     pub refusals: u64,
-    /// Restarts that all devices sent.
+    /// Restarts (resend requests) sent by all devices.
     pub restarts: u64,
-    /// The most bytes of MPI memory that a node used.
+    /// Peak MPI memory of a node in bytes.
     pub peak_bytes: usize,
-    /// The most bytes that a node's table of peers came to.
+    /// Peak size of a node's peer table in bytes.
     pub peer_bytes: usize,
 }
 
-/// How far a run is.
+/// Progress of a run.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Far {
     /// Virtual time in nanoseconds.
     pub now_ns: u64,
-    /// Part of the program's operations that have ended, 0 to 1.
+    /// Share of the program's operations that are complete, 0 to 1.
     pub part: f64,
 }
 
 impl Scale {
-    /// Runs it; `watch` is asked now and then whether it may go on. Fails as the job does: with
-    /// [`Failure::Panic`], too, when bytes arrive that were not sent so.
+    /// Runs the program; `watch` is called from time to time and decides whether to continue. Returns the error of the
+    /// job: also [`Failure::Panic`] for corrupted data.
     ///
     /// # Panics
     /// When the extents are not a machine, and when the host has no memory for it.
@@ -148,7 +149,7 @@ impl Scale {
         if self.program == Program::Killer {
             return self.killer(world, step);
         }
-        // They begin together, as nearly as a barrier lets them.
+        // A barrier synchronizes the start as closely as possible.
         world.barrier();
         {
             let mut began = began.lock().unwrap_or_else(|held| held.into_inner());
@@ -223,7 +224,7 @@ impl Scale {
         }
     }
 
-    /// Sends a message to one rank and receives one of another.
+    /// Sends a message to one rank and receives one from another.
     fn exchange(&self, world: &SimpleCommunicator, to: Rank, from: Rank) {
         let rank = world.rank();
         let mut got = vec![0; self.bytes];
@@ -236,7 +237,7 @@ impl Scale {
         );
     }
 
-    /// What `source` sends with this number.
+    /// Returns the data of `source` with this number.
     fn bytes_of(&self, source: Rank, number: u32) -> Vec<u8> {
         let first = (source as u32).wrapping_mul(31) ^ number.wrapping_mul(0x9E37_79B9);
         (0..self.bytes as u32)
@@ -289,7 +290,7 @@ mod tests {
         }
     }
 
-    /// 15 x 2 messages come, and there is room for the records of 8.
+    /// 15 x 2 messages arrive, and there is space for 8 records.
     #[test]
     fn scarce_memory_refuses_and_restarts_and_takes_longer() {
         let scarce = run(Scale {
@@ -309,7 +310,7 @@ mod tests {
         assert_eq!(scarce.messages, ample.messages);
     }
 
-    /// The most distant node is 4 hops away: no barrier ends before a packet could be there and back.
+    /// The farthest node is 4 hops away: no barrier is shorter than a round trip of a packet.
     #[test]
     fn a_barrier_takes_the_time_of_the_way() {
         let barrier = run(scale(Program::Barrier));

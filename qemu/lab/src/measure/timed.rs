@@ -1,5 +1,4 @@
-//! The killer benchmark on a whole machine in virtual time (`machine`). What it measures is a function of its
-//! arguments alone.
+//! The killer benchmark on a simulated machine in virtual time (`machine`), a function of the arguments alone.
 #![forbid(unsafe_code)]
 
 use midplane_device::Stats;
@@ -14,57 +13,56 @@ pub use midplane_cluster::{Change, Costs};
 use super::machine::{Node, Programs, SimulatedMachine, router_memory};
 use crate::sim::memory::is_message;
 
-/// The killer benchmark (paper 004, section 5.1): every rank but 0 sends messages of tags 1 to N by
-/// MPI_Isend, then waits for all; rank 0 receives them one by one, by source, in the reverse order of
-/// their tags.
+/// The killer benchmark (paper 004, section 5.1): every rank but 0 sends messages of tags 1 to N by MPI_Isend, then
+/// waits for all; rank 0 receives them one by one, by source, in the reverse order of their tags.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Killer {
     /// The machine, a torus.
     pub extents: [u16; 3],
     /// Messages of each sender.
     pub messages: u32,
-    /// Bytes of each message.
+    /// Message size in bytes.
     pub bytes: usize,
-    /// Bytes of MPI memory of each node.
+    /// MPI memory of each node in bytes.
     pub mpi_memory: usize,
-    /// What things cost.
+    /// Cost model.
     pub costs: Costs,
 }
 
-/// What a run took.
+/// Result of a run.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Measured {
-    /// Until rank 0 had everything, in nanoseconds of virtual time.
+    /// Virtual time until rank 0 has received everything, in nanoseconds.
     pub ns: u64,
-    /// Part of that time in which rank 0's processor was busy.
+    /// Share of that time in which rank 0's processor was busy.
     pub busy: f64,
-    /// Packets that rank 0's processor took and injected.
+    /// Packets that rank 0's processor received and injected.
     pub packets: u64,
-    /// RTS that arrived at rank 0.
+    /// RTSs (requests to send) received by rank 0.
     pub rts: u64,
-    /// NCTS that rank 0 sent.
+    /// NCTSs (no clear to send) sent by rank 0.
     pub ncts: u64,
-    /// restart that rank 0 sent.
+    /// Restarts (resend requests) sent by rank 0.
     pub restarts: u64,
-    /// The most bytes of MPI memory that rank 0 used.
+    /// Peak MPI memory of rank 0 in bytes.
     pub peak_bytes: usize,
 }
 
-/// Why a run did not end well.
+/// Reason for a failed run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum TimedError {
     /// The extents are not a machine.
     Shape,
-    /// Nothing moves and rank 0 waits.
+    /// Deadlock: nothing moves and rank 0 waits.
     Stuck {
-        /// Messages received by then.
+        /// Messages received until then.
         received: u32,
     },
-    /// Rank 0 got bytes that were not sent to it so.
+    /// Rank 0 received corrupted data.
     Wrong {
-        /// From whom.
+        /// Its source.
         source: u32,
-        /// Of which tag.
+        /// Its tag.
         tag: i32,
     },
 }
@@ -85,15 +83,13 @@ impl std::fmt::Display for TimedError {
 
 impl std::error::Error for TimedError {}
 
-/// How far a node's program is.
 #[derive(Clone, Default)]
 struct Progress {
-    /// Messages begun: sent, or received.
+    /// Messages started: sent, or received.
     begun: u32,
     waiting: Option<(RequestId, Span)>,
 }
 
-/// The benchmark under way.
 struct Run<'a> {
     killer: &'a Killer,
     nodes: Vec<Progress>,
@@ -105,11 +101,11 @@ impl Killer {
         (source - 1) * self.messages + (tag as u32 - 1)
     }
 
-    /// Runs it.
+    /// Runs the benchmark.
     pub fn run(&self) -> Result<Measured, TimedError> {
         let shape = Shape::new(self.extents, [true; 3]).ok_or(TimedError::Shape)?;
         let mut chunks = router_memory(shape);
-        // Nobody but rank 0 receives anything.
+        // Only rank 0 receives messages.
         let mpi_memory = |rank| if rank == 0 { self.mpi_memory } else { 0 };
         let mut machine = SimulatedMachine::new(shape, self.costs, &mut chunks, mpi_memory);
         let mut run = Run {

@@ -1,4 +1,5 @@
-//! Judges what a job left behind. Knows the rules of MPI and the promises of the device, not how it works.
+//! Checks the results of a job against the rules of MPI and the guarantees of the device, independent of its
+//! implementation.
 
 use std::fmt;
 
@@ -12,100 +13,100 @@ use super::memory::is_message;
 use super::op::Op;
 use super::program::Program;
 
-/// What one receive got.
+/// Result of one receive.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Got {
-    /// Its place among its rank's receives, in order of posting.
+    /// Index among its rank's receives, in posting order.
     pub posted: u64,
-    /// What it asked for when it was posted.
+    /// Its pattern when it was posted.
     pub pattern: Pattern,
-    /// What the device says of it, once it has completed.
+    /// Outcome from the device, once it is complete.
     pub outcome: Option<Outcome>,
-    /// The buffer afterwards.
+    /// Contents of the buffer afterwards.
     pub bytes: Vec<u8>,
-    /// What a probe had said, if one had been asked.
+    /// Result of a preceding probe, if any.
     pub probed: Option<Probed>,
 }
 
-/// A call that could not be made for want of memory.
+/// A call that failed for lack of memory.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Short {
-    /// Whose.
+    /// Rank of the caller.
     pub rank: Rank,
-    /// The operation's number.
+    /// Index of the operation.
     pub at: usize,
-    /// What ran out, as the call said.
+    /// The error of the call.
     pub what: Error,
 }
 
-/// What a job did that it must not do.
+/// Violation of a rule by a job.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Violation {
-    /// Nothing moves and a program has not ended.
+    /// Deadlock: nothing moves and a program has not ended.
     Stuck {
-        /// Whose.
+        /// Rank of the program.
         rank: Rank,
-        /// The operation's number.
+        /// Index of the operation.
         at: usize,
         /// The operation.
         op: Op,
     },
-    /// It does not come to an end.
+    /// The job does not end.
     Endless {
-        /// Choices made.
+        /// Number of choices made.
         steps: u64,
     },
-    /// It could not go on for want of memory, of which there was no end.
+    /// The job stopped for lack of memory although memory was unlimited.
     Short(Short),
-    /// A call failed for want of memory, and what the error says ran out is not what did.
+    /// A call failed for lack of memory, and its error names the wrong resource.
     Misnamed {
-        /// Whose.
+        /// Rank of the caller.
         rank: Rank,
-        /// Its requests under way.
+        /// Its requests in progress.
         live: u32,
-        /// What the error says.
+        /// The error.
         what: NoMemory,
     },
-    /// A probe found what it did not ask for.
+    /// A probe returned a message that does not match.
     Probe {
-        /// Whose.
+        /// Rank of the caller.
         rank: Rank,
-        /// What it asked for.
+        /// Its pattern.
         pattern: Pattern,
-        /// What it found.
+        /// The message returned.
         found: Probed,
     },
-    /// A receive that nothing matches could not be cancelled.
+    /// A receive without a matching message could not be cancelled.
     Cancel {
-        /// Whose.
+        /// Rank of the receiver.
         rank: Rank,
     },
-    /// The device touched a buffer that it must not touch.
+    /// The device accessed a buffer without permission.
     Buffer {
-        /// Whose.
+        /// Rank of the device.
         rank: Rank,
-        /// What it did.
+        /// Description of the access.
         what: &'static str,
     },
-    /// A receive got bytes that no message of the stated source and tag has.
+    /// A receive contains bytes that no message of the stated source and tag contains.
     Payload {
-        /// Which.
+        /// The receive.
         receive: u32,
     },
-    /// A receive's status is not that of the message it got.
+    /// A receive's status is not that of its message.
     Status {
-        /// Which.
+        /// The receive.
         receive: u32,
         /// The message.
         message: u32,
     },
-    /// A receive got another message than the one that MPI says.
+    /// A receive matched a different message than MPI requires.
     Wrong {
-        /// Which.
+        /// The receive.
         receive: u32,
-        /// What it got.
+        /// The message received.
         got: u32,
-        /// What it must get.
+        /// The required message.
         must: u32,
     },
     /// A message was received twice.
@@ -115,44 +116,44 @@ pub enum Violation {
     },
     /// Two messages of one source were received in the wrong order.
     Overtaken {
-        /// The receives, in order of posting.
+        /// The receives, in posting order.
         receives: [u32; 2],
-        /// What they got.
+        /// Their messages.
         messages: [u32; 2],
     },
-    /// A collective has failed, or has not come to what it must come to.
+    /// A collective failed, or returned a wrong result.
     Collective {
-        /// Whose.
+        /// Rank of the process.
         rank: Rank,
-        /// Which.
+        /// Index of the collective.
         at: u32,
-        /// What is wrong.
+        /// Description of the error.
         what: String,
     },
-    /// A program waits for its windows for ever.
+    /// Deadlock: a program waits for its windows forever.
     Waits {
-        /// Whose.
+        /// Rank of the program.
         rank: Rank,
-        /// The call's number among those for windows.
+        /// Index of the call among those for windows.
         at: usize,
     },
-    /// What all do to the same bytes of a window was not atomic.
+    /// Concurrent updates of the same bytes of a window were not atomic.
     Race {
-        /// What is not so.
+        /// Description of the error.
         what: &'static str,
     },
-    /// Something is left in a device after the job.
+    /// A device is not empty after the job.
     Left {
-        /// Whose.
+        /// Rank of the device.
         rank: Rank,
-        /// What.
+        /// The resource in use.
         what: &'static str,
     },
     /// MPI memory was used beyond its size.
     Budget {
-        /// Whose.
+        /// Rank of the device.
         rank: Rank,
-        /// Bytes used at once.
+        /// Peak use in bytes.
         bytes: usize,
     },
 }
@@ -222,8 +223,8 @@ impl fmt::Display for Violation {
     }
 }
 
-/// No device (each with the blocks that are lent to it) used more MPI memory than it has or got a packet it could
-/// not take, and if the job has `completed`, nothing is left in any.
+/// Checks that no device (each with the blocks loaned to it) used more MPI memory than it owns or received an invalid
+/// packet. If the job has `completed`, checks that every device is empty.
 pub fn at_rest<'a>(
     devices: impl Iterator<Item = (&'a Adi, u32)>,
     mpi_memory: usize,
@@ -269,7 +270,7 @@ pub fn at_rest<'a>(
     Ok(())
 }
 
-/// The message that a receive got, judged by its bytes and its status.
+/// Identifies the message of a receive by its bytes and its status.
 fn identify(
     program: &Program,
     number: u32,
@@ -310,8 +311,8 @@ fn identify(
     }
 }
 
-/// Every message that was received was received once, as it was sent, by a receive that MPI allows it to
-/// match; and if the job has `completed`, every one was.
+/// Checks that every received message was received once, unchanged, by a receive that MPI allows to match it. If the
+/// job has `completed`, checks that every message was received.
 pub fn matching(
     program: &Program,
     got: &[Option<Got>],
@@ -345,8 +346,8 @@ pub fn matching(
             _ => pairs.push((number, got, message)),
         }
     }
-    // MPI-3.1 section 3.5: of two messages from one source that both match a receive, the first comes
-    // first; of two receives that both match a message, the one posted first gets it.
+    // MPI-3.1 section 3.5: of two messages from one source that both match a receive, the first is received first; of
+    // two receives that both match a message, the one posted first receives it.
     for &(r, got, m) in &pairs {
         for &(s, later, n) in &pairs {
             let (first, second) = (&program.messages[n as usize], &program.messages[m as usize]);

@@ -1,4 +1,4 @@
-//! The collectives of one rank of a job that are under way.
+//! The collectives in progress of one rank.
 #![forbid(unsafe_code)]
 
 use std::cell::RefCell;
@@ -20,7 +20,7 @@ use super::setup::Heap;
 /// A rank's device and memory, for the calls of one of its turns.
 pub(crate) struct Turn<'a, M>(pub(crate) RefCell<(&'a mut Adi, &'a mut M)>);
 
-/// What MPI keeps beside the device is for communicators that a program makes.
+/// Shared by all ranks: the process state serves only communicators that a program creates.
 static PROCESS: midplane_objects::Process = midplane_objects::Process::new();
 
 impl<M: UserMemory> Enter for Turn<'_, M> {
@@ -36,7 +36,7 @@ impl<M: UserMemory> Env for Turn<'_, M> {
     }
 }
 
-/// The carrier polls, in turns of its own.
+/// The simulator polls, in separate turns.
 struct Still<'a, M>(&'a mut M);
 
 impl<M: UserMemory> Kernel for Still<'_, M> {
@@ -63,17 +63,15 @@ impl<M: UserMemory> Kernel for Still<'_, M> {
     }
 }
 
-/// Steps that an interrupt makes of a collective.
+/// Maximum number of steps of a collective in one interrupt.
 const STEPS_OF_INTERRUPT: u32 = 2;
 
-/// Those of one rank.
 #[derive(Default)]
 pub(super) struct UnderWay {
     all: Vec<(u32, Driven)>,
 }
 
 impl UnderWay {
-    /// Whether this one is.
     pub(super) fn has(&self, number: u32) -> bool {
         self.all.iter().any(|(other, _)| *other == number)
     }
@@ -82,13 +80,13 @@ impl UnderWay {
         self.all.len()
     }
 
-    /// Their messages.
+    /// Returns the number of their messages.
     pub(super) fn messages(&self) -> u32 {
         self.all.iter().map(|(_, driven)| driven.messages()).sum()
     }
 
-    /// Starts a collective of `program`, under this number among those of its communicator, with memory of `heap`. Fails for want of memory,
-    /// and then has done nothing.
+    /// Starts a collective of `program` with sequence number `number` in its communicator, and memory from `heap`. An
+    /// error for lack of memory has no side effect.
     pub(super) fn start(
         &mut self,
         (adi, memory): (&mut Adi, &mut memory::Buffers),
@@ -120,7 +118,7 @@ impl UnderWay {
         Ok(())
     }
 
-    /// As an interrupt: lets all go on as far as it can; how often one has got on.
+    /// Advances all collectives like an interrupt handler, and returns how many made progress.
     pub(super) fn advance_in_interrupt(
         &mut self,
         adi: &mut Adi,
@@ -133,8 +131,8 @@ impl UnderWay {
         moved.map(u64::from).sum()
     }
 
-    /// Lets all go on for which messages have come; true when one has. Fails when one has failed, or has not come to what
-    /// it must come to.
+    /// Advances all collectives whose messages are complete, and returns whether one made progress. Returns the
+    /// violation of a failed collective or a wrong result.
     pub(super) fn go_on(
         &mut self,
         (adi, memory): (&mut Adi, &mut memory::Buffers),
@@ -164,7 +162,6 @@ impl UnderWay {
     }
 }
 
-/// Whether what is in the buffers is what must be there.
 fn check(collective: &Collective, rank: Rank, buffers: &Buffers) -> Result<(), String> {
     let part = collective.part(collective.group.among(rank).place);
     match (buffers.given == part.left, buffers.taken == part.taken) {

@@ -1,7 +1,7 @@
-//! Collectives of a random program: what each process gives, and what it must have at the end.
+//! Collectives of a random program: each process's input and required result.
 //!
-//! They are drawn by a stream of their own, so that a seed's messages are what they are without them. All processes of
-//! a communicator start its collectives in one order, as MPI wants; a wait comes after the starts of all of them.
+//! They use a separate random stream, so that they do not change the messages of a seed. All processes of a
+//! communicator start its collectives in one order, as MPI requires; a wait follows the starts of all of them.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -16,38 +16,37 @@ use super::op::{Event, Op};
 /// A communicator.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Group {
-    /// Its processes; of an intercommunicator those of the first group before those of the second.
+    /// Its processes; for an intercommunicator, the first group before the second.
     pub list: &'static [Rank],
-    /// Of an intercommunicator, how many are in the first group.
+    /// Size of the first group, for an intercommunicator.
     pub first: Option<u32>,
-    /// Of its messages; the next one is of its collectives.
+    /// Context of its messages; the next one is that of its collectives.
     pub context: Context,
 }
 
-/// A collective, named by its place in [`super::Program::collectives`].
+/// A collective, identified by its index in [`super::Program::collectives`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Collective {
-    /// Among whom.
+    /// Its communicator.
     pub group: Group,
-    /// Its number among those of the communicator.
+    /// Its sequence number in the communicator.
     pub number: u32,
-    /// What is done.
+    /// Kind of operation.
     pub what: What,
     /// Elements of a part.
     pub elements: usize,
-    /// What comes goes to where what was given is, where that is allowed.
+    /// The result replaces the input, where that is allowed.
     pub in_place: bool,
     /// Elements may be combined in any order.
     pub commute: bool,
 }
 
-/// The first context of a communicator that collectives are drawn for; the others follow.
+/// First context of a communicator with random collectives; the others follow.
 const FIRST_CONTEXT: Context = 10;
-/// Numbers of elements of a part: none, one, few, a long message in all, more than a segment of a reduction.
+/// Numbers of elements of a part: none, one, few, a message that is long in total, more than a segment of a reduction.
 const ELEMENTS: [usize; 6] = [0, 1, 1, 3, 40, 200];
 
-/// An element is a function x -> ax + b, in 32 bits: what is combined is applied one after the other, which is
-/// associative and does not commute.
+/// An element is a function x -> ax + b, in 32 bits: combination is composition, associative but not commutative.
 pub const ELEMENT: usize = 8;
 
 fn words(element: &[u8]) -> [u32; 2] {
@@ -55,7 +54,7 @@ fn words(element: &[u8]) -> [u32; 2] {
     [word(0), word(4)]
 }
 
-/// `right[i] = left[i] + right[i]`, word by word: the operation that commutes.
+/// `right[i] = left[i] + right[i]`, word by word: the commutative operation.
 fn add(left: &[u8], right: &mut [u8]) {
     for (left, right) in left.chunks(ELEMENT).zip(right.chunks_mut(ELEMENT)) {
         let ([a, b], [c, d]) = (words(left), words(right));
@@ -64,7 +63,7 @@ fn add(left: &[u8], right: &mut [u8]) {
     }
 }
 
-/// `right[i] = left[i] op right[i]`: first the left one, then the right one.
+/// `right[i] = left[i] op right[i]`: applies the left function, then the right one.
 pub fn combine(left: &[u8], right: &mut [u8]) {
     for (left, right) in left.chunks(ELEMENT).zip(right.chunks_mut(ELEMENT)) {
         let ([a, b], [c, d]) = (words(left), words(right));
@@ -74,7 +73,7 @@ pub fn combine(left: &[u8], right: &mut [u8]) {
     }
 }
 
-/// A list that stays for ever; equal ones are one.
+/// Returns a static copy of a list, shared by equal lists.
 pub(crate) fn interned(list: Vec<Rank>) -> &'static [Rank] {
     static LISTS: OnceLock<Mutex<HashMap<Vec<Rank>, &'static [Rank]>>> = OnceLock::new();
     let lists = LISTS.get_or_init(Mutex::default);
@@ -84,7 +83,7 @@ pub(crate) fn interned(list: Vec<Rank>) -> &'static [Rank] {
         .or_insert_with_key(|list| Box::leak(list.clone().into_boxed_slice()))
 }
 
-/// Draws the collectives of a program of so many ranks, and their starts and waits.
+/// Draws the collectives of a program of `ranks` ranks, and their starts and waits.
 pub(super) fn draw(ranks: u32, seed: u64) -> (Vec<Collective>, Vec<Event>) {
     let mut random = Random::new(seed, Stream::Collectives);
     let r = &mut random;
@@ -102,7 +101,7 @@ pub(super) fn draw(ranks: u32, seed: u64) -> (Vec<Collective>, Vec<Event>) {
                 let event = |time, op| Event { time, rank, op };
                 let start = from + (until - from) * r.part();
                 events.push(event(start, Op::Collective(at)));
-                // Others are left to the final MPI_Waitall.
+                // The others are completed by the final MPI_Waitall.
                 if r.chance(0.6) {
                     let end = until + r.pick(&[0.0, 0.1, 1.0]) * r.part();
                     events.push(event(end, Op::WaitCollective(at)));
@@ -110,7 +109,7 @@ pub(super) fn draw(ranks: u32, seed: u64) -> (Vec<Collective>, Vec<Event>) {
             }
         }
     }
-    // By numbers of their own, so that a seed's collectives are what they are without.
+    // A separate random stream, so that it does not change the collectives of a seed.
     let mut random = Random::new(seed, Stream::Operations);
     for collective in &mut collectives {
         collective.commute = random.chance(0.5);
@@ -135,7 +134,7 @@ impl Group {
         }
     }
 
-    /// How the process with this number sees it.
+    /// Returns this rank's view of the group.
     pub fn among(&self, rank: Rank) -> Among {
         let place = self.list.iter().position(|member| *member == rank);
         Among {
@@ -146,7 +145,7 @@ impl Group {
         }
     }
 
-    /// The group that has a place, and the one that it exchanges with: in a communicator of one group the same.
+    /// Returns the group of a process and the group that it exchanges with, which are the same in a communicator.
     fn sides(&self, place: u32) -> [Range<u32>; 2] {
         let size = self.list.len() as u32;
         match self.first {
@@ -157,19 +156,19 @@ impl Group {
     }
 }
 
-/// What the buffers of a process are for.
+/// Buffers of a process.
 pub struct Part {
-    /// What is in the buffer of what it gives.
+    /// Contents of the send buffer.
     pub given: Vec<u8>,
-    /// What must be in that buffer afterwards.
+    /// Required contents of the send buffer afterwards.
     pub left: Vec<u8>,
-    /// What must be in the buffer of what it gets; `None`: it is the same buffer.
+    /// Required contents of the receive buffer; `None`: the same buffer.
     pub taken: Option<Vec<u8>>,
-    /// Bytes of a part.
+    /// Size of a part in bytes.
     pub each: usize,
 }
 
-/// What a buffer is filled with in which something is to come.
+/// Initial contents of a receive buffer.
 const UNTOUCHED: u8 = super::memory::UNTOUCHED;
 
 impl Collective {
@@ -201,12 +200,12 @@ impl Collective {
         }
     }
 
-    /// What combines elements: `right[i] = left[i] op right[i]`.
+    /// Returns the operation: `right[i] = left[i] op right[i]`.
     pub fn combine(&self) -> fn(&[u8], &mut [u8]) {
         if self.commute { add } else { combine }
     }
 
-    /// Element `at` of what the process at `place` gives.
+    /// Returns element `at` of the input of the process with index `place`.
     fn element(&self, place: u32, at: usize) -> [u8; ELEMENT] {
         let salt = u32::from(self.group.context) * 64 + self.number;
         let word = |salt: u32| {
@@ -220,13 +219,13 @@ impl Collective {
         element
     }
 
-    /// So many elements, from `from` on, of what the process at `place` gives.
+    /// Returns `count` elements, starting at `from`, of the input of the process with index `place`.
     fn row(&self, place: u32, from: usize, count: usize) -> Vec<u8> {
         let elements = from..from + count;
         elements.flat_map(|at| self.element(place, at)).collect()
     }
 
-    /// What these elements of all these processes come to.
+    /// Returns the combination of these elements of all these processes.
     fn combined(&self, places: Range<u32>, from: usize, count: usize) -> Vec<u8> {
         let mut rows = places.map(|place| self.row(place, from, count));
         let mut all = rows.next().expect("a process");
@@ -237,12 +236,12 @@ impl Collective {
         all
     }
 
-    /// The buffers of the process at `place`.
+    /// Returns the buffers of the process with index `place`.
     pub fn part(&self, place: u32) -> Part {
         let e = self.elements;
         let [own, others] = self.group.sides(place);
         let (at, count) = ((place - own.start) as usize, others.len());
-        // Whether this process is across from the root, or, in one group, whether or not it is the root.
+        // Whether the root is in the other group; always true within one group.
         let faces = |root: u32| others.contains(&root);
         let rows = |places: Range<u32>, from: usize| {
             let row = |place| self.row(place, from, e);
@@ -274,7 +273,7 @@ impl Collective {
             What::Allreduce => (e, self.combined(others, 0, e)),
             What::Scan => (e, self.combined(0..place + 1, 0, e)),
             What::ReduceScatter => {
-                // As many elements as both groups can divide.
+                // A number of elements that both groups can divide.
                 let each = self.part_elements(place);
                 let share = if self.group.first.is_some() {
                     e * count
@@ -302,7 +301,7 @@ impl Collective {
         }
     }
 
-    /// Elements of what goes to each process, or comes from each.
+    /// Returns the number of elements exchanged with each process.
     fn part_elements(&self, place: u32) -> usize {
         let [own, _] = self.group.sides(place);
         match self.what {
@@ -328,7 +327,7 @@ impl Collective {
         }
     }
 
-    /// Bytes that its messages may have, about; and how many there may be.
+    /// Returns the approximate number of bytes and messages.
     pub fn traffic(&self) -> (usize, u64) {
         let size = self.group.list.len();
         let rounds = (size * size) as u64 * (2 + (self.elements * ELEMENT / 1024) as u64);

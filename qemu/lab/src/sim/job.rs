@@ -1,4 +1,4 @@
-//! A job: a program and how it is run, over real devices.
+//! A job: a program and its setup, over real devices.
 #![forbid(unsafe_code)]
 
 use midplane_device::envelope::Rank;
@@ -14,20 +14,20 @@ use super::schedule;
 use super::setup::{Heap, Plenty, Setup};
 use super::torus::{RouterMemory, Routers};
 
-/// What a finished job leaves behind.
+/// Result of a finished job.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// The job did not complete: nothing could move any more without the memory for this call.
+    /// The call that lacked memory in a job that did not complete.
     pub short: Option<Short>,
-    /// By receive.
+    /// Results, by receive.
     pub got: Vec<Option<Got>>,
-    /// By message: its place among its rank's sends, in order.
+    /// Index of each message among its rank's sends, by message.
     pub sent: Vec<u64>,
-    /// By rank: what the device counted.
+    /// Device counters, by rank.
     pub stats: Vec<Stats>,
-    /// Choices made.
+    /// Number of choices made.
     pub steps: u64,
-    /// How often a collective got on by an interrupt.
+    /// Number of times that an interrupt advanced a collective.
     pub meanwhile: u64,
 }
 
@@ -36,25 +36,23 @@ pub struct Report {
 pub struct Job<'a> {
     /// The program of all ranks.
     pub program: &'a Program,
-    /// How it is run.
+    /// Its setup.
     pub setup: Setup,
 }
 
-/// Choices after which a job is given up, and more for each message and each of its packets.
+/// Minimum limit of a job's choices; each message and each of its packets adds to it.
 const LEAST_LIMIT: u64 = 200_000;
 const LIMIT_PER_MESSAGE: u64 = 20_000;
 const BYTES_PER_STEP: u64 = 4;
-/// How many times as many with bad links.
+/// Factor of the limit with bad links.
 const BAD_LINKS: u64 = 20;
 
 impl Job<'_> {
-    /// Runs the job to its end and checks all that it left behind. Only the setup's request slots bound what
-    /// the programs can start.
+    /// Runs the job to its end and checks its results. Only the setup's request slots limit the programs' requests.
     pub fn run(&self) -> Result<Report, Violation> {
         self.run_in(&Plenty)
     }
 
-    /// Process `rank` at its start.
     fn process<'a>(&'a self, shape: Shape, rank: Rank, heap: &'a dyn Heap) -> Process<'a> {
         let Job { program, setup } = self;
         let config = Config {
@@ -71,7 +69,7 @@ impl Job<'_> {
         Process::new(rank, program, adi, heap, setup.numbers_alike)
     }
 
-    /// A job that takes more steps is stuck.
+    /// Returns the maximum number of steps; a job with more is stuck.
     fn most_steps(&self) -> u64 {
         let program = &self.program;
         let mut bytes: usize = program.messages.iter().map(|m| m.len).sum();
@@ -85,7 +83,7 @@ impl Job<'_> {
         LEAST_LIMIT + LIMIT_PER_MESSAGE * messages + bytes as u64 / BYTES_PER_STEP
     }
 
-    /// As [`Job::run`], with the programs' requests out of `heap`.
+    /// Runs the job like [`Job::run`], with the programs' requests allocated from `heap`.
     pub fn run_in(&self, heap: &dyn Heap) -> Result<Report, Violation> {
         let Job { program, setup } = self;
         let ranks = u16::try_from(program.ops.len()).expect("at most 256 ranks");

@@ -1,4 +1,4 @@
-//! The programs' buffers of a simulated job, stricter than real memory.
+//! Buffers of the programs of a simulated job, with stricter checks than real memory.
 
 use midplane_device::boxed;
 use midplane_device::memory::{MODEL_KEYS, RawMemory, Span, UserMemory};
@@ -6,36 +6,33 @@ use midplane_device::region::{BLOCK_BYTES, Blocks};
 
 use crate::epochs::memory::{Flat, is_here};
 
-/// What a buffer is for.
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Buffer {
-    /// Sends message number `message`; its bytes are computed.
+    /// Contains message number `message`; its bytes are computed.
     Send { message: u32, len: usize },
-    /// Receives.
+    /// Receives a message.
     Receive { bytes: Vec<u8> },
 }
 
-/// One node's buffers. A buffer that is touched outside of the time in which the device may touch it is
-/// noted in [`Buffers::fault`].
+/// The buffers of one node. [`Buffers::fault`] records an access of the device outside the permitted time.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct Buffers {
     buffers: Vec<Option<Buffer>>,
     free: Vec<usize>,
     fault: std::cell::Cell<Option<&'static str>>,
-    /// What windows and their calls have.
+    /// Memory of windows and of their calls.
     windows: Flat,
     spare: u32,
     lent: u32,
     asked: u32,
 }
 
-/// One in so many loans is refused although there would be enough, as by a heap in pieces.
+/// One in this many loans is rejected despite free blocks, like in a fragmented heap.
 const REFUSED: u32 = 5;
 
-/// What a receive's buffer is filled with before.
+/// Initial contents of a receive buffer.
 pub const UNTOUCHED: u8 = 0xEE;
 
-/// Byte `at` of message number `message`.
 fn byte(message: u32, at: usize) -> u8 {
     match at {
         0..4 => message.to_le_bytes()[at],
@@ -45,23 +42,23 @@ fn byte(message: u32, at: usize) -> u8 {
     }
 }
 
-/// Bytes that are compared or made at once. Within so many, from a multiple of it on, byte [`at`](byte) is 7 more than the
-/// one before, but for the first of all.
+/// Bytes that are compared or created together. Within an aligned run of this length, byte [`at`](byte) is 7 more than
+/// the previous one, except in the first run.
 const RUN: usize = 64;
 
-/// The bytes of a run whose first one, were it not for the number at the beginning, is that at `at`.
+/// Returns the bytes of a run that starts at `at`, without the number at the start of the message.
 fn run(message: u32, at: usize) -> impl Iterator<Item = u8> {
     let first = message.wrapping_mul(31) as usize;
     let first = first.wrapping_add(at.wrapping_mul(7)).wrapping_add(at >> 8) as u8;
     (0..RUN as u8).map(move |more| first.wrapping_add(more.wrapping_mul(7)))
 }
 
-/// Whether `bytes` is the beginning of message number `message`.
+/// Checks whether `bytes` is the beginning of message number `message`.
 pub fn is_message(message: u32, bytes: &[u8]) -> bool {
     let (first, rest) = bytes.split_at(bytes.len().min(RUN));
     let mut first = first.iter().enumerate();
     let differ = |(part, start): (&[u8], usize)| {
-        // All are looked at, so that many are at once.
+        // Compares all bytes without an early exit, so that the loop is vectorized.
         let pairs = part.iter().zip(run(message, start));
         pairs.fold(0, |differ, (&byte, wanted)| differ | byte ^ wanted) != 0
     };
@@ -87,7 +84,7 @@ fn fill(message: u32, offset: usize, out: &mut [u8]) {
 }
 
 impl Buffers {
-    /// With the memory of so many windows.
+    /// Creates the buffers, with memory for `count` windows.
     pub fn with_windows(count: usize) -> Buffers {
         Buffers {
             windows: Flat::of(count),
@@ -108,12 +105,12 @@ impl Buffers {
         }
     }
 
-    /// A buffer that holds message number `message`.
+    /// Creates a buffer that contains message number `message`.
     pub fn send(&mut self, message: u32, len: usize) -> Span {
         Span::model(self.take(Buffer::Send { message, len }), len)
     }
 
-    /// An empty buffer of `len` bytes.
+    /// Creates an empty buffer of `len` bytes.
     pub fn receive(&mut self, len: usize) -> Span {
         Span::model(
             self.take(Buffer::Receive {
@@ -123,7 +120,7 @@ impl Buffers {
         )
     }
 
-    /// The program has its buffer back; its bytes, if it was for receiving.
+    /// Returns a buffer to the program, with its bytes if it is a receive buffer.
     pub fn give_back(&mut self, span: Span) -> Vec<u8> {
         self.free.push(span.address());
         match self.buffers[span.address()].take() {
@@ -132,27 +129,27 @@ impl Buffers {
         }
     }
 
-    /// The byte at this place of windows and their buffers.
+    /// Returns the byte at this address of windows and their buffers.
     pub fn in_windows(&self, at: usize) -> u8 {
         self.windows.0[at]
     }
 
-    /// The program's heap can spare so many blocks now.
+    /// Sets the number of blocks that the program's heap can loan.
     pub fn set_spare(&mut self, blocks: u32) {
         self.spare = blocks;
     }
 
-    /// Blocks that could be lent now.
+    /// Returns the number of blocks that can be loaned now.
     pub fn spare(&self) -> u32 {
         self.spare
     }
 
-    /// Blocks lent.
+    /// Returns the number of loaned blocks.
     pub fn lent(&self) -> u32 {
         self.lent
     }
 
-    /// What the device did to a buffer that it must not do.
+    /// Returns the description of an access that was not permitted.
     pub fn fault(&self) -> Option<&'static str> {
         self.fault.get()
     }
@@ -162,12 +159,12 @@ impl Buffers {
     }
 }
 
-/// Collectives have memory of their own, and messages without bytes from nowhere.
+/// Collectives use separate memory, and empty messages use none.
 fn is_of_a_collective(span: Span) -> bool {
     span.address() >= MODEL_KEYS || span == Span::EMPTY
 }
 
-/// Messages' buffers have keys below those of windows.
+/// Buffers of messages have keys below those of windows.
 fn is_of_windows(span: Span) -> bool {
     is_here(span) && span.address() < MODEL_KEYS
 }
@@ -209,7 +206,7 @@ impl UserMemory for Buffers {
                 self.blame("write beyond the end of a receive's buffer")
             }
             Some(Some(Buffer::Send { .. })) => self.blame("write into a send's buffer"),
-            // A receive of no bytes at all is written with none.
+            // A receive of zero bytes is written with none.
             _ if new.is_empty() => {}
             _ => self.blame("write into a buffer that the program has back"),
         }
@@ -223,7 +220,7 @@ impl UserMemory for Buffers {
         if count > self.spare || self.asked.is_multiple_of(REFUSED) {
             return None;
         }
-        // A send to oneself asks for a loan within the program's call, when the heap may be used up.
+        // A self-send requests a loan within the program's call, when the heap may be exhausted.
         let words = boxed(0, Blocks::map_words(count as usize))?;
         let blocks = boxed([0; BLOCK_BYTES], count as usize)?;
         self.spare -= count;

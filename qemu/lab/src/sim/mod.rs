@@ -1,25 +1,26 @@
-//! Whole jobs in one thread: real devices over an abstract network, under one seed.
+//! Complete jobs in one thread: real devices over an abstract network, from one seed.
 //!
 //! ```text
 //!   seed.rs      draws a job from one seed
 //!        |
-//!   program.rs   a random but legal MPI program: operations (op.rs) by rank, and what they must receive
-//!        |       (collectives.rs: its collectives, and what they must come to; its windows, beside all that:
+//!   program.rs   a random but legal MPI program: operations (op.rs) by rank, and the messages required
+//!        |       (collectives.rs: its collectives, and their results; its windows, concurrent with all that:
 //!        |       ../epochs/random.rs)
 //!        |
-//!   setup.rs     how it is run
+//!   setup.rs     its configuration
 //!        |
-//!   job.rs       runs it      schedule.rs   draws from the seed which node computes, which one is polled,
-//!      |                                    which packet arrives
-//!   process.rs   one rank: its device and how far its program is (collective.rs: its collectives under way)
+//!   job.rs       runs it      schedule.rs   draws from the seed the node that computes, or is polled, or
+//!      |                                    the packet that arrives
+//!   process.rs   one rank: its device and its program's state (collective.rs: its collectives in progress)
 //!      |    \
 //!   net.rs   memory.rs   the network between the devices (or torus.rs: routers and bad links), the programs'
 //!      |                  buffers
-//!   check.rs     judges what was recorded; knows nothing of the device
+//!   check.rs     checks the records, independent of the device
 //! ```
-//! The devices are the production ones, `midplane_device::Adi`. Everything below them is replaced by a network that
-//! may do whatever the transport's contract (`msg_layer::Port`) allows, which is more than the torus does:
-//! packets of one class from one node to another keep their order (data packets need not), and that is all.
+//!
+//! The devices are the production ones, `mpi_adi::Adi`. A simulated network replaces everything below them. It does
+//! anything that the transport's contract (`msg_layer::Port`) allows, which is more than the torus does: it only keeps
+//! the order of packets of one class from one node to another, except for data packets.
 #![forbid(unsafe_code)]
 
 pub mod check;

@@ -1,4 +1,4 @@
-//! The network of a simulated job: everything that the transport's contract allows.
+//! The network of a simulated job: any behaviour that the transport's contract allows.
 
 use std::collections::VecDeque;
 
@@ -11,15 +11,15 @@ use net_torus::{Coord, Shape};
 
 use super::memory::Buffers;
 
-/// What is between the devices of a job.
+/// Network between the devices of a job.
 pub trait Carrier {
-    /// Moves something, drawn by `random`, unless it belongs to what is `paused` now; false when nothing moved.
+    /// Moves a packet drawn by `random`, unless its channel is `paused`; returns whether something moved.
     fn deliver(&mut self, random: &mut Random, paused: u64) -> bool;
 
-    /// Moves what can be moved; false when there is nothing.
+    /// Moves all packets that can be moved, and returns whether there were any.
     fn deliver_all(&mut self) -> bool;
 
-    /// One step of a node's device, which takes and injects so many packets at most.
+    /// Runs one step of a node's device, which receives at most `take` packets and injects at most `inject`.
     fn poll(
         &mut self,
         node: usize,
@@ -30,11 +30,11 @@ pub trait Carrier {
     ) -> bool;
 }
 
-/// A packet's body.
+/// Body of a packet.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Packet {
     len: u8,
-    /// It names its own place, so it may arrive in any order.
+    /// Contains its own offset, so it may arrive in any order.
     unordered: bool,
     body: [u8; BODY_BYTES],
 }
@@ -48,16 +48,16 @@ impl Packet {
 /// Capacities of a node's FIFOs in packets, each at least 1.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Capacity {
-    /// Packets of one class that a node has injected and that have not arrived.
+    /// Maximum number of packets of one class that a node has injected and that have not arrived.
     pub injection: usize,
-    /// Packets of one class that have arrived at a node and that it has not taken.
+    /// Maximum number of packets of one class that have arrived at a node and are not received yet.
     pub reception: usize,
 }
 
-/// What the transport promises beyond delivery, where it matters to the protocol.
+/// Ordering guarantees of the transport beyond delivery, where they matter to the protocol.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Order {
-    /// Long messages' packets stay in order too.
+    /// Data packets of long messages stay in order, too.
     pub data: bool,
 }
 
@@ -87,7 +87,7 @@ pub struct Net {
 }
 
 impl Net {
-    /// An empty network.
+    /// Creates an empty network.
     pub fn new(shape: Shape, capacity: Capacity, order: Order) -> Self {
         let nodes = shape.nodes() as usize;
         Net {
@@ -102,17 +102,17 @@ impl Net {
         }
     }
 
-    /// Nothing is under way and nothing waits to be taken.
+    /// Checks whether no packet is in flight or waits for reception.
     pub fn is_empty(&self) -> bool {
         self.active.is_empty() && self.arrived.iter().flatten().all(VecDeque::is_empty)
     }
 
-    /// Something waits to be taken by `node`.
+    /// Checks whether a packet waits for reception at `node`.
     pub fn has_arrived(&self, node: usize) -> bool {
         self.arrived.iter().any(|class| !class[node].is_empty())
     }
 
-    /// One packet arrives, drawn by `random`; false when there is none or no room for the one drawn.
+    /// Delivers one packet drawn by `random`; returns false without a packet, and without space for the one drawn.
     pub fn deliver(&mut self, random: &mut Random, paused: u64) -> bool {
         if self.active.is_empty() {
             return false;
@@ -130,7 +130,7 @@ impl Net {
         self.arrive(at, overtakes)
     }
 
-    /// The channel's packet that comes next: an unordered packet may pass others (and others it).
+    /// Returns the index of the channel's next packet: an unordered packet may overtake others (and others it).
     fn overtaking(&self, channel: usize, random: &mut Random) -> usize {
         let queue = &self.channels[channel];
         let drawn = random.index(queue.len().min(8));
@@ -142,7 +142,7 @@ impl Net {
         }
     }
 
-    /// Everything that has room arrives; true when anything did.
+    /// Delivers every packet that has space; returns whether there were any.
     pub fn deliver_all(&mut self) -> bool {
         let mut moved = false;
         let mut at = 0;
@@ -181,7 +181,7 @@ impl Net {
         true
     }
 
-    /// The face that `node` sees, for one step in which it can take and inject so many packets.
+    /// Returns the view of `node` for one step that receives at most `take` packets and injects at most `inject`.
     pub fn face(&mut self, node: usize, take: usize, inject: usize) -> Face<'_> {
         Face {
             net: self,
@@ -213,7 +213,7 @@ impl Carrier for Net {
     }
 }
 
-/// The network as one node sees it during one step.
+/// The network as seen by one node during one step.
 #[derive(Debug)]
 pub struct Face<'a> {
     net: &'a mut Net,

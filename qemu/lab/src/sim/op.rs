@@ -12,13 +12,13 @@ pub enum Op {
     CancelSend(u32),
     /// MPI_Irecv.
     Receive(u32),
-    /// MPI_Probe with the receive's pattern, then MPI_Irecv of exactly what was found.
+    /// MPI_Probe with the receive's pattern, then MPI_Irecv of exactly the message found.
     ProbeReceive(u32),
-    /// MPI_Mprobe with the receive's pattern, so many turns of computing, then MPI_Imrecv.
+    /// MPI_Mprobe with the receive's pattern, the given number of compute turns, then MPI_Imrecv.
     MatchedReceive(u32, u32),
     /// MPI_Irecv, MPI_Cancel, MPI_Wait; if it was cancelled, MPI_Irecv again.
     CancelReceive(u32),
-    /// MPI_Irecv, so many turns of computing, MPI_Cancel and MPI_Wait, again and again until a message has come.
+    /// MPI_Irecv, the given number of compute turns, MPI_Cancel and MPI_Wait, repeated until a message is received.
     PollReceive(u32, u32),
     /// MPI_Wait for a send.
     WaitSend(u32),
@@ -28,19 +28,19 @@ pub enum Op {
     Collective(u32),
     /// MPI_Wait for a collective.
     WaitCollective(u32),
-    /// MPI_Waitall for everything of this rank that is under way, in an order drawn at run time.
+    /// MPI_Waitall for all operations of this rank in progress, in an order drawn at run time.
     WaitAll,
-    /// MPI_Test of everything of this rank that is under way, once.
+    /// MPI_Test of every operation of this rank in progress, once.
     TestAll,
-    /// MPI_Iprobe, whatever it finds.
+    /// MPI_Iprobe with any result.
     Probe(Pattern),
-    /// MPI_Irecv of something that nobody sends, MPI_Cancel, MPI_Wait.
+    /// MPI_Irecv of a message that is never sent, MPI_Cancel, MPI_Wait.
     CancelNothing(Pattern),
-    /// Computes for so many of its turns.
+    /// Computes for the given number of turns.
     Compute(u32),
 }
 
-/// A start or a wait, at its place in the global order.
+/// A start or a wait, with its position in the global order.
 pub(super) struct Event {
     pub(super) time: f64,
     pub(super) rank: Rank,

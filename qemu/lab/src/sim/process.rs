@@ -1,4 +1,4 @@
-//! One rank of a job: its device, its buffers and how far its program is.
+//! One rank of a job: its device, its buffers and the state of its program.
 #![forbid(unsafe_code)]
 
 use midplane_device::envelope::{Pattern, Rank};
@@ -24,7 +24,7 @@ struct Live {
     span: Span,
 }
 
-/// One rank: its device, its buffers and how far its program is.
+/// One rank: its device, its buffers and the state of its program.
 pub(super) struct Process<'a> {
     pub(super) rank: Rank,
     pub(super) program: &'a Program,
@@ -35,40 +35,39 @@ pub(super) struct Process<'a> {
     begun: bool,
     computing: u32,
     polls: u64,
-    /// How often a collective has got on by an interrupt.
+    /// Number of times that an interrupt advanced a collective.
     pub(super) meanwhile: u64,
-    /// Sends and receives under way.
+    /// Sends and receives in progress.
     sends: Vec<(u32, Live)>,
     receives: Vec<(u32, Live)>,
     pub(super) collectives: UnderWay,
-    /// What it calls for its windows.
+    /// Its calls for windows.
     windows: Script,
-    /// What a matched probe has taken and is still to be received.
+    /// Matched probe whose message is not received yet.
     held: Option<(RequestId, Probed)>,
-    /// A receive for nothing that has been cancelled and has not ended.
+    /// A cancelled receive without a message that is not complete yet.
     nothing: Option<Live>,
     calls: u64,
-    /// A defect: its collectives have no numbers to tell them apart.
+    /// An injected fault: its collectives have no sequence numbers.
     numbers_alike: bool,
     pub(super) heap: &'a dyn Heap,
-    /// Why the operation at `at` could not be started when it was last tried.
+    /// The error of the last attempt to start the operation at `at`.
     pub(super) short: Option<Error>,
 }
 
-/// What all ranks share: the records for the checker.
 pub(super) struct Records {
     pub(super) got: Vec<Option<Got>>,
     pub(super) sent: Vec<u64>,
 }
 
-/// What has become of an operation in one turn.
+/// Result of an operation in one turn.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Turn {
-    /// It has ended.
+    /// It is complete.
     Done,
-    /// It has got on.
+    /// It made progress.
     Begun,
-    /// Nothing has happened.
+    /// It made no progress.
     InVain,
 }
 
@@ -83,7 +82,6 @@ impl Turn {
 }
 
 impl<'a> Process<'a> {
-    /// Before its first operation.
     pub(super) fn new(
         rank: Rank,
         program: &'a Program,
@@ -124,8 +122,8 @@ impl<'a> Process<'a> {
         }
     }
 
-    /// The node has been polled, by a call or, each second time and while its program computes, by an interrupt, which
-    /// lets collectives go on.
+    /// Handles a poll of the node, by a call or by an interrupt handler. The interrupt handler, which advances
+    /// collectives, runs every second time and while its program computes.
     pub(super) fn polled(&mut self) -> bool {
         self.polls += 1;
         let moved = match self.computing {
@@ -138,13 +136,13 @@ impl<'a> Process<'a> {
         moved > 0
     }
 
-    /// One step of the program; true when it got on.
+    /// Runs one step of the program, and returns whether it made progress.
     pub(super) fn step(&mut self, records: &mut Records) -> Result<bool, Violation> {
         let moved = self.step_in_windows()?;
         Ok(self.step_aside(records)? || moved)
     }
 
-    /// The next call for windows, if it can be made.
+    /// Runs the next call for windows, if possible.
     fn step_in_windows(&mut self) -> Result<bool, Violation> {
         let rank = self.rank;
         let (windows, buffers, heap) = (&mut self.windows, &mut self.buffers, self.heap);
@@ -155,14 +153,15 @@ impl<'a> Process<'a> {
         step.map_err(|what| Violation::Buffer { rank, what })
     }
 
-    /// The operation that could not be made for want of memory, and what ran out. A call for windows is one of them all.
+    /// Returns the operation that failed for lack of memory, and its error. A window call counts as the current
+    /// operation.
     pub(super) fn short(&self) -> Option<(usize, Error)> {
         let in_windows = self.windows.is_short();
         let in_windows = in_windows.then_some(Error::NoRoom { bytes: 0 });
         Some((self.at, self.short.or(in_windows)?))
     }
 
-    /// What it waits for, if it has not ended.
+    /// Returns the operation that the program waits for, if it has not ended.
     pub(super) fn stuck(&self) -> Option<Violation> {
         let (rank, at) = (self.rank, self.at);
         if let Some(op) = self.program.ops[rank.index() as usize].get(at) {
@@ -173,18 +172,18 @@ impl<'a> Process<'a> {
         (!self.windows.is_finished()).then_some(Violation::Waits { rank, at })
     }
 
-    /// The byte at this place of its windows and their buffers.
+    /// Returns the byte at this address of its windows and their buffers.
     pub(super) fn byte(&self, at: usize) -> u8 {
         self.buffers.in_windows(at)
     }
 
-    /// Nothing is open, deferred or awaited in its windows.
+    /// Checks that nothing is open, deferred or awaited in its windows.
     pub(super) fn is_idle_in_windows(&mut self) -> bool {
         let is_idle = self.adi.with_one_sided(script::is_idle);
         is_idle.unwrap_or(true)
     }
 
-    /// The next call that has nothing to do with windows.
+    /// Runs the next call that does not use windows.
     fn step_aside(&mut self, records: &mut Records) -> Result<bool, Violation> {
         if self.computing > 0 {
             self.computing -= 1;
@@ -194,7 +193,7 @@ impl<'a> Process<'a> {
             return Ok(false);
         };
         self.short = None;
-        // Any call lets collectives go on.
+        // Any call advances collectives.
         let device = (&mut self.adi, &mut self.buffers);
         let moved = self.collectives.go_on(device, self.program)?;
         let turn = self.perform(op, records)?;
@@ -325,7 +324,7 @@ impl<'a> Process<'a> {
         }
     }
 
-    /// Posts a receive, and takes it back some turns later, until it has got a message.
+    /// Posts a receive and cancels it some turns later, until it has received a message.
     fn poll_receive(
         &mut self,
         receive: u32,
@@ -355,8 +354,7 @@ impl<'a> Process<'a> {
         }
     }
 
-    /// Notes what a call returned; `None` when it could not be made for want of memory, which is to be tried
-    /// again.
+    /// Records a call's result; returns `None` when the call failed for lack of memory and must be repeated.
     fn called<T>(&mut self, result: Result<T, NoMemory>) -> Result<Option<T>, Violation> {
         let what = match result {
             Ok(value) => return Ok(Some(value)),
@@ -402,9 +400,9 @@ impl<'a> Process<'a> {
         Ok(true)
     }
 
-    /// Waits for the send just cancelled; if that succeeded, sends it again.
+    /// Waits for the send just cancelled; sends it again if the cancel succeeded.
     fn wait_cancelled(&mut self, number: u32, records: &mut Records) -> Result<bool, Violation> {
-        // When it has been sent again without success, it is no more among the sends.
+        // After an unsuccessful attempt to send it again, it is not in `sends`.
         let cancelled = match self.sends.last() {
             Some(&(last, Live { id, span })) if last == number => {
                 let Some(outcome) = self.adi.test(id) else {
@@ -499,7 +497,7 @@ impl<'a> Process<'a> {
         self.receive(number, exact, Some(found), records)
     }
 
-    /// Takes a message by a matched probe, and receives it when the program has computed for so many turns.
+    /// Matches a message by a matched probe, and receives it after the given number of compute turns.
     fn matched_receive(
         &mut self,
         number: u32,
@@ -530,7 +528,7 @@ impl<'a> Process<'a> {
         Ok(Turn::Done)
     }
 
-    /// The program has taken memory from its heap or freed some, and so many blocks are to spare.
+    /// Handles an allocation or a free of the program: `spare` blocks can be loaned now.
     pub(super) fn change_heap(&mut self, spare: u32) {
         let spare = spare.saturating_sub(self.buffers.lent());
         let more = spare > self.buffers.spare();
@@ -540,10 +538,10 @@ impl<'a> Process<'a> {
         }
     }
 
-    /// Cancels the receive just posted, and waits for it; if it was cancelled, posts it again.
+    /// Cancels the receive just posted, and waits for it; posts it again if the cancel succeeded.
     fn cancel_or_keep(&mut self, number: u32, records: &mut Records) -> Result<bool, Violation> {
         let pattern = self.program.receives[number as usize].pattern;
-        // When it has been posted again without success, it is no more among the receives.
+        // After an unsuccessful attempt to post it again, it is not in `receives`.
         if let Some(&(last, Live { id, span })) = self.receives.last()
             && last == number
         {
@@ -557,7 +555,7 @@ impl<'a> Process<'a> {
             self.receives.pop();
             self.buffers.give_back(span);
         }
-        // The slot just given back is there for the next receive.
+        // The slot just freed is available for the next receive.
         self.receive(number, pattern, None, records)
     }
 

@@ -1,16 +1,16 @@
-//! Random MPI programs that are legal: they complete under whatever buffering the device offers, even none.
+//! Random legal MPI programs, which complete with any buffering of the device, even with none.
 //!
-//! # How a program is made legal
-//! All starts and waits of all ranks get a place in one global order, and each rank performs its own part
-//! of it. A wait comes after the starts that its completion needs: of a receive with a given source and of
-//! its message, after both; where receives ask for any source, the n-th receive is waited for after the
-//! n-th send, and the sends after the last receive. A blocking call is a wait right after its start. So
-//! every wait that is reached can be satisfied by starts that every rank reaches without it.
+//! # Legality
+//! All starts and waits of all ranks are in one global order, and each rank executes its own part of it. A wait follows
+//! the starts that its completion requires: that of a receive with a given source and of its message, after both. With
+//! wildcard sources, the wait for the n-th receive follows the n-th send, and the waits for the sends follow the last
+//! receive. A blocking call is a wait right after its start. Hence every wait that is reached can be satisfied by
+//! starts that every rank reaches without it.
 //!
-//! # Who receives what
-//! Receives with a given source match in one way only, whatever the timing (MPI-3.1 section 3.5), which
-//! [`match_in_order`] finds; the program says which message each of them must receive. Receives from any
-//! source leave it to the checker to say whether what they received is legal.
+//! # Matching
+//! Receives with a given source match in one way only, independent of timing (MPI-3.1 section 3.5). [`match_in_order`]
+//! computes it, and the program specifies the message of each of them. For wildcard receives the checker decides
+//! whether their messages are legal.
 
 use midplane_cluster::random::{Random, Stream};
 use midplane_device::envelope::{Context, Envelope, Pattern, Rank, Tag};
@@ -20,92 +20,92 @@ use super::collectives::{self, Collective};
 use super::op::{Event, Op};
 use crate::epochs::random::Windows;
 
-/// A message, named by its place in [`Program::messages`].
+/// A message, identified by its index in [`Program::messages`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Message {
-    /// Who sends it, under which tag and context.
+    /// Its sender, tag and context.
     pub envelope: Envelope,
-    /// Who receives it.
+    /// Its receiver.
     pub dest: Rank,
-    /// Bytes.
+    /// Length in bytes.
     pub len: usize,
     /// Standard or synchronous.
     pub mode: Mode,
 }
 
-/// A receive, named by its place in [`Program::receives`].
+/// A receive, identified by its index in [`Program::receives`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Receive {
-    /// Who receives.
+    /// Rank of the receiver.
     pub rank: Rank,
-    /// What.
+    /// Pattern to match.
     pub pattern: Pattern,
-    /// Bytes of the buffer; a longer message is truncated.
+    /// Size of the buffer in bytes; a longer message is truncated.
     pub capacity: usize,
-    /// The message that it must receive, where that does not depend on timing.
+    /// The required message, where it does not depend on timing.
     pub must: Option<u32>,
 }
 
-/// What a program is drawn from.
+/// Parameters of a random program.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Plan {
-    /// Ranks.
+    /// Number of ranks.
     pub ranks: u32,
-    /// Messages.
+    /// Number of messages.
     pub messages: usize,
-    /// Different tags.
+    /// Number of different tags.
     pub tags: i32,
     /// Sizes in bytes that messages are drawn from.
     pub sizes: Vec<usize>,
-    /// Part of the receives that ask for any source.
+    /// Share of the receives from any source.
     pub any_source: f64,
-    /// Part of the other receives that ask for any tag.
+    /// Share of the other receives with any tag.
     pub any_tag: f64,
-    /// Part of the messages that are sent in synchronous mode.
+    /// Share of the messages that are sent in synchronous mode.
     pub synchronous: f64,
-    /// Part of the receives that probe first, and part that are cancelled and repeated.
+    /// Share of the receives that probe first, and share that are cancelled and repeated.
     pub probing: f64,
-    /// Part of the receives whose start may wait that are polled: cancelled and repeated until a message has come.
+    /// Share of polled receives among those whose start may wait: cancelled and repeated until a message is received.
     pub polling: f64,
-    /// Part of the sends that are cancelled and repeated.
+    /// Share of the sends that are cancelled and repeated.
     pub cancelling: f64,
-    /// Whether operations that need nothing (probes, cancelled receives, tests) are mixed in.
+    /// Whether independent operations (probes, cancelled receives, tests) are mixed in.
     pub noise: bool,
-    /// Part of the waits that follow their start at once, where that is legal.
+    /// Share of the waits that immediately follow their start, where that is legal.
     pub blocking: f64,
-    /// How receives are ordered in relation to sends.
+    /// Order of receives relative to sends.
     pub shape: Arrangement,
 }
 
-/// How receives are ordered in relation to sends.
+/// Order of receives relative to sends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Arrangement {
-    /// At random.
+    /// Random.
     Random,
     /// Every receive after every send, in reverse: the killer.
     Reverse,
     /// Every receive after every send, in order.
     Late,
-    /// Every receive right after its send: as blocking programs are written.
+    /// Every receive right after its send, like blocking programs.
     Lockstep,
 }
 
-/// The least sizes at which something changes: nothing, one byte, the greatest payload of an RTS, one
-/// more, one packet, two.
+/// Minimum sizes at which the behaviour changes: nothing, one byte, the maximum payload of an RTS (request to send),
+/// one more, one packet, two.
 pub const BORDERS: [usize; 10] = [0, 1, 31, 32, 33, 224, 225, 232, 464, 465];
 
-/// Contexts in which receives name their source, and in which they do not (with a tag, without).
+/// Contexts in which receives specify their source, and in which they do not (with a tag, without).
 const NAMED: [Context; 2] = [0, 1];
 const ANY_SOURCE: Context = 2;
 const ANY_AT_ALL: Context = 3;
-/// A context in which nobody sends.
+/// A context without messages.
 const UNUSED: Context = 9;
 
-/// In jobs of seeds with this bit receives are polled.
+/// Seeds with this bit draw jobs with polled receives.
 pub const POLLING: u64 = 1 << 63;
 
 impl Plan {
-    /// A plan drawn from `seed`.
+    /// Draws a plan from `seed`.
     pub fn draw(seed: u64) -> Plan {
         let mut random = Random::new(seed, Stream::Plan);
         let r = &mut random;
@@ -147,23 +147,23 @@ impl Plan {
     }
 }
 
-/// A program of every rank.
+/// The program of every rank.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Program {
     /// All messages.
     pub messages: Vec<Message>,
     /// All receives; as many as messages.
     pub receives: Vec<Receive>,
-    /// All collectives, in the order of their numbers where they are of one communicator.
+    /// All collectives; those of one communicator are in the order of their sequence numbers.
     pub collectives: Vec<Collective>,
     /// Operations, by rank.
     pub ops: Vec<Vec<Op>>,
-    /// What goes on in windows beside them.
+    /// Concurrent operations on windows.
     pub windows: Windows,
 }
 
-/// Which message each receive takes, when all `messages` of one source and context are there in order and
-/// `receives` are posted in order; `None` when one of them takes none.
+/// Returns the message that each receive matches when all `messages` of one source and context are available in order
+/// and `receives` are posted in order, or `None` when one of them matches none.
 pub fn match_in_order(messages: &[Envelope], receives: &[Pattern]) -> Option<Vec<usize>> {
     let mut taken = vec![false; messages.len()];
     receives
@@ -188,14 +188,14 @@ impl Plan {
 }
 
 impl Program {
-    /// A legal program drawn from `plan` and `seed`.
+    /// Draws a legal program from `plan` and `seed`.
     pub fn draw(plan: &Plan, seed: u64) -> Program {
         Draw::new(plan, seed).program()
     }
 }
 
 const STEP: f64 = 1e-9;
-/// One job in so many has windows, and one larger ones.
+/// One job in this many uses windows, and one uses larger ones.
 const WITH_WINDOWS: u64 = 3;
 
 struct Draw<'a> {
@@ -252,7 +252,7 @@ impl<'a> Draw<'a> {
     fn draw_messages(&mut self) {
         let plan = self.plan;
         let r = &mut self.random;
-        // Now and then everybody sends to one.
+        // Sometimes all ranks send to one.
         let sink = r.chance(0.4).then(|| plan.draw_rank(r));
         for _ in 0..plan.messages {
             let context = if r.chance(plan.any_source) {
@@ -280,7 +280,7 @@ impl<'a> Draw<'a> {
             });
             self.sent.push(r.part());
         }
-        // The checker tells messages apart by their bytes: the first four, or else by their length.
+        // The checker distinguishes messages by their first four bytes, or by their length.
         for at in 0..self.messages.len() {
             let (before, rest) = self.messages.split_at_mut(at);
             let message = &mut rest[0];
@@ -330,9 +330,9 @@ impl<'a> Draw<'a> {
         }
     }
 
-    /// Numbers of the messages and receives (equal in number) that `belongs` names, each by time.
+    /// Returns the indexes of the messages and receives (equal in number) selected by `belongs`, each sorted by time.
     fn group(&self, belongs: impl Fn(&Message) -> bool) -> (Vec<usize>, Vec<usize>) {
-        // A receive was made for the message of the same number, so it is in the same group.
+        // A receive has the index of the message that it was created for, so it is in the same group.
         let mut sends: Vec<usize> = (0..self.messages.len())
             .filter(|&m| belongs(&self.messages[m]))
             .collect();
@@ -357,7 +357,7 @@ impl<'a> Draw<'a> {
         let matches = match match_in_order(&envelopes, &patterns) {
             Some(matches) => matches,
             None => {
-                // A wildcard took what a later receive needs; without wildcards everybody gets something.
+                // A wildcard matched the message of a later receive; without wildcards every receive matches one.
                 patterns = exact;
                 match_in_order(&envelopes, &patterns).expect("a receive for each message")
             }
@@ -394,7 +394,7 @@ impl<'a> Draw<'a> {
     fn capacity(&mut self, longest: usize) -> usize {
         match self.random.below(10) {
             0 => longest + 100,
-            // Too short by a little; at least four bytes, by which the checker tells messages apart.
+            // Too short by a little; at least the four bytes that the checker identifies messages by.
             1 if longest > 4 => 4 + self.random.index(longest - 4),
             _ => longest,
         }
@@ -406,7 +406,7 @@ impl<'a> Draw<'a> {
             earliest.max(start + STEP / 4.0)
         } else {
             match r.below(3) {
-                0 => return, // Left to the final MPI_Waitall.
+                0 => return, // Completed by the final MPI_Waitall.
                 1 => earliest + STEP,
                 _ => earliest + r.part(),
             }
@@ -434,7 +434,7 @@ impl<'a> Draw<'a> {
         );
     }
 
-    /// `can_block`: the receive's start may wait for the message.
+    /// Adds a receive. `can_block`: its start may wait for the message.
     fn add_receive(&mut self, receive: usize, earliest: f64, can_block: bool) {
         let (rank, start, number) = (
             self.receives[receive].rank,
@@ -483,10 +483,10 @@ impl<'a> Draw<'a> {
     }
 
     fn finish(mut self) -> Program {
-        // Sorting is stable; events of one time are shuffled first, so that no order is favoured.
+        // The sort is stable; events at the same time are shuffled first, so that no order is preferred.
         self.random.shuffle(&mut self.events);
         self.events.sort_by(|a, b| a.time.total_cmp(&b.time));
-        // Collectives are among them, and change nothing in their order.
+        // Collectives are added without a change of the other events' order.
         let (collectives, more) = collectives::draw(self.plan.ranks, self.seed);
         self.events.extend(more);
         self.events.sort_by(|a, b| a.time.total_cmp(&b.time));

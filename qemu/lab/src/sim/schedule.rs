@@ -1,4 +1,4 @@
-//! Who moves next: every choice is drawn from one seed.
+//! Schedule of a job: every choice is drawn from one seed.
 #![forbid(unsafe_code)]
 
 use midplane_cluster::random::{Random, Stream};
@@ -8,15 +8,15 @@ use super::net::Carrier;
 use super::process::{Process, Records};
 use super::setup::Setup;
 
-/// How fast what goes, drawn anew now and then.
+/// Relative speeds, redrawn from time to time.
 struct Tempo {
     deliver: u32,
     poll: u32,
     step: u32,
-    /// Ranks that stand still, and channels.
+    /// Ranks that sleep, and paused channels.
     asleep: u64,
     paused: u64,
-    /// Packets that one poll can take and inject at most.
+    /// Maximum number of packets that one poll receives and injects.
     burst: usize,
 }
 
@@ -47,11 +47,11 @@ fn poll(process: &mut Process<'_>, net: &mut impl Carrier, take: usize, inject: 
     process.polled() || moved
 }
 
-/// Choices in vain after which everyone has a turn.
+/// Consecutive choices without effect before everything has a turn.
 const PATIENCE: u32 = 100;
 
-/// Runs until every program has ended and nothing moves any more: the number of choices made, and the call
-/// that could not be made when nothing could move without the memory for it.
+/// Runs until every program has ended and nothing can move. Returns the number of choices made, and the call that
+/// lacked memory when nothing could move without it.
 pub(super) fn run(
     processes: &mut [Process<'_>],
     net: &mut impl Carrier,
@@ -87,7 +87,7 @@ pub(super) fn run(
     Err(Violation::Endless { steps: limit + 1 })
 }
 
-/// One choice; true when something moved.
+/// Makes one choice; returns whether something moved.
 fn choose(
     processes: &mut [Process<'_>],
     net: &mut impl Carrier,
@@ -111,7 +111,7 @@ fn choose(
     processes[at].step(records)
 }
 
-/// Everyone has a turn, and everything arrives; if nothing moves now, nothing ever will.
+/// Gives every process a turn and delivers every packet. If nothing moves now, nothing ever will.
 fn move_all(
     processes: &mut [Process<'_>],
     net: &mut impl Carrier,
@@ -125,7 +125,7 @@ fn move_all(
     Ok(moved | net.deliver_all())
 }
 
-/// A call that waits for memory.
+/// Returns a call that waits for memory.
 fn short(processes: &[Process<'_>]) -> Option<Short> {
     processes.iter().find_map(|process| {
         let (at, what) = process.short()?;
@@ -134,7 +134,7 @@ fn short(processes: &[Process<'_>]) -> Option<Short> {
     })
 }
 
-/// Nothing moves any more: every program has ended, unless one is short of memory.
+/// Checks a job in which nothing moves: every program must have ended, unless one lacks memory.
 fn finished(processes: &[Process<'_>], is_short: bool) -> Result<(), Violation> {
     match processes.iter().find_map(Process::stuck) {
         Some(stuck) if !is_short => Err(stuck),

@@ -1,4 +1,4 @@
-//! From one seed, a whole job: program, machine and schedule. The seed replays it.
+//! Draws a complete job from one seed: program, machine and schedule. The seed replays it.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -14,22 +14,22 @@ use super::net::{Capacity, Order};
 use super::program::{POLLING, Plan, Program};
 use super::setup::Setup;
 
-/// Request slots are bounded to a multiple of this, a multiple of what the pool grows by.
+/// Request slots are limited to a multiple of this, a multiple of the pool's growth.
 const SLOTS: usize = 32;
 
 /// A job drawn from a seed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Seeded {
-    /// What is run.
+    /// The program.
     pub program: Program,
-    /// How.
+    /// Its setup.
     pub setup: Setup,
 }
 
-/// Why a job failed.
+/// Reason of a job's failure.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Failure {
-    /// It did what it must not do.
+    /// It violated a rule.
     Violation(Violation),
     /// The device panicked.
     Panic(String),
@@ -45,7 +45,7 @@ impl fmt::Display for Failure {
 }
 
 impl Seeded {
-    /// The job of `seed`.
+    /// Draws the job of `seed`.
     pub fn draw(seed: u64) -> Seeded {
         let mut random = Random::new(seed, Stream::Setup);
         let r = &mut random;
@@ -55,7 +55,7 @@ impl Seeded {
         let setup = Setup {
             matching: Choice::default(),
             mpi_memory: r.pick(&mpi_memory),
-            // A program that polls never comes to rest, so one that runs short would not either.
+            // A polling program never stops, so neither would one that lacks slots.
             request_slots: match r.chance(0.1).then(|| r.index(4) * SLOTS) {
                 Some(slots) if seed & POLLING == 0 => slots,
                 _ => usize::MAX,
@@ -76,13 +76,13 @@ impl Seeded {
         Seeded { program, setup }
     }
 
-    /// The same by devices with this matching engine.
+    /// Replaces the matching engine of the devices.
     pub fn with_matching(mut self, matching: Choice) -> Seeded {
         self.setup.matching = matching;
         self
     }
 
-    /// Runs it. A job whose requests have no bound must complete.
+    /// Runs the job. A job with unlimited requests must complete.
     pub fn run(&self) -> Result<Report, Failure> {
         let job = Job {
             program: &self.program,
@@ -110,7 +110,7 @@ mod tests {
     use super::super::program::Message;
     use super::*;
 
-    /// A seed that was written down is worth something only as long as it draws the same job.
+    /// A recorded seed is useful only while it draws the same job.
     #[test]
     fn the_job_of_a_seed_stays_what_it_is() {
         let Seeded { program, setup } = Seeded::draw(2);

@@ -1,4 +1,4 @@
-//! How a job is run, and the heaps of its programs.
+//! Setup of a job, and the heaps of its programs.
 #![forbid(unsafe_code)]
 
 use midplane_device::envelope::Rank;
@@ -6,42 +6,42 @@ use midplane_device::matching::Choice;
 
 use super::net::{Capacity, Order};
 
-/// How a job is run.
+/// Setup of a job.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Setup {
     /// The matching engine of all ranks.
     pub matching: Choice,
-    /// Bytes of MPI memory of each rank.
+    /// MPI memory of each rank in bytes.
     pub mpi_memory: usize,
-    /// Greatest number of request slots of each rank.
+    /// Maximum number of request slots of each rank.
     pub request_slots: usize,
-    /// The programs' heaps lend MPI up to so many blocks, now more and now less.
+    /// Maximum number of blocks that a program's heap loans to MPI; the actual number varies.
     pub lends: u32,
-    /// Greatest message that is sent eagerly, in bytes.
+    /// Maximum eager message size in bytes.
     pub eager: usize,
-    /// Real routers and bad links in place of the network that the next two describe.
+    /// Uses real routers and bad links instead of the network that the next two fields configure.
     pub bad_links: bool,
     /// The network's FIFOs.
     pub capacity: Capacity,
     /// The network's order.
     pub order: Order,
-    /// A defect, for a test of the tests: collectives of one communicator have tags alike.
+    /// An injected fault, for a test of the tests: all collectives of one communicator use the same tags.
     pub numbers_alike: bool,
     /// The seed of every choice.
     pub seed: u64,
 }
 
-/// The heaps of the programs, from which devices allocate during calls.
+/// Heaps of the programs, from which devices allocate during calls.
 pub trait Heap {
-    /// `rank` makes a call that may allocate.
+    /// Called before a call of `rank` that may allocate.
     fn enter(&self, rank: Rank);
-    /// The call has returned.
+    /// Called after that call.
     fn leave(&self, rank: Rank);
-    /// Nothing can move for want of memory. True: there is more now, go on.
+    /// Called when nothing can move for lack of memory; returns whether more memory is available now.
     fn extend(&self) -> bool;
 }
 
-/// Heaps without a bound.
+/// Unlimited heaps.
 #[derive(Clone, Copy, Debug)]
 pub struct Plenty;
 

@@ -1,4 +1,4 @@
-//! Real routers between the devices, over bad links: the other network of a simulated job.
+//! Alternative network of a simulated job: real routers over bad links.
 #![forbid(unsafe_code)]
 
 use midplane_cluster::hands::Hands;
@@ -12,22 +12,21 @@ use net_torus::{Chunk, Router, Shape, Sizes, Torus};
 use super::memory::Buffers;
 use super::net::Carrier;
 
-/// Times of the reliable links, in the machine's nanoseconds; a link that loses one frame in a hundred is
-/// never given up.
+/// Times of the reliable links, in the machine's nanoseconds. The retries are so many that a link with a loss of one
+/// frame in a hundred never fails.
 const RELIABLE: reliable::Retry = reliable::Retry {
     timeout_ns: 100_000,
     retries: 1000,
 };
-/// Frames that a reliable link keeps until they are acknowledged.
+/// Unacknowledged frames that a reliable link stores.
 const WINDOW: usize = 4;
-/// Greatest frame of a link in memory, in bytes.
+/// Maximum frame size of a link in memory, in bytes.
 const FRAME_BYTES: usize = 1514;
 const WINDOW_BYTES: usize = WINDOW * FRAME_BYTES;
 const LINKS: usize = 6;
-/// From one step to the next.
 const STEP_NS: u64 = 1000;
 
-/// Memory that a [`Routers`] works in.
+/// Memory of a [`Routers`].
 pub struct RouterMemory {
     sizes: Sizes,
     chunks: Vec<Chunk>,
@@ -35,7 +34,7 @@ pub struct RouterMemory {
 }
 
 impl RouterMemory {
-    /// For a machine of so many nodes with these buffers.
+    /// Allocates the memory for `nodes` nodes with these buffers.
     pub fn new(nodes: usize, sizes: Sizes) -> RouterMemory {
         RouterMemory {
             sizes,
@@ -47,15 +46,15 @@ impl RouterMemory {
 
 type BadLink<'m> = Reliable<'m, Faulty<SimLink>>;
 
-/// Nodes with routers, and links of which each loses, damages, repeats, reorders, cuts short and holds up one
-/// frame in a hundred.
+/// Nodes with routers, and links that lose, corrupt, duplicate, reorder, truncate and delay one frame in a hundred
+/// each.
 pub struct Routers<'m> {
     nodes: Vec<Torus<'m, BadLink<'m>>>,
     now: u64,
 }
 
 impl<'m> Routers<'m> {
-    /// A machine in `memory`, whose faults are drawn from `seed`.
+    /// Creates a machine in `memory`, whose faults are drawn from `seed`.
     pub fn new(shape: Shape, memory: &'m mut RouterMemory, seed: u64) -> Routers<'m> {
         let sizes = memory.sizes;
         let mut windows = memory.windows.chunks_exact_mut(WINDOW_BYTES);
@@ -93,7 +92,7 @@ impl Carrier for Routers<'_> {
 
     fn deliver_all(&mut self) -> bool {
         let moved = (0..self.nodes.len()).fold(false, |moved, node| self.step(node) | moved);
-        // What was lost is sent again when its time has come.
+        // Lost frames are retransmitted after their timeout.
         let due = self.nodes.iter().filter_map(Torus::poll_at).min();
         if let (false, Some(due)) = (moved, due) {
             self.now = self.now.max(due);

@@ -1,11 +1,11 @@
-//! Jobs of fences, posts and starts.
+//! Cases with fences, posts and starts (active target).
 
 use midplane_device::rma::wire::Kind;
 
 use super::words::{buffer, fence, finds, has, long_get, operation, post, put, start};
 use crate::epochs::script::Call::{self, Close, WaitClosed, WaitOpen};
 
-/// Two processes that post to each other, start, complete and wait; twice, and nothing is waited for until the end.
+/// Two processes that post to each other, start, complete and wait, twice; all waits are at the end.
 pub(super) fn exchange() -> Vec<Vec<Call>> {
     let one = |other: u32, mine: u8, theirs: u8| {
         vec![
@@ -30,7 +30,6 @@ pub(super) fn exchange() -> Vec<Vec<Call>> {
     vec![one(1, 5, 6), one(0, 6, 5), vec![]]
 }
 
-/// A ring of posts and starts.
 pub(super) fn ring() -> Vec<Vec<Call>> {
     let one = |rank: u32| {
         let (left, right) = ((rank + 2) % 3, (rank + 1) % 3);
@@ -49,7 +48,7 @@ pub(super) fn ring() -> Vec<Vec<Call>> {
     vec![one(0), one(1), one(2)]
 }
 
-/// A target with two exposures, each to one of two origins, the first of which comes late; and at the end a fence.
+/// A target with two exposures, each to one of two origins, the first of them late; a fence at the end if `with_fence`.
 pub(super) fn late_origin(with_fence: bool) -> Vec<Vec<Call>> {
     let mut scripts = vec![
         vec![
@@ -93,7 +92,7 @@ pub(super) fn late_origin(with_fence: bool) -> Vec<Vec<Call>> {
     scripts
 }
 
-/// An exposure whose origin is late, an access behind it that passes it, and then a fence, which must not.
+/// An exposure with a late origin, a later access that overtakes it, and then a fence, which must not.
 pub(super) fn passed_by() -> Vec<Vec<Call>> {
     vec![
         vec![
@@ -119,7 +118,7 @@ pub(super) fn passed_by() -> Vec<Vec<Call>> {
     ]
 }
 
-/// An access behind an exposure and a fence that waits for the exposure's late origin.
+/// An access after an exposure and a fence that waits for the exposure's late origin.
 pub(super) fn behind_a_fence() -> Vec<Vec<Call>> {
     vec![
         vec![
@@ -147,7 +146,7 @@ pub(super) fn behind_a_fence() -> Vec<Vec<Call>> {
     ]
 }
 
-/// Three fences, between which a process writes to the next and reads what it has written.
+/// Three fences, between which a process writes to the next and reads its own data back.
 pub(super) fn fences() -> Vec<Vec<Call>> {
     let comes = || {
         vec![
@@ -181,7 +180,7 @@ pub(super) fn fences() -> Vec<Vec<Call>> {
     scripts
 }
 
-/// A fence that one process is through with while another still writes: none writes behind it.
+/// A fence that one process has completed while another still writes: no write follows it.
 pub(super) fn fence_and_look() -> Vec<Vec<Call>> {
     let comes = || vec![fence(0), Close(0), fence(0), Close(1), WaitOpen(1)];
     let mut scripts = vec![
@@ -209,7 +208,7 @@ pub(super) fn gets() -> Vec<Vec<Call>> {
             post(0, &[1]),
             Close(0),
             WaitClosed(0),
-            // The origin's get is over.
+            // The origin's get is complete.
             Call::Write(0, vec![9, 9]),
         ],
         vec![
@@ -223,7 +222,7 @@ pub(super) fn gets() -> Vec<Vec<Call>> {
     ]
 }
 
-/// As [`gets`], and an access behind it that has nothing to wait for.
+/// [`gets`], followed by an access that need not wait.
 pub(super) fn gets_and_more() -> Vec<Vec<Call>> {
     let mut scripts = gets();
     scripts[0].extend([post(0, &[1]), Close(1), WaitClosed(1)]);
@@ -231,7 +230,7 @@ pub(super) fn gets_and_more() -> Vec<Vec<Call>> {
     scripts
 }
 
-/// A target with two exposures, to both others and to one of them again, which is the first to end.
+/// A target with two exposures, to both others and to one of them again, whose second exposure ends first.
 pub(super) fn counted() -> Vec<Vec<Call>> {
     vec![
         vec![
@@ -265,7 +264,7 @@ pub(super) fn counted() -> Vec<Vec<Call>> {
     ]
 }
 
-/// Two accesses to one target, which exposes itself twice, and looks between the two.
+/// Two accesses to one target, which exposes itself twice, and checks its memory between the two.
 pub(super) fn granted_twice() -> Vec<Vec<Call>> {
     vec![
         vec![
@@ -292,7 +291,7 @@ pub(super) fn granted_twice() -> Vec<Vec<Call>> {
     ]
 }
 
-/// A target that looks at its memory before it exposes it.
+/// A target that checks its memory before it exposes it.
 pub(super) fn unexposed() -> Vec<Vec<Call>> {
     vec![
         vec![

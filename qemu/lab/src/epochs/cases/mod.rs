@@ -1,9 +1,9 @@
-//! Jobs of three processes and two windows, small enough to see all that can happen.
+//! Jobs of three processes and two windows, small enough for an exhaustive exploration.
 //!
 //! ```text
 //!   active.rs    fences, posts and starts          passive.rs   locks
-//!   pairs.rs     each kind of epoch behind each other
-//!   words.rs     calls                             row.rs       what a row of the table is
+//!   pairs.rs     every pair of consecutive kinds
+//!   words.rs     constructors of calls             row.rs       definition of a row
 //! ```
 
 mod active;
@@ -24,7 +24,7 @@ use super::explore::{BESIDE, END, SENSE};
 use super::script::Call::WaitOpen;
 use super::script::WRONG_BYTES;
 
-/// All rows.
+/// Returns all rows.
 pub fn table() -> Vec<Row> {
     let mut rows = sound();
     rows.extend(pairs());
@@ -32,7 +32,7 @@ pub fn table() -> Vec<Row> {
     rows
 }
 
-/// Jobs in which all holds, each without keys and with all.
+/// Cases in which all properties hold, each without reorder keys and with all.
 fn sound() -> Vec<Row> {
     let on_all = vec![vec![fence(0), WaitOpen(0)]; 3];
     [
@@ -73,7 +73,7 @@ fn sound() -> Vec<Row> {
     .collect()
 }
 
-/// Each rule that is broken, and by what it is found: a table, longer than a screen.
+/// Cases with one broken rule each, and the property that detects it. A table, longer than a screen.
 fn broken() -> Vec<Row> {
     let of = |first, second| pair(first, second).0;
     let twice = of(Kinds::Exclusive, Kinds::Exclusive);

@@ -1,4 +1,4 @@
-//! Each kind of epoch behind each other.
+//! Every pair of consecutive epoch kinds.
 
 use midplane_device::rma::epochs::Reorder;
 
@@ -7,10 +7,9 @@ use super::words::{self, buffer, fence, lock, lock_all, post, start};
 use crate::epochs::memory::WINDOW;
 use crate::epochs::script::Call::{self, Close, WaitClosed};
 
-/// What two processes put is to lie there in the end: whose, where, what.
+/// Required bytes at the end: process, address, bytes.
 type Ends = Vec<(usize, usize, [u8; 2])>;
 
-/// The kinds of epochs that a process can have with another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Kinds {
     Fence,
@@ -31,7 +30,7 @@ impl Kinds {
         Kinds::LockAll,
     ];
 
-    /// Opens it at process 0, with process 1.
+    /// Returns the call that opens it at process 0, with process 1.
     fn open(self) -> Call {
         match self {
             Kinds::Fence => fence(0),
@@ -43,7 +42,7 @@ impl Kinds {
         }
     }
 
-    /// What process 1 opens for it.
+    /// Returns the matching opening call of process 1.
     fn open_there(self) -> Option<Call> {
         match self {
             Kinds::Fence => Some(fence(0)),
@@ -53,7 +52,7 @@ impl Kinds {
         }
     }
 
-    /// The key by which one of this kind may be passed by one of another.
+    /// Returns the key that permits an epoch of kind `next` to overtake one of this kind.
     fn key(self, next: Kinds) -> Option<Reorder> {
         let is_alone = |kind| matches!(kind, Kinds::Fence | Kinds::LockAll);
         if is_alone(self) || is_alone(next) {
@@ -70,8 +69,9 @@ impl Kinds {
     }
 }
 
-/// Two epochs of a process with another in one window, one behind the other; between them it has one in a second window,
-/// whose lock another wants, too, if it comes to no fence; and what is there in the end.
+/// Returns two consecutive epochs of one process with another in one window, and the required bytes at the end. Between
+/// them the process opens an epoch in a second window, whose lock a third process requests, too, unless there is a
+/// fence.
 pub(super) fn pair(first: Kinds, second: Kinds) -> (Vec<Vec<Call>>, Ends) {
     let mut ends = vec![(2, WINDOW, [3, 3])];
     let mut here = vec![buffer(0, [1, 1]), buffer(1, [2, 2]), buffer(2, [3, 3])];
@@ -116,7 +116,7 @@ pub(super) fn pair(first: Kinds, second: Kinds) -> (Vec<Vec<Call>>, Ends) {
     (scripts, ends)
 }
 
-/// Each kind of epoch behind each other, beside a second window, with keys and without.
+/// Returns every pair of consecutive kinds, concurrent with a second window, with keys and without.
 pub(super) fn pairs() -> Vec<Row> {
     let mut rows = Vec::new();
     for (first, second) in Kinds::ALL

@@ -1,4 +1,4 @@
-//! Jobs of locks, some beside exposures.
+//! Cases with locks (passive target), some concurrent with exposures.
 
 use midplane_device::rma::wire::Kind;
 
@@ -7,7 +7,7 @@ use crate::epochs::memory::BUFFERS;
 use crate::epochs::script::Call::{self, Close, WaitClosed, WaitOpen};
 use crate::epochs::script::{ADD, Do, REPLACE};
 
-/// A process that fetches of itself byte by byte what it replaces next.
+/// A process that fetches from itself, byte by byte, the data that it replaces next.
 pub(super) fn on_itself() -> Vec<Vec<Call>> {
     let strided = |kind, operation, from| {
         Call::Do(Do {
@@ -30,7 +30,7 @@ pub(super) fn on_itself() -> Vec<Vec<Call>> {
     vec![script, vec![], vec![]]
 }
 
-/// Under an exclusive lock of process 0 a process writes these, and finds them.
+/// Writes these bytes under an exclusive lock of process 0, and reads them back.
 fn under_lock(bytes: [u8; 2]) -> Vec<Call> {
     vec![
         buffer(0, bytes),
@@ -43,17 +43,17 @@ fn under_lock(bytes: [u8; 2]) -> Vec<Call> {
     ]
 }
 
-/// Under an exclusive lock a process finds what it has written itself.
+/// A process reads back its own writes under an exclusive lock.
 pub(super) fn locks() -> Vec<Vec<Call>> {
     vec![vec![], under_lock([1, 8]), under_lock([2, 8])]
 }
 
-/// Two processes that take the lock of the same part, which is the one's own.
+/// Two processes that lock the same part, which belongs to one of them.
 pub(super) fn own_lock() -> Vec<Vec<Call>> {
     vec![under_lock([1, 1]), under_lock([2, 1]), vec![]]
 }
 
-/// Transactions of two processes, one behind the other, at these targets.
+/// Transactions of two processes at these targets, one after the other.
 pub(super) fn transactions(first: &[u32], second: &[u32]) -> Vec<Vec<Call>> {
     let one = |targets: &[u32]| {
         let mut calls = vec![buffer(0, [1, 1])];
@@ -68,7 +68,7 @@ pub(super) fn transactions(first: &[u32], second: &[u32]) -> Vec<Vec<Call>> {
     vec![one(first), one(second), vec![]]
 }
 
-/// A lock of all beside an exclusive one.
+/// A lock of all, concurrent with an exclusive lock.
 pub(super) fn everyone() -> Vec<Vec<Call>> {
     vec![
         vec![
@@ -94,7 +94,7 @@ pub(super) fn everyone() -> Vec<Vec<Call>> {
     ]
 }
 
-/// Epochs of two windows stand in each other's way only in the program.
+/// Epochs of two windows block each other only by the program's order.
 pub(super) fn two_windows() -> Vec<Vec<Call>> {
     vec![
         vec![
@@ -112,7 +112,7 @@ pub(super) fn two_windows() -> Vec<Vec<Call>> {
             WaitClosed(2),
             has(1, 0, [3, 4]),
         ],
-        // Only when its access to the one window has ended does it expose the other.
+        // Exposes the one window only after its access to the other is complete.
         vec![
             buffer(0, [3, 4]),
             start(1, &[0]),
@@ -128,8 +128,8 @@ pub(super) fn two_windows() -> Vec<Vec<Call>> {
     ]
 }
 
-/// Two processes take the shared locks of two windows in opposite orders, while a third wants each exclusively: at the
-/// same process, one after the other; or at two, both `at_once`.
+/// Two processes acquire the shared locks of two windows in opposite orders, while a third acquires each exclusively:
+/// at the same process, one after the other; or at two processes, both at the same time (`at_once`).
 pub(super) fn crossed(at_once: bool) -> Vec<Vec<Call>> {
     let lock = |window: usize, is_exclusive| {
         let target = if at_once { 2 - 2 * window as u32 } else { 2 };
@@ -141,7 +141,7 @@ pub(super) fn crossed(at_once: bool) -> Vec<Vec<Call>> {
             calls.insert(1, WaitOpen(0));
         }
         calls.extend([WaitOpen(0), WaitOpen(1), Close(1), Close(0)]);
-        // At once there are too many ways to wait in all of them.
+        // With both at the same time there are too many orders to wait in each of them.
         if !at_once {
             calls.extend([WaitClosed(0), WaitClosed(1)]);
         }
@@ -154,7 +154,7 @@ pub(super) fn crossed(at_once: bool) -> Vec<Vec<Call>> {
     vec![one(0), one(1), alone]
 }
 
-/// Two processes under locks of all go from one target to another in opposite orders, while a third wants each alone.
+/// Two processes with locks of all access two targets in opposite orders, while a third locks each exclusively.
 pub(super) fn locks_of_all_crossed() -> Vec<Vec<Call>> {
     let one = |[first, second]: [u32; 2]| {
         vec![
@@ -182,7 +182,7 @@ pub(super) fn locks_of_all_crossed() -> Vec<Vec<Call>> {
     vec![one([1, 2]), one([2, 1]), alone]
 }
 
-/// What has been flushed is there: a process that the second window tells so finds it.
+/// Flushed data is visible: a process notified through the second window reads it.
 pub(super) fn flushed(of_all: bool) -> Vec<Vec<Call>> {
     let open = if of_all {
         lock_all(0)
@@ -217,8 +217,8 @@ pub(super) fn flushed(of_all: bool) -> Vec<Vec<Call>> {
     ]
 }
 
-/// A process that has another's part locked, and tells it so by the second window; only then that one exposes it to a
-/// third, while its access to the first process waits.
+/// A process locks another's part, and notifies it through the second window. Only then that process exposes the part
+/// to a third, while its access to the first process waits.
 pub(super) fn locked_here() -> Vec<Vec<Call>> {
     vec![
         vec![

@@ -1,4 +1,4 @@
-//! What a row of the table is.
+//! Definition of a table row.
 
 use midplane_device::rma::epochs::Reorder;
 
@@ -12,27 +12,27 @@ pub struct Row {
     pub name: String,
     /// The job.
     pub case: Case,
-    /// What must be found.
+    /// The required result.
     pub finds: Finds,
 }
 
-/// What an exploration must find.
+/// Required result of an exploration.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Finds {
-    /// All holds.
+    /// All properties hold.
     Sound,
-    /// Something is broken, and this does not hold.
+    /// A rule is broken, and this property fails.
     Broken(&'static str),
 }
 
-/// No epoch passes another.
+/// No reordering of epochs.
 pub const IN_ORDER: Reorder = Reorder {
     access_after_access: false,
     access_after_exposure: false,
     exposure_after_exposure: false,
     exposure_after_access: false,
 };
-/// All that may be passed is.
+/// All permitted reorderings of epochs.
 pub const ANY_ORDER: Reorder = Reorder {
     access_after_access: true,
     access_after_exposure: true,

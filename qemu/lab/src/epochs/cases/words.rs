@@ -1,4 +1,4 @@
-//! Calls, as short as the jobs are to be read.
+//! Short constructors of calls.
 
 use midplane_device::envelope::Rank;
 use midplane_device::rma::epochs::Sort;
@@ -32,7 +32,7 @@ pub(super) fn lock_all(window: usize) -> Call {
     Call::Open(window, Sort::LockAll, Vec::new())
 }
 
-/// Two bytes at buffer `from`, which has room for eight, and place `place`.
+/// Creates an operation on two bytes of buffer `from`, which has space for eight, and offset `place` of the target.
 pub(super) fn operation(
     kind: Kind,
     (epoch, target): (usize, u32),
@@ -45,7 +45,7 @@ pub(super) fn operation(
     })
 }
 
-/// More bytes than an answer holds.
+/// Creates a get of more bytes than a reply contains.
 pub(super) fn long_get(at: (usize, u32), place: usize, into: usize) -> Call {
     Call::Do(Do::new(at, Kind::Get, (place, BUFFERS + 8 * into), 20))
 }

@@ -1,8 +1,8 @@
 //! Locks that a process waits for while it holds others.
 //!
-//! No process waits in a circle: those that take exclusive ones take them one after the other, in the order of targets,
-//! in a window where none does otherwise; and shared ones are held by others that wait for none under an exclusive one.
-//! Before, they wait for all that they have begun, since what is behind a fence waits for all others.
+//! Deadlock is impossible. Processes with exclusive locks acquire them one after the other, in the order of targets, in
+//! a window that is only used so. Shared locks are held by processes that wait for none under an exclusive lock.
+//! Before, every process waits for all its operations, since operations after a fence wait for all processes.
 
 use midplane_device::envelope::Rank;
 use midplane_device::rma::epochs::Sort;
@@ -22,7 +22,7 @@ impl Draw {
         self.scripts[rank as usize].push(Call::WaitOpen(epoch));
     }
 
-    /// Some of the processes, in their order.
+    /// Draws some of the processes, in ascending order.
     fn some_targets(&mut self, most: usize) -> Vec<u32> {
         let mut targets: Vec<u32> = (0..self.size).collect();
         self.random.shuffle(&mut targets);
@@ -31,7 +31,7 @@ impl Draw {
         targets
     }
 
-    /// Each is awaited before the next is asked for.
+    /// Waits for each lock before the next is requested.
     pub(super) fn locks_in_order(&mut self) {
         for rank in 0..self.size {
             if self.random.chance(0.3) {
@@ -51,8 +51,8 @@ impl Draw {
         }
     }
 
-    /// Some ask for shared locks, each in its own order, and then wait for them, whichever comes first; others have each of
-    /// them to themselves for a moment, and wait for none.
+    /// Some processes request shared locks, each in its own order, and then wait for them in any order. Others lock
+    /// each target exclusively for a short time, and wait for none.
     pub(super) fn locks_shared(&mut self) {
         let first = self.random.pick(&[0, 1, 2, LARGE]);
         let windows = [first, (first + 1) % LARGE];

@@ -8,31 +8,30 @@ use super::{Draw, LARGE, large};
 use crate::epochs::memory::{DYNAMIC, address, part};
 use crate::epochs::script::{Call, Do};
 
-/// What is attached and detached is so many bytes, or a few times as many.
+/// Unit of attached memory in bytes; a piece is one or a few units.
 const SLOT: usize = 192;
-/// The most bytes of an operation beyond the window: one packet, and of one that fetches one answer.
+/// Maximum length of an operation beyond the window in bytes: one packet, or for a fetch one reply.
 const MOST_BEYOND: usize = 64;
 const MOST_FETCHED: usize = 8;
-/// Places at which there is nothing, in no process.
+/// Addresses without memory in any process.
 const NOWHERE: Range<usize> = 1..256;
 
-/// What a process has to do with the dynamic window.
+/// A process's state of the dynamic window.
 #[derive(Clone, Default)]
 pub(super) struct Process {
-    /// What it has attached.
     pieces: Vec<Range<usize>>,
-    /// It has done something beyond what was attached at a target, and has not asked yet whether it has.
+    /// It has issued an operation beyond a target's attached memory, and has not checked for the error yet.
     is_faulty: bool,
 }
 
 impl Process {
-    /// The first of these bytes that is not attached.
+    /// Returns the first of these bytes that is not attached.
     fn gap(&self, mut bytes: Range<usize>) -> Option<usize> {
         bytes.find(|at| !self.pieces.iter().any(|piece| piece.contains(at)))
     }
 }
 
-/// How operations name a place of the window.
+/// Returns the target displacement that operations use for an offset in the window.
 pub(super) fn name(window: usize, place: usize) -> usize {
     match window {
         DYNAMIC => address(place),
@@ -41,12 +40,12 @@ pub(super) fn name(window: usize, place: usize) -> usize {
 }
 
 impl Draw {
-    /// These bytes of the window are there.
+    /// Checks whether these bytes of the window are attached.
     pub(super) fn is_exposed(&self, window: usize, target: u32, bytes: Range<usize>) -> bool {
         window != DYNAMIC || self.dynamic[target as usize].gap(bytes).is_none()
     }
 
-    /// The first of so many bytes that are there, from `free` on.
+    /// Returns the offset of the first `len` attached bytes, from `free` on.
     pub(super) fn exposed_from(&self, target: u32, free: usize, len: usize) -> Option<usize> {
         let mut place = free;
         while place + len <= part(DYNAMIC).len() {
@@ -58,7 +57,7 @@ impl Draw {
         None
     }
 
-    /// All attach and detach, once none has anything under way in the window; then they use it.
+    /// Lets all processes attach and detach when the window is idle, and then use it.
     pub(super) fn attachments(&mut self) {
         self.meet(DYNAMIC);
         for rank in 0..self.size {
@@ -105,7 +104,7 @@ impl Draw {
         }
     }
 
-    /// Some operations, of which one in a few is beyond what is attached.
+    /// Draws some operations, a few of which are beyond the attached memory.
     pub(super) fn operate_dynamically(&mut self, rank: u32, epoch: usize, target: u32) {
         for _ in 0..self.random.below(4) {
             match self.random.below(8) {
@@ -117,7 +116,7 @@ impl Draw {
         }
     }
 
-    /// An operation of which some or all is not there: nothing of it is done.
+    /// Draws an operation that is partly or completely beyond the attached memory: it has no effect.
     fn draw_beyond(&mut self, rank: u32, epoch: usize, target: u32) {
         let r = &mut self.random;
         let kinds = [
@@ -154,7 +153,7 @@ impl Draw {
         self.dynamic[rank as usize].is_faulty = true;
     }
 
-    /// The process, which has waited for all that it has begun in the window, asks whether it was beyond that.
+    /// Checks for a pending error, after the process has waited for all its operations in the window.
     pub(super) fn ask_for_faults(&mut self, rank: u32, window: usize) {
         let is_faulty = &mut self.dynamic[rank as usize].is_faulty;
         let is_faulty = window == DYNAMIC && std::mem::take(is_faulty);

@@ -4,25 +4,22 @@ use super::{BUFFERS, Draw, LARGE, MOST, SOURCE, SUMS, byte};
 use crate::epochs::memory::{DYNAMIC, LARGE_RESULTS, LARGE_SOURCE, WINDOW};
 use crate::epochs::script::Call;
 
-/// Lengths about which something changes: answers, packets, results that are longer than an answer.
+/// Lengths near the limits of replies, packets, and results longer than a reply.
 const LENGTHS: [usize; 14] = [
     13, 16, 17, 32, 48, 64, 223, 224, 225, 240, 448, 449, 700, 1100,
 ];
-/// The longest.
 const LONGEST: usize = 1100;
-/// Elements.
 const UNITS: [usize; 7] = [1, 1, 1, 4, 8, 16, 32];
-/// The most bytes with holes.
+/// Maximum length with gaps in bytes.
 const MOST_STRIDED: usize = 100;
-/// Bytes of the large window in which all add.
+/// Bytes of the large window that all processes add to.
 const COMMON: std::ops::Range<usize> = 16..336;
-/// The most bytes of a sum there.
+/// Maximum length of a sum there in bytes.
 const MOST_SUM: usize = 300;
 
 /// More gets than a target has cursors.
 const BURST: u32 = 40;
 
-/// Bytes of an operation.
 #[derive(Clone, Copy)]
 pub(super) struct Size {
     pub len: usize,
@@ -30,7 +27,7 @@ pub(super) struct Size {
     pub is_strided: bool,
 }
 
-/// By process: where results of large operations have not come to yet.
+/// By process: start of the unused memory for results of large operations.
 pub(super) struct State(Vec<usize>);
 
 impl State {
@@ -39,12 +36,12 @@ impl State {
     }
 }
 
-/// Its operations are of several packets.
+/// Checks whether the window's operations consist of several packets.
 fn is_large(window: usize) -> bool {
     matches!(window, LARGE | DYNAMIC)
 }
 
-/// Where a process's own bytes are for operations in the window.
+/// Returns the start of a process's source bytes for operations in the window.
 pub(super) fn source(window: usize) -> usize {
     match is_large(window) {
         true => LARGE_SOURCE.start,
@@ -52,7 +49,7 @@ pub(super) fn source(window: usize) -> usize {
     }
 }
 
-/// Where all add in the window, and how many bytes at most.
+/// Returns the bytes of the window that all processes add to, and the maximum length of a sum.
 pub(super) fn sums(window: usize) -> (std::ops::Range<usize>, usize) {
     match is_large(window) {
         true => (COMMON, MOST_SUM),
@@ -61,7 +58,7 @@ pub(super) fn sums(window: usize) -> (std::ops::Range<usize>, usize) {
 }
 
 impl Draw {
-    /// What is put is written, and places are for one epoch alone behind those for all.
+    /// Writes the source bytes, and reserves the memory for single epochs after that for all.
     pub(super) fn begin_large(&mut self) {
         for rank in 0..self.size {
             let own = (0..LARGE_SOURCE.len()).map(|at| byte(rank, at)).collect();
@@ -70,7 +67,6 @@ impl Draw {
         }
     }
 
-    /// The size of a put in the window.
     pub(super) fn draw_size(&mut self, window: usize) -> Size {
         let r = &mut self.random;
         if !is_large(window) {
@@ -97,7 +93,6 @@ impl Draw {
         }
     }
 
-    /// The size of accumulates in the window that are done in their order.
     pub(super) fn draw_ordered_size(&mut self, window: usize) -> Size {
         if is_large(window) {
             return self.draw_size(window);
@@ -109,7 +104,7 @@ impl Draw {
         }
     }
 
-    /// Where a process's own bytes begin that it puts in the window.
+    /// Draws the start of the source bytes of a put in the window.
     pub(super) fn draw_from(&mut self, window: usize) -> usize {
         self.random.index(match is_large(window) {
             true => LARGE_SOURCE.len() - LONGEST,
@@ -117,8 +112,7 @@ impl Draw {
         })
     }
 
-    /// How often something is got that has been put in the window: now and then more often than a target can answer at a
-    /// time.
+    /// Draws the number of gets of the same data: sometimes more than a target can reply to at a time.
     pub(super) fn draw_times(&mut self, window: usize) -> u32 {
         match is_large(window) && self.random.chance(0.15) {
             true => BURST,
@@ -126,7 +120,7 @@ impl Draw {
         }
     }
 
-    /// So many bytes of a process's results, of an operation in the window.
+    /// Allocates `len` bytes for a result of a process's operation in the window.
     pub(super) fn result(&mut self, rank: u32, window: usize, len: usize) -> Option<usize> {
         let (free, end, base) = match is_large(window) {
             true => (&mut self.large.0[rank as usize], LARGE_RESULTS.end, 0),

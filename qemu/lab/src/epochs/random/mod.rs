@@ -1,25 +1,25 @@
 //! Random jobs of epochs, with their oracle: sequential memory.
 //!
-//! A job is a sequence of rounds, which every process goes through in the same order: fences, post and start among some,
-//! transactions under locks, several locks at a time, locks of all. In a round a process opens, does what it does and
-//! closes; between the two it may do the same under a lock in another window, of which it waits for nothing. It waits for
-//! what was before wherever it likes, and for what it does now as calls do that block: there, in the same order, all
-//! others come to what it waits for. What it has locked it gives back whatever others do. So a job ends.
+//! A job is a sequence of rounds, which every process executes in the same order: fences, post and start among some
+//! processes, transactions under locks, several locks at a time, locks of all. In a round a process opens an epoch,
+//! issues operations and closes it. In between it may do the same under a lock in another window, without waiting. A
+//! process may wait for earlier rounds anywhere, and for the current one like a blocking call, because all other
+//! processes execute the required calls in the same order. It releases its locks independent of the other processes.
+//! Hence a job terminates.
 //!
-//! What processes put at a target are bytes of their own places, or sums, in which the order is of no account; what they
-//! get they have put themselves and waited for, or nobody changes. Accumulates of an epoch on a place of its own are
-//! done in their order, each result is known. So every byte is known, whatever comes first; but for those of `Race`,
-//! where all may come first, and only one does.
+//! At a target, processes put to separate bytes, or add sums, whose order does not matter. They get their own completed
+//! puts, or constant bytes. Accumulates of an epoch on its private bytes are ordered, and each result is known. So
+//! every byte is known for any timing, except for those of `Race`, where any process may be first, and only one is.
 //!
-//! Larger jobs have three windows more:
+//! Larger jobs use three more windows:
 //!
 //! ```text
-//!   mod.rs         a job, and how its epochs begin and end
+//!   mod.rs         a job, and the start and end of its epochs
 //!   rounds.rs      the rounds of all jobs
 //!   operations.rs  small operations
 //!   large.rs       operations of several packets
-//!   dynamic.rs     a window whose memory is attached and detached, and operations beyond it
-//!   awaited.rs     locks that are waited for while others are held
+//!   dynamic.rs     a window with attached and detached memory, and operations beyond it
+//!   awaited.rs     blocking locks while others are held
 //!   unchecked.rs   epochs with MPI_MODE_NOCHECK
 //! ```
 
@@ -40,36 +40,37 @@ use super::script::Call;
 /// A random job.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Windows {
-    /// What each process calls.
+    /// Calls of each process.
     pub scripts: Vec<Vec<Call>>,
-    /// Which epochs may pass others.
+    /// Permitted reorderings of epochs.
     pub reorder: Reorder,
-    /// How many windows there are.
+    /// Number of windows.
     pub count: usize,
-    /// By window and process: who came first there is not known before.
+    /// By window and process: results that depend on the order of arrival.
     races: Vec<Race>,
 }
 
-/// What all add to or compare with at one process, atomically: what each has got of it.
+/// Bytes at one process that all processes add to or compare with atomically, and the results of each.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 struct Race {
-    /// Who has added 1 to the number, and where the number before is that it has got.
+    /// Processes that have added 1 to the counter, and the location of their fetched value.
     tickets: Vec<(u32, usize)>,
-    /// Who has put its mark where there was none, or has found one: its mark, and where that is which it has found.
+    /// Processes that have tried to set their mark with a compare-and-swap: the mark, and the location of the previous
+    /// value.
     claims: Vec<(u32, u8, usize)>,
 }
 
-/// Whose mark is there; the only byte that depends on who is first.
+/// The mark; the only byte that depends on the first process.
 const CLAIM: usize = 0;
-/// Bytes of a window in which all add.
+/// Bytes of a window that all processes add to.
 const SUMS: std::ops::Range<usize> = 1..8;
-/// The number that all add 1 to.
+/// Counter that all processes add 1 to.
 const TICKET: usize = 8;
-/// The first place of a window that is for one epoch alone.
+/// First offset of a window for single epochs.
 const PLACES: usize = 9;
-/// Bytes that a process puts, its own; results go behind them.
+/// Source bytes of a process; results follow them.
 const SOURCE: usize = 32;
-/// The most bytes of an operation.
+/// Maximum length of an operation in bytes.
 const MOST: usize = 12;
 
 struct Draw {
@@ -77,29 +78,26 @@ struct Draw {
     size: u32,
     reorder: Reorder,
     scripts: Vec<Vec<Call>>,
-    /// Epochs that each process has opened.
     opened: Vec<Vec<Opened>>,
-    /// By window and process: what is there in the end, and where nothing has been put yet.
+    /// By window and process: final contents, and the start of the unused memory.
     memory: Vec<Vec<(Vec<u8>, usize)>>,
-    /// By process: where nothing has come to yet.
+    /// By process: start of the unused memory for results.
     results: Vec<usize>,
-    /// By process: what it has put where.
+    /// By process: its puts.
     put: Vec<Vec<Put>>,
-    /// By process: its operations and flushes.
+    /// By process: number of its operations and flushes.
     deferred: Vec<usize>,
     races: Vec<Race>,
-    /// Of the larger jobs.
+    /// For larger jobs.
     large: large::State,
     dynamic: Vec<dynamic::Process>,
 }
 
-/// An epoch of a process.
 #[derive(Clone)]
 struct Opened {
     window: usize,
-    /// It has been waited for.
     is_waited: bool,
-    /// What is there then.
+    /// Required contents after the wait.
     expects: Vec<Call>,
 }
 
@@ -124,12 +122,12 @@ struct Put {
     is_strided: bool,
 }
 
-/// The byte at `at` of a process's own.
+/// Returns source byte `at` of a process.
 fn byte(rank: u32, at: usize) -> u8 {
     (rank as usize * 37 + at * 11 + (at >> 8) * 101 + 1) as u8
 }
 
-/// How many bytes so many reach over.
+/// Returns the length of the range of `len` bytes.
 fn reach(len: usize, is_strided: bool) -> usize {
     if is_strided { 2 * len - 1 } else { len }
 }
@@ -146,7 +144,7 @@ impl Draw {
         self.scripts[rank as usize].push(Call::Close(epoch));
     }
 
-    /// The process waits for the epoch, or has already.
+    /// Makes the process wait for the epoch, unless it has already.
     fn wait(&mut self, rank: u32, epoch: usize) {
         let opened = &mut self.opened[rank as usize][epoch];
         if !core::mem::replace(&mut opened.is_waited, true) {
@@ -156,7 +154,7 @@ impl Draw {
         }
     }
 
-    /// Opens an epoch, as a call does that blocks or as one that does not.
+    /// Opens an epoch, blocking or nonblocking.
     fn open_or_wait(&mut self, rank: u32, window: usize, sort: Sort, members: Vec<u32>) -> usize {
         let epoch = self.open(rank, window, sort, members);
         if self.random.chance(0.2) {
@@ -165,7 +163,7 @@ impl Draw {
         epoch
     }
 
-    /// Closes it, in the same way.
+    /// Closes it, blocking or nonblocking.
     fn close_or_wait(&mut self, rank: u32, epoch: usize) {
         self.close(rank, epoch);
         if self.random.chance(0.2) {
@@ -173,7 +171,7 @@ impl Draw {
         }
     }
 
-    /// Some wait for something that was before the round, or compute.
+    /// Lets some processes wait for an epoch of an earlier round, or compute.
     fn idle(&mut self) {
         for rank in 0..self.size {
             let waiting = &self.opened[rank as usize];
@@ -188,7 +186,7 @@ impl Draw {
         }
     }
 
-    /// Some operations of an epoch on a target; now and then something under a lock in another window.
+    /// Issues some operations of an epoch on a target, sometimes with a lock in another window.
     fn work(&mut self, rank: u32, (window, epoch): (usize, usize), target: u32) {
         self.operate(rank, (window, epoch), target);
         if self.random.chance(0.1) {
@@ -209,7 +207,7 @@ impl Draw {
         (target, sort)
     }
 
-    /// Whom an epoch gives access to; `None`: all.
+    /// Returns the processes that an epoch gives access to; `None`: all.
     fn target_of(&self, rank: u32, epoch: usize) -> Option<Vec<u32>> {
         let mut opened = self.scripts[rank as usize]
             .iter()
@@ -226,7 +224,7 @@ impl Draw {
         }
     }
 
-    /// All wait for all, and look at everything.
+    /// Waits for all epochs of all processes, and checks all memory.
     fn end(&mut self) {
         for window in 0..self.memory.len() {
             for rank in 0..self.size {
@@ -245,14 +243,13 @@ impl Draw {
         }
     }
 
-    /// The process waits for all that it has begun.
     fn wait_for_all(&mut self, rank: u32) {
         for epoch in 0..self.opened[rank as usize].len() {
             self.wait(rank, epoch);
         }
     }
 
-    /// All wait until all have come to a fence of the window, once they have waited for what they have begun there.
+    /// Makes all processes wait for their epochs in the window, and then for a common fence.
     fn meet(&mut self, window: usize) {
         for rank in 0..self.size {
             for epoch in 0..self.opened[rank as usize].len() {
@@ -267,13 +264,13 @@ impl Draw {
     }
 }
 
-/// Two have got the same number, or one a number that it cannot have.
+/// Property: the fetched counter values are unique and valid.
 pub const TICKETS: &str = "each process gets a number of its own";
-/// Not exactly one has found no mark, or another mark is there than all others have found.
+/// Property: exactly one process finds no mark, and all others find its mark.
 pub const CLAIMS: &str = "one process puts its mark, and all others find it";
 
 impl Race {
-    /// Whether it has gone as it may, by the mark that is there and what `got` says that a process has at a place.
+    /// Checks the results, from the mark and from `got`, which returns a byte of a process's memory.
     fn check(&self, mark: u8, got: impl Fn(u32, usize) -> u8) -> Result<(), &'static str> {
         let tickets = self.tickets.iter().map(|(rank, at)| got(*rank, *at));
         let mut tickets: Vec<u8> = tickets.collect();
@@ -293,7 +290,7 @@ impl Race {
 }
 
 impl Windows {
-    /// No windows at all.
+    /// Returns a job without windows.
     pub fn none() -> Windows {
         Windows {
             scripts: Vec::new(),
@@ -303,8 +300,8 @@ impl Windows {
         }
     }
 
-    /// Whether what depends on who was first is as it may be, when all have ended; by what `got` says that a process has at
-    /// a place. Says what is not so.
+    /// Checks the results that depend on the order of arrival, after all processes have ended; `got` returns a byte of
+    /// a process's memory. Returns the violated property.
     pub fn check(&self, got: impl Fn(u32, usize) -> u8) -> Result<(), &'static str> {
         let size = self.scripts.len();
         let mut races = self.races.iter().enumerate();
@@ -315,7 +312,7 @@ impl Windows {
         })
     }
 
-    /// A job of so many processes.
+    /// Draws a job of `size` processes.
     pub fn draw(size: u32, seed: u64) -> Windows {
         let mut draw = Draw::begin(size, seed, WINDOWS);
         for _ in 0..1 + draw.random.below(8) {
@@ -332,7 +329,7 @@ impl Windows {
         draw.finish()
     }
 
-    /// A larger one.
+    /// Draws a larger job.
     pub fn draw_large(size: u32, seed: u64) -> Windows {
         let mut draw = Draw::begin(size, seed, ALL_WINDOWS);
         draw.begin_large();
@@ -358,7 +355,7 @@ impl Windows {
 }
 
 impl Draw {
-    /// No calls yet but the first, which writes what is put.
+    /// Creates a job with only the first call, which writes the source bytes.
     fn begin(size: u32, seed: u64, count: usize) -> Draw {
         let own = |rank| (0..SOURCE).map(|at| byte(rank, at)).collect();
         let begin = |rank| vec![Call::Write(BUFFERS, own(rank))];

@@ -1,4 +1,4 @@
-//! The operations of an epoch, each with what is known of it.
+//! Operations of an epoch, each with its expected result.
 
 use midplane_device::rma::wire::Kind;
 
@@ -29,14 +29,14 @@ impl Draw {
         self.defer(rank, Call::Do(what));
     }
 
-    /// An operation or a flush; its number.
+    /// Adds an operation or a flush, and returns its index.
     pub(super) fn defer(&mut self, rank: u32, call: Call) -> usize {
         self.scripts[rank as usize].push(call);
         self.deferred[rank as usize] += 1;
         self.deferred[rank as usize] - 1
     }
 
-    /// So many places of a window that nobody has put anything at.
+    /// Allocates `len` unused bytes of a window.
     fn place(&mut self, window: usize, target: u32, len: usize) -> Option<usize> {
         let free = self.memory[window][target as usize].1;
         let place = match window {
@@ -54,7 +54,7 @@ impl Draw {
         expects.push(Call::Expect(at, wanted));
     }
 
-    /// The same, of every `stride`-th byte.
+    /// Expects these bytes, `stride` apart.
     fn expect_strided(
         &mut self,
         rank: u32,
@@ -85,7 +85,7 @@ impl Draw {
         let (memory, _) = &mut self.memory[window][target as usize];
         let stride = if is_strided { 2 } else { 1 };
         for i in 0..len {
-            // There was nothing: what is added is what is there.
+            // Unused memory is zero, so that an added value is the result.
             memory[place + stride * i] = byte(rank, from + stride * i);
         }
         self.put[rank as usize].push(Put {
@@ -107,7 +107,7 @@ impl Draw {
         self.perform(rank, what);
     }
 
-    /// A sum, which comes back or does not.
+    /// Draws a sum, with or without a fetch.
     fn draw_sum(&mut self, rank: u32, (window, epoch): (usize, usize), target: u32) {
         let (sums, most) = sums(window);
         let r = &mut self.random;
@@ -133,7 +133,7 @@ impl Draw {
         self.perform(rank, what);
     }
 
-    /// Accumulates on one place, which are done in their order.
+    /// Draws ordered accumulates on the same bytes.
     pub(super) fn draw_ordered(&mut self, rank: u32, (window, epoch): (usize, usize), target: u32) {
         let Size {
             len,
@@ -188,8 +188,8 @@ impl Draw {
         }
     }
 
-    /// Makes a comparison of it, with what is there, so that it replaces, or else (as if it would add) with something else;
-    /// where its result comes.
+    /// Converts the operation to a compare-and-swap that succeeds if it replaces, and fails if it adds. Returns the
+    /// location of its result.
     fn draw_compared(&mut self, rank: u32, what: &mut Do, there: &[u8]) -> Option<usize> {
         let at = self.result(rank, 0, 2 * what.len)?;
         let is_equal = what.operation == REPLACE;
@@ -199,7 +199,7 @@ impl Draw {
         Some(at + what.len)
     }
 
-    /// A number that no other process gets.
+    /// Draws a fetch of a unique counter value.
     fn draw_ticket(&mut self, rank: u32, (window, epoch): (usize, usize), target: u32) {
         let race = window * self.size as usize + target as usize;
         let Some(at) = self.result(rank, 0, 2) else {
@@ -215,7 +215,7 @@ impl Draw {
         self.memory[window][target as usize].0[TICKET] += 1;
     }
 
-    /// A mark where there is none.
+    /// Draws a compare-and-swap that sets a mark if there is none.
     fn draw_claim(&mut self, rank: u32, (window, epoch): (usize, usize), target: u32) {
         let race = window * self.size as usize + target as usize;
         let Some(at) = self.result(rank, 0, 3) else {
@@ -231,7 +231,7 @@ impl Draw {
         self.races[race].claims.push((rank, mark, at + 1));
     }
 
-    /// What the process has put somewhere itself.
+    /// Draws a get of the process's own data.
     pub(super) fn draw_get(&mut self, rank: u32, (window, epoch): (usize, usize)) {
         let targets = match self.target_of(rank, epoch) {
             Some(targets) => targets,
@@ -257,7 +257,7 @@ impl Draw {
         }
     }
 
-    /// Gets what the process has put.
+    /// Gets data that the process has put.
     fn get_back(&mut self, rank: u32, epoch: usize, put: &Put) {
         let Some(at) = self.result(rank, put.window, reach(put.len, put.is_strided)) else {
             return;

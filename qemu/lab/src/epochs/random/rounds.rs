@@ -1,4 +1,4 @@
-//! The rounds: which epochs the processes open in one, and with whom.
+//! Rounds: the epochs that the processes open, and their partners.
 
 use midplane_device::envelope::Rank;
 use midplane_device::rma::epochs::Sort;
@@ -52,7 +52,6 @@ impl Draw {
         self.expect_what_came(window, &before, exposures);
     }
 
-    /// Origins and targets.
     pub(super) fn draw_pairs(&mut self) -> Vec<(u32, u32)> {
         let size = self.size;
         (0..size)
@@ -61,13 +60,13 @@ impl Draw {
             .collect()
     }
 
-    /// Where nothing has been put yet, by process.
+    /// Returns the start of the unused memory, by process.
     pub(super) fn free_places(&self, window: usize) -> Vec<usize> {
         self.memory[window].iter().map(|(_, free)| *free).collect()
     }
 
-    /// What came in this round came from those that the exposure was for. Of each: whose it is, its epoch, and where the
-    /// script stood before it.
+    /// Expects the data of this round at its exposures, and none before them. Each exposure contains the process, its
+    /// epoch, and the position in its script before it.
     pub(super) fn expect_what_came(
         &mut self,
         window: usize,
@@ -107,7 +106,7 @@ impl Draw {
         }
     }
 
-    /// A flush, which is waited for or not; behind it all results are there that the epoch has asked for.
+    /// Adds a flush, with or without a wait; after the wait all results of the epoch are available.
     pub(super) fn flush(&mut self, rank: u32, epoch: usize, target: Option<u32>) {
         let is_local = self.random.chance(0.5);
         let flush = self.defer(rank, Call::Flush(epoch, target, is_local));
@@ -119,7 +118,7 @@ impl Draw {
         }
     }
 
-    /// Several locks of a process at the same time, none of which it waits for.
+    /// Draws several concurrent locks of a process, without waiting for any of them.
     pub(super) fn nested_locks(&mut self, window: usize) {
         for rank in 0..self.size {
             let mut targets: Vec<u32> = (0..self.size).collect();

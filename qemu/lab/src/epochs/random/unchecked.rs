@@ -1,4 +1,4 @@
-//! Epochs with MPI_MODE_NOCHECK: the program says that the other side is there, and sees to it.
+//! Epochs with MPI_MODE_NOCHECK: the program guarantees the state of the other side.
 
 use midplane_device::envelope::Rank;
 use midplane_device::rma::epochs::Sort;
@@ -6,7 +6,6 @@ use midplane_device::rma::epochs::Sort;
 use super::{Call, Draw, Opened, WINDOWS, part};
 
 impl Draw {
-    /// As [`Draw::open`], unchecked.
     fn open_unchecked(&mut self, rank: u32, window: usize, sort: Sort, members: Vec<u32>) -> usize {
         let call = Call::OpenUnchecked(window, sort, members);
         self.scripts[rank as usize].push(call);
@@ -15,7 +14,7 @@ impl Draw {
         opened.len() - 1
     }
 
-    /// Exposures that are open before all meet, and access behind that.
+    /// Opens exposures before all processes meet, and accesses after that.
     pub(super) fn posts_unchecked(&mut self, window: usize) {
         let pairs = self.draw_pairs();
         let before = self.free_places(window);
@@ -48,7 +47,7 @@ impl Draw {
         self.expect_what_came(window, &before, exposures);
     }
 
-    /// Each process has one target to itself, or all have all, while none has a lock.
+    /// Locks one separate target for each process, or all targets for all processes, while there is no other lock.
     pub(super) fn locks_unchecked(&mut self, window: usize) {
         self.meet(window);
         let before = self.free_places(window);
@@ -73,7 +72,7 @@ impl Draw {
             self.close(rank, epoch);
             self.wait(rank, epoch);
         }
-        // Not by the window itself: what has been done there is there when its epoch is complete.
+        // Uses a different window: operations of this one are complete when its epoch is.
         self.meet((window + 1) % WINDOWS);
         for (rank, before) in before.into_iter().enumerate() {
             let (memory, free) = &self.memory[window][rank];

@@ -1,4 +1,4 @@
-//! Cases in which a rule or a promise is broken, and what must be found then.
+//! Cases in which a rule or a guarantee is broken, and the violation that must be found.
 #![forbid(unsafe_code)]
 
 use midplane_device::request::Mode;
@@ -10,7 +10,8 @@ use crate::explore::case::Case;
 use crate::explore::rules::Rules;
 use crate::explore::state::{END, EXPECTED, ORDER};
 
-/// Horizons of so few bits that the last receive of [`cancelled_receives`](super::cancelled_receives) seems to be as old as the first one.
+/// Horizons (cut-off sequence numbers) of so few bits that the last receive of
+/// [`cancelled_receives`](super::cancelled_receives) appears as old as the first.
 pub fn narrow_horizons() -> Vec<Row> {
     let row = |(bits, after): (u32, u64)| {
         let rules = Rules {
@@ -25,7 +26,7 @@ pub fn narrow_horizons() -> Vec<Row> {
     [(1, 1_322), (2, 2_770)].map(row).into()
 }
 
-/// No age at all is too few bits.
+/// Without an age, zero bits are too few.
 pub fn no_age() -> Vec<Row> {
     let counts = [
         (NONE, [(ORDER, 3_579), (END, 3_579)]),
@@ -43,7 +44,7 @@ pub fn no_age() -> Vec<Row> {
     rows
 }
 
-/// Rule (a): a restart that does not go on gets stuck.
+/// Without rule (a): a restart (resend request) that is not resumed deadlocks.
 pub fn without_rule_a() -> Vec<Row> {
     let rules = Rules {
         goes_on: false,
@@ -57,7 +58,7 @@ pub fn without_rule_a() -> Vec<Row> {
     ]
 }
 
-/// Rule (b): a message that leaves past an unanswered older one overtakes it.
+/// Without rule (b): a message sent before the reply to an older one overtakes it.
 pub fn without_rule_b() -> Vec<Row> {
     let rules = Rules {
         waits: false,
@@ -73,8 +74,8 @@ pub fn without_rule_b() -> Vec<Row> {
     .collect()
 }
 
-/// Rules (c) and (d): the memory of a matched record, under the same age, is open to a later message while
-/// an earlier one stands refused.
+/// Without rules (c) and (d): under the same age, a later message can use the memory of a matched record while an
+/// earlier one is rejected (NCTS, no clear to send).
 pub fn without_rules_c_and_d() -> Vec<Row> {
     let rules = Rules {
         matched_releases: false,
@@ -87,7 +88,7 @@ pub fn without_rules_c_and_d() -> Vec<Row> {
         .collect()
 }
 
-/// Rule (d): a record past a refused message lets it pass.
+/// Without rule (d): a record can overtake a rejected message.
 pub fn without_rule_d() -> Vec<Row> {
     let rules = Rules {
         records_in_order: false,
@@ -97,7 +98,7 @@ pub fn without_rule_d() -> Vec<Row> {
     vec![Row::fails("2 x 2, two records", ORDER, case, 72_836)]
 }
 
-/// Rule (e): a receive posted during a notice, that anything may match, gets the wrong message.
+/// Without rule (e): a receive posted during a restart, which any message may match, receives the wrong message.
 pub fn without_rule_e() -> Vec<Row> {
     let rules = Rules {
         guards_posts: false,
@@ -112,7 +113,7 @@ pub fn without_rule_e() -> Vec<Row> {
         .collect()
 }
 
-/// What a process sends to itself takes the short way though an earlier message waits on the long one.
+/// A self-send takes the fast path although an earlier message waits on the slow path.
 pub fn without_guard_of_own_queue() -> Vec<Row> {
     let rules = Rules {
         guards_own_queue: false,
@@ -122,7 +123,7 @@ pub fn without_guard_of_own_queue() -> Vec<Row> {
     vec![Row::fails("3 to itself, 32 bytes", ORDER, case, 2_395)]
 }
 
-/// RTSs that overtake one another, whatever the age's width.
+/// RTSs that overtake one another, for any width of the age.
 pub fn rts_overtake() -> Vec<Row> {
     let mut rows = Vec::new();
     for bits in [1, 8] {
@@ -138,7 +139,7 @@ pub fn rts_overtake() -> Vec<Row> {
     rows
 }
 
-/// The CTS for a recorded message passes the NCTSD that says it was recorded.
+/// The CTS for a recorded message overtakes the NCTSD (no clear to send, deferred) that reports the record.
 pub fn answers_overtake() -> Vec<Row> {
     let synchronous = Case {
         mode: Mode::Synchronous,

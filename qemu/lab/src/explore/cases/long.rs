@@ -8,12 +8,12 @@ fn reduced(name: impl Into<String>, case: Case, states: u64) -> Row {
     Row::new(name, case, Expected::HoldsReduced { states })
 }
 
-/// The largest case that is explored in every run of the tests.
+/// The largest case that every test run explores.
 pub fn two_senders_of_three_messages_and_two_records() -> Vec<Row> {
     vec![reduced("2 x 3, 64 bytes", many(2, 3, TWO), 4_406_122)]
 }
 
-/// Takes minutes.
+/// Requires minutes.
 pub fn two_senders_of_three_messages() -> Vec<Row> {
     [(NONE, 12_554_607), (ONE, 120_959_778)]
         .into_iter()
@@ -24,8 +24,8 @@ pub fn two_senders_of_three_messages() -> Vec<Row> {
         .collect()
 }
 
-/// Takes many minutes and gigabytes. With one record there are some two thousand million states, more than a
-/// host is likely to hold; without bcopy they are few enough.
+/// Requires many minutes and gigabytes. With one record there are about two thousand million states, too many for a
+/// typical host; without bcopy they are few enough.
 pub fn three_senders_of_two_messages() -> Vec<Row> {
     let all = [(TWO, 51_926_941), (NONE, 225_409_607)].map(|(memory, states)| {
         let name = format!("3 x 2, {memory} bytes");
@@ -39,7 +39,7 @@ pub fn three_senders_of_two_messages() -> Vec<Row> {
     all.into_iter().chain(no_bcopy).collect()
 }
 
-/// The senders' calls come at any moment. Takes many minutes and gigabytes.
+/// Cases whose senders' calls occur at any time. Requires many minutes and gigabytes.
 pub fn senders_at_any_moment() -> Vec<Row> {
     let unknown = |name, case, reduced| Row::new(name, case, Expected::Unknown { reduced });
     let mut rows = Vec::new();
@@ -65,7 +65,7 @@ pub fn senders_at_any_moment() -> Vec<Row> {
     rows
 }
 
-/// What the reduced search leaves out, for a case of some size. Takes many minutes and gigabytes.
+/// All orders of steps that the reduced search omits, for a case of some size. Requires many minutes and gigabytes.
 pub fn two_senders_of_three_messages_in_all_orders() -> Vec<Row> {
     [NONE, ONE, TWO]
         .into_iter()
@@ -77,7 +77,7 @@ pub fn two_senders_of_three_messages_in_all_orders() -> Vec<Row> {
         .collect()
 }
 
-/// All rows that take too long for every run of the tests; those that need least come first.
+/// Returns all rows that are too long for every test run, in ascending order of memory.
 pub fn long() -> Vec<Row> {
     [
         two_senders_of_three_messages(),

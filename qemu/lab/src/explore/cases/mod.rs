@@ -1,13 +1,12 @@
-//! The table of cases: each with its name, how much of it is explored, and what must come of that.
+//! Table of cases: each with its name, extent and required result.
 //!
-//! Sound cases are explored to their end, every property must hold in every state, and the number of states is
-//! stated: a number that changes says that the protocol has changed. Broken cases are explored until a property
-//! is seen to fail: each rule that the protocol rests on, and each promise of the transport, is taken away in
-//! turn, and the checker must notice.
+//! Sound cases are explored completely. Every property must hold in every state, and the table specifies the number of
+//! states: a different number indicates a change of the protocol. Broken cases are explored until a property fails:
+//! each rule of the protocol, and each guarantee of the transport, is disabled in turn, and the checker must detect it.
 //!
 //! ```text
-//!   sound.rs    what holds, explored in all orders of steps       long.rs   what takes minutes, reduced
-//!   broken.rs   what fails, and must be found                   polls.rs  programs that poll, in fair runs
+//!   sound.rs    properties hold, in all orders of steps          long.rs   explorations of minutes, reduced
+//!   broken.rs   violations that must be found                   polls.rs  programs that poll, in fair runs
 //! ```
 #![forbid(unsafe_code)]
 
@@ -32,22 +31,22 @@ pub use long::*;
 pub use polls::*;
 pub use sound::*;
 
-/// One line of the table.
+/// One row of the table.
 #[derive(Clone, Debug)]
 pub struct Row {
     /// Its name.
     pub name: String,
-    /// What is explored.
+    /// The case to explore.
     pub case: Case,
-    /// What must come of it.
+    /// The required result.
     pub expected: Expected,
 }
 
-/// What must come of a case.
+/// Required result of a case.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Expected {
-    /// Every property holds in every state; so many states, in all orders of steps and over persistent sets of
-    /// them (reduced).
+    /// Every property holds in every state. The numbers of states are for all orders of steps and for persistent sets
+    /// of them (reduced).
     Holds {
         /// In all orders.
         all: u64,
@@ -56,43 +55,43 @@ pub enum Expected {
     },
     /// Every property holds; the case is explored only reduced.
     HoldsReduced {
-        /// So many states.
+        /// Number of states.
         states: u64,
     },
-    /// Every property holds, as far as is known: it has not been explored to its end before.
+    /// Every property is assumed to hold; the case was never explored completely.
     Unknown {
-        /// It is explored reduced.
+        /// Whether it is explored reduced.
         reduced: bool,
     },
-    /// Every property holds in every state of a case that polls, and no fair run goes on without end.
+    /// Every property holds in every state of a case that polls, and no fair run is endless.
     HoldsFairly {
-        /// So many states, in all orders of steps.
+        /// Number of states, in all orders of steps.
         states: u64,
     },
-    /// A fair run of a case that polls goes on without end.
+    /// A case that polls has an endless fair run.
     Livelock {
-        /// So many states have been explored before that is seen.
+        /// Number of states explored until it is found.
         states: u64,
     },
-    /// The property does not hold: a breadth-first search in all orders of steps says so.
+    /// The property fails in a breadth-first search in all orders of steps.
     Fails {
-        /// Which.
+        /// The property.
         property: &'static str,
-        /// After so many states, in blocks as `stateright` visits them.
+        /// Number of states until then, in blocks as `stateright` visits them.
         after: u64,
     },
 }
 
-/// What an exploration of a row came to that it must not come to.
+/// Unexpected result of a row.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Surprise {
-    /// It has not come to its end.
+    /// The exploration is incomplete.
     Unfinished(Unfinished),
-    /// It has come to its end, with another number of states than it must have.
+    /// The exploration is complete, with a wrong number of states.
     Count {
-        /// What was explored.
+        /// The result.
         explored: Explored,
-        /// How many states it must have.
+        /// The required number of states.
         expected: u64,
     },
 }
@@ -126,19 +125,19 @@ impl Row {
         Row::new(name, case, Expected::Fails { property, after })
     }
 
-    /// The row's system, in all orders of steps or reduced.
+    /// Returns the row's system, in all orders of steps or reduced.
     pub fn system(&self, reduced: bool) -> System {
         let case = self.case.clone();
         System::new(Case { reduced, ..case })
     }
 
-    /// The row with this matching engine.
+    /// Replaces the matching engine of the row.
     pub fn with_matching(mut self, matching: Choice) -> Row {
         self.case.matching = matching;
         self
     }
 
-    /// Explores a case whose properties hold, over persistent sets of steps if the row allows it.
+    /// Explores a sound case, over persistent sets of steps if the row allows it.
     pub fn explore(&self, watch: Watch<'_>) -> Result<Explored, Surprise> {
         let (reduced, expected) = match self.expected {
             Expected::Holds { reduced, .. } => (true, Some(reduced)),
@@ -159,7 +158,7 @@ impl Row {
         self.explored(reduced, expected, watch)
     }
 
-    /// Explores a case in all orders of its steps, where the table says how many states that must be.
+    /// Explores a case in all orders of its steps, if the table specifies their number of states.
     pub fn explore_all(&self, watch: Watch<'_>) -> Result<Explored, Surprise> {
         let expected = match self.expected {
             Expected::Holds { all, .. } => Some(all),
@@ -191,7 +190,7 @@ const ONE: usize = 32;
 const TWO: usize = 64;
 const THREE: usize = 96;
 
-/// Short messages go by the pending send queue, too.
+/// Short messages use the pending send queue, too.
 const NO_BCOPY: Rules = Rules {
     bcopy: false,
     ..Rules::SOUND
@@ -199,26 +198,25 @@ const NO_BCOPY: Rules = Rules {
 
 const ANY: Asked = (None, None);
 
-/// Receives from rank 1.
 fn from_one(tags: &[Tag]) -> Vec<Asked> {
     tags.iter().map(|&tag| (Some(1), Some(tag))).collect()
 }
 
-/// The least case in which most rules matter: messages of one tag from one sender.
+/// Returns the minimum case in which most rules matter: messages of one tag from one sender.
 fn same(messages: usize, mpi_memory: usize) -> Case {
     let tags = vec![1; messages];
     Case::new(&[&tags], &from_one(&tags), mpi_memory)
 }
 
-/// The killer: messages of different tags, received in the reverse order.
+/// Returns the killer: messages of different tags, received in reverse order.
 fn reversed(messages: usize, mpi_memory: usize) -> Case {
     let tags: Vec<Tag> = (1..=messages as Tag).collect();
     let reverse: Vec<Tag> = tags.iter().rev().copied().collect();
     Case::new(&[&tags], &from_one(&reverse), mpi_memory)
 }
 
-/// Senders of so many messages of one tag each, all received from any source. The senders' calls come
-/// first.
+/// Returns a case with senders of `messages` messages of one tag each, all received from any source. The senders' calls
+/// are first.
 fn many(senders: usize, messages: usize, mpi_memory: usize) -> Case {
     let tags = vec![1; messages];
     let senders = vec![&tags[..]; senders];
@@ -229,23 +227,22 @@ fn many(senders: usize, messages: usize, mpi_memory: usize) -> Case {
     }
 }
 
-/// With so many answers of one node under way at most.
+/// Limits the replies of one node in flight.
 fn answers(answers: usize, case: Case) -> Case {
     Case { answers, ..case }
 }
 
-/// With these rules.
 fn under(rules: Rules, case: Case) -> Case {
     Case { rules, ..case }
 }
 
-/// Two messages of tags 1 and 2, and a receive for the second one that is cancelled. The slot of its request is
-/// used `reuses` times more, then a receive that takes any message has it. Whatever asks for the cancelled
-/// receive may still be under way then, and must not be taken for the new one.
+/// Returns a case with two messages of tags 1 and 2, and a receive for the second that is cancelled. The slot of its
+/// request is reused `reuses` times, then by a receive that matches any message. A reference to the cancelled receive
+/// may still be in flight then, and must not be mistaken for the new one.
 fn cancelled_receive(reuses: usize, mpi_memory: usize) -> Case {
     let mut receiver = vec![Call::Receive((None, Some(2))), Call::CancelReceive(0)];
     for _ in 0..reuses {
-        // Of a tag that is not sent.
+        // This tag is not sent.
         receiver.push(Call::Receive((None, Some(3))));
         receiver.push(Call::CancelReceive(receiver.len() - 1));
     }
@@ -257,8 +254,8 @@ fn cancelled_receive(reuses: usize, mpi_memory: usize) -> Case {
     }
 }
 
-/// A process sends three messages to itself, the second of a tag that comes again, with receives between them; a
-/// message of another process is after the same memory.
+/// Returns a case in which a process sends three messages to itself, two of them with one tag, with receives in
+/// between; a message of another process competes for the same memory.
 fn to_itself(mpi_memory: usize) -> Case {
     let own = |tag| Call::Receive((Some(0), tag));
     Case {
@@ -275,8 +272,8 @@ fn to_itself(mpi_memory: usize) -> Case {
     }
 }
 
-/// Senders of so many messages each, to a receiver that polls for messages of any source by receives that it cancels. All
-/// receives may have the same name.
+/// Returns a case with senders of `messages` messages each, to a receiver that polls from any source by cancelled
+/// receives. All receives may use the same request ID.
 fn polled(senders: usize, messages: usize, mpi_memory: usize) -> Case {
     let case = many(senders, messages, mpi_memory);
     Case {

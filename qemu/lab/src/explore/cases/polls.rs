@@ -1,11 +1,11 @@
-//! Programs that poll: receives that are posted and cancelled in a loop until each message has come.
+//! Programs that poll: receives that are posted and cancelled in a loop until each message is received.
 #![forbid(unsafe_code)]
 
 use super::{Expected, NONE, ONE, Row, TWO, polled, under};
 use crate::explore::case::{Asked, Call, Case};
 use crate::explore::rules::Rules;
 
-/// As [`polled`], by receives for these.
+/// Returns a case like [`polled`], with receives for these patterns.
 fn polled_for(senders: &[&[i32]], receives: &[Asked], mpi_memory: usize) -> Case {
     let case = polled(senders.len(), 1, mpi_memory);
     Case {
@@ -37,8 +37,8 @@ fn cases() -> Vec<(String, Case)> {
     cases
 }
 
-/// States of the cases, in their order: with rule (f); and without, until a livelock is found. With one record a single
-/// sender of two messages gets both without the rule, too.
+/// States of the cases, in order: with rule (f); and without, until a livelock is found. With one record, both messages
+/// of a single sender are received without the rule, too.
 const STATES: [(u64, Option<u64>); 24] = [
     (170, Some(901)),
     (715, Some(6_093)),
@@ -66,14 +66,14 @@ const STATES: [(u64, Option<u64>); 24] = [
     (10_906, Some(72_380)),
 ];
 
-/// Every fair run comes to its end.
+/// Every fair run ends.
 pub fn polled_receives() -> Vec<Row> {
     { cases().into_iter().zip(STATES) }
         .map(|((name, case), (states, _))| Row::new(name, case, Expected::HoldsFairly { states }))
         .collect()
 }
 
-/// Rule (f): a receive that is cancelled at once is gone when the message comes that was asked for in its name.
+/// Without rule (f): a receive that is cancelled immediately is not posted any more when its requested message arrives.
 pub fn without_rule_f() -> Vec<Row> {
     let rules = |case: &Case| Rules {
         holds_cancelled: false,

@@ -47,7 +47,7 @@ pub fn one_sender_reversed() -> Vec<Row> {
         .collect()
 }
 
-/// Receives for any tag among others.
+/// Receives with and without a wildcard tag.
 pub fn any_tag() -> Vec<Row> {
     let (any, one, two) = ((Some(1), None), (Some(1), Some(1)), (Some(1), Some(2)));
     let programs = [[any, one, any], [two, any, any], [one, one, any]];
@@ -67,7 +67,7 @@ pub fn any_tag() -> Vec<Row> {
     rows
 }
 
-/// The emergency memory of paper 004 is one answer: it is enough.
+/// The emergency memory of paper 004 is one reply, which is sufficient.
 pub fn one_answer() -> Vec<Row> {
     [
         (NONE, [20_636, 15_687]),
@@ -95,7 +95,7 @@ pub fn two_senders() -> Vec<Row> {
     ]
 }
 
-/// A process sends to itself, by the short way and by the long one.
+/// Self-sends, on the fast path and on the slow path.
 pub fn to_oneself() -> Vec<Row> {
     let counts = [
         (NONE, [35_774, 30_929]),
@@ -115,7 +115,7 @@ pub fn to_oneself() -> Vec<Row> {
         .collect()
 }
 
-/// The largest case that is explored in all orders in every run of the tests.
+/// The largest case that every test run explores in all orders.
 pub fn two_senders_and_one_record() -> Vec<Row> {
     let case = answers(1, many(2, 2, ONE));
     vec![Row::holds(
@@ -202,8 +202,7 @@ pub fn long_and_synchronous() -> Vec<Row> {
     rows.chain(synchronous).collect()
 }
 
-/// Without bcopy short messages go by the pending send queue from the start, and every answer is given
-/// at once.
+/// Without bcopy, short messages use the pending send queue from the start, and every reply is sent immediately.
 pub fn no_bcopy() -> Vec<Row> {
     let counts = [
         (NONE, [[13_060, 5_191], [17_450, 6_826], [27_789, 21_794]]),
@@ -225,7 +224,7 @@ pub fn no_bcopy() -> Vec<Row> {
     rows
 }
 
-/// What cannot be bcopy sends those before it into the queue, wherever they are by then.
+/// A message that cannot use bcopy moves the earlier ones to the pending send queue, in any state.
 pub fn bcopy_among_others() -> Vec<Row> {
     let counts = [
         (
@@ -279,8 +278,8 @@ pub fn bcopy_among_others() -> Vec<Row> {
     rows
 }
 
-/// A message that is received by no receive is cancelled at any moment, wherever it is by then; it is
-/// synchronous, so that it ends in no other way.
+/// A message without a matching receive is cancelled at any time, in any state; it is synchronous, so it cannot
+/// complete otherwise.
 pub fn cancelled_sends() -> Vec<Row> {
     let counts = [
         (NONE, [[5_788, 2_500], [2_967, 1_425], [1_843, 893]]),
@@ -303,7 +302,7 @@ pub fn cancelled_sends() -> Vec<Row> {
     rows
 }
 
-/// A message that was asked for by a receive that is no more is not taken for an earlier one.
+/// A message requested for a receive that no longer exists is not mistaken for an earlier one.
 pub fn cancelled_receives() -> Vec<Row> {
     let counts = [
         (NONE, [[893, 558], [1_417, 770], [2_865, 1_192]]),
@@ -320,8 +319,7 @@ pub fn cancelled_receives() -> Vec<Row> {
     rows
 }
 
-/// With RTSs and answers in order, one bit tells the ages apart that are in use at once: as many states as with
-/// eight bits.
+/// With RTSs and replies in order, one bit distinguishes the ages in use: as many states as with eight bits.
 pub fn few_bits_of_age() -> Vec<Row> {
     let mut rows = Vec::new();
     for bits in [1, 2] {
@@ -344,8 +342,8 @@ pub fn few_bits_of_age() -> Vec<Row> {
     rows
 }
 
-/// Names of requests, copies and records that come back every second or fourth time are not what anything rests
-/// on: as many states as with nine bits.
+/// No rule depends on the IDs of requests, copies and records, which are reused every second or fourth time: as many
+/// states as with nine bits.
 pub fn few_bits_of_names() -> Vec<Row> {
     let mut rows = Vec::new();
     for name_bits in [1, 2] {
@@ -354,7 +352,7 @@ pub fn few_bits_of_names() -> Vec<Row> {
             ..Rules::SOUND
         };
         for rows_of in [long_and_synchronous, cancelled_sends, cancelled_receives] {
-            // With more blocks the names of records tell states apart that are alike.
+            // With more blocks the record IDs distinguish equivalent states.
             let few_blocks = rows_of()
                 .into_iter()
                 .filter(|row| row.case.mpi_memory <= TWO);
@@ -368,7 +366,7 @@ pub fn few_bits_of_names() -> Vec<Row> {
     rows
 }
 
-/// Rule (c) alone is not what the order rests on: rule (d) is a second line.
+/// The order does not depend on rule (c) alone: rule (d) is a second guarantee.
 pub fn matched_records_are_no_release() -> Vec<Row> {
     let rules = Rules {
         matched_releases: false,

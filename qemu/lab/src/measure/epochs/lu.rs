@@ -1,9 +1,10 @@
-//! LU decomposition of a matrix whose rows go round the processes, with fences: the owner of a row puts it to all others,
-//! which take it off their rows below.
+//! LU decomposition of a matrix with cyclic rows and fences: the owner of a row puts it to all other processes, which
+//! subtract it from their rows below.
 //!
-//! With calls that block a fence stands between two rows: all wait for the row, then all compute. With those that do not
-//! the owner of the next row computes that first and puts it, all call the fence, and what is left is computed while the
-//! row travels. A row then stays in use until the second fence behind it, so it has one of three places.
+//! With blocking calls there is a fence between two rows: all processes wait for the row, then all compute. With
+//! nonblocking calls the owner of the next row first computes and puts that row, all call the fence, and the rest is
+//! computed during the transfer. A row is then in use until the second fence after it, so that it requires one of three
+//! buffers.
 
 use midplane_device::rma::epochs::{Serial, Watch};
 
@@ -11,27 +12,27 @@ use super::{Calls, Process, run};
 use crate::Failure;
 use crate::measure::timed::Costs;
 
-/// What is decomposed, and on what.
+/// Parameters of the decomposition.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Lu {
     /// The machine, a torus.
     pub extents: [u16; 3],
-    /// Rows of the matrix, of as many 8-byte numbers.
+    /// Rows of the matrix, each of this many 8-byte numbers.
     pub rows: u32,
-    /// What one number less a product takes, in nanoseconds.
+    /// Time of one multiply-subtract, in nanoseconds.
     pub update_ns: f64,
 }
 
-/// How long it took.
+/// Times of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Solved {
-    /// All of it, in nanoseconds.
+    /// Total time in nanoseconds.
     pub ns: u64,
-    /// What of that a process does not compute, on average: its calls, its waits and its interrupts.
+    /// The part of it in which a process does not compute, on average: calls, waits and interrupts.
     pub communication_ns: u64,
 }
 
-/// Decomposes it.
+/// Runs the decomposition.
 pub fn solve(lu: Lu, calls: Calls, costs: Costs) -> Result<Solved, Failure> {
     let measured = run(lu.extents, calls, costs, |process| {
         match process.blocks() {
@@ -54,13 +55,13 @@ pub fn solve(lu: Lu, calls: Calls, costs: Costs) -> Result<Solved, Failure> {
 }
 
 impl Lu {
-    /// Rows of `rank` below `row`.
+    /// Returns the number of rows of `rank` below `row`.
     fn below(self, row: u32, rank: u32, size: u32) -> u32 {
         let up_to = |rows: u32| (rows + size - 1 - rank) / size;
         up_to(self.rows) - up_to(row + 1)
     }
 
-    /// What taking `row` off so many others takes.
+    /// Returns the time to subtract `row` from this many others.
     fn computing(self, row: u32, rows: u32) -> u64 {
         (f64::from(rows) * f64::from(self.rows - row) * self.update_ns) as u64
     }

@@ -1,8 +1,8 @@
-//! Epochs in virtual time: what waits for what, with calls that block and with those that do not (thesis 001, chapter
-//! 5). The processes are those of a [`Cluster`] with costs, so what is measured is a function of the arguments alone.
+//! Epochs in virtual time, with blocking and with nonblocking calls (thesis 001, chapter 5). The processes are those of
+//! a [`Cluster`] with costs, so that the result is a function of the arguments alone.
 //!
-//! The programs call the engine of epochs as the C binding does: a call that blocks is the one that does not, and a wait.
-//! Their windows have no bytes, only what moving them takes.
+//! The programs call the epoch engine like the C binding: a blocking call is a nonblocking one and a wait. Their
+//! windows contain no data; only the transfers are simulated.
 #![forbid(unsafe_code)]
 
 mod lu;
@@ -30,30 +30,30 @@ use super::timed::Costs;
 use crate::as_program;
 use midplane_cluster::{Cluster, Failure, Node};
 
-/// How calls are made.
+/// Kind of calls.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Calls {
-    /// They wait.
+    /// Blocking calls.
     Blocking,
-    /// They do not, and epochs keep their order.
+    /// Nonblocking calls, with ordered epochs.
     Nonblocking,
-    /// They do not, and access may pass access.
+    /// Nonblocking calls; an access epoch may overtake another.
     Reordered,
 }
 
 const WINDOW: Context = 6;
-/// Bytes of each process's part of the window: enough for a packet.
+/// Size of each process's part of the window in bytes: sufficient for a packet.
 const WINDOW_BYTES: usize = 1024;
-/// Bytes of an element of an accumulate.
+/// Size of an accumulate's element in bytes.
 const ELEMENT: usize = 8;
 const NOTE: CallNote = CallNote::of("a call of a window's");
 
-/// All packets go to the same place.
+/// All packets use the same location.
 fn walk(span: Span, _: usize, len: usize, run: &mut dyn FnMut(usize, usize, usize)) {
     run(span.address(), 0, len);
 }
 
-/// The one window of a process of `size`.
+/// Creates the window of a process in a job of `size` processes.
 fn windows(here: u32, size: u32, reorder: Reorder) -> OneSided {
     let mut all = OneSided::new(Rank::new(here), |_, _, _, _| true, walk);
     assert!(all.prepare());
@@ -67,7 +67,6 @@ fn windows(here: u32, size: u32, reorder: Reorder) -> OneSided {
     all
 }
 
-/// A process and its window.
 struct Process<'a, 'b, 'm> {
     node: &'a Node<'b, 'm>,
     calls: Calls,
@@ -79,7 +78,7 @@ impl Process<'_, '_, '_> {
         self.calls == Calls::Blocking
     }
 
-    /// A call: it waits if calls do, until the watch of its number is over.
+    /// Makes a call; if calls block, waits for the event of its sequence number.
     fn call(&self, call: EpochCall<'_>, watch: fn(Serial) -> Watch) -> Serial {
         let serial = self.node.call_epoch(WINDOW, call);
         let serial = serial.expect("the host's memory");
@@ -89,7 +88,7 @@ impl Process<'_, '_, '_> {
         serial
     }
 
-    /// MPI_Wait for what a call that does not block has begun.
+    /// MPI_Wait for a nonblocking call.
     fn wait(&self, watch: Watch) {
         { self.node }.wait_for_window(NOTE, WINDOW, WindowCondition::Over(watch), false);
     }
@@ -122,7 +121,7 @@ impl Process<'_, '_, '_> {
         self.open(sort, None)
     }
 
-    /// Closes the epoch of the last fence, if there is one, and opens the next: one call.
+    /// Closes the epoch of the last fence, if any, and opens the next: one call.
     fn fence(&self, before: Option<Serial>) -> Serial {
         let opening = Opening {
             sort: Sort::Fence,
@@ -175,13 +174,12 @@ impl Process<'_, '_, '_> {
         self.node.compute_ns(ns);
     }
 
-    /// Since all began.
     fn elapsed(&self) -> u64 {
         self.node.now_ns() - self.began
     }
 }
 
-/// Runs `program` as every process of a machine, which all begin at the same time: what each has measured.
+/// Runs `program` as every process of a machine, all starting at the same time, and returns the measurement of each.
 fn run(
     extents: [u16; 3],
     calls: Calls,
@@ -199,9 +197,9 @@ fn run(
         let all = windows(rank, size, reorder);
         let prepared = node.change_window(WINDOW, WindowCall::Prepare(Some(Box::new(all))));
         prepared.expect("the host's memory");
-        // Windows are there before the first packet for them.
+        // The windows exist before the first packet for them.
         universe.world().barrier();
-        // All have left it by then.
+        // All processes have completed the barrier by then.
         let began = u64::from(size) * SETTLING_NS;
         node.compute_ns(began.saturating_sub(node.now_ns()));
         let process = Process { node, calls, began };
@@ -216,5 +214,5 @@ fn run(
         .unwrap_or_else(|held| held.into_inner()))
 }
 
-/// From the beginning of a job until all are through a barrier, for each process.
+/// Time from the start of a job until all processes have completed a barrier, per process.
 const SETTLING_NS: u64 = 100_000;

@@ -6,29 +6,29 @@ use super::{Calls, Process, run};
 use crate::Failure;
 use crate::measure::timed::Costs;
 
-/// The inefficiency patterns: six of Kuehnal et al., and the thesis's own two.
+/// The inefficiency patterns: six of Kuehnal et al., and two of the thesis.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Pattern {
-    /// A target posts late: when the origin's next activity begins.
+    /// A target posts late; measures the start of the origin's next activity.
     LatePost,
-    /// A target posts late: when the origin is through with its operation.
+    /// A target posts late; measures the end of the origin's operation.
     EarlyTransfer,
-    /// A target waits before the transfer ends, and has something to compute: when both are over.
+    /// A target waits before the end of the transfer, and has a computation; measures the end of both.
     EarlyWait,
-    /// An origin completes late: how long the target's epoch is.
+    /// An origin completes late; measures the target's epoch.
     LateComplete,
-    /// A fence is called before the transfer ends, and the origin has something to compute: when both are over.
+    /// A fence is called before the end of the transfer, and the origin has a computation; measures the end of both.
     EarlyFence,
-    /// One process comes late to a fence: how long the other's epoch is.
+    /// One process calls a fence late; measures the other's epoch.
     WaitAtFence,
-    /// A lock is held longer than it is used: how long the epoch is of the process that waits for it.
+    /// A lock is held longer than it is used; measures the epoch of the process that waits for it.
     LateUnlock,
-    /// Of two targets the first posts late: how long the epoch of the second is, with access after access reordered.
+    /// The first of two targets posts late; measures the epoch of the second, with reordered access epochs.
     LateTarget,
 }
 
 impl Pattern {
-    /// All of them.
+    /// All patterns.
     pub const ALL: [Pattern; 8] = [
         Pattern::LatePost,
         Pattern::EarlyTransfer,
@@ -40,7 +40,6 @@ impl Pattern {
         Pattern::LateTarget,
     ];
 
-    /// The process whose time is measured.
     fn measured(self) -> usize {
         match self {
             Pattern::LatePost | Pattern::EarlyTransfer | Pattern::EarlyFence => 0,
@@ -53,7 +52,7 @@ impl Pattern {
     }
 }
 
-/// What a pattern takes, in nanoseconds: one process is late by `late`.
+/// Returns the time of a pattern in nanoseconds; one process is late by `late`.
 pub fn pattern(
     pattern: Pattern,
     calls: Calls,
@@ -72,7 +71,7 @@ pub fn pattern(
     Ok(measured[pattern.measured()])
 }
 
-/// Process 0 is the origin, process 1 the target; 2 is there where a third is needed.
+/// Process 0 is the origin, process 1 the target; process 2 exists where a third is required.
 struct Play {
     bytes: usize,
     late: u64,
@@ -104,7 +103,7 @@ impl Play {
         }
     }
 
-    /// Computes and closes the epoch: late, or first, and waits for it then.
+    /// Computes and closes the epoch, in this order if `is_late`; otherwise closes it, computes and waits.
     fn compute_and_close(&self, process: &Process<'_, '_, '_>, epoch: Serial, is_late: bool) {
         if is_late {
             process.compute(self.late);
@@ -116,8 +115,8 @@ impl Play {
         }
     }
 
-    /// The origin has something to compute behind its transfer, the target as much behind its epoch. What does not block
-    /// closes the epoch first.
+    /// The origin computes after its transfer, the target after its epoch, for the same time. Nonblocking calls close
+    /// the epoch first.
     fn late_complete(&self, process: &Process<'_, '_, '_>, pattern: Pattern) -> u64 {
         match process.node.rank() {
             0 => {
@@ -140,8 +139,7 @@ impl Play {
         }
     }
 
-    /// The origin has something to compute: behind the fence, or before it, which is late then. What does not block
-    /// calls the fence first.
+    /// The origin computes after the fence, or before it, which is late then. Nonblocking calls issue the fence first.
     fn late_fence(&self, process: &Process<'_, '_, '_>, pattern: Pattern) -> u64 {
         let first = process.fence(None);
         let is_origin = process.node.rank() == 0;
@@ -160,7 +158,7 @@ impl Play {
         process.elapsed()
     }
 
-    /// Process 2 is the target, process 1 comes a little later than process 0.
+    /// Process 2 is the target; process 1 starts a little later than process 0.
     fn late_unlock(&self, process: &Process<'_, '_, '_>) -> u64 {
         match process.node.rank() {
             0 => {
@@ -212,7 +210,7 @@ mod tests {
 
     const LATE: u64 = 1_000_000;
     const COSTS: Costs = Costs::BLUE_GENE;
-    /// A call, and what one sends at once.
+    /// A call, and the packets that one transmits immediately.
     const CALL: u64 = COSTS.call_ns + 2 * COSTS.packet_ns;
 
     fn with(what: Pattern, calls: Calls, bytes: usize) -> u64 {
@@ -225,7 +223,7 @@ mod tests {
 
     #[test]
     fn behind_a_late_post_the_next_activity_begins_at_the_cost_of_the_calls() {
-        // Start, put and complete; of a transfer that is early, without complete.
+        // Start, put and complete; for an early transfer, without complete.
         for (what, calls) in [(Pattern::LatePost, 3), (Pattern::EarlyTransfer, 2)] {
             let (waits, goes_on) = (of(what, Calls::Blocking), of(what, Calls::Nonblocking));
             assert!(waits > LATE, "{what:?}: {waits}");
@@ -253,7 +251,7 @@ mod tests {
         assert!(of(what, Calls::Reordered) < 9 * CALL);
     }
 
-    /// The processor has its own part in each packet, and its interrupts; the rest is hidden.
+    /// The processor handles each packet and its interrupts; the rest is hidden.
     #[test]
     fn transfers_are_hidden_behind_what_is_computed() {
         const BYTES: usize = 64 << 10;

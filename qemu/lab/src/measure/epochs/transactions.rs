@@ -1,4 +1,4 @@
-//! Random transactions: each process adds to random others, each time under a lock of its own.
+//! Random transactions: each process adds to random others, each time under a separate lock.
 
 use midplane_cluster::random::{Random, Stream};
 use midplane_device::rma::epochs::Watch;
@@ -7,20 +7,20 @@ use super::{Calls, Process, run};
 use crate::Failure;
 use crate::measure::timed::Costs;
 
-/// What each process does.
+/// Parameters of each process.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Transactions {
     /// The machine, a torus.
     pub extents: [u16; 3],
     /// Transactions of each process.
     pub each: usize,
-    /// How many it has under way at most, that it has not waited for.
+    /// Maximum number of transactions in progress without a wait.
     pub ahead: usize,
     /// Bytes of each.
     pub bytes: usize,
 }
 
-/// Transactions of all processes together in a second.
+/// Returns the transactions per second of all processes together.
 pub fn throughput(what: Transactions, calls: Calls, costs: Costs) -> Result<f64, Failure> {
     let measured = run(what.extents, calls, costs, |process| what.play(process))?;
     let ns = measured.iter().copied().max().unwrap_or(1);

@@ -1,6 +1,6 @@
-//! Traffic with the statistics of queues that papers 001 (tables 4.8 and 4.9) and 002 (section 5) print of
-//! applications. The applications are not at hand: what is alike is how long the queues of the busiest process
-//! are, how deep what is looked for stands, and how many send.
+//! Traffic with the queue statistics of applications in papers 001 (tables 4.8 and 4.9) and 002 (section 5). The
+//! applications are not available: the queue lengths of the busiest process, the search depths and the number of
+//! senders are equal.
 #![forbid(unsafe_code)]
 
 use midplane_cluster::random::{Random, Stream};
@@ -9,22 +9,22 @@ use midplane_device::{Context, Tag};
 use super::collective::COLLECTIVE_CONTEXT;
 use super::traffic::{Step, Traffic};
 
-/// An application's queues, at its busiest process.
+/// Queue statistics of an application's busiest process.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Application {
     /// Its name.
     pub name: &'static str,
     /// Processes of the job.
     pub processes: u32,
-    /// Greatest length of the unexpected message queue.
+    /// Maximum length of the unexpected message queue (UMQ).
     pub unexpected: u32,
-    /// Entries of it that a list looks at for each receive.
+    /// Entries of the UMQ that a list searches for each receive.
     pub search: f64,
-    /// Greatest length of the posted receive queue, which is taken from its head.
+    /// Maximum length of the posted receive queue (PRQ), which matches at its head.
     pub posted: u32,
-    /// Part of the messages that belong to collectives.
+    /// Share of the messages that belong to collectives.
     pub collective: f64,
-    /// The lengths are printed in a paper; otherwise, they follow from what it says of the messages.
+    /// Whether a paper prints the lengths; otherwise they are derived from its description of the messages.
     pub printed: bool,
 }
 
@@ -47,7 +47,7 @@ const fn printed(
     }
 }
 
-/// Each process sends to process 0 by MPI_Gatherv, and once more by itself (002, section 5.3.1).
+/// Each process sends to process 0 by MPI_Gatherv, and one separate message (002, section 5.3.1).
 const fn fds(name: &'static str, processes: u32) -> Application {
     Application {
         name,
@@ -60,8 +60,8 @@ const fn fds(name: &'static str, processes: u32) -> Application {
     }
 }
 
-/// The applications of papers 001 and 002. Radix and Nbody: MQL and MASL of table 4.9, MQL of table 4.8; figure 1
-/// of 002 says that nearly all messages of Radix belong to collectives, and most of Nbody do not.
+/// The applications of papers 001 and 002. Radix and Nbody: MQL and MASL of table 4.9, MQL of table 4.8; according to
+/// figure 1 of 002 nearly all messages of Radix belong to collectives, and most of Nbody do not.
 pub const APPLICATIONS: [Application; 10] = [
     printed("Radix.n28", 512, 3061, 1510.058, 4, 1.0),
     printed("Radix.n29", 512, 6110, 3418.630, 4, 1.0),
@@ -85,21 +85,21 @@ pub const APPLICATIONS: [Application; 10] = [
 ];
 
 impl Application {
-    /// Messages come unexpected and are received; then receives are posted, and their messages come.
+    /// Returns the traffic: unexpected messages are received; then receives are posted, and their messages arrive.
     pub fn traffic(&self) -> Traffic {
         let mut random = Random::new(self.unexpected.into(), Stream::Traffic);
         let mut queue: Vec<(u32, Tag, Context)> = (0..self.unexpected)
             .map(|number| self.name_of(number, &mut random))
             .collect();
-        // In no order of sources, but what a source sends comes one after the other: so the depth does not suffer
-        // from messages that are alike.
+        // Sources are in random order, but the messages of a source are consecutive, so that equal messages do not
+        // change the search depth.
         let mut places: Vec<u32> = (0..self.processes).collect();
         random.shuffle(&mut places);
         queue.sort_by_key(|&(source, ..)| places[source as usize]);
         let fill = queue.iter().map(|&(s, t, c)| Step::message(s, t, c));
         let fill = fill.collect();
         let mut drain = Vec::new();
-        // The queue is half as long in the mean. Table 4.9's mean search may be a little longer than that.
+        // On average the queue is half as long. The mean search of table 4.9 may be slightly longer than that.
         let part = (2.0 * self.search / f64::from(self.unexpected)).min(1.0);
         let (least, most) = match part > 0.5 {
             true => (2.0 * part - 1.0, 1.0),
@@ -125,8 +125,8 @@ impl Application {
         }
     }
 
-    /// Source, tag and context of a message: the sources in turn, and other tags in each turn, as far as
-    /// collectives have some.
+    /// Returns source, tag and context of a message: the sources in round robin, with different tags in each round, as
+    /// far as collectives provide them.
     fn name_of(&self, number: u32, random: &mut Random) -> (u32, Tag, Context) {
         let (turn, source) = (number / (self.processes - 1), number % (self.processes - 1));
         match random.chance(self.collective) {
@@ -143,8 +143,8 @@ mod tests {
     use super::super::rig::{Effort, measure};
     use super::*;
 
-    /// A list looks at as many entries as the papers print: all of the searches together, those in an empty queue
-    /// and at the head of the posted receives among them.
+    /// A list searches as many entries as the papers print, averaged over all searches, including those in an empty
+    /// queue and at the head of the PRQ.
     #[test]
     fn a_list_searches_as_long_as_the_papers_print() {
         for application in APPLICATIONS {

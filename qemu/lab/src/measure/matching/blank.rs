@@ -1,4 +1,4 @@
-//! No engine: the first or the last entry, whatever is looked for. What it costs is what the rig costs.
+//! Baseline without matching: returns the first or the last entry. Its cost is that of the test harness.
 #![forbid(unsafe_code)]
 
 use core::hash::Hasher;
@@ -11,7 +11,7 @@ use midplane_device::names::{BlockIndex, Slot};
 use midplane_device::region::{Record, Region};
 use midplane_device::request::RequestPool;
 
-/// Gives the first entry when `FORWARD`, else the last.
+/// Returns the first entry if `FORWARD`, else the last.
 #[derive(Clone, Debug)]
 pub struct Blank<const FORWARD: bool> {
     posted: VecDeque<Slot>,

@@ -1,4 +1,4 @@
-//! The messages of collectives at one process, as paper 002 measures them (section 5.2).
+//! Messages of collectives at one process, as measured in paper 002 (section 5.2).
 #![forbid(unsafe_code)]
 
 use midplane_cluster::random::{Random, Stream};
@@ -13,19 +13,19 @@ pub enum Collective {
     Gather,
     /// Recursive doubling: a message from each of log2 n partners.
     Allreduce,
-    /// Recursive doubling, and two calls under way at a time.
+    /// Recursive doubling, with two calls in progress at a time.
     Iallgather,
 }
 
 impl Collective {
-    /// All of them.
+    /// All collectives.
     pub const ALL: [Collective; 3] = [
         Collective::Gather,
         Collective::Allreduce,
         Collective::Iallgather,
     ];
 
-    /// Its name.
+    /// Returns its name.
     pub const fn name(self) -> &'static str {
         match self {
             Collective::Gather => "Gather",
@@ -34,7 +34,7 @@ impl Collective {
         }
     }
 
-    /// The speed-up of its latency over a list that the paper has for 1024, 2048 and 4096 processes ("up to").
+    /// Returns the published speed-up of its latency over a list for 1024, 2048 and 4096 processes ("up to").
     pub const fn published(self, processes: u32) -> Option<f64> {
         match (self, processes) {
             (Collective::Gather, 1024) => Some(1.5),
@@ -46,7 +46,7 @@ impl Collective {
         }
     }
 
-    /// Its tag, in the context of a communicator's collectives.
+    /// Returns its tag in the context of a communicator's collectives.
     const fn tag(self) -> Tag {
         match self {
             Collective::Gather => 1,
@@ -64,8 +64,8 @@ impl Collective {
         }
     }
 
-    /// Several calls, in each of which half of the messages come before their receives are posted, in the order of a
-    /// network, which is none.
+    /// Returns the traffic of several calls. In each, half of the messages arrive before their receives are posted, in
+    /// random order, like in a network.
     pub fn traffic(self, processes: u32) -> Traffic {
         let mut random = Random::new(u64::from(processes), Stream::Traffic);
         let partners = self.partners(processes);
@@ -99,7 +99,7 @@ impl Collective {
     }
 }
 
-/// Calls one after the other: an engine that learns has time to.
+/// Consecutive calls: enough for an adaptive engine to adapt.
 const CALLS: u32 = 16;
-/// That of MPI_COMM_WORLD's collectives.
+/// Context of MPI_COMM_WORLD's collectives.
 pub(super) const COLLECTIVE_CONTEXT: Context = 1;

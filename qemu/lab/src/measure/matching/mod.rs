@@ -1,10 +1,11 @@
-//! Matching engines alone, over a real request pool and MPI memory: what a queue costs that is filled and emptied.
+//! Benchmarks of matching engines alone, over a real request pool and MPI memory: the cost of a queue that is filled
+//! and emptied.
 //!
-//! * [`traffic`]: what is measured, as receives and messages; [`search`] makes that of the papers' search tests,
-//!   [`collective`] that of collectives, [`application`] that of applications.
-//! * [`rig`]: runs it, and tells times and hops.
-//! * [`overhead`]: the memory that an engine takes.
-//! * [`blank`]: no engine at all, whose cost is that of the rig.
+//! * [`traffic`]: the receives and messages; [`search`] creates those of the papers' search tests, [`collective`] those
+//!   of collectives, [`application`] those of applications.
+//! * [`rig`]: the test harness, which measures times and hops.
+//! * [`overhead`]: the memory that an engine uses.
+//! * [`blank`]: the baseline without an engine, whose cost is that of the test harness.
 #![forbid(unsafe_code)]
 
 pub mod application;

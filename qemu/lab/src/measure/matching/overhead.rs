@@ -1,4 +1,4 @@
-//! The memory that an engine takes beside its receives and records (001, section 4.4.2 and table 4.5).
+//! Memory that an engine uses in addition to receives and records (001, section 4.4.2 and table 4.5).
 #![forbid(unsafe_code)]
 
 use midplane_device::matching::MatchingEngine;
@@ -9,19 +9,19 @@ use midplane_device::request::{MAX_SLOTS, Posted, Receive, ReceiveState, Request
 use super::traffic::Step;
 use crate::matching::blocks;
 
-/// Bytes of the heap in a job of so many processes with so many entries of neighbouring ranks, one of each.
+/// Heap use in bytes of a job with a number of processes and of entries, one from each of the neighbouring ranks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Overhead {
-    /// MPI memory for just so many records, all in use, and no receives.
+    /// With MPI memory for exactly these records, all in use, and no receives.
     pub records: usize,
-    /// So many receives posted, and no MPI memory.
+    /// With these receives posted, and no MPI memory.
     pub receives: usize,
 }
 
-/// Measures `E`; `allocated` tells the bytes of the heap in use.
+/// Measures `E`; `allocated` returns the heap in use in bytes.
 ///
 /// # Panics
-/// When the host's memory is used up.
+/// When the host's memory is exhausted.
 pub fn overhead<E: MatchingEngine>(
     peers: u32,
     entries: u32,
@@ -91,13 +91,13 @@ pub struct Published {
     pub ranks: u32,
     /// Entries of the queues.
     pub entries: u32,
-    /// Bytes that the array takes.
+    /// Size of the array in bytes.
     pub array: u32,
-    /// Bytes that cubes and jump points take.
+    /// Size of cubes and jump points in bytes.
     pub fourd: u32,
 }
 
-/// Table 4.5, with the bytes that its formulas (4.19 and 4.20) and table 4.4 give, which it prints rounded.
+/// Returns table 4.5, with the exact bytes of its formulas (4.19 and 4.20) and table 4.4, which it prints rounded.
 pub fn published() -> impl Iterator<Item = Published> {
     const LEAD: u32 = 56;
     const RANK_HEAD: u32 = 32;
@@ -119,7 +119,7 @@ pub fn published() -> impl Iterator<Item = Published> {
 mod tests {
     use super::*;
 
-    /// As printed: bytes, or binary kilobytes and megabytes with two places.
+    /// The printed form: bytes, or binary kilobytes and megabytes with two decimals.
     #[test]
     fn the_formulas_give_the_printed_table() {
         let printed = |bytes: u32| match f64::from(bytes) {

@@ -1,4 +1,4 @@
-//! An engine with a request pool and MPI memory, driven as the device drives it.
+//! Test harness: an engine with a request pool and MPI memory, called like by the device.
 #![forbid(unsafe_code)]
 
 use std::time::{Duration, Instant};
@@ -14,17 +14,17 @@ use midplane_device::request::{
 use super::traffic::{Step, Traffic};
 use crate::matching::blocks;
 
-/// How long is measured.
+/// Extent of a measurement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Effort {
-    /// Steps at least: small traffic is run often enough.
+    /// Minimum number of steps: short traffic is repeated.
     pub steps: usize,
-    /// If emptying the queues is likely to take longer, only some of the steps are measured.
+    /// Maximum time to empty the queues; beyond it, only some of the steps are measured.
     pub most: Duration,
 }
 
 impl Default for Effort {
-    /// Some ten milliseconds for what is fast: longer than a processor's clock takes to settle.
+    /// About ten milliseconds for fast engines: longer than a processor's frequency needs to settle.
     fn default() -> Self {
         Effort {
             steps: 1_000_000,
@@ -33,29 +33,29 @@ impl Default for Effort {
     }
 }
 
-/// What was measured.
+/// Result of a measurement.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Measured {
-    /// Nanoseconds a step of the traffic's `fill`; 0 when there is none.
+    /// Nanoseconds per step of the traffic's `fill`; 0 if it is empty.
     pub fill_ns: f64,
-    /// Nanoseconds a step of `drain`.
+    /// Nanoseconds per step of `drain`.
     pub drain_ns: f64,
-    /// Hops a step of `drain`.
+    /// Hops per step of `drain`.
     pub hops: f64,
-    /// Part of the steps of `drain` that were measured.
+    /// Share of the steps of `drain` that were measured.
     pub part: f64,
 }
 
 impl Measured {
-    /// Nanoseconds that a message and its receive take.
+    /// Returns the nanoseconds per message with its receive.
     pub fn ns(&self) -> f64 {
         self.fill_ns + self.drain_ns
     }
 
-    /// The median of each number.
+    /// Returns the median of each number.
     ///
     /// # Panics
-    /// When there is nothing measured.
+    /// Without measurements.
     pub fn medians(measured: &[Measured]) -> Measured {
         let middle = |of: fn(&Measured) -> f64| {
             let mut values: Vec<f64> = measured.iter().map(of).collect();
@@ -75,7 +75,6 @@ impl Measured {
     }
 }
 
-/// An engine with what it works on.
 struct Rig<E> {
     engine: E,
     requests: RequestPool,
@@ -84,7 +83,6 @@ struct Rig<E> {
 }
 
 impl<E: MatchingEngine> Rig<E> {
-    /// With all memory that the traffic needs.
     fn new(traffic: &Traffic) -> Self {
         let count = traffic.messages();
         let mut rig = Rig {
@@ -186,7 +184,7 @@ impl Sum {
         self.steps += steps.len();
     }
 
-    /// Nanoseconds a step; 0 without steps.
+    /// Returns nanoseconds per step; 0 without steps.
     fn ns(&self) -> f64 {
         match self.steps {
             0 => 0.0,
@@ -195,9 +193,9 @@ impl Sum {
     }
 }
 
-/// Steps that show how fast emptying is.
+/// Number of steps that estimate the time to empty the queues.
 const PROBE_STEPS: usize = 8;
-/// Lengths of the queue at which a sample is taken.
+/// Number of queue lengths that are sampled.
 const LEVELS: usize = 16;
 
 /// Measures `E` with `traffic`.
@@ -208,14 +206,14 @@ pub fn measure<E: MatchingEngine>(traffic: &Traffic, effort: Effort) -> Measured
     let (mut fill, mut probe) = (Sum::default(), Sum::default());
     let mut rig = Rig::<E>::new(traffic);
     fill.add(&mut rig, &traffic.fill);
-    // An engine may learn from its first searches.
+    // An engine may adapt during its first searches.
     let (learning, rest) = traffic
         .drain
         .split_at(PROBE_STEPS.min(traffic.drain.len() / 2));
     rig.run(learning);
     probe.add(&mut rig, &rest[..PROBE_STEPS.min(rest.len())]);
     drop(rig);
-    // A queue that is emptied is half as long in the mean.
+    // A queue that is emptied is half as long on average.
     let expected = probe.ns() * traffic.drain.len() as f64 / 2.0;
     let drain = match expected > effort.most.as_nanos() as f64 {
         true if traffic.nested => sample::<E>(traffic, effort),
@@ -234,7 +232,7 @@ fn told(fill: &Sum, drain: &Sum, steps: usize) -> Measured {
     }
 }
 
-/// All steps, as often as worthwhile; the medians of the rounds, few of which the host interrupts.
+/// Measures all steps, repeatedly; returns the medians of the rounds, few of which the host interrupts.
 fn all<E: MatchingEngine>(traffic: &Traffic, effort: Effort) -> Measured {
     let mut rig = Rig::<E>::new(traffic);
     let mut rounds = Vec::new();
@@ -248,7 +246,7 @@ fn all<E: MatchingEngine>(traffic: &Traffic, effort: Effort) -> Measured {
     Measured::medians(&rounds)
 }
 
-/// Some steps at each of several lengths of the queue.
+/// Measures some steps at each of several lengths of the queue.
 fn sample<E: MatchingEngine>(traffic: &Traffic, effort: Effort) -> Sum {
     let len = traffic.drain.len();
     let mut drain = Sum::default();
@@ -266,7 +264,7 @@ fn sample<E: MatchingEngine>(traffic: &Traffic, effort: Effort) -> Sum {
                 break;
             }
         }
-        // Each length counts alike, however many steps it had time for.
+        // Each length has the same weight, independent of the number of its steps.
         let steps = part.steps.max(1) as u32;
         drain.time += part.time / steps;
         drain.hops += part.hops / u64::from(steps);
@@ -275,7 +273,7 @@ fn sample<E: MatchingEngine>(traffic: &Traffic, effort: Effort) -> Sum {
     drain
 }
 
-/// The first steps.
+/// Measures the first steps.
 fn begin<E: MatchingEngine>(traffic: &Traffic, effort: Effort) -> Sum {
     let mut rig = Rig::<E>::new(traffic);
     rig.run(&traffic.fill);
@@ -289,10 +287,10 @@ fn begin<E: MatchingEngine>(traffic: &Traffic, effort: Effort) -> Sum {
     drain
 }
 
-/// Fills and empties the queues so often, for a counter of instructions.
+/// Fills and empties the queues `rounds` times, for an instruction counter.
 ///
 /// # Panics
-/// As [`measure`].
+/// When the queues are not empty at the end: traffic or engine is wrong.
 pub fn work<E: MatchingEngine>(traffic: &Traffic, rounds: u32) {
     let mut rig = Rig::<E>::new(traffic);
     for _ in 0..rounds {
@@ -327,7 +325,7 @@ mod tests {
         most: Duration::MAX,
     };
 
-    /// The head at once, or all entries that are left; a sample tells nearly the same as all steps.
+    /// Searches the head only, or all remaining entries; a sample is close to the result of all steps.
     #[test]
     fn a_list_looks_at_one_entry_or_at_all_of_them() {
         for queue in [Queue::Posted, Queue::Unexpected] {
@@ -346,7 +344,7 @@ mod tests {
         }
     }
 
-    /// Each message finds a receive, whatever part of them is from any source.
+    /// Each message matches a receive, for any share of wildcard receives.
     #[test]
     fn queues_with_wildcards_are_emptied() {
         for queue in [Queue::Posted, Queue::Unexpected] {
@@ -381,7 +379,7 @@ mod tests {
         assert_eq!((middle.fill_ns, middle.drain_ns), (1.5, 8.5));
     }
 
-    /// The engine that is none finds what the order says.
+    /// The baseline matches in both orders.
     #[test]
     fn no_engine_does_for_the_two_orders() {
         for queue in [Queue::Posted, Queue::Unexpected] {

@@ -8,17 +8,17 @@ use midplane_device::request::MAX_SLOTS;
 
 use super::traffic::{Step, Traffic};
 
-/// The queue that is long.
+/// The long queue.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Queue {
-    /// That of posted receives.
+    /// The posted receive queue (PRQ).
     Posted,
-    /// That of unexpected messages.
+    /// The unexpected message queue (UMQ).
     Unexpected,
 }
 
 impl Queue {
-    /// As the papers call it.
+    /// Returns its name in the papers.
     pub const fn name(self) -> &'static str {
         match self {
             Queue::Posted => "PRQ",
@@ -27,7 +27,7 @@ impl Queue {
     }
 }
 
-/// Where what is looked for stands in the queue.
+/// Position of the matching entry in the queue.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Order {
     /// At its head.
@@ -37,7 +37,7 @@ pub enum Order {
 }
 
 impl Order {
-    /// As the papers call it.
+    /// Returns its name in the papers.
     pub const fn name(self) -> &'static str {
         match self {
             Order::Forward => "forward",
@@ -49,33 +49,33 @@ impl Order {
 /// One test.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Search {
-    /// The queue that is long.
+    /// The long queue.
     pub queue: Queue,
-    /// From which end it is emptied.
+    /// The end from which it is emptied.
     pub order: Order,
-    /// Senders.
+    /// Number of senders.
     pub senders: u32,
     /// Messages of each sender in each communicator.
     pub pending: u32,
-    /// Communicators, which follow one another in the queue.
+    /// Number of communicators, whose entries are consecutive in the queue.
     pub communicators: u32,
-    /// The part of the senders whose messages are received from any source.
+    /// Share of the senders whose messages are received from any source.
     pub any_source: f64,
 }
 
 impl Search {
-    /// Entries of the full queue.
+    /// Returns the number of entries of the full queue.
     pub fn entries(&self) -> usize {
         self.senders as usize * self.pending as usize * self.communicators as usize
     }
 
-    /// As many requests have names.
+    /// Checks whether there are enough request IDs.
     pub fn is_possible(&self) -> bool {
         self.entries() <= MAX_SLOTS
     }
 
-    /// The same for each call. A sender's messages differ in their tags. What is received from any source has tags of
-    /// its own, so that the sender does not matter and each message finds a receive.
+    /// Returns the traffic, which is equal for each call. A sender's messages differ in their tags. Messages received
+    /// from any source use separate tags, so that the sender does not matter and each message matches a receive.
     pub fn traffic(&self) -> Traffic {
         let mut random = Random::new(u64::from(self.senders), Stream::Traffic);
         let any: Vec<bool> = (0..self.senders)

@@ -1,4 +1,4 @@
-//! What an engine is given.
+//! Input of an engine.
 #![forbid(unsafe_code)]
 
 use midplane_device::envelope::{Envelope, Pattern, Rank};
@@ -7,19 +7,19 @@ use midplane_device::{Context, Tag};
 /// A receive that starts or a message that arrives.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Step {
-    /// It takes a recorded message, or is posted.
+    /// It matches a recorded message, or is posted.
     Receive(Pattern),
     /// It is matched, or recorded.
     Message(Envelope),
 }
 
 impl Step {
-    /// A receive from one source, or from any.
+    /// Creates a receive from one source, or from any.
     pub fn receive(source: Option<u32>, tag: Tag, context: Context) -> Step {
         Step::Receive(Pattern::new(source.map(Rank::new), Some(tag), context))
     }
 
-    /// A message.
+    /// Creates a message.
     pub fn message(source: u32, tag: Tag, context: Context) -> Step {
         Step::Message(Envelope {
             source: Rank::new(source),
@@ -34,19 +34,18 @@ impl Step {
 pub struct Traffic {
     /// Processes of the job.
     pub peers: u32,
-    /// Contexts that are open.
+    /// Open contexts.
     pub contexts: Vec<Context>,
-    /// Fills the queues; may be nothing.
+    /// Fills the queues; may be empty.
     pub fill: Vec<Step>,
-    /// Each step matches, unless there is no `fill`. Leaves the queues empty.
+    /// Empties the queues. Each step matches, unless `fill` is empty.
     pub drain: Vec<Step>,
-    /// When so many steps of `drain` are done, the queues hold what `fill` without its last so many steps leaves: a
-    /// sample of the steps can be measured.
+    /// After n steps of `drain`, the queues are those of `fill` without its last n steps: allows a sample of the steps.
     pub nested: bool,
 }
 
 impl Traffic {
-    /// Messages at most that are recorded at once.
+    /// Returns an upper bound of the messages recorded at a time.
     pub fn messages(&self) -> usize {
         let steps = self.fill.iter().chain(&self.drain);
         steps
@@ -54,12 +53,12 @@ impl Traffic {
             .count()
     }
 
-    /// Receives at most that are posted at once.
+    /// Returns an upper bound of the receives posted at a time.
     pub fn receives(&self) -> usize {
         self.fill.len() + self.drain.len() - self.messages()
     }
 
-    /// Steps.
+    /// Returns the number of steps.
     pub fn steps(&self) -> usize {
         self.fill.len() + self.drain.len()
     }
