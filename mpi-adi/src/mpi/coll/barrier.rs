@@ -8,8 +8,8 @@ use crate::mpi::coll::schedule::{BARRIER, Buffer, Ranks, Schedule, Step};
 use crate::mpi::comm::Communicator;
 use crate::mpi::error::Error;
 
-/// Every process has called it before any leaves. That of all processes goes along the lines of the torus
-/// where the network has them ([`crate::device::barrier`]), others by dissemination. Fails as the two.
+/// Blocks until every process has called it. A barrier of all processes runs along the lines of the torus if the
+/// network supports it ([`crate::device::barrier`]); others use dissemination. Returns the errors of both.
 pub(crate) fn barrier(comm: Communicator<'_>, function: &'static str) -> Result<(), Error> {
     match carried::barrier(comm, function, false)? {
         true => Ok(()),
@@ -17,7 +17,7 @@ pub(crate) fn barrier(comm: Communicator<'_>, function: &'static str) -> Result<
     }
 }
 
-/// As [`barrier`], whether or not the network has one.
+/// Runs a barrier like [`barrier`], but always by messages.
 pub(crate) fn barrier_by_messages(
     comm: Communicator<'_>,
     function: &'static str,
@@ -25,7 +25,8 @@ pub(crate) fn barrier_by_messages(
     run_alone(comm, function, &mut Dissemination::new(Ranks::of(comm)))
 }
 
-/// In round k every process tells the one 2^k places on that it, and all that it has heard of, have come.
+/// Dissemination: in round k every process notifies the rank at distance 2^k that it, and all that have notified it,
+/// have arrived.
 pub(super) struct Dissemination {
     ranks: Ranks,
     distance: u32,
