@@ -1,13 +1,14 @@
-//! MPI above the device: communicators, groups, datatypes, collectives, windows, errors, and the bindings for C and Rust.
+//! MPI above the device: communicators, groups, datatypes, collectives, windows, errors, and the bindings for C and
+//! Rust.
 //!
 //! ```text
-//!   c/      the functions of `mpi.h`          rust/   the names of rsmpi
+//!   c/      the functions of `mpi.h`          rust/   the API of rsmpi
 //!      \                                     /
 //!       mpi/   objects: communicators, datatypes, collectives, windows
-//!         |  Device: operations, plain data in and out
-//!       device   the crate `midplane-device`: sends, receives, matching, MPI memory, the protocol
+//!         |  Device: operations on plain data
+//!       device   crate `midplane-device`: sends, receives, matching, MPI memory, the protocol
 //! ```
-//! [`Device`] has the operations of a process's device, and a process finds its device by [`Env`].
+//! [`Device`] provides the operations of a process's device. A process accesses its device through [`Env`].
 #![cfg_attr(not(test), no_std)]
 #![deny(unsafe_code)]
 

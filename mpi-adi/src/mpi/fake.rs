@@ -1,4 +1,4 @@
-//! A host without a network, for the tests of the layers above the device: it counts their steps of progress.
+//! A test environment without a network, which counts progress steps and sleeps.
 
 use std::cell::{Cell, RefCell};
 
@@ -12,7 +12,7 @@ use crate::device::kernel::{AbortReason, CallNote, Kernel};
 use crate::device::memory::{RawMemory, UserMemory};
 use crate::mpi::process::{Env, Process};
 
-/// The host of a job of one process.
+/// Environment of a one-process job.
 pub(crate) struct FakeEnv {
     adi: RefCell<Adi>,
     process: Process,
@@ -32,7 +32,7 @@ struct FakeKernel<'a> {
 }
 
 impl FakeEnv {
-    /// A device that has done nothing yet, alone in its job.
+    /// Returns an idle device, alone in its job.
     pub fn new() -> Self {
         let config = Config {
             shape: Shape::new([1; 3], [true; 3]).expect("a torus of one node"),
@@ -47,17 +47,17 @@ impl FakeEnv {
         }
     }
 
-    /// Steps of progress.
+    /// Returns the number of progress steps.
     pub fn polls(&self) -> usize {
         self.counts.polls.get()
     }
 
-    /// Lets the next `polls` steps of progress find something to do.
+    /// Makes the next `polls` progress steps report a change.
     pub fn moves(&self, polls: usize) {
         self.counts.moves.set(polls);
     }
 
-    /// How often the process slept.
+    /// Returns the number of sleeps.
     pub fn sleeps(&self) -> usize {
         self.counts.sleeps.get()
     }
