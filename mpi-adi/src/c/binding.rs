@@ -1,4 +1,4 @@
-//! The one process that C functions, which get no context, work for.
+//! State of the single process for which C functions, which have no context argument, work.
 
 use core::sync::atomic::{AtomicI32, AtomicU8, Ordering};
 
@@ -7,23 +7,23 @@ use super::types::constants::{self, MPI_ERRORS_ARE_FATAL};
 use crate::mpi::error::{Error, Misplaced};
 use crate::mpi::process::Env;
 
-/// Where the program stands between MPI_Init and MPI_Finalize.
+/// Phase of the program relative to MPI_Init and MPI_Finalize.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum Phase {
-    /// MPI_Init has not been called.
+    /// Before MPI_Init.
     Before = 0,
-    /// MPI_Init has been called, MPI_Finalize has not ended.
+    /// After MPI_Init, before the end of MPI_Finalize.
     Running = 1,
-    /// MPI_Finalize has ended.
+    /// After MPI_Finalize.
     After = 2,
 }
 
-/// The one process that C functions, which get no context, work for.
+/// State of the process for the C functions.
 pub(super) struct Binding {
     pub(super) env: spin::Once<&'static (dyn Env + Sync)>,
     pub(super) phase: AtomicU8,
-    /// The error handlers of MPI_COMM_WORLD and MPI_COMM_SELF.
+    /// Error handlers of MPI_COMM_WORLD and MPI_COMM_SELF.
     pub(super) handlers: [AtomicI32; 2],
     pub(super) thread_level: AtomicI32,
 }
@@ -35,13 +35,12 @@ pub(super) static BINDING: Binding = Binding {
     thread_level: AtomicI32::new(constants::MPI_THREAD_SINGLE),
 };
 
-/// Gives the C functions their device. To be called once, before the program's `main`; later calls change
-/// nothing.
+/// Installs the device of the C functions. Call it once, before the program's `main`; later calls have no effect.
 pub fn install(env: &'static (dyn Env + Sync)) {
     BINDING.env.call_once(|| env);
 }
 
-/// Where the program stands.
+/// Returns the phase of the program.
 pub fn phase() -> Phase {
     match BINDING.phase.load(Ordering::Relaxed) {
         0 => Phase::Before,
@@ -57,12 +56,12 @@ pub(crate) fn set_phase(phase: Phase) {
     BINDING.phase.store(phase as u8, Ordering::Relaxed);
 }
 
-/// The device, if there is one.
+/// Returns the device, if one is installed.
 pub(crate) fn installed() -> Option<&'static (dyn Env + Sync)> {
     BINDING.env.get().copied()
 }
 
-/// The device, whatever the phase.
+/// Returns the device in any phase.
 pub(super) fn any_env() -> Result<&'static dyn Env, Error> {
     match BINDING.env.get() {
         Some(env) => Ok(*env),
@@ -72,7 +71,7 @@ pub(super) fn any_env() -> Result<&'static dyn Env, Error> {
     }
 }
 
-/// The device, between MPI_Init and MPI_Finalize.
+/// Returns the device, between MPI_Init and MPI_Finalize only.
 pub(super) fn env() -> Result<&'static dyn Env, Error> {
     match phase() {
         Phase::Before => Err(Error::Order {
