@@ -40,7 +40,7 @@ pub fn is_address(buffer: *const c_void) -> bool {
 /// Returns the program's buffer of `bytes` bytes.
 ///
 /// # Safety
-/// The buffer must satisfy [`Span::new`], except for the address, which is checked.
+/// The buffer must satisfy [`Span::new`], except that the address is checked.
 pub unsafe fn bytes(buffer: *const c_void, bytes: usize) -> Result<Span, Error> {
     if bytes == 0 {
         return Ok(Span::EMPTY);
@@ -276,7 +276,7 @@ pub enum Operation {
     User(UserOp),
 }
 
-/// RMA-only operations (section 11.3.4), which [`operation`] rejects.
+/// RMA-only operations (section 11.3.4); [`operation`] rejects them.
 pub const MPI_REPLACE: c_int = 0x5800_000d;
 pub const MPI_NO_OP: c_int = 0x5800_000e;
 
@@ -314,8 +314,7 @@ pub unsafe fn string<'a>(
     Ok(alloc::string::String::from_utf8_lossy(&bytes[..cut]))
 }
 
-/// Copies text with a terminating zero to `to`, which has capacity for `room` bytes. Returns the length without the
-/// zero.
+/// Copies text with a terminating zero to a buffer of `room` bytes. Returns the length without the zero.
 ///
 /// # Safety
 /// A non-null `to` must have capacity for `room` bytes.

@@ -1,4 +1,4 @@
-//! State of the single process for which C functions, which have no context argument, work.
+//! State of the process for the C functions, which have no context argument.
 
 use core::sync::atomic::{AtomicI32, AtomicU8, Ordering};
 
@@ -19,7 +19,6 @@ pub enum Phase {
     After = 2,
 }
 
-/// State of the process for the C functions.
 pub(super) struct Binding {
     pub(super) env: spin::Once<&'static (dyn Env + Sync)>,
     pub(super) phase: AtomicU8,

@@ -25,7 +25,6 @@ use crate::mpi::comm::{CommRank, Partners};
 use crate::mpi::error::Error;
 use crate::mpi::process::Env;
 
-/// The attached buffer.
 struct Attached {
     address: *mut c_void,
     size: c_int,
@@ -59,7 +58,7 @@ pub(super) fn send(
     } else {
         let to = address.cast::<u8>().wrapping_add(place.offset);
         // SAFETY: the standard's requirements on the attached buffer, which only the library uses until it is detached
-        // (section 3.6); the gap is within it and free. `data` is the program's own buffer, which cannot be this one.
+        // (section 3.6); the gap is within it and free. `data` is the program's own buffer, never this one.
         unsafe {
             let copy = core::slice::from_raw_parts_mut(to, len);
             comm.env.read(data.into(), copy);

@@ -98,8 +98,8 @@ pub(super) fn with_text<R>(code: c_int, f: impl FnOnce(&str) -> R) -> Option<R> 
     known.map(|known| f(&known.text))
 }
 
-/// Removes and returns the string of a code; `None` if the program has not added the code. For the end of the job,
-/// which must not hold the lock.
+/// Removes and returns the string of a code; `None` if the program has not added the code. The end of the job uses it,
+/// because it must not hold the lock.
 pub(super) fn take_text(code: c_int) -> Option<Box<str>> {
     let take = TAKE_TEXT.get();
     take.and_then(|take| take(code))

@@ -1,8 +1,8 @@
 //! Communicators created by the program, and look-ups by handle and by context for all communicators.
 //!
 //! MPI_Comm_free makes the handle invalid immediately. The object remains until the communicator's requests are
-//! complete, as the standard requires (section 6.4.3). Its index in the table is that of its context, by which requests
-//! find it.
+//! complete, as the standard requires (section 6.4.3). Requests find it by its context, because its table index is the
+//! context's.
 
 use alloc::boxed::Box;
 use core::ffi::c_int;
@@ -28,12 +28,10 @@ use crate::mpi::process::Env;
 use crate::mpi::sides::{Intercommunicator, Sides};
 use crate::mpi::split::Made;
 
-/// Communicator whose error handler receives an error.
+/// Destination of an error: a communicator's error handler.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Blame {
-    /// Handle of the communicator.
     pub comm: c_int,
-    /// Its error handler.
     pub handler: c_int,
     /// The communicator is kept until [`end_blame`], even if the program has freed it: [`keep_blamed`].
     pub is_kept: bool,
@@ -122,7 +120,6 @@ static TABLE: Mutex<Table<Object>> = Mutex::new(Table::new(KIND));
 struct OnMade {
     /// Returns the views of the communicator with this handle, unless it is freed.
     views: fn(c_int) -> Option<Views>,
-    /// Returns its error handler.
     handler: fn(c_int) -> Option<c_int>,
     end_hold: fn(Context),
     blame: fn(Context) -> Option<Blame>,
@@ -132,11 +129,9 @@ struct OnMade {
 
 /// Change of a communicator around a call of its error handler.
 enum Lending {
-    /// Keep it.
     Keep,
-    /// Make its handle valid, or invalid because it is freed.
+    /// Mark it as freed, with an invalid handle, or not.
     Free(bool),
-    /// End the hold.
     End,
 }
 
@@ -370,12 +365,11 @@ pub(super) fn in_use(handler: c_int) -> bool {
         || TABLE.lock().objects().any(made)
 }
 
-/// Adds a reference to the communicator with this context, which keeps it after it is freed, until [`end_hold`].
+/// Adds a reference, which keeps the communicator with this context after it is freed, until [`end_hold`].
 pub(super) fn hold(context: Context) {
     with_context(context, |object| object.requests += 1);
 }
 
-/// Removes a reference.
 pub(super) fn end_hold(context: Context) {
     if !is_predefined(context)
         && let Some(made) = OnMade::get()
@@ -502,8 +496,8 @@ pub(super) fn prepare(context: Context) -> Result<(), Error> {
     TABLE.lock().prepare(context::index(context))
 }
 
-/// Separates memory errors, which are exchanged among the processes of a collective creation, from argument errors,
-/// which end the call immediately.
+/// Separates memory errors from argument errors. The processes of a collective creation exchange the former; the latter
+/// end the call immediately.
 pub(super) fn apart<T>(made: Result<T, Error>) -> Result<Result<T, Error>, Error> {
     match made {
         Err(error) if !matches!(error, Error::NoRoom { .. }) => Err(error),
@@ -511,8 +505,8 @@ pub(super) fn apart<T>(made: Result<T, Error>) -> Result<Result<T, Error>, Error
     }
 }
 
-/// Adds a new communicator, for which memory is reserved, with its parent's error handler. Returns its handle. Fails
-/// with [`Error::NoRoom`] if no memory is reserved.
+/// Adds a new communicator in reserved memory, with its parent's error handler. Returns its handle. Fails with
+/// [`Error::NoRoom`] if no memory is reserved.
 pub(super) fn enter(env: &dyn Env, made: Made, parent: c_int) -> Result<c_int, Error> {
     enter_views(env, Views::of_one(made.leak()), parent)
 }

@@ -114,14 +114,13 @@ struct Table {
     own: [Rank; 1],
 }
 
-/// State of the single process for which C functions work.
 struct Own<T>(UnsafeCell<T>);
 
 // SAFETY: calls are serialized, and no interrupt handler uses it (see above).
 unsafe impl<T> Sync for Own<T> {}
 
 /// The entries, until the program creates a communicator. They and the table have a separate section. Otherwise the
-/// compiler merges them with variables of other files, which are then in every image.
+/// compiler merges them with variables of other files, and every image contains the result.
 #[unsafe(link_section = ".data.mpi_comms")]
 static FIRST: Own<[Entry; PREDEFINED]> = Own(UnsafeCell::new([Entry::none(0), Entry::none(1)]));
 
@@ -321,7 +320,7 @@ fn put(context: Context, new: Entry) {
     }
 }
 
-/// Adds a communicator, for which memory is reserved.
+/// Adds a communicator in reserved memory.
 pub(super) fn enter(handle: c_int, group: Group<'static>) {
     // SAFETY: only MPI_Init writes it; calls are serialized.
     let own = unsafe { &(*TABLE.0.get()).own };

@@ -1,8 +1,6 @@
 //! Communicators, predefined and created by the program (chapter 6, and section 8.3 for their error handlers).
 //!
-//! MPI_Comm_free makes the handle invalid immediately. The object remains until the communicator's requests are
-//! complete, as the standard requires (section 6.4.3). Its index in the table is that of its context, by which requests
-//! find it.
+//! [`super::comm_objects`] stores the communicators that the program creates.
 // The standard and `mpi.h` document the functions; the parent module documents their safety.
 #![allow(
     missing_docs,

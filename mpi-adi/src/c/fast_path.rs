@@ -2,7 +2,7 @@
 //!
 //! A build with the feature `micro` omits it, so every call takes the slow path.
 //!
-//! Other calls, and calls with an invalid argument, take the slow path, which reports the error. Both paths end in the
+//! Other calls, and calls with an invalid argument, take the slow path. It reports the error. Both paths end in the
 //! same device operations ([`Device`]).
 
 use core::ffi::{c_int, c_void};
@@ -198,7 +198,7 @@ pub(super) unsafe fn send(function: &'static str, given: &Given) -> Option<c_int
     })
 }
 
-/// Returns the error of a call for which there is no memory.
+/// Returns the error of a call without memory.
 #[cold]
 #[inline(never)]
 fn fail(function: &'static str, comm: c_int, error: NoMemory) -> c_int {

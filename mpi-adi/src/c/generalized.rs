@@ -1,4 +1,4 @@
-//! Generalized requests, which the program completes itself (section 12.2).
+//! Generalized requests, completed by the program itself (section 12.2).
 //!
 //! Their callbacks belong to the program and may call MPI. They are called outside the device, by the call that
 //! completes a request or queries its status.

@@ -139,7 +139,6 @@ pub unsafe fn MPI_Graph_map(
             graph(&comm, nnodes, index, edges)?;
             out(newrank, "newrank")?
         };
-        // Same mapping as in MPI_Graph_create.
         *newrank = match comm.rank() < nnodes as u32 {
             true => comm.rank() as c_int,
             false => MPI_UNDEFINED,
@@ -249,7 +248,7 @@ unsafe fn weights<'a>(
     unsafe { array(weights, count, name) }.map(Some)
 }
 
-/// Placeholder for an unspecified weight, which is never returned.
+/// Placeholder for an unspecified weight; never returned.
 const NO_WEIGHT: c_int = 1;
 
 /// Returns the edges to or from these ranks.

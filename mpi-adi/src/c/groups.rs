@@ -74,7 +74,7 @@ fn enter_group(table: &mut Groups, members: Vec<Rank>) -> Result<c_int, Error> {
     }
 }
 
-/// Adds a group whose members differ from those of all groups in the table.
+/// Adds a group. No group in the table may have the same members.
 fn add_group(table: &mut Groups, members: Vec<Rank>) -> Result<c_int, Error> {
     match members.is_empty() {
         true => Ok(MPI_GROUP_EMPTY),
@@ -372,7 +372,7 @@ pub unsafe fn MPI_Group_free(group: *mut c_int) -> c_int {
     })
 }
 
-/// Returns the group's members, which must be in the communicator's local group. Fails with [`Error::Group`] and
+/// Returns the group's members, all of the communicator's local group. Fails with [`Error::Group`] and
 /// [`Error::NoRoom`].
 pub(super) fn members_within(local: Membership<'_>, handle: c_int) -> Result<Vec<Rank>, Error> {
     let list = {

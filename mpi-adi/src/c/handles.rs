@@ -1,7 +1,7 @@
 //! Handle tables for objects of the program: one table type for all kinds of objects.
 //!
 //! A handle consists of the kind's tag in the upper bits, the generation of a table slot, and the slot's index in the
-//! lower bits. Removing an object increments the generation of its slot, which makes the handle invalid. The table is
+//! lower bits. Removing an object increments the generation of its slot and so makes the handle invalid. The table is
 //! on the program's heap and grows when objects are added, up to the kind's limit.
 #![forbid(unsafe_code)]
 
@@ -29,7 +29,7 @@ struct Entry<T> {
     generation: u16,
     /// Number of [holds](Table::hold).
     holds: u16,
-    /// The program has freed the handle, which waits for the holds.
+    /// The program has freed the handle; the object waits for the holds.
     is_freed: bool,
     object: Option<T>,
 }
@@ -167,7 +167,7 @@ impl<T> Table<T> {
         entry.is_none_or(|entry| !core::mem::replace(&mut entry.is_freed, !is_shown))
     }
 
-    /// Frees the handle, which becomes invalid. Returns the object unless it is held; `None` for an invalid handle.
+    /// Frees the handle. Returns the object unless it is held; `None` for an invalid handle.
     pub fn free(&mut self, handle: c_int) -> Option<Option<T>> {
         self.get(handle)?;
         let entry = self.entry(handle)?;
@@ -204,7 +204,6 @@ impl<T> Table<T> {
         self.entries.len()
     }
 
-    /// Returns all objects.
     pub fn objects(&self) -> impl Iterator<Item = &T> {
         self.entries
             .iter()

@@ -28,7 +28,7 @@ struct Duplicate {
     inter: Option<Inter>,
     handler: Handler,
     attributes: Copies,
-    /// Error of a copy function, which prevents the duplicate, or missing memory for the attributes.
+    /// Error that prevents the duplicate: of a copy function, or missing memory for the attributes.
     refused: Result<(), Error>,
     /// The duplicate, once it is ready.
     twin: Option<c_int>,

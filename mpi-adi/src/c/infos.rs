@@ -39,7 +39,6 @@ const NO_INFO: Error = Error::Wrong {
     what: "info names no info object",
 };
 
-/// Returns the contents of MPI_INFO_ENV.
 fn environment(env: &dyn Env) -> Result<Info, Error> {
     let level: &[u8] = match super::binding::BINDING
         .thread_level

@@ -29,14 +29,12 @@ pub(super) enum Of {
 
 /// A kind of objects with attributes.
 pub(super) trait Carrier {
-    /// The kind.
     const OF: Of;
 
     /// Runs `f` on the attributes of the object with handle `handle`, if it is valid, with exclusive access.
     fn with<R>(handle: c_int, f: impl FnOnce(&mut Attributes) -> R) -> Option<R>;
 }
 
-/// A key.
 #[derive(Clone, Copy)]
 pub(super) struct Keyval {
     pub of: Of,
@@ -110,7 +108,7 @@ fn change(handle: c_int, f: impl FnOnce(&mut Object)) {
     }
 }
 
-/// Returns the key with handle `handle`, freed or not.
+/// Returns a key, freed or not.
 fn keyval(handle: c_int) -> Option<Keyval> {
     TABLE.lock().get(handle).map(|object| object.keyval)
 }

@@ -1,6 +1,6 @@
 //! Matched probes, and receives of the matched messages (sections 3.8.2 and 3.8.3).
 //!
-//! A message handle is the request ID of its future receive, which is never negative. It is not a valid request handle.
+//! A message handle is the request ID of its future receive, never negative. It is not a valid request handle.
 // The standard and `mpi.h` document the functions; the parent module documents their safety.
 #![allow(
     missing_docs,

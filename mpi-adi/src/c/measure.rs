@@ -8,7 +8,6 @@ use super::types::MPI_Status;
 use super::types::constants::{MPI_COMM_WORLD, MPI_REQUEST_NULL};
 use super::{MPI_Irecv, MPI_Send, MPI_Wait};
 
-/// MPI_BYTE.
 const BYTES: c_int = 0x4c00_0004;
 const TAG: c_int = 7;
 

@@ -22,7 +22,6 @@ use crate::mpi::comm::Partners;
 use crate::mpi::error::Error;
 use crate::mpi::process::Env;
 
-/// Adds a persistent request and returns its handle.
 fn enter(comm: Partners<'static>, call: Call) -> Result<c_int, Error> {
     let partners = comm.group();
     let handle = enter_persistent(Object {

@@ -241,7 +241,7 @@ pub(super) fn on_process(
     end(function, MPI_COMM_WORLD, env().and_then(call))
 }
 
-/// Returns the error code of a class, which is the class itself.
+/// Returns the error code of a class: the class itself.
 pub(super) fn code(class: Class) -> c_int {
     class as c_int
 }

@@ -33,7 +33,7 @@ pub(super) const SEND_COMPLETE: c_int = 0x2c00_0001;
 /// Request of a receive from MPI_PROC_NULL: complete from the start.
 pub(super) const RECEIVED_FROM_PROC_NULL: c_int = 0x2c00_0002;
 
-/// Returns the handle of a request: the complement of its ID, which is negative and so never MPI_REQUEST_NULL.
+/// Returns the handle of a request: the complement of its ID, negative and so never MPI_REQUEST_NULL.
 pub(super) fn handle_of(id: RequestId) -> c_int {
     !id.0 as c_int
 }
@@ -74,11 +74,8 @@ pub(super) trait Family: Sync {
 
 /// Bits of a handle below its family.
 const FAMILY_SHIFT: u32 = 28;
-/// Handles of collectives.
 pub(super) const COLLECTIVES: c_int = 0x4000_0000;
-/// Handles of generalized requests.
 pub(super) const GENERALIZED: c_int = 0x5000_0000;
-/// Handles of window requests.
 pub(super) const ONE_SIDED: c_int = 0x6000_0000;
 
 /// Families of this program, as a linked list.
@@ -87,9 +84,8 @@ static FAMILIES: NextFamily = NextFamily::new();
 type NextFamily = spin::Once<&'static Entry>;
 
 /// A family and a link to the next one. Its variable has a separate section: the compiler merges variables without one,
-/// and the linker then keeps or removes them together with everything to which they refer.
+/// and the linker then keeps or removes them together with all that they reference.
 pub(super) struct Entry {
-    /// One of its handles.
     handle: c_int,
     family: &'static dyn Family,
     next: NextFamily,
@@ -166,7 +162,7 @@ pub(super) struct Completed {
 pub(super) enum Rest {
     /// Its error, and its communicator's error handler.
     Failed(Blame, Error),
-    /// A generalized request, whose status user-defined functions must set: see [`Completed::concluded`].
+    /// A generalized request. User-defined functions must set its status: see [`Completed::concluded`].
     Concluding(&'static dyn Family),
 }
 
@@ -379,7 +375,6 @@ const KIND: Kind = Kind {
     limit: 1 << 16,
 };
 
-/// Operation to be started.
 #[derive(Clone)]
 pub(super) enum Call {
     Send(Send, Mode),
@@ -387,7 +382,6 @@ pub(super) enum Call {
     Receive(Receive),
 }
 
-/// A persistent request.
 #[derive(Clone)]
 pub(super) struct Object {
     pub call: Call,
@@ -422,7 +416,7 @@ pub(super) fn with_object<R>(handle: c_int, f: impl FnOnce(&mut Object) -> R) ->
 }
 
 fn look_at_active(handle: c_int, is_over: bool) -> Option<c_int> {
-    // Most handles are of other requests, which require no table look-up.
+    // Most handles are of other requests, and require no table look-up.
     if handle & !((1 << (KIND.place_bits + KIND.generation_bits)) - 1) != KIND.tag {
         return None;
     }

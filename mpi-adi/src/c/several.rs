@@ -109,7 +109,6 @@ fn end_several(function: &'static str, result: Result<Several, Error>) -> c_int 
     }
 }
 
-/// Array of statuses, if the program requests them.
 type Statuses<'a> = Option<&'a mut [MPI_Status]>;
 
 /// Returns the arrays of a call on several requests.
@@ -228,7 +227,6 @@ unsafe fn wait_for_others(
 struct GroupState {
     /// Active or complete requests.
     active: u64,
-    /// Complete requests.
     complete: u64,
 }
 
@@ -452,7 +450,6 @@ struct CompleteSome<'a> {
     statuses: Statuses<'a>,
     /// A request is active, or was before it was completed here.
     is_active: bool,
-    /// Number of completed requests.
     done: usize,
 }
 

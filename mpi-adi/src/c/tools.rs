@@ -34,7 +34,6 @@ use crate::device::matching::Choice;
 use crate::mpi::process::Env;
 use crate::mpi::variables::{CONTROL, Category, LEVELS, Variable};
 
-/// Values of `mpi.h`.
 mod code {
     use core::ffi::c_int;
 
@@ -75,7 +74,6 @@ unsafe extern "Rust" {
     /// Returns the description of the host's counter with this index, if it exists.
     safe fn midplane_counter(index: usize) -> Option<Counted>;
 }
-/// The tests have no host.
 #[cfg(test)]
 fn midplane_counter(_: usize) -> Option<Counted> {
     None
@@ -83,7 +81,7 @@ fn midplane_counter(_: usize) -> Option<Counted> {
 
 /// Calls of MPI_T_init_thread without a matching MPI_T_finalize.
 static STARTED: AtomicU32 = AtomicU32::new(0);
-/// Open sessions, one bit each.
+/// One bit per open session.
 static OPEN: AtomicU64 = AtomicU64::new(0);
 
 /// Returns the error of a call, or success.
@@ -192,7 +190,6 @@ const CVARS: [Cvar; 4] = {
     ]
 };
 
-/// A performance variable.
 struct Pvar {
     name: &'static str,
     meaning: &'static str,
@@ -355,7 +352,7 @@ pub unsafe fn MPI_T_cvar_get_index(name: *const c_char, cvar_index: *mut c_int) 
     }))
 }
 
-/// Returns the control variable of a handle, which is its index plus one.
+/// Returns the control variable of a handle. The handle is its index plus one.
 fn cvar_of(handle: c_int) -> Result<&'static Cvar, c_int> {
     index(&CVARS, handle.wrapping_sub(1)).map_err(|_| INVALID_HANDLE)
 }

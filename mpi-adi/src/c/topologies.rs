@@ -27,7 +27,6 @@ const NOT_CARTESIAN: Error = Error::Wrong {
     what: "the communicator has no Cartesian topology; MPI_Cart_create makes one that has",
 };
 
-/// Returns the grid of a communicator.
 fn grid(comm: &Communicator<'_>) -> Result<Grid, Error> {
     kept::grid(comm.membership().context).ok_or(NOT_CARTESIAN)
 }

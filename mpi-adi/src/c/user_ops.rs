@@ -19,10 +19,8 @@ const KIND: Kind = Kind {
     limit: 1 << 16,
 };
 
-/// A user-defined operation.
 #[derive(Clone, Copy)]
 pub struct UserOp {
-    /// Combining function.
     pub function: UserFunction,
     /// Whether it commutes, as specified by the program.
     pub commutes: bool,
@@ -31,7 +29,6 @@ pub struct UserOp {
 /// No call waits while it holds the lock, and no interrupt handler uses it.
 static TABLE: Mutex<Table<UserOp>> = Mutex::new(Table::new(KIND));
 
-/// Returns the operation with handle `handle`.
 pub fn get(handle: c_int) -> Option<UserOp> {
     TABLE.lock().get(handle).copied()
 }

@@ -12,7 +12,6 @@ use crate::mpi::group::exact;
 /// An attribute. Only the program interprets its value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Attribute {
-    /// Handle of the key.
     pub keyval: i32,
     /// Address that the program specified.
     pub value: usize,
@@ -25,7 +24,6 @@ pub(crate) struct Attributes {
 }
 
 impl Attributes {
-    /// Returns an empty list.
     pub const fn new() -> Attributes {
         Attributes { list: Vec::new() }
     }
@@ -36,7 +34,7 @@ impl Attributes {
         found.map(|attribute| attribute.value)
     }
 
-    /// Adds an attribute whose key is not set yet. Fails with [`Error::NoRoom`].
+    /// Adds an attribute for an unset key. Fails with [`Error::NoRoom`].
     pub fn add(&mut self, attribute: Attribute) -> Result<(), Error> {
         self.reserve(1)?;
         self.list.push(attribute);

@@ -13,7 +13,6 @@ use crate::mpi::call::{SLICE_REQUESTS, drain};
 use crate::mpi::error::Error;
 use crate::mpi::process::Env;
 
-/// A message in the buffer.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Piece {
     offset: usize,

@@ -8,7 +8,6 @@ use crate::mpi::error::{Error, Limited};
 /// Maximum number of dimensions.
 pub const DIMENSIONS: usize = 16;
 
-/// One dimension of a grid.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Dimension {
     pub extent: u32,
@@ -20,7 +19,6 @@ pub(crate) struct Dimension {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Grid(Vec<Dimension, DIMENSIONS>);
 
-/// Coordinates in a grid.
 pub(crate) type Coords = Vec<i32, DIMENSIONS>;
 
 impl Grid {
@@ -69,7 +67,6 @@ impl Grid {
         &self.0
     }
 
-    /// Returns the number of nodes in the grid.
     pub fn places(&self) -> u32 {
         self.0.iter().map(|dimension| dimension.extent).product()
     }

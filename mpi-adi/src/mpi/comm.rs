@@ -48,8 +48,8 @@ impl Clone for Communicator<'_> {
 
 impl Copy for Communicator<'_> {}
 
-/// Processes with which a process exchanges messages in a communicator, by rank: the communicator's group, or the
-/// remote group of an intercommunicator (MPI-3.1 section 6.6).
+/// Communication partners in a communicator, by rank: the communicator's group, or the remote group of an
+/// intercommunicator (MPI-3.1 section 6.6).
 pub(crate) struct Partners<'e> {
     pub(crate) env: &'e dyn Env,
     group: Group<'e>,
@@ -93,7 +93,7 @@ pub(crate) enum RankMap<'e> {
     One(Rank),
     /// World ranks of the members.
     List(&'e [Rank]),
-    /// World ranks of the remote group of an intercommunicator, which does not contain this process.
+    /// World ranks of the remote group of an intercommunicator, without this process.
     Remote(&'e [Rank]),
 }
 
@@ -252,7 +252,7 @@ impl<'e> Communicator<'e> {
         }
     }
 
-    /// Returns the processes with which it exchanges messages.
+    /// Returns its communication partners.
     pub(crate) fn partners(self) -> Partners<'e> {
         Partners::at(self.env, self.membership.group())
     }

@@ -18,11 +18,11 @@
 //! stays retired there, and they try another one.
 //!
 //! # Concurrent agreements
-//! MPI_Comm_idup duplicates a communicator without blocking. So a process can participate in several agreements, which
-//! other processes run in another order. Two agreements must not choose the same context, so a candidate is reserved:
-//! by a blocking agreement during its second check, by a nonblocking one from its offer on. No agreement waits for a
-//! reservation. It uses other contexts instead, so no order of agreements causes a deadlock. A nonblocking agreement
-//! reserves and offers a unit of 8 contexts, so that enough remain for the others.
+//! MPI_Comm_idup duplicates a communicator without blocking. So a process can participate in several agreements, and
+//! other processes run these in another order. Two agreements must not choose the same context, so a candidate is
+//! reserved: by a blocking agreement during its second check, by a nonblocking one from its offer on. No agreement
+//! waits for a reservation. It uses other contexts instead, so no order of agreements causes a deadlock. A nonblocking
+//! agreement reserves and offers a unit of 8 contexts, so that enough remain for the others.
 //!
 //! # Processes that are no longer members
 //! Some processes may be in the old communicator but not in the new one, and may not have freed the old one yet. In a

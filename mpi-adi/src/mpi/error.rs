@@ -266,7 +266,7 @@ pub enum Error<W = &'static str> {
     },
     /// Another process of a collective used a count that does not match this process's count.
     CountsDiffer {
-        /// Communicator rank of the sender, which may forward other processes' data.
+        /// Communicator rank of the sender; it may forward other processes' data.
         rank: u32,
         /// Bytes that this process's count specifies.
         expected: usize,
@@ -487,12 +487,10 @@ impl From<NoMemory> for Error {
 }
 
 impl Error {
-    /// Creates [`Error::Argument`].
     pub(crate) const fn argument(what: &'static str) -> Error {
         Error::Argument { what }
     }
 
-    /// Creates [`Error::Order`].
     pub(crate) const fn order(what: Misplaced) -> Error {
         Error::Order { what }
     }

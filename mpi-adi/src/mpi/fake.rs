@@ -1,4 +1,4 @@
-//! A test environment without a network, which counts progress steps and sleeps.
+//! A test environment without a network. It counts progress steps and sleeps.
 
 use std::cell::{Cell, RefCell};
 
@@ -47,7 +47,6 @@ impl FakeEnv {
         }
     }
 
-    /// Returns the number of progress steps.
     pub fn polls(&self) -> usize {
         self.counts.polls.get()
     }
@@ -57,7 +56,6 @@ impl FakeEnv {
         self.counts.moves.set(polls);
     }
 
-    /// Returns the number of sleeps.
     pub fn sleeps(&self) -> usize {
         self.counts.sleeps.get()
     }

@@ -1,5 +1,5 @@
-//! Graph topologies (MPI-3.1 sections 7.5.3 and 7.5.4): a graph that all processes store, and a distributed graph of
-//! which each process stores its own edges. Pure except for the exchange of edges.
+//! Graph topologies (MPI-3.1 sections 7.5.3 and 7.5.4): a graph that all processes store, and a distributed graph with
+//! each process's own edges. Pure except for the exchange of edges.
 #![forbid(unsafe_code)]
 
 use alloc::vec::Vec;
@@ -61,7 +61,7 @@ impl Graph {
         &self.edges[start as usize..self.index[at] as usize]
     }
 
-    /// Returns a copy. Fails with [`Error::NoRoom`].
+    /// Fails with [`Error::NoRoom`].
     pub fn copied(&self) -> Result<Graph, Error> {
         Ok(Graph {
             index: exact(&self.index)?,
@@ -93,7 +93,7 @@ impl Neighbourhood {
         self.destinations.iter().map(|[rank, _]| *rank)
     }
 
-    /// Returns a copy. Fails with [`Error::NoRoom`].
+    /// Fails with [`Error::NoRoom`].
     pub fn copied(&self) -> Result<Neighbourhood, Error> {
         Ok(Neighbourhood {
             sources: exact(&self.sources)?,
@@ -196,9 +196,9 @@ impl Letters {
 }
 
 impl Communicator<'_> {
-    /// Returns this process's edges of the graph to which every process contributes: ordered by contributing rank, then
-    /// as specified. Blocks until all processes have called it. If a process has no memory or an error in `given`, this
-    /// error is returned there and [`Error::NoRoomElsewhere`] at the others. Also fails with [`Error::NoMemory`].
+    /// Returns this process's edges of a distributed graph, ordered by contributing rank, then as specified. Blocks
+    /// until all processes have called it. If a process has no memory or an error in `given`, this error is returned
+    /// there and [`Error::NoRoomElsewhere`] at the others. Also fails with [`Error::NoMemory`].
     pub(crate) fn neighbourhood(
         self,
         function: &'static str,

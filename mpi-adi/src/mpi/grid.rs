@@ -8,7 +8,6 @@ use net_torus::Shape;
 
 use crate::device::envelope::Rank;
 
-/// A box of the torus.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Grid {
     pub(crate) extents: [u16; 3],

@@ -8,7 +8,6 @@ use crate::mpi::coll::room;
 use crate::mpi::comm::Membership;
 use crate::mpi::error::Error;
 
-/// A group under construction.
 pub(crate) struct Members<T>(Vec<T>);
 
 impl<T: Copy + PartialEq> Members<T> {

@@ -1,6 +1,7 @@
 //! Info objects (MPI-3.1 chapter 9): keys and values as byte strings, in the order of first insertion.
 //!
-//! Keys and values are allocated on the program's heap, which limits their number. A look-up is a linear search.
+//! Keys and values are allocated on the program's heap; only its size limits their number. A look-up is a linear
+//! search.
 #![forbid(unsafe_code)]
 
 use alloc::boxed::Box;
@@ -16,10 +17,8 @@ pub const MAX_KEY: usize = 256;
 /// Maximum length of a value in bytes, including C's terminating zero.
 pub const MAX_VALUE: usize = 1024;
 
-/// A key and its value.
 type Pair = (Box<[u8]>, Box<[u8]>);
 
-/// An info object.
 #[derive(Default, Debug)]
 pub(crate) struct Info {
     pairs: Vec<Pair>,
@@ -55,7 +54,6 @@ pub(crate) fn environment(processes: u32, thread_level: &[u8]) -> Result<Info, E
 }
 
 impl Info {
-    /// Returns an empty object.
     pub const fn new() -> Info {
         Info { pairs: Vec::new() }
     }
@@ -116,7 +114,6 @@ impl Info {
         Ok(())
     }
 
-    /// Returns the number of keys.
     pub fn len(&self) -> usize {
         self.pairs.len()
     }
@@ -126,7 +123,6 @@ impl Info {
         self.pairs.get(n).map(|(key, _)| &**key)
     }
 
-    /// Returns all keys and values.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&[u8], &[u8])> {
         self.pairs.iter().map(|(key, value)| (&**key, &**value))
     }

@@ -1,10 +1,10 @@
 //! Creation of intercommunicators, and of communicators from them (MPI-3.1 sections 6.4.2 and 6.6).
 //!
-//! Two groups connect through their leaders, which communicate in another communicator, the bridge. The leaders
-//! exchange the member lists, and each broadcasts the remote list in its group. From then on every process stores both
-//! lists. The processes agree on a context like those of one communicator ([`crate::mpi::context`]), with the leaders
-//! between the groups. Communicators derived from an intercommunicator need no leaders, because its collectives include
-//! all processes of both groups.
+//! Two groups connect through their leaders, which use another communicator, the bridge. The leaders exchange the
+//! member lists, and each broadcasts the remote list in its group. From then on every process stores both lists. The
+//! processes agree on a context like those of one communicator ([`crate::mpi::context`]), with the leaders between the
+//! groups. Communicators derived from an intercommunicator need no leaders, because its collectives include all
+//! processes of both groups.
 #![forbid(unsafe_code)]
 
 use alloc::boxed::Box;

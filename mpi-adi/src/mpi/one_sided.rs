@@ -16,7 +16,7 @@ pub(crate) enum Operation {
     Nothing,
 }
 
-/// Wire codes. They follow those of the reduction operations, which start at 1.
+/// Wire codes after those of the reduction operations, which start at 1.
 const REPLACE: u8 = Op::ALL.len() as u8 + 1;
 const NOTHING: u8 = REPLACE + 1;
 
@@ -145,7 +145,7 @@ fn twin_of(value: Basic) -> Option<Basic> {
 }
 
 /// Returns the datatype that the operation applies to elements of a predefined datatype, consistent with [`only_basic`]
-/// for derived ones: if nothing is combined, a pair of two equal numbers is handled as two numbers.
+/// for derived ones: if nothing is combined, a pair of two numbers of the same type is handled as two numbers.
 pub(crate) fn parts_of(operation: Operation, basic: Basic) -> Basic {
     match (operation, basic) {
         (Operation::Combine(_), _) => basic,
@@ -161,7 +161,7 @@ fn is_on_pairs(operation: Operation) -> bool {
 }
 
 /// Returns the predefined datatype that a derived one with these leaf tags consists of; `None` if it is not unique. For
-/// operations on pairs, two equal numbers form one pair.
+/// operations on pairs, two numbers of the same type form one pair.
 pub(crate) fn only_basic(operation: Operation, tags: impl Iterator<Item = u8>) -> Option<Basic> {
     let (mut first, mut others) = (None, None);
     for tag in tags {

@@ -117,7 +117,7 @@ fn numbers(op: Op, number: Number, left: &[u8], right: &mut [u8]) {
     }
 }
 
-/// Combines complex numbers whose parts have the specified type.
+/// Combines complex numbers with parts of the specified type.
 fn complex_numbers(op: Op, part: Number, left: &[u8], right: &mut [u8]) {
     macro_rules! with {
         ($t:ty) => {

@@ -73,7 +73,7 @@ impl Sides<'_> {
         }
     }
 
-    /// Converts the native elements to `out`, which must have capacity for all.
+    /// Converts the native elements to `out`. It must have capacity for all.
     pub(crate) fn encode(&self, out: &mut [u8]) {
         self.each(|basic, area, at| {
             let mut native = [0; external::LONGEST];
@@ -83,7 +83,7 @@ impl Sides<'_> {
         });
     }
 
-    /// Converts `packed`, which must contain all elements, to native elements.
+    /// Converts `packed` to native elements. It must contain all of them.
     pub(crate) fn decode(&self, packed: &[u8]) {
         self.each(|basic, area, at| {
             let mut native = [0; external::LONGEST];

@@ -30,7 +30,7 @@ pub(crate) struct Placement<'g> {
 }
 
 impl Placement<'_> {
-    /// Finds the placement, which is the same at all processes. Returns `None` if the grid does not fit.
+    /// Finds the placement. All processes find the same one. Returns `None` if the grid does not fit.
     pub(crate) fn find(grid: &Grid, shape: Shape) -> Option<Placement<'_>> {
         let extents = shape.extents().map(u32::from);
         let assignment = assign(grid, &extents, [None; AXES], 0)?;
@@ -57,7 +57,7 @@ impl Placement<'_> {
         for (axes, place) in self.axes.iter().zip(self.grid.coords(rank)) {
             unfold(axes, &self.extents, place, &mut at);
         }
-        // Less than the extents of the torus, which are at most 256.
+        // Less than the extents of the torus, at most 256.
         let [x, y, z] = at.map(|at| at as u8);
         Coord { x, y, z }
     }

@@ -9,7 +9,7 @@ use crate::mpi::context::{ContextMask, Contexts};
 
 /// Access to this process's device and MPI state, for the Rust and the C binding. [`Device`] provides the operations.
 pub trait Env: Enter {
-    /// Returns the MPI state of this process, which the host stores with the device.
+    /// Returns the MPI state of this process. The host stores it with the device.
     fn process(&self) -> &Process;
 }
 

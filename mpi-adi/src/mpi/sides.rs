@@ -1,7 +1,7 @@
 //! The two groups of an intercommunicator, from the viewpoint of one of their processes (MPI-3.1 section 6.6).
 //!
-//! All processes of both groups store the same list: the members of the first group, then those of the second. Which
-//! group is first is agreed at creation. A process is in one of them, its local group; the other is its remote group.
+//! All processes of both groups store the same list: the members of the first group, then those of the second. The
+//! order is agreed at creation. A process is in one of them, its local group; the other is its remote group.
 //!
 //! ```text
 //!     list        a0 a1 a2 | b0 b1         all(): ranks 0 to 4, for collectives of both groups
@@ -9,10 +9,9 @@
 //!     for a b     local(): b0 b1           remote(): a0 a1 a2
 //! ```
 //!
-//! Three uses of a rank have separate types: a [`Membership`] of the local group or of all, which contain this process,
-//! and a remote [`Group`], which does not contain it and supports point to point only. One context serves both groups.
-//! A message in it is either between a process of one group and one of the other or, with the bit for collectives,
-//! between any two.
+//! The uses of a rank have separate types. A [`Membership`] of the local group or of all contains this process. A
+//! remote [`Group`] does not contain it, and supports point to point only. One context serves both groups. A message in
+//! it is either between a process of one group and one of the other or, with the bit for collectives, between any two.
 #![forbid(unsafe_code)]
 
 use core::ops::Range;
@@ -72,8 +71,7 @@ impl Halves {
         }
     }
 
-    /// Converts the rank in an error from the rank among all, which the program does not know, to the rank in its
-    /// group.
+    /// Converts the rank in an error from the rank among all, unknown to the program, to the rank in its group.
     pub(crate) fn explained(self, error: Error) -> Error {
         let Error::CountsDiffer {
             rank,
@@ -165,7 +163,6 @@ impl<'e> Sides<'e> {
     }
 }
 
-/// An intercommunicator.
 pub(crate) struct Intercommunicator<'e> {
     pub(crate) env: &'e dyn Env,
     pub(crate) sides: Sides<'e>,

@@ -48,8 +48,7 @@ pub(crate) struct Made {
 }
 
 impl Made {
-    /// Creates it with these members. A list of all processes in world order is omitted, which saves memory and
-    /// searches.
+    /// Creates it with these members. To save memory and searches, omits a list of all processes in world order.
     pub(crate) fn listed(env: &dyn Env, list: Vec<Rank>, context: Context, rank: CommRank) -> Made {
         let size = list.len() as u32;
         let numbers = list.iter().map(|member| member.index());
@@ -237,8 +236,8 @@ impl<'e> Communicator<'e> {
     }
 
     /// Creates a communicator like [`Communicator::make_of`], but only its members call it, all with the same list
-    /// (MPI_Comm_create_group). Its messages use the context of this communicator's collectives, which the processes
-    /// call in the same order as this function.
+    /// (MPI_Comm_create_group). Its messages use the context of this communicator's collectives. The processes call
+    /// these and this function in the same order.
     pub(crate) fn make_group(
         self,
         function: &'static str,
@@ -277,10 +276,10 @@ impl<'e> Communicator<'e> {
     }
 }
 
-/// Returns the lowest context that is free at all processes whose masks `and` combines by bitwise AND, and the state
-/// prepared for it. The context is not marked as used yet. Fails like `and`, and at all processes with
-/// [`Error::Limit`]. If one is not `ready`, or `got` is an error, it fails with that error there and
-/// [`Error::NoRoomElsewhere`] at the others.
+/// Returns the lowest context free at all processes, and the state prepared for it. `and` combines their masks by
+/// bitwise AND. The context is not marked as used yet. Fails like `and`, and at all processes with [`Error::Limit`]. If
+/// one is not `ready`, or `got` is an error, it fails with that error there and [`Error::NoRoomElsewhere`] at the
+/// others.
 pub(super) fn agree<T>(
     env: &dyn Env,
     ready: Ready<'_>,
@@ -372,8 +371,8 @@ impl Choices {
         comm.share_bytes(function, bytemuck::cast_slice_mut(&mut self.all))
     }
 
-    /// Appends those of `ranks` that chose this process's color to `list`, which must have the capacity, ordered by
-    /// key, then rank. Appends none if this process has no color.
+    /// Appends those of `ranks` that chose this process's color to `list`, ordered by key, then rank, without
+    /// allocation. Appends none if this process has no color.
     pub(super) fn append(&self, ranks: Range<u32>, list: &mut Vec<CommRank>) {
         let start = list.len();
         let choice = |rank: CommRank| self.all[rank.0 as usize];

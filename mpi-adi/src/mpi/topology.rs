@@ -16,7 +16,6 @@ use crate::mpi::graph::{Graph, Neighbourhood};
 use crate::mpi::placement::Placement;
 use crate::mpi::split::{Made, Ready};
 
-/// A topology.
 #[derive(PartialEq, Eq, Debug)]
 pub(crate) enum Topology {
     Cartesian(Grid),
@@ -170,8 +169,8 @@ impl Communicator<'_> {
         self.make_of(function, ready, members)
     }
 
-    /// Creates the communicator of the first `count` processes, of which there must be enough; `None` if this process
-    /// is not among them. Blocks and fails like [`Communicator::make_grid`].
+    /// Creates the communicator of the first `count` processes, at most all; `None` if this process is not among them.
+    /// Blocks and fails like [`Communicator::make_grid`].
     pub(crate) fn make_first(
         self,
         function: &'static str,

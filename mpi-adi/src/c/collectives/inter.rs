@@ -342,8 +342,8 @@ pub(in crate::c) unsafe fn allreduce(
     Ok(plan.advances_in_interrupts(meanwhile))
 }
 
-/// Returns this group's counts, and allocates an array for those of the other group, which are the same at all its
-/// processes.
+/// Returns this group's counts, and allocates an array for those of the other group. Counts are the same at all
+/// processes of a group.
 fn counts_of_both(halves: Halves, counts: &[c_int]) -> Result<Counts, Error> {
     let (size, bytes) = (halves.remote_size(), size_of::<c_int>());
     let mut theirs = room(size)?;

@@ -55,7 +55,7 @@ unsafe fn w_blocks((buffer, counts, displs, types): GivenW, many: usize) -> Resu
     }
 }
 
-/// Creates the plan of an exchange in which all destinations receive the same data.
+/// Creates the plan of an exchange with the same data for all destinations.
 ///
 /// # Safety
 /// The buffer must satisfy [`args::buffer`]. The requirements of `places`, called with the number of blocks, apply.

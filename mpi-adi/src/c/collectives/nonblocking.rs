@@ -1,7 +1,7 @@
-//! Nonblocking collectives (section 5.12), and MPI_Alltoallw, which shares their arguments.
+//! Nonblocking collectives (section 5.12), and MPI_Alltoallw with the same arguments.
 //!
-//! Buffers, arrays and datatypes are checked at the start. Arrays belong to the program, which must not change them
-//! until the collective is complete.
+//! Buffers, arrays and datatypes are checked at the start. The program must not change its arrays until the collective
+//! is complete.
 
 use core::ffi::{c_int, c_void};
 
@@ -586,7 +586,7 @@ pub unsafe fn MPI_Iallreduce(
 /// Creates the plan of a reduce-scatter; in place, the data is in the receive buffer.
 ///
 /// # Safety
-/// The requirements of `parts`, which returns the parts of the data, apply. The result must satisfy [`args::buffer`].
+/// The requirements of `parts` apply to the data. The result must satisfy [`args::buffer`].
 unsafe fn reduce_scatter<P: Send + 'static>(
     comm: Communicator<'static>,
     (sendbuf, recvbuf): (*const c_void, *mut c_void),

@@ -43,7 +43,6 @@ pub(super) enum Combiner {
     User(User),
 }
 
-/// A user-defined function.
 pub(super) struct User {
     function: UserFunction,
     datatype: HeldHandle,
@@ -90,7 +89,6 @@ impl Combiner {
         matches!(self, Combiner::Predefined(..))
     }
 
-    /// Computes `right[i] = left[i] op right[i]`.
     pub(super) fn combine(&mut self, left: &[u8], right: &mut [u8]) {
         match self {
             Combiner::Predefined(op, basic) => op

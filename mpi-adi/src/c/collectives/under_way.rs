@@ -40,7 +40,6 @@ struct Object {
     state: State,
 }
 
-/// Collectives that the program has started.
 struct Started {
     objects: Table<Object>,
     /// Incomplete ones, in order of their start, so that a check of progress skips the others.
@@ -56,7 +55,7 @@ static STARTED: Mutex<Started> = Mutex::new(Started {
 static UNDER_WAY: AtomicUsize = AtomicUsize::new(0);
 
 impl Started {
-    /// Adds a collective whose steps are being performed. Fails with [`Error::Limit`] or [`Error::NoRoom`].
+    /// Adds a collective in state [`State::Stepping`]. Fails with [`Error::Limit`] or [`Error::NoRoom`].
     fn add(&mut self, membership: Membership<'static>) -> Result<c_int, Error> {
         let bytes = size_of::<c_int>();
         let none = |_| Error::NoRoom { bytes };

@@ -56,7 +56,6 @@ impl Lent {
     /// No bytes.
     pub const EMPTY: Lent = Lent(Span::EMPTY);
 
-    /// Creates a plain buffer.
     #[inline]
     pub fn plain(span: Span) -> Lent {
         Lent(span)
@@ -155,7 +154,7 @@ impl Unpacked {
         elements.reach.0.rem_euclid(size_of::<u128>() as isize) as usize
     }
 
-    /// Returns the address of displacement 0, which need not contain a byte.
+    /// Returns the address of displacement 0, with or without a byte there.
     pub fn origin(&mut self) -> *mut c_void {
         let begin = self.words.as_mut_ptr().cast::<c_void>();
         let before = Self::before(&self.elements) as isize;
@@ -268,8 +267,8 @@ impl Elements {
         (last.min(0) + low, last.max(0) + low + reach)
     }
 
-    /// Calls `run` for the contiguous runs of the first `bytes` packed bytes, which must be valid for
-    /// [`Elements::length`]: in order, with the displacement, the number of preceding packed bytes, and the length.
+    /// Calls `run` for the contiguous runs of the first `bytes` packed bytes, in order, with the displacement, the
+    /// number of preceding packed bytes, and the length. [`Elements::length`] must have accepted `bytes`.
     pub fn runs(&self, bytes: usize, mut run: impl FnMut(isize, usize, usize)) {
         match &self.walked {
             _ if bytes == 0 => {}
@@ -287,7 +286,7 @@ impl Elements {
         if is_in_place(buffer) {
             return Err(Error::InPlace);
         }
-        // Contiguous elements, which are the common case, need no wide integers.
+        // Contiguous elements (the common case) need no wide integers.
         let is_row = self.reach == (0, self.extent) && self.extent as usize == self.size;
         if is_row && first == 0 {
             let end = buffer.addr().checked_add(self.size * count);
@@ -314,7 +313,7 @@ impl Elements {
     /// [`Error::NoRoom`].
     ///
     /// # Safety
-    /// Every byte of the elements must satisfy [`Span::new`], except for the addresses, which are checked.
+    /// Every byte of the elements must satisfy [`Span::new`], except that the addresses are checked.
     pub unsafe fn at(&self, buffer: *const c_void, count: usize) -> Result<Lent, Error> {
         let bytes = self.length(count)?;
         self.check(buffer, 0, count)?;
@@ -389,10 +388,10 @@ unsafe fn lend(
 /// Loans of requests that the program has freed, newest first. No call waits while it holds the lock, and no interrupt
 /// handler uses it.
 static GIVEN_UP: Mutex<AtomicPtr<Loan>> = Mutex::new(AtomicPtr::new(core::ptr::null_mut()));
-/// Length of the list.
 static GIVEN_UP_COUNT: AtomicUsize = AtomicUsize::new(0);
 
-/// Frees an active request with this typed span for the program; its loan stays until the request is complete.
+/// Moves the loan of an active request that the program frees to the list, where it stays until the request is
+/// complete.
 pub fn give_up(span: Span, request: RequestId) {
     let Some(given) = loan(span) else { return };
     let list = GIVEN_UP.lock();

@@ -450,7 +450,7 @@ fn order_of(order: c_int) -> Result<Order, Error> {
     }
 }
 
-/// Checks the number of dimensions of an array, which is at least one.
+/// Checks that the number of dimensions is at least one.
 fn dimensions(ndims: c_int) -> Result<usize, Error> {
     match args::count(ndims)? {
         0 => Err(Error::Argument {

@@ -77,7 +77,6 @@ pub struct Recipe {
     pub datatypes: Vec<Known>,
 }
 
-/// A datatype created by the program.
 pub struct Object {
     pub datatype: Type,
     pub recipe: Recipe,
@@ -194,7 +193,7 @@ pub fn pair(handle: c_int) -> Option<usize> {
     (at < Pair::ALL.len()).then_some(at)
 }
 
-/// Returns the element size in bytes of a C datatype other than a pair, which is the common case.
+/// Returns the element size in bytes of a C datatype other than a pair (the common case).
 #[inline(always)]
 pub fn plain_bytes(handle: c_int) -> Option<usize> {
     ROWS[..PLAIN]

@@ -1,9 +1,5 @@
-//! Opening, closing and flushing of epochs (section 11.5), blocking and nonblocking (thesis 001, section 5). A blocking
-//! call runs the nonblocking one, then waits for the condition of its request.
-//!
-//! The request of an opening call completes when the epoch is open: posts are transmitted, a lock is granted, all
-//! processes have reached a fence; access by start is open when it may begin. The request of a closing call completes
-//! when the epoch is complete, as when its blocking counterpart returns.
+//! Opening, closing and flushing of epochs (section 11.5), blocking and nonblocking (thesis 001, section 5).
+//! `mpi/windows/epochs.rs` defines when each request completes.
 
 use core::ffi::c_int;
 
@@ -327,8 +323,8 @@ pub unsafe fn MPI_Win_iflush_local_all(win: c_int, request: *mut c_int) -> c_int
     unsafe { begin("MPI_Win_iflush_local_all", win, request, start) }
 }
 
-// There is one copy of a window (the unified memory model), and the call makes progress: a program that polls for a
-// value in its own window finally sees it.
+// There is one copy of a window (the unified memory model), and the call makes progress: a program can poll for a value
+// in its own window.
 pub unsafe fn MPI_Win_sync(win: c_int) -> c_int {
     on_win("MPI_Win_sync", win, |window| {
         window.env.advance(window.note(None), None);

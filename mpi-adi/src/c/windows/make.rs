@@ -1,7 +1,7 @@
 //! Creation and freeing of windows (section 11.2).
 //!
-//! A window has a separate communicator, whose context identifies it at all of its processes. A failed allocation of
-//! one process is reported to all: the call fails everywhere, and none waits for another.
+//! A window has a separate communicator. Its context identifies the window at all of its processes. A failed allocation
+//! of one process is reported to all: the call fails everywhere, and none waits for another.
 
 use alloc::vec::Vec;
 use core::ffi::{c_int, c_void};

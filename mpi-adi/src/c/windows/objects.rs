@@ -65,7 +65,6 @@ impl Hold for Lent {
     }
 }
 
-/// Handle of a window.
 #[derive(Clone, Copy)]
 pub(super) struct Handle(pub c_int);
 
@@ -95,7 +94,6 @@ impl Window {
         }
     }
 
-    /// Returns the window with handle `handle`.
     pub fn of(
         env: &'static dyn Env,
         function: &'static str,
@@ -137,7 +135,6 @@ pub(super) fn blame_of(win: c_int) -> Blame {
     }
 }
 
-/// Runs a call on a window.
 pub(super) fn on_win(
     function: &'static str,
     win: c_int,

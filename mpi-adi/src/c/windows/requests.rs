@@ -57,7 +57,7 @@ impl Window {
     }
 }
 
-/// Frees the ticket, which the device no longer uses.
+/// Frees a ticket that the device no longer uses.
 fn give_back(ticket: &'static Ticket) {
     // SAFETY: leaked at the creation of the request. The device released it when it set it, or never had it, and the
     // request is no longer in the table.

@@ -52,7 +52,7 @@ pub(crate) trait Holder: Send {
     fn get_ready(&mut self, context: Context) -> Result<(), Error>;
     /// Discards prepared state, if any, because another context or none is used.
     fn give_up(&mut self);
-    /// Completes the communicator: all processes are ready and agree on the context, which is still reserved.
+    /// Completes the communicator: all processes are ready and agree on the still reserved context.
     fn agreed(&mut self) -> Result<(), Error>;
 }
 

@@ -28,7 +28,7 @@ pub(crate) fn bcast(
 const SHORT_BCAST: usize = INLINE_BYTES;
 
 /// A broadcast algorithm, selected by the rules of docs/collectives.md.
-// Stored inline: boxing a variant would use heap memory, which a blocking call does not need.
+// Stored inline, so that a blocking call needs no heap memory.
 #[allow(clippy::large_enum_variant)]
 pub(super) enum Bcast {
     Binomial(Binomial),
@@ -63,9 +63,9 @@ pub(super) struct Binomial {
     span: Area,
     root: CommRank,
     size: u32,
-    /// Rank relative to the root, whose relative rank is 0.
+    /// Rank relative to the root.
     relative: u32,
-    /// Parent from which to receive first.
+    /// Parent, the source of the first receive.
     parent: Option<u32>,
     /// Twice the distance of the next child.
     bit: u32,

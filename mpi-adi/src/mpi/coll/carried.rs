@@ -1,7 +1,7 @@
 //! In-network collectives: the barrier of all processes and their allreduces of few bytes, in the packets of the
 //! torus's barrier ([`crate::device::barrier`]).
 //!
-//! They are not schedules, and require no messages. Their state is in the device, which reports their progress without
+//! They are not schedules, and require no messages. Their state is in the device. It reports their progress without
 //! blocking.
 //!
 //! There is one network barrier, and many communicators may contain all processes. They can share it, because these

@@ -1,4 +1,4 @@
-//! Collectives driven by a simulator, which models many processes and makes no blocking calls.
+//! Collectives driven by a simulator of many processes, without blocking calls.
 //!
 //! Nothing here is linked into a program. The simulated collectives are those of programs: plans of the same schedules,
 //! stored and performed by the same code (`running.rs`).
@@ -88,8 +88,7 @@ pub struct Buffers {
     pub part: usize,
     /// Send buffer: one part or, if each process gets its own, a row of parts. A broadcast uses it at all processes.
     pub given: Vec<u8>,
-    /// Receive buffer, with the same layout. `None`: in place, which is supported for allreduce, scan and alltoall of
-    /// one group.
+    /// Receive buffer, with the same layout. `None`: in place, supported for allreduce, scan and alltoall of one group.
     pub taken: Option<Vec<u8>>,
 }
 
@@ -140,7 +139,7 @@ pub struct Operation {
     pub commute: bool,
 }
 
-/// A collective in progress, which the simulator advances. If it is dropped before its end, its memory is never freed,
+/// A collective in progress, advanced by the simulator. If it is dropped before its end, its memory is never freed,
 /// because the device may still use it.
 pub struct Driven(Option<Inside>);
 
@@ -171,7 +170,7 @@ impl Driven {
             Some(halves) if what != What::Barrier => across(halves, what, areas, operation)?,
             _ => within(comm, what, areas, operation)?,
         };
-        // The operation is not a function of a program. An exchange of counts, which allocates memory between steps, is
+        // The operation is not a function of a program. An exchange of counts allocates memory between steps, and is
         // not supported here.
         let plan = plan.advances_in_interrupts(true);
         let running = Running::new(comm, "a collective", number, plan)?;
@@ -183,7 +182,7 @@ impl Driven {
         })))
     }
 
-    /// Checks whether the messages for which it waits are complete.
+    /// Checks whether its pending messages are complete.
     pub fn is_ready(&self, adi: &Adi) -> bool {
         let running = self.0.as_ref().map(|inside| &inside.running);
         running.is_some_and(|running| running.is_ready(adi.requests()))
@@ -219,8 +218,8 @@ impl Driven {
         inside.running.advance_in_interrupt(comm, &mut steps)
     }
 
-    /// Advances it until it must wait for messages (`None`) or to its end, which returns the buffers. Does not block.
-    /// An error also ends it.
+    /// Advances it until it must wait for messages (`None`) or to its end, and then returns the buffers. Does not
+    /// block. An error also ends it.
     pub fn advance(&mut self, env: &dyn Env) -> Result<Option<Buffers>, Error> {
         let Some(inside) = &mut self.0 else {
             return Ok(None);

@@ -3,8 +3,8 @@
 //! # Broadcast
 //! The root sends along its line in Z, each process of that line along Y, and each of those along X: a tree whose
 //! branches are as long as the path. Each line is served in both directions. A process with n others behind it on a
-//! side sends to the one in their middle, which sends to those behind itself. So a line of eight requires at most three
-//! consecutive messages, and no link carries two messages that wait long for each other.
+//! side sends to the one in their middle, and this one sends to those behind itself. So a line of eight requires at
+//! most three consecutive messages, and no link carries two messages that wait long for each other.
 //!
 //! # Allreduce
 //! Dimension by dimension, X first, all processes of a line compute the line's result by recursive halving; a line of
@@ -16,8 +16,8 @@
 //! time.
 //!
 //! A line of two that is not in the last dimension is folded: one process sends its partial result to the other, and
-//! receives the result at the end. That costs one hop, but halves the number of messages from there on, which matters
-//! on few nodes.
+//! receives the result at the end. That costs one hop, but halves the number of messages from there on. This matters on
+//! few nodes.
 #![forbid(unsafe_code)]
 
 use crate::device::memory::area::Area;
@@ -53,12 +53,11 @@ fn told_by(place: u16, len: u16) -> (u16, u16) {
     }
 }
 
-/// A broadcast.
 pub(super) struct Spread {
     span: Area,
     grid: Grid,
     own: At,
-    /// Parent from which to receive first.
+    /// Parent, the source of the first receive.
     parent: Option<CommRank>,
     /// Dimension and side of the present line.
     dim: usize,
@@ -148,7 +147,7 @@ enum Move {
 #[derive(Clone, Copy)]
 enum Stage {
     Load,
-    /// Halving levels of a line, from the innermost one up; 0 remain at the end.
+    /// Remaining halving levels of a line, innermost first; 0 at the end.
     Line {
         dim: usize,
         levels: u32,
@@ -349,7 +348,7 @@ impl Schedule for Halves {
     }
 }
 
-/// A part of a line, `from` to `to`, and the index at which it is halved.
+/// A part of a line, `from` to `to`, and its halving index.
 #[derive(Clone, Copy)]
 struct Halving {
     from: u16,

@@ -66,7 +66,7 @@ fn combine_through(
     }
 }
 
-/// Combines all processes' `data` into the root's `result`, which must be as long; other processes do not use `result`.
+/// Combines all processes' `data` into the root's `result` of the same length; other processes do not use `result`.
 /// `result` may be `data`.
 pub(crate) fn reduce(
     comm: Communicator<'_>,
@@ -85,7 +85,7 @@ pub(crate) fn reduce(
     run_in_segments(comm, function, &mut schedule, sizes, combine)
 }
 
-/// Combines all processes' `data` into every process's `result`, which must be as long and may be `data`.
+/// Combines all processes' `data` into every process's `result`. It must be as long, and may be `data`.
 pub(crate) fn allreduce(
     comm: Communicator<'_>,
     function: &'static str,
@@ -102,8 +102,8 @@ pub(crate) fn allreduce(
     run_side_by_side(comm, function, &mut schedule, sizes, combine)
 }
 
-/// Combines all processes' data. Each rank receives the result of its own `part` in `result`, which may be the
-/// beginning of the data.
+/// Combines all processes' data. Each rank receives the result of its own `part` in `result`; it may be the beginning
+/// of the data.
 pub(crate) fn reduce_scatter(
     comm: Communicator<'_>,
     function: &'static str,
@@ -244,7 +244,7 @@ impl Schedule for Reduce {
 const SHORT_ALLREDUCE: usize = SEGMENT_BYTES;
 
 /// An allreduce algorithm, selected by the rules of docs/collectives.md.
-// Stored inline: boxing a variant would use heap memory, which a blocking call does not need.
+// Stored inline, so that a blocking call needs no heap memory.
 #[allow(clippy::large_enum_variant)]
 pub(super) enum Allreduce {
     Tree(ThroughRoot),

@@ -5,8 +5,8 @@
 //! moves once around the ring, and each process combines the received share with its own. Each process's result is then
 //! reduced and scattered in the next dimension, and the next, and finally gathered along the reverse path (Patarasuk
 //! and Yuan: a bandwidth-optimal allreduce; over a torus as in Sack and Gropp: collective algorithms for multiported
-//! torus networks). While one lane uses the links in X, the others use those in Y and Z. So all links carry the same
-//! load, which is minimal.
+//! torus networks). While one lane uses the links in X, the others use those in Y and Z. So all links carry the same,
+//! minimal load.
 //!
 //! The received data is the left operand. The order of the processes of a share depends only on the box. It is not rank
 //! order, so operations must commute. Memory use is two segments a lane: shares are sent in segments of a few packets,
@@ -49,7 +49,6 @@ enum Stage {
     Store,
 }
 
-/// A lane.
 #[derive(Clone, Copy)]
 struct Lane {
     first: usize,
@@ -64,7 +63,6 @@ struct Lane {
     stage: Stage,
 }
 
-/// An allreduce by all lanes.
 pub(super) struct Rings {
     grid: Grid,
     own: At,

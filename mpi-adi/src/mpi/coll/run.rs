@@ -45,7 +45,7 @@ pub(super) fn run_alone<S: Schedule>(
 }
 
 /// Runs a schedule like [`run`], with two segments for elements of the specified size and with `combine`. No step uses
-/// more than the specified number of bytes of a segment, which may be larger. Also fails with [`Error::NoRoom`] if an
+/// more than the specified number of bytes of a segment, even if it is larger. Also fails with [`Error::NoRoom`] if an
 /// element does not fit in a segment on the stack.
 pub(super) fn run_in_segments(
     comm: Communicator<'_>,
@@ -136,7 +136,7 @@ impl<'s, 'c> Workspace<'s, 'c> {
                 );
                 exactly(taken.len(), received)
             }
-            // One lane after the other, so there is no later acknowledgement on which to piggyback.
+            // One lane after the other, so there is no later message for a piggybacked acknowledgement.
             Step::Pass {
                 tag,
                 followed: _,

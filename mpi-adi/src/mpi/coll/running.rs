@@ -1,4 +1,4 @@
-//! Execution of a nonblocking collective: its next steps, and the messages for which it waits.
+//! Execution of a nonblocking collective: its next steps and its pending messages.
 //!
 //! A plan is run to completion, or started. A started plan advances in any call that makes progress
 //! ([`crate::mpi::call`]), until a step must wait for messages; it uses no stack in between. Its memory is allocated
@@ -281,7 +281,7 @@ struct Flight {
     messages: Vec<Message>,
     /// One per message; not written while the message is in transit.
     places: Vec<TypedSlot>,
-    /// Number of messages for which the device has reserved memory.
+    /// Number of messages with reserved device memory.
     reserved: u32,
     has_begun: bool,
     left: Left,
@@ -321,8 +321,8 @@ impl Turn<'_> {
 const _: () = assert!(MOST_LANES < u32::BITS as usize);
 
 impl Flight {
-    /// Creates an idle flight for a blocking call, or for one whose number is set later. Fails with [`Error::NoRoom`]
-    /// or [`Error::NoMemory`].
+    /// Creates an idle flight for a blocking call, or one to be numbered later. Fails with [`Error::NoRoom`] or
+    /// [`Error::NoMemory`].
     fn new(
         comm: Communicator<'_>,
         function: &'static str,
@@ -379,7 +379,7 @@ impl Flight {
         }
     }
 
-    /// Checks whether a lane can advance, all lanes are complete, or there is an error to return. For a hook, which has
+    /// Checks whether a lane can advance, all lanes are complete, or there is an error to return. For a hook with
     /// access to the requests.
     fn is_ready(&self, requests: &RequestPool) -> bool {
         self.is_ready_if(|message| requests.is_done(message.id).unwrap_or(true))
@@ -739,7 +739,7 @@ impl Running {
         self.flight.messages.len() as u32
     }
 
-    /// Checks whether the messages for which it waits are complete.
+    /// Checks whether its pending messages are complete.
     pub(crate) fn is_ready(&self, requests: &RequestPool) -> bool {
         self.flight.is_ready(requests)
     }
@@ -755,7 +755,7 @@ impl Running {
         self.flight.advance(comm, &mut *self.work)
     }
 
-    /// Advances from an interrupt handler, which has borrowed the device: by at most `steps` steps, and subtracts the
+    /// Advances from an interrupt handler with the borrowed device: by at most `steps` steps, and subtracts the
     /// performed ones. Returns true if it made progress. Work that remains for a call makes it
     /// [ready](Running::is_ready).
     pub(crate) fn advance_in_interrupt(&mut self, comm: Communicator<'_>, steps: &mut u32) -> bool {

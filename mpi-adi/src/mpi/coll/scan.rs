@@ -8,8 +8,8 @@ use crate::mpi::coll::segments::{Walk, same_length};
 use crate::mpi::comm::{CommRank, Communicator};
 use crate::mpi::error::Error;
 
-/// Combines the data of the ranks up to each rank (`inclusive`) or before it, into `result`, which must be as long as
-/// `data` and may be `data`. The exclusive result of rank 0 is unchanged.
+/// Combines the data of the ranks up to each rank (`inclusive`) or before it, into `result`. It must be as long as
+/// `data`, and may be `data`. The exclusive result of rank 0 is unchanged.
 pub(crate) fn scan(
     comm: Communicator<'_>,
     function: &'static str,

@@ -126,7 +126,7 @@ impl<C: Chosen> Schedule for C {
     }
 }
 
-/// A step, which completes before the next one begins.
+/// A step. It completes before the next one begins.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Step {
     /// Sends the buffer's bytes.
@@ -160,7 +160,7 @@ pub(super) enum Step {
     Combine { left: Half, bytes: usize },
     /// Copies a span, at most as long as a segment, to the beginning of a segment.
     Load { from: Area, to: Half },
-    /// Copies the beginning of a segment to a span, which is at most as long.
+    /// Copies the beginning of a segment to a span of at most its length.
     Store { from: Half, to: Area },
     /// Copies a span to another one, which must be as long.
     Copy { from: Area, to: Area },
@@ -234,9 +234,7 @@ impl Half {
 /// A process among those of a communicator.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Ranks {
-    /// Its rank.
     pub(super) own: u32,
-    /// Number of processes.
     pub(super) size: u32,
     /// Box of the torus that they form, if the schedule uses it.
     pub(super) grid: Option<Grid>,

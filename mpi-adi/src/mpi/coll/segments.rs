@@ -1,4 +1,4 @@
-//! Segments of reductions and local copies, which keep memory use independent of the message length.
+//! Segments of reductions and local copies. They keep memory use independent of the message length.
 #![forbid(unsafe_code)]
 
 use alloc::vec::Vec;

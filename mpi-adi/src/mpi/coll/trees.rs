@@ -35,7 +35,7 @@ const TREES: usize = 6;
 const MOST_EACH: usize = 4;
 const _: () = assert!(TREES * MOST_EACH <= MOST_LANES);
 
-/// Cut-off in bytes per node of the machine's three lines, up to which a tree's part is sent in pieces that fit their
+/// Cut-off in bytes per node of the machine's three lines. Up to it a tree's part is sent in pieces that fit their
 /// RTSs. On a longer path a long piece takes longer to fill the pipeline. On a short path fewer messages are better.
 const SHORT_A_NODE: usize = 1536;
 /// Bytes of such a piece, and lanes of a tree: an acknowledgement for every fourth piece.
@@ -50,7 +50,6 @@ struct Tree {
     children: Dests,
 }
 
-/// A broadcast by all trees.
 pub(super) struct Trees {
     span: Area,
     piece: usize,

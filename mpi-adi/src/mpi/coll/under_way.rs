@@ -18,7 +18,7 @@ use crate::mpi::process::Process;
 
 /// State of a collective.
 pub(crate) enum State {
-    /// It waits for messages.
+    /// Waits for messages.
     Running(Running),
     /// A call further down the stack is performing its steps.
     Stepping,

@@ -77,7 +77,7 @@ impl<H: Home> Window<'_, H> {
         self.open_epoch(opening, told)
     }
 
-    /// Ends the epoch of the last fence, if it contains no operation. Reserves device memory for another epoch.
+    /// Ends the epoch of the last fence, if it is open, after reserving device memory for another epoch.
     pub fn end_fence(&self) -> Result<(), Error> {
         self.prepare_epoch()?;
         let fence = self.with(|state| {
@@ -139,7 +139,7 @@ impl<H: Home> Window<'_, H> {
         }
         let is_straight = (has_access || waits) && !is_recorded;
         self.with(|state| {
-            // In these epochs, access to one target implies access to all.
+            // In these epochs, access to one target implies access to all targets of the epoch.
             let of_all = matches!(state.access, Access::Fence { .. } | Access::Locks(_));
             let is_it = |opened: &&mut Opened| opened.epoch == epoch;
             if is_straight && let Some(opened) = state.access.opened().find(is_it) {

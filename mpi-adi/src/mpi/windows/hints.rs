@@ -4,7 +4,6 @@ use crate::device::rma::epochs::Reorder;
 
 /// A key and the flag that it controls.
 type Key = (&'static [u8], fn(&mut Reorder) -> &mut bool);
-/// A key and its value.
 pub(crate) type Hint = (&'static [u8], &'static [u8]);
 
 /// Keys that allow epochs to be reordered, with the names of the thesis (001, section 5).

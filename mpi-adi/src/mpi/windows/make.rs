@@ -44,7 +44,7 @@ pub(crate) fn make_room<T>(value: T) -> Result<Box<T>, Error> {
     boxed(value).ok_or(no_room::<T>(1))
 }
 
-// Not inlined: it uses kilobytes of stack, which are free again before the call continues.
+// Not inlined: it uses kilobytes of stack, free again before the call continues.
 #[inline(never)]
 fn one_sided(here: crate::device::envelope::Rank) -> Result<Box<OneSided>, Error> {
     let made = boxed_with(|| OneSided::new(here, combine, runs));

@@ -13,8 +13,8 @@ use crate::mpi::one_sided::{Operation, element_bytes, number_of, only_basic};
 
 /// Bytes of a result that fits in a reply packet.
 const RESULT_BYTES: usize = 16;
-/// Cut-off up to which a result is received in several concurrent replies. A longer one is received in separate
-/// packets, one after the other, or like the data of a get if it is only read.
+/// Maximum length of a result received in several concurrent replies. A longer one is received in separate packets, one
+/// after the other, or like the data of a get if it is only read.
 const FETCH_BYTES: usize = 4 * RESULT_BYTES;
 
 /// Elements of one datatype at a target, provided by the binding.
@@ -115,7 +115,7 @@ fn packet_about(head: Head, place: u64, len: usize) -> [u8; HEAD_BYTES + PIECE_B
     packet
 }
 
-/// Elements to combine with those of a target, whose old values are returned.
+/// Elements to combine with those of a target, and a buffer for the old values.
 struct Fetch<'a, H> {
     window: &'a Window<'a, H>,
     place: &'a TargetBase,
@@ -230,8 +230,8 @@ impl<H: Home> Window<'_, H> {
         });
     }
 
-    /// Requests elements of a target, which are received packed in the origin's buffer. If the buffer is not
-    /// contiguous, waits for them, because this call holds the description of the buffer.
+    /// Requests elements of a target, to be received packed in the origin's buffer. If the buffer is not contiguous,
+    /// waits for them, because this call holds the description of the buffer.
     pub fn fetch_bytes(
         &self,
         into: Span,

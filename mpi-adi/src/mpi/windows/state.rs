@@ -32,7 +32,7 @@ pub(crate) struct Opened {
 #[derive(Debug)]
 pub(crate) enum Access {
     None,
-    /// Opened by a fence; counts as an epoch once it contains an operation.
+    /// Opened by a fence; an epoch once it contains an operation.
     Fence {
         opened: Opened,
         is_used: bool,
@@ -86,7 +86,6 @@ pub(crate) struct State<H> {
 }
 
 impl<H> State<H> {
-    /// Returns the state of a new window.
     pub fn new() -> State<H> {
         State {
             uniform: None,

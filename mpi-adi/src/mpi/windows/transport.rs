@@ -90,7 +90,6 @@ impl<H: Home> Window<'_, H> {
         opened.map_err(refused::<Serial>(8 + members))
     }
 
-    /// Closes an epoch at the device.
     pub fn close_epoch(&self, epoch: Serial, told: Told) -> Result<(), Error> {
         let closed = { self.env }.call_epoch(self.context(), EpochCall::Close(epoch, told));
         closed.map(|_| ()).map_err(refused::<()>(0))
@@ -159,7 +158,7 @@ impl<H: Home> Window<'_, H> {
         self.env.transfer(note, self.context(), transfer);
     }
 
-    /// Transmits a request packet, to which the target replies. Waits while there is no space for it.
+    /// Transmits a request packet that requires a reply. Waits while there is no space for it.
     pub fn ask(&self, question: &Question<'_>) {
         let note = self.note(Some(question.target));
         let transfer = Transfer::Question(question);
@@ -176,13 +175,13 @@ impl<H: Home> Window<'_, H> {
         self.wait(target, WindowCondition::Answered(target));
     }
 
-    /// Sets which epochs may be reordered from now on.
+    /// Sets the reordering of epochs.
     pub fn set_reorder(&self, reorder: Reorder) {
         // A window that no longer exists has no epochs.
         let _ = self.change(WindowCall::SetReorder(reorder));
     }
 
-    /// Returns which epochs may be reordered.
+    /// Returns the reordering of epochs.
     pub fn reorder(&self) -> Reorder {
         match self.change(WindowCall::Reorder) {
             Ok(WindowChange::Reorder(reorder)) => reorder,

@@ -1,4 +1,4 @@
-//! Schedules of intercommunicator collectives in which both groups send and receive, as steps among all processes.
+//! Schedules of intercommunicator collectives with data in both directions, as steps among all processes.
 #![forbid(unsafe_code)]
 
 use core::ops::Range;

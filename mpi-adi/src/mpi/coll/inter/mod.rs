@@ -52,7 +52,7 @@ pub(crate) enum Role {
     Root,
     /// A member of the root's group other than the root: it specified MPI_PROC_NULL, and does nothing.
     Bystander,
-    /// A member of the other group: it specified the root's rank, which is valid.
+    /// A member of the other group: it specified the root's valid rank.
     Member(CommRank),
 }
 
@@ -268,7 +268,7 @@ pub(crate) fn reduce_scatter(
 
 /// Counts that are the same at all processes of a group, for the other group.
 pub(crate) struct Counts {
-    /// Sum of this group's counts, which must equal that of the other's.
+    /// Sum of this group's counts; it must equal that of the other's.
     pub(crate) total: usize,
     /// Location of this group's counts.
     pub(crate) given: Area,

@@ -44,7 +44,7 @@ impl Party {
         }
     }
 
-    /// Returns the ranks of the group only, which contains this process.
+    /// Returns the ranks of this process's group only.
     pub(in crate::mpi::coll) fn members(&self) -> Ranks {
         Ranks {
             own: self.own,
