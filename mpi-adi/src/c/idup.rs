@@ -101,8 +101,7 @@ impl Holder for Duplicate {
             return Err(error);
         }
         self.twin = None;
-        // SAFETY: the standard's requirements on `newcomm`, which the program leaves alone until the request is
-        // complete.
+        // SAFETY: the standard's requirements on `newcomm`; the program does not use it until the request is complete.
         unsafe { *self.place.load(Ordering::Relaxed) = twin };
         Ok(())
     }

@@ -27,7 +27,7 @@ fn leaves(datatype: &Type, mut f: impl FnMut(Basic, usize, usize)) -> usize {
     outside
 }
 
-/// Checks a pack buffer and a position in it. Fails if `bytes` more do not fit.
+/// Returns the start and the end of the next `bytes` bytes in a pack buffer. Fails if they do not fit.
 pub(crate) fn places(size: isize, position: isize, bytes: usize) -> Result<(usize, usize), Error> {
     let within = usize::try_from(size)
         .ok()

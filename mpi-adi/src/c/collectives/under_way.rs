@@ -231,7 +231,7 @@ fn go_on() {
     }
 }
 
-/// Advances collectives from an interrupt handler, unless a call has taken one; see [`go_on`].
+/// Advances collectives from an interrupt handler, unless a call holds the lock; see [`go_on`].
 fn run_in_interrupt(adi: &mut Adi, memory: &mut dyn UserMemory) -> HookResult {
     if UNDER_WAY.load(Ordering::Relaxed) == 0 {
         return HookResult::Idle;
