@@ -1,4 +1,4 @@
-//! C's arguments, checked and turned into Rust's.
+//! Validation of C arguments, and their conversion to Rust types.
 
 use core::ffi::{c_char, c_int, c_void};
 
@@ -16,12 +16,12 @@ use midplane_objects::op::Op;
 const OPS: c_int = 0x5800_0000;
 pub(super) const STATUS_IGNORE: usize = 1;
 
-/// The peer of a call: MPI_PROC_NULL, or a rank.
+/// Peer of a call: MPI_PROC_NULL or a rank.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Peer<T> {
-    /// MPI_PROC_NULL: nothing happens (section 3.11).
+    /// MPI_PROC_NULL: the call has no effect (section 3.11).
     ProcNull,
-    /// A rank, or a choice of ranks.
+    /// A rank, or MPI_ANY_SOURCE.
     Rank(T),
 }
 
@@ -31,16 +31,16 @@ pub fn count(count: c_int) -> Result<usize, Error> {
     })
 }
 
-/// Something may lie at this address: nothing does at null, or at a member of what a null pointer points to.
+/// Checks whether a buffer may be at this address. Rejects null, and members of a structure at null.
 #[inline]
 pub fn is_address(buffer: *const c_void) -> bool {
     (MODEL_KEYS..END_OF_ADDRESSES).contains(&buffer.addr())
 }
 
-/// The program's buffer of `bytes` bytes.
+/// Returns the program's buffer of `bytes` bytes.
 ///
 /// # Safety
-/// As for [`Span::new`], but for the address, which is checked.
+/// The buffer must satisfy [`Span::new`], except that the address is checked.
 pub unsafe fn bytes(buffer: *const c_void, bytes: usize) -> Result<Span, Error> {
     if bytes == 0 {
         return Ok(Span::EMPTY);
@@ -51,31 +51,31 @@ pub unsafe fn bytes(buffer: *const c_void, bytes: usize) -> Result<Span, Error> 
     if !is_address(buffer) {
         return Err(Error::NullBuffer);
     }
-    // SAFETY: the caller's promise, and the address has been checked.
+    // SAFETY: guaranteed by the caller, and the address is checked.
     Ok(unsafe { Span::new(buffer.cast(), bytes) })
 }
 
-/// The program's buffer of `count` elements.
+/// Returns the program's buffer of `count` elements.
 ///
 /// # Safety
-/// As for [`bytes`], for every byte of the elements.
+/// Every byte of the elements must satisfy [`bytes`].
 #[inline]
 pub unsafe fn buffer(buffer: *const c_void, count: c_int, datatype: c_int) -> Result<Lent, Error> {
     let Some(bytes_of_one) = plain_bytes(datatype) else {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         return unsafe { buffer_of_others(buffer, count, datatype) };
     };
     let length = self::count(count)?
         .checked_mul(bytes_of_one)
         .ok_or(Error::TooLong { bytes: usize::MAX })?;
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { bytes(buffer, length) }.map(Lent::plain)
 }
 
-/// As [`buffer`], of elements that may have holes.
+/// Returns a buffer of elements that may have holes; see [`buffer`].
 ///
 /// # Safety
-/// As for [`buffer`].
+/// See [`buffer`].
 #[cold]
 unsafe fn buffer_of_others(
     buffer: *const c_void,
@@ -83,11 +83,11 @@ unsafe fn buffer_of_others(
     datatype: c_int,
 ) -> Result<Lent, Error> {
     let elements = Elements::of(datatype)?;
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { elements.at(buffer, self::count(count)?) }
 }
 
-/// The destination of a send.
+/// Checks the destination of a send.
 pub fn destination(comm: &Partners<'_>, dest: c_int) -> Result<Peer<CommRank>, Error> {
     if dest == MPI_PROC_NULL {
         Ok(Peer::ProcNull)
@@ -96,7 +96,7 @@ pub fn destination(comm: &Partners<'_>, dest: c_int) -> Result<Peer<CommRank>, E
     }
 }
 
-/// The source of a receive; within it `None` is MPI_ANY_SOURCE.
+/// Checks the source of a receive; the inner `None` is MPI_ANY_SOURCE.
 pub fn source(comm: &Partners<'_>, source: c_int) -> Result<Peer<Option<CommRank>>, Error> {
     match source {
         MPI_PROC_NULL => Ok(Peer::ProcNull),
@@ -105,7 +105,7 @@ pub fn source(comm: &Partners<'_>, source: c_int) -> Result<Peer<Option<CommRank
     }
 }
 
-/// A rank among those that messages go to and come from.
+/// Checks a rank of a communication partner.
 pub fn rank(comm: &Partners<'_>, given: c_int) -> Result<CommRank, Error> {
     comm.group().rank(given.into())
 }
@@ -118,7 +118,7 @@ pub fn root(comm: &Communicator<'_>, root: c_int) -> Result<CommRank, Error> {
     })
 }
 
-/// The tag of a send.
+/// Checks the tag of a send.
 #[inline]
 pub fn tag(tag: c_int) -> Result<Tag, Error> {
     if tag < 0 {
@@ -128,7 +128,7 @@ pub fn tag(tag: c_int) -> Result<Tag, Error> {
     }
 }
 
-/// The tag of a receive; `None` is MPI_ANY_TAG.
+/// Checks the tag of a receive; `None` is MPI_ANY_TAG.
 #[inline]
 pub fn any_tag(given: c_int) -> Result<Option<Tag>, Error> {
     if given == MPI_ANY_TAG {
@@ -138,20 +138,19 @@ pub fn any_tag(given: c_int) -> Result<Option<Tag>, Error> {
     }
 }
 
-/// A place for a result; not null.
+/// Returns a reference to an output argument. Fails for a null pointer.
 ///
 /// # Safety
-/// A pointer that is not null points to a `T` that may be written for `'a`, and nothing else uses it.
+/// A non-null pointer must point to a `T` that may be written for `'a`, and that nothing else uses.
 pub unsafe fn out<'a, T>(pointer: *mut T, name: &'static str) -> Result<&'a mut T, Error> {
-    // SAFETY: the caller's promise. Results are numbers, for which any bytes are a value.
+    // SAFETY: guaranteed by the caller. Results are numbers, for which every bit pattern is valid.
     unsafe { pointer.as_mut() }.ok_or(Error::NullArgument { name })
 }
 
-/// An array of the program's; null only if it is empty.
+/// Returns an array of the program. Fails for a null pointer unless the array is empty.
 ///
 /// # Safety
-/// A pointer that is not null points to `len` items that may be read and written for `'a`, and nothing else
-/// uses them.
+/// A non-null pointer must point to `len` items that may be read and written for `'a`, and that nothing else uses.
 pub unsafe fn array_mut<'a, T>(
     pointer: *mut T,
     len: usize,
@@ -163,14 +162,14 @@ pub unsafe fn array_mut<'a, T>(
     if pointer.is_null() {
         return Err(Error::NullArgument { name });
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     Ok(unsafe { core::slice::from_raw_parts_mut(pointer, len) })
 }
 
-/// As [`array_mut`], to read.
+/// Returns a read-only array of the program; see [`array_mut`].
 ///
 /// # Safety
-/// A pointer that is not null points to `len` items that may be read for `'a`, and nothing writes them.
+/// A non-null pointer must point to `len` items that may be read for `'a`, and that nothing writes.
 pub unsafe fn array<'a, T>(
     pointer: *const T,
     len: usize,
@@ -182,26 +181,26 @@ pub unsafe fn array<'a, T>(
     if pointer.is_null() {
         return Err(Error::NullArgument { name });
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     Ok(unsafe { core::slice::from_raw_parts(pointer, len) })
 }
 
-/// Where a status goes, if anywhere.
+/// Returns the status argument; `None` is MPI_STATUS_IGNORE.
 ///
 /// # Safety
-/// As for [`out`], unless it is MPI_STATUS_IGNORE.
+/// The pointer must satisfy [`out`], unless it is MPI_STATUS_IGNORE.
 pub unsafe fn status<'a>(pointer: *mut MPI_Status) -> Result<Option<&'a mut MPI_Status>, Error> {
     if pointer.addr() == STATUS_IGNORE {
         return Ok(None);
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { out(pointer, "status") }.map(Some)
 }
 
-/// Where statuses go, if anywhere.
+/// Returns the array of statuses; `None` is MPI_STATUSES_IGNORE.
 ///
 /// # Safety
-/// As for [`array_mut`], unless it is MPI_STATUSES_IGNORE.
+/// The pointer must satisfy [`array_mut`], unless it is MPI_STATUSES_IGNORE.
 pub unsafe fn statuses<'a>(
     pointer: *mut MPI_Status,
     len: usize,
@@ -209,7 +208,7 @@ pub unsafe fn statuses<'a>(
     if pointer.addr() == STATUS_IGNORE {
         return Ok(None);
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { array_mut(pointer, len, "array_of_statuses") }.map(Some)
 }
 
@@ -222,18 +221,18 @@ impl MPI_Status {
         midplane_cancelled: 0,
         midplane_bytes: 0,
     };
-    /// What a request that was no receive has: in the program's view empty, too, but its MPI_ERROR stays as it is.
+    /// Status of a request other than a receive: empty to the program, but MPI_ERROR remains unchanged.
     pub const NO_RECEIVE: MPI_Status = MPI_Status {
         MPI_ERROR: -1,
         ..MPI_Status::EMPTY
     };
-    /// The status of a receive from MPI_PROC_NULL (section 3.11).
+    /// Status of a receive from MPI_PROC_NULL (section 3.11).
     pub const PROC_NULL: MPI_Status = MPI_Status {
         MPI_SOURCE: MPI_PROC_NULL,
         ..MPI_Status::EMPTY
     };
 
-    /// The status of a message, or of the part of it that fitted.
+    /// Returns the status of a message, or of the received part of a truncated one.
     #[inline]
     pub fn of(result: &Result<Status, Error>) -> MPI_Status {
         let (source, tag, bytes) = match *result {
@@ -249,8 +248,7 @@ impl MPI_Status {
         }
     }
 
-    /// Sets everything but MPI_ERROR, which a call that completes one request leaves alone (section
-    /// 3.2.5).
+    /// Sets all fields except MPI_ERROR, which a call that completes one request does not change (section 3.2.5).
     pub fn set(&mut self, status: MPI_Status) {
         *self = MPI_Status {
             MPI_ERROR: self.MPI_ERROR,
@@ -258,8 +256,8 @@ impl MPI_Status {
         };
     }
 
-    /// As [`MPI_Status::set`], where a request has completed. The empty status of one that was null or inactive has
-    /// MPI_SUCCESS as its MPI_ERROR (section 3.7.3).
+    /// Sets the status of a completed request. The empty status of a null or inactive request also sets MPI_ERROR to
+    /// MPI_SUCCESS (section 3.7.3); see [`MPI_Status::set`].
     pub fn complete(&mut self, status: MPI_Status) {
         if status == MPI_Status::EMPTY {
             *self = status;
@@ -272,13 +270,13 @@ impl MPI_Status {
 /// A reduction operation.
 #[derive(Clone, Copy)]
 pub enum Operation {
-    /// One of MPI's.
+    /// A predefined operation.
     Predefined(Op),
-    /// One of the program's.
+    /// An operation of the program.
     User(UserOp),
 }
 
-/// Operations of windows alone (section 11.3.4), which [`operation`] does not know.
+/// RMA-only operations (section 11.3.4); [`operation`] rejects them.
 pub const MPI_REPLACE: c_int = 0x5800_000d;
 pub const MPI_NO_OP: c_int = 0x5800_000e;
 
@@ -294,11 +292,11 @@ pub fn operation(handle: c_int) -> Result<Operation, Error> {
         .ok_or(Error::Operation { handle })
 }
 
-/// A string of the program's, cut to what `room` bytes hold with the closing zero. What is not UTF-8 is
+/// Returns a string of the program, truncated to fit in `room` bytes with the terminating zero. Invalid UTF-8 is
 /// replaced.
 ///
 /// # Safety
-/// A `from` that is not null points to a string.
+/// A non-null `from` must point to a string.
 pub unsafe fn string<'a>(
     from: *const c_char,
     room: usize,
@@ -307,7 +305,7 @@ pub unsafe fn string<'a>(
     if from.is_null() {
         return Err(Error::NullArgument { name });
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let bytes = unsafe { core::ffi::CStr::from_ptr(from) }.to_bytes();
     let mut cut = bytes.len().min(room - 1);
     while cut < bytes.len() && cut > 0 && bytes[cut] & 0xc0 == 0x80 {
@@ -316,16 +314,16 @@ pub unsafe fn string<'a>(
     Ok(alloc::string::String::from_utf8_lossy(&bytes[..cut]))
 }
 
-/// Copies text with its closing zero to `to`, which has room for `room` bytes; the length without the zero.
+/// Copies text with a terminating zero to a buffer of `room` bytes. Returns the length without the zero.
 ///
 /// # Safety
-/// A `to` that is not null has room for `room` bytes.
+/// A non-null `to` must have capacity for `room` bytes.
 pub unsafe fn text(to: *mut c_char, room: usize, text: &str) -> Result<c_int, Error> {
     if to.is_null() {
         return Err(Error::NullArgument { name: "the string" });
     }
     let bytes = &text.as_bytes()[..text.len().min(room - 1)];
-    // SAFETY: the caller's promise; `bytes` and the zero are at most `room`.
+    // SAFETY: guaranteed by the caller; `bytes` and the zero are at most `room`.
     unsafe {
         to.cast::<u8>()
             .copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
@@ -335,21 +333,21 @@ pub unsafe fn text(to: *mut c_char, room: usize, text: &str) -> Result<c_int, Er
 }
 
 /// # Safety
-/// `to` has room for `room` bytes, and `length` is as for [`out`].
+/// `to` must have capacity for `room` bytes, and `length` must satisfy [`out`].
 pub unsafe fn put_text(
     to: *mut c_char,
     room: usize,
     text: &str,
     length: *mut c_int,
 ) -> Result<(), Error> {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let length = unsafe { out(length, "resultlen") }?;
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     *length = unsafe { self::text(to, room, text) }?;
     Ok(())
 }
 
-/// The arguments of a send.
+/// Arguments of a send.
 #[derive(Clone)]
 pub struct Send {
     pub data: Lent,
@@ -358,7 +356,7 @@ pub struct Send {
 }
 
 /// # Safety
-/// As for [`buffer`].
+/// See [`buffer`].
 pub unsafe fn send_args(
     comm: &Partners<'_>,
     buf: *const c_void,
@@ -367,13 +365,13 @@ pub unsafe fn send_args(
     dest: c_int,
     tag: c_int,
 ) -> Result<Send, Error> {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let data = unsafe { buffer(buf, count, datatype) }?;
     let (dest, tag) = (destination(comm, dest)?, self::tag(tag)?);
     Ok(Send { data, dest, tag })
 }
 
-/// The arguments of a receive.
+/// Arguments of a receive.
 #[derive(Clone)]
 pub struct Receive {
     pub data: Lent,
@@ -382,7 +380,7 @@ pub struct Receive {
 }
 
 /// # Safety
-/// As for [`buffer`].
+/// See [`buffer`].
 pub unsafe fn recv_args(
     comm: &Partners<'_>,
     buf: *mut c_void,
@@ -391,7 +389,7 @@ pub unsafe fn recv_args(
     source: c_int,
     tag: c_int,
 ) -> Result<Receive, Error> {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let data = unsafe { buffer(buf, count, datatype) }?;
     let (source, tag) = (self::source(comm, source)?, any_tag(tag)?);
     Ok(Receive { data, source, tag })

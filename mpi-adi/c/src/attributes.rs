@@ -1,5 +1,5 @@
-//! Section 6.7, with 8.1.2, and 15.1 for the names of MPI-1: attributes of communicators.
-// The functions are documented by the standard and in `mpi.h`, their safety in the module above.
+//! Attributes of communicators (sections 6.7 and 8.1.2; section 15.1 for the MPI-1 names).
+// The standard and `mpi.h` document the functions; the parent module documents their safety.
 #![allow(
     missing_docs,
     non_snake_case,
@@ -22,7 +22,7 @@ use midplane_objects::attributes::Attributes;
 use midplane_objects::error::Error;
 use midplane_objects::installed::APPNUM;
 
-/// Communicators carry attributes.
+/// The communicators as carriers of attributes.
 pub(super) struct Communicators;
 
 impl Carrier for Communicators {
@@ -34,7 +34,7 @@ impl Carrier for Communicators {
 }
 
 /// # Safety
-/// As for [`args::out`].
+/// See [`args::out`].
 unsafe fn create(
     function: &'static str,
     copy: Option<CopyFunction>,
@@ -43,7 +43,7 @@ unsafe fn create(
     extra_state: *mut c_void,
 ) -> c_int {
     on_process(function, |_| {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         *unsafe { args::out(keyval, "keyval") }? = keyvals::create(Keyval {
             of: Of::Communicators,
             copy,
@@ -55,10 +55,10 @@ unsafe fn create(
 }
 
 /// # Safety
-/// As for [`args::out`].
+/// See [`args::out`].
 unsafe fn free(function: &'static str, keyval: *mut c_int) -> c_int {
     on_process(function, |_| {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let keyval = unsafe { args::out(keyval, "keyval") }?;
         keyvals::free(Of::Communicators, *keyval)?;
         *keyval = MPI_KEYVAL_INVALID;
@@ -66,8 +66,8 @@ unsafe fn free(function: &'static str, keyval: *mut c_int) -> c_int {
     })
 }
 
-/// What deletes the attributes of MPI_COMM_SELF and MPI_COMM_WORLD, from the first attribute on: a program that sets
-/// none has nothing of this in its image.
+/// Deletes the attributes of MPI_COMM_SELF and MPI_COMM_WORLD. Installed with the first attribute, so that the image of
+/// a program without attributes does not contain this code.
 static DELETE_LAST: Hook<DeleteLast> = Hook::new();
 
 type DeleteLast = fn() -> Result<(), (c_int, Error)>;
@@ -75,7 +75,7 @@ type DeleteLast = fn() -> Result<(), (c_int, Error)>;
 fn delete_last() -> Result<(), (c_int, Error)> {
     let delete = |comm| {
         let deleted = keyvals::delete_all_at_end::<Communicators>(comm);
-        // Who has not given MPI_COMM_SELF a handler of its own has that of MPI_COMM_WORLD called.
+        // A communicator MPI_COMM_SELF without its own handler uses that of MPI_COMM_WORLD.
         let blamed = match handler(comm) {
             MPI_ERRORS_ARE_FATAL => MPI_COMM_WORLD,
             _ => comm,
@@ -83,12 +83,12 @@ fn delete_last() -> Result<(), (c_int, Error)> {
         deleted.map_err(|error| (blamed, error))
     };
     let of_self = delete(MPI_COMM_SELF);
-    // These are deleted whatever the others' functions have said.
+    // Deleted regardless of the results of the other functions.
     of_self.and(delete(MPI_COMM_WORLD))
 }
 
-/// The first step of MPI_Finalize, while the program's functions can still communicate (section 8.7.1). Fails with what
-/// the first delete function says that fails, and the communicator whose error handler is to be called.
+/// Runs the first step of MPI_Finalize, while the program's functions can still communicate (section 8.7.1). Returns
+/// the first error of a delete function, with the communicator whose error handler to call.
 pub(super) fn finish() -> Result<(), (c_int, Error)> {
     let delete_last = DELETE_LAST.get();
     delete_last.map_or(Ok(()), |delete_last| delete_last())
@@ -107,7 +107,7 @@ fn delete(function: &'static str, comm: c_int, keyval: c_int) -> c_int {
     })
 }
 
-/// The predefined attribute with this key: where its value is (section 8.1.2).
+/// Returns the address of a predefined attribute's value (section 8.1.2).
 fn predefined(keyval: c_int) -> Option<*const c_int> {
     static TAG_UB: c_int = Tag::MAX;
     static HOST: c_int = MPI_PROC_NULL;
@@ -131,7 +131,7 @@ fn predefined(keyval: c_int) -> Option<*const c_int> {
 }
 
 /// # Safety
-/// As for [`args::out`], for both places; the first is that of a pointer.
+/// Both pointers must satisfy [`args::out`]; the first points to a pointer.
 unsafe fn get(
     function: &'static str,
     comm: c_int,
@@ -140,7 +140,7 @@ unsafe fn get(
     flag: *mut c_int,
 ) -> c_int {
     on_any(function, comm, |_, _| {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let (place, flag) = unsafe {
             (
                 args::out(attribute_val.cast::<*const c_void>(), "attribute_val")?,
@@ -167,7 +167,7 @@ pub unsafe fn MPI_Comm_create_keyval(
     comm_keyval: *mut c_int,
     extra_state: *mut c_void,
 ) -> c_int {
-    // SAFETY: the standard's promise about `comm_keyval`.
+    // SAFETY: the standard's requirements on `comm_keyval`.
     unsafe {
         create(
             "MPI_Comm_create_keyval",
@@ -180,7 +180,7 @@ pub unsafe fn MPI_Comm_create_keyval(
 }
 
 pub unsafe fn MPI_Comm_free_keyval(comm_keyval: *mut c_int) -> c_int {
-    // SAFETY: the standard's promise about `comm_keyval`.
+    // SAFETY: the standard's requirements on `comm_keyval`.
     unsafe { free("MPI_Comm_free_keyval", comm_keyval) }
 }
 
@@ -198,7 +198,7 @@ pub unsafe fn MPI_Comm_get_attr(
     attribute_val: *mut c_void,
     flag: *mut c_int,
 ) -> c_int {
-    // SAFETY: the standard's promise about both places.
+    // SAFETY: the standard's requirements on both pointers.
     unsafe { get("MPI_Comm_get_attr", comm, comm_keyval, attribute_val, flag) }
 }
 
@@ -212,12 +212,12 @@ pub unsafe fn MPI_Keyval_create(
     keyval: *mut c_int,
     extra_state: *mut c_void,
 ) -> c_int {
-    // SAFETY: the standard's promise about `keyval`.
+    // SAFETY: the standard's requirements on `keyval`.
     unsafe { create("MPI_Keyval_create", copy, delete, keyval, extra_state) }
 }
 
 pub unsafe fn MPI_Keyval_free(keyval: *mut c_int) -> c_int {
-    // SAFETY: the standard's promise about `keyval`.
+    // SAFETY: the standard's requirements on `keyval`.
     unsafe { free("MPI_Keyval_free", keyval) }
 }
 
@@ -231,7 +231,7 @@ pub unsafe fn MPI_Attr_get(
     attribute_val: *mut c_void,
     flag: *mut c_int,
 ) -> c_int {
-    // SAFETY: the standard's promise about both places.
+    // SAFETY: the standard's requirements on both pointers.
     unsafe { get("MPI_Attr_get", comm, keyval, attribute_val, flag) }
 }
 
@@ -248,7 +248,7 @@ pub unsafe fn MPI_COMM_NULL_COPY_FN(
     flag: *mut c_int,
 ) -> c_int {
     on_process("MPI_COMM_NULL_COPY_FN", |_| {
-        // SAFETY: the standard's promise about `flag`.
+        // SAFETY: the standard's requirements on `flag`.
         *unsafe { args::out(flag, "flag") }? = 0;
         Ok(())
     })
@@ -263,7 +263,7 @@ pub unsafe fn MPI_COMM_DUP_FN(
     flag: *mut c_int,
 ) -> c_int {
     on_process("MPI_COMM_DUP_FN", |_| {
-        // SAFETY: the standard's promise about both; the first is the place of a pointer.
+        // SAFETY: the standard's requirements on both; the first points to a pointer.
         unsafe {
             *args::out(attribute_val_out.cast(), "attribute_val_out")? = attribute_val_in;
             *args::out(flag, "flag")? = 1;

@@ -1,4 +1,4 @@
-//! The barrier by messages, for communicators whose barrier the network does not offer.
+//! Barrier by messages, for communicators whose barrier the network does not support.
 
 use super::hook::Hook;
 use midplane_objects::coll;
@@ -7,16 +7,16 @@ use midplane_objects::error::Error;
 
 type Barrier = fn(Communicator<'static>, &'static str) -> Result<(), Error>;
 
-/// The barrier by messages, from the first communicator on that may need it: a program that makes none has nothing of
-/// this in its image.
+/// Barrier by messages. Installed with the first communicator that may need it, so that the image of a program without
+/// one does not contain this code.
 static BY_MESSAGES: Hook<Barrier> = Hook::new();
 
-/// From now on there may be a barrier that the network does not offer.
+/// Installs the barrier by messages.
 pub(super) fn allow_barriers_by_messages() {
     BY_MESSAGES.set(coll::barrier_by_messages);
 }
 
-/// A barrier that the network does not offer. At MPI_COMM_SELF there is nobody to wait for.
+/// Runs a barrier that the network does not support. MPI_COMM_SELF needs none.
 pub(super) fn barrier_beside(
     comm: Communicator<'static>,
     function: &'static str,

@@ -1,6 +1,5 @@
-//! Section 3.6, and the buffered sends of sections 3.4 and 3.7.2: out of the buffer that the program has
-//! attached.
-// The functions are documented by the standard and in `mpi.h`, their safety in the module above.
+//! Buffered sends (sections 3.4, 3.6 and 3.7.2), from the buffer that the program attached.
+// The standard and `mpi.h` document the functions; the parent module documents their safety.
 #![allow(
     missing_docs,
     non_snake_case,
@@ -26,21 +25,19 @@ use midplane_objects::comm::{CommRank, Partners};
 use midplane_objects::error::Error;
 use midplane_objects::process::Env;
 
-/// The buffer that is attached.
 struct Attached {
     address: *mut c_void,
     size: c_int,
     room: BufferUse,
 }
 
-// SAFETY: the address is the program's and is only handed back to it; the bytes behind it are reached by
-// spans alone.
+// SAFETY: the address is the program's and is only returned to it; the bytes are accessed only by spans.
 unsafe impl Send for Attached {}
 
-/// No call holds the lock while it waits, and interrupts do not come here.
+/// No call waits while it holds the lock, and no interrupt handler uses it.
 static ATTACHED: Mutex<Option<Attached>> = Mutex::new(None);
 
-/// Copies the message into the attached buffer and sends it from there.
+/// Copies the message to the attached buffer and sends it from there.
 pub(super) fn send(
     comm: Partners<'_>,
     function: &'static str,
@@ -60,9 +57,8 @@ pub(super) fn send(
         Span::EMPTY
     } else {
         let to = address.cast::<u8>().wrapping_add(place.offset);
-        // SAFETY: the standard's promise about the attached buffer, which is the library's alone until it
-        // is detached (section 3.6), and the place is within it and free; `data` is the program's own
-        // buffer, which cannot be this one.
+        // SAFETY: the standard's requirements on the attached buffer, which only the library uses until it is detached
+        // (section 3.6); the gap is within it and free. `data` is the program's own buffer, never this one.
         unsafe {
             let copy = core::slice::from_raw_parts_mut(to, len);
             comm.env.read(data.into(), copy);
@@ -83,7 +79,7 @@ pub unsafe fn MPI_Bsend(
     comm: c_int,
 ) -> c_int {
     on_partners("MPI_Bsend", comm, |comm| {
-        // SAFETY: the standard's promise about `buf` (section 3.2.2).
+        // SAFETY: the standard's requirements on `buf` (section 3.2.2).
         let message = unsafe { send_args(&comm, buf, count, datatype, dest, tag) }?;
         match message.dest {
             Peer::ProcNull => Ok(()),
@@ -102,7 +98,7 @@ pub unsafe fn MPI_Ibsend(
     request: *mut c_int,
 ) -> c_int {
     on_partners("MPI_Ibsend", comm, |comm| {
-        // SAFETY: the standard's promise about `buf` (section 3.7.2) and `request`.
+        // SAFETY: the standard's requirements on `buf` (section 3.7.2) and `request`.
         let (message, request) = unsafe {
             (
                 send_args(&comm, buf, count, datatype, dest, tag)?,
@@ -112,7 +108,7 @@ pub unsafe fn MPI_Ibsend(
         if let Peer::Rank(dest) = message.dest {
             send(comm, "MPI_Ibsend", message.data.span(), dest, message.tag)?;
         }
-        // The message is in the attached buffer: there is nothing to wait for.
+        // The attached buffer contains the message, so the request is already complete.
         *request = SEND_COMPLETE;
         Ok(())
     })
@@ -123,7 +119,7 @@ pub unsafe fn MPI_Buffer_attach(buffer: *mut c_void, size: c_int) -> c_int {
         let bytes = usize::try_from(size).map_err(|_| Error::Argument {
             what: "a buffer of a negative size",
         })?;
-        // SAFETY: only checked; the promise about the buffer is given at each use.
+        // SAFETY: only checked; each use of the buffer has its own justification.
         unsafe { args::bytes(buffer, bytes) }?;
         let mut attached = ATTACHED.lock();
         if attached.is_some() {
@@ -141,14 +137,15 @@ pub unsafe fn MPI_Buffer_attach(buffer: *mut c_void, size: c_int) -> c_int {
     })
 }
 
-/// Blocks until every message has left the attached buffer, if there is one, and takes it away.
+/// Blocks until all messages in the attached buffer, if any, are complete, and detaches it.
 fn detach(env: &dyn Env, function: &'static str) -> Option<(*mut c_void, c_int)> {
     let mut attached = ATTACHED.lock().take()?;
     attached.room.wait_until_empty(env, function);
     Some((attached.address, attached.size))
 }
 
-/// Detaches what is attached, from the first buffer on: a program that attaches none has nothing of this in its image.
+/// Detaches the buffer. Installed with the first attached buffer, so that the image of a program without one does not
+/// contain this code.
 static DETACH: Hook<Detach> = Hook::new();
 
 type Detach = fn(&dyn Env);
@@ -157,7 +154,7 @@ fn detach_at_the_end(env: &dyn Env) {
     detach(env, "MPI_Finalize");
 }
 
-/// MPI_Finalize detaches the buffer (section 8.7).
+/// Detaches the buffer in MPI_Finalize (section 8.7).
 pub(super) fn finish(env: &dyn Env) {
     let detach = DETACH.get();
     if let Some(detach) = detach {
@@ -167,7 +164,7 @@ pub(super) fn finish(env: &dyn Env) {
 
 pub unsafe fn MPI_Buffer_detach(buffer_addr: *mut c_void, size: *mut c_int) -> c_int {
     on_process("MPI_Buffer_detach", |_| {
-        // SAFETY: the standard's promise about both; the first is the address of a pointer.
+        // SAFETY: the standard's requirements on both; the first is the address of a pointer.
         let (buffer_addr, size) = unsafe {
             (
                 args::out(buffer_addr.cast::<*mut c_void>(), "buffer_addr")?,

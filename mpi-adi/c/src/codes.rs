@@ -1,6 +1,6 @@
-//! Error classes, codes and strings that the program adds (MPI-3.1 section 8.5).
+//! Error classes, codes and strings added by the program (MPI-3.1 section 8.5).
 //!
-//! They are numbered from MPI_ERR_LASTCODE on and stay until the job ends: MPI-3.1 has no way to take one back.
+//! Their values start above MPI_ERR_LASTCODE. They exist until the job ends, because MPI-3.1 cannot remove them.
 #![forbid(unsafe_code)]
 
 use alloc::boxed::Box;
@@ -15,10 +15,10 @@ use super::hook::Hook;
 use super::types::constants::MPI_ERR_LASTCODE;
 use midplane_objects::error::{Class, Error, Limited};
 
-/// Error classes and codes that a program can add.
+/// Maximum number of error classes and codes that a program can add.
 pub const USER_CODES: usize = 4096;
 
-/// The value of MPI_LASTUSEDCODE: the program reads it through a pointer.
+/// Value of MPI_LASTUSEDCODE, which the program reads through a pointer.
 pub(super) static LAST_USED: AtomicI32 = AtomicI32::new(MPI_ERR_LASTCODE);
 
 struct Code {
@@ -26,20 +26,20 @@ struct Code {
     text: Box<str>,
 }
 
-/// No call holds the lock while it waits, and interrupts do not come here.
+/// No call waits while it holds the lock, and no interrupt handler uses it.
 static CODES: Mutex<Vec<Code>> = Mutex::new(Vec::new());
 
 const NO_CODE: Error = Error::Argument {
     what: "not an error code of this library or of the program's",
 };
 
-/// Where a code of the program's is.
+/// Returns the index of a code of the program.
 fn place(code: c_int) -> Option<usize> {
     usize::try_from(code.checked_sub(MPI_ERR_LASTCODE + 1)?).ok()
 }
 
-/// Adds a code of this class, or a class of its own; the code. Fails with [`Error::Limit`], [`Error::NoRoom`] and,
-/// when there is no such class, [`Error::Argument`].
+/// Adds a code of this class or, for `None`, a new class. Returns the code. Fails with [`Error::Limit`],
+/// [`Error::NoRoom`] and, for an invalid class, [`Error::Argument`].
 pub(super) fn add(class: Option<c_int>) -> Result<c_int, Error> {
     if let Some(class) = class
         && self::class(class)? != class
@@ -68,8 +68,8 @@ pub(super) fn add(class: Option<c_int>) -> Result<c_int, Error> {
     Ok(code)
 }
 
-/// Says what a code of the program's means. Fails with [`Error::NoRoom`], and with [`Error::Argument`] for a code
-/// that the program has not added.
+/// Sets the string of a code. Fails with [`Error::NoRoom`], and with [`Error::Argument`] for a code that the program
+/// has not added.
 pub(super) fn describe(code: c_int, text: &str) -> Result<(), Error> {
     let mut copy = String::new();
     copy.try_reserve_exact(text.len())
@@ -81,7 +81,7 @@ pub(super) fn describe(code: c_int, text: &str) -> Result<(), Error> {
     Ok(())
 }
 
-/// The class of a code. MPI_ERR_LASTCODE is one of the classes, too (section 8.4). Fails with [`Error::Argument`].
+/// Returns the class of a code. MPI_ERR_LASTCODE is also a class (section 8.4). Fails with [`Error::Argument`].
 pub(super) fn class(code: c_int) -> Result<c_int, Error> {
     if Class::from_code(code).is_some() || code == MPI_ERR_LASTCODE {
         return Ok(code);
@@ -91,21 +91,22 @@ pub(super) fn class(code: c_int) -> Result<c_int, Error> {
     known.map(|known| known.class).ok_or(NO_CODE)
 }
 
-/// Runs `f` on what a code of the program's means; `None`: not one of the program's.
+/// Runs `f` on the string of a code; `None` if the program has not added the code.
 pub(super) fn with_text<R>(code: c_int, f: impl FnOnce(&str) -> R) -> Option<R> {
     let codes = CODES.lock();
     let known = place(code).and_then(|place| codes.get(place));
     known.map(|known| f(&known.text))
 }
 
-/// What a code of the program's means, which it does not mean any more; `None`: not one of the program's. For the end of
-/// the job, which is not to hold the lock.
+/// Removes and returns the string of a code; `None` if the program has not added the code. The end of the job uses it,
+/// because it must not hold the lock.
 pub(super) fn take_text(code: c_int) -> Option<Box<str>> {
     let take = TAKE_TEXT.get();
     take.and_then(|take| take(code))
 }
 
-/// What does so, from the first code on that the program adds: a program that adds none has nothing of this in its image.
+/// Implements [`take_text`]. Installed with the first code, so that the image of a program without codes does not
+/// contain this code.
 static TAKE_TEXT: Hook<TakeText> = Hook::new();
 
 type TakeText = fn(c_int) -> Option<Box<str>>;
@@ -116,7 +117,7 @@ fn take(code: c_int) -> Option<Box<str>> {
     known.map(|known| core::mem::take(&mut known.text))
 }
 
-/// The error that the program raises with this code. Fails with [`Error::Argument`].
+/// Returns the error that the program raises with this code. Fails with [`Error::Argument`].
 pub(super) fn raised(code: c_int) -> Result<Error, Error> {
     let class = Class::from_code(class(code)?).unwrap_or(Class::Other);
     Ok(Error::Raised { class, code })

@@ -1,8 +1,8 @@
-//! The communicators of the program's own, and what there is to know of all of them by handle and by context.
+//! Communicators created by the program, and look-ups by handle and by context for all communicators.
 //!
-//! MPI_Comm_free makes the handle invalid at once; the object stays until the communicator's requests are
-//! complete, as the standard wants (section 6.4.3). Its place in the table is the number of its context, by
-//! which requests find it.
+//! MPI_Comm_free makes the handle invalid immediately. The object remains until the communicator's requests are
+//! complete, as the standard requires (section 6.4.3). Requests find it by its context, because its table index is the
+//! context's.
 
 use alloc::boxed::Box;
 use core::ffi::c_int;
@@ -28,14 +28,12 @@ use midplane_objects::process::Env;
 use midplane_objects::sides::{Intercommunicator, Sides};
 use midplane_objects::split::Made;
 
-/// Whose error handler an error goes to.
+/// Destination of an error: a communicator's error handler.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Blame {
-    /// The communicator's handle.
     pub comm: c_int,
-    /// Its error handler.
     pub handler: c_int,
-    /// The communicator stays until [`end_blame`], although the program has freed it: [`keep_blamed`].
+    /// The communicator is kept until [`end_blame`], even if the program has freed it: [`keep_blamed`].
     pub is_kept: bool,
 }
 
@@ -49,18 +47,18 @@ impl Blame {
     }
 }
 
-/// A communicator, as calls of different kinds see it.
+/// Views of a communicator for the different kinds of calls.
 #[derive(Clone, Copy)]
 pub(super) struct Views {
-    /// The group that this process is in.
+    /// The group that contains this process.
     pub local: Membership<'static>,
-    /// Those that messages go to and come from: its group, or the remote one.
+    /// Communication partners: its group, or the remote group.
     pub partners: Group<'static>,
-    /// What it is besides, if it is an intercommunicator.
+    /// Additional data of an intercommunicator.
     pub inter: Option<Inter>,
 }
 
-/// An intercommunicator's groups, and the calls that differ on it.
+/// Groups of an intercommunicator, and its implementations of calls.
 #[derive(Clone, Copy)]
 pub(super) struct Inter {
     pub sides: Sides<'static>,
@@ -68,7 +66,7 @@ pub(super) struct Inter {
 }
 
 impl Views {
-    /// Of a communicator of one group.
+    /// Returns the views of an intracommunicator.
     fn of_one(membership: Membership<'static>) -> Views {
         Views {
             local: membership,
@@ -77,7 +75,7 @@ impl Views {
         }
     }
 
-    /// Its processes: of an intercommunicator, those of both groups, one behind the other.
+    /// Returns all processes; for an intercommunicator, the concatenation of both groups.
     pub fn all(&self) -> Membership<'static> {
         match self.inter {
             Some(inter) => inter.sides.all(),
@@ -90,21 +88,21 @@ impl Views {
     }
 }
 
-/// A communicator that the program has made.
+/// A communicator created by the program.
 pub(super) struct Object {
     pub views: Views,
     pub handler: c_int,
-    /// What it stays for, although it is freed: persistent requests, collectives that do not block, error handlers that are
-    /// being called; and, from when it is freed on, all other requests of it that are not complete.
+    /// References that keep it after it is freed: persistent requests, nonblocking collectives, running error handlers.
+    /// Once it is freed, also its other incomplete requests.
     pub requests: u32,
-    /// Collectives on it that do not block, so far.
+    /// Number of nonblocking collectives started on it.
     pub collectives: u32,
     pub freed: bool,
     pub attributes: Attributes,
 }
 
-/// The attributes of MPI_COMM_WORLD and MPI_COMM_SELF. No call holds the lock while it waits, and interrupts do not
-/// come here.
+/// Attributes of MPI_COMM_WORLD and MPI_COMM_SELF. No call waits while it holds the lock, and no interrupt handler uses
+/// it.
 static ATTRIBUTES: Mutex<[Attributes; 2]> = Mutex::new([const { Attributes::new() }; 2]);
 
 const KIND: Kind = Kind {
@@ -115,32 +113,29 @@ const KIND: Kind = Kind {
     limit: CONTEXTS,
 };
 
-/// No call holds the lock while it waits, and interrupts do not come here.
+/// No call waits while it holds the lock, and no interrupt handler uses it.
 static TABLE: Mutex<Table<Object>> = Mutex::new(Table::new(KIND));
 
-/// What calls that most programs make do on communicators that the program has made.
+/// Functions of common calls for communicators that the program has created.
 struct OnMade {
-    /// What its calls see of the communicator with this handle, unless it is freed.
+    /// Returns the views of the communicator with this handle, unless it is freed.
     views: fn(c_int) -> Option<Views>,
-    /// Its error handler.
     handler: fn(c_int) -> Option<c_int>,
     end_hold: fn(Context),
     blame: fn(Context) -> Option<Blame>,
-    /// Something is done with the communicator with this handle, freed or not; whether it was freed.
+    /// Changes the communicator with this handle, freed or not. Returns whether it was freed.
     lend: fn(c_int, Lending) -> Option<bool>,
 }
 
-/// What is done with a communicator that an error handler is called with.
+/// Change of a communicator around a call of its error handler.
 enum Lending {
-    /// It stays.
     Keep,
-    /// Its handle names it, or not: it is freed.
+    /// Mark it as freed, with an invalid handle, or not.
     Free(bool),
-    /// It need not stay.
     End,
 }
 
-/// That, from the first such communicator on: a program that makes none has nothing of it in its image.
+/// Installed with the first such communicator, so that the image of a program without one does not contain this code.
 static ON_MADE: spin::Once<&'static OnMade> = spin::Once::new();
 
 impl OnMade {
@@ -176,13 +171,13 @@ impl OnMade {
         },
     };
 
-    /// `None`: the program has made no communicator.
+    /// Returns `None` if the program has not created a communicator.
     fn get() -> Option<&'static OnMade> {
         ON_MADE.get().copied()
     }
 }
 
-/// Takes the object out if its communicator is gone in every respect.
+/// Removes the object if its communicator is freed and has no more references.
 fn release(table: &mut Table<Object>, handle: c_int) {
     let is_over = |object: &&Object| object.freed && object.requests == 0;
     if table.get(handle).filter(is_over).is_none() {
@@ -196,23 +191,22 @@ fn release(table: &mut Table<Object>, handle: c_int) {
     if let Ok(env) = any_env() {
         env.process().retire_context(views.context());
     }
-    // Of an intercommunicator the one list that its views are parts of.
+    // For an intercommunicator, the one list that contains both views.
     if let RankMap::List(list) = views.all().map {
         let list = core::ptr::from_ref(list).cast_mut();
-        // SAFETY: leaked by `Made::leak` or `MadeInter::leak` for this object alone, which has just gone. Views are
-        // copied only for the length of a call, and this is the end of one that needs none.
+        // SAFETY: leaked by `Made::leak` or `MadeInter::leak` for this object only, which has just been removed. Views
+        // are copied only for the duration of a call, and this call is ending and needs none.
         drop(unsafe { Box::from_raw(list) });
     }
 }
 
-/// Runs `f` on the communicator that `handle` names; for as long as `f` runs nothing else has the table.
+/// Runs `f` on the communicator with handle `handle`, with exclusive access to the table.
 pub(super) fn with_object<R>(handle: c_int, f: impl FnOnce(&mut Object) -> R) -> Option<R> {
     let mut table = TABLE.lock();
     table.get_mut(handle).filter(|object| !object.freed).map(f)
 }
 
-/// Runs `f` on the attributes of the communicator that `handle` names; for as long as `f` runs nothing else has
-/// them.
+/// Runs `f` on the attributes of the communicator with handle `handle`, with exclusive access.
 pub(super) fn with_attributes<R>(handle: c_int, f: impl FnOnce(&mut Attributes) -> R) -> Option<R> {
     let [of_world, of_self] = &mut *ATTRIBUTES.lock();
     match handle {
@@ -222,9 +216,9 @@ pub(super) fn with_attributes<R>(handle: c_int, f: impl FnOnce(&mut Attributes) 
     }
 }
 
-/// The program gives up a communicator that it has made; false when `handle` names none.
+/// Frees a communicator that the program has created. Returns false for an invalid handle.
 pub(super) fn give_up(handle: c_int) -> bool {
-    // Until now nobody has counted the requests of messages.
+    // Until now the requests of messages were not counted.
     let context = with_object(handle, |object| object.views.context());
     let (Some(context), Ok(env)) = (context, any_env()) else {
         return false;
@@ -239,7 +233,7 @@ pub(super) fn give_up(handle: c_int) -> bool {
     true
 }
 
-/// Notes who this process is; called by MPI_Init.
+/// Stores the identity of this process; called by MPI_Init.
 pub(super) fn note_membership(env: &dyn Env) {
     let world = Communicator::world(env);
     comm_table::open(Rank::new(world.rank()), world.size());
@@ -250,7 +244,7 @@ pub(super) fn world() -> Membership<'static> {
     Membership::world(number, size)
 }
 
-/// This process's number in the job.
+/// Returns the world rank of this process.
 pub(super) fn own_number() -> Rank {
     comm_table::place().0
 }
@@ -259,7 +253,7 @@ pub(super) fn own() -> Membership<'static> {
     Membership::own(own_number())
 }
 
-// One copy: every call begins here.
+// Not inlined, because every call uses it.
 #[inline(never)]
 pub(super) fn views(handle: c_int) -> Option<Views> {
     match handle {
@@ -278,7 +272,7 @@ const INTRA: Error = Error::Wrong {
     what: "not an intercommunicator; MPI_Intercomm_create makes one",
 };
 
-/// The communicator of one group that `handle` names. Fails with [`Error::Communicator`] or [`INTER`].
+/// Returns the intracommunicator with handle `handle`. Fails with [`Error::Communicator`] or [`INTER`].
 pub(super) fn communicator(
     env: &'static dyn Env,
     handle: c_int,
@@ -292,7 +286,7 @@ pub(super) fn communicator(
     }
 }
 
-/// The processes of the communicator that `handle` names, of both groups of an intercommunicator.
+/// Returns the processes of the communicator, for an intercommunicator those of both groups.
 pub(super) fn everyone(
     env: &'static dyn Env,
     handle: c_int,
@@ -303,8 +297,8 @@ pub(super) fn everyone(
     }
 }
 
-/// The processes that messages go to and come from in the communicator that `handle` names.
-// One copy: it is for calls that go the whole way.
+/// Returns the communication partners in the communicator with handle `handle`.
+// Not inlined, because only the slow path uses it.
 #[inline(never)]
 pub(super) fn partners(env: &'static dyn Env, handle: c_int) -> Result<Partners<'static>, Error> {
     match comm_table::group(handle) {
@@ -313,7 +307,7 @@ pub(super) fn partners(env: &'static dyn Env, handle: c_int) -> Result<Partners<
     }
 }
 
-/// The intercommunicator that `handle` names.
+/// Returns the intercommunicator with handle `handle`.
 pub(super) fn intercommunicator(
     env: &'static dyn Env,
     handle: c_int,
@@ -328,7 +322,7 @@ pub(super) fn intercommunicator(
     }
 }
 
-/// The calls that differ on the communicator that `handle` names, if it is an intercommunicator.
+/// Returns the call table of the communicator, if it is an intercommunicator.
 #[inline]
 pub(super) fn inter_calls(handle: c_int) -> Option<&'static Calls> {
     if matches!(handle, MPI_COMM_WORLD | MPI_COMM_SELF) {
@@ -338,7 +332,7 @@ pub(super) fn inter_calls(handle: c_int) -> Option<&'static Calls> {
     views.inter.map(|inter| inter.calls)
 }
 
-/// The error handler of a communicator; of none, MPI_COMM_WORLD's (section 8.3).
+/// Returns the error handler of a communicator; for none, that of MPI_COMM_WORLD (section 8.3).
 pub(super) fn handler(comm: c_int) -> c_int {
     let [of_world, of_self] = &HANDLERS;
     match comm {
@@ -361,7 +355,7 @@ pub(super) fn set_handler(comm: c_int, handler: c_int) {
     }
 }
 
-/// Whether any communicator has this error handler.
+/// Checks whether any communicator uses this error handler.
 pub(super) fn in_use(handler: c_int) -> bool {
     let made = |object: &Object| object.handler == handler;
     HANDLERS
@@ -370,12 +364,11 @@ pub(super) fn in_use(handler: c_int) -> bool {
         || TABLE.lock().objects().any(made)
 }
 
-/// The communicator with this context stays for one thing more, although the program frees it, until [`end_hold`].
+/// Adds a reference, which keeps the communicator with this context after it is freed, until [`end_hold`].
 pub(super) fn hold(context: Context) {
     with_context(context, |object| object.requests += 1);
 }
 
-/// That is over.
 pub(super) fn end_hold(context: Context) {
     if !is_predefined(context)
         && let Some(made) = OnMade::get()
@@ -384,14 +377,14 @@ pub(super) fn end_hold(context: Context) {
     }
 }
 
-/// The context is MPI_COMM_WORLD's or MPI_COMM_SELF's.
+/// Checks whether the context is that of MPI_COMM_WORLD or MPI_COMM_SELF.
 #[inline]
 fn is_predefined(context: Context) -> bool {
     matches!(base(context), WORLD_CONTEXT | SELF_CONTEXT)
 }
 
-/// Runs `f` on the made communicator with this context, freed or not; takes it out if that is all that it has
-/// waited for.
+/// Runs `f` on the created communicator with this context, freed or not, and removes it if `f` removed the last
+/// reference.
 #[inline]
 pub(super) fn with_context(context: Context, f: impl FnOnce(&mut Object)) {
     if is_predefined(context) {
@@ -404,11 +397,11 @@ pub(super) fn with_context(context: Context, f: impl FnOnce(&mut Object)) {
     }
 }
 
-/// Those on MPI_COMM_WORLD and MPI_COMM_SELF.
+/// Numbers for MPI_COMM_WORLD and MPI_COMM_SELF.
 static COLLECTIVES: [AtomicU32; 2] = [const { AtomicU32::new(0) }; 2];
 
-/// The number of collectives that do not block on the communicator with this context, before `more` that are started
-/// now: the number of the next one, the same at all of its processes.
+/// Adds `more` to the number of nonblocking collectives of the communicator, and returns the number before: the
+/// sequence number of the next one, the same at all of its processes.
 pub(super) fn count_collectives(context: Context, more: u32) -> u32 {
     let [of_world, of_self] = &COLLECTIVES;
     let mut before = 0;
@@ -423,7 +416,7 @@ pub(super) fn count_collectives(context: Context, more: u32) -> u32 {
     before
 }
 
-/// The communicator with this context, freed or not, and its error handler.
+/// Returns the communicator with this context, freed or not, and its error handler.
 pub(super) fn blame_in(context: Context) -> Blame {
     let comm = match base(context) {
         WORLD_CONTEXT => MPI_COMM_WORLD,
@@ -440,20 +433,20 @@ fn lend(handle: c_int, lending: Lending) -> Option<bool> {
     OnMade::get().and_then(|made| (made.lend)(handle, lending))
 }
 
-/// The communicator of a request that has failed stays until its error handler has been called.
+/// Keeps the communicator of a failed request until its error handler returns.
 #[cold]
 pub(super) fn keep_blamed(blame: &mut Blame) {
     blame.is_kept = lend(blame.comm, Lending::Keep).is_some();
 }
 
-/// Its error handler has been called, or is not to be.
+/// Ends the hold: its error handler has returned, or is not called.
 pub(super) fn end_blame(blame: Blame) {
     if blame.is_kept {
         lend(blame.comm, Lending::End);
     }
 }
 
-/// Calls an error handler; until it returns its communicator's handle names it, freed or not.
+/// Calls an error handler. Until it returns, the communicator's handle is valid, even if it is freed.
 pub(super) fn call_with_comm(comm: c_int, call: impl FnOnce(c_int)) {
     let was_freed = lend(comm, Lending::Free(false));
     call(comm);
@@ -462,7 +455,7 @@ pub(super) fn call_with_comm(comm: c_int, call: impl FnOnce(c_int)) {
     }
 }
 
-/// A communicator that stays, although the program frees it.
+/// A reference that keeps a communicator after it is freed.
 pub(super) struct Kept(Blame);
 
 impl Kept {
@@ -479,7 +472,8 @@ impl Drop for Kept {
     }
 }
 
-/// A request of a message of the communicator with this context is started. One that is not freed counts them when it is.
+/// Records the start of a message request on the communicator with this context. Only a freed communicator counts it;
+/// the others count their requests when they are freed.
 #[inline]
 pub(super) fn request_started(context: Context) {
     if comm_table::is_freed(context) {
@@ -487,7 +481,7 @@ pub(super) fn request_started(context: Context) {
     }
 }
 
-/// A request of a message of the communicator with this context has completed.
+/// Records the completion of a message request on the communicator with this context.
 #[inline]
 pub(super) fn request_completed(context: Context) {
     if comm_table::is_freed(context) {
@@ -495,14 +489,14 @@ pub(super) fn request_completed(context: Context) {
     }
 }
 
-/// Makes room for a communicator with this context. Fails with [`Error::NoRoom`].
+/// Reserves memory for a communicator with this context. Fails with [`Error::NoRoom`].
 pub(super) fn prepare(context: Context) -> Result<(), Error> {
     comm_table::prepare(context)?;
     TABLE.lock().prepare(context::index(context))
 }
 
-/// Tells errors of memory, which all processes of a communicator learn of when they make another one, from those of
-/// arguments, with which a call ends at once.
+/// Separates memory errors from argument errors. The processes of a collective creation exchange the former; the latter
+/// end the call immediately.
 pub(super) fn apart<T>(made: Result<T, Error>) -> Result<Result<T, Error>, Error> {
     match made {
         Err(error) if !matches!(error, Error::NoRoom { .. }) => Err(error),
@@ -510,13 +504,13 @@ pub(super) fn apart<T>(made: Result<T, Error>) -> Result<Result<T, Error>, Error
     }
 }
 
-/// Enters a new communicator, for which there is room, with its parent's error handler; its handle. Fails with
-/// [`Error::NoRoom`] if there is none.
+/// Adds a new communicator in reserved memory, with its parent's error handler. Returns its handle. Fails with
+/// [`Error::NoRoom`] if no memory is reserved.
 pub(super) fn enter(env: &dyn Env, made: Made, parent: c_int) -> Result<c_int, Error> {
     enter_views(env, Views::of_one(made.leak()), parent)
 }
 
-/// As [`enter`], of an intercommunicator with these calls.
+/// Adds an intercommunicator with this call table; see [`enter`].
 pub(super) fn enter_inter(
     env: &dyn Env,
     made: MadeInter,

@@ -1,24 +1,24 @@
-//! The lookup of communicators: from a handle, or from the context of a message, to the processes, in one step. Every call on
-//! messages begins with it, and the status of every receive ends with it.
+//! Look-up table of communicators, from a handle or from the context of a message to the processes. Every call on
+//! messages starts with a look-up, and the status of every receive ends with one.
 //!
 //! ```text
-//!   handle  = kind | generation | place           place = number of the context = context / 2
+//!   handle  = kind | generation | index           index = index of the context = context / 2
 //!                                  |                                   |
 //!             table:  0 MPI_COMM_WORLD | 1 MPI_COMM_SELF | 2 the program's first | ...
 //!                     each: its handle, and its processes by rank
 //! ```
-//! MPI_COMM_WORLD and MPI_COMM_SELF have entries from MPI_Init until MPI_Finalize. A communicator that the program makes
-//! ([`comm_objects`](super::comm_objects)) has one until the program has freed it and its last request is complete. A freed
-//! entry keeps its processes, for the statuses of those requests, and has no handle.
+//! MPI_COMM_WORLD and MPI_COMM_SELF have entries from MPI_Init until MPI_Finalize. A communicator that the program
+//! creates ([`comm_objects`](super::comm_objects)) has one until the program has freed it and its last request is
+//! complete. A freed entry contains its processes, for the statuses of those requests, but no handle.
 //!
 //! # Memory
-//! Two entries are in the image. The first communicator of the program moves the table to the program's heap. The table
-//! doubles when it is full, so that a mask gives the place of a handle. It has [`CONTEXTS`] entries at most, of 24 bytes each
-//! (16 on a 32-bit processor).
+//! The image contains two entries. The first communicator of the program moves the table to the program's heap. The
+//! table doubles when it is full, so that a mask converts a handle to its index. It has at most [`CONTEXTS`] entries of
+//! 24 bytes each (16 on a 32-bit processor).
 //!
 //! # Concurrency
-//! Nothing is locked. Calls come one at a time (MPI_THREAD_SERIALIZED at most), and interrupts do not come here. A lookup copies
-//! its result, so that nothing refers to the table while it grows.
+//! There is no lock. Calls are serialized (at most MPI_THREAD_SERIALIZED), and no interrupt handler uses the table. A
+//! look-up copies its result, so no reference to the table exists while it grows.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -32,23 +32,23 @@ use midplane_objects::comm::{CommRank, Group, Membership, RankMap};
 use midplane_objects::context::{self, CONTEXTS, SELF_CONTEXT, WORLD_CONTEXT};
 use midplane_objects::error::Error;
 
-/// A communicator: what a call on messages needs of it, and no more, so that it is found by one multiplication.
+/// A communicator: only the data for calls on messages, so that a look-up is one multiplication.
 #[derive(Clone, Copy)]
 struct Entry {
-    /// The numbers of its processes in the job, by rank; null: each rank is the number.
+    /// World ranks of its processes by rank; null: each rank is the world rank.
     numbers: *const Rank,
     handle: c_int,
     size: u32,
     context: Context,
-    /// They are the remote group of an intercommunicator.
+    /// The processes are the remote group of an intercommunicator.
     is_remote: bool,
-    /// The program has freed it, and not all of its requests are complete.
+    /// The program has freed it, and it has incomplete requests.
     is_freed: bool,
 }
 
 impl Entry {
-    /// An unused entry at this place. Its handle belongs to another place in every table of two entries or more, so that no
-    /// lookup finds it.
+    /// Returns an unused entry for this index. Its handle maps to another index in every table of two entries or more,
+    /// so no look-up finds it.
     const fn none(place: usize) -> Entry {
         Entry {
             numbers: ptr::null(),
@@ -81,7 +81,7 @@ impl Entry {
         if self.numbers.is_null() {
             return RankMap::All;
         }
-        // SAFETY: the list of the communicator, which lives until the entry is removed and has a number for each rank.
+        // SAFETY: the list of the communicator, which exists until the entry is removed and contains one item per rank.
         let list = unsafe { slice::from_raw_parts(self.numbers, self.size as usize) };
         match self.is_remote {
             true => RankMap::Remote(list),
@@ -99,29 +99,28 @@ const _: () = {
     assert!(places[0] == WORLD_CONTEXT as usize / 2 && places[1] == SELF_CONTEXT as usize / 2);
 };
 
-/// Those that are always there.
+/// Number of predefined entries.
 const PREDEFINED: usize = 2;
 
 struct Table {
     entries: *mut Entry,
-    /// As many as there are, less one: a power of two, less one.
+    /// Number of entries (a power of two) minus one.
     mask: usize,
-    /// MPI is in its working time.
+    /// MPI is initialized and not finalized.
     is_open: bool,
-    /// Communicators that are freed and have requests that are not complete.
+    /// Number of freed communicators with incomplete requests.
     freed: usize,
-    /// This process's number in the job.
+    /// World rank of this process.
     own: [Rank; 1],
 }
 
-/// What the one process has that C functions work for.
 struct Own<T>(UnsafeCell<T>);
 
-// SAFETY: calls come one at a time, and interrupts do not come here (see above).
+// SAFETY: calls are serialized, and no interrupt handler uses it (see above).
 unsafe impl<T> Sync for Own<T> {}
 
-/// The entries, until the program makes a communicator. They and the table have a section of their own. Without it, the
-/// compiler merges them with variables of other files, which are then in every image.
+/// The entries, until the program creates a communicator. They and the table have a separate section. Otherwise the
+/// compiler merges them with variables of other files, and every image contains the result.
 #[unsafe(link_section = ".data.mpi_comms")]
 static FIRST: Own<[Entry; PREDEFINED]> = Own(UnsafeCell::new([Entry::none(0), Entry::none(1)]));
 
@@ -134,24 +133,24 @@ static TABLE: Own<Table> = Own(UnsafeCell::new(Table {
     own: [Rank::new(0)],
 }));
 
-/// The entry of this context, of as many as there are.
+/// Returns the entry of this context, if the table contains it.
 #[inline(always)]
 fn entry(context: Context) -> Option<*mut Entry> {
     let place = context::index(context);
-    // SAFETY: calls come one at a time, and no reference to the table is alive.
+    // SAFETY: calls are serialized, and no reference to the table exists.
     let (entries, mask) = unsafe { ((*TABLE.0.get()).entries, (*TABLE.0.get()).mask) };
-    // SAFETY: there are so many.
+    // SAFETY: the index is within the table.
     (place <= mask).then(|| unsafe { entries.add(place) })
 }
 
-/// MPI is in its working time.
+/// Checks whether MPI is initialized and not finalized.
 #[inline(always)]
 pub(super) fn is_open() -> bool {
-    // SAFETY: calls come one at a time, and no reference to the table is alive.
+    // SAFETY: calls are serialized, and no reference to the table exists.
     unsafe { (*TABLE.0.get()).is_open }
 }
 
-/// The processes of a communicator that messages go to and come from, as its calls need them at once.
+/// Communication partners of a communicator, for the fast path.
 #[derive(Clone, Copy)]
 pub(super) struct Peers {
     numbers: *const Rank,
@@ -160,7 +159,7 @@ pub(super) struct Peers {
 }
 
 impl Peers {
-    /// The number in the job of the process of this rank; `None`: there is none.
+    /// Returns the world rank of the process with this rank; `None` if there is none.
     #[inline(always)]
     pub fn number(self, rank: c_int) -> Option<Rank> {
         let rank = rank as u32;
@@ -169,7 +168,7 @@ impl Peers {
         }
         match self.numbers.is_null() {
             true => Some(Rank::new(rank)),
-            // SAFETY: there is a number for each rank.
+            // SAFETY: the list contains an item per rank.
             false => Some(unsafe { *self.numbers.add(rank as usize) }),
         }
     }
@@ -177,20 +176,20 @@ impl Peers {
 
 #[inline(always)]
 fn named(handle: c_int) -> Option<*mut Entry> {
-    // SAFETY: calls come one at a time, and no reference to the table is alive.
+    // SAFETY: calls are serialized, and no reference to the table exists.
     let (entries, mask) = unsafe { ((*TABLE.0.get()).entries, (*TABLE.0.get()).mask) };
-    // SAFETY: there are so many.
+    // SAFETY: the mask limits the index to the table.
     let entry = unsafe { entries.add(handle as usize & mask) };
-    // SAFETY: an entry of the table; calls come one at a time.
+    // SAFETY: an entry of the table; calls are serialized.
     (unsafe { (*entry).handle } == handle).then_some(entry)
 }
 
-/// The processes that messages go to and come from in the communicator that `handle` names; `None`: it names none, or MPI
-/// is not in its working time. They are known until the communicator is freed.
+/// Returns the communication partners in the communicator with handle `handle`; `None` if the handle is invalid or MPI
+/// is not active. The result is valid until the communicator is freed.
 #[inline(always)]
 pub(super) fn peers(handle: c_int) -> Option<Peers> {
     let entry = named(handle)?;
-    // SAFETY: an entry of the table; calls come one at a time.
+    // SAFETY: an entry of the table; calls are serialized.
     let entry = unsafe { &*entry };
     Some(Peers {
         numbers: entry.numbers,
@@ -199,11 +198,11 @@ pub(super) fn peers(handle: c_int) -> Option<Peers> {
     })
 }
 
-/// As [`peers`], for calls that go the whole way.
+/// Returns the communication partners for the slow path; see [`peers`].
 #[inline]
 pub(super) fn group(handle: c_int) -> Option<Group<'static>> {
     let entry = named(handle)?;
-    // SAFETY: an entry of the table; calls come one at a time.
+    // SAFETY: an entry of the table; calls are serialized.
     let entry = unsafe { &*entry };
     Some(Group {
         map: entry.map(),
@@ -212,20 +211,20 @@ pub(super) fn group(handle: c_int) -> Option<Group<'static>> {
     })
 }
 
-/// The sender's rank of a message in this context, by its number in the job; the communicator may be freed.
+/// Returns the rank of a message's sender by its context and the sender's world rank; the communicator may be freed.
 #[inline(always)]
 pub(super) fn source(context: Context, sender: Rank) -> CommRank {
     match entry(context) {
-        // SAFETY: an entry of the table; calls come one at a time.
+        // SAFETY: an entry of the table; calls are serialized.
         Some(entry) if !unsafe { (*entry).numbers }.is_null() => source_in(entry, sender),
         _ => CommRank(sender.index()),
     }
 }
 
-// One copy: it is a loop.
+// Not inlined: it is a loop.
 #[inline(never)]
 fn source_in(entry: *mut Entry, sender: Rank) -> CommRank {
-    // SAFETY: an entry of the table; calls come one at a time.
+    // SAFETY: an entry of the table; calls are serialized.
     let entry = unsafe { &*entry };
     let group = Group {
         map: entry.map(),
@@ -235,27 +234,27 @@ fn source_in(entry: *mut Entry, sender: Rank) -> CommRank {
     group.in_group(sender)
 }
 
-/// The communicator with this context is freed, and what is complete of it must be told to it.
+/// Checks whether the communicator with this context is freed, so that completed requests must be reported to it.
 #[inline(always)]
 pub(super) fn is_freed(context: Context) -> bool {
-    // SAFETY: calls come one at a time, and no reference to the table is alive.
+    // SAFETY: calls are serialized, and no reference to the table exists.
     let are_some = unsafe { (*TABLE.0.get()).freed } > 0;
-    // SAFETY: an entry of the table; calls come one at a time.
+    // SAFETY: an entry of the table; calls are serialized.
     are_some && entry(context).is_some_and(|entry| unsafe { (*entry).is_freed })
 }
 
-/// This process's number in the job, and the number of processes; before MPI_Init there are none.
+/// Returns the world rank of this process and the number of processes, which is 0 before MPI_Init.
 pub(super) fn place() -> (Rank, u32) {
-    // SAFETY: calls come one at a time, and no reference to the table is alive.
+    // SAFETY: calls are serialized, and no reference to the table exists.
     let number = unsafe { (*TABLE.0.get()).own[0] };
-    // SAFETY: an entry of the table; calls come one at a time.
+    // SAFETY: an entry of the table; calls are serialized.
     let size = entry(WORLD_CONTEXT).map_or(0, |entry| unsafe { (*entry).size });
     (number, size)
 }
 
-/// Enters MPI_COMM_WORLD and MPI_COMM_SELF: MPI's working time begins.
+/// Adds MPI_COMM_WORLD and MPI_COMM_SELF in MPI_Init.
 pub(super) fn open(number: Rank, size: u32) {
-    // SAFETY: calls come one at a time, and no reference to the table or to the entries is alive.
+    // SAFETY: calls are serialized, and no reference to the table or its entries exists.
     let (table, first) = unsafe { (&mut *TABLE.0.get(), &mut *FIRST.0.get()) };
     table.own = [number];
     let [world, own] = [Membership::world(number, size), Membership::own(number)];
@@ -266,9 +265,9 @@ pub(super) fn open(number: Rank, size: u32) {
     table.is_open = true;
 }
 
-/// MPI's working time is over.
+/// Removes all entries in MPI_Finalize.
 pub(super) fn close() {
-    // SAFETY: calls come one at a time, and no reference to the table or to the entries is alive.
+    // SAFETY: calls are serialized, and no reference to the table or its entries exists.
     let (table, first) = unsafe { (&mut *TABLE.0.get(), &mut *FIRST.0.get()) };
     *first = [Entry::none(0), Entry::none(1)];
     table.replace(first.as_mut_ptr(), PREDEFINED);
@@ -276,22 +275,22 @@ pub(super) fn close() {
 }
 
 impl Table {
-    /// Has these entries from now on. Those before go back to the heap, if they are from there.
+    /// Replaces the entries, and returns the previous ones to the heap if they were allocated there.
     fn replace(&mut self, entries: *mut Entry, len: usize) {
         let before = self.mask + 1;
         if before > PREDEFINED {
             let before = ptr::slice_from_raw_parts_mut(self.entries, before);
-            // SAFETY: made by `prepare` as a box of so many, and referred to by nothing else.
+            // SAFETY: created by `prepare` as a box of this length, and not referenced by anything else.
             drop(unsafe { Box::from_raw(before) });
         }
         (self.entries, self.mask) = (entries, len - 1);
     }
 }
 
-/// Makes room for a communicator with this context. Fails with [`Error::NoRoom`], and nothing has changed.
+/// Reserves memory for a communicator with this context. Fails with [`Error::NoRoom`] without effect.
 pub(super) fn prepare(context: Context) -> Result<(), Error> {
     let place = context::index(context);
-    // SAFETY: calls come one at a time, and no reference to the table is alive.
+    // SAFETY: calls are serialized, and no reference to the table exists.
     let table = unsafe { &mut *TABLE.0.get() };
     let before = table.mask + 1;
     if place < before {
@@ -302,17 +301,17 @@ pub(super) fn prepare(context: Context) -> Result<(), Error> {
     let bytes = len * size_of::<Entry>();
     let none = |_| Error::NoRoom { bytes };
     entries.try_reserve_exact(len).map_err(none)?;
-    // SAFETY: there are so many.
+    // SAFETY: the table contains `before` entries.
     entries.extend_from_slice(unsafe { slice::from_raw_parts(table.entries, before) });
     entries.extend((before..len).map(Entry::none));
     table.replace(Box::into_raw(entries.into_boxed_slice()).cast(), len);
     Ok(())
 }
 
-/// Has the communicator with this context at its place from now on, or none.
+/// Replaces the entry of this context.
 fn put(context: Context, new: Entry) {
     if let Some(entry) = entry(context) {
-        // SAFETY: an entry of the table, and the table; calls come one at a time.
+        // SAFETY: an entry of the table, and the table; calls are serialized.
         unsafe {
             let freed = &mut (*TABLE.0.get()).freed;
             *freed = *freed + usize::from(new.is_freed) - usize::from((*entry).is_freed);
@@ -321,18 +320,18 @@ fn put(context: Context, new: Entry) {
     }
 }
 
-/// Enters a communicator, for which there is room.
+/// Adds a communicator in reserved memory.
 pub(super) fn enter(handle: c_int, group: Group<'static>) {
-    // SAFETY: it is written by MPI_Init only; calls come one at a time.
+    // SAFETY: only MPI_Init writes it; calls are serialized.
     let own = unsafe { &(*TABLE.0.get()).own };
     put(group.context, Entry::new(handle, group, own));
 }
 
-/// The handle of the communicator with this context names it from now on, or nothing: it is freed.
+/// Makes the handle of the communicator with this context valid, or marks the communicator as freed.
 pub(super) fn show(context: Context, handle: Option<c_int>) {
     if let Some(entry) = entry(context) {
         let nothing = Entry::none(context::index(context)).handle;
-        // SAFETY: an entry of the table; calls come one at a time.
+        // SAFETY: an entry of the table; calls are serialized.
         let mut new = unsafe { *entry };
         new.handle = handle.unwrap_or(nothing);
         new.is_freed = handle.is_none();
@@ -340,7 +339,7 @@ pub(super) fn show(context: Context, handle: Option<c_int>) {
     }
 }
 
-/// Takes the communicator with this context out.
+/// Removes the communicator with this context.
 pub(super) fn remove(context: Context) {
     put(context, Entry::none(context::index(context)));
 }

@@ -1,9 +1,7 @@
-//! Chapter 6, and section 8.3 for them: communicators, predefined and made by the program.
+//! Communicators, predefined and created by the program (chapter 6, and section 8.3 for their error handlers).
 //!
-//! MPI_Comm_free makes the handle invalid at once; the object stays until the communicator's requests are
-//! complete, as the standard wants (section 6.4.3). Its place in the table is the number of its context, by
-//! which requests find it.
-// The functions are documented by the standard and in `mpi.h`, their safety in the module above.
+//! [`super::comm_objects`] stores the communicators that the program creates.
+// The standard and `mpi.h` document the functions; the parent module documents their safety.
 #![allow(
     missing_docs,
     non_snake_case,
@@ -32,8 +30,8 @@ use midplane_objects::call;
 use midplane_objects::comm::{CommRank, Group};
 use midplane_objects::error::Error;
 
-/// Duplicates a communicator with its topology and its attributes. When a copy function says no, the duplicate is
-/// freed again: the other processes have theirs and need not wait for this one.
+/// Duplicates a communicator with its topology and its attributes. If a copy function fails, frees the duplicate again:
+/// the other processes keep theirs and need not wait for this one.
 fn duplicate(function: &'static str, parent: c_int, newcomm: &mut c_int) -> Result<(), Error> {
     *newcomm = MPI_COMM_NULL;
     let twin = match inter_calls(parent) {
@@ -43,7 +41,7 @@ fn duplicate(function: &'static str, parent: c_int, newcomm: &mut c_int) -> Resu
     // A copy function may free it.
     let _stays = views(parent).map(|views| Kept::new(views.context()));
     if let Err(error) = keyvals::copy_all::<Communicators>(parent, twin) {
-        // The first error is the one to tell.
+        // The first error is returned.
         let _ = keyvals::delete_all::<Communicators>(twin);
         give_up(twin);
         return Err(error);
@@ -52,7 +50,7 @@ fn duplicate(function: &'static str, parent: c_int, newcomm: &mut c_int) -> Resu
     Ok(())
 }
 
-/// The duplicate of a communicator of one group.
+/// Duplicates an intracommunicator.
 fn duplicate_one(function: &'static str, parent: c_int) -> Result<c_int, Error> {
     let comm = communicator(env()?, parent)?;
     let mut topology = None;
@@ -66,7 +64,7 @@ fn duplicate_one(function: &'static str, parent: c_int) -> Result<c_int, Error> 
 
 pub unsafe fn MPI_Comm_dup(comm: c_int, newcomm: *mut c_int) -> c_int {
     on_any("MPI_Comm_dup", comm, |_, _| {
-        // SAFETY: the standard's promise about `newcomm`.
+        // SAFETY: the standard's requirements on `newcomm`.
         let newcomm = unsafe { args::out(newcomm, "newcomm") }?;
         duplicate("MPI_Comm_dup", comm, newcomm)
     })
@@ -74,7 +72,7 @@ pub unsafe fn MPI_Comm_dup(comm: c_int, newcomm: *mut c_int) -> c_int {
 
 pub unsafe fn MPI_Comm_dup_with_info(comm: c_int, info: c_int, newcomm: *mut c_int) -> c_int {
     on_any("MPI_Comm_dup_with_info", comm, |_, _| {
-        // SAFETY: the standard's promise about `newcomm`.
+        // SAFETY: the standard's requirements on `newcomm`.
         let newcomm = unsafe { args::out(newcomm, "newcomm") }?;
         check_hints(info)?;
         duplicate("MPI_Comm_dup_with_info", comm, newcomm)
@@ -83,7 +81,7 @@ pub unsafe fn MPI_Comm_dup_with_info(comm: c_int, info: c_int, newcomm: *mut c_i
 
 pub unsafe fn MPI_Comm_split(comm: c_int, color: c_int, key: c_int, newcomm: *mut c_int) -> c_int {
     on_any("MPI_Comm_split", comm, |_, _| {
-        // SAFETY: the standard's promise about `newcomm`.
+        // SAFETY: the standard's requirements on `newcomm`.
         let newcomm = unsafe { args::out(newcomm, "newcomm") }?;
         let color = match color {
             MPI_UNDEFINED => None,
@@ -96,7 +94,7 @@ pub unsafe fn MPI_Comm_split(comm: c_int, color: c_int, key: c_int, newcomm: *mu
     })
 }
 
-/// The part of the communicator's processes that this one chooses; MPI_COMM_NULL: none.
+/// Returns the part of the communicator that this process chooses; MPI_COMM_NULL for none.
 pub(super) fn split(
     function: &'static str,
     parent: c_int,
@@ -121,12 +119,12 @@ pub unsafe fn MPI_Comm_split_type(
     newcomm: *mut c_int,
 ) -> c_int {
     on_any("MPI_Comm_split_type", comm, |_, views| {
-        // SAFETY: the standard's promise about `newcomm`.
+        // SAFETY: the standard's requirements on `newcomm`.
         let newcomm = unsafe { args::out(newcomm, "newcomm") }?;
         check_hints(info)?;
         let color = match split_type {
-            // No process shares memory with another; so none of an intercommunicator does with one of the other group,
-            // and all parts are empty there.
+            // No process shares memory with another. So no process of an intercommunicator shares memory with one of
+            // the other group, and all its parts are empty.
             MPI_COMM_TYPE_SHARED => Some(views.all().rank.0),
             MPI_UNDEFINED => None,
             _ => {
@@ -140,12 +138,12 @@ pub unsafe fn MPI_Comm_split_type(
     })
 }
 
-/// Frees a communicator, when nothing of it is under way any more if the call `waits`.
+/// Frees a communicator. If the call `waits`, it first blocks until all of its communication is complete.
 ///
 /// # Safety
-/// As for [`args::out`].
+/// See [`args::out`].
 unsafe fn free(function: &'static str, comm: *mut c_int, waits: bool) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let handle = unsafe { comm.as_ref() }.copied().unwrap_or(MPI_COMM_NULL);
     on_any(function, handle, |env, views| {
         if matches!(handle, MPI_COMM_WORLD | MPI_COMM_SELF) {
@@ -163,32 +161,32 @@ unsafe fn free(function: &'static str, comm: *mut c_int, waits: bool) -> c_int {
             // A delete function has freed it.
             return Err(Error::Communicator { handle });
         }
-        // SAFETY: as above; not null, since it has named a communicator.
+        // SAFETY: as above; not null, because it referred to a communicator.
         *unsafe { args::out(comm, "comm") }? = MPI_COMM_NULL;
         Ok(())
     })
 }
 
 pub unsafe fn MPI_Comm_free(comm: *mut c_int) -> c_int {
-    // SAFETY: the standard's promise about `comm`.
+    // SAFETY: the standard's requirements on `comm`.
     unsafe { free("MPI_Comm_free", comm, false) }
 }
 
 pub unsafe fn MPI_Comm_disconnect(comm: *mut c_int) -> c_int {
-    // SAFETY: the standard's promise about `comm`.
+    // SAFETY: the standard's requirements on `comm`.
     unsafe { free("MPI_Comm_disconnect", comm, true) }
 }
 
 // No process here was spawned (section 10.3.2).
 pub unsafe fn MPI_Comm_get_parent(parent: *mut c_int) -> c_int {
     on_process("MPI_Comm_get_parent", |_| {
-        // SAFETY: the standard's promise about `parent`.
+        // SAFETY: the standard's requirements on `parent`.
         *unsafe { args::out(parent, "parent") }? = MPI_COMM_NULL;
         Ok(())
     })
 }
 
-/// How two groups of processes compare, with their contexts different (section 6.4.1).
+/// Compares two groups of processes with different contexts (section 6.4.1).
 fn compare(a: Group<'_>, b: Group<'_>) -> c_int {
     if a.size != b.size {
         return MPI_UNEQUAL;
@@ -207,7 +205,7 @@ fn compare(a: Group<'_>, b: Group<'_>) -> c_int {
 
 pub unsafe fn MPI_Comm_rank(comm: c_int, rank: *mut c_int) -> c_int {
     on_any("MPI_Comm_rank", comm, |_, views| {
-        // SAFETY: the standard's promise about `rank`.
+        // SAFETY: the standard's requirements on `rank`.
         *unsafe { args::out(rank, "rank") }? = views.local.rank.0 as c_int;
         Ok(())
     })
@@ -215,7 +213,7 @@ pub unsafe fn MPI_Comm_rank(comm: c_int, rank: *mut c_int) -> c_int {
 
 pub unsafe fn MPI_Comm_size(comm: c_int, size: *mut c_int) -> c_int {
     on_any("MPI_Comm_size", comm, |_, views| {
-        // SAFETY: the standard's promise about `size`.
+        // SAFETY: the standard's requirements on `size`.
         *unsafe { args::out(size, "size") }? = views.local.size as c_int;
         Ok(())
     })
@@ -224,13 +222,13 @@ pub unsafe fn MPI_Comm_size(comm: c_int, size: *mut c_int) -> c_int {
 pub unsafe fn MPI_Comm_compare(comm1: c_int, comm2: c_int, result: *mut c_int) -> c_int {
     on_any("MPI_Comm_compare", comm1, |_, first| {
         let second = views(comm2).ok_or(Error::Communicator { handle: comm2 })?;
-        // SAFETY: the standard's promise about `result`.
+        // SAFETY: the standard's requirements on `result`.
         *unsafe { args::out(result, "result") }? = if comm1 == comm2 {
             MPI_IDENT
         } else if first.inter.is_some() != second.inter.is_some() {
             MPI_UNEQUAL
         } else {
-            // Of an intercommunicator both groups count, and the one that compares worse.
+            // For an intercommunicator, the less equal result of both groups.
             let local = compare(first.local.group(), second.local.group());
             local.max(compare(first.partners, second.partners))
         };
@@ -240,7 +238,7 @@ pub unsafe fn MPI_Comm_compare(comm1: c_int, comm2: c_int, result: *mut c_int) -
 
 pub unsafe fn MPI_Comm_set_name(comm: c_int, comm_name: *const c_char) -> c_int {
     on_any("MPI_Comm_set_name", comm, |_, views| {
-        // SAFETY: the standard's promise about `comm_name`: a string.
+        // SAFETY: the standard's requirements on `comm_name`: a string.
         let name = unsafe { args::string(comm_name, MPI_MAX_OBJECT_NAME, "comm_name") }?;
         let bytes = name.len() + size_of::<(Context, Box<str>)>();
         let none = Error::NoRoom { bytes };
@@ -271,7 +269,7 @@ pub unsafe fn MPI_Comm_get_name(
             None if context == own().context => "MPI_COMM_SELF",
             None => "",
         };
-        // SAFETY: the standard's promise about both.
+        // SAFETY: the standard's requirements on both.
         unsafe { put_text(comm_name, MPI_MAX_OBJECT_NAME, name, resultlen) }
     })
 }

@@ -1,6 +1,6 @@
-//! Sections 3.7.3, 3.7.6 and 3.8.4: what a request's handle names; waiting and testing, freeing, cancelling.
-//! Several at once are in [`super::several`].
-// The functions are documented by the standard and in `mpi.h`, their safety in the module above.
+//! Waiting, testing, freeing and cancelling of single requests (sections 3.7.3, 3.7.6 and 3.8.4). For arrays of
+//! requests see [`super::several`].
+// The standard and `mpi.h` document the functions; the parent module documents their safety.
 #![allow(
     missing_docs,
     non_snake_case,
@@ -27,7 +27,7 @@ use midplane_objects::call::block_on;
 use midplane_objects::error::Error;
 use midplane_objects::process::Env;
 
-/// Blocks until the request that `handle` names is complete, frees it and resets the handle.
+/// Blocks until the request with handle `handle` is complete, frees it and resets the handle.
 pub(super) fn wait_one(
     env: &dyn Env,
     function: &'static str,
@@ -44,7 +44,7 @@ pub(super) fn wait_one(
     Ok(completed.concluded(handle))
 }
 
-/// Ends a call that completed one request.
+/// Returns the result of a call that completed one request.
 pub(super) fn end_one(
     function: &'static str,
     result: Result<Option<Completed>, Error>,
@@ -55,7 +55,7 @@ pub(super) fn end_one(
         Ok(None) => return end(function, MPI_COMM_WORLD, Ok(())),
         Err(error) => return end(function, MPI_COMM_WORLD, Err(error)),
     };
-    // SAFETY: the standard's promise about `status`, which the callers have found to be no null pointer.
+    // SAFETY: the standard's requirements on `status`, which the callers have found to be no null pointer.
     if let Ok(Some(status)) = unsafe { args::status(status) } {
         status.complete(completed.status);
     }
@@ -65,10 +65,10 @@ pub(super) fn end_one(
     }
 }
 
-/// Waits for one request on the fast path; `None`: the call takes the general path.
+/// Waits for one request on the fast path; `None`: the call takes the slow path.
 ///
 /// # Safety
-/// Each of the two is null, or as for [`args::out`] and [`args::status`].
+/// Each pointer must be null or satisfy [`args::out`] or [`args::status`].
 #[inline(always)]
 unsafe fn wait_fast(
     function: &'static str,
@@ -78,23 +78,23 @@ unsafe fn wait_fast(
     if status.is_null() || !fast_path::is_open() {
         return None;
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let request = unsafe { request.as_mut() }?;
     let whole = fast_path::wait(function, *request)?;
     *request = MPI_REQUEST_NULL;
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { fast_path::tell(&whole, status) };
     comm_objects::request_completed(whole.context);
     Some(MPI_SUCCESS)
 }
 
 pub unsafe fn MPI_Wait(request: *mut c_int, status: *mut MPI_Status) -> c_int {
-    // SAFETY: the standard's promise about both.
+    // SAFETY: the standard's requirements on both.
     if let Some(code) = unsafe { wait_fast("MPI_Wait", request, status) } {
         return code;
     }
     let result = env().and_then(|env| {
-        // SAFETY: the standard's promise about both.
+        // SAFETY: the standard's requirements on both.
         let request = unsafe {
             args::status(status)?;
             args::out(request, "request")?
@@ -106,7 +106,7 @@ pub unsafe fn MPI_Wait(request: *mut c_int, status: *mut MPI_Status) -> c_int {
 
 pub unsafe fn MPI_Test(request: *mut c_int, flag: *mut c_int, status: *mut MPI_Status) -> c_int {
     let result = env().and_then(|env| {
-        // SAFETY: the standard's promise about all three.
+        // SAFETY: the standard's requirements on all three.
         let (request, flag) = unsafe {
             args::status(status)?;
             (args::out(request, "request")?, args::out(flag, "flag")?)
@@ -124,7 +124,7 @@ pub unsafe fn MPI_Request_get_status(
     status: *mut MPI_Status,
 ) -> c_int {
     on_process("MPI_Request_get_status", |env| {
-        // SAFETY: the standard's promise about `flag` and `status`.
+        // SAFETY: the standard's requirements on `flag` and `status`.
         let (flag, status) = unsafe { (args::out(flag, "flag")?, args::status(status)?) };
         let completed = peek(env, "MPI_Request_get_status", request)?;
         *flag = completed.is_some().into();
@@ -143,10 +143,10 @@ pub unsafe fn MPI_Request_get_status(
 
 pub unsafe fn MPI_Request_free(request: *mut c_int) -> c_int {
     on_process("MPI_Request_free", |env| {
-        // SAFETY: the standard's promise about `request`.
+        // SAFETY: the standard's requirements on `request`.
         let request = unsafe { args::out(request, "request") }?;
         match named(*request)? {
-            // It continues, and is freed when it has finished (section 3.7.3).
+            // It continues, and is freed at completion (section 3.7.3).
             Named::Live(id) if give_up(env, id) => {}
             Named::Live(_) => return Err(Error::Request { handle: *request }),
             Named::Inactive if *request == MPI_REQUEST_NULL => {
@@ -165,7 +165,7 @@ pub unsafe fn MPI_Request_free(request: *mut c_int) -> c_int {
 
 pub unsafe fn MPI_Cancel(request: *mut c_int) -> c_int {
     on_process("MPI_Cancel", |env| {
-        // SAFETY: the standard's promise about `request`.
+        // SAFETY: the standard's requirements on `request`.
         let handle = *unsafe { args::out(request, "request") }?;
         let unknown = Error::Request { handle };
         match named(handle)? {
@@ -183,7 +183,7 @@ pub unsafe fn MPI_Cancel(request: *mut c_int) -> c_int {
 
 pub unsafe fn MPI_Status_set_cancelled(status: *mut MPI_Status, flag: c_int) -> c_int {
     on_process("MPI_Status_set_cancelled", |_| {
-        // SAFETY: the standard's promise about `status`.
+        // SAFETY: the standard's requirements on `status`.
         let status = unsafe { args::status(status) }?;
         let status = status.ok_or(Error::NullArgument { name: "status" })?;
         status.midplane_cancelled = (flag != 0).into();

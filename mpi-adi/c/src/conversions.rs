@@ -1,6 +1,7 @@
-//! Sections 17.2.4 and 17.2.5: Fortran's handles and statuses. There is no Fortran here; C programs and libraries may
-//! store handles as integers by these, and copy statuses. A handle is the same number in both.
-// The functions are documented by the standard and in `mpi.h`, their safety in the module above.
+//! Conversion of Fortran handles and statuses (sections 17.2.4 and 17.2.5). Fortran is not supported, but C programs
+//! and libraries use these functions to store handles as integers and to copy statuses. A handle is the same integer in
+//! both.
+// The standard and `mpi.h` document the functions; the parent module documents their safety.
 #![allow(missing_docs, non_snake_case, clippy::missing_safety_doc)]
 
 use core::ffi::c_int;
@@ -9,7 +10,7 @@ use super::report::early;
 use super::types::MPI_Status;
 use midplane_objects::error::Error;
 
-/// A status in Fortran: its bytes, as they are.
+/// A Fortran status, with the same bytes.
 type Ints = [c_int; 6];
 const _: () = assert!(size_of::<MPI_Status>() == size_of::<Ints>());
 const STATUS_IGNORE: usize = 1;
@@ -41,7 +42,7 @@ macro_rules! statuses {
     ($($function:ident($from:ident: *const $given:ty, $to:ident: *mut $wanted:ty);)*) => {
         $(
             pub unsafe fn $function($from: *const $given, $to: *mut $wanted) -> c_int {
-                // SAFETY: the standard's promise about both: each is a status, or the integers of one.
+                // SAFETY: the standard's requirements on both: each is a status, or the integers of one.
                 unsafe { copy(stringify!($function), $from.cast(), $to.cast()) }
             }
         )*
@@ -49,7 +50,7 @@ macro_rules! statuses {
 }
 
 /// # Safety
-/// Each points to as many integers as a status has, or is MPI_STATUS_IGNORE or null.
+/// Each must point to an array as long as a status, or be MPI_STATUS_IGNORE or null.
 unsafe fn copy(function: &'static str, from: *const Ints, to: *mut Ints) -> c_int {
     let is_none = from.addr() <= STATUS_IGNORE || to.addr() <= STATUS_IGNORE;
     early(
@@ -59,7 +60,7 @@ unsafe fn copy(function: &'static str, from: *const Ints, to: *mut Ints) -> c_in
                 what: "there is no status: a null pointer, or MPI_STATUS_IGNORE",
             }),
             false => {
-                // SAFETY: the caller's promise; the two may be the same.
+                // SAFETY: guaranteed by the caller; the two may be the same.
                 unsafe { from.copy_to(to, 1) };
                 Ok(())
             }

@@ -1,19 +1,19 @@
-//! The entry points of C programs, made of the table of functions (`midplane_api`): `PMPI_X`, which calls the body of
-//! `MPI_X`, and `MPI_X`, its other name. A body whose parameters are not those of its row does not compile.
+//! Entry points of C programs, generated from the function table (`midplane_api`): `PMPI_X`, which calls the body of
+//! `MPI_X`, and its alias `MPI_X`. A body with parameters other than those of its table row does not compile.
 //!
-//! Functions of MPI-3.1 that are declared and link, and do nothing, are dynamic processes (chapter 10) and files (chapter
-//! 13), with what belongs to them in other chapters. Each returns an error of class MPI_ERR_UNSUPPORTED_OPERATION by way of
-//! an error handler, with a message that names it: the handler of the communicator among its arguments, of MPI_COMM_WORLD
-//! when there is none (MPI-3.1 section 8.3), and for files the default one of section 13.7.
+//! Some functions of MPI-3.1 are declared and linked, but not implemented: dynamic processes (chapter 10) and files
+//! (chapter 13), with the related functions of other chapters. Each reports an error of class
+//! MPI_ERR_UNSUPPORTED_OPERATION with its name to an error handler: that of the communicator among its arguments, that
+//! of MPI_COMM_WORLD if there is none (MPI-3.1 section 8.3), and for files the default one of section 13.7.
 //!
-//! A program learns of them before it runs: beside each is a section `.gnu.warning.NAME`, whose text GNU's linker shows
-//! with the line of the first call in the program. The section is for the linker alone and no part of an image; a
-//! function that is not called is none either. The host tool turns the warnings into notes ([`WARNING`]).
-// The functions are documented by the standard and in `mpi.h`, their safety in the module above.
+//! The linker warns of them before the program runs. Each has a section `.gnu.warning.NAME`; GNU's linker prints its
+//! text with the source line of the program's first call. The section is used by the linker only and is not part of an
+//! image, and neither is a function that is not called. The host tool converts the warnings to notes ([`WARNING`]).
+// The standard and `mpi.h` document the functions; the parent module documents their safety.
 #![allow(
     missing_docs,
     non_snake_case,
-    unused_variables, // Of functions that do nothing.
+    unused_variables, // Of unsupported functions.
     unused_unsafe,    // Some bodies are safe.
     clippy::missing_safety_doc,
     clippy::too_many_arguments
@@ -28,7 +28,7 @@ use super::report::{blame, raise};
 use super::types::constants::MPI_COMM_WORLD;
 use midplane_objects::error::Error;
 
-/// The types of parameters and results, by the names of their kinds.
+/// Types of parameters and results, by kind.
 mod rust {
     use core::ffi::{c_char, c_double, c_int, c_longlong, c_void};
 
@@ -163,17 +163,17 @@ mod rust {
     pub type ExtentFn = Option<unsafe extern "C" fn()>;
 }
 
-/// The linker's words for a function that is not supported, behind its name.
+/// Linker message for an unsupported function, appended to its name.
 macro_rules! warning {
     () => {
         " is not supported yet: it returns MPI_ERR_UNSUPPORTED_OPERATION"
     };
 }
 
-/// The linker's words for a function that is not supported, behind its name.
+/// Linker message for an unsupported function, appended to its name.
 pub const WARNING: &str = warning!();
 
-/// Makes the section whose text the linker shows where a program calls the function of this name.
+/// Creates the section whose text the linker prints where a program calls the function.
 macro_rules! warned {
     ($name:expr) => {
         core::arch::global_asm!(
@@ -184,14 +184,14 @@ macro_rules! warned {
     };
 }
 
-/// Ends a call of a function that is not there, of which `what` says so and begins with its name.
+/// Returns the error of an unsupported function. `what` is the message and begins with the function's name.
 #[cold]
 fn refuse(what: &'static str, blame: Blame) -> c_int {
     let name = what.split(' ').next().unwrap_or(what);
     raise(name, blame, Error::Unsupported { what })
 }
 
-/// The error handler of a function that is not there.
+/// Returns the error handler of an unsupported function.
 macro_rules! handler {
     (world) => {
         blame(MPI_COMM_WORLD)
@@ -204,11 +204,11 @@ macro_rules! handler {
     };
 }
 
-/// Gives `PMPI_X`, which a function here is to the linker, its other name: `MPI_X`, weak, so that a program may define a
-/// function of that name itself and call `PMPI_X` (MPI-3.1 section 14.2). Both are the same address, and cost nothing.
+/// Adds the alias `MPI_X` to the symbol `PMPI_X` of a function. The alias is weak, so a program may define a function
+/// with that name and call `PMPI_X` (MPI-3.1 section 14.2). Both have the same address, without cost.
 ///
-/// An alias is only made in the object that has the function: what nodes and processes are built with is one (profile
-/// `node`). In other builds it may be missing, where no C program is linked.
+/// An alias exists only in the object that contains the function. The build of nodes and processes is a single object
+/// (profile `node`). In other builds, which link no C program, the alias may be missing.
 macro_rules! profiled {
     ($function:ident) => {
         core::arch::global_asm!(
@@ -232,7 +232,7 @@ macro_rules! entry {
         const _: unsafe fn($(rust::$kind),*) -> rust::$result = bodies::$function;
         #[unsafe(export_name = concat!("P", stringify!($function)))]
         pub unsafe extern "C" fn $function($($parameter: rust::$kind),*) -> rust::$result {
-            // SAFETY: the caller's promise, which is the body's.
+            // SAFETY: guaranteed by the caller, with the same requirements as the body.
             unsafe {
                 bodies::$function($($parameter),*)
             }
@@ -259,7 +259,7 @@ mod tests {
 
     use midplane_api::FUNCTIONS;
 
-    /// The sources of the binding.
+    /// Collects the source files of the binding.
     fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
         for entry in fs::read_dir(folder).expect("a folder") {
             let path = entry.expect("an entry").path();
@@ -270,7 +270,7 @@ mod tests {
         }
     }
 
-    /// A body names its function, for messages, as it is called itself.
+    /// Checks that a body uses its own function name in messages.
     #[test]
     fn no_body_names_another_function() {
         let mut paths = Vec::new();

@@ -1,5 +1,5 @@
-//! Chapter 8: starting and ending, names, time, errors; and what there is to ask of datatypes.
-// The functions are documented by the standard and in `mpi.h`, their safety in the module above.
+//! Initialization and finalization, names, time and errors (chapter 8), and queries of datatypes.
+// The standard and `mpi.h` document the functions; the parent module documents their safety.
 #![allow(
     missing_docs,
     non_snake_case,
@@ -48,7 +48,7 @@ pub unsafe fn MPI_Init_thread(
     provided: *mut c_int,
 ) -> c_int {
     early("MPI_Init_thread", {
-        // SAFETY: the standard's promise about `provided`.
+        // SAFETY: the standard's requirements on `provided`.
         unsafe { args::out(provided, "provided") }.and_then(|provided| {
             if !(MPI_THREAD_SINGLE..=MPI_THREAD_MULTIPLE).contains(&required) {
                 return Err(Error::Argument {
@@ -63,7 +63,7 @@ pub unsafe fn MPI_Init_thread(
 
 pub unsafe fn MPI_Query_thread(provided: *mut c_int) -> c_int {
     on_process("MPI_Query_thread", |_| {
-        // SAFETY: the standard's promise about `provided`.
+        // SAFETY: the standard's requirements on `provided`.
         *unsafe { args::out(provided, "provided") }? = THREAD_LEVEL.load(Ordering::Relaxed);
         Ok(())
     })
@@ -71,14 +71,14 @@ pub unsafe fn MPI_Query_thread(provided: *mut c_int) -> c_int {
 
 pub unsafe fn MPI_Is_thread_main(flag: *mut c_int) -> c_int {
     on_process("MPI_Is_thread_main", |_| {
-        // SAFETY: the standard's promise about `flag`.
+        // SAFETY: the standard's requirements on `flag`.
         *unsafe { args::out(flag, "flag") }? = 1;
         Ok(())
     })
 }
 
 pub unsafe fn MPI_Initialized(flag: *mut c_int) -> c_int {
-    // SAFETY: the standard's promise about `flag`.
+    // SAFETY: the standard's requirements on `flag`.
     early(
         "MPI_Initialized",
         unsafe { args::out(flag, "flag") }.map(|flag| *flag = (phase() != Phase::Before).into()),
@@ -86,7 +86,7 @@ pub unsafe fn MPI_Initialized(flag: *mut c_int) -> c_int {
 }
 
 pub unsafe fn MPI_Finalized(flag: *mut c_int) -> c_int {
-    // SAFETY: the standard's promise about `flag`.
+    // SAFETY: the standard's requirements on `flag`.
     early(
         "MPI_Finalized",
         unsafe { args::out(flag, "flag") }.map(|flag| *flag = (phase() == Phase::After).into()),
@@ -97,13 +97,13 @@ pub unsafe fn MPI_Finalize() -> c_int {
     const NAME: &str = "MPI_Finalize";
     let mut said = MPI_SUCCESS;
     let ended = on_process(NAME, |env| {
-        // MPI ends whatever a delete function says.
+        // MPI is finalized regardless of the result of a delete function.
         if let Err((comm, error)) = super::attributes::finish() {
             said = end(NAME, comm, Err(error));
         }
         super::buffered::finish(env);
         match job::finalize_with(env, super::barrier_by_messages::barrier_beside) {
-            // Processes that are in different calls have no way on.
+            // Processes in different calls cannot continue.
             Err(error @ Error::Wrong { .. }) => {
                 let blame = Blame::new(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
                 end_under(NAME, blame, Err(error));
@@ -121,21 +121,21 @@ pub unsafe fn MPI_Finalize() -> c_int {
 }
 
 pub unsafe fn MPI_Abort(_comm: c_int, errorcode: c_int) -> c_int {
-    // The whole job ends even before MPI_Init and after MPI_Finalize: that is what is being asked for.
+    // Aborts the job even before MPI_Init and after MPI_Finalize, as requested.
     early(
         "MPI_Abort",
         any_env().map(|env| env.abort(Abort::Called, errorcode)),
     )
 }
 
-// There is no profiler to control (section 14.2.4): the level and what follows it mean nothing.
+// There is no profiler to control (section 14.2.4), so the arguments have no meaning.
 pub fn MPI_Pcontrol(_level: c_int) -> c_int {
     MPI_SUCCESS
 }
 
 pub unsafe fn MPI_Get_version(version: *mut c_int, subversion: *mut c_int) -> c_int {
     early("MPI_Get_version", {
-        // SAFETY: the standard's promise about both.
+        // SAFETY: the standard's requirements on both.
         let places = unsafe {
             (
                 args::out(version, "version"),
@@ -151,7 +151,7 @@ pub unsafe fn MPI_Get_version(version: *mut c_int, subversion: *mut c_int) -> c_
 
 pub unsafe fn MPI_Get_library_version(version: *mut c_char, resultlen: *mut c_int) -> c_int {
     early("MPI_Get_library_version", {
-        // SAFETY: the standard's promise about both.
+        // SAFETY: the standard's requirements on both.
         unsafe { put_text(version, MPI_MAX_LIBRARY_VERSION_STRING, LIBRARY, resultlen) }
     })
 }
@@ -161,7 +161,7 @@ pub unsafe fn MPI_Get_processor_name(name: *mut c_char, resultlen: *mut c_int) -
         let here = job::here(env);
         let mut text = heapless::String::<MPI_MAX_PROCESSOR_NAME>::new();
         let _ = write!(text, "midplane-{}-{}-{}", here.x, here.y, here.z); // at most 20 bytes
-        // SAFETY: the standard's promise about both.
+        // SAFETY: the standard's requirements on both.
         unsafe { put_text(name, MPI_MAX_PROCESSOR_NAME, &text, resultlen) }
     })
 }

@@ -1,9 +1,8 @@
-//! Sections 8.3 to 8.5: error handlers, error codes and what they say.
+//! Error handlers, error codes and error strings (sections 8.3 to 8.5).
 //!
-//! An error's code is its class, or one that the program has added ([`super::codes`]). What MPI_Error_string
-//! says of a code of the library's is what was wrong the last time that
-//! a call failed with it, with its numbers.
-// The functions are documented by the standard and in `mpi.h`, their safety in the module above.
+//! An error code is its class, or a code that the program has added ([`super::codes`]). For a code of the library,
+//! MPI_Error_string describes the last failure with that code, with its parameters.
+// The standard and `mpi.h` document the functions; the parent module documents their safety.
 #![allow(
     missing_docs,
     non_snake_case,
@@ -26,12 +25,12 @@ use super::report::{
 use super::types::constants::*;
 use midplane_objects::error::{Class, Error, Limited};
 
-/// Whether a communicator or the files have this error handler.
+/// Checks whether a communicator or the files use this error handler.
 fn has(handler: c_int) -> bool {
     in_use(handler) || file_handler::have(handler)
 }
 
-/// Gives the places of handlers back that neither the program has a handle of nor anything else has.
+/// Frees the slots of handlers without handles and without users.
 fn sweep() {
     for (index, given) in GIVEN.iter().enumerate() {
         if given.load(Ordering::Relaxed) == 0 && !has(HANDLERS + index as c_int) {
@@ -40,7 +39,7 @@ fn sweep() {
     }
 }
 
-/// The program is given a handle, which it is to free: as if of a new error handler (section 8.3.4).
+/// Adds a handle for the program, which must free it like a new error handler (section 8.3.4).
 pub(super) fn give(handler: c_int) -> c_int {
     if let Some(index) = user_index(handler) {
         GIVEN[index].fetch_add(1, Ordering::Relaxed);
@@ -49,7 +48,7 @@ pub(super) fn give(handler: c_int) -> c_int {
 }
 
 /// # Safety
-/// As for [`args::out`].
+/// See [`args::out`].
 pub(super) unsafe fn create(
     name: &'static str,
     function: Option<ErrorFunction>,
@@ -59,7 +58,7 @@ pub(super) unsafe fn create(
         let function = function.ok_or(Error::NullArgument {
             name: "comm_errhandler_fn",
         })?;
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let errhandler = unsafe { args::out(errhandler, "errhandler") }?;
         sweep();
         let address = (function as *const ()).expose_provenance();
@@ -79,7 +78,7 @@ pub(super) unsafe fn create(
     })
 }
 
-/// The handle names an error handler, and the program has not freed it. It may be set from now on.
+/// Checks that the handle refers to an error handler that the program has not freed, and that may be set.
 pub(super) fn check(handle: c_int) -> Result<(), Error> {
     let is_given = |index: usize| !GIVEN[index].load(Ordering::Relaxed).is_multiple_of(HOLD);
     if user_index(handle).is_some_and(is_given)
@@ -103,10 +102,10 @@ fn set(name: &'static str, comm: c_int, errhandler: c_int) -> c_int {
 }
 
 /// # Safety
-/// As for [`args::out`].
+/// See [`args::out`].
 unsafe fn get(name: &'static str, comm: c_int, errhandler: *mut c_int) -> c_int {
     on_any(name, comm, |_, _| {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         *unsafe { args::out(errhandler, "errhandler") }? = give(comm_objects::handler(comm));
         Ok(())
     })
@@ -116,7 +115,7 @@ pub unsafe fn MPI_Comm_create_errhandler(
     function: Option<ErrorFunction>,
     errhandler: *mut c_int,
 ) -> c_int {
-    // SAFETY: the standard's promise about `errhandler`.
+    // SAFETY: the standard's requirements on `errhandler`.
     unsafe { create("MPI_Comm_create_errhandler", function, errhandler) }
 }
 
@@ -125,7 +124,7 @@ pub unsafe fn MPI_Comm_set_errhandler(comm: c_int, errhandler: c_int) -> c_int {
 }
 
 pub unsafe fn MPI_Comm_get_errhandler(comm: c_int, errhandler: *mut c_int) -> c_int {
-    // SAFETY: the standard's promise about `errhandler`.
+    // SAFETY: the standard's requirements on `errhandler`.
     unsafe { get("MPI_Comm_get_errhandler", comm, errhandler) }
 }
 
@@ -133,7 +132,7 @@ pub unsafe fn MPI_Errhandler_create(
     function: Option<ErrorFunction>,
     errhandler: *mut c_int,
 ) -> c_int {
-    // SAFETY: the standard's promise about `errhandler`.
+    // SAFETY: the standard's requirements on `errhandler`.
     unsafe { create("MPI_Errhandler_create", function, errhandler) }
 }
 
@@ -142,7 +141,7 @@ pub unsafe fn MPI_Errhandler_set(comm: c_int, errhandler: c_int) -> c_int {
 }
 
 pub unsafe fn MPI_Errhandler_get(comm: c_int, errhandler: *mut c_int) -> c_int {
-    // SAFETY: the standard's promise about `errhandler`.
+    // SAFETY: the standard's requirements on `errhandler`.
     unsafe { get("MPI_Errhandler_get", comm, errhandler) }
 }
 
@@ -159,10 +158,10 @@ pub unsafe fn MPI_Comm_call_errhandler(comm: c_int, errorcode: c_int) -> c_int {
 
 pub unsafe fn MPI_Errhandler_free(errhandler: *mut c_int) -> c_int {
     on_process("MPI_Errhandler_free", |_| {
-        // SAFETY: the standard's promise about `errhandler`.
+        // SAFETY: the standard's requirements on `errhandler`.
         let errhandler = unsafe { args::out(errhandler, "errhandler") }?;
         check(*errhandler)?;
-        // One that communicators have stays until they have another; the predefined ones always do.
+        // A handler in use remains until the communicators use another one; the predefined ones always remain.
         if let Some(index) = user_index(*errhandler) {
             GIVEN[index].fetch_sub(1, Ordering::Relaxed);
             sweep();
@@ -174,7 +173,7 @@ pub unsafe fn MPI_Errhandler_free(errhandler: *mut c_int) -> c_int {
 
 pub unsafe fn MPI_Error_class(errorcode: c_int, errorclass: *mut c_int) -> c_int {
     early("MPI_Error_class", {
-        // SAFETY: the standard's promise about `errorclass`.
+        // SAFETY: the standard's requirements on `errorclass`.
         unsafe { args::out(errorclass, "errorclass") }.and_then(|class| {
             *class = codes::class(errorcode)?;
             Ok(())
@@ -190,7 +189,7 @@ pub unsafe fn MPI_Error_string(
     early("MPI_Error_string", {
         codes::class(errorcode).and_then(|_| {
             let mut text = heapless::String::<MPI_MAX_ERROR_STRING>::new();
-            // What does not fit is cut off; the beginning says the most.
+            // Truncated if it does not fit; the beginning is most important.
             let _ = match Class::from_code(errorcode) {
                 Some(class) => match LAST.lock()[class as usize] {
                     Some(described) => write!(text, "{described}"),
@@ -201,7 +200,7 @@ pub unsafe fn MPI_Error_string(
                 }
                 None => codes::with_text(errorcode, |said| text.write_str(said)).unwrap_or(Ok(())),
             };
-            // SAFETY: the standard's promise about both.
+            // SAFETY: the standard's requirements on both.
             unsafe { put_text(string, MPI_MAX_ERROR_STRING, &text, resultlen) }
         })
     })
@@ -209,7 +208,7 @@ pub unsafe fn MPI_Error_string(
 
 pub unsafe fn MPI_Add_error_class(errorclass: *mut c_int) -> c_int {
     on_process("MPI_Add_error_class", |_| {
-        // SAFETY: the standard's promise about `errorclass`.
+        // SAFETY: the standard's requirements on `errorclass`.
         *unsafe { args::out(errorclass, "errorclass") }? = codes::add(None)?;
         Ok(())
     })
@@ -217,7 +216,7 @@ pub unsafe fn MPI_Add_error_class(errorclass: *mut c_int) -> c_int {
 
 pub unsafe fn MPI_Add_error_code(errorclass: c_int, errorcode: *mut c_int) -> c_int {
     on_process("MPI_Add_error_code", |_| {
-        // SAFETY: the standard's promise about `errorcode`.
+        // SAFETY: the standard's requirements on `errorcode`.
         *unsafe { args::out(errorcode, "errorcode") }? = codes::add(Some(errorclass))?;
         Ok(())
     })
@@ -225,7 +224,7 @@ pub unsafe fn MPI_Add_error_code(errorclass: c_int, errorcode: *mut c_int) -> c_
 
 pub unsafe fn MPI_Add_error_string(errorcode: c_int, string: *const c_char) -> c_int {
     on_process("MPI_Add_error_string", |_| {
-        // SAFETY: the standard's promise about `string`.
+        // SAFETY: the standard's requirements on `string`.
         let text = unsafe { args::string(string, MPI_MAX_ERROR_STRING, "string") }?;
         codes::describe(errorcode, &text)
     })

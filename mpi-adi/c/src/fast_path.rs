@@ -1,9 +1,9 @@
-//! The fast path: calls on messages of predefined datatypes, whose arguments need few checks.
+//! Fast path of point-to-point calls with predefined datatypes, whose arguments require few checks.
 //!
-//! A build with the feature `micro` has none of it, and every call takes the general path.
+//! A build with the feature `micro` omits it, so every call takes the slow path.
 //!
-//! A call that is not of that kind, or has a wrong argument, takes the general path, where the error is found. Both
-//! paths end in the same operations ([`Device`]).
+//! Other calls, and calls with an invalid argument, take the slow path. It reports the error. Both paths end in the
+//! same device operations ([`Device`]).
 
 use core::ffi::{c_int, c_void};
 
@@ -28,7 +28,7 @@ use midplane_objects::error::Error;
 use midplane_objects::installed::DEVICE;
 use midplane_objects::process::Env;
 
-/// What a call has been given: a buffer of so many elements, the other process, the tag, the communicator.
+/// Arguments of a call: buffer, count and datatype, peer, tag and communicator.
 #[derive(Clone, Copy)]
 pub(super) struct Given {
     pub buffer: *const c_void,
@@ -39,7 +39,8 @@ pub(super) struct Given {
     pub comm: c_int,
 }
 
-/// The device, in MPI's working time, and the processes of the communicator; `None` where there is no fast path, too.
+/// Returns the device while MPI is active, and the processes of the communicator. Returns `None` if there is no fast
+/// path.
 #[inline(always)]
 fn open(comm: c_int) -> Option<(InstalledDevice, Peers)> {
     if !HAS_FAST_PATH {
@@ -49,7 +50,7 @@ fn open(comm: c_int) -> Option<(InstalledDevice, Peers)> {
     Some((InstalledDevice, peers))
 }
 
-/// The device that MPI_Init has found, in MPI's working time. It has no fields: a call keeps no registers for it.
+/// The device that MPI_Init found, while MPI is active. Zero-sized, so a call uses no registers for it.
 struct InstalledDevice;
 
 impl InstalledDevice {
@@ -103,12 +104,12 @@ impl Given {
         }
     }
 
-    /// The arguments of a send that goes the whole way.
+    /// Returns the arguments of a send for the slow path.
     ///
     /// # Safety
-    /// As for [`send_args`].
+    /// See [`send_args`].
     pub unsafe fn send(&self, comm: &Partners<'_>) -> Result<Send, Error> {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             send_args(
                 comm,
@@ -121,20 +122,20 @@ impl Given {
         }
     }
 
-    /// The arguments of a receive that goes the whole way.
+    /// Returns the arguments of a receive for the slow path.
     ///
     /// # Safety
-    /// As for [`recv_args`].
+    /// See [`recv_args`].
     pub unsafe fn receive(&self, comm: &Partners<'_>) -> Result<Receive, Error> {
         let buffer = self.buffer.cast_mut();
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { recv_args(comm, buffer, self.count, self.datatype, self.peer, self.tag) }
     }
 
-    /// The buffer, which has no address where it has no bytes.
+    /// Returns the buffer; an empty one has no address.
     ///
     /// # Safety
-    /// As for [`args::buffer`].
+    /// See [`args::buffer`].
     #[inline(always)]
     unsafe fn span(&self) -> Option<Span> {
         let count = u32::try_from(self.count).ok()?;
@@ -142,18 +143,18 @@ impl Given {
         match bytes {
             0 => Some(Span::EMPTY),
             _ if !args::is_address(self.buffer) => None,
-            // SAFETY: the caller's promise, and the address has been checked.
+            // SAFETY: guaranteed by the caller, and the address is checked.
             _ => Some(unsafe { Span::new(self.buffer.cast(), bytes as usize) }),
         }
     }
 
-    /// Where a send goes and what it takes there.
+    /// Returns the destination and the data of a send.
     ///
     /// # Safety
-    /// As for [`args::buffer`].
+    /// See [`args::buffer`].
     #[inline(always)]
     unsafe fn outgoing(&self, peers: Peers) -> Option<Outgoing> {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let span = unsafe { self.span() }?;
         let dest = peers.number(self.peer)?;
         let to = SendTo {
@@ -165,13 +166,13 @@ impl Given {
         (self.tag >= 0).then_some(Outgoing { to, span })
     }
 
-    /// Which messages a receive is for, and where they go.
+    /// Returns the match pattern and the buffer of a receive.
     ///
     /// # Safety
-    /// As for [`args::buffer`].
+    /// See [`args::buffer`].
     #[inline(always)]
     unsafe fn incoming(&self, peers: Peers) -> Option<Incoming> {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let span = unsafe { self.span() }?;
         let source = match self.peer {
             MPI_ANY_SOURCE => None,
@@ -183,14 +184,14 @@ impl Given {
     }
 }
 
-/// A send that blocks; `None`: the call takes the general path.
+/// Runs a blocking send; `None`: the call takes the slow path.
 ///
 /// # Safety
-/// As for [`send_args`].
+/// See [`send_args`].
 #[inline(always)]
 pub(super) unsafe fn send(function: &'static str, given: &Given) -> Option<c_int> {
     let (env, peers) = open(given.comm)?;
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let outgoing = unsafe { given.outgoing(peers) }?;
     Some(match env.send(function, &outgoing) {
         Ok(()) => MPI_SUCCESS,
@@ -198,27 +199,27 @@ pub(super) unsafe fn send(function: &'static str, given: &Given) -> Option<c_int
     })
 }
 
-/// Ends a call for which there is no memory.
+/// Returns the error of a call without memory.
 #[cold]
 #[inline(never)]
 fn fail(function: &'static str, comm: c_int, error: NoMemory) -> c_int {
     end(function, comm, Err(error.into()))
 }
 
-/// Starts a send; `None`: the call takes the general path, and `request` is as it was.
+/// Starts a send; `None`: the call takes the slow path, and `request` is unchanged.
 ///
 /// # Safety
-/// As for [`send_args`], until the request has completed, and `request` as for [`args::out`], unless it is null.
+/// See [`send_args`], until the request completes. `request` must satisfy [`args::out`] or be null.
 #[inline(always)]
 pub(super) unsafe fn start_send(
     function: &'static str,
     given: &Given,
     request: *mut c_int,
 ) -> Option<c_int> {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let request = unsafe { request.as_mut() }?;
     let (env, peers) = open(given.comm)?;
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let outgoing = unsafe { given.outgoing(peers) }?;
     *request = match env.start_send(function, &outgoing, RequestMemory::Shared) {
         Ok(None) => SEND_COMPLETE,
@@ -228,10 +229,10 @@ pub(super) unsafe fn start_send(
     Some(MPI_SUCCESS)
 }
 
-/// A receive that blocks; `None`: the call takes the general path.
+/// Runs a blocking receive; `None`: the call takes the slow path.
 ///
 /// # Safety
-/// As for [`recv_args`]; `status` as for [`args::status`].
+/// See [`recv_args`]; `status` must satisfy [`args::status`].
 #[inline(always)]
 pub(super) unsafe fn receive(
     function: &'static str,
@@ -242,27 +243,27 @@ pub(super) unsafe fn receive(
         return None;
     }
     let (env, peers) = open(given.comm)?;
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let incoming = unsafe { given.incoming(peers) }?;
     Some(match env.receive(function, &incoming) {
         Ok(ReceivedMessage {
             whole,
             is_truncated: false,
         }) => {
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             unsafe { tell(&whole, status) };
             MPI_SUCCESS
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         Ok(received) => unsafe { truncated(function, given.comm, &received, status) },
         Err(error) => fail(function, given.comm, error),
     })
 }
 
-/// Ends a receive whose message was longer than its buffer.
+/// Returns the result of a receive whose message was longer than its buffer.
 ///
 /// # Safety
-/// As for [`args::status`].
+/// See [`args::status`].
 #[cold]
 #[inline(never)]
 unsafe fn truncated(
@@ -272,38 +273,38 @@ unsafe fn truncated(
     status: *mut MPI_Status,
 ) -> c_int {
     on_partners(function, comm, |comm| {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let status = unsafe { args::status(status) }?;
         deliver(comm.received(received.outcome()), status)
     })
 }
 
-/// Tells the program of a message.
+/// Stores the status of a message.
 ///
 /// # Safety
-/// `status` as for [`args::status`].
+/// `status` must satisfy [`args::status`].
 #[inline(always)]
 pub(super) unsafe fn tell(whole: &Whole, status: *mut MPI_Status) {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     if let Ok(Some(status)) = unsafe { args::status(status) } {
         status.set(whole_status(whole));
     }
 }
 
-/// Starts a receive; `None`: the call takes the general path, and `request` is as it was.
+/// Starts a receive; `None`: the call takes the slow path, and `request` is unchanged.
 ///
 /// # Safety
-/// As for [`recv_args`], until the request has completed, and `request` as for [`args::out`], unless it is null.
+/// See [`recv_args`], until the request completes. `request` must satisfy [`args::out`] or be null.
 #[inline(always)]
 pub(super) unsafe fn start_receive(
     function: &'static str,
     given: &Given,
     request: *mut c_int,
 ) -> Option<c_int> {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let request = unsafe { request.as_mut() }?;
     let (env, peers) = open(given.comm)?;
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let incoming = unsafe { given.incoming(peers) }?;
     *request = match env.start_receive(function, &incoming, RequestMemory::Shared) {
         Ok(id) => handle_of(id),
@@ -312,18 +313,18 @@ pub(super) unsafe fn start_receive(
     Some(MPI_SUCCESS)
 }
 
-/// The fast path is there, and MPI is in its working time.
+/// Checks whether the fast path is available and MPI is active.
 #[inline(always)]
 pub(super) fn is_open() -> bool {
     HAS_FAST_PATH && comm_table::is_open()
 }
 
-/// Waits for the request of this handle, if it is the device's: its message, if it ends with a whole one; its
-/// communicator is still to be told. `None`: the call takes the general path. To be called while the path
-/// [is open](is_open).
+/// Waits for the device request of this handle and returns its completion, unless the message is truncated. The caller
+/// must still report the completion to the communicator. `None`: the call takes the slow path. Call it only while the
+/// path [is open](is_open).
 #[inline(always)]
 pub(super) fn wait(function: &'static str, handle: c_int) -> Option<Whole> {
-    // All others have handles of their own.
+    // Other requests have separate handle ranges.
     if handle >= 0 {
         return None;
     }

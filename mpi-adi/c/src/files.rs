@@ -1,5 +1,5 @@
-//! Section 8.3.3: the error handler of files, which MPI_FILE_NULL carries: there are no others.
-// The functions are documented by the standard and in `mpi.h`, their safety in the module above.
+//! Error handler of files (section 8.3.3), attached to MPI_FILE_NULL; there are no other files.
+// The standard and `mpi.h` document the functions; the parent module documents their safety.
 #![allow(missing_docs, non_snake_case, clippy::missing_safety_doc)]
 
 use core::ffi::c_int;
@@ -13,7 +13,7 @@ use super::report::{ErrorFunction, end_under, on_process, raise};
 use super::types::constants::MPI_FILE_NULL;
 use midplane_objects::error::{Class, Error};
 
-/// Fails unless `file` is the only file that there is.
+/// Fails unless `file` is MPI_FILE_NULL.
 fn check(file: c_int) -> Result<(), Error> {
     match file {
         MPI_FILE_NULL => Ok(()),
@@ -28,7 +28,7 @@ pub unsafe fn MPI_File_create_errhandler(
     function: Option<ErrorFunction>,
     errhandler: *mut c_int,
 ) -> c_int {
-    // SAFETY: the standard's promise about `errhandler`.
+    // SAFETY: the standard's requirements on `errhandler`.
     unsafe { errors::create("MPI_File_create_errhandler", function, errhandler) }
 }
 
@@ -43,7 +43,7 @@ pub unsafe fn MPI_File_set_errhandler(file: c_int, errhandler: c_int) -> c_int {
 
 pub unsafe fn MPI_File_get_errhandler(file: c_int, errhandler: *mut c_int) -> c_int {
     let place = check(file).and_then(|()| {
-        // SAFETY: the standard's promise about `errhandler`.
+        // SAFETY: the standard's requirements on `errhandler`.
         unsafe { args::out(errhandler, "errhandler") }
     });
     end_under(

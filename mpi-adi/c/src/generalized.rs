@@ -1,8 +1,8 @@
-//! Section 12.2: generalized requests, which the program itself completes.
+//! Generalized requests, completed by the program itself (section 12.2).
 //!
-//! Their functions are the program's, and call MPI: they are called outside of the device, by the call that completes a
-//! request or asks for its status.
-// The functions are documented by the standard and in `mpi.h`, their safety in the module above.
+//! Their callbacks belong to the program and may call MPI. They are called outside the device, by the call that
+//! completes a request or queries its status.
+// The standard and `mpi.h` document the functions; the parent module documents their safety.
 #![allow(missing_docs, non_snake_case, clippy::missing_safety_doc)]
 
 use core::ffi::{c_int, c_void};
@@ -38,17 +38,17 @@ struct Object {
     query: QueryFunction,
     free: FreeFunction,
     cancel: CancelFunction,
-    /// The address that the functions get.
+    /// Address passed to the callbacks.
     extra: usize,
     is_complete: bool,
-    /// The program has given the request up, but not completed it.
+    /// The program has freed the request, but not completed it.
     is_given_up: bool,
 }
 
-/// No call holds the lock while it waits or calls a function of the program's, and interrupts do not come here.
+/// No call waits or calls a function of the program while it holds the lock, and no interrupt handler uses it.
 static TABLE: Mutex<Table<Object>> = Mutex::new(Table::new(KIND));
 
-/// The request that `handle` names, unless the program has given it up.
+/// Returns the request with handle `handle`, unless the program has freed it.
 fn object(handle: c_int) -> Option<Object> {
     let table = TABLE.lock();
     table
@@ -58,16 +58,16 @@ fn object(handle: c_int) -> Option<Object> {
 }
 
 impl Object {
-    /// Tells the program that its request is gone.
+    /// Notifies the program that its request no longer exists.
     fn free(&self) -> Result<(), Error> {
-        // SAFETY: the program's function, given what the standard says (section 12.2).
+        // SAFETY: a function of the program, called with the arguments that the standard specifies (section 12.2).
         said(unsafe { (self.free)(pointer(self.extra)) })
     }
 }
 
 struct Generalized;
 
-// SAFETY: loaded data, as it would be.
+// SAFETY: a section of initialized data, like the default one.
 #[unsafe(link_section = ".data.mpi_generalized")]
 static FAMILY: Entry = Entry::new(GENERALIZED, &Generalized);
 
@@ -92,13 +92,13 @@ impl Family for Generalized {
         let Some(object) = object(handle) else {
             return completed;
         };
-        // SAFETY: the program's function, given what the standard says (section 12.2).
+        // SAFETY: a function of the program, called with the arguments that the standard specifies (section 12.2).
         let code = unsafe { (object.query)(pointer(object.extra), &mut completed.status) };
         completed.status.MPI_ERROR = MPI_Status::NO_RECEIVE.MPI_ERROR;
         let mut result = said(code);
         if done {
             self.forget(handle);
-            // The first error is the one to tell.
+            // The first error is returned.
             result = result.and(object.free());
         }
         if let Err(error) = result {
@@ -123,7 +123,7 @@ impl Family for Generalized {
 
     fn cancel(&self, handle: c_int) -> Result<(), Error> {
         let object = object(handle).ok_or(Error::Request { handle })?;
-        // SAFETY: the program's function, given what the standard says (section 12.2).
+        // SAFETY: a function of the program, called with the arguments that the standard specifies (section 12.2).
         said(unsafe { (object.cancel)(pointer(object.extra), object.is_complete.into()) })
     }
 }
@@ -145,7 +145,7 @@ pub unsafe fn MPI_Grequest_start(
             is_complete: false,
             is_given_up: false,
         };
-        // SAFETY: the standard's promise about `request`.
+        // SAFETY: the standard's requirements on `request`.
         let request = unsafe { args::out(request, "request") }?;
         enter_family(&FAMILY);
         *request = TABLE.lock().add(object)?;

@@ -1,5 +1,5 @@
-//! Sections 7.5.3 to 7.5.5 and 7.5.8: graph topologies.
-// The functions are documented by the standard and in `mpi.h`, their safety in the module above.
+//! Graph topologies (sections 7.5.3 to 7.5.5 and 7.5.8).
+// The standard and `mpi.h` document the functions; the parent module documents their safety.
 #![allow(
     missing_docs,
     non_snake_case,
@@ -21,11 +21,11 @@ use midplane_objects::error::{Class, Error};
 use midplane_objects::graph::{Arc, Edge, Graph, Neighbourhood};
 use midplane_objects::topology::Topology;
 
-/// MPI_UNWEIGHTED is its address, which compilers take for that of an array; nothing reads it.
+/// MPI_UNWEIGHTED is the address of this array; nothing reads it.
 #[allow(non_upper_case_globals)]
 #[unsafe(no_mangle)]
 pub static midplane_unweighted: [c_int; 1] = [0];
-/// As [`midplane_unweighted`], for MPI_WEIGHTS_EMPTY.
+/// MPI_WEIGHTS_EMPTY is the address of this array; see [`midplane_unweighted`].
 #[allow(non_upper_case_globals)]
 #[unsafe(no_mangle)]
 pub static midplane_weights_empty: [c_int; 1] = [1];
@@ -47,7 +47,7 @@ const NO_DISTRIBUTED_GRAPH: Error = Error::Wrong {
     what: "the communicator has no distributed graph topology; MPI_Dist_graph_create makes one that has",
 };
 
-/// Runs `f` on the graph of a communicator. Fails as `f` does, and with [`NO_GRAPH`].
+/// Runs `f` on the graph of a communicator. Fails like `f`, and with [`NO_GRAPH`].
 fn with_graph<R>(
     comm: &Communicator<'_>,
     f: impl FnOnce(&Graph) -> Result<R, Error>,
@@ -58,7 +58,7 @@ fn with_graph<R>(
     })
 }
 
-/// As [`with_graph`], on this process's edges of a distributed graph.
+/// Runs `f` on this process's edges of a distributed graph; see [`with_graph`].
 fn with_neighbourhood<R>(
     comm: &Communicator<'_>,
     f: impl FnOnce(&Neighbourhood) -> Result<R, Error>,
@@ -69,10 +69,10 @@ fn with_neighbourhood<R>(
     })
 }
 
-/// The graph of `nnodes` nodes that these arrays describe, no more than there are processes.
+/// Returns the graph of `nnodes` nodes that these arrays describe; at most one node per process.
 ///
 /// # Safety
-/// As for [`args::array`], with as many items as the arrays say.
+/// The arrays must satisfy [`args::array`], with the number of items that they specify.
 unsafe fn graph(
     comm: &Communicator<'_>,
     nnodes: c_int,
@@ -87,7 +87,7 @@ unsafe fn graph(
             what: "a graph of more nodes than the communicator has ranks",
         });
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let index = array(index, nodes as usize, "index")?;
         let edges = array(edges, Graph::edges_of(index)?, "edges")?;
@@ -104,7 +104,7 @@ pub unsafe fn MPI_Graph_create(
     comm_graph: *mut c_int,
 ) -> c_int {
     on_comm("MPI_Graph_create", comm_old, |comm| {
-        // SAFETY: the standard's promise about the arrays and `comm_graph`.
+        // SAFETY: the standard's requirements on the arrays and `comm_graph`.
         let (graph, comm_graph) = unsafe {
             (
                 apart(graph(&comm, nnodes, index, edges))?,
@@ -116,7 +116,7 @@ pub unsafe fn MPI_Graph_create(
             kept::reserve()?;
             prepare(context)
         };
-        // Ranks stay as they are, which `reorder` leaves open.
+        // Ranks are not reordered, which is permitted with `reorder`.
         let made = comm.make_graph("MPI_Graph_create", &mut ready, nnodes as u32, graph)?;
         if let Some((made, topology)) = made {
             kept::attach(made.context(), topology);
@@ -134,12 +134,11 @@ pub unsafe fn MPI_Graph_map(
     newrank: *mut c_int,
 ) -> c_int {
     on_comm("MPI_Graph_map", comm, |comm| {
-        // SAFETY: the standard's promise about the arrays and `newrank`.
+        // SAFETY: the standard's requirements on the arrays and `newrank`.
         let newrank = unsafe {
             graph(&comm, nnodes, index, edges)?;
             out(newrank, "newrank")?
         };
-        // As MPI_Graph_create does it.
         *newrank = match comm.rank() < nnodes as u32 {
             true => comm.rank() as c_int,
             false => MPI_UNDEFINED,
@@ -151,7 +150,7 @@ pub unsafe fn MPI_Graph_map(
 pub unsafe fn MPI_Graphdims_get(comm: c_int, nnodes: *mut c_int, nedges: *mut c_int) -> c_int {
     on_comm("MPI_Graphdims_get", comm, |comm| {
         with_graph(&comm, |graph| {
-            // SAFETY: the standard's promise about both.
+            // SAFETY: the standard's requirements on both.
             unsafe {
                 *out(nnodes, "nnodes")? = graph.index().len() as c_int;
                 *out(nedges, "nedges")? = graph.edges().len() as c_int;
@@ -161,10 +160,10 @@ pub unsafe fn MPI_Graphdims_get(comm: c_int, nnodes: *mut c_int, nedges: *mut c_
     })
 }
 
-/// Copies as much of `list` as the program's array has room for.
+/// Copies `list` to the program's array, truncated to its length.
 ///
 /// # Safety
-/// As for [`args::array_mut`], for `most` items.
+/// `to` must satisfy [`args::array_mut`], for `most` items.
 unsafe fn put(
     list: impl ExactSizeIterator<Item = c_int>,
     to: *mut c_int,
@@ -172,7 +171,7 @@ unsafe fn put(
     name: &'static str,
 ) -> Result<(), Error> {
     let count = args::count(most)?.min(list.len());
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let to = unsafe { array_mut(to, count, name) }?;
     for (place, item) in to.iter_mut().zip(list) {
         *place = item;
@@ -189,7 +188,7 @@ pub unsafe fn MPI_Graph_get(
 ) -> c_int {
     on_comm("MPI_Graph_get", comm, |comm| {
         with_graph(&comm, |graph| {
-            // SAFETY: the standard's promise about the arrays.
+            // SAFETY: the standard's requirements on the arrays.
             unsafe {
                 put(graph.index().iter().copied(), index, maxindex, "index")?;
                 put(graph.edges().iter().copied(), edges, maxedges, "edges")
@@ -202,7 +201,7 @@ pub unsafe fn MPI_Graph_neighbors_count(comm: c_int, rank: c_int, nneighbors: *m
     on_comm("MPI_Graph_neighbors_count", comm, |comm| {
         with_graph(&comm, |graph| {
             let rank = args::rank(&comm.partners(), rank)?;
-            // SAFETY: the standard's promise about `nneighbors`.
+            // SAFETY: the standard's requirements on `nneighbors`.
             *unsafe { out(nneighbors, "nneighbors") }? = graph.neighbours(rank).len() as c_int;
             Ok(())
         })
@@ -219,16 +218,16 @@ pub unsafe fn MPI_Graph_neighbors(
         with_graph(&comm, |graph| {
             let rank = args::rank(&comm.partners(), rank)?;
             let list = graph.neighbours(rank).iter().copied();
-            // SAFETY: the standard's promise about `neighbors`.
+            // SAFETY: the standard's requirements on `neighbors`.
             unsafe { put(list, neighbors, maxneighbors, "neighbors") }
         })
     })
 }
 
-/// The weights of so many edges; `None`: MPI_UNWEIGHTED.
+/// Returns the weights of `count` edges; `None` is MPI_UNWEIGHTED.
 ///
 /// # Safety
-/// As for [`args::array`], unless it is one of the two constants.
+/// `weights` must satisfy [`args::array`], unless it is one of the two constants.
 unsafe fn weights<'a>(
     weights: *const c_int,
     count: usize,
@@ -245,24 +244,24 @@ unsafe fn weights<'a>(
             }),
         };
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { array(weights, count, name) }.map(Some)
 }
 
-/// A weight that the program has not given: none is ever told.
+/// Placeholder for an unspecified weight; never returned.
 const NO_WEIGHT: c_int = 1;
 
-/// Edges to or from these ranks.
+/// Returns the edges to or from these ranks.
 ///
 /// # Safety
-/// As for [`args::array`] and [`weights`].
+/// See [`args::array`] and [`weights`].
 unsafe fn edges(
     comm: &Communicator<'_>,
     (degree, ranks, name): (c_int, *const c_int, &'static str),
     weights: *const c_int,
 ) -> Result<(Vec<Edge>, bool), Error> {
     let degree = args::count(degree)?;
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let (ranks, weights) = unsafe {
         (
             array(ranks, degree, name)?,
@@ -280,8 +279,8 @@ unsafe fn edges(
     Ok((edges, weights.is_some()))
 }
 
-/// Makes the communicator of the same processes in which this one has these neighbours; its handle. That there is no
-/// memory for them all processes learn.
+/// Creates the communicator of the same processes with these neighbours of this process. Returns its handle. All
+/// processes are notified if one has no memory for it.
 fn make(
     function: &'static str,
     comm: Communicator<'static>,
@@ -315,7 +314,7 @@ pub unsafe fn MPI_Dist_graph_create_adjacent(
 ) -> c_int {
     const NAME: &str = "MPI_Dist_graph_create_adjacent";
     on_comm(NAME, comm_old, |comm| {
-        // SAFETY: the standard's promise about the arrays and `comm_dist_graph`.
+        // SAFETY: the standard's requirements on the arrays and `comm_dist_graph`.
         let (sources, destinations, comm_dist_graph) = unsafe {
             (
                 apart(edges(&comm, (indegree, sources, "sources"), sourceweights))?,
@@ -342,10 +341,10 @@ pub unsafe fn MPI_Dist_graph_create_adjacent(
     })
 }
 
-/// The edges that these arrays describe: `degrees[i]` of them from `sources[i]`; and whether they have weights.
+/// Returns the edges that these arrays describe, `degrees[i]` of them from `sources[i]`, and whether they have weights.
 ///
 /// # Safety
-/// As for [`args::array`] and [`weights`].
+/// See [`args::array`] and [`weights`].
 unsafe fn arcs(
     comm: &Communicator<'_>,
     n: c_int,
@@ -354,14 +353,14 @@ unsafe fn arcs(
 ) -> Result<(Vec<Arc>, bool), Error> {
     let n = args::count(n)?;
     let partners = comm.partners();
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let (sources, degrees) =
         unsafe { (array(sources, n, "sources")?, array(degrees, n, "degrees")?) };
     let mut total = 0usize;
     for degree in degrees {
         total = total.saturating_add(args::count(*degree)?);
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let (destinations, weights) = unsafe {
         (
             array(destinations, total, "destinations")?,
@@ -397,7 +396,7 @@ pub unsafe fn MPI_Dist_graph_create(
 ) -> c_int {
     const NAME: &str = "MPI_Dist_graph_create";
     on_comm(NAME, comm_old, |comm| {
-        // SAFETY: the standard's promise about the arrays and `comm_dist_graph`.
+        // SAFETY: the standard's requirements on the arrays and `comm_dist_graph`.
         let (given, comm_dist_graph) = unsafe {
             (
                 apart(arcs(&comm, n, (sources, degrees, destinations), weights))?,
@@ -423,7 +422,7 @@ pub unsafe fn MPI_Dist_graph_neighbors_count(
 ) -> c_int {
     on_comm("MPI_Dist_graph_neighbors_count", comm, |comm| {
         with_neighbourhood(&comm, |own| {
-            // SAFETY: the standard's promise about all three.
+            // SAFETY: the standard's requirements on all three.
             unsafe {
                 *out(indegree, "indegree")? = own.sources.len() as c_int;
                 *out(outdegree, "outdegree")? = own.destinations.len() as c_int;
@@ -434,11 +433,11 @@ pub unsafe fn MPI_Dist_graph_neighbors_count(
     })
 }
 
-/// Copies as many of the edges as the program's arrays have room for; weights where there are any and they are
-/// wanted.
+/// Copies the edges to the program's arrays, truncated to their length. Copies the weights if there are any and the
+/// program requests them.
 ///
 /// # Safety
-/// As for [`args::array_mut`], for `most` items, unless `weights` is one of the two constants.
+/// The arrays must satisfy [`args::array_mut`], for `most` items, unless `weights` is one of the two constants.
 unsafe fn put_edges(
     own: &Neighbourhood,
     edges: &[Edge],
@@ -446,12 +445,12 @@ unsafe fn put_edges(
     (ranks, name): (*mut c_int, &'static str),
     weights: *mut c_int,
 ) -> Result<(), Error> {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { put(edges.iter().map(|[rank, _]| *rank), ranks, most, name) }?;
     if !own.is_weighted || is_unweighted(weights) || is_weights_empty(weights) {
         return Ok(());
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         put(
             edges.iter().map(|[_, weight]| *weight),
@@ -474,7 +473,7 @@ pub unsafe fn MPI_Dist_graph_neighbors(
     on_comm("MPI_Dist_graph_neighbors", comm, |comm| {
         with_neighbourhood(&comm, |own| {
             let (to, from) = ((destinations, "destinations"), (sources, "sources"));
-            // SAFETY: the standard's promise about the arrays.
+            // SAFETY: the standard's requirements on the arrays.
             unsafe {
                 put_edges(own, &own.sources, maxindegree, from, sourceweights)?;
                 put_edges(own, &own.destinations, maxoutdegree, to, destweights)

@@ -1,7 +1,7 @@
-//! Sections 6.3 and 6.4.2: groups, and communicators made of them.
+//! Groups, and communicators created from them (sections 6.3 and 6.4.2).
 //!
-//! A process's number in the job is its rank in MPI_COMM_WORLD.
-// The functions are documented by the standard and in `mpi.h`, their safety in the module above.
+//! The world rank of a process is its rank in MPI_COMM_WORLD.
+// The standard and `mpi.h` document the functions; the parent module documents their safety.
 #![allow(
     missing_docs,
     non_snake_case,
@@ -32,21 +32,21 @@ const KIND: Kind = Kind {
     limit: 1 << 12,
 };
 
-/// A group. Two of the same members in the same order are one: programs that ask for a communicator's or a window's
-/// group again and again and free none of them would run out of places otherwise.
+/// A group. Groups with the same members in the same order share an entry: otherwise a program that repeatedly requests
+/// a communicator's or a window's group, and never frees it, would exhaust the table.
 struct Group {
-    /// At least one, by their numbers in the job.
+    /// World ranks of the members, at least one.
     members: Vec<Rank>,
-    /// Calls that gave the group's handle, less those that freed it.
+    /// Number of calls that returned the group's handle, minus those that freed it.
     uses: u64,
 }
 
-/// No call holds the lock while it waits, and interrupts do not come here.
+/// No call waits while it holds the lock, and no interrupt handler uses it.
 static TABLE: Mutex<Groups> = Mutex::new(Table::new(KIND));
 
 type Groups = Table<Group>;
 
-/// The members of the group that `handle` names.
+/// Returns the members of the group with handle `handle`.
 fn members(table: &Groups, handle: c_int) -> Result<&[Rank], Error> {
     match handle {
         MPI_GROUP_EMPTY => Ok(&[]),
@@ -57,7 +57,7 @@ fn members(table: &Groups, handle: c_int) -> Result<&[Rank], Error> {
     }
 }
 
-/// The handle of the group that has these members already, for one use more.
+/// Returns the handle of the group with these members, and increments its use count.
 fn find_group(table: &mut Groups, is_it: impl Fn(&[Rank]) -> bool) -> Option<c_int> {
     (0..table.places()).find_map(|place| {
         let (handle, group) = table.at(place).filter(|(_, group)| is_it(&group.members))?;
@@ -66,7 +66,7 @@ fn find_group(table: &mut Groups, is_it: impl Fn(&[Rank]) -> bool) -> Option<c_i
     })
 }
 
-/// Enters a group; its handle. An empty one is MPI_GROUP_EMPTY.
+/// Adds a group and returns its handle. An empty group is MPI_GROUP_EMPTY.
 fn enter_group(table: &mut Groups, members: Vec<Rank>) -> Result<c_int, Error> {
     match find_group(table, |others| others == members) {
         Some(handle) => Ok(handle),
@@ -74,7 +74,7 @@ fn enter_group(table: &mut Groups, members: Vec<Rank>) -> Result<c_int, Error> {
     }
 }
 
-/// The same, of members that no group in the table has.
+/// Adds a group. No group in the table may have the same members.
 fn add_group(table: &mut Groups, members: Vec<Rank>) -> Result<c_int, Error> {
     match members.is_empty() {
         true => Ok(MPI_GROUP_EMPTY),
@@ -82,17 +82,17 @@ fn add_group(table: &mut Groups, members: Vec<Rank>) -> Result<c_int, Error> {
     }
 }
 
-/// A call that makes a group.
+/// Runs a call that creates a group.
 ///
 /// # Safety
-/// `result` is as for [`args::out`].
+/// `result` must satisfy [`args::out`].
 unsafe fn making(
     function: &'static str,
     result: *mut c_int,
     make: impl FnOnce(&Groups) -> Result<Vec<Rank>, Error>,
 ) -> c_int {
     on_process(function, |_| {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let result = unsafe { args::out(result, "newgroup") }?;
         let mut table = TABLE.lock();
         let made = make(&table)?;
@@ -101,7 +101,7 @@ unsafe fn making(
     })
 }
 
-/// A group of these processes; its handle.
+/// Adds a group of these processes and returns its handle.
 pub(super) fn enter_members(of: comm::Group<'_>) -> Result<c_int, Error> {
     let size = of.size as usize;
     let ranks = (0..of.size).map(|rank| of.to_world(CommRank(rank)));
@@ -118,7 +118,7 @@ pub(super) fn enter_members(of: comm::Group<'_>) -> Result<c_int, Error> {
 
 pub unsafe fn MPI_Comm_group(comm: c_int, group: *mut c_int) -> c_int {
     on_any("MPI_Comm_group", comm, |_, views| {
-        // SAFETY: the standard's promise about `group`.
+        // SAFETY: the standard's requirements on `group`.
         let group = unsafe { args::out(group, "group") }?;
         *group = enter_members(views.local.group())?;
         Ok(())
@@ -127,7 +127,7 @@ pub unsafe fn MPI_Comm_group(comm: c_int, group: *mut c_int) -> c_int {
 
 pub unsafe fn MPI_Comm_remote_group(comm: c_int, group: *mut c_int) -> c_int {
     on_inter("MPI_Comm_remote_group", comm, |inter| {
-        // SAFETY: the standard's promise about `group`.
+        // SAFETY: the standard's requirements on `group`.
         let group = unsafe { args::out(group, "group") }?;
         *group = enter_members(inter.sides.remote())?;
         Ok(())
@@ -136,13 +136,13 @@ pub unsafe fn MPI_Comm_remote_group(comm: c_int, group: *mut c_int) -> c_int {
 
 pub unsafe fn MPI_Group_size(group: c_int, size: *mut c_int) -> c_int {
     on_process("MPI_Group_size", |_| {
-        // SAFETY: the standard's promise about `size`.
+        // SAFETY: the standard's requirements on `size`.
         *unsafe { args::out(size, "size") }? = members(&TABLE.lock(), group)?.len() as c_int;
         Ok(())
     })
 }
 
-/// The rank of a process in a group, or MPI_UNDEFINED.
+/// Returns the rank of a process in a group, or MPI_UNDEFINED.
 fn rank_in(members: &[Rank], process: Rank) -> c_int {
     members
         .iter()
@@ -152,7 +152,7 @@ fn rank_in(members: &[Rank], process: Rank) -> c_int {
 
 pub unsafe fn MPI_Group_rank(group: c_int, rank: *mut c_int) -> c_int {
     on_process("MPI_Group_rank", |_| {
-        // SAFETY: the standard's promise about `rank`.
+        // SAFETY: the standard's requirements on `rank`.
         *unsafe { args::out(rank, "rank") }? =
             rank_in(members(&TABLE.lock(), group)?, own_number());
         Ok(())
@@ -168,7 +168,7 @@ pub unsafe fn MPI_Group_translate_ranks(
 ) -> c_int {
     on_process("MPI_Group_translate_ranks", |_| {
         let n = args::count(n)?;
-        // SAFETY: the standard's promise about both arrays.
+        // SAFETY: the standard's requirements on both arrays.
         let (given, results) = unsafe {
             (
                 args::array(ranks1, n, "ranks1")?,
@@ -199,7 +199,7 @@ pub unsafe fn MPI_Group_compare(group1: c_int, group2: c_int, result: *mut c_int
     on_process("MPI_Group_compare", |_| {
         let table = TABLE.lock();
         let comparison = group::compare(members(&table, group1)?, members(&table, group2)?);
-        // SAFETY: the standard's promise about `result`.
+        // SAFETY: the standard's requirements on `result`.
         *unsafe { args::out(result, "result") }? = match comparison {
             Comparison::Identical => MPI_IDENT,
             Comparison::Similar => MPI_SIMILAR,
@@ -209,17 +209,17 @@ pub unsafe fn MPI_Group_compare(group1: c_int, group2: c_int, result: *mut c_int
     })
 }
 
-/// A group of two others' members.
+/// Creates a group from the members of two groups.
 ///
 /// # Safety
-/// As for [`making`].
+/// See [`making`].
 unsafe fn combining(
     function: &'static str,
     (group1, group2): (c_int, c_int),
     newgroup: *mut c_int,
     combine: impl FnOnce(&[Rank], &[Rank]) -> Result<Vec<Rank>, Error>,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         making(function, newgroup, |table| {
             combine(members(table, group1)?, members(table, group2)?)
@@ -228,12 +228,12 @@ unsafe fn combining(
 }
 
 pub unsafe fn MPI_Group_union(group1: c_int, group2: c_int, newgroup: *mut c_int) -> c_int {
-    // SAFETY: the standard's promise, as the callee wants it.
+    // SAFETY: the standard's requirements include those of the callee.
     unsafe { combining("MPI_Group_union", (group1, group2), newgroup, group::union) }
 }
 
 pub unsafe fn MPI_Group_intersection(group1: c_int, group2: c_int, newgroup: *mut c_int) -> c_int {
-    // SAFETY: the standard's promise, as the callee wants it.
+    // SAFETY: the standard's requirements include those of the callee.
     unsafe {
         combining(
             "MPI_Group_intersection",
@@ -245,7 +245,7 @@ pub unsafe fn MPI_Group_intersection(group1: c_int, group2: c_int, newgroup: *mu
 }
 
 pub unsafe fn MPI_Group_difference(group1: c_int, group2: c_int, newgroup: *mut c_int) -> c_int {
-    // SAFETY: the standard's promise, as the callee wants it.
+    // SAFETY: the standard's requirements include those of the callee.
     unsafe {
         combining(
             "MPI_Group_difference",
@@ -256,10 +256,10 @@ pub unsafe fn MPI_Group_difference(group1: c_int, group2: c_int, newgroup: *mut 
     }
 }
 
-/// A group of the members with the listed ranks, or of the others.
+/// Creates a group of the members with the listed ranks, or of the others.
 ///
 /// # Safety
-/// As for [`making`], and `ranks` as for [`args::array`].
+/// See [`making`]; `ranks` must satisfy [`args::array`].
 unsafe fn picking<T: Copy + 'static>(
     function: &'static str,
     group: c_int,
@@ -268,7 +268,7 @@ unsafe fn picking<T: Copy + 'static>(
     ranks: impl FnOnce(usize, &[T]) -> Result<Vec<u32>, Error>,
     wanted: bool,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         making(function, newgroup, |table| {
             let members = members(table, group)?;
@@ -284,7 +284,7 @@ pub unsafe fn MPI_Group_incl(
     ranks: *const c_int,
     newgroup: *mut c_int,
 ) -> c_int {
-    // SAFETY: the standard's promise, as the callee wants it.
+    // SAFETY: the standard's requirements include those of the callee.
     unsafe {
         picking(
             "MPI_Group_incl",
@@ -303,7 +303,7 @@ pub unsafe fn MPI_Group_excl(
     ranks: *const c_int,
     newgroup: *mut c_int,
 ) -> c_int {
-    // SAFETY: the standard's promise, as the callee wants it.
+    // SAFETY: the standard's requirements include those of the callee.
     unsafe {
         picking(
             "MPI_Group_excl",
@@ -322,7 +322,7 @@ pub unsafe fn MPI_Group_range_incl(
     ranges: *const [c_int; 3],
     newgroup: *mut c_int,
 ) -> c_int {
-    // SAFETY: the standard's promise, as the callee wants it.
+    // SAFETY: the standard's requirements include those of the callee.
     unsafe {
         picking(
             "MPI_Group_range_incl",
@@ -341,7 +341,7 @@ pub unsafe fn MPI_Group_range_excl(
     ranges: *const [c_int; 3],
     newgroup: *mut c_int,
 ) -> c_int {
-    // SAFETY: the standard's promise, as the callee wants it.
+    // SAFETY: the standard's requirements include those of the callee.
     unsafe {
         picking(
             "MPI_Group_range_excl",
@@ -356,7 +356,7 @@ pub unsafe fn MPI_Group_range_excl(
 
 pub unsafe fn MPI_Group_free(group: *mut c_int) -> c_int {
     on_process("MPI_Group_free", |_| {
-        // SAFETY: the standard's promise about `group`.
+        // SAFETY: the standard's requirements on `group`.
         let group = unsafe { args::out(group, "group") }?;
         if *group != MPI_GROUP_EMPTY {
             let handle = *group;
@@ -372,8 +372,8 @@ pub unsafe fn MPI_Group_free(group: *mut c_int) -> c_int {
     })
 }
 
-/// The group's members, all of which are processes of the communicator's local group. Fails with [`Error::Group`]
-/// and [`Error::NoRoom`].
+/// Returns the group's members, all of the communicator's local group. Fails with [`Error::Group`] and
+/// [`Error::NoRoom`].
 pub(super) fn members_within(local: Membership<'_>, handle: c_int) -> Result<Vec<Rank>, Error> {
     let list = {
         let table = TABLE.lock();
@@ -388,13 +388,13 @@ pub(super) fn members_within(local: Membership<'_>, handle: c_int) -> Result<Vec
 
 pub unsafe fn MPI_Comm_create(comm: c_int, group: c_int, newcomm: *mut c_int) -> c_int {
     on_any("MPI_Comm_create", comm, |env, views| {
-        // SAFETY: the standard's promise about `newcomm`.
+        // SAFETY: the standard's requirements on `newcomm`.
         let newcomm = unsafe { args::out(newcomm, "newcomm") }?;
         let local = views.local;
         let list = members_within(local, group);
         if let Some(inter) = views.inter {
             let list = list?;
-            // Each group makes a part of its own members, in their order: a split by the place in the list.
+            // Each group forms a part of its own members, in list order: a split by the index in the list.
             let place = list.iter().position(|member| *member == own_number());
             let key = place.unwrap_or(0) as i32;
             let color = place.map(|_| 0);
@@ -411,8 +411,7 @@ pub unsafe fn MPI_Comm_create(comm: c_int, group: c_int, newcomm: *mut c_int) ->
     })
 }
 
-// There is one thread, so that two of these calls are never under way at one process, and the tag has nothing to
-// tell apart.
+// There is one thread, so a process never runs two of these calls concurrently, and the tag need not distinguish them.
 pub unsafe fn MPI_Comm_create_group(
     comm: c_int,
     group: c_int,
@@ -421,7 +420,7 @@ pub unsafe fn MPI_Comm_create_group(
 ) -> c_int {
     let parent = comm;
     on_comm("MPI_Comm_create_group", comm, |comm| {
-        // SAFETY: the standard's promise about `newcomm`.
+        // SAFETY: the standard's requirements on `newcomm`.
         let newcomm = unsafe { args::out(newcomm, "newcomm") }?;
         args::tag(tag)?;
         let list = members_within(comm.membership(), group)?;

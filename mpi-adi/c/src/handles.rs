@@ -1,8 +1,8 @@
-//! Handles of objects that the program makes: one kind of table for all kinds of objects.
+//! Handle tables for objects of the program: one table type for all kinds of objects.
 //!
-//! A handle has the kind's bits at the top, then the generation of a place in the table, and the place at the
-//! bottom. Taking an object out gives its place the next generation, so that its handle names nothing any
-//! more. The table is in the program's heap and grows when an object is added, to the kind's limit.
+//! A handle consists of the kind's tag in the upper bits, the generation of a table slot, and the slot's index in the
+//! lower bits. Removing an object increments the generation of its slot and so makes the handle invalid. The table is
+//! on the program's heap and grows when objects are added, up to the kind's limit.
 #![forbid(unsafe_code)]
 
 use alloc::vec::Vec;
@@ -10,47 +10,47 @@ use core::ffi::c_int;
 
 use midplane_objects::error::{Error, Limited};
 
-/// What the handles of one kind of objects look like.
+/// Format of the handles of one kind of objects.
 #[derive(Clone, Copy, Debug)]
 pub struct Kind {
-    /// The objects' name in errors, in the plural.
+    /// Plural name of the objects in error messages.
     pub name: Limited,
-    /// The bits above generation and place.
+    /// Bits above generation and index.
     pub tag: c_int,
-    /// Bits of a place in the table, which limit how many objects there can be.
+    /// Bits of the index, which limit the number of objects.
     pub place_bits: u32,
-    /// Bits of a generation.
+    /// Bits of the generation.
     pub generation_bits: u32,
-    /// Objects that there can be at one time.
+    /// Maximum number of concurrent objects.
     pub limit: usize,
 }
 
 struct Entry<T> {
     generation: u16,
-    /// How many have taken a [hold](Table::hold).
+    /// Number of [holds](Table::hold).
     holds: u16,
-    /// The program has freed the handle, which waits for those.
+    /// The program has freed the handle; the object waits for the holds.
     is_freed: bool,
     object: Option<T>,
 }
 
 impl<T> Entry<T> {
-    /// The object, if the handle names it.
+    /// Returns the object, if its handle is valid.
     fn named(&self) -> Option<&T> {
         self.object.as_ref().filter(|_| !self.is_freed)
     }
 }
 
-/// The objects of one kind.
+/// Objects of one kind.
 pub struct Table<T> {
     kind: Kind,
     entries: Vec<Entry<T>>,
-    /// All places before this one are in use.
+    /// All slots before this index are in use.
     first_free: usize,
 }
 
 impl<T> Table<T> {
-    /// No objects.
+    /// Creates an empty table.
     pub const fn new(kind: Kind) -> Self {
         assert!(kind.limit <= 1 << kind.place_bits && kind.generation_bits <= u16::BITS);
         assert!(kind.tag & ((1 << (kind.place_bits + kind.generation_bits)) - 1) == 0);
@@ -69,33 +69,33 @@ impl<T> Table<T> {
         tag | c_int::from(generation) << place_bits | place as c_int
     }
 
-    /// The place in the table that `handle` names, whether or not an object is there.
+    /// Returns the index that `handle` encodes, whether or not the slot contains an object.
     fn place_of(&self, handle: c_int) -> Option<usize> {
-        // Most handles are of other kinds or of objects that are always there.
+        // Most handles are of other kinds or predefined.
         let place = (handle & ((1 << self.kind.place_bits) - 1)) as usize;
         (place < self.entries.len() && self.handle_at(place) == handle).then_some(place)
     }
 
-    /// The object that `handle` names.
+    /// Returns the object with handle `handle`.
     pub fn get(&self, handle: c_int) -> Option<&T> {
         self.entries[self.place_of(handle)?].named()
     }
 
-    /// As [`Table::get`], to change it.
+    /// Returns the object with handle `handle` for modification.
     pub fn get_mut(&mut self, handle: c_int) -> Option<&mut T> {
         let place = self.place_of(handle)?;
         let entry = &mut self.entries[place];
         entry.object.as_mut().filter(|_| !entry.is_freed)
     }
 
-    /// The object at `place`, and its handle.
+    /// Returns the object at index `place`, and its handle.
     pub fn at(&mut self, place: usize) -> Option<(c_int, &mut T)> {
         let handle = self.handle_at(place);
         let object = self.entries.get_mut(place)?.object.as_mut()?;
         Some((handle, object))
     }
 
-    /// Adds an object; its handle. Fails with [`Error::Limit`] or [`Error::NoRoom`].
+    /// Adds an object and returns its handle. Fails with [`Error::Limit`] or [`Error::NoRoom`].
     pub fn add(&mut self, object: T) -> Result<c_int, Error> {
         let mut places = self.entries[self.first_free..].iter();
         let place = match places.position(|entry| entry.object.is_none()) {
@@ -107,7 +107,7 @@ impl<T> Table<T> {
         Ok(handle)
     }
 
-    /// Adds an object at a place where none is; its handle. Fails as [`Table::add`].
+    /// Adds an object in an empty slot and returns its handle. Fails like [`Table::add`].
     pub fn add_at(&mut self, place: usize, object: T) -> Result<c_int, Error> {
         let Kind { name, limit, .. } = self.kind;
         if place >= limit {
@@ -118,7 +118,7 @@ impl<T> Table<T> {
         Ok(self.handle_at(place))
     }
 
-    /// Makes sure that [`Table::add_at`] for `place` needs no memory. Fails with [`Error::NoRoom`].
+    /// Ensures that [`Table::add_at`] for `place` requires no memory. Fails with [`Error::NoRoom`].
     pub fn prepare(&mut self, place: usize) -> Result<(), Error> {
         let more = (place + 1).saturating_sub(self.entries.len());
         let bytes = more * size_of::<Entry<T>>();
@@ -134,8 +134,9 @@ impl<T> Table<T> {
         Ok(())
     }
 
-    /// Holds the object that `handle` names: the handle will name no other one before the hold has ended, and names this
-    /// one while it is [shown](Table::show), although the program frees it. False: it names none, or too many hold it.
+    /// Holds the object with handle `handle`: the handle refers to no other object before the hold ends, and refers to
+    /// this one while it is [shown](Table::show), even if the program frees it. Returns false if the handle is invalid
+    /// or has too many holds.
     pub fn hold(&mut self, handle: c_int) -> bool {
         if self.get(handle).is_none() {
             return false;
@@ -150,7 +151,7 @@ impl<T> Table<T> {
         })
     }
 
-    /// Ends a hold; the object, if it is freed and this was the last.
+    /// Ends a hold. Returns the object, if it is freed and this was the last hold.
     pub fn end_hold(&mut self, handle: c_int) -> Option<T> {
         let entry = self.entry(handle)?;
         entry.holds = entry.holds.saturating_sub(1);
@@ -160,13 +161,13 @@ impl<T> Table<T> {
         }
     }
 
-    /// Whether a handle that is held and that the program has freed names its object from now on; whether it did.
+    /// Makes a held handle that the program has freed valid or invalid. Returns whether it was valid.
     pub fn show(&mut self, handle: c_int, is_shown: bool) -> bool {
         let entry = self.entry(handle);
         entry.is_none_or(|entry| !core::mem::replace(&mut entry.is_freed, !is_shown))
     }
 
-    /// Frees the handle, which names nothing any more. The object, unless it is held; `None`: it names none.
+    /// Frees the handle. Returns the object unless it is held; `None` for an invalid handle.
     pub fn free(&mut self, handle: c_int) -> Option<Option<T>> {
         self.get(handle)?;
         let entry = self.entry(handle)?;
@@ -182,7 +183,7 @@ impl<T> Table<T> {
         Some(&mut self.entries[place])
     }
 
-    /// Takes out the object that `handle` names.
+    /// Removes and returns the object with handle `handle`.
     pub fn remove(&mut self, handle: c_int) -> Option<T> {
         self.get(handle)?;
         self.take_out(handle)
@@ -198,12 +199,11 @@ impl<T> Table<T> {
         Some(object)
     }
 
-    /// Places that the table has memory for.
+    /// Returns the number of allocated slots.
     pub fn places(&self) -> usize {
         self.entries.len()
     }
 
-    /// All objects.
     pub fn objects(&self) -> impl Iterator<Item = &T> {
         self.entries
             .iter()
@@ -250,7 +250,7 @@ mod tests {
         assert_eq!(table.get(first), None);
         assert_eq!(table.free(first), None);
         assert!(!table.hold(first), "it is freed");
-        // As many as there are generations: none of them has its place.
+        // One per generation: none of them uses the held slot.
         for _ in 0..8 {
             let other = table.add("b").expect("room");
             assert!(other != first && table.get(first).is_none());

@@ -1,18 +1,18 @@
-//! What a part of MPI leaves behind when it is used first, for what every program runs to find: a program that does not use
-//! the part has nothing of it in its image.
+//! Lazily installed callbacks. A feature of MPI installs one at its first use, for code that every program runs. So the
+//! image of a program that does not use the feature does not contain its code.
 
 use spin::Once;
 
-/// A function, once it has been left.
+/// A function, once it is installed.
 pub(super) struct Hook<F>(Once<F>);
 
 impl<F: Copy> Hook<F> {
-    /// Nothing has been left.
+    /// Creates an empty hook.
     pub const fn new() -> Hook<F> {
         Hook(Once::new())
     }
 
-    /// Leaves this one, if it is the first.
+    /// Installs the function, if it is the first.
     pub fn set(&self, function: F) {
         self.0.call_once(|| function);
     }

@@ -1,5 +1,5 @@
-//! Duplicating a communicator without blocking (section 6.4.2).
-// The functions are documented by the standard and in `mpi.h`, their safety in the module above.
+//! Nonblocking duplication of communicators (section 6.4.2).
+// The standard and `mpi.h` document the functions; the parent module documents their safety.
 #![allow(missing_docs, non_snake_case, clippy::missing_safety_doc)]
 
 use core::ffi::c_int;
@@ -20,23 +20,23 @@ use midplane_objects::comm::{Communicator, Membership};
 use midplane_objects::error::Error;
 use midplane_objects::process::Env;
 
-/// What a duplicate will have, as it was when it was asked for.
+/// State of a duplicate, recorded at the start of the call.
 struct Duplicate {
     parent: c_int,
     membership: Membership<'static>,
-    /// What it is besides, if it is an intercommunicator.
+    /// Additional data of an intercommunicator.
     inter: Option<Inter>,
     handler: Handler,
     attributes: Copies,
-    /// What a copy function has said: there will be no duplicate. Or there was no room for the attributes.
+    /// Error that prevents the duplicate: of a copy function, or missing memory for the attributes.
     refused: Result<(), Error>,
-    /// It, once it is ready.
+    /// The duplicate, once it is ready.
     twin: Option<c_int>,
-    /// Where its handle goes.
+    /// Location for its handle.
     place: AtomicPtr<c_int>,
 }
 
-/// An error handler that stays although the program frees it.
+/// An error handler that is kept even if the program frees it.
 struct Handler(c_int);
 
 impl Handler {
@@ -53,7 +53,7 @@ impl Drop for Handler {
 }
 
 impl Duplicate {
-    /// Makes it, without attributes.
+    /// Creates the duplicate, without attributes.
     fn make(&self, context: Context) -> Result<c_int, Error> {
         let env = any_env()?;
         prepare(context)?;
@@ -91,17 +91,17 @@ impl Holder for Duplicate {
         }
     }
 
-    /// When a copy function says no, the duplicate is freed again, as by MPI_Comm_dup: the others have theirs.
+    /// If a copy function fails, frees the duplicate again like MPI_Comm_dup: the other processes keep theirs.
     fn agreed(&mut self) -> Result<(), Error> {
         let twin = self.twin.unwrap_or(MPI_COMM_NULL);
         let attached = self.attributes.attach::<Communicators>(twin);
         if let Err(error) = self.refused.and(attached) {
-            // The first error is the one to tell.
+            // The first error is returned.
             let _ = keyvals::delete_all::<Communicators>(twin);
             return Err(error);
         }
         self.twin = None;
-        // SAFETY: the standard's promise about `newcomm`, which the program leaves alone until the request is complete.
+        // SAFETY: the standard's requirements on `newcomm`; the program does not use it until the request is complete.
         unsafe { *self.place.load(Ordering::Relaxed) = twin };
         Ok(())
     }
@@ -109,7 +109,7 @@ impl Holder for Duplicate {
 
 pub unsafe fn MPI_Comm_idup(comm: c_int, newcomm: *mut c_int, request: *mut c_int) -> c_int {
     let plan = |given: Communicator<'static>| {
-        // SAFETY: the standard's promise about `newcomm`.
+        // SAFETY: the standard's requirements on `newcomm`.
         let newcomm = unsafe { args::out(newcomm, "newcomm") }?;
         *newcomm = MPI_COMM_NULL;
         let mut attributes = Copies::default();
@@ -126,6 +126,6 @@ pub unsafe fn MPI_Comm_idup(comm: c_int, newcomm: *mut c_int, request: *mut c_in
         };
         coll::agree(given, duplicate)
     };
-    // SAFETY: the standard's promise about `request`.
+    // SAFETY: the standard's requirements on `request`.
     unsafe { start_among_all("MPI_Comm_idup", comm, request, plan) }
 }

@@ -1,7 +1,7 @@
-//! Chapter 9 and section 8.2: info objects, and memory for messages.
+//! Info objects, and memory for messages (chapter 9 and section 8.2).
 //!
-//! No hint means anything to this library yet, so that what a communicator uses of an info object is nothing.
-// The functions are documented by the standard and in `mpi.h`, their safety in the module above.
+//! This library supports no hints for communicators, so the info object of a communicator is empty.
+// The standard and `mpi.h` document the functions; the parent module documents their safety.
 #![allow(
     missing_docs,
     non_snake_case,
@@ -31,7 +31,7 @@ const KIND: Kind = Kind {
     limit: 1 << 14,
 };
 
-/// No call holds the lock while it waits, and interrupts do not come here.
+/// No call waits while it holds the lock, and no interrupt handler uses it.
 static TABLE: Mutex<Table<Info>> = Mutex::new(Table::new(KIND));
 
 const NO_INFO: Error = Error::Wrong {
@@ -39,7 +39,6 @@ const NO_INFO: Error = Error::Wrong {
     what: "info names no info object",
 };
 
-/// What MPI_INFO_ENV says.
 fn environment(env: &dyn Env) -> Result<Info, Error> {
     let level: &[u8] =
         match super::binding::THREAD_LEVEL.load(core::sync::atomic::Ordering::Relaxed) {
@@ -50,7 +49,7 @@ fn environment(env: &dyn Env) -> Result<Info, Error> {
     info::environment(Communicator::world(env).size(), level)
 }
 
-/// Runs `f` on the info object, to read it.
+/// Runs `f` on the info object for reading.
 fn with_info<R>(
     env: &dyn Env,
     handle: c_int,
@@ -62,7 +61,7 @@ fn with_info<R>(
     f(TABLE.lock().get(handle).ok_or(NO_INFO)?)
 }
 
-/// Runs `f` on the info object, to change it: MPI_INFO_ENV cannot be.
+/// Runs `f` on the info object for modification. Fails for MPI_INFO_ENV.
 fn with_info_mut<R>(
     handle: c_int,
     f: impl FnOnce(&mut Info) -> Result<R, Error>,
@@ -76,7 +75,7 @@ fn with_info_mut<R>(
     f(TABLE.lock().get_mut(handle).ok_or(NO_INFO)?)
 }
 
-/// Enters an info object with these keys; its handle. Fails with [`Error::Limit`] or [`Error::NoRoom`].
+/// Adds an info object with these keys and returns its handle. Fails with [`Error::Limit`] or [`Error::NoRoom`].
 pub(super) fn enter(pairs: &[(&[u8], &[u8])]) -> Result<c_int, Error> {
     let mut info = Info::new();
     for (key, value) in pairs {
@@ -85,7 +84,7 @@ pub(super) fn enter(pairs: &[(&[u8], &[u8])]) -> Result<c_int, Error> {
     TABLE.lock().add(info)
 }
 
-/// Fails with [`Error::Wrong`] unless `handle` is MPI_INFO_NULL or names an info object.
+/// Fails with [`Error::Wrong`] unless `handle` is MPI_INFO_NULL or a valid info object.
 pub(super) fn check_hints(handle: c_int) -> Result<(), Error> {
     match handle {
         MPI_INFO_NULL | MPI_INFO_ENV => Ok(()),
@@ -93,7 +92,7 @@ pub(super) fn check_hints(handle: c_int) -> Result<(), Error> {
     }
 }
 
-/// What an info object says of a key that is true or false; `None`: nothing that is either.
+/// Returns the value of a boolean key; `None` if it is neither true nor false.
 pub(super) fn flag(env: &dyn Env, handle: c_int, key: &[u8]) -> Result<Option<bool>, Error> {
     if handle == MPI_INFO_NULL {
         return Ok(None);
@@ -101,24 +100,24 @@ pub(super) fn flag(env: &dyn Env, handle: c_int, key: &[u8]) -> Result<Option<bo
     with_info(env, handle, |info| Ok(info.flag(key)))
 }
 
-/// The bytes of a string without the closing zero.
+/// Returns the bytes of a string without the terminating zero.
 ///
 /// # Safety
-/// A `from` that is not null points to a string that does not change for `'a`.
+/// A non-null `from` must point to a string that does not change for `'a`.
 unsafe fn raw<'a>(from: *const c_char, name: &'static str) -> Result<&'a [u8], Error> {
     if from.is_null() {
         return Err(Error::NullArgument { name });
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     Ok(unsafe { CStr::from_ptr(from) }.to_bytes())
 }
 
-/// Copies what fits into `room` bytes with the closing zero.
+/// Copies `bytes`, truncated to fit in `room` bytes with a terminating zero.
 ///
 /// # Safety
-/// A `to` that is not null has room for `room` bytes, at least 1.
+/// A non-null `to` must have capacity for `room` bytes, at least 1.
 unsafe fn put(to: *mut c_char, room: usize, bytes: &[u8], name: &'static str) -> Result<(), Error> {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let to = unsafe { args::array_mut(to.cast::<u8>(), room, name) }?;
     let len = bytes.len().min(room - 1);
     to[..len].copy_from_slice(&bytes[..len]);
@@ -128,7 +127,7 @@ unsafe fn put(to: *mut c_char, room: usize, bytes: &[u8], name: &'static str) ->
 
 pub unsafe fn MPI_Info_create(info: *mut c_int) -> c_int {
     on_process("MPI_Info_create", |_| {
-        // SAFETY: the standard's promise about `info`.
+        // SAFETY: the standard's requirements on `info`.
         *unsafe { args::out(info, "info") }? = TABLE.lock().add(Info::new())?;
         Ok(())
     })
@@ -136,7 +135,7 @@ pub unsafe fn MPI_Info_create(info: *mut c_int) -> c_int {
 
 pub unsafe fn MPI_Info_dup(info: c_int, newinfo: *mut c_int) -> c_int {
     on_process("MPI_Info_dup", |env| {
-        // SAFETY: the standard's promise about `newinfo`.
+        // SAFETY: the standard's requirements on `newinfo`.
         let newinfo = unsafe { args::out(newinfo, "newinfo") }?;
         let twin = with_info(env, info, Info::duplicate)?;
         *newinfo = TABLE.lock().add(twin)?;
@@ -146,7 +145,7 @@ pub unsafe fn MPI_Info_dup(info: c_int, newinfo: *mut c_int) -> c_int {
 
 pub unsafe fn MPI_Info_free(info: *mut c_int) -> c_int {
     on_process("MPI_Info_free", |_| {
-        // SAFETY: the standard's promise about `info`.
+        // SAFETY: the standard's requirements on `info`.
         let info = unsafe { args::out(info, "info") }?;
         with_info_mut(*info, |_| Ok(()))?;
         TABLE.lock().remove(*info);
@@ -157,7 +156,7 @@ pub unsafe fn MPI_Info_free(info: *mut c_int) -> c_int {
 
 pub unsafe fn MPI_Info_set(info: c_int, key: *const c_char, value: *const c_char) -> c_int {
     on_process("MPI_Info_set", |_| {
-        // SAFETY: the standard's promise about both: strings.
+        // SAFETY: the standard's requirements on both: strings.
         let (key, value) = unsafe { (raw(key, "key")?, raw(value, "value")?) };
         with_info_mut(info, |info| info.set(key, value))
     })
@@ -165,7 +164,7 @@ pub unsafe fn MPI_Info_set(info: c_int, key: *const c_char, value: *const c_char
 
 pub unsafe fn MPI_Info_delete(info: c_int, key: *const c_char) -> c_int {
     on_process("MPI_Info_delete", |_| {
-        // SAFETY: the standard's promise about `key`: a string.
+        // SAFETY: the standard's requirements on `key`: a string.
         let key = unsafe { raw(key, "key") }?;
         check_key(key)?;
         with_info_mut(info, |info| info.delete(key))
@@ -180,7 +179,7 @@ pub unsafe fn MPI_Info_get(
     flag: *mut c_int,
 ) -> c_int {
     on_process("MPI_Info_get", |env| {
-        // SAFETY: the standard's promise about both.
+        // SAFETY: the standard's requirements on both.
         let (key, flag) = unsafe { (raw(key, "key")?, args::out(flag, "flag")?) };
         check_key(key)?;
         let valuelen = usize::try_from(valuelen).map_err(|_| Error::Argument {
@@ -189,8 +188,8 @@ pub unsafe fn MPI_Info_get(
         *flag = with_info(env, info, |info| match info.get(key) {
             Some(found) => {
                 let room = valuelen.min(MAX_VALUE - 1) + 1;
-                // SAFETY: the standard's promise: one byte more than valuelen (section 9). None beyond what a
-                // value can have are written.
+                // SAFETY: the standard requires one byte more than valuelen (section 9). No more bytes than the maximum
+                // length of a value are written.
                 unsafe { put(value, room, found, "value") }.map(|()| 1)
             }
             None => Ok(0),
@@ -206,7 +205,7 @@ pub unsafe fn MPI_Info_get_valuelen(
     flag: *mut c_int,
 ) -> c_int {
     on_process("MPI_Info_get_valuelen", |env| {
-        // SAFETY: the standard's promise about all three.
+        // SAFETY: the standard's requirements on all three.
         let (key, valuelen, flag) = unsafe {
             (
                 raw(key, "key")?,
@@ -226,7 +225,7 @@ pub unsafe fn MPI_Info_get_valuelen(
 
 pub unsafe fn MPI_Info_get_nkeys(info: c_int, nkeys: *mut c_int) -> c_int {
     on_process("MPI_Info_get_nkeys", |env| {
-        // SAFETY: the standard's promise about `nkeys`.
+        // SAFETY: the standard's requirements on `nkeys`.
         let nkeys = unsafe { args::out(nkeys, "nkeys") }?;
         *nkeys = with_info(env, info, |info| Ok(info.count()))? as c_int;
         Ok(())
@@ -240,7 +239,7 @@ pub unsafe fn MPI_Info_get_nthkey(info: c_int, n: c_int, key: *mut c_char) -> c_
             let found = found.ok_or(Error::Argument {
                 what: "n is not below the number of keys",
             })?;
-            // SAFETY: the standard's promise about `key`: MPI_MAX_INFO_KEY bytes, more than the key and its zero.
+            // SAFETY: the standard's requirements on `key`: MPI_MAX_INFO_KEY bytes, more than the key and its zero.
             unsafe { put(key, MAX_KEY.min(found.len() + 1), found, "key") }
         })
     })
@@ -252,16 +251,16 @@ pub unsafe fn MPI_Comm_set_info(comm: c_int, info: c_int) -> c_int {
 
 pub unsafe fn MPI_Comm_get_info(comm: c_int, info_used: *mut c_int) -> c_int {
     on_any("MPI_Comm_get_info", comm, |_, _| {
-        // SAFETY: the standard's promise about `info_used`.
+        // SAFETY: the standard's requirements on `info_used`.
         *unsafe { args::out(info_used, "info_used") }? = TABLE.lock().add(Info::new())?;
         Ok(())
     })
 }
 
-/// What stands before memory that MPI_Alloc_mem gives: its bytes, and their complement, by which MPI_Free_mem
-/// knows it.
+/// Header before memory that MPI_Alloc_mem returns: its size in bytes and its complement, by which MPI_Free_mem
+/// recognizes it.
 type Head = [usize; 2];
-/// As malloc aligns.
+/// Alignment of malloc.
 const ALIGNMENT: usize = 16;
 const _: () = assert!(size_of::<Head>() <= ALIGNMENT);
 
@@ -269,7 +268,7 @@ fn layout(bytes: usize) -> Option<Layout> {
     Layout::from_size_align(bytes.checked_add(ALIGNMENT)?, ALIGNMENT).ok()
 }
 
-/// Memory from the program's heap, to be freed by MPI_Free_mem. Fails with [`Error::NoRoom`].
+/// Allocates memory on the program's heap, to be freed by MPI_Free_mem. Fails with [`Error::NoRoom`].
 pub(super) fn allocate(bytes: usize) -> Result<*mut u8, Error> {
     let none = Error::NoRoom { bytes };
     let layout = layout(bytes).ok_or(none)?;
@@ -278,7 +277,7 @@ pub(super) fn allocate(bytes: usize) -> Result<*mut u8, Error> {
     if start.is_null() {
         return Err(none);
     }
-    // SAFETY: the head is at the start of what has just been allocated, and aligned as that is.
+    // SAFETY: the header is at the start of the new allocation, with the same alignment.
     unsafe {
         start.cast::<Head>().write([bytes, !bytes]);
         Ok(start.add(ALIGNMENT))
@@ -291,7 +290,7 @@ pub unsafe fn MPI_Alloc_mem(size: isize, info: c_int, baseptr: *mut c_void) -> c
         let bytes = usize::try_from(size).map_err(|_| Error::Argument {
             what: "size is negative",
         })?;
-        // SAFETY: the standard's promise about `baseptr`: where a pointer goes.
+        // SAFETY: the standard's requirements on `baseptr`: where a pointer goes.
         let base = unsafe { args::out(baseptr.cast::<*mut u8>(), "baseptr") }?;
         *base = allocate(bytes)?;
         Ok(())
@@ -308,13 +307,13 @@ pub unsafe fn MPI_Free_mem(base: *mut c_void) -> c_int {
             return Err(wrong);
         }
         let start = base.cast::<u8>().wrapping_sub(ALIGNMENT);
-        // SAFETY: the standard's promise about `base`. Where it is broken the head tells, if there is memory.
+        // SAFETY: the standard's requirements on `base`. The header detects violations, if there is memory.
         let [bytes, complement] = unsafe { start.cast::<Head>().read() };
         let layout = layout(bytes)
             .filter(|_| complement == !bytes)
             .ok_or(wrong)?;
-        // SAFETY: allocated with this layout; the head goes, so that a second call is found out where the memory
-        // has not been used again.
+        // SAFETY: allocated with this layout. The header is cleared, so that a second call is detected unless the
+        // memory has been reused.
         unsafe {
             start.cast::<Head>().write([0, 0]);
             alloc::alloc::dealloc(start, layout);

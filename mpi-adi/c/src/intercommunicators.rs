@@ -1,5 +1,5 @@
-//! Section 6.6: intercommunicators.
-// The functions are documented by the standard and in `mpi.h`, their safety in the module above.
+//! Intercommunicators (section 6.6).
+// The standard and `mpi.h` document the functions; the parent module documents their safety.
 #![allow(
     missing_docs,
     non_snake_case,
@@ -22,7 +22,7 @@ use midplane_objects::inter::{Bridge, connect};
 use midplane_objects::process::Env;
 use midplane_objects::sides::{Intercommunicator, Sides};
 
-/// What other calls do on an intercommunicator.
+/// Implementations of other calls on intercommunicators.
 static CALLS: Calls = Calls {
     duplicate,
     duplicate_in,
@@ -73,7 +73,7 @@ fn split(
     }
 }
 
-/// The way to the other leader, which is a rank of `peer_comm`.
+/// Returns the connection to the other leader, which is a rank of `peer_comm`.
 fn bridge(
     env: &'static dyn Env,
     peer_comm: c_int,
@@ -101,11 +101,11 @@ pub unsafe fn MPI_Intercomm_create(
 ) -> c_int {
     const NAME: &str = "MPI_Intercomm_create";
     on_comm(NAME, local_comm, |local| {
-        // SAFETY: the standard's promise about `newintercomm`.
+        // SAFETY: the standard's requirements on `newintercomm`.
         let newintercomm = unsafe { args::out(newintercomm, "newintercomm") }?;
         *newintercomm = MPI_COMM_NULL;
         let leader = args::rank(&local.partners(), local_leader)?;
-        // The other arguments count at the leader alone.
+        // The other arguments are significant only at the leader.
         let is_leader = local.own_rank() == leader;
         let bridge = is_leader.then(|| bridge(local.env, peer_comm, remote_leader, tag));
         let made = connect(NAME, local, leader, bridge, &mut prepare)?;
@@ -120,7 +120,7 @@ pub unsafe fn MPI_Intercomm_merge(
     newintracomm: *mut c_int,
 ) -> c_int {
     on_inter("MPI_Intercomm_merge", intercomm, |inter| {
-        // SAFETY: the standard's promise about `newintracomm`.
+        // SAFETY: the standard's requirements on `newintracomm`.
         let newintracomm = unsafe { args::out(newintracomm, "newintracomm") }?;
         *newintracomm = MPI_COMM_NULL;
         let made = inter.make_merged("MPI_Intercomm_merge", &mut prepare, high != 0)?;
@@ -131,7 +131,7 @@ pub unsafe fn MPI_Intercomm_merge(
 
 pub unsafe fn MPI_Comm_test_inter(comm: c_int, flag: *mut c_int) -> c_int {
     on_any("MPI_Comm_test_inter", comm, |_, views| {
-        // SAFETY: the standard's promise about `flag`.
+        // SAFETY: the standard's requirements on `flag`.
         *unsafe { args::out(flag, "flag") }? = views.inter.is_some().into();
         Ok(())
     })
@@ -139,7 +139,7 @@ pub unsafe fn MPI_Comm_test_inter(comm: c_int, flag: *mut c_int) -> c_int {
 
 pub unsafe fn MPI_Comm_remote_size(comm: c_int, size: *mut c_int) -> c_int {
     on_inter("MPI_Comm_remote_size", comm, |inter| {
-        // SAFETY: the standard's promise about `size`.
+        // SAFETY: the standard's requirements on `size`.
         *unsafe { args::out(size, "size") }? = inter.sides.remote().size as c_int;
         Ok(())
     })

@@ -1,4 +1,4 @@
-//! What is kept beside a communicator, by its context: its name and its topology.
+//! Side table of communicators by context: names and topologies.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -11,18 +11,18 @@ use midplane_objects::cart::Grid;
 use midplane_objects::error::Error;
 use midplane_objects::topology::Topology;
 
-/// The names that the program has given to communicators, by context, in its heap.
+/// Names that the program has set for communicators, by context, on its heap.
 pub(super) static NAMES: Mutex<Vec<(Context, Box<str>)>> = Mutex::new(Vec::new());
 
-/// Forgets a communicator's name.
+/// Removes a communicator's name.
 pub(super) fn unname(context: Context) {
     NAMES.lock().retain(|(named, _)| *named != context);
 }
 
-/// No call holds the lock while it waits, and interrupts do not come here.
+/// No call waits while it holds the lock, and no interrupt handler uses it.
 static TOPOLOGIES: Mutex<Vec<(Context, Topology)>> = Mutex::new(Vec::new());
 
-/// Runs `f` on the topology of the communicator with this context; for as long as `f` runs nothing else has it.
+/// Runs `f` on the topology of the communicator with this context, with exclusive access.
 pub(super) fn with_topology<R>(context: Context, f: impl FnOnce(Option<&Topology>) -> R) -> R {
     let topologies = TOPOLOGIES.lock();
     let found = topologies.iter().find(|(of, _)| *of == context);
@@ -36,15 +36,15 @@ pub(super) fn grid(context: Context) -> Option<Grid> {
     })
 }
 
-/// Makes room for one more topology.
+/// Reserves memory for one more topology.
 pub(super) fn reserve() -> Result<(), Error> {
     TOPOLOGIES.lock().try_reserve(1).map_err(|_| Error::NoRoom {
         bytes: size_of::<(Context, Topology)>(),
     })
 }
 
-/// The topology that a duplicate of the communicator with this context has (section 6.4.2), with room for it.
-/// Fails with [`Error::NoRoom`].
+/// Copies the topology for a duplicate of the communicator with this context (section 6.4.2), and reserves memory for
+/// it. Fails with [`Error::NoRoom`].
 pub(super) fn prepare_copy(context: Context) -> Result<Option<Topology>, Error> {
     let found = with_topology(context, |topology| topology.map(Topology::copied));
     if found.is_some() {
@@ -53,7 +53,7 @@ pub(super) fn prepare_copy(context: Context) -> Result<Option<Topology>, Error> 
     found.transpose()
 }
 
-/// The communicator with this context has this topology, if any, for which there is room.
+/// Attaches a topology, if any, to the communicator with this context. The memory must be reserved.
 pub(super) fn attach(context: Context, topology: Option<Topology>) {
     DETACH.set(detach);
     TOPOLOGIES
@@ -61,7 +61,7 @@ pub(super) fn attach(context: Context, topology: Option<Topology>) {
         .extend(topology.map(|topology| (context, topology)));
 }
 
-/// The communicator with this context is gone.
+/// Removes the data of the communicator with this context.
 pub(super) fn forget(context: Context) {
     unname(context);
     let detach = DETACH.get();
@@ -70,7 +70,8 @@ pub(super) fn forget(context: Context) {
     }
 }
 
-/// Forgets a topology, from the first one on: a program that makes none has nothing of this in its image.
+/// Removes a topology. Installed with the first topology, so that the image of a program without one does not contain
+/// this code.
 static DETACH: Hook<fn(Context)> = Hook::new();
 
 fn detach(context: Context) {

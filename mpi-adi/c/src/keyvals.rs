@@ -1,8 +1,8 @@
-//! Keys of attributes, and what setting, deleting and copying attributes calls (MPI-3.1 section 6.7): one way for all
-//! kinds of objects that can carry them.
+//! Attribute keys, and the callbacks for setting, deleting and copying attributes (MPI-3.1 section 6.7), for all kinds
+//! of objects with attributes.
 //!
-//! A key that is freed stays until the last attribute with it is deleted (section 6.7.2). The program's functions
-//! are called with no lock held and outside of the device, so that they may call MPI.
+//! A freed key remains until the last attribute with it is deleted (section 6.7.2). The program's functions are called
+//! without locks and outside the device, so that they may call MPI.
 
 use alloc::vec::Vec;
 use core::ffi::{c_int, c_void};
@@ -13,13 +13,13 @@ use super::handles::{Kind, Table};
 use midplane_objects::attributes::{Attribute, Attributes};
 use midplane_objects::error::{Class, Error, Limited};
 
-/// `MPI_Comm_copy_attr_function` and its like for other objects, whose handles are numbers, too.
+/// `MPI_Comm_copy_attr_function` and its counterparts for other objects, whose handles are also integers.
 pub type CopyFunction =
     unsafe extern "C" fn(c_int, c_int, *mut c_void, *mut c_void, *mut c_void, *mut c_int) -> c_int;
-/// `MPI_Comm_delete_attr_function` and its like for other objects.
+/// `MPI_Comm_delete_attr_function` and its counterparts for other objects.
 pub type DeleteFunction = unsafe extern "C" fn(c_int, c_int, *mut c_void, *mut c_void) -> c_int;
 
-/// The kinds of objects with attributes; a key is for one of them.
+/// Kinds of objects with attributes; a key is for one kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Of {
     Communicators,
@@ -27,29 +27,26 @@ pub(super) enum Of {
     Windows,
 }
 
-/// Objects that carry attributes.
+/// A kind of objects with attributes.
 pub(super) trait Carrier {
-    /// Their kind.
     const OF: Of;
 
-    /// Runs `f` on the attributes of the object that `handle` names, if it names one; for as long as `f` runs nothing
-    /// else has them.
+    /// Runs `f` on the attributes of the object with handle `handle`, if it is valid, with exclusive access.
     fn with<R>(handle: c_int, f: impl FnOnce(&mut Attributes) -> R) -> Option<R>;
 }
 
-/// A key.
 #[derive(Clone, Copy)]
 pub(super) struct Keyval {
     pub of: Of,
     pub copy: Option<CopyFunction>,
     pub delete: Option<DeleteFunction>,
-    /// `extra_state`: the address that the program gave.
+    /// `extra_state`: an address specified by the program.
     pub extra: usize,
 }
 
 struct Object {
     keyval: Keyval,
-    /// Attributes with this key.
+    /// Number of attributes with this key.
     uses: u32,
     freed: bool,
 }
@@ -62,10 +59,10 @@ const KIND: Kind = Kind {
     limit: 1 << 12,
 };
 
-/// No call holds the lock while it waits, and interrupts do not come here.
+/// No call waits while it holds the lock, and no interrupt handler uses it.
 static TABLE: Mutex<Table<Object>> = Mutex::new(Table::new(KIND));
 
-/// Makes a key; its handle. Fails with [`Error::Limit`] or [`Error::NoRoom`].
+/// Creates a key and returns its handle. Fails with [`Error::Limit`] or [`Error::NoRoom`].
 pub(super) fn create(keyval: Keyval) -> Result<c_int, Error> {
     TABLE.lock().add(Object {
         keyval,
@@ -74,8 +71,8 @@ pub(super) fn create(keyval: Keyval) -> Result<c_int, Error> {
     })
 }
 
-/// Frees a key, which may have been freed for as long as an attribute has it: it is in use then, and to free such a
-/// key is no error (section 6.7.2). Fails with [`Error::Keyval`].
+/// Frees a key. A freed key remains in use as long as an attribute has it, and freeing it again is no error (section
+/// 6.7.2). Fails with [`Error::Keyval`].
 pub(super) fn free(of: Of, handle: c_int) -> Result<(), Error> {
     let known = keyval(handle).filter(|key| key.of == of);
     known.ok_or(Error::Keyval { keyval: handle })?;
@@ -83,8 +80,8 @@ pub(super) fn free(of: Of, handle: c_int) -> Result<(), Error> {
     Ok(())
 }
 
-/// Runs `f`, which calls a function of the program's that is told this key. Until it returns the key is there and may be
-/// used, freed or not.
+/// Runs `f`, which passes this key to a function of the program. Until `f` returns the key is valid, even if it is
+/// freed.
 fn lend<R>(handle: c_int, f: impl FnOnce() -> R) -> R {
     let mut was_freed = false;
     change(handle, |object| {
@@ -99,7 +96,7 @@ fn lend<R>(handle: c_int, f: impl FnOnce() -> R) -> R {
     result
 }
 
-/// Changes a key, and takes it out if it is freed and no attribute has it any more.
+/// Changes a key, and removes it if it is freed and no attribute uses it.
 fn change(handle: c_int, f: impl FnOnce(&mut Object)) {
     let mut table = TABLE.lock();
     let Some(object) = table.get_mut(handle) else {
@@ -111,12 +108,12 @@ fn change(handle: c_int, f: impl FnOnce(&mut Object)) {
     }
 }
 
-/// The key that `handle` names, freed or not.
+/// Returns a key, freed or not.
 fn keyval(handle: c_int) -> Option<Keyval> {
     TABLE.lock().get(handle).map(|object| object.keyval)
 }
 
-/// The key of this kind that `handle` names and the program may use. Fails with [`Error::Keyval`].
+/// Checks that `handle` is a key of this kind that the program has not freed. Fails with [`Error::Keyval`].
 fn usable(of: Of, handle: c_int) -> Result<(), Error> {
     let table = TABLE.lock();
     let object = table.get(handle);
@@ -126,7 +123,7 @@ fn usable(of: Of, handle: c_int) -> Result<(), Error> {
     }
 }
 
-/// What a function of the program's says. Fails with [`Error::Raised`].
+/// Converts the result of a function of the program. Fails with [`Error::Raised`].
 pub(super) fn said(code: c_int) -> Result<(), Error> {
     match code {
         0 => Ok(()),
@@ -141,14 +138,14 @@ pub(super) fn pointer(address: usize) -> *mut c_void {
     core::ptr::with_exposed_provenance_mut(address)
 }
 
-/// Adds an attribute, and counts it at its key.
+/// Adds an attribute, and increments the use count of its key.
 fn attach<C: Carrier>(object: c_int, attribute: Attribute) -> Result<(), Error> {
     C::with(object, |attributes| attributes.add(attribute)).unwrap_or(Ok(()))?;
     change(attribute.keyval, |key| key.uses += 1);
     Ok(())
 }
 
-/// Asks the program's function, and takes the attribute out if it agrees.
+/// Calls the program's delete function, and removes the attribute if it succeeds.
 fn detach<C: Carrier>(object: c_int, attribute: Attribute) -> Result<(), Error> {
     let Attribute { keyval, value } = attribute;
     let key = self::keyval(keyval);
@@ -158,7 +155,7 @@ fn detach<C: Carrier>(object: c_int, attribute: Attribute) -> Result<(), Error> 
         ..
     }) = key
     {
-        // SAFETY: the program's function, given what the standard says (section 6.7.2).
+        // SAFETY: a function of the program, called with the arguments that the standard specifies (section 6.7.2).
         let call = || unsafe { delete(object, keyval, pointer(value), pointer(extra)) };
         said(lend(keyval, call))?;
     }
@@ -166,29 +163,29 @@ fn detach<C: Carrier>(object: c_int, attribute: Attribute) -> Result<(), Error> 
     Ok(())
 }
 
-/// Takes an attribute out, unless the program's function has done so itself.
+/// Removes an attribute, unless the program's function has removed it.
 fn drop_attribute<C: Carrier>(object: c_int, keyval: c_int) {
     if C::with(object, |attributes| attributes.remove(keyval)) == Some(true) {
         change(keyval, |key| key.uses = key.uses.saturating_sub(1));
     }
 }
 
-/// Sets an attribute; an earlier one is deleted first. Fails with [`Error::Keyval`], [`Error::NoRoom`], and with what
-/// the delete function says: then the earlier one stays.
+/// Sets an attribute, after deleting an earlier one. Fails with [`Error::Keyval`], [`Error::NoRoom`], and with the
+/// error of the delete function; the earlier one then remains.
 pub(super) fn set<C: Carrier>(object: c_int, keyval: c_int, value: usize) -> Result<(), Error> {
     usable(C::OF, keyval)?;
     delete::<C>(object, keyval)?;
     attach::<C>(object, Attribute { keyval, value })
 }
 
-/// The value of an attribute, if it is set. Fails with [`Error::Keyval`].
+/// Returns the value of an attribute, if it is set. Fails with [`Error::Keyval`].
 pub(super) fn get<C: Carrier>(object: c_int, keyval: c_int) -> Result<Option<usize>, Error> {
     usable(C::OF, keyval)?;
     Ok(C::with(object, |attributes| attributes.get(keyval)).flatten())
 }
 
-/// Deletes an attribute, if it is set; one whose key is freed, too: that is how the program lets go of the key
-/// (section 6.7.2). Fails with [`Error::Keyval`], and with what the delete function says: then the attribute stays.
+/// Deletes an attribute, if it is set, even if its key is freed: the program thereby releases the key (section 6.7.2).
+/// Fails with [`Error::Keyval`], and with the error of the delete function; the attribute then remains.
 pub(super) fn delete<C: Carrier>(object: c_int, keyval: c_int) -> Result<(), Error> {
     match C::with(object, |attributes| attributes.get(keyval)).flatten() {
         Some(value) => detach::<C>(object, Attribute { keyval, value }),
@@ -196,8 +193,8 @@ pub(super) fn delete<C: Carrier>(object: c_int, keyval: c_int) -> Result<(), Err
     }
 }
 
-/// Deletes all attributes of an object, the last one that was set first. Fails with what a delete function says: then
-/// that attribute and the earlier ones stay.
+/// Deletes all attributes of an object, newest first. Fails with the error of a delete function; that attribute and the
+/// earlier ones then remain.
 pub(super) fn delete_all<C: Carrier>(object: c_int) -> Result<(), Error> {
     while let Some(attribute) = C::with(object, |attributes| attributes.last()).flatten() {
         detach::<C>(object, attribute)?;
@@ -205,8 +202,8 @@ pub(super) fn delete_all<C: Carrier>(object: c_int) -> Result<(), Error> {
     Ok(())
 }
 
-/// As [`delete_all`], of an object that ends whatever the functions say: each of them is called. Fails with what the first
-/// one says that fails.
+/// Deletes all attributes of an object that ends regardless of errors: each delete function is called. Fails with the
+/// first of their errors.
 pub(super) fn delete_all_at_end<C: Carrier>(object: c_int) -> Result<(), Error> {
     let mut first = Ok(());
     while let Some(attribute) = C::with(object, |attributes| attributes.last()).flatten() {
@@ -219,36 +216,36 @@ pub(super) fn delete_all_at_end<C: Carrier>(object: c_int) -> Result<(), Error> 
     first
 }
 
-/// Gives `new` the attributes of `old` that their copy functions want it to have. Fails with [`Error::NoRoom`] and
-/// with what a copy function says: then `new` has those before.
+/// Copies the attributes of `old` to `new`, as their copy functions decide. Fails with [`Error::NoRoom`] and with the
+/// error of a copy function; `new` then has the attributes before it.
 pub(super) fn copy_all<C: Carrier>(old: c_int, new: c_int) -> Result<(), Error> {
     copies::<C>(old, |attribute| attach::<C>(new, attribute))
 }
 
-/// Attributes for an object that is not there yet.
+/// Attributes for an object that does not exist yet.
 #[derive(Default)]
 pub(super) struct Copies(Vec<Attribute>);
 
 impl Copies {
-    /// Adds what the copy functions of the attributes of `old` want a new object to have. Fails as [`copy_all`].
+    /// Adds the attributes of `old` that their copy functions copy. Fails like [`copy_all`].
     pub(super) fn add_all<C: Carrier>(&mut self, old: c_int) -> Result<(), Error> {
         copies::<C>(old, |attribute| {
             let bytes = size_of::<Attribute>();
             let none = |_| Error::NoRoom { bytes };
             self.0.try_reserve(1).map_err(none)?;
             self.0.push(attribute);
-            // Its key stays as if it were attached.
+            // Its key is kept as if it were attached.
             change(attribute.keyval, |key| key.uses += 1);
             Ok(())
         })
     }
 
-    /// Makes room in `new` for them. Fails with [`Error::NoRoom`].
+    /// Reserves memory for them in `new`. Fails with [`Error::NoRoom`].
     pub(super) fn reserve<C: Carrier>(&self, new: c_int) -> Result<(), Error> {
         C::with(new, |attributes| attributes.reserve(self.0.len())).unwrap_or(Ok(()))
     }
 
-    /// The object is there. Fails with [`Error::NoRoom`].
+    /// Attaches them to the object. Fails with [`Error::NoRoom`].
     pub(super) fn attach<C: Carrier>(&mut self, new: c_int) -> Result<(), Error> {
         while let Some(&attribute) = self.0.first() {
             C::with(new, |attributes| attributes.add(attribute)).unwrap_or(Ok(()))?;
@@ -266,7 +263,7 @@ impl Drop for Copies {
     }
 }
 
-/// Gives `take` the attributes of `old` that their copy functions want another object to have.
+/// Passes the attributes of `old` that their copy functions copy to `take`.
 fn copies<C: Carrier>(
     old: c_int,
     mut take: impl FnMut(Attribute) -> Result<(), Error>,
@@ -285,8 +282,8 @@ fn copies<C: Carrier>(
         lend(keyval, || {
             let (mut copied, mut flag) = (pointer(value), 0);
             let place = (&raw mut copied).cast();
-            // SAFETY: the program's function, given what the standard says (section 6.7.2): the place is that of a
-            // pointer.
+            // SAFETY: a function of the program, called with the arguments that the standard specifies (section 6.7.2):
+            // the address is that of a pointer.
             said(unsafe {
                 copy(
                     old,
@@ -313,7 +310,7 @@ mod tests {
 
     static ATTRIBUTES: Mutex<Attributes> = Mutex::new(Attributes::new());
 
-    /// One object, whatever its handle.
+    /// A single object, independent of the handle.
     struct One;
 
     impl Carrier for One {

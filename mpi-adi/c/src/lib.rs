@@ -1,30 +1,32 @@
-//! The C binding: the functions of `mpi.h` as a thin shell over what the Rust binding rests on.
+//! C binding: the functions of `mpi.h`, a thin layer over the code that it shares with the Rust binding.
 //!
-//! Each function turns C's arguments into checked Rust ones, calls, and gives the result or the error
-//! back; an error goes to the communicator's error handler first (MPI-3.1 section 8.3). Handles are numbers,
-//! a request's with a generation; no pointer of ours is ever given out as one.
+//! Each function converts C's arguments to checked Rust ones, calls the shared code, and returns the result or the
+//! error. An error first invokes the communicator's error handler (MPI-3.1 section 8.3). Handles are integers; those of
+//! requests contain a generation. No handle is a pointer.
+//!
+//! The host environment calls [`install`] once before the program's `main`, and checks [`phase`] at its end.
 //!
 //! ```text
-//! entries        the entry points, which call the bodies: made of the table of functions (`midplane-api`)
+//! entries        entry points, generated from the function table (`midplane-api`); they call the bodies
 //! environment  communicators  groups  topologies  graphs  point_to_point  matched  buffered  completion  several
 //!      persistent  idup  intercommunicators  generalized  collectives/  errors attributes infos conversions files
-//!      tools                                           a file per chapter or section: the bodies of functions
-//! windows/       chapter 11, with what belongs to windows elsewhere
-//! requests       what a request's handle names, persistent ones among them
-//! report         how a call ends: by an error handler, if need be
-//! keyvals        keys of attributes, what setting, copying and deleting them calls      codes  the program's own
-//! comm_objects   communicators of the program's own        kept   their names and topologies
-//! inter_calls    what calls on intercommunicators are handed over to
-//! measure        calls of the binding that benchmarks count
+//!      tools                                           bodies of functions, one file per chapter or section
+//! windows/       chapter 11, with related functions of other chapters
+//! requests       request handles, including persistent requests
+//! report         end of a call, error handlers
+//! keyvals        attribute keys and callbacks      codes  user-defined error codes
+//! comm_objects   communicators of the program        kept   their names and topologies
+//! inter_calls    implementations of calls on intercommunicators
+//! measure        calls for benchmarks
 //! args                                                     arguments
-//! datatypes/                                               chapter 4: what elements are, and buffers of them
-//! handles  binding  types                                  tables of objects, the one process
+//! datatypes/                                               chapter 4: elements and their buffers
+//! handles  binding  types                                  handle tables, state of the process
 //! ```
-//! An import points downwards in this list.
+//! Imports point downwards in this list.
 //!
 //! # Safety
-//! The functions trust what MPI trusts: that a non-null pointer points to as much memory as the other
-//! arguments say, valid for as long as the standard says. Everything else is checked.
+//! The functions rely on the guarantees of MPI: a non-null pointer refers to as much memory as the other arguments
+//! specify, valid as long as the standard requires. Everything else is checked.
 
 #![cfg_attr(not(test), no_std)]
 
@@ -75,7 +77,7 @@ mod types;
 mod user_ops;
 mod windows;
 
-/// The bodies of the functions, which the entry points call.
+/// Bodies of the functions, called by the entry points.
 mod bodies {
     pub use super::attributes::*;
     pub use super::buffered::*;

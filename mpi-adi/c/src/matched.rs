@@ -1,8 +1,7 @@
-//! Sections 3.8.2 and 3.8.3: matched probes, and receives of what they have found.
+//! Matched probes, and receives of the matched messages (sections 3.8.2 and 3.8.3).
 //!
-//! A message's handle is the name of the receive that it becomes, which is never negative; as a request's handle it
-//! names nothing.
-// The functions are documented by the standard and in `mpi.h`, their safety in the module above.
+//! A message handle is the request ID of its future receive, never negative. It is not a valid request handle.
+// The standard and `mpi.h` document the functions; the parent module documents their safety.
 #![allow(
     missing_docs,
     non_snake_case,
@@ -27,16 +26,16 @@ use midplane_objects::comm::Status;
 use midplane_objects::error::Error;
 use midplane_objects::process::Env;
 
-/// A probe has found a message: its handle, and its status.
+/// Returns the handle and the status of a matched message.
 fn found(id: RequestId, status: Status) -> (c_int, MPI_Status) {
     (id.0 as c_int, MPI_Status::of(&Ok(status)))
 }
 
-/// What there is from MPI_PROC_NULL.
+/// Result for MPI_PROC_NULL.
 const NO_PROC: (c_int, MPI_Status) = (MPI_MESSAGE_NO_PROC, MPI_Status::PROC_NULL);
 
 /// # Safety
-/// As for [`args::out`] and [`args::status`].
+/// See [`args::out`] and [`args::status`].
 unsafe fn probe(
     function: &'static str,
     (source, tag, handle): (c_int, c_int, c_int),
@@ -46,7 +45,7 @@ unsafe fn probe(
 ) -> c_int {
     on_partners(function, handle, |comm| {
         let (source, tag) = (args::source(&comm, source)?, args::any_tag(tag)?);
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let (message, status) = unsafe { (args::out(message, "message")?, args::status(status)?) };
         let blocking = match flag {
             None => Blocking::Yes,
@@ -78,7 +77,7 @@ pub unsafe fn MPI_Mprobe(
     message: *mut c_int,
     status: *mut MPI_Status,
 ) -> c_int {
-    // SAFETY: the standard's promise about `message` and `status`.
+    // SAFETY: the standard's requirements on `message` and `status`.
     unsafe { probe("MPI_Mprobe", (source, tag, comm), None, message, status) }
 }
 
@@ -91,7 +90,7 @@ pub unsafe fn MPI_Improbe(
     status: *mut MPI_Status,
 ) -> c_int {
     let name = "MPI_Improbe";
-    // SAFETY: the standard's promise about `flag`, `message` and `status`.
+    // SAFETY: the standard's requirements on `flag`, `message` and `status`.
     unsafe {
         match args::out(flag, "flag") {
             Ok(flag) => probe(name, (source, tag, comm), Some(flag), message, status),
@@ -100,10 +99,10 @@ pub unsafe fn MPI_Improbe(
     }
 }
 
-/// Starts the receive of a message that a matched probe has found: its request's handle.
+/// Starts the receive of a matched message. Returns its request handle.
 ///
 /// # Safety
-/// As for [`args::buffer`] until the request has completed.
+/// The buffer must satisfy [`args::buffer`] until the request completes.
 unsafe fn start(
     env: &dyn Env,
     function: &'static str,
@@ -112,14 +111,14 @@ unsafe fn start(
 ) -> Result<c_int, (Blame, Error)> {
     let id = RequestId(*message as u32);
     let is_no_proc = *message == MPI_MESSAGE_NO_PROC;
-    // Its communicator, if it is a message.
+    // Its communicator, if the handle is valid.
     let taken = env.inspect(None, id).filter(|state| state.is_taken);
     let context = taken.filter(|_| !is_no_proc).map(|state| state.context);
     let blame = context.map_or_else(|| blame(MPI_COMM_WORLD), blame_in);
     if context.is_none() && !is_no_proc {
         return Err((blame, Error::Request { handle: *message }));
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let data: Lent =
         unsafe { args::buffer(buf, count, datatype) }.map_err(|error| (blame, error))?;
     let bytes = data.span().len();
@@ -145,7 +144,7 @@ pub unsafe fn MPI_Imrecv(
     let name = "MPI_Imrecv";
     let of_world = |error| (blame(MPI_COMM_WORLD), error);
     let result = env().map_err(of_world).and_then(|env| {
-        // SAFETY: the standard's promise about `message`, `request` and `buf` (section 3.8.3).
+        // SAFETY: the standard's requirements on `message`, `request` and `buf` (section 3.8.3).
         unsafe {
             let message = args::out(message, "message").map_err(of_world)?;
             let request = args::out(request, "request").map_err(of_world)?;
@@ -169,7 +168,7 @@ pub unsafe fn MPI_Mrecv(
     let name = "MPI_Mrecv";
     let of_world = |error| (blame(MPI_COMM_WORLD), error);
     let started = env().map_err(of_world).and_then(|env| {
-        // SAFETY: the standard's promise about `message` and `status`, and about `buf` until the call returns.
+        // SAFETY: the standard's requirements on `message` and `status`, and about `buf` until the call returns.
         unsafe {
             args::status(status).map_err(of_world)?;
             let message = args::out(message, "message").map_err(of_world)?;

@@ -1,4 +1,4 @@
-//! What benchmarks run: calls of the binding, from Rust, so that no C compiler is needed to count what they cost.
+//! Calls of the binding for benchmarks, from Rust, so that measuring their cost requires no C compiler.
 
 use core::ffi::c_int;
 use core::ptr;
@@ -8,26 +8,25 @@ use super::types::MPI_Status;
 use super::types::constants::{MPI_COMM_WORLD, MPI_REQUEST_NULL};
 use super::{MPI_Irecv, MPI_Send, MPI_Wait};
 
-/// MPI_BYTE.
 const BYTES: c_int = 0x4c00_0004;
 const TAG: c_int = 7;
 
-/// Starts MPI; false when it does not start.
+/// Initializes MPI. Returns false on failure.
 pub fn start() -> bool {
     // SAFETY: the standard allows null pointers (section 8.7).
     unsafe { MPI_Init(ptr::null_mut(), ptr::null_mut()) == 0 }
 }
 
-/// Sends eight bytes to this process itself, which is rank 0, so many times, each received by MPI_Irecv before and waited
-/// for afterwards; false when one of them did not arrive as it was sent.
+/// Sends eight bytes to this process itself, rank 0, `messages` times. Each is received by MPI_Irecv, posted before and
+/// completed afterwards. Returns false if one of them arrived incorrectly.
 pub fn send_to_oneself(messages: u32) -> bool {
     (0..u64::from(messages)).all(|number| {
         let (sent, mut received) = (number, u64::MAX);
         let mut request = MPI_REQUEST_NULL;
         let mut status = MPI_Status::EMPTY;
         let bytes = size_of::<u64>() as c_int;
-        // SAFETY: both buffers have so many bytes and live until the calls have ended, the last of which completes
-        // the receive; `received` is not touched before.
+        // SAFETY: both buffers have this many bytes and outlive the calls, the last of which completes the receive;
+        // `received` is not accessed before.
         let codes = unsafe {
             let (to, from) = ((&raw mut received).cast(), (&raw const sent).cast());
             [

@@ -1,5 +1,5 @@
-//! Section 3.9: persistent requests.
-// The functions are documented by the standard and in `mpi.h`, their safety in the module above.
+//! Persistent requests (section 3.9).
+// The standard and `mpi.h` document the functions; the parent module documents their safety.
 #![allow(
     missing_docs,
     non_snake_case,
@@ -22,7 +22,6 @@ use midplane_objects::comm::Partners;
 use midplane_objects::error::Error;
 use midplane_objects::process::Env;
 
-/// Enters a persistent request; its handle.
 fn enter(comm: Partners<'static>, call: Call) -> Result<c_int, Error> {
     let partners = comm.group();
     let handle = enter_persistent(Object {
@@ -34,7 +33,7 @@ fn enter(comm: Partners<'static>, call: Call) -> Result<c_int, Error> {
     Ok(handle)
 }
 
-/// Starts what the persistent request `named` stands for.
+/// Starts the operation of persistent request `named`.
 fn start(env: &'static dyn Env, function: &'static str, named: c_int) -> Result<(), Error> {
     let wrong = Error::Request { handle: named };
     let object = with_object(named, |object| object.clone()).ok_or(wrong)?;
@@ -83,10 +82,10 @@ fn start(env: &'static dyn Env, function: &'static str, named: c_int) -> Result<
     Ok(())
 }
 
-/// Makes a persistent send.
+/// Creates a persistent send.
 ///
 /// # Safety
-/// As for [`send_args`] while the request is active (section 3.9), and `request` as for [`args::out`].
+/// See [`send_args`], while the request is active (section 3.9). `request` must satisfy [`args::out`].
 unsafe fn send_init(
     function: &'static str,
     call: impl FnOnce(Send) -> Call,
@@ -95,7 +94,7 @@ unsafe fn send_init(
     request: *mut c_int,
 ) -> c_int {
     on_partners(function, comm, |comm| {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let (send, request) = unsafe {
             (
                 send_args(&comm, buf, count, datatype, dest, tag)?,
@@ -117,7 +116,7 @@ pub unsafe fn MPI_Send_init(
     request: *mut c_int,
 ) -> c_int {
     let call = |send| Call::Send(send, Mode::Standard);
-    // SAFETY: the standard's promise, as the callee wants it.
+    // SAFETY: the standard's requirements include those of the callee.
     unsafe {
         send_init(
             "MPI_Send_init",
@@ -139,7 +138,7 @@ pub unsafe fn MPI_Ssend_init(
     request: *mut c_int,
 ) -> c_int {
     let call = |send| Call::Send(send, Mode::Synchronous);
-    // SAFETY: the standard's promise, as the callee wants it.
+    // SAFETY: the standard's requirements include those of the callee.
     unsafe {
         send_init(
             "MPI_Ssend_init",
@@ -151,7 +150,7 @@ pub unsafe fn MPI_Ssend_init(
     }
 }
 
-// It may do what a standard send does (section 3.4).
+// It may behave like a standard send (section 3.4).
 pub unsafe fn MPI_Rsend_init(
     buf: *const c_void,
     count: c_int,
@@ -162,7 +161,7 @@ pub unsafe fn MPI_Rsend_init(
     request: *mut c_int,
 ) -> c_int {
     let call = |send| Call::Send(send, Mode::Standard);
-    // SAFETY: the standard's promise, as the callee wants it.
+    // SAFETY: the standard's requirements include those of the callee.
     unsafe {
         send_init(
             "MPI_Rsend_init",
@@ -183,7 +182,7 @@ pub unsafe fn MPI_Bsend_init(
     comm: c_int,
     request: *mut c_int,
 ) -> c_int {
-    // SAFETY: the standard's promise, as the callee wants it.
+    // SAFETY: the standard's requirements include those of the callee.
     unsafe {
         send_init(
             "MPI_Bsend_init",
@@ -205,8 +204,7 @@ pub unsafe fn MPI_Recv_init(
     request: *mut c_int,
 ) -> c_int {
     on_partners("MPI_Recv_init", comm, |comm| {
-        // SAFETY: the standard's promise about `buf`, while the request is active (section 3.9), and
-        // `request`.
+        // SAFETY: the standard's requirements on `buf`, while the request is active (section 3.9), and `request`.
         let (receive, request) = unsafe {
             (
                 recv_args(&comm, buf, count, datatype, source, tag)?,
@@ -218,7 +216,7 @@ pub unsafe fn MPI_Recv_init(
     })
 }
 
-/// Ends a call that starts `handle`, an error by way of its communicator's handler.
+/// Returns the result of a call that starts `handle`; an error invokes its communicator's handler.
 fn end_start(function: &'static str, handle: c_int, result: Result<(), Error>) -> c_int {
     match with_object(handle, |object| object.partners.context) {
         Some(context) => end_under(function, comm_objects::blame_in(context), result),
@@ -227,7 +225,7 @@ fn end_start(function: &'static str, handle: c_int, result: Result<(), Error>) -
 }
 
 pub unsafe fn MPI_Start(request: *mut c_int) -> c_int {
-    // SAFETY: the standard's promise about `request`.
+    // SAFETY: the standard's requirements on `request`.
     let handle = match unsafe { args::out(request, "request") } {
         Ok(handle) => *handle,
         Err(error) => return on_process("MPI_Start", |_| Err(error)),
@@ -240,7 +238,7 @@ pub unsafe fn MPI_Start(request: *mut c_int) -> c_int {
 }
 
 pub unsafe fn MPI_Startall(count: c_int, array_of_requests: *mut c_int) -> c_int {
-    // SAFETY: the standard's promise about the array.
+    // SAFETY: the standard's requirements on the array.
     let requests = args::count(count)
         .and_then(|count| unsafe { args::array(array_of_requests, count, "array_of_requests") });
     let requests = match requests {

@@ -1,5 +1,5 @@
-//! Sections 3.2, 3.4, 3.7.2, 3.8, 3.10: sends, receives and probes.
-// The functions are documented by the standard and in `mpi.h`, their safety in the module above.
+//! Sends, receives and probes (sections 3.2, 3.4, 3.7.2, 3.8, 3.10).
+// The standard and `mpi.h` document the functions; the parent module documents their safety.
 #![allow(
     missing_docs,
     non_snake_case,
@@ -29,15 +29,15 @@ fn from_proc_null(status: Option<&mut MPI_Status>) -> Result<(), Error> {
     Ok(())
 }
 
-/// A blocking send.
+/// Runs a blocking send.
 ///
 /// # Safety
-/// As for [`send_args`] until it returns (section 3.2.2).
+/// See [`send_args`], until it returns (section 3.2.2).
 #[cold]
 #[inline(never)]
 unsafe fn send(function: &'static str, mode: Mode, given: Given) -> c_int {
     on_partners(function, given.comm, |comm| {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let send = unsafe { given.send(&comm) }?;
         match send.dest {
             Peer::ProcNull => Ok(()),
@@ -55,7 +55,7 @@ pub unsafe fn MPI_Send(
     comm: c_int,
 ) -> c_int {
     let given = Given::new((buf, count, datatype), (dest, tag, comm));
-    // SAFETY: the standard's promise, as the callees want it.
+    // SAFETY: the standard's requirements include those of the callees.
     unsafe {
         match fast_path::send("MPI_Send", &given) {
             Some(code) => code,
@@ -73,11 +73,11 @@ pub unsafe fn MPI_Ssend(
     comm: c_int,
 ) -> c_int {
     let given = Given::new((buf, count, datatype), (dest, tag, comm));
-    // SAFETY: the standard's promise, as the callee wants it.
+    // SAFETY: the standard's requirements include those of the callee.
     unsafe { send("MPI_Ssend", Mode::Synchronous, given) }
 }
 
-// It may do what a standard send does (section 3.4).
+// It may behave like a standard send (section 3.4).
 pub unsafe fn MPI_Rsend(
     buf: *const c_void,
     count: c_int,
@@ -87,14 +87,14 @@ pub unsafe fn MPI_Rsend(
     comm: c_int,
 ) -> c_int {
     let given = Given::new((buf, count, datatype), (dest, tag, comm));
-    // SAFETY: the standard's promise, as the callee wants it.
+    // SAFETY: the standard's requirements include those of the callee.
     unsafe { send("MPI_Rsend", Mode::Standard, given) }
 }
 
-/// A nonblocking send.
+/// Starts a nonblocking send.
 ///
 /// # Safety
-/// As for [`send_args`] until the request has completed (section 3.7.2), and `request` as for [`args::out`].
+/// See [`send_args`], until the request completes (section 3.7.2). `request` must satisfy [`args::out`].
 #[cold]
 #[inline(never)]
 unsafe fn start_send(
@@ -104,7 +104,7 @@ unsafe fn start_send(
     request: *mut c_int,
 ) -> c_int {
     on_partners(function, given.comm, |comm| {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let (send, request) = unsafe { (given.send(&comm)?, args::out(request, "request")?) };
         *request = match send.dest {
             Peer::ProcNull => SEND_COMPLETE,
@@ -132,7 +132,7 @@ pub unsafe fn MPI_Isend(
     request: *mut c_int,
 ) -> c_int {
     let given = Given::new((buf, count, datatype), (dest, tag, comm));
-    // SAFETY: the standard's promise, as the callees want it.
+    // SAFETY: the standard's requirements include those of the callees.
     unsafe {
         match fast_path::start_send("MPI_Isend", &given, request) {
             Some(code) => code,
@@ -151,11 +151,11 @@ pub unsafe fn MPI_Issend(
     request: *mut c_int,
 ) -> c_int {
     let given = Given::new((buf, count, datatype), (dest, tag, comm));
-    // SAFETY: the standard's promise, as the callee wants it.
+    // SAFETY: the standard's requirements include those of the callee.
     unsafe { start_send("MPI_Issend", Mode::Synchronous, given, request) }
 }
 
-// It may do what a standard send does (section 3.4).
+// It may behave like a standard send (section 3.4).
 pub unsafe fn MPI_Irsend(
     buf: *const c_void,
     count: c_int,
@@ -166,7 +166,7 @@ pub unsafe fn MPI_Irsend(
     request: *mut c_int,
 ) -> c_int {
     let given = Given::new((buf, count, datatype), (dest, tag, comm));
-    // SAFETY: the standard's promise, as the callee wants it.
+    // SAFETY: the standard's requirements include those of the callee.
     unsafe { start_send("MPI_Irsend", Mode::Standard, given, request) }
 }
 
@@ -180,7 +180,7 @@ pub unsafe fn MPI_Recv(
     status: *mut MPI_Status,
 ) -> c_int {
     let given = Given::new((buf, count, datatype), (source, tag, comm));
-    // SAFETY: the standard's promise about `buf` (section 3.2.4) and `status`, as the callees want it.
+    // SAFETY: the standard's requirements on `buf` (section 3.2.4) and `status`, as the callees want it.
     unsafe {
         match fast_path::receive("MPI_Recv", &given, status) {
             Some(code) => code,
@@ -189,15 +189,15 @@ pub unsafe fn MPI_Recv(
     }
 }
 
-/// A blocking receive, whatever it is of.
+/// Runs a blocking receive of any datatype.
 ///
 /// # Safety
-/// As for [`recv_args`] until it returns, and `status` as for [`args::status`].
+/// See [`recv_args`], until it returns; `status` must satisfy [`args::status`].
 #[cold]
 #[inline(never)]
 unsafe fn receive(given: Given, status: *mut MPI_Status) -> c_int {
     on_partners("MPI_Recv", given.comm, |comm| {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let (receive, status) = unsafe { (given.receive(&comm)?, args::status(status)?) };
         match receive.source {
             Peer::ProcNull => from_proc_null(status),
@@ -219,7 +219,7 @@ pub unsafe fn MPI_Irecv(
     request: *mut c_int,
 ) -> c_int {
     let given = Given::new((buf, count, datatype), (source, tag, comm));
-    // SAFETY: the standard's promise about `buf` (section 3.7.2) and `request`, as the callees want it.
+    // SAFETY: the standard's requirements on `buf` (section 3.7.2) and `request`, as the callees want it.
     unsafe {
         match fast_path::start_receive("MPI_Irecv", &given, request) {
             Some(code) => code,
@@ -228,15 +228,15 @@ pub unsafe fn MPI_Irecv(
     }
 }
 
-/// A nonblocking receive, whatever it is of.
+/// Starts a nonblocking receive of any datatype.
 ///
 /// # Safety
-/// As for [`recv_args`] until the request has completed, and `request` as for [`args::out`].
+/// See [`recv_args`], until the request completes; `request` must satisfy [`args::out`].
 #[cold]
 #[inline(never)]
 unsafe fn start_receive(given: Given, request: *mut c_int) -> c_int {
     on_partners("MPI_Irecv", given.comm, |comm| {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let (receive, request) = unsafe { (given.receive(&comm)?, args::out(request, "request")?) };
         *request = match receive.source {
             Peer::ProcNull => RECEIVED_FROM_PROC_NULL,
@@ -294,7 +294,7 @@ pub unsafe fn MPI_Sendrecv(
     status: *mut MPI_Status,
 ) -> c_int {
     on_partners("MPI_Sendrecv", comm, |comm| {
-        // SAFETY: the standard's promise about the buffers (section 3.10) and `status`.
+        // SAFETY: the standard's requirements on the buffers (section 3.10) and `status`.
         let (send, receive, status) = unsafe {
             (
                 send_args(&comm, sendbuf, sendcount, sendtype, dest, sendtag)?,
@@ -318,7 +318,7 @@ pub unsafe fn MPI_Sendrecv_replace(
     status: *mut MPI_Status,
 ) -> c_int {
     on_partners("MPI_Sendrecv_replace", comm, |comm| {
-        // SAFETY: the standard's promise about `buf` (section 3.10) and `status`.
+        // SAFETY: the standard's requirements on `buf` (section 3.10) and `status`.
         let (send, receive, status) = unsafe {
             (
                 send_args(&comm, buf, count, datatype, dest, sendtag)?,
@@ -326,7 +326,7 @@ pub unsafe fn MPI_Sendrecv_replace(
                 args::status(status)?,
             )
         };
-        // What is sent leaves from a copy: what comes may be here before it has gone.
+        // The data is sent from a copy, because the received message may overwrite the buffer before it is transmitted.
         let bytes = send.data.span().len();
         let mut copied = alloc::vec::Vec::new();
         copied
@@ -349,7 +349,7 @@ pub unsafe fn MPI_Sendrecv_replace(
 pub unsafe fn MPI_Probe(source: c_int, tag: c_int, comm: c_int, status: *mut MPI_Status) -> c_int {
     on_partners("MPI_Probe", comm, |comm| {
         let (source, tag) = (args::source(&comm, source)?, args::any_tag(tag)?);
-        // SAFETY: the standard's promise about `status`.
+        // SAFETY: the standard's requirements on `status`.
         let status = unsafe { args::status(status) }?;
         match source {
             Peer::ProcNull => from_proc_null(status),
@@ -372,7 +372,7 @@ pub unsafe fn MPI_Iprobe(
 ) -> c_int {
     on_partners("MPI_Iprobe", comm, |comm| {
         let (source, tag) = (args::source(&comm, source)?, args::any_tag(tag)?);
-        // SAFETY: the standard's promise about `flag` and `status`.
+        // SAFETY: the standard's requirements on `flag` and `status`.
         let (flag, status) = unsafe { (args::out(flag, "flag")?, args::status(status)?) };
         let found = match source {
             Peer::ProcNull => {
@@ -391,7 +391,7 @@ pub unsafe fn MPI_Iprobe(
 
 pub unsafe fn MPI_Test_cancelled(status: *const MPI_Status, flag: *mut c_int) -> c_int {
     on_process("MPI_Test_cancelled", |_| {
-        // SAFETY: the standard's promise about both.
+        // SAFETY: the standard's requirements on both.
         let (status, flag) =
             unsafe { (args::status(status.cast_mut())?, args::out(flag, "flag")?) };
         *flag = status

@@ -1,4 +1,4 @@
-//! How a call ends: with success, or by way of an error handler (MPI-3.1 sections 8.3 and 8.4).
+//! Error handler dispatch: end of a call with success, or through an error handler (MPI-3.1 sections 8.3 and 8.4).
 
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicUsize, Ordering};
@@ -19,7 +19,7 @@ use midplane_objects::process::Env;
 use midplane_objects::sides::Intercommunicator;
 use midplane_objects::told::Described;
 
-/// Error handlers that a program can have created at one time (MPI_Comm_create_errhandler).
+/// Maximum number of error handlers that a program can create (MPI_Comm_create_errhandler).
 pub const USER_HANDLERS: usize = 32;
 
 pub(super) const HANDLERS: c_int = 0x5500_0000;
@@ -27,37 +27,37 @@ pub(super) const HANDLERS: c_int = 0x5500_0000;
 /// `MPI_Comm_errhandler_function`.
 pub type ErrorFunction = unsafe extern "C" fn(*mut c_int, *mut c_int, ...);
 
-/// The functions of the handlers that the program has created; 0: free.
+/// Functions of the handlers that the program has created; 0 if the slot is free.
 pub(super) static FUNCTIONS: [AtomicUsize; USER_HANDLERS] =
     [const { AtomicUsize::new(0) }; USER_HANDLERS];
-/// How many handles of each the program has been given and has not freed, and [`HOLD`] for each window that has it.
+/// For each handler, the number of handles that the program has not freed, plus [`HOLD`] for each window that uses it.
 pub(super) static GIVEN: [AtomicUsize; USER_HANDLERS] =
     [const { AtomicUsize::new(0) }; USER_HANDLERS];
-/// More than the handles of one.
+/// More than the maximum number of handles of one handler.
 pub(super) const HOLD: usize = 1 << 20;
 
-/// A window has this error handler from now on.
+/// Records that a window uses this error handler.
 pub(super) fn hold_handler(handler: c_int) {
     if let Some(index) = user_index(handler) {
         GIVEN[index].fetch_add(HOLD, Ordering::Relaxed);
     }
 }
 
-/// A window does not have this error handler any more.
+/// Records that a window no longer uses this error handler.
 pub(super) fn release_handler(handler: c_int) {
     if let Some(index) = user_index(handler) {
         GIVEN[index].fetch_sub(HOLD, Ordering::Relaxed);
     }
 }
 
-/// The last error of each class. No call holds the lock while it waits, and interrupts do not come here.
+/// The last error of each class. No call waits while it holds the lock, and no interrupt handler uses it.
 pub(super) static LAST: Mutex<[Option<Described>; CLASSES]> = Mutex::new([None; CLASSES]);
 
-/// What notes an error that is returned, from the first handler on that returns any: a program whose errors are all
-/// fatal has nothing of this in its image.
+/// Records a returned error. Installed with the first handler that returns errors, so that the image of a program with
+/// only fatal errors does not contain this code.
 static NOTE: Hook<fn(&dyn Env, Error)> = Hook::new();
 
-/// From now on a handler may return errors.
+/// Enables the recording of errors, because a handler may return them.
 pub(super) fn note_errors() {
     NOTE.set(|env, error| {
         let class = error.class();
@@ -69,21 +69,21 @@ pub(super) fn note_errors() {
     });
 }
 
-/// The program's heap, if it is known.
+/// Returns the state of the program's heap, if it is known.
 fn heap(env: &dyn Env) -> Option<Heap> {
     let bytes = env.measure(Measure::Heap) as usize;
     let used = env.measure(Measure::HeapUsed) as usize;
     (bytes > 0).then_some(Heap { bytes, used })
 }
 
-/// The blame for a call on `comm`; for one that names no communicator, MPI_COMM_WORLD's (section 8.3).
+/// Returns the error handler for a call on `comm`; for an invalid handle, that of MPI_COMM_WORLD (section 8.3).
 pub(super) fn blame(comm: c_int) -> Blame {
     let known = comm_objects::views(comm).is_some();
     let comm = if known { comm } else { MPI_COMM_WORLD };
     Blame::new(comm, comm_objects::handler(comm))
 }
 
-/// Ends a call of `function` on `comm`: success, or the error by way of the communicator's handler.
+/// Ends a call of `function` on `comm`: returns success, or invokes the communicator's error handler.
 pub(super) fn end(function: &'static str, comm: c_int, result: Result<(), Error>) -> c_int {
     match result {
         Ok(()) => MPI_SUCCESS,
@@ -91,7 +91,7 @@ pub(super) fn end(function: &'static str, comm: c_int, result: Result<(), Error>
     }
 }
 
-/// Ends a call of `function`: success, or the error by way of this handler.
+/// Ends a call of `function`: returns success, or invokes this handler.
 pub(super) fn end_under(function: &'static str, blame: Blame, result: Result<(), Error>) -> c_int {
     match result {
         Ok(()) => MPI_SUCCESS,
@@ -99,14 +99,14 @@ pub(super) fn end_under(function: &'static str, blame: Blame, result: Result<(),
     }
 }
 
-/// Does not return under MPI_ERRORS_ARE_FATAL.
+/// Invokes an error handler. Does not return for MPI_ERRORS_ARE_FATAL.
 #[cold]
 pub(super) fn raise(function: &'static str, blame: Blame, error: Error) -> c_int {
     let class = error.class();
     let Ok(env) = any_env() else {
         return code(class);
     };
-    // An error outside of MPI's working time cannot be returned: no handler for it can have been set yet.
+    // An error while MPI is not active cannot be returned, because no handler for it can be set.
     let is_fatal = phase() != Phase::Running || blame.handler == MPI_ERRORS_ARE_FATAL;
     if is_fatal {
         let said = codes::take_text(error.code());
@@ -119,7 +119,7 @@ pub(super) fn raise(function: &'static str, blame: Blame, error: Error) -> c_int
         };
         env.abort(Abort::Error(fatal), 1)
     }
-    // A code of the program's own has a text of its own.
+    // A user-defined code has its own string.
     let note = NOTE.get();
     if let Some(note) = note.filter(|_| error.code() == code(class)) {
         note(env, error);
@@ -127,7 +127,7 @@ pub(super) fn raise(function: &'static str, blame: Blame, error: Error) -> c_int
     let mut code = error.code();
     if let Some(function) = user_function(blame.handler) {
         comm_objects::call_with_comm(blame.comm, |mut comm| {
-            // SAFETY: the program's function, given what the standard says (section 8.3.1).
+            // SAFETY: a function of the program, called with the arguments that the standard specifies (section 8.3.1).
             unsafe { function(&mut comm, &mut code) }
         });
     }
@@ -135,7 +135,7 @@ pub(super) fn raise(function: &'static str, blame: Blame, error: Error) -> c_int
     code
 }
 
-/// Which of the program's handlers `handle` names, whether or not it exists.
+/// Returns the index of a user-defined handler, whether or not it exists.
 pub(super) fn user_index(handle: c_int) -> Option<usize> {
     usize::try_from(handle.wrapping_sub(HANDLERS))
         .ok()
@@ -148,16 +148,16 @@ pub(super) fn user_function(handle: c_int) -> Option<ErrorFunction> {
         return None;
     }
     let pointer = core::ptr::with_exposed_provenance::<()>(address);
-    // SAFETY: what MPI_Comm_create_errhandler stored: a pointer to such a function, not null.
+    // SAFETY: stored by MPI_Comm_create_errhandler: a pointer to such a function, not null.
     Some(unsafe { core::mem::transmute::<*const (), ErrorFunction>(pointer) })
 }
 
-/// A result of a call that may come before MPI_Init: such a call has no handler but the fatal one.
+/// Returns the result of a call that may precede MPI_Init, and so uses the fatal handler.
 pub(super) fn early(function: &'static str, result: Result<(), Error>) -> c_int {
     end(function, MPI_COMM_WORLD, result)
 }
 
-/// A call that belongs to a communicator of one group; on another one it fails.
+/// Runs a call on an intracommunicator; fails for other communicators.
 pub(super) fn on_comm(
     function: &'static str,
     comm: c_int,
@@ -172,7 +172,7 @@ pub(super) fn on_comm(
     )
 }
 
-/// A call for messages to and from the processes that a communicator of either kind reaches.
+/// Runs a call that exchanges messages with the partners of a communicator of either kind.
 pub(super) fn on_partners(
     function: &'static str,
     comm: c_int,
@@ -187,7 +187,7 @@ pub(super) fn on_partners(
     )
 }
 
-/// A call of all processes of a communicator, of both groups of an intercommunicator.
+/// Runs a call of all processes of a communicator; of both groups of an intercommunicator.
 pub(super) fn on_everyone(
     function: &'static str,
     comm: c_int,
@@ -202,7 +202,7 @@ pub(super) fn on_everyone(
     )
 }
 
-/// A call that belongs to an intercommunicator; on another communicator it fails.
+/// Runs a call on an intercommunicator; fails for other communicators.
 pub(super) fn on_inter(
     function: &'static str,
     comm: c_int,
@@ -217,7 +217,7 @@ pub(super) fn on_inter(
     )
 }
 
-/// A call that belongs to a communicator of either kind.
+/// Runs a call on a communicator of either kind.
 pub(super) fn on_any(
     function: &'static str,
     comm: c_int,
@@ -233,7 +233,7 @@ pub(super) fn on_any(
     )
 }
 
-/// A call that belongs to none.
+/// Runs a call without a communicator.
 pub(super) fn on_process(
     function: &'static str,
     call: impl FnOnce(&'static dyn Env) -> Result<(), Error>,
@@ -241,12 +241,12 @@ pub(super) fn on_process(
     end(function, MPI_COMM_WORLD, env().and_then(call))
 }
 
-/// An error's code as calls return it: its class.
+/// Returns the error code of a class: the class itself.
 pub(super) fn code(class: Class) -> c_int {
     class as c_int
 }
 
-/// Gives a blocking receive's result to the program.
+/// Stores the status of a blocking receive.
 pub(super) fn deliver(
     result: Result<Status, Error>,
     status: Option<&mut MPI_Status>,

@@ -1,11 +1,11 @@
-//! What a request's handle names: a request of the device, one that was complete from the start, a persistent one, or
-//! one of another family; and how it has ended.
+//! Request handles and their completion. A handle refers to a request of the device, a request that is complete from
+//! the start, a persistent request, or a request of another family.
 //!
-//! Requests that are no message, of collectives, in windows and generalized ones, are of a [`Family`], which is entered when the
-//! first of them is made: a program without any has nothing of it.
+//! Requests other than messages (collectives, windows, generalized requests) belong to a [`Family`], registered when
+//! its first request is created: a program without them does not link it.
 //!
-//! A persistent request (section 3.9) is the call's arguments, checked, and the handle of the request that it is
-//! at the moment, if it has been started. It keeps its communicator.
+//! A persistent request (section 3.9) contains the checked arguments of the call and, if it is active, the handle of
+//! the present request. It keeps its communicator.
 
 use core::ffi::c_int;
 
@@ -28,75 +28,71 @@ use midplane_objects::comm::{Group, Status};
 use midplane_objects::error::{Class, Error, Limited};
 use midplane_objects::process::Env;
 
-/// The request of a send to MPI_PROC_NULL, or of a buffered one: complete from the start.
+/// Request of a send to MPI_PROC_NULL, or of a buffered send: complete from the start.
 pub(super) const SEND_COMPLETE: c_int = 0x2c00_0001;
-/// The request of a receive from MPI_PROC_NULL: complete from the start.
+/// Request of a receive from MPI_PROC_NULL: complete from the start.
 pub(super) const RECEIVED_FROM_PROC_NULL: c_int = 0x2c00_0002;
 
-/// A request's handle: the complement of its name, so that it is negative and never MPI_REQUEST_NULL.
+/// Returns the handle of a request: the complement of its ID, negative and so never MPI_REQUEST_NULL.
 pub(super) fn handle_of(id: RequestId) -> c_int {
     !id.0 as c_int
 }
 
-/// The handle of a message's request that was started on a communicator which may be freed.
+/// Returns the handle of a message request started on a communicator that may be freed.
 pub(super) fn started(context: Context, id: RequestId) -> c_int {
     comm_objects::request_started(context);
     handle_of(id)
 }
 
-/// Requests that are no messages, and what is to be done with them.
+/// A kind of requests other than messages, and its operations.
 pub(super) trait Family: Sync {
-    /// `handle` names a request. Called with the device or outside of it.
+    /// Checks whether `handle` is a request of this family. Called inside or outside the device.
     fn has(&self, handle: c_int) -> bool;
 
-    /// How the request that `handle` names has ended; `None`: it has not. Called with the device or outside of it.
+    /// Returns the completion of the request; `None` if it is not complete. Called inside or outside the device.
     fn ended(&self, handle: c_int) -> Option<Completed>;
 
-    /// The program has been told that the request has ended; its handle names nothing any more. Called with the device
-    /// or outside of it.
+    /// Removes a request after its completion was reported; its handle becomes invalid. Called inside or outside the
+    /// device.
     fn forget(&self, handle: c_int);
 
-    /// Calls the functions of the program's own that tell how a request has ended which is [`Rest::Concluding`], and
-    /// frees it if the program is `done` with it. Called outside of the device. A family without such functions has
-    /// nothing to add.
+    /// Calls the user-defined functions that determine the completion of a [`Rest::Concluding`] request, and frees the
+    /// request if the program is `done` with it. Called outside the device. A family without such functions uses the
+    /// default.
     fn conclude(&self, handle: c_int, done: bool) -> Completed {
         let _ = done;
         let ended = self.ended(handle);
         ended.unwrap_or_else(|| with_status(MPI_Status::EMPTY))
     }
 
-    /// MPI_Request_free. Called outside of the device.
+    /// Implements MPI_Request_free. Called outside the device.
     fn free(&self, handle: c_int) -> Result<(), Error>;
 
-    /// MPI_Cancel. Called outside of the device.
+    /// Implements MPI_Cancel. Called outside the device.
     fn cancel(&self, handle: c_int) -> Result<(), Error>;
 }
 
-/// Bits of a handle below those that tell its family.
+/// Bits of a handle below its family.
 const FAMILY_SHIFT: u32 = 28;
-/// The handles of collectives.
 pub(super) const COLLECTIVES: c_int = 0x4000_0000;
-/// The handles of generalized requests.
 pub(super) const GENERALIZED: c_int = 0x5000_0000;
-/// The handles of what goes on in windows.
 pub(super) const ONE_SIDED: c_int = 0x6000_0000;
 
-/// The families that this program has, each behind the one before.
+/// Families of this program, as a linked list.
 static FAMILIES: NextFamily = NextFamily::new();
 
 type NextFamily = spin::Once<&'static Entry>;
 
-/// A family, and where the next one goes. Its variable has a section of its own: the compiler joins those that have none,
-/// and the linker takes what is joined with all that it names, or leaves it out.
+/// A family and a link to the next one. Its variable has a separate section: the compiler merges variables without one,
+/// and the linker then keeps or removes them together with all that they reference.
 pub(super) struct Entry {
-    /// One of its handles.
     handle: c_int,
     family: &'static dyn Family,
     next: NextFamily,
 }
 
 impl Entry {
-    /// The family of these handles.
+    /// Creates the entry of the family with these handles.
     pub const fn new(handles: c_int, family: &'static dyn Family) -> Entry {
         Entry {
             handle: handles,
@@ -106,7 +102,7 @@ impl Entry {
     }
 }
 
-/// Enters a family, if it has not been.
+/// Registers a family, if it is not registered.
 pub(super) fn enter_family(entry: &'static Entry) {
     let mut place = &FAMILIES;
     loop {
@@ -131,12 +127,12 @@ fn family_of(handle: c_int) -> Result<Named, Error> {
     Err(Error::Request { handle })
 }
 
-/// What a handle names.
+/// Meaning of a handle.
 #[derive(Clone, Copy)]
 pub(super) enum Named {
-    /// Nothing that is under way: MPI_REQUEST_NULL, or a persistent request that has not been started.
+    /// No active request: MPI_REQUEST_NULL, or a persistent request that is not started.
     Inactive,
-    /// A request that was complete from the start, with this status.
+    /// A request that is complete from the start, with this status.
     Complete(MPI_Status),
     /// A request of the device.
     Live(RequestId),
@@ -144,7 +140,7 @@ pub(super) enum Named {
     Other(&'static dyn Family),
 }
 
-/// What the handle names. Whether the device has a request of its name is for the device to say. Fails with
+/// Returns the meaning of the handle. Only the device can check whether a device request exists. Fails with
 /// [`Error::Request`].
 pub(super) fn named(handle: c_int) -> Result<Named, Error> {
     match active(handle).unwrap_or(handle) {
@@ -156,22 +152,22 @@ pub(super) fn named(handle: c_int) -> Result<Named, Error> {
     }
 }
 
-/// A request that has completed: its status, and what else there is to it.
+/// A completed request: its status and additional data.
 pub(super) struct Completed {
     pub status: MPI_Status,
     pub rest: Option<Rest>,
 }
 
-/// What there is to a completed request beside its status.
+/// Additional data of a completed request.
 pub(super) enum Rest {
-    /// Its error, with its communicator's error handler.
+    /// Its error, and its communicator's error handler.
     Failed(Blame, Error),
-    /// A generalized request's, which functions of the program's own will tell: see [`Completed::concluded`].
+    /// A generalized request. User-defined functions must set its status: see [`Completed::concluded`].
     Concluding(&'static dyn Family),
 }
 
 impl Completed {
-    /// The status as calls that complete several requests give it, MPI_ERROR included.
+    /// Returns the status for calls that complete several requests, including MPI_ERROR.
     pub fn full_status(&self) -> MPI_Status {
         let error = match &self.rest {
             Some(Rest::Failed(_, error)) => error.code(),
@@ -183,7 +179,7 @@ impl Completed {
         }
     }
 
-    /// The request is over, and its communicator may be gone with it: it stays until the error handler has been called.
+    /// Keeps the communicator, which may be freed with the request, until its error handler returns.
     #[inline]
     fn keep_blamed(&mut self) {
         if let Some(Rest::Failed(blame, _)) = &mut self.rest {
@@ -191,12 +187,12 @@ impl Completed {
         }
     }
 
-    /// The program's functions are still to be called, outside of the device; until then the handle stays.
+    /// Checks whether user-defined functions must still be called, outside the device; until then the handle remains.
     pub fn is_concluding(&self) -> bool {
         matches!(self.rest, Some(Rest::Concluding(_)))
     }
 
-    /// What has completed in the end, and its handle is reset. Called outside of the device.
+    /// Returns the final completion and resets the handle. Called outside the device.
     #[inline]
     pub fn concluded(self, handle: &mut c_int) -> Completed {
         match self.rest {
@@ -213,7 +209,7 @@ fn conclude(family: &dyn Family, handle: &mut c_int) -> Completed {
     completed
 }
 
-/// Concludes the request of this handle if that is still to be done. Called outside of the device.
+/// Calls the user-defined functions of the request, if that is pending. Called outside the device.
 pub(super) fn conclude_if_due(handle: &mut c_int) -> Option<Completed> {
     let Ok(Named::Other(family)) = family_of(*handle) else {
         return None;
@@ -222,16 +218,16 @@ pub(super) fn conclude_if_due(handle: &mut c_int) -> Option<Completed> {
     is_due.then(|| conclude(family, handle))
 }
 
-/// The request of this handle is over: a persistent one is inactive again, of others the handle is reset.
+/// Resets the handle of a completed request: a persistent one becomes inactive, another one MPI_REQUEST_NULL.
 pub(super) fn reset(handle: &mut c_int) {
     if !deactivate(*handle) {
         *handle = MPI_REQUEST_NULL;
     }
 }
 
-/// If the request that `handle` names is complete, frees it and resets the handle; within a call of `function` after a step
-/// of progress. What is inactive is complete, with the empty status. One that is [`Completed::is_concluding`] is left as it
-/// is. Does not block.
+/// Completes, frees and resets the request with handle `handle` if it is complete; in a call of `function` after a
+/// progress step. An inactive request is complete with the empty status. A [`Completed::is_concluding`] request is
+/// unchanged. Does not block.
 pub(super) fn try_complete(
     env: &dyn Env,
     function: Option<&'static str>,
@@ -251,7 +247,7 @@ pub(super) fn try_complete(
     Ok(complete_here(named, handle))
 }
 
-/// As [`try_complete`], of what is no request of the device, but `named` so.
+/// Completes a request other than a device request, with meaning `named`; see [`try_complete`].
 pub(super) fn complete_here(named: Named, handle: &mut c_int) -> Option<Completed> {
     let status = match named {
         Named::Complete(status) => status,
@@ -270,7 +266,7 @@ pub(super) fn complete_here(named: Named, handle: &mut c_int) -> Option<Complete
     Some(with_status(status))
 }
 
-/// The device's request that `handle` names has ended so, and is freed: resets the handle, and tells the communicator.
+/// Resets the handle of a completed and freed device request, and notifies the communicator.
 pub(super) fn completed_with(ended: &Completion, handle: &mut c_int) -> Completed {
     reset(handle);
     match ended {
@@ -289,7 +285,7 @@ pub(super) fn completed_with(ended: &Completion, handle: &mut c_int) -> Complete
     }
 }
 
-/// The status of a request that has ended with a whole message.
+/// Returns the status of a request that completed without truncation.
 #[inline]
 pub(super) fn whole_status(whole: &Whole) -> MPI_Status {
     let source = comm_table::source(whole.context, whole.peer).0;
@@ -300,7 +296,7 @@ pub(super) fn whole_status(whole: &Whole) -> MPI_Status {
     }))
 }
 
-/// Gives a request of the device up, complete or not, and tells its communicator. False: there is none of this name.
+/// Frees a device request, complete or not, and notifies the communicator. Returns false if there is none with this ID.
 pub(super) fn give_up(env: &dyn Env, id: RequestId) -> bool {
     let Some(state) = env.inspect(None, id) else {
         return false;
@@ -309,7 +305,7 @@ pub(super) fn give_up(env: &dyn Env, id: RequestId) -> bool {
         context, buffer, ..
     } = state;
     if buffer.is_typed() && state.outcome.is_none() {
-        // The buffer's loan stays until the request has finished.
+        // The buffer's loan remains until the request is complete.
         datatypes::give_up(buffer, id);
         env.release(id, Release::Handle);
     } else {
@@ -320,8 +316,8 @@ pub(super) fn give_up(env: &dyn Env, id: RequestId) -> bool {
     true
 }
 
-/// How the request that `handle` names has ended, if it has, within a call of `function` after a step of progress; leaves
-/// everything as it is.
+/// Returns the completion of the request with handle `handle`, if it is complete; in a call of `function` after a
+/// progress step. Changes nothing.
 pub(super) fn peek(
     env: &dyn Env,
     function: &'static str,
@@ -342,12 +338,12 @@ pub(super) fn peek(
     })
 }
 
-/// A request that has completed without an error.
+/// Creates the completion of a request without an error.
 pub(super) fn with_status(status: MPI_Status) -> Completed {
     Completed { status, rest: None }
 }
 
-/// How a request of this context has ended, as the program is told.
+/// Converts the outcome of a request in this context to a completion for the program.
 #[inline]
 fn completed(context: Context, outcome: &Outcome) -> Completed {
     let mut completed = with_status(MPI_Status::NO_RECEIVE);
@@ -379,7 +375,6 @@ const KIND: Kind = Kind {
     limit: 1 << 16,
 };
 
-/// What is to be started.
 #[derive(Clone)]
 pub(super) enum Call {
     Send(Send, Mode),
@@ -387,25 +382,24 @@ pub(super) enum Call {
     Receive(Receive),
 }
 
-/// A persistent request.
 #[derive(Clone)]
 pub(super) struct Object {
     pub call: Call,
     pub partners: Group<'static>,
-    /// The handle of the request under way, or MPI_REQUEST_NULL.
+    /// Handle of the active request, or MPI_REQUEST_NULL.
     pub active: c_int,
 }
 
-/// No call holds the lock while it waits, and interrupts do not come here.
+/// No call waits while it holds the lock, and no interrupt handler uses it.
 static TABLE: Mutex<Table<Object>> = Mutex::new(Table::new(KIND));
 
-/// What the request is that a persistent one of this handle is at the moment, from the first persistent request on: a
-/// program that makes none has nothing of them in its image. The request is over then, if that is said.
+/// Returns the active request of a persistent one, and deactivates it on request. Installed with the first persistent
+/// request, so that the image of a program without one does not contain this code.
 static ACTIVE: Hook<Active> = Hook::new();
 
 type Active = fn(c_int, bool) -> Option<c_int>;
 
-/// Enters a persistent request; its handle. Fails with [`Error::Limit`] or [`Error::NoRoom`].
+/// Adds a persistent request and returns its handle. Fails with [`Error::Limit`] or [`Error::NoRoom`].
 pub(super) fn enter_persistent(object: Object) -> Result<c_int, Error> {
     ACTIVE.set(|handle, is_over| {
         with_object(handle, |object| match is_over {
@@ -416,13 +410,13 @@ pub(super) fn enter_persistent(object: Object) -> Result<c_int, Error> {
     TABLE.lock().add(object)
 }
 
-/// Runs `f` on the persistent request that `handle` names, if it names one.
+/// Runs `f` on the persistent request with handle `handle`, if it is valid.
 pub(super) fn with_object<R>(handle: c_int, f: impl FnOnce(&mut Object) -> R) -> Option<R> {
     TABLE.lock().get_mut(handle).map(f)
 }
 
 fn look_at_active(handle: c_int, is_over: bool) -> Option<c_int> {
-    // Most handles are of other requests, which need no look at the table.
+    // Most handles are of other requests, and require no table look-up.
     if handle & !((1 << (KIND.place_bits + KIND.generation_bits)) - 1) != KIND.tag {
         return None;
     }
@@ -430,18 +424,17 @@ fn look_at_active(handle: c_int, is_over: bool) -> Option<c_int> {
     active.and_then(|active| active(handle, is_over))
 }
 
-/// The handle of the request that a persistent one is at the moment; `None` when `handle` names no
-/// persistent request.
+/// Returns the handle of a persistent request's active request; `None` if `handle` is not persistent.
 pub(super) fn active(handle: c_int) -> Option<c_int> {
     look_at_active(handle, false)
 }
 
-/// What was started has completed; false when `handle` names no persistent request.
+/// Deactivates a completed persistent request. Returns false if `handle` is not persistent.
 pub(super) fn deactivate(handle: c_int) -> bool {
     look_at_active(handle, true).is_some()
 }
 
-/// Frees the persistent request, if `handle` names one.
+/// Frees the persistent request, if `handle` is one.
 pub(super) fn free_persistent(handle: c_int) {
     let freed = TABLE.lock().remove(handle);
     if let Some(Object { partners, .. }) = freed {

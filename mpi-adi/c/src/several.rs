@@ -1,10 +1,10 @@
-//! Section 3.7.5: waiting for several requests, and testing them.
+//! Waiting for and testing arrays of requests (section 3.7.5).
 //!
-//! An array of requests can be as long as the program's memory. These calls look at it in groups of
-//! [`CompletionSet::MAX`], one look at the device each, with a step of progress after each [`SLICE_REQUESTS`]. A
-//! request that is complete stays complete until its call has freed it: the result of one group is still true when the
-//! last has been looked at.
-// The functions are documented by the standard and in `mpi.h`, their safety in the module above.
+//! An array of requests can be as long as the program's memory. These calls check it in groups of
+//! [`CompletionSet::MAX`], with one device call per group and a progress step per [`SLICE_REQUESTS`]. A complete
+//! request remains complete until its call frees it, so the result of one group is still valid when the last has been
+//! checked.
+// The standard and `mpi.h` document the functions; the parent module documents their safety.
 #![allow(
     missing_docs,
     non_snake_case,
@@ -33,18 +33,18 @@ use midplane_objects::call::{SLICE_REQUESTS, block_on};
 use midplane_objects::error::{Class, Error};
 use midplane_objects::process::Env;
 
-/// What a call that completes several requests has to say at its end.
+/// Result of a call that completes several requests.
 #[derive(Default)]
 struct Several {
     failed: usize,
     first: Option<(Blame, Class)>,
-    /// Functions of the program's own are still to be called for some: [`Several::conclude`].
+    /// User-defined functions must still be called for some: [`Several::conclude`].
     concluding: bool,
 }
 
 impl Several {
-    /// Adds the request whose status goes to place `at`. Those before and up to `given` have theirs, or get them later.
-    /// MPI_ERROR is set in all of them or in none (section 3.2.5).
+    /// Adds the request whose status has index `at`. The statuses before it, and up to `given`, are already set or set
+    /// later. MPI_ERROR is set in all of them or in none (section 3.2.5).
     fn add(&mut self, completed: &Completed, statuses: &mut Statuses<'_>, at: usize, given: usize) {
         if let Some(statuses) = statuses {
             let has_failed = matches!(completed.rest, Some(Rest::Failed(..)));
@@ -72,8 +72,8 @@ impl Several {
         }
     }
 
-    /// Concludes those of the requests, each with the place of its status, of which there are `given`, for which that
-    /// is still to be done. Called outside of the device.
+    /// Calls the pending user-defined functions of the requests; each request has the index of its status, of which
+    /// there are `given`. Called outside the device.
     fn conclude<'a>(
         &mut self,
         requests: impl Iterator<Item = (&'a mut c_int, usize)>,
@@ -109,20 +109,19 @@ fn end_several(function: &'static str, result: Result<Several, Error>) -> c_int 
     }
 }
 
-/// Where the statuses go, if anywhere.
 type Statuses<'a> = Option<&'a mut [MPI_Status]>;
 
-/// The arrays of a call on several requests.
+/// Returns the arrays of a call on several requests.
 ///
 /// # Safety
-/// As for [`args::array_mut`] and [`args::statuses`].
+/// See [`args::array_mut`] and [`args::statuses`].
 unsafe fn arrays<'a>(
     count: c_int,
     requests: *mut c_int,
     statuses: *mut MPI_Status,
 ) -> Result<(&'a mut [c_int], Statuses<'a>), Error> {
     let count = args::count(count)?;
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         Ok((
             args::array_mut(requests, count, "array_of_requests")?,
@@ -131,11 +130,11 @@ unsafe fn arrays<'a>(
     }
 }
 
-/// Waits for the first requests of an array, as long as they are messages that end well; their number. The
-/// arguments are still to be checked.
+/// Waits for the first requests of an array, as long as they are messages that complete without error. Returns their
+/// number. The arguments are not checked yet.
 ///
 /// # Safety
-/// As for [`arrays`], of what is not null.
+/// Non-null arrays must satisfy [`arrays`].
 #[inline(always)]
 unsafe fn wait_for_messages(
     count: c_int,
@@ -147,7 +146,7 @@ unsafe fn wait_for_messages(
         return at;
     }
     while at < count {
-        // SAFETY: the caller's promise: there are so many.
+        // SAFETY: guaranteed by the caller: the array has `count` items.
         let request = unsafe { &mut *requests.add(at as usize) };
         let whole = match *request {
             SEND_COMPLETE => None,
@@ -158,7 +157,7 @@ unsafe fn wait_for_messages(
         };
         *request = MPI_REQUEST_NULL;
         if statuses.addr() != args::STATUS_IGNORE {
-            // SAFETY: the caller's promise: there are so many.
+            // SAFETY: guaranteed by the caller: the array has `count` items.
             tell(whole, unsafe { &mut *statuses.add(at as usize) });
         }
         if let Some(whole) = whole {
@@ -169,13 +168,13 @@ unsafe fn wait_for_messages(
     at
 }
 
-// A call, so that programs that ignore statuses save no registers for it.
+// Not inlined, so that programs that ignore statuses save no registers for it.
 #[inline(never)]
 fn tell(whole: Option<Whole>, status: &mut MPI_Status) {
     status.complete(whole.map_or(MPI_Status::NO_RECEIVE, |whole| whole_status(&whole)));
 }
 
-/// Waits for all requests from place `next` on.
+/// Waits for all requests from index `next` on.
 fn wait_all(
     env: &dyn Env,
     next: usize,
@@ -191,7 +190,7 @@ fn wait_all(
 }
 
 pub unsafe fn MPI_Waitall(count: c_int, requests: *mut c_int, statuses: *mut MPI_Status) -> c_int {
-    // SAFETY: the standard's promise about the arrays.
+    // SAFETY: the standard's requirements on the arrays.
     unsafe {
         let done = wait_for_messages(count, requests, statuses);
         if done == count && done > 0 {
@@ -202,10 +201,10 @@ pub unsafe fn MPI_Waitall(count: c_int, requests: *mut c_int, statuses: *mut MPI
     }
 }
 
-/// MPI_Waitall, when the first `done` requests are complete.
+/// Completes MPI_Waitall after the first `done` requests are complete.
 ///
 /// # Safety
-/// As for [`arrays`].
+/// See [`arrays`].
 #[cold]
 #[inline(never)]
 unsafe fn wait_for_others(
@@ -216,27 +215,26 @@ unsafe fn wait_for_others(
 ) -> c_int {
     end_several("MPI_Waitall", {
         env().and_then(|env| {
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             let (requests, statuses) = unsafe { arrays(count, requests, statuses) }?;
             wait_all(env, done as usize, requests, statuses)
         })
     })
 }
 
-/// A look at a group of requests: bit `i` is for the handle at place `i`.
+/// Result of a check of a group of requests: bit `i` is for the handle at index `i`.
 #[derive(Default)]
 struct GroupState {
-    /// They name something that is under way or complete.
+    /// Active or complete requests.
     active: u64,
-    /// They are complete.
     complete: u64,
 }
 
 impl GroupState {
-    /// Looks at no more than [`CompletionSet::MAX`] handles. Fails with [`Error::Request`].
+    /// Checks at most [`CompletionSet::MAX`] handles. Fails with [`Error::Request`].
     fn at(env: &dyn Env, handles: &[c_int]) -> Result<GroupState, Error> {
         let mut state = GroupState::default();
-        // Those of the device, in the order of their places.
+        // Device requests in index order.
         let mut ids: heapless::Vec<RequestId, { CompletionSet::MAX }> = heapless::Vec::new();
         let mut live: u64 = 0;
         for (place, &handle) in handles.iter().enumerate() {
@@ -252,7 +250,7 @@ impl GroupState {
             state.complete |= if is_complete { bit } else { 0 };
             if let Named::Live(id) = named {
                 live |= bit;
-                // There is room for as many as there are handles.
+                // The capacity is the maximum number of handles.
                 let _ = ids.push(id);
             }
         }
@@ -273,20 +271,20 @@ impl GroupState {
     }
 }
 
-/// A step of progress in a call of `function`, before each [`SLICE_REQUESTS`] of an array.
+/// Runs a progress step in a call of `function`, before each [`SLICE_REQUESTS`] of an array.
 fn poll_at(env: &dyn Env, function: &'static str, first: usize) {
     if first.is_multiple_of(SLICE_REQUESTS) {
         env.advance(CallNote::of(function), None);
     }
 }
 
-/// The groups of an array, each with the place of its first element.
+/// Returns the groups of an array, each with the index of its first element.
 fn groups(requests: &mut [c_int]) -> impl Iterator<Item = (usize, &mut [c_int])> {
     let groups = requests.chunks_mut(CompletionSet::MAX).enumerate();
     groups.map(|(number, group)| (number * CompletionSet::MAX, group))
 }
 
-/// `None`: not all are complete, and nothing has been done.
+/// Completes all requests. Returns `None` without effect if not all are complete.
 fn test_all(
     env: &dyn Env,
     requests: &mut [c_int],
@@ -325,7 +323,7 @@ pub unsafe fn MPI_Testall(
 ) -> c_int {
     end_several("MPI_Testall", {
         env().and_then(|env| {
-            // SAFETY: the standard's promise about the arrays and `flag`.
+            // SAFETY: the standard's requirements on the arrays and `flag`.
             let ((requests, statuses), flag) =
                 unsafe { (arrays(count, requests, statuses)?, args::out(flag, "flag")?) };
             *flag = 0;
@@ -336,16 +334,16 @@ pub unsafe fn MPI_Testall(
     })
 }
 
-/// What a look at requests for one that is complete has found.
+/// Result of a search for one complete request.
 enum Any {
-    /// Nothing but inactive requests.
+    /// All requests are inactive.
     Inactive,
-    /// The request at this place.
+    /// The request at this index.
     At(usize, Completed),
 }
 
 impl Any {
-    /// The index for the program, and the completed request.
+    /// Returns the index for the program, and the completed request.
     fn into_parts(self) -> (c_int, Completed) {
         match self {
             Any::Inactive => (MPI_UNDEFINED, with_status(MPI_Status::EMPTY)),
@@ -354,7 +352,7 @@ impl Any {
     }
 }
 
-/// Completes the first request that is complete. `None`: some are active, none is complete.
+/// Completes the first complete request. Returns `None` if some are active but none is complete.
 fn any(
     env: &dyn Env,
     function: &'static str,
@@ -385,7 +383,7 @@ fn wait_any(env: &dyn Env, requests: &mut [c_int]) -> Result<Any, Error> {
     })
 }
 
-/// `None`: some are active, none is complete.
+/// Runs one test; see [`any`] for the result.
 fn test_any(env: &dyn Env, requests: &mut [c_int]) -> Result<Option<Any>, Error> {
     let name = "MPI_Testany";
     poll_at(env, name, 0);
@@ -400,7 +398,7 @@ pub unsafe fn MPI_Waitany(
 ) -> c_int {
     let result = env().and_then(|env| {
         let count = args::count(count)?;
-        // SAFETY: the standard's promise about the array, `index` and `status`.
+        // SAFETY: the standard's requirements on the array, `index` and `status`.
         let (requests, index) = unsafe {
             args::status(status)?;
             (
@@ -424,7 +422,7 @@ pub unsafe fn MPI_Testany(
 ) -> c_int {
     let result = env().and_then(|env| {
         let count = args::count(count)?;
-        // SAFETY: the standard's promise about the array, `index`, `flag` and `status`.
+        // SAFETY: the standard's requirements on the array, `index`, `flag` and `status`.
         let (requests, index, flag) = unsafe {
             args::status(status)?;
             (
@@ -445,19 +443,19 @@ pub unsafe fn MPI_Testany(
     end_one("MPI_Testany", result, status)
 }
 
-/// Completes all requests that are complete.
+/// Completes all complete requests of an array.
 struct CompleteSome<'a> {
     several: Several,
     indices: &'a mut [c_int],
     statuses: Statuses<'a>,
     /// A request is active, or was before it was completed here.
     is_active: bool,
-    /// Requests that were completed.
     done: usize,
 }
 
 impl CompleteSome<'_> {
-    /// Goes through the array once: the count for the program. `None`: some are active, none is complete.
+    /// Checks the array once and returns the count for the program. Returns `None` if some are active but none is
+    /// complete.
     fn try_all(
         &mut self,
         env: &dyn Env,
@@ -489,10 +487,10 @@ impl CompleteSome<'_> {
     }
 }
 
-/// What MPI_Waitsome and MPI_Testsome have in common; `run` gives the count for the program.
+/// Implements MPI_Waitsome and MPI_Testsome; `run` returns the count for the program.
 ///
 /// # Safety
-/// As for [`arrays`], and [`args::array_mut`] and [`args::out`].
+/// See [`arrays`], [`args::array_mut`] and [`args::out`].
 unsafe fn some(
     function: &'static str,
     (incount, requests): (c_int, *mut c_int),
@@ -503,7 +501,7 @@ unsafe fn some(
 ) -> c_int {
     end_several(function, {
         env().and_then(|env| {
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             let ((requests, statuses), indices, outcount) = unsafe {
                 (
                     arrays(incount, requests, statuses)?,
@@ -527,7 +525,7 @@ unsafe fn some(
                 ..
             } = some;
             if several.concluding {
-                // In the order of their indices, as they were found.
+                // In index order, as they were found.
                 let mut rest = requests.iter_mut().zip(0..);
                 let found = indices[..done].iter().zip(0..).filter_map(|(i, at)| {
                     let (request, _) = rest.find(|(_, place)| place == i)?;
@@ -553,7 +551,7 @@ pub unsafe fn MPI_Waitsome(
             some.try_all(env, name, requests).transpose()
         })
     };
-    // SAFETY: the standard's promise about the arrays and `outcount`.
+    // SAFETY: the standard's requirements on the arrays and `outcount`.
     unsafe {
         some(
             "MPI_Waitsome",
@@ -578,7 +576,7 @@ pub unsafe fn MPI_Testsome(
         poll_at(env, name, 0);
         Ok(some.try_all(env, name, requests)?.unwrap_or(0))
     };
-    // SAFETY: the standard's promise about the arrays and `outcount`.
+    // SAFETY: the standard's requirements on the arrays and `outcount`.
     unsafe {
         some(
             "MPI_Testsome",
@@ -603,7 +601,7 @@ mod tests {
     const REQUESTS: usize = 100_000;
     const SLICES: usize = REQUESTS.div_ceil(SLICE_REQUESTS);
 
-    /// The handle of a receive that no message will match.
+    /// Returns the handle of a receive that no message matches.
     fn receive(env: &FakeEnv) -> c_int {
         let incoming = Incoming {
             pattern: Pattern::new(Some(Rank::new(0)), Some(0), 0),
@@ -671,7 +669,7 @@ mod tests {
         assert_eq!(done, Ok(Some(2)));
         assert_eq!(indices[..2], [71, 140]);
         assert_eq!(handles[71], MPI_REQUEST_NULL);
-        // Of the device there is no request of this name.
+        // The device contains no request with this ID.
         handles[72] = handle_of(RequestId(0x3fff));
         let error = test_any(&env, &mut handles).err();
         assert_eq!(
@@ -690,7 +688,7 @@ mod tests {
         let before = handles.clone();
         let several = test_all(&env, &mut handles, None).expect("legal handles");
         assert!(several.is_none() && handles == before);
-        // A request that nothing can complete ends the look at once.
+        // An incomplete request ends the check immediately.
         handles.swap(0, REQUESTS - 1);
         let polls = env.polls();
         let several = test_all(&env, &mut handles, None).expect("legal handles");

@@ -1,19 +1,19 @@
-//! Section 14.3, MPI_T: control variables, which are what a job's options set, and performance variables, which are what
-//! the device and its carrier count.
+//! MPI_T tool interface (section 14.3): control variables, set by a job's options, and performance variables, counted
+//! by the device and its host environment.
 //!
 //! | | variables |
 //! |---|---|
 //! | control | [`CONTROL`] |
-//! | performance, of class level | [`LEVELS`]: what the device holds at the moment |
-//! | performance, of class counter or high-water mark | the carrier's list ([`Kernel::counted`]), the job's report |
+//! | performance, of class level | [`LEVELS`]: current levels of the device |
+//! | performance, of class counter or high-water mark | the host's list ([`Kernel::counted`]), the job's report |
 //!
-//! All performance variables count all the time, from the node's start, and cannot be set: handles keep nothing, and a
-//! read is one look. Handles and sessions are numbers; no call takes memory. The calls may come before MPI_Init and
-//! after MPI_Finalize, and report by their results alone, without error handlers (section 14.3.9).
+//! All performance variables count continuously from the node's start, and cannot be set: handles have no state, and a
+//! read is one measurement. Handles and sessions are integers; no call allocates memory. The calls may precede MPI_Init
+//! and follow MPI_Finalize, and report errors only by their results, without error handlers (section 14.3.9).
 //!
-//! Only a program that calls one of these functions has the texts in its image: the carrier's come by a function that
-//! the linker finds, or leaves out.
-// The functions are documented by the standard and in `mpi.h`, their safety in the module above.
+//! Only a program that calls one of these functions contains the texts in its image: the host's texts are returned by a
+//! function that the linker includes or omits.
+// The standard and `mpi.h` document the functions; the parent module documents their safety.
 #![allow(
     missing_docs,
     non_snake_case,
@@ -34,7 +34,6 @@ use midplane_device::matching::Choice;
 use midplane_objects::process::Env;
 use midplane_objects::variables::{CONTROL, Category, LEVELS, Variable};
 
-/// Values of `mpi.h`.
 mod code {
     use core::ffi::c_int;
 
@@ -63,29 +62,29 @@ const CLASS_COUNTER: c_int = 7;
 const NULL: c_int = 0;
 const ALL_HANDLES: c_int = -1;
 const ENGINES: c_int = 1;
-/// Sessions that can be open at one time.
+/// Maximum number of open sessions.
 pub const SESSIONS: u32 = u64::BITS;
-/// A session's handle is this and its place; a performance variable's, the session's place above its number.
+/// A session's handle is this plus its index. A performance variable's handle contains the session's index above its
+/// own.
 const FIRST_SESSION: c_int = 0x100;
 const NUMBER_BITS: u32 = 16;
 
 #[cfg(not(test))]
 unsafe extern "Rust" {
-    /// What the carrier says of counter number `index` of its list, if it has so many.
+    /// Returns the description of the host's counter with this index, if it exists.
     safe fn midplane_counter(index: usize) -> Option<Counted>;
 }
-/// The tests have no carrier.
 #[cfg(test)]
 fn midplane_counter(_: usize) -> Option<Counted> {
     None
 }
 
-/// Calls of MPI_T_init_thread that no MPI_T_finalize has answered.
+/// Calls of MPI_T_init_thread without a matching MPI_T_finalize.
 static STARTED: AtomicU32 = AtomicU32::new(0);
-/// The sessions that are open, a bit each.
+/// One bit per open session.
 static OPEN: AtomicU64 = AtomicU64::new(0);
 
-/// Ends a call: what went wrong, or success.
+/// Returns the error of a call, or success.
 fn end(result: Result<(), c_int>) -> c_int {
     result.err().unwrap_or(MPI_SUCCESS)
 }
@@ -98,30 +97,30 @@ fn started() -> Result<(), c_int> {
     }
 }
 
-/// Gives a result to the program, if it wants that.
+/// Stores a result, unless the pointer is null.
 ///
 /// # Safety
-/// A `place` that is not null is one for such a value.
+/// A non-null `place` must be valid for such a value.
 unsafe fn put<T>(place: *mut T, value: T) {
     if !place.is_null() {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { place.write(value) }
     }
 }
 
-/// Gives a text to the program, as much of it as there is room for, and how much room all of it takes (section 14.3.3).
+/// Copies a text, truncated to the buffer, and stores the length that the complete text requires (section 14.3.3).
 ///
 /// # Safety
-/// `length` is null or a place for a number, and `to` null or with room for so many bytes.
+/// `length` must be null or point to an integer, and `to` must be null or have capacity for that many bytes.
 unsafe fn put_text(to: *mut c_char, length: *mut c_int, text: &str) {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let Some(length) = (unsafe { length.as_mut() }) else {
         return;
     };
     let room = usize::try_from(*length).unwrap_or(0);
     if !to.is_null() && room > 0 {
         let bytes = text.len().min(room - 1);
-        // SAFETY: the caller's promise: `bytes` and a zero have room.
+        // SAFETY: guaranteed by the caller: `bytes` and a zero fit.
         unsafe {
             to.cast::<u8>().copy_from(text.as_ptr(), bytes);
             to.add(bytes).write(0);
@@ -130,26 +129,26 @@ unsafe fn put_text(to: *mut c_char, length: *mut c_int, text: &str) {
     *length = text.len() as c_int + 1;
 }
 
-/// A name that the program gives.
+/// Returns a name specified by the program.
 ///
 /// # Safety
-/// A `name` that is not null is a string.
+/// A non-null `name` must be a string.
 unsafe fn name<'a>(name: *const c_char) -> Result<&'a str, c_int> {
     if name.is_null() {
         return Err(INVALID_NAME);
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { CStr::from_ptr(name) }
         .to_str()
         .map_err(|_| INVALID_NAME)
 }
 
-/// The device, if the process has begun.
+/// Returns the device, if the process has started.
 fn device() -> Result<&'static dyn Env, c_int> {
     any_env().map_err(|_| INVALID)
 }
 
-/// A control variable: which one it is, and what C knows besides.
+/// A control variable and its C attributes.
 struct Cvar {
     of: Variable,
     datatype: c_int,
@@ -191,7 +190,6 @@ const CVARS: [Cvar; 4] = {
     ]
 };
 
-/// A performance variable.
 struct Pvar {
     name: &'static str,
     meaning: &'static str,
@@ -199,7 +197,7 @@ struct Pvar {
     category: Category,
 }
 
-/// The performance variable with this number, if there is one.
+/// Returns the performance variable with this index, if it exists.
 fn pvar(index: usize) -> Option<Pvar> {
     if let Some(level) = LEVELS.get(index) {
         return Some(Pvar {
@@ -230,7 +228,7 @@ fn pvars() -> impl Iterator<Item = Pvar> {
     (0..).map_while(pvar)
 }
 
-/// Names and meanings of the categories, in the order of [`Category`].
+/// Names and descriptions of the categories, in the order of [`Category`].
 const CATEGORIES: [(&str, &str); 4] = [
     ("protocol", "Messages, and the packets of their protocol."),
     (
@@ -257,7 +255,7 @@ fn pvar_at(index: c_int) -> Result<Pvar, c_int> {
 
 pub unsafe fn MPI_T_init_thread(required: c_int, provided: *mut c_int) -> c_int {
     STARTED.fetch_add(1, Ordering::Relaxed);
-    // SAFETY: the standard's promise.
+    // SAFETY: the standard's requirements on the arguments.
     unsafe { put(provided, required.min(MPI_THREAD_SERIALIZED)) };
     MPI_SUCCESS
 }
@@ -280,7 +278,7 @@ pub unsafe fn MPI_T_enum_get_info(
         if enumtype != ENGINES {
             return Err(INVALID_HANDLE);
         }
-        // SAFETY: the standard's promise.
+        // SAFETY: the standard's requirements on the arguments.
         unsafe {
             put(num, Choice::ALL.len() as c_int);
             put_text(name, name_len, "matching_engines");
@@ -301,7 +299,7 @@ pub unsafe fn MPI_T_enum_get_item(
             return Err(INVALID_HANDLE);
         }
         let choice = index(Choice::ALL, item).map_err(|_| INVALID_ITEM)?;
-        // SAFETY: the standard's promise.
+        // SAFETY: the standard's requirements on the arguments.
         unsafe {
             put(value, item);
             put_text(name, name_len, choice.name());
@@ -311,7 +309,7 @@ pub unsafe fn MPI_T_enum_get_item(
 }
 
 pub unsafe fn MPI_T_cvar_get_num(num_cvar: *mut c_int) -> c_int {
-    // SAFETY: the standard's promise.
+    // SAFETY: the standard's requirements on the arguments.
     end(started().map(|()| unsafe { put(num_cvar, CVARS.len() as c_int) }))
 }
 
@@ -329,7 +327,7 @@ pub unsafe fn MPI_T_cvar_get_info(
 ) -> c_int {
     end(started().and_then(|()| {
         let cvar = index(&CVARS, cvar_index)?;
-        // SAFETY: the standard's promise.
+        // SAFETY: the standard's requirements on the arguments.
         unsafe {
             put_text(name, name_len, cvar.of.name);
             put(verbosity, VERBOSITY_USER_BASIC);
@@ -345,16 +343,16 @@ pub unsafe fn MPI_T_cvar_get_info(
 
 pub unsafe fn MPI_T_cvar_get_index(name: *const c_char, cvar_index: *mut c_int) -> c_int {
     end(started().and_then(|()| {
-        // SAFETY: the standard's promise.
+        // SAFETY: the standard's requirements on the arguments.
         let name = unsafe { self::name(name) }?;
         let at = CVARS.iter().position(|cvar| cvar.of.name == name);
-        // SAFETY: the standard's promise.
+        // SAFETY: the standard's requirements on the arguments.
         unsafe { put(cvar_index, at.ok_or(INVALID_NAME)? as c_int) };
         Ok(())
     }))
 }
 
-/// The control variable of a handle, which is its number and one.
+/// Returns the control variable of a handle. The handle is its index plus one.
 fn cvar_of(handle: c_int) -> Result<&'static Cvar, c_int> {
     index(&CVARS, handle.wrapping_sub(1)).map_err(|_| INVALID_HANDLE)
 }
@@ -367,7 +365,7 @@ pub unsafe fn MPI_T_cvar_handle_alloc(
 ) -> c_int {
     end(started().and_then(|()| {
         index(&CVARS, cvar_index)?;
-        // SAFETY: the standard's promise.
+        // SAFETY: the standard's requirements on the arguments.
         unsafe {
             put(handle, cvar_index + 1);
             put(count, 1);
@@ -378,7 +376,7 @@ pub unsafe fn MPI_T_cvar_handle_alloc(
 
 pub unsafe fn MPI_T_cvar_handle_free(handle: *mut c_int) -> c_int {
     end(started().and_then(|()| {
-        // SAFETY: the standard's promise.
+        // SAFETY: the standard's requirements on the arguments.
         let handle = unsafe { handle.as_mut() }.ok_or(INVALID_HANDLE)?;
         cvar_of(*handle)?;
         *handle = NULL;
@@ -390,7 +388,7 @@ pub unsafe fn MPI_T_cvar_read(handle: c_int, buf: *mut c_void) -> c_int {
     end(started().and_then(|()| {
         let cvar = cvar_of(handle)?;
         let value = device()?.measure(cvar.of.measure);
-        // SAFETY: the standard's promise: a place for the variable's datatype.
+        // SAFETY: the standard's requirements on the arguments: a buffer for the variable's datatype.
         unsafe {
             match cvar.datatype {
                 INT => put(buf.cast(), value as c_int),
@@ -406,7 +404,7 @@ pub unsafe fn MPI_T_cvar_write(handle: c_int, buf: *const c_void) -> c_int {
         if cvar_of(handle)?.scope != SCOPE_LOCAL {
             return Err(CVAR_SET_NEVER);
         }
-        // SAFETY: the standard's promise: the only variable of this scope is such a number.
+        // SAFETY: the standard's requirements on the arguments: the only variable of this scope is such a number.
         let value = unsafe { buf.cast::<c_ulong>().as_ref() }.ok_or(INVALID)?;
         device()?.set_eager_limit(usize::try_from(*value).unwrap_or(usize::MAX));
         Ok(())
@@ -414,7 +412,7 @@ pub unsafe fn MPI_T_cvar_write(handle: c_int, buf: *const c_void) -> c_int {
 }
 
 pub unsafe fn MPI_T_pvar_get_num(num_pvar: *mut c_int) -> c_int {
-    // SAFETY: the standard's promise.
+    // SAFETY: the standard's requirements on the arguments.
     end(started().map(|()| unsafe { put(num_pvar, pvars().count() as c_int) }))
 }
 
@@ -435,7 +433,7 @@ pub unsafe fn MPI_T_pvar_get_info(
 ) -> c_int {
     end(started().and_then(|()| {
         let pvar = pvar_at(pvar_index)?;
-        // SAFETY: the standard's promise.
+        // SAFETY: the standard's requirements on the arguments.
         unsafe {
             put_text(name, name_len, pvar.name);
             put(verbosity, VERBOSITY_USER_BASIC);
@@ -458,10 +456,10 @@ pub unsafe fn MPI_T_pvar_get_index(
     pvar_index: *mut c_int,
 ) -> c_int {
     end(started().and_then(|()| {
-        // SAFETY: the standard's promise.
+        // SAFETY: the standard's requirements on the arguments.
         let name = unsafe { self::name(name) }?;
         let at = pvars().position(|pvar| pvar.name == name && pvar.class == var_class);
-        // SAFETY: the standard's promise.
+        // SAFETY: the standard's requirements on the arguments.
         unsafe { put(pvar_index, at.ok_or(INVALID_NAME)? as c_int) };
         Ok(())
     }))
@@ -474,13 +472,13 @@ pub unsafe fn MPI_T_pvar_session_create(session: *mut c_int) -> c_int {
             return Err(OUT_OF_SESSIONS);
         }
         OPEN.fetch_or(1 << place, Ordering::Relaxed);
-        // SAFETY: the standard's promise.
+        // SAFETY: the standard's requirements on the arguments.
         unsafe { put(session, FIRST_SESSION + place as c_int) };
         Ok(())
     }))
 }
 
-/// The place of an open session.
+/// Returns the index of an open session.
 fn session_of(session: c_int) -> Result<u32, c_int> {
     let place = u32::try_from(session.wrapping_sub(FIRST_SESSION)).ok();
     place
@@ -490,7 +488,7 @@ fn session_of(session: c_int) -> Result<u32, c_int> {
 
 pub unsafe fn MPI_T_pvar_session_free(session: *mut c_int) -> c_int {
     end(started().and_then(|()| {
-        // SAFETY: the standard's promise.
+        // SAFETY: the standard's requirements on the arguments.
         let session = unsafe { session.as_mut() }.ok_or(INVALID_SESSION)?;
         OPEN.fetch_and(!(1 << session_of(*session)?), Ordering::Relaxed);
         *session = NULL;
@@ -498,7 +496,7 @@ pub unsafe fn MPI_T_pvar_session_free(session: *mut c_int) -> c_int {
     }))
 }
 
-/// The number of the performance variable of a handle of this session.
+/// Returns the index of the performance variable of a handle of this session.
 fn pvar_of(session: c_int, handle: c_int) -> Result<usize, c_int> {
     started()?;
     let place = session_of(session)? as c_int;
@@ -519,7 +517,7 @@ pub unsafe fn MPI_T_pvar_handle_alloc(
     end(started().and_then(|()| {
         let place = session_of(session)? as c_int;
         pvar_at(pvar_index)?;
-        // SAFETY: the standard's promise.
+        // SAFETY: the standard's requirements on the arguments.
         unsafe {
             put(handle, place << NUMBER_BITS | (pvar_index + 1));
             put(count, 1);
@@ -530,7 +528,7 @@ pub unsafe fn MPI_T_pvar_handle_alloc(
 
 pub unsafe fn MPI_T_pvar_handle_free(session: c_int, handle: *mut c_int) -> c_int {
     end(started().and_then(|()| {
-        // SAFETY: the standard's promise.
+        // SAFETY: the standard's requirements on the arguments.
         let handle = unsafe { handle.as_mut() }.ok_or(INVALID_HANDLE)?;
         pvar_of(session, *handle)?;
         *handle = NULL;
@@ -538,7 +536,8 @@ pub unsafe fn MPI_T_pvar_handle_free(session: c_int, handle: *mut c_int) -> c_in
     }))
 }
 
-/// What all of a session's variables do at once, and one alone refuses: they count all the time, and are not set.
+/// Returns success for all variables of a session together and the error `why` for a single one: they count
+/// continuously and cannot be set.
 fn refuse(session: c_int, handle: c_int, why: c_int) -> c_int {
     end(match handle {
         ALL_HANDLES => started().and_then(|()| session_of(session).map(|_| ())),
@@ -560,7 +559,7 @@ pub unsafe fn MPI_T_pvar_read(session: c_int, handle: c_int, buf: *mut c_void) -
             Some(level) => level.measure,
             None => Measure::Counter(number - LEVELS.len()),
         });
-        // SAFETY: the standard's promise: a place for the variable's datatype.
+        // SAFETY: the standard's requirements on the arguments: a buffer for the variable's datatype.
         unsafe { put(buf.cast(), value as c_ulonglong) };
         Ok(())
     }))
@@ -579,11 +578,11 @@ pub unsafe fn MPI_T_pvar_readreset(session: c_int, handle: c_int, _buf: *mut c_v
 }
 
 pub unsafe fn MPI_T_category_get_num(num_cat: *mut c_int) -> c_int {
-    // SAFETY: the standard's promise.
+    // SAFETY: the standard's requirements on the arguments.
     end(started().map(|()| unsafe { put(num_cat, CATEGORIES.len() as c_int) }))
 }
 
-/// The numbers of the variables of one category.
+/// Returns the indices of the variables of one category.
 fn members<T>(
     variables: impl Iterator<Item = T>,
     category: c_int,
@@ -609,7 +608,7 @@ pub unsafe fn MPI_T_category_get_info(
         let (its_name, meaning) = index(&CATEGORIES, cat_index)?;
         let cvars = members(CVARS.iter(), cat_index, |cvar| cvar.of.category).count();
         let pvars = members(pvars(), cat_index, |pvar| pvar.category).count();
-        // SAFETY: the standard's promise.
+        // SAFETY: the standard's requirements on the arguments.
         unsafe {
             put_text(name, name_len, its_name);
             put_text(desc, desc_len, meaning);
@@ -623,19 +622,19 @@ pub unsafe fn MPI_T_category_get_info(
 
 pub unsafe fn MPI_T_category_get_index(name: *const c_char, cat_index: *mut c_int) -> c_int {
     end(started().and_then(|()| {
-        // SAFETY: the standard's promise.
+        // SAFETY: the standard's requirements on the arguments.
         let name = unsafe { self::name(name) }?;
         let at = CATEGORIES.iter().position(|(its, _)| *its == name);
-        // SAFETY: the standard's promise.
+        // SAFETY: the standard's requirements on the arguments.
         unsafe { put(cat_index, at.ok_or(INVALID_NAME)? as c_int) };
         Ok(())
     }))
 }
 
-/// Gives numbers to the program, as many as it has room for.
+/// Copies indices, truncated to the array.
 ///
 /// # Safety
-/// `indices` has room for `len` of them.
+/// `indices` must have capacity for `len` items.
 unsafe fn put_members(
     cat_index: c_int,
     len: c_int,
@@ -646,7 +645,7 @@ unsafe fn put_members(
         index(&CATEGORIES, cat_index)?;
         let room = usize::try_from(len).map_err(|_| INVALID)?;
         for (place, member) in members.take(room).enumerate() {
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             unsafe { put(indices.wrapping_add(place), member) };
         }
         Ok(())
@@ -655,13 +654,13 @@ unsafe fn put_members(
 
 pub unsafe fn MPI_T_category_get_cvars(cat_index: c_int, len: c_int, indices: *mut c_int) -> c_int {
     let cvars = members(CVARS.iter(), cat_index, |cvar| cvar.of.category);
-    // SAFETY: the standard's promise.
+    // SAFETY: the standard's requirements on the arguments.
     unsafe { put_members(cat_index, len, indices, cvars) }
 }
 
 pub unsafe fn MPI_T_category_get_pvars(cat_index: c_int, len: c_int, indices: *mut c_int) -> c_int {
     let pvars = members(pvars(), cat_index, |pvar| pvar.category);
-    // SAFETY: the standard's promise.
+    // SAFETY: the standard's requirements on the arguments.
     unsafe { put_members(cat_index, len, indices, pvars) }
 }
 
@@ -670,11 +669,11 @@ pub unsafe fn MPI_T_category_get_categories(
     len: c_int,
     indices: *mut c_int,
 ) -> c_int {
-    // SAFETY: the standard's promise.
+    // SAFETY: the standard's requirements on the arguments.
     unsafe { put_members(cat_index, len, indices, core::iter::empty()) }
 }
 
 pub unsafe fn MPI_T_category_changed(stamp: *mut c_int) -> c_int {
-    // SAFETY: the standard's promise.
+    // SAFETY: the standard's requirements on the arguments.
     end(started().map(|()| unsafe { put(stamp, 0) }))
 }

@@ -1,7 +1,7 @@
-//! Chapter 7: Cartesian topologies, and what there is to ask of any.
+//! Cartesian topologies, and queries for all topologies (chapter 7).
 //!
-//! The topology of a communicator is kept beside it, in the program's heap, under its context.
-// The functions are documented by the standard and in `mpi.h`, their safety in the module above.
+//! The topology of a communicator is in a side table on the program's heap, indexed by its context.
+// The standard and `mpi.h` document the functions; the parent module documents their safety.
 #![allow(
     missing_docs,
     non_snake_case,
@@ -27,12 +27,11 @@ const NOT_CARTESIAN: Error = Error::Wrong {
     what: "the communicator has no Cartesian topology; MPI_Cart_create makes one that has",
 };
 
-/// The grid of a communicator.
 fn grid(comm: &Communicator<'_>) -> Result<Grid, Error> {
     kept::grid(comm.membership().context).ok_or(NOT_CARTESIAN)
 }
 
-/// The communicator with this grid that `make_it` makes; its handle.
+/// Registers the communicator with this grid that `make_it` creates. Returns its handle.
 fn make(
     comm: Communicator<'static>,
     parent: c_int,
@@ -50,10 +49,10 @@ fn make(
     enter(comm.env, made, parent)
 }
 
-/// An array of the program's with an item for each dimension.
+/// Returns an array of the program with one item per dimension.
 ///
 /// # Safety
-/// As for [`args::array`].
+/// See [`args::array`].
 unsafe fn dimensions<'a>(
     pointer: *const c_int,
     ndims: c_int,
@@ -62,7 +61,7 @@ unsafe fn dimensions<'a>(
     let count = usize::try_from(ndims).map_err(|_| Error::Dims {
         what: "a negative number of dimensions",
     })?;
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { args::array(pointer, count, name) }
 }
 
@@ -71,22 +70,22 @@ pub unsafe fn MPI_Dims_create(nnodes: c_int, ndims: c_int, dims: *mut c_int) -> 
         let count = usize::try_from(ndims).map_err(|_| Error::Dims {
             what: "a negative number of dimensions",
         })?;
-        // SAFETY: the standard's promise about `dims`.
+        // SAFETY: the standard's requirements on `dims`.
         cart::balance(nnodes, unsafe { args::array_mut(dims, count, "dims") }?)
     })
 }
 
-/// The grid that these arrays describe, of no more places than there are processes.
+/// Returns the grid that these arrays describe, with at most one node per process.
 ///
 /// # Safety
-/// As for [`dimensions`].
+/// See [`dimensions`].
 unsafe fn new_grid(
     comm: &Communicator<'_>,
     ndims: c_int,
     dims: *const c_int,
     periods: *const c_int,
 ) -> Result<Grid, Error> {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let (dims, periods) = unsafe {
         (
             dimensions(dims, ndims, "dims")?,
@@ -107,7 +106,7 @@ pub unsafe fn MPI_Cart_create(
     comm_cart: *mut c_int,
 ) -> c_int {
     on_comm("MPI_Cart_create", comm_old, |comm| {
-        // SAFETY: the standard's promise about the arrays and `comm_cart`.
+        // SAFETY: the standard's requirements on the arrays and `comm_cart`.
         let (grid, comm_cart) = unsafe {
             (
                 new_grid(&comm, ndims, dims, periods)?,
@@ -129,7 +128,7 @@ pub unsafe fn MPI_Cart_map(
     newrank: *mut c_int,
 ) -> c_int {
     on_comm("MPI_Cart_map", comm, |comm| {
-        // SAFETY: the standard's promise about the arrays and `newrank`.
+        // SAFETY: the standard's requirements on the arrays and `newrank`.
         let (grid, newrank) = unsafe {
             (
                 new_grid(&comm, ndims, dims, periods)?,
@@ -145,7 +144,7 @@ pub unsafe fn MPI_Cart_sub(comm: c_int, remain_dims: *const c_int, newcomm: *mut
     let parent = comm;
     on_comm("MPI_Cart_sub", comm, |comm| {
         let grid = grid(&comm)?;
-        // SAFETY: the standard's promise about both.
+        // SAFETY: the standard's requirements on both.
         let (remain, newcomm) = unsafe {
             (
                 args::array(remain_dims, grid.dimensions().len(), "remain_dims")?,
@@ -162,7 +161,7 @@ pub unsafe fn MPI_Cart_sub(comm: c_int, remain_dims: *const c_int, newcomm: *mut
 
 pub unsafe fn MPI_Topo_test(comm: c_int, status: *mut c_int) -> c_int {
     on_any("MPI_Topo_test", comm, |_, views| {
-        // SAFETY: the standard's promise about `status`.
+        // SAFETY: the standard's requirements on `status`.
         *unsafe { args::out(status, "status") }? =
             kept::with_topology(views.context(), |topology| match topology {
                 Some(Topology::Cartesian(_)) => MPI_CART,
@@ -176,16 +175,16 @@ pub unsafe fn MPI_Topo_test(comm: c_int, status: *mut c_int) -> c_int {
 
 pub unsafe fn MPI_Cartdim_get(comm: c_int, ndims: *mut c_int) -> c_int {
     on_comm("MPI_Cartdim_get", comm, |comm| {
-        // SAFETY: the standard's promise about `ndims`.
+        // SAFETY: the standard's requirements on `ndims`.
         *unsafe { args::out(ndims, "ndims") }? = grid(&comm)?.dimensions().len() as c_int;
         Ok(())
     })
 }
 
-/// The first `count` of the program's array, which has room for `most`.
+/// Returns the first `count` items of the program's array of `most` items.
 ///
 /// # Safety
-/// As for [`args::array_mut`], for `most` items.
+/// `pointer` must satisfy [`args::array_mut`], for `most` items.
 unsafe fn room<'a>(
     pointer: *mut c_int,
     most: c_int,
@@ -193,7 +192,7 @@ unsafe fn room<'a>(
     name: &'static str,
 ) -> Result<&'a mut [c_int], Error> {
     if usize::try_from(most).is_ok_and(|most| most >= count) {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { args::array_mut(pointer, count, name) }
     } else {
         Err(Error::Argument {
@@ -212,7 +211,7 @@ pub unsafe fn MPI_Cart_get(
     on_comm("MPI_Cart_get", comm, |comm| {
         let grid = grid(&comm)?;
         let count = grid.dimensions().len();
-        // SAFETY: the standard's promise about the arrays.
+        // SAFETY: the standard's requirements on the arrays.
         let (dims, periods, coords) = unsafe {
             (
                 room(dims, maxdims, count, "dims")?,
@@ -233,7 +232,7 @@ pub unsafe fn MPI_Cart_get(
 pub unsafe fn MPI_Cart_rank(comm: c_int, coords: *const c_int, rank: *mut c_int) -> c_int {
     on_comm("MPI_Cart_rank", comm, |comm| {
         let grid = grid(&comm)?;
-        // SAFETY: the standard's promise about both.
+        // SAFETY: the standard's requirements on both.
         let (coords, rank) = unsafe {
             (
                 args::array(coords, grid.dimensions().len(), "coords")?,
@@ -256,7 +255,7 @@ pub unsafe fn MPI_Cart_coords(
     on_comm("MPI_Cart_coords", comm, |comm| {
         let grid = grid(&comm)?;
         let of = args::rank(&comm.partners(), rank)?.0;
-        // SAFETY: the standard's promise about `coords`.
+        // SAFETY: the standard's requirements on `coords`.
         unsafe { room(coords, maxdims, grid.dimensions().len(), "coords") }?
             .copy_from_slice(&grid.coords(of));
         Ok(())
@@ -282,7 +281,7 @@ pub unsafe fn MPI_Cart_shift(
             grid.neighbour(comm.rank(), dimension, steps)
                 .map_or(MPI_PROC_NULL, |rank| rank as c_int)
         };
-        // SAFETY: the standard's promise about both.
+        // SAFETY: the standard's requirements on both.
         unsafe {
             *args::out(rank_source, "rank_source")? = rank(-i64::from(disp));
             *args::out(rank_dest, "rank_dest")? = rank(disp.into());

@@ -1,4 +1,4 @@
-//! `MPI_Status`, and the values of `mpi.h`.
+//! `MPI_Status`, and the constants of `mpi.h`.
 
 use core::ffi::{c_int, c_longlong};
 
@@ -7,13 +7,13 @@ use core::ffi::{c_int, c_longlong};
 #[repr(C)]
 #[allow(non_snake_case, non_camel_case_types)] // The names are the standard's.
 pub struct MPI_Status {
-    /// The sender.
+    /// Source rank.
     pub MPI_SOURCE: c_int,
-    /// The tag.
+    /// Tag.
     pub MPI_TAG: c_int,
-    /// The error, where several requests complete at once.
+    /// Error code, set if several requests complete together.
     pub MPI_ERROR: c_int,
-    /// Not zero: the request was cancelled.
+    /// Nonzero if the request was cancelled.
     pub midplane_cancelled: c_int,
     /// Bytes received.
     pub midplane_bytes: c_longlong,

@@ -1,4 +1,4 @@
-//! Operations of the program's own (section 5.9.5): what their handles name.
+//! User-defined reduction operations and their handles (section 5.9.5).
 #![forbid(unsafe_code)]
 
 use core::ffi::{c_int, c_void};
@@ -19,29 +19,26 @@ const KIND: Kind = Kind {
     limit: 1 << 16,
 };
 
-/// One of the program's operations.
 #[derive(Clone, Copy)]
 pub struct UserOp {
-    /// What combines.
     pub function: UserFunction,
-    /// Whether it commutes, as the program has said.
+    /// Whether it commutes, as specified by the program.
     pub commutes: bool,
 }
 
-/// No call holds the lock while it waits, and interrupts do not come here.
+/// No call waits while it holds the lock, and no interrupt handler uses it.
 static TABLE: Mutex<Table<UserOp>> = Mutex::new(Table::new(KIND));
 
-/// The operation that `handle` names.
 pub fn get(handle: c_int) -> Option<UserOp> {
     TABLE.lock().get(handle).copied()
 }
 
-/// Makes an operation; its handle. Fails with [`Error::Limit`] or [`Error::NoRoom`].
+/// Creates an operation and returns its handle. Fails with [`Error::Limit`] or [`Error::NoRoom`].
 pub fn add(op: UserOp) -> Result<c_int, Error> {
     TABLE.lock().add(op)
 }
 
-/// Frees the operation that `handle` names. Collectives that have begun with it go on.
+/// Frees the operation with handle `handle`. Collectives that use it continue.
 pub fn remove(handle: c_int) -> Result<(), Error> {
     let removed = TABLE.lock().remove(handle);
     removed.map(drop).ok_or(Error::Operation { handle })

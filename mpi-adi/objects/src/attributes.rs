@@ -1,8 +1,7 @@
-//! What a program has attached to an object by key (MPI-3.1 section 6.7): for communicators, and for datatypes and
-//! windows alike.
+//! Attributes that a program attaches to communicators, datatypes and windows by key (MPI-3.1 section 6.7).
 //!
-//! Kept in the order of setting: what was set last is deleted first (section 8.7.1). The list is in the program's
-//! heap, which limits it, and is searched from its beginning; it takes no memory when nothing is attached.
+//! The list keeps the order of setting, because the newest attribute is deleted first (section 8.7.1). It is allocated
+//! on the program's heap, is searched linearly, and uses no heap memory while it is empty.
 #![forbid(unsafe_code)]
 
 use alloc::vec::Vec;
@@ -10,16 +9,16 @@ use alloc::vec::Vec;
 use crate::error::Error;
 use crate::group::exact;
 
-/// An attribute. What a value means only the program knows.
+/// An attribute. Only the program interprets its value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Attribute {
     /// The handle of its key.
     pub keyval: i32,
-    /// Its value: the address that the program gave.
+    /// Address that the program specified.
     pub value: usize,
 }
 
-/// The attributes of one object.
+/// Attributes of one object.
 #[derive(Debug)]
 pub struct Attributes {
     list: Vec<Attribute>,
@@ -32,32 +31,31 @@ impl Default for Attributes {
 }
 
 impl Attributes {
-    /// None.
     pub const fn new() -> Attributes {
         Attributes { list: Vec::new() }
     }
 
-    /// The value for this key.
+    /// Returns the value for `keyval`.
     pub fn get(&self, keyval: i32) -> Option<usize> {
         let found = self.list.iter().find(|known| known.keyval == keyval);
         found.map(|attribute| attribute.value)
     }
 
-    /// Adds an attribute whose key has none yet. Fails with [`Error::NoRoom`].
+    /// Adds an attribute for an unset key. Fails with [`Error::NoRoom`].
     pub fn add(&mut self, attribute: Attribute) -> Result<(), Error> {
         self.reserve(1)?;
         self.list.push(attribute);
         Ok(())
     }
 
-    /// Makes room for so many more. Fails with [`Error::NoRoom`].
+    /// Reserves capacity for `more` attributes. Fails with [`Error::NoRoom`].
     pub fn reserve(&mut self, more: usize) -> Result<(), Error> {
         self.list.try_reserve(more).map_err(|_| Error::NoRoom {
             bytes: more.saturating_mul(size_of::<Attribute>()),
         })
     }
 
-    /// Takes the attribute with this key out; false when there is none.
+    /// Removes the attribute with this key. Returns false if there is none.
     pub fn remove(&mut self, keyval: i32) -> bool {
         let place = self.list.iter().position(|known| known.keyval == keyval);
         if let Some(place) = place {
@@ -69,12 +67,12 @@ impl Attributes {
         place.is_some()
     }
 
-    /// The one that was set last.
+    /// Returns the newest attribute.
     pub fn last(&self) -> Option<Attribute> {
         self.list.last().copied()
     }
 
-    /// A copy of the list. Fails with [`Error::NoRoom`].
+    /// Returns a copy of the list. Fails with [`Error::NoRoom`].
     pub fn snapshot(&self) -> Result<Vec<Attribute>, Error> {
         exact(&self.list)
     }

@@ -1,8 +1,7 @@
-//! The room in a buffer that the program has attached for its buffered sends (MPI-3.1 section 3.6).
+//! Space management of the buffer that the program attaches for buffered sends (MPI-3.1 section 3.6).
 //!
-//! A message lies in the buffer in one piece, without anything beside it, from the send until the device
-//! has finished with it. What is where is noted in the program's heap, not in the buffer, where the
-//! program could write over it.
+//! A message occupies one contiguous piece of the buffer, without a header, until the device completes its send. The
+//! bookkeeping is on the program's heap, because the program could overwrite it in the buffer.
 #![forbid(unsafe_code)]
 
 use alloc::vec::Vec;
@@ -14,35 +13,34 @@ use midplane_device::interface::{Device, Measure, Release, TestResult};
 use midplane_device::kernel::CallNote;
 use midplane_device::request::RequestId;
 
-/// A message in the buffer.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Piece {
     offset: usize,
     len: usize,
-    /// `None`: the device has finished with it.
+    /// `None`: the device has completed the send.
     send: Option<RequestId>,
 }
 
-/// Which parts of the buffer are in use.
+/// Used parts of the attached buffer.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct BufferUse {
     bytes: usize,
-    /// In the order of their offsets.
+    /// Sorted by offset.
     pieces: Vec<Piece>,
 }
 
-/// Where a message is to lie.
+/// Free space found for a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Gap {
-    /// First byte in the buffer.
+    /// Offset of the first byte in the buffer.
     pub offset: usize,
-    /// Bytes.
+    /// Length in bytes.
     pub len: usize,
     before: usize,
 }
 
 impl BufferUse {
-    /// An empty buffer of `bytes` bytes.
+    /// Creates an empty buffer of `bytes` bytes.
     pub const fn new(bytes: usize) -> Self {
         BufferUse {
             bytes,
@@ -50,17 +48,17 @@ impl BufferUse {
         }
     }
 
-    /// Bytes of the whole buffer.
+    /// Returns the size of the buffer in bytes.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Bytes that hold messages.
+    /// Returns the number of bytes that contain messages.
     fn used(&self) -> usize {
         self.pieces.iter().map(|piece| piece.len).sum()
     }
 
-    /// A gap for `len` bytes behind everything else.
+    /// Returns a gap of `len` bytes after the last piece.
     fn at_the_end(&self, len: usize) -> Option<Gap> {
         let offset = self.pieces.last().map_or(0, |last| last.offset + last.len);
         (len <= self.bytes - offset).then_some(Gap {
@@ -70,7 +68,7 @@ impl BufferUse {
         })
     }
 
-    /// The first gap for `len` bytes.
+    /// Returns the first gap of `len` bytes.
     fn anywhere(&self, len: usize) -> Option<Gap> {
         let mut offset = 0;
         for (before, piece) in self.pieces.iter().enumerate() {
@@ -86,17 +84,17 @@ impl BufferUse {
         self.at_the_end(len)
     }
 
-    /// A place for a message of `len` bytes of a call of `function`. Waits, where the buffer is full, for as long as
-    /// news of messages that have been received may be on its way ([`Measure::Patience`]): a program that knows from
-    /// messages of its own that they have been received may rely on their room. Fails with [`Error::NoRoom`] and
-    /// [`Error::BufferFull`].
+    /// Finds space for a message of `len` bytes sent by `function`. If the buffer is full, it blocks as long as
+    /// acknowledgements of received messages may still be in flight ([`Measure::Patience`]): a program may know from
+    /// its own messages that an earlier message was received, and then may rely on the space. Fails with
+    /// [`Error::NoRoom`] and [`Error::BufferFull`].
     pub fn place(
         &mut self,
         env: &dyn Env,
         function: &'static str,
         len: usize,
     ) -> Result<Gap, Error> {
-        // The message is entered without memory then.
+        // Reserved here, so that recording the message needs no memory.
         self.pieces.try_reserve(1).map_err(|_| Error::NoRoom {
             bytes: size_of::<Piece>(),
         })?;
@@ -129,8 +127,8 @@ impl BufferUse {
         }
     }
 
-    /// The message at `gap`, which was found since the last change, has been sent as this request. Without one it has
-    /// left the buffer.
+    /// Records that the message at `gap` was sent by request `send`; without a request, the send is already complete
+    /// and uses no buffer space. `gap` must have been found since the last change.
     pub fn sent(&mut self, env: &dyn Env, gap: Gap, send: Option<RequestId>) {
         if let Some(send) = send {
             env.release(send, Release::Handle);
@@ -138,7 +136,7 @@ impl BufferUse {
         }
     }
 
-    /// The message of request `send` lies at `gap`, which was found since the last change.
+    /// Records that request `send` occupies `gap`, which must have been found since the last change.
     fn take(&mut self, gap: Gap, send: RequestId) {
         let piece = Piece {
             offset: gap.offset,
@@ -148,7 +146,7 @@ impl BufferUse {
         self.pieces.insert(gap.before, piece);
     }
 
-    /// Frees the parts whose messages the device has finished with, and their requests. Does not block.
+    /// Frees the pieces and the requests of completed sends. Does not block.
     fn reclaim(&mut self, env: &dyn Env, note: CallNote) {
         for (place, piece) in self.pieces.iter_mut().enumerate() {
             if place % SLICE_REQUESTS == 0 {
@@ -161,7 +159,7 @@ impl BufferUse {
         self.pieces.retain(|piece| piece.send.is_some());
     }
 
-    /// Frees everything. Blocks until the device has finished with all messages.
+    /// Frees all pieces. Blocks until the device has completed all sends.
     pub fn wait_until_empty(&mut self, env: &dyn Env, function: &'static str) {
         for send in self.pieces.drain(..).filter_map(|piece| piece.send) {
             env.wait(function, send);

@@ -1,4 +1,4 @@
-//! Loops over the device's operations, for conditions that only a layer above the device can check.
+//! Blocking loops over device operations, for conditions that only the MPI layer can check.
 #![forbid(unsafe_code)]
 
 use crate::process::Env;
@@ -6,11 +6,11 @@ use midplane_device::interface::{CompletionSet, Device};
 use midplane_device::kernel::CallNote;
 use midplane_device::request::RequestId;
 
-/// Requests that a call checks between two steps of progress: an array can be as long as the program's memory, and
-/// traffic does not wait for the whole of it.
+/// Requests checked between two progress steps. An array can be as long as the program's memory, and traffic must not
+/// wait until all of it is checked.
 pub const SLICE_REQUESTS: usize = 256;
 
-/// Blocks until `attempt` gives a value, with progress between attempts.
+/// Blocks until `attempt` returns a value, and runs the progress engine between attempts.
 pub fn block_on<R>(env: &dyn Env, note: CallNote, mut attempt: impl FnMut() -> Option<R>) -> R {
     let mut since = None;
     loop {
@@ -21,12 +21,12 @@ pub fn block_on<R>(env: &dyn Env, note: CallNote, mut attempt: impl FnMut() -> O
     }
 }
 
-/// Blocks until the condition is true, with progress between checks.
+/// Blocks until the condition is true, and runs the progress engine between checks.
 pub fn block_until(env: &dyn Env, note: CallNote, mut is_true: impl FnMut() -> bool) {
     block_on(env, note, || is_true().then_some(()));
 }
 
-/// Repeats steps of progress until one changes nothing. Does not block.
+/// Runs progress steps until one changes nothing. Does not block.
 pub fn drain(env: &dyn Env, note: CallNote) {
     let mut last = env.advance(note, None);
     loop {
@@ -38,7 +38,8 @@ pub fn drain(env: &dyn Env, note: CallNote) {
     }
 }
 
-/// All of these requests have finished, as far as they are known. Changes nothing; does not block.
+/// Checks whether all these requests are finished; unknown requests count as finished. Changes nothing and does not
+/// block.
 pub fn are_finished(env: &dyn Env, mut ids: impl Iterator<Item = RequestId>) -> bool {
     loop {
         let group: heapless::Vec<RequestId, { CompletionSet::MAX }> =
@@ -67,14 +68,14 @@ mod tests {
     #[test]
     fn a_call_sleeps_only_after_a_step_that_changed_nothing() {
         let env = FakeEnv::new();
-        // The first step changes something, and it may have been what the call waits for.
+        // The first step changes something, which may satisfy the condition of the call.
         env.moves(1);
         let mut attempts = 0;
         block_until(&env, NOTE, || {
             attempts += 1;
             attempts == 4
         });
-        // The first step of a call never ends in a sleep: an event may have come before it.
+        // The first step of a call never sleeps, because an event may have preceded it.
         assert_eq!((env.polls(), env.sleeps()), (3, 2));
     }
 
@@ -132,7 +133,7 @@ mod tests {
             READY.set(true);
             env.advance(NOTE, None);
             assert_eq!((RUNS.get(), env.sleeps()), (2, 0));
-            // An operation that waits within the device leaves it, too: the hook is what ends this one.
+            // A blocking device operation also exits the device to run the hook, and this hook completes the request.
             let incoming = Incoming {
                 pattern: Pattern::new(Some(Rank::new(0)), Some(0), 0),
                 span: Span::EMPTY,

@@ -1,32 +1,31 @@
-//! Cartesian grids (MPI-3.1 section 7.5): pure.
+//! Cartesian grids (MPI-3.1 section 7.5). Pure functions.
 #![forbid(unsafe_code)]
 
 use heapless::Vec;
 
 use crate::error::{Error, Limited};
 
-/// Most dimensions that a grid can have.
+/// Maximum number of dimensions.
 pub const DIMENSIONS: usize = 16;
 
-/// One dimension of a grid.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Dimension {
     /// Processes along this dimension.
     pub extent: u32,
-    /// It wraps around.
+    /// The dimension wraps around.
     pub periodic: bool,
 }
 
-/// A grid; ranks count up along the last dimension first.
+/// A grid. Ranks increase along the last dimension first.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Grid(Vec<Dimension, DIMENSIONS>);
 
-/// Places along each dimension.
+/// Coordinates along each dimension.
 pub type Coords = Vec<i32, DIMENSIONS>;
 
 impl Grid {
-    /// The grid with these dimensions. Fails with [`Error::Limit`] when they are too many and with
-    /// [`Error::Dims`] when one is below 1 or there would be more than 2^31 - 1 places.
+    /// Creates a grid with these dimensions. Fails with [`Error::Limit`] if there are too many, and with
+    /// [`Error::Dims`] if an extent is below 1 or the grid would have more than 2^31 - 1 nodes.
     pub fn new(dimensions: impl Iterator<Item = (i32, bool)>) -> Result<Grid, Error> {
         let mut grid = Vec::new();
         let mut places = 1u64;
@@ -52,7 +51,7 @@ impl Grid {
         Ok(Grid(grid))
     }
 
-    /// As [`Grid::new`], of no more places than there are ranks, or it fails with [`Error::Dims`], too.
+    /// Creates a grid with at most `ranks` nodes. Fails with [`Error::Dims`] if it has more, and like [`Grid::new`].
     pub fn within(
         dimensions: impl Iterator<Item = (i32, bool)>,
         ranks: u32,
@@ -71,12 +70,11 @@ impl Grid {
         &self.0
     }
 
-    /// How many places it has.
     pub fn places(&self) -> u32 {
         self.0.iter().map(|dimension| dimension.extent).product()
     }
 
-    /// Where a rank below [`Grid::places`] is.
+    /// Returns the coordinates of a rank below [`Grid::places`].
     pub fn coords(&self, rank: u32) -> Coords {
         let mut rest = rank;
         let mut coords: Coords = self.0.iter().map(|_| 0).collect();
@@ -87,7 +85,7 @@ impl Grid {
         coords
     }
 
-    /// Who is at a place, one coordinate for each dimension; `None` when it lies outside.
+    /// Returns the rank at these coordinates, one per dimension; `None` outside the grid.
     pub fn rank(&self, coords: &[i32]) -> Option<u32> {
         let mut rank = 0;
         for (at, dimension) in coords.iter().zip(&self.0) {
@@ -102,7 +100,7 @@ impl Grid {
         Some(rank)
     }
 
-    /// Who is `steps` away from `rank` along a dimension that there is; `None` outside.
+    /// Returns the rank at distance `steps` from `rank` along an existing dimension; `None` outside the grid.
     pub fn neighbour(&self, rank: u32, dimension: usize, steps: i64) -> Option<u32> {
         let mut coords = self.coords(rank);
         let extent = i64::from(self.0[dimension].extent);
@@ -114,13 +112,13 @@ impl Grid {
         self.rank(&coords)
     }
 
-    /// The grid of the dimensions for which `keep` is true.
+    /// Returns the subgrid of the dimensions for which `keep` is true.
     pub fn part(&self, keep: &[bool]) -> Grid {
         let kept = self.0.iter().zip(keep).filter(|(_, keep)| **keep);
         Grid(kept.map(|(dimension, _)| *dimension).collect())
     }
 
-    /// Who has, in the part that `rank` is in, the place with this number.
+    /// Returns the rank at index `number` of the subgrid that contains `rank`.
     pub fn in_part(&self, rank: u32, keep: &[bool], number: u32) -> Option<u32> {
         let mut coords = self.coords(rank);
         let mut along = self.part(keep).coords(number).into_iter();
@@ -132,12 +130,13 @@ impl Grid {
     }
 }
 
-/// Most factors above 1 of a number of nodes: a power of two has them.
+/// Maximum number of prime factors of a node count; a power of two reaches it.
 const FACTORS: usize = 30;
 
-/// Fills the zeros in `dims` so that their product is `nodes`, as balanced as the divisors allow, the greatest first: of
-/// all such extents, those whose greatest and least are closest, of these the ones whose least is greatest, then those
-/// whose second least is, and so on. Fails with [`Error::Dims`] when that cannot be.
+/// Fills the zeros in `dims` such that their product is `nodes` (MPI_Dims_create), in descending order and as balanced
+/// as the divisors allow. It chooses the minimum difference between the maximum and the minimum extent; among ties, the
+/// largest minimum, then the largest second smallest extent, and so on. Fails with [`Error::Dims`] if no such extents
+/// exist.
 pub fn balance(nodes: i32, dims: &mut [i32]) -> Result<(), Error> {
     let impossible = Error::Dims {
         what: "no extents have this number of nodes as their product",
@@ -164,16 +163,16 @@ pub fn balance(nodes: i32, dims: &mut [i32]) -> Result<(), Error> {
     Ok(())
 }
 
-/// Extents of a grid, none above the one before it: those tried, and the best so far.
+/// Candidate and best extents of a grid, each in descending order.
 struct Division {
     tried: Vec<u32, FACTORS>,
     best: Vec<u32, FACTORS>,
-    /// By how much the greatest of the best exceeds its least.
+    /// Difference between the maximum and the minimum extent of `best`.
     spread: u32,
 }
 
 impl Division {
-    /// The best of `count` extents whose product is `number`, without the ones at their end when they are very many.
+    /// Returns the best `count` extents whose product is `number`. Omits trailing ones if `count` is very large.
     fn closest(number: u32, count: usize) -> Vec<u32, FACTORS> {
         let mut division = Division {
             tried: Vec::new(),
@@ -184,7 +183,7 @@ impl Division {
         if count > 0 {
             let least_at_most = root(number, count);
             let mut greatest = divisor_from_root(number, count);
-            // The least is not above the root, so that beyond this every spread is greater.
+            // The minimum extent is at most the root, so every later candidate has a larger spread.
             while greatest - least_at_most <= division.spread {
                 division.go_on(number, count, greatest);
                 match least_divisor(number, |divisor| divisor > greatest) {
@@ -196,16 +195,16 @@ impl Division {
         division.best
     }
 
-    /// Tries `extent` as the next of `count` whose product is `number`, and behind it all that can follow.
+    /// Tries `extent` as the next of `count` extents whose product is `number`, then all possible successors.
     fn go_on(&mut self, number: u32, count: u32, extent: u32) {
-        // No more than `FACTORS` are asked for.
+        // Callers request at most `FACTORS` extents.
         let _ = self.tried.push(extent);
         let (rest, count) = (number / extent, count - 1);
         if count == 0 {
             self.compare();
         } else {
             let mut next = divisor_from_root(rest, count);
-            // What is below this makes a spread that is greater than the best.
+            // A smaller minimum extent gives a larger spread than the best.
             let least = self.tried[0].saturating_sub(self.spread).max(1);
             while next <= extent && root(rest / next, count - 1) >= least {
                 self.go_on(rest, count, next);
@@ -218,7 +217,7 @@ impl Division {
         self.tried.pop();
     }
 
-    /// Keeps what was tried when it is better.
+    /// Keeps the candidate if it is better.
     fn compare(&mut self) {
         let (first, last) = (self.tried[0], self.tried[self.tried.len() - 1]);
         let spread = first - last;
@@ -231,7 +230,7 @@ impl Division {
     }
 }
 
-/// The greatest number whose power of `degree` is not above `number`; what is beyond all bounds for the degree 0.
+/// Returns the largest integer whose power of `degree` is at most `number`; [`u32::MAX`] for degree 0.
 fn root(number: u32, degree: u32) -> u32 {
     if degree == 0 {
         return u32::MAX;
@@ -247,7 +246,7 @@ fn root(number: u32, degree: u32) -> u32 {
     low
 }
 
-/// The least divisor of `number` that is not below its `degree`-th root.
+/// Returns the smallest divisor of `number` that is at least its `degree`-th root.
 fn divisor_from_root(number: u32, degree: u32) -> u32 {
     let reaches = |divisor: u32| {
         u64::from(divisor)
@@ -257,7 +256,7 @@ fn divisor_from_root(number: u32, degree: u32) -> u32 {
     least_divisor(number, reaches).unwrap_or(number)
 }
 
-/// The least divisor of `number` that is `wanted`; all above one that is, are.
+/// Returns the smallest divisor of `number` for which `wanted` is true. `wanted` must be monotonic.
 fn least_divisor(number: u32, wanted: impl Fn(u32) -> bool) -> Option<u32> {
     let mut least = None;
     let mut divisor = 1;
@@ -381,7 +380,7 @@ mod tests {
         assert!(balance(6, &mut [-1, 0]).is_err());
         assert!(balance(0, &mut [0]).is_err());
     }
-    /// Every way of writing `number` as a product of `count` extents of which none is greater than the one before.
+    /// Returns all products of `count` extents in descending order that equal `number`.
     fn all_ways(
         number: i32,
         count: usize,
@@ -410,7 +409,7 @@ mod tests {
                 let mut dims = [0; 4];
                 let dims = &mut dims[..count];
                 assert_eq!(balance(nodes, dims), Ok(()));
-                // The closest; of these, from the least up, the greatest.
+                // Minimum spread; among ties, the largest extents compared from the smallest upwards.
                 let rank = |way: &&std::vec::Vec<i32>| {
                     let from_the_least: std::vec::Vec<i32> = way.iter().rev().map(|n| -n).collect();
                     (way[0] - way[count - 1], from_the_least)

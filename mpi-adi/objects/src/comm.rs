@@ -1,7 +1,7 @@
-//! Communicators, and point to point over spans: what the Rust and the C binding have in common.
+//! Communicators and point-to-point operations on spans, shared by the Rust and the C binding.
 //!
-//! Arguments are checked here, once, for both bindings. Nothing here is typed yet: `midplane_rust` and
-//! `midplane_c` turn elements into bytes.
+//! Arguments are checked here for both bindings. Data is untyped here: [`crate::rust`] and [`crate::c`] convert
+//! elements to bytes.
 #![forbid(unsafe_code)]
 
 use net_torus::Shape;
@@ -18,24 +18,23 @@ use midplane_device::recv::Probed;
 use midplane_device::request::{Mode, RequestId};
 use midplane_device::send::SendTo;
 
-/// A process's rank in a communicator. Its number in the job is a [`Rank`]; only a membership turns one into the
-/// other.
+/// Rank of a process in a communicator. Its world rank is a [`Rank`]; only a membership converts between the two.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct CommRank(pub u32);
 
-/// What is known of a received or probed message (MPI-3.1 section 3.2.5).
+/// Status of a received or probed message (MPI-3.1 section 3.2.5).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Status {
-    /// Who sent it: a rank of the communicator.
+    /// Rank of the sender in the communicator.
     pub source: u32,
-    /// Its tag.
+    /// Tag of the message.
     pub tag: Tag,
-    /// Its length in bytes; of a truncated message, what was received.
+    /// Length in bytes; for a truncated message, the number of received bytes.
     pub bytes: usize,
 }
 
-/// A group of processes that can talk to each other, and a context that keeps their messages apart from
-/// those of other communicators (MPI-3.1 chapter 6).
+/// A group of processes with a context that separates their messages from those of other communicators (MPI-3.1 chapter
+/// 6).
 pub struct Communicator<'e> {
     /// The process that calls.
     pub env: &'e dyn Env,
@@ -50,8 +49,8 @@ impl Clone for Communicator<'_> {
 
 impl Copy for Communicator<'_> {}
 
-/// Those whom a process sends messages to and receives them from in a communicator, by their ranks: its group, or
-/// the remote group of an intercommunicator (MPI-3.1 section 6.6).
+/// Communication partners in a communicator, by rank: the communicator's group, or the remote group of an
+/// intercommunicator (MPI-3.1 section 6.6).
 pub struct Partners<'e> {
     /// The process that calls.
     pub env: &'e dyn Env,
@@ -66,7 +65,7 @@ impl Clone for Partners<'_> {
 
 impl Copy for Partners<'_> {}
 
-/// A group of processes, and the context of messages to them and from them.
+/// A group of processes and the context of messages to and from it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Group<'e> {
     /// World ranks by rank in the communicator.
@@ -77,36 +76,36 @@ pub struct Group<'e> {
     pub size: u32,
 }
 
-/// A communicator without its host: the context, and this process's membership in the group.
+/// A communicator without its environment: the context, and this process's membership in the group.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Membership<'e> {
     /// World ranks by rank in the communicator.
     pub map: RankMap<'e>,
-    /// Even; the next odd one is for its collectives, so that they never match the program's own messages
-    /// (MPI-3.1 section 5.1).
+    /// Even context. The next odd context is reserved for collectives, so that they never match the program's own
+    /// messages (MPI-3.1 section 5.1).
     pub context: Context,
     /// Rank of the calling process.
     pub rank: CommRank,
     /// Number of processes.
     pub size: u32,
-    /// Of a list: the box that it has been found to be. All members have found the same.
+    /// For a list: the box of the torus that it forms. All members compute the same box.
     pub grid: Option<Grid>,
 }
 
-/// Which processes; a communicator's rank r is the group's r-th.
+/// Mapping from communicator rank to world rank.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RankMap<'e> {
-    /// All, by their numbers.
+    /// All processes; the rank is the world rank.
     All,
-    /// This one alone, by its number in the job.
+    /// Only the process with this world rank.
     One(Rank),
-    /// These, by their numbers in the job.
+    /// World ranks of the members.
     List(&'e [Rank]),
-    /// As a list: the remote group of an intercommunicator, in which this process is not.
+    /// World ranks of the remote group of an intercommunicator, without this process.
     Remote(&'e [Rank]),
 }
 
-// One copy: it is a loop, and on MPI_COMM_WORLD never run.
+// Not inlined: it is a loop, and MPI_COMM_WORLD never runs it.
 #[inline(never)]
 fn place_in(list: &[Rank], world: Rank) -> u32 {
     let at = list.iter().position(|member| *member == world);
@@ -123,7 +122,7 @@ impl Group<'_> {
         }
     }
 
-    /// The rank of the process with this number in the job; only members send in a communicator's context.
+    /// Returns the rank of a world rank. Only members send in a communicator's context.
     pub fn in_group(self, world: Rank) -> CommRank {
         CommRank(match self.map {
             RankMap::All => world.index(),
@@ -132,7 +131,7 @@ impl Group<'_> {
         })
     }
 
-    /// The process with the rank that a program gives. Fails with [`Error::Rank`], of a remote group with
+    /// Checks a rank that a program specified. Fails with [`Error::Rank`], for a remote group with
     /// [`Error::RemoteRank`].
     pub fn rank(self, given: i64) -> Result<CommRank, Error> {
         match u32::try_from(given) {
@@ -153,7 +152,7 @@ impl Group<'_> {
 }
 
 impl<'e> Membership<'e> {
-    /// The communicator's group.
+    /// Returns the communicator's group.
     pub fn group(self) -> Group<'e> {
         Group {
             map: self.map,
@@ -162,7 +161,7 @@ impl<'e> Membership<'e> {
         }
     }
 
-    /// MPI_COMM_WORLD's.
+    /// Returns the membership in MPI_COMM_WORLD.
     pub fn world(rank: Rank, size: u32) -> Self {
         Membership {
             map: RankMap::All,
@@ -173,7 +172,7 @@ impl<'e> Membership<'e> {
         }
     }
 
-    /// MPI_COMM_SELF's, for the process with this number in the job.
+    /// Returns the membership of world rank `world` in its MPI_COMM_SELF.
     pub fn own(world: Rank) -> Self {
         Membership {
             map: RankMap::One(world),
@@ -189,26 +188,26 @@ impl<'e> Membership<'e> {
         self.group().to_world(rank)
     }
 
-    /// All ranks, in order.
+    /// Returns all ranks in ascending order.
     pub fn ranks(self) -> impl Iterator<Item = CommRank> {
         (0..self.size).map(CommRank)
     }
 }
 
 impl<'e> Communicator<'e> {
-    /// MPI_COMM_WORLD.
+    /// Returns MPI_COMM_WORLD.
     pub fn world(env: &'e dyn Env) -> Self {
         let (rank, size) = place(env);
         Communicator::at(env, Membership::world(rank, size))
     }
 
-    /// MPI_COMM_SELF.
+    /// Returns MPI_COMM_SELF.
     pub fn own(env: &'e dyn Env) -> Self {
         let (world, _) = place(env);
         Communicator::at(env, Membership::own(world))
     }
 
-    /// The communicator with this membership.
+    /// Returns the communicator with this membership.
     pub fn at(env: &'e dyn Env, membership: Membership<'e>) -> Self {
         Communicator { env, membership }
     }
@@ -218,22 +217,23 @@ impl<'e> Communicator<'e> {
         self.membership
     }
 
-    /// This process's rank in the communicator.
+    /// Returns this process's rank in the communicator.
     pub fn rank(&self) -> u32 {
         self.membership.rank.0
     }
 
-    /// As [`Communicator::rank`], as a rank of this communicator and no other.
+    /// Returns this process's rank as a [`CommRank`].
     pub fn own_rank(&self) -> CommRank {
         self.membership.rank
     }
 
-    /// Number of processes.
+    /// Returns the number of processes.
     pub fn size(&self) -> u32 {
         self.membership.size
     }
 
-    /// It is of all processes, in the order of their numbers: MPI_COMM_WORLD, or one that was made of it.
+    /// Checks whether the communicator contains all processes in the order of their world ranks: MPI_COMM_WORLD or a
+    /// communicator derived from it.
     pub fn is_of_all(&self) -> bool {
         self.membership.map == RankMap::All
     }
@@ -243,7 +243,7 @@ impl<'e> Communicator<'e> {
         self.env
     }
 
-    /// [`Error::Root`] unless `root` is a rank of the communicator.
+    /// Fails with [`Error::Root`] unless `root` is a rank of the communicator.
     pub fn check_root(&self, root: CommRank) -> Result<(), Error> {
         if root.0 < self.size() {
             Ok(())
@@ -255,7 +255,7 @@ impl<'e> Communicator<'e> {
         }
     }
 
-    /// The box of the torus that its processes are.
+    /// Returns the box of the torus that its processes form.
     pub fn grid(&self) -> Option<Grid> {
         match self.membership.map {
             RankMap::All if self.size() > 1 => Some(Grid::of(shape(self.env))),
@@ -264,14 +264,14 @@ impl<'e> Communicator<'e> {
         }
     }
 
-    /// The processes that it exchanges messages with.
+    /// Returns its communication partners.
     pub fn partners(self) -> Partners<'e> {
         Partners::at(self.env, self.membership.group())
     }
 }
 
 impl<'e> Partners<'e> {
-    /// Those of this group.
+    /// Returns the partners in this group.
     pub fn at(env: &'e dyn Env, group: Group<'e>) -> Self {
         Partners { env, group }
     }
@@ -281,7 +281,7 @@ impl<'e> Partners<'e> {
         self.group
     }
 
-    /// The same processes in the context of collectives.
+    /// Returns the same processes in the context for collectives.
     pub fn for_collectives(mut self) -> Self {
         self.group.context |= COLLECTIVE;
         self
@@ -340,7 +340,7 @@ impl<'e> Partners<'e> {
         ))
     }
 
-    /// How a finished receive ended, in the communicator's terms.
+    /// Converts the outcome of a completed receive to a status of this communicator.
     pub fn received(self, outcome: Outcome) -> Result<Status, Error> {
         let Outcome {
             source,
@@ -361,7 +361,7 @@ impl<'e> Partners<'e> {
         }
     }
 
-    /// Starts a send. Does not block. `None`: the span may be used again, and there is no request. Fails with
+    /// Starts a send. Does not block. `None`: the span may be reused, and there is no request. Fails with
     /// [`Error::Rank`], [`Error::Tag`], [`Error::TooLong`] or [`Error::NoMemory`].
     pub fn start_send(
         self,
@@ -378,8 +378,7 @@ impl<'e> Partners<'e> {
             .start_send(function, &outgoing, RequestMemory::Shared)?)
     }
 
-    /// Starts a receive. Does not block. Fails with [`Error::Rank`], [`Error::Tag`] or
-    /// [`Error::NoMemory`].
+    /// Starts a receive. Does not block. Fails with [`Error::Rank`], [`Error::Tag`] or [`Error::NoMemory`].
     pub fn start_recv(
         self,
         function: &'static str,
@@ -394,7 +393,7 @@ impl<'e> Partners<'e> {
             .start_receive(function, &incoming, RequestMemory::Shared)?)
     }
 
-    /// Sends and blocks until the span may be used again. Fails as [`Partners::start_send`].
+    /// Sends, and blocks until the span may be reused. Fails like [`Partners::start_send`].
     pub fn send_span(
         self,
         function: &'static str,
@@ -407,7 +406,7 @@ impl<'e> Partners<'e> {
         Ok(self.env.send(function, &Outgoing { to, span })?)
     }
 
-    /// Receives; blocks until the message is there. Fails as [`Partners::start_recv`], and with
+    /// Receives, and blocks until the message is complete. Fails like [`Partners::start_recv`], and with
     /// [`Error::Truncated`].
     pub fn recv_span(
         self,
@@ -421,15 +420,15 @@ impl<'e> Partners<'e> {
         self.received(received.outcome())
     }
 
-    /// Sends and receives at once; blocks until both are done (MPI-3.1 section 3.10). Fails as the two
-    /// do; when only the receive fails, the send has been done.
+    /// Sends and receives concurrently, and blocks until both are complete (MPI-3.1 section 3.10). Fails like a send or
+    /// a receive. If only the receive fails, the send is complete.
     pub fn sendrecv_span(
         self,
         function: &'static str,
         (send, dest, send_tag): (Span, CommRank, Tag),
         (recv, source, recv_tag): (Span, Option<CommRank>, Option<Tag>),
     ) -> Result<Status, Error> {
-        // Checked before anything starts, so that a mistake leaves nothing behind.
+        // Checked before anything starts, so that an invalid argument has no effect.
         let to = self.send_to(send, dest, send_tag, Mode::Standard)?;
         let pattern = self.pattern(source, recv_tag)?;
         let incoming = Incoming {
@@ -438,15 +437,15 @@ impl<'e> Partners<'e> {
         };
         let receive = { self.env }.start_receive(function, &incoming, RequestMemory::Blocking)?;
         if let Err(error) = self.env.send(function, &Outgoing { to, span: send }) {
-            // The span must not stay with the device.
+            // The device must not keep a reference to the span.
             self.env.cancel(function, receive, Cancel::FinishReceive);
             return Err(error.into());
         }
         self.received(wait(self.env, function, receive))
     }
 
-    /// Blocks until a message that fits can be received, and says which; or looks for one. Fails with [`Error::Rank`],
-    /// [`Error::Tag`] or [`Error::NoMemory`].
+    /// Returns the status of a matching message. Depending on the mode, blocks until there is one, or checks once.
+    /// Fails with [`Error::Rank`], [`Error::Tag`] or [`Error::NoMemory`].
     pub fn probe_span(
         self,
         function: &'static str,
@@ -459,9 +458,9 @@ impl<'e> Partners<'e> {
         Ok(found.map(|found| self.probed(found)))
     }
 
-    /// Takes a message that fits: the name by which it can be received, and its status. Blocks until there is one, or
-    /// else for as long as it takes to have one that has been found: an answer of its sender. Fails as
-    /// [`Partners::probe_span`].
+    /// Dequeues a matching message, and returns its handle for the receive and its status. The blocking mode waits
+    /// until there is one. The other mode blocks only for a message that was found, until its sender replies. Fails
+    /// like [`Partners::probe_span`].
     pub fn mprobe_span(
         self,
         function: &'static str,
@@ -483,18 +482,18 @@ impl<'e> Partners<'e> {
     }
 }
 
-/// The rank and the size of the job.
+/// Returns the world rank and the size of the job.
 fn place(env: &dyn Env) -> (Rank, u32) {
     let place = env.place();
     (place.rank, place.shape.nodes())
 }
 
-/// The machine.
+/// Returns the shape of the torus.
 pub fn shape(env: &dyn Env) -> Shape {
     env.place().shape
 }
 
-/// Blocks until a request of this layer's own has finished.
+/// Blocks until a request of the MPI layer is finished.
 pub fn wait(env: &dyn Env, function: &'static str, id: RequestId) -> Outcome {
     let ended = env.wait(function, id);
     ended.expect("a request under way").outcome()

@@ -1,63 +1,62 @@
-//! Contexts: which are free, and how processes agree on one (MPI-3.1 sections 5.1 and 6.4).
+//! Context IDs: allocation, agreement between processes, and reuse (MPI-3.1 sections 5.1 and 6.4).
 //!
-//! A communicator has two neighbouring contexts of the device: an even one for the program's messages and the
-//! odd one after it for those of its collectives. A process keeps a bit for each pair. To make a
-//! communicator, the processes of its parent combine their masks of free contexts by a bitwise AND and take
-//! the lowest that is free at all of them, as MPICH does; all parts of a split share it, since no process is in
-//! two of them. The two groups of an intercommunicator share one, on which the processes of both agree: those of
-//! each group among themselves, and the groups by their leaders (`mpi/inter.rs`).
+//! A communicator uses two adjacent contexts of the device: an even one for the program's messages, and the next odd
+//! one for its collectives. Each process keeps a bit per pair. To create a communicator, the processes of the parent
+//! combine their masks of free contexts by a bitwise AND, and use the lowest context that is free at all of them. MPICH
+//! uses the same algorithm. All parts of a split share the context, because no process is in two of them. Both groups
+//! of an intercommunicator share one context: each group agrees internally, and the leaders agree between the groups
+//! (`mpi/inter.rs`).
 //!
-//! # Why a context can be used again
-//! A message of the old communicator must not match a receive of the new one. A process retires a context
-//! when the program has freed the communicator and its requests there are complete, and offers it as free when
-//! its device holds nothing of it ([`Adi::context_is_idle`](midplane_device::Adi::context_is_idle)): no unexpected
-//! message, no send that its receiver has not taken, no receive that was given up with MPI_Request_free. A
-//! message is with its sender until the receiver has taken or recorded it. So when all processes of the new
-//! communicator have offered the context, every message of the old one between them has arrived, and none will
-//! follow. It may have arrived after its receiver's offer, so each looks once more, and they agree a second
-//! time; where one has found something, the context stays retired there, and another one is tried.
+//! # Why a context can be reused
+//! A message of the old communicator must not match a receive of the new one. A process retires a context after the
+//! program frees the communicator and its requests there are complete. It offers the context as free once its device
+//! contains no reference to it ([`Adi::context_is_idle`](crate::Adi::context_is_idle)): no unexpected message, no send
+//! that the receiver has not accepted, no receive that MPI_Request_free detached. A message stays with its sender until
+//! the receiver accepts or records it. So once all processes of the new communicator have offered the context, every
+//! message of the old one between them has arrived, and none will follow. It may have arrived after the receiver's
+//! offer, so each process checks again, and they agree a second time. If a process finds such a message, the context
+//! stays retired there, and they try another one.
 //!
-//! # Several agreements at one time
-//! A communicator can be duplicated without blocking (MPI_Comm_idup), so that a process takes part in several
-//! agreements, and other processes in the same ones in another order. Two must not choose the same context. Whichever
-//! context is about to be chosen is held: by an agreement that blocks while it looks a second time, by one that does
-//! not from its offer on. None waits for what another holds: it turns to other contexts, so that no order of agreements
-//! comes to a standstill. One that does not block holds, and offers, a unit of 8 contexts at a time, for others to find
-//! enough beside it.
+//! # Concurrent agreements
+//! MPI_Comm_idup duplicates a communicator without blocking. So a process can participate in several agreements, and
+//! other processes run these in another order. Two agreements must not choose the same context, so a candidate is
+//! reserved: by a blocking agreement during its second check, by a nonblocking one from its offer on. No agreement
+//! waits for a reservation. It uses other contexts instead, so no order of agreements causes a deadlock. A nonblocking
+//! agreement reserves and offers a unit of 8 contexts, so that enough remain for the others.
 //!
-//! # Processes that are no members any more
-//! That leaves processes that were in the old communicator and are not in the new one, and may not have freed
-//! the old one yet. In a correct program what they send is for receives that were posted before the receiver
-//! freed the communicator (MPI-3.1 section 6.4.3), and with these the receiver has not retired it.
+//! # Processes that are no longer members
+//! Some processes may be in the old communicator but not in the new one, and may not have freed the old one yet. In a
+//! correct program their messages match receives posted before the receiver freed the communicator (MPI-3.1 section
+//! 6.4.3), and with these the receiver has not retired it.
 #![forbid(unsafe_code)]
 
 use midplane_device::config::FIRST_CONTEXTS;
 use midplane_device::envelope::Context;
 
-/// Communicators that a process can be in at one time, MPI_COMM_WORLD and MPI_COMM_SELF among them. As many
-/// as MPICH has; the masks that processes exchange take 256 bytes.
+/// Maximum number of communicators per process, including MPI_COMM_WORLD and MPI_COMM_SELF. MPICH has the same limit.
+/// The masks that processes exchange are 256 bytes long.
 pub const CONTEXTS: usize = 2048;
-/// Words of a mask.
+/// 64-bit words in a mask.
 pub const CONTEXT_WORDS: usize = CONTEXTS / u64::BITS as usize;
 
-/// A bit for each pair of contexts.
+/// One bit per pair of contexts.
 pub type ContextMask = [u64; CONTEXT_WORDS];
 
-/// The context of MPI_COMM_WORLD.
+/// Context of MPI_COMM_WORLD.
 pub const WORLD_CONTEXT: Context = FIRST_CONTEXTS[0];
-/// The context of MPI_COMM_SELF.
+/// Context of MPI_COMM_SELF.
 pub const SELF_CONTEXT: Context = FIRST_CONTEXTS[1];
-/// The bit that tells a context for collectives.
+/// Bit that marks a context for collectives.
 pub const COLLECTIVE: Context = 1;
 
 const _: () = assert!(2 * CONTEXTS <= Context::MAX as usize);
 
-/// The communicator's context to which `context` belongs.
+/// Returns the communicator's context to which `context` belongs.
 pub fn base(context: Context) -> Context {
     context & !COLLECTIVE
 }
 
-/// The number of a communicator's context, below [`CONTEXTS`].
+/// Returns the index of a communicator's context, below [`CONTEXTS`].
 pub fn index(context: Context) -> usize {
     usize::from(context / 2)
 }
@@ -70,43 +69,43 @@ fn word_and_bit(context: Context) -> (usize, u64) {
     )
 }
 
-/// The word of a mask that has a unit's bits, and these.
+/// Returns the index of the mask word that contains a unit's bits, and these bits.
 fn unit_bits(unit: usize) -> (usize, u64) {
     let first = unit * HELD as usize;
     let bits = u64::from(u8::MAX) << (first % u64::BITS as usize);
     (first / u64::BITS as usize, bits)
 }
 
-/// The lowest context of a mask; `None` when it is empty.
+/// Returns the lowest context in a mask; `None` if it is empty.
 pub fn lowest(mask: &ContextMask) -> Option<Context> {
     let (word, bits) = mask.iter().enumerate().find(|(_, bits)| **bits != 0)?;
     let index = word * u64::BITS as usize + bits.trailing_zeros() as usize;
     Some(2 * index as Context)
 }
 
-/// Contexts that an agreement can hold at one time: those whose bits are in one byte of a mask.
+/// Contexts that an agreement reserves together: those whose bits are in one byte of a mask.
 pub const HELD: u32 = u8::BITS;
-/// Units of so many contexts.
+/// Number of units of [`HELD`] contexts.
 pub const UNITS: usize = CONTEXTS / HELD as usize;
 
-/// The unit of a context.
+/// Returns the unit of a context.
 pub fn unit(context: Context) -> usize {
     index(context) / HELD as usize
 }
 
-/// A process's contexts. Where it has made no communicator all of this is zeros, which take no room in an image.
+/// Contexts of a process. All zeros until the process creates a communicator, so the image needs no initial data.
 #[derive(Clone, Debug)]
 pub struct Contexts {
-    /// In use, or given up and maybe not idle yet. Those of MPI_COMM_WORLD and MPI_COMM_SELF are always in use.
+    /// In use, or retired and perhaps not idle yet. Those of MPI_COMM_WORLD and MPI_COMM_SELF are always in use.
     used: ContextMask,
-    /// What agreements under way hold.
+    /// Reserved by agreements in progress.
     held: ContextMask,
-    /// Given up by the program, and maybe not idle yet.
+    /// Freed by the program, and perhaps not idle yet.
     retired: ContextMask,
 }
 
 impl Contexts {
-    /// Those of MPI_COMM_WORLD and MPI_COMM_SELF are in use.
+    /// Returns the initial state: only the contexts of MPI_COMM_WORLD and MPI_COMM_SELF are in use.
     pub(crate) const fn new() -> Contexts {
         Contexts {
             used: [0; CONTEXT_WORDS],
@@ -115,7 +114,7 @@ impl Contexts {
         }
     }
 
-    /// The free ones that no agreement holds.
+    /// Returns the free contexts that no agreement reserves.
     pub fn free(&self) -> ContextMask {
         core::array::from_fn(|word| self.free_of(word))
     }
@@ -125,8 +124,8 @@ impl Contexts {
         !(self.used[word] | self.held[word] | always)
     }
 
-    /// Holds a unit of contexts for an agreement: a bit for each of them that is free. `None`: another agreement holds
-    /// it, or none of them is free.
+    /// Reserves a unit of contexts for an agreement. Returns a bit for each context of the unit that is free; `None` if
+    /// another agreement has reserved it, or no context is free.
     pub fn hold(&mut self, unit: usize) -> Option<u8> {
         let (word, bits) = unit_bits(unit);
         let free = self.free_of(word) & bits;
@@ -137,32 +136,32 @@ impl Contexts {
         Some((free >> bits.trailing_zeros()) as u8)
     }
 
-    /// An agreement holds a unit.
+    /// Checks whether an agreement has reserved the unit.
     pub fn is_held(&self, unit: usize) -> bool {
         let (word, bits) = unit_bits(unit);
         self.held[word] & bits != 0
     }
 
-    /// The agreement that holds the unit is over.
+    /// Releases the unit at the end of its agreement.
     pub fn release(&mut self, unit: usize) {
         let (word, bits) = unit_bits(unit);
         self.held[word] &= !bits;
     }
 
-    /// Takes a context into use.
+    /// Marks a context as used.
     pub fn take(&mut self, context: Context) {
         let (word, bit) = word_and_bit(context);
         self.used[word] |= bit;
     }
 
-    /// The program has given up a communicator, or one that was taken for idle is not.
+    /// Retires a context: the program freed the communicator, or an offered context is not idle.
     pub fn retire(&mut self, context: Context) {
         let (word, bit) = word_and_bit(context);
         self.used[word] |= bit;
         self.retired[word] |= bit;
     }
 
-    /// Frees the retired contexts that `is_idle`.
+    /// Frees the retired contexts for which `is_idle` is true.
     pub fn sweep(&mut self, mut is_idle: impl FnMut(Context) -> bool) {
         let mut left = self.retired;
         while let Some(context) = lowest(&left) {

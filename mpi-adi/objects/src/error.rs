@@ -1,4 +1,4 @@
-//! What can go wrong in a call, with the values that say why, and MPI's error classes (MPI-3.1 section 8.4).
+//! Errors of MPI calls with their parameters, and MPI's error classes (MPI-3.1 section 8.4).
 #![forbid(unsafe_code)]
 
 use core::fmt;
@@ -6,11 +6,11 @@ use core::fmt;
 use midplane_device::NoMemory;
 use midplane_device::envelope::Tag;
 
-/// An error class of MPI, all of MPI-3.1's. The discriminants are the values in `mpi.h`; an error code of this
-/// implementation is its class.
+/// An error class of MPI-3.1. The discriminants are the values in `mpi.h`. An error code of this implementation is its
+/// class.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[repr(i32)]
-#[allow(missing_docs)] // The names are MPI's; `words` says what each means.
+#[allow(missing_docs)] // The names are MPI's; `words` describes each.
 pub enum Class {
     Success = 0,
     Buffer = 1,
@@ -72,11 +72,11 @@ pub enum Class {
     RmaShared = 57,
 }
 
-/// How many classes there are, success among them.
+/// Number of classes, including success.
 pub const CLASSES: usize = 58;
 
 impl Class {
-    /// The class with value `code`, if there is one.
+    /// Returns the class with value `code`, if there is one.
     pub fn from_code(code: i32) -> Option<Class> {
         use Class::*;
         const ALL: [Class; CLASSES] = [
@@ -142,7 +142,7 @@ impl Class {
         ALL.get(usize::try_from(code).ok()?).copied()
     }
 
-    /// The MPI name and what it means, as MPI_Error_string gives it.
+    /// Returns the MPI name and description, as MPI_Error_string returns them.
     pub const fn words(self) -> &'static str {
         match self {
             Class::Success => "MPI_SUCCESS: no error",
@@ -209,223 +209,223 @@ impl Class {
     }
 }
 
-/// Why a call failed. Every call of this library that can fail says which of these it returns; none of
-/// them leaves anything half done, unless said so. `W`: what holds a few words, which elsewhere than in the process that
-/// failed are read from what it left behind ([`Error::told`]).
+/// The reason that a call failed. Each fallible call of this library documents its errors, and has no partial effect on
+/// failure unless documented. `W` is the type of the message strings. Outside the process that failed, the strings are
+/// read from its error record ([`Error::told`]).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Error<W = &'static str> {
-    /// A rank that the communicator does not have.
+    /// A rank that the communicator does not contain.
     Rank {
-        /// The rank given.
+        /// Specified rank.
         rank: i64,
-        /// The communicator's size.
+        /// Size of the communicator.
         size: u32,
     },
-    /// A root that the communicator does not have.
+    /// A root that the communicator does not contain.
     Root {
-        /// The root given.
+        /// Specified root.
         root: i64,
-        /// The communicator's size.
+        /// Size of the communicator.
         size: u32,
     },
-    /// A rank that the remote group of an intercommunicator does not have.
+    /// A rank that the remote group of an intercommunicator does not contain.
     RemoteRank {
-        /// The rank given.
+        /// Specified rank.
         rank: i64,
-        /// Processes in the remote group.
+        /// Size of the remote group.
         size: u32,
     },
-    /// A root that the remote group of an intercommunicator does not have.
+    /// A root that the remote group of an intercommunicator does not contain.
     RemoteRoot {
-        /// The root given.
+        /// Specified root.
         root: i64,
-        /// Processes in the remote group.
+        /// Size of the remote group.
         size: u32,
     },
     /// A tag below 0.
     Tag {
-        /// The tag given.
+        /// Specified tag.
         tag: Tag,
     },
     /// A negative count.
     Count {
-        /// The count given.
+        /// Specified count.
         count: i64,
     },
     /// A message of 4 GiB or more.
     TooLong {
-        /// Its bytes.
+        /// Length in bytes.
         bytes: usize,
     },
-    /// The send buffer and the receive buffer of a collective differ in length.
+    /// The send buffer and the receive buffer of a collective have different lengths.
     Lengths {
-        /// Bytes that the other buffer calls for.
+        /// Bytes that the other buffer requires.
         expected: usize,
-        /// Bytes of the buffer given.
+        /// Bytes of the specified buffer.
         given: usize,
     },
-    /// In a collective, another process gave a count that does not fit this one's.
+    /// Another process of a collective used a count that does not match this process's count.
     CountsDiffer {
-        /// The process, by its rank in the communicator; what it sent may be of others, too.
+        /// Communicator rank of the sender; it may forward other processes' data.
         rank: u32,
-        /// Bytes that this process's count makes.
+        /// Bytes that this process's count specifies.
         expected: usize,
-        /// Bytes that came; `None`: more than expected.
+        /// Bytes received; `None`: more than expected.
         given: Option<usize>,
     },
-    /// As [`Error::CountsDiffer`], in a collective of an intercommunicator: a process of the local group.
+    /// Like [`Error::CountsDiffer`], from a process of the local group in a collective of an intercommunicator.
     LocalDiffers {
-        /// The process, by its rank in its group; what it sent may be of others, too.
+        /// Rank of the sender in its group; it may forward other processes' data.
         rank: u32,
-        /// Bytes that this process's count makes.
+        /// Bytes that this process's count specifies.
         expected: usize,
-        /// Bytes that came; `None`: more than expected.
+        /// Bytes received; `None`: more than expected.
         given: Option<usize>,
     },
-    /// As [`Error::LocalDiffers`]: a process of the remote group.
-    // A flag beside the rank would make every copy of an error one of bytes.
+    /// Like [`Error::LocalDiffers`], from a process of the remote group.
+    // A separate variant: a flag next to the rank would force bytewise copies of every error.
     RemoteDiffers {
-        /// The process, by its rank in its group; what it sent may be of others, too.
+        /// Rank of the sender in its group; it may forward other processes' data.
         rank: u32,
-        /// Bytes that this process's count makes.
+        /// Bytes that this process's count specifies.
         expected: usize,
-        /// Bytes that came; `None`: more than expected.
+        /// Bytes received; `None`: more than expected.
         given: Option<usize>,
     },
-    /// The message was longer than the receive buffer: its beginning was received, the rest is lost.
+    /// The message was longer than the receive buffer. The buffer contains its beginning; the rest is lost.
     Truncated {
-        /// Who sent the message.
+        /// Rank of the sender.
         source: u32,
-        /// Its tag.
+        /// Tag of the message.
         tag: Tag,
-        /// Bytes of the receive buffer, all of them received.
+        /// Size of the receive buffer in bytes; all of it was received.
         room: usize,
     },
-    /// Memory is used up. Receive or complete something, or free heap, and try again.
+    /// Out of memory. Receive a message, complete a request or free heap memory, then retry.
     NoMemory(NoMemory),
-    /// The program's heap has no room for a copy of the message that this call needs.
+    /// The program's heap has no space for a copy that this call needs.
     NoRoom {
         /// Bytes of the copy.
         bytes: usize,
     },
-    /// The heap of another process has no room for what all of them were about to make.
+    /// The heap of another process has no space for its part of a collectively created object.
     NoRoomElsewhere,
-    /// The attached buffer has no room for a buffered send.
+    /// The attached buffer has no space for a buffered send.
     BufferFull {
         /// Bytes of the message.
         bytes: usize,
         /// Bytes of the attached buffer.
         size: usize,
-        /// Bytes of it that hold messages on their way.
+        /// Bytes of it that contain messages in transit.
         used: usize,
     },
-    /// The attached buffer is missing, or in the way.
+    /// No buffer is attached, or one is attached already.
     Buffer {
-        /// What is wrong.
+        /// Description of the error.
         what: W,
     },
-    /// A limit of this library.
+    /// A limit of this library is exceeded.
     Limit {
-        /// What there cannot be more of.
+        /// Limited resource.
         what: Limited,
-        /// How many there can be.
+        /// Maximum number.
         limit: usize,
     },
-    /// An attribute key that names no attribute.
+    /// An invalid attribute key.
     Keyval {
         /// The key.
         keyval: i32,
     },
     /// An operation that is not defined for the datatype.
     Undefined,
-    /// A null pointer where a buffer with elements must be.
+    /// A null pointer where a buffer of elements is required.
     NullBuffer,
-    /// A null pointer where a result must go.
+    /// A null pointer for a result.
     NullArgument {
-        /// The argument's name in the standard.
+        /// Argument name in the standard.
         name: W,
     },
-    /// A handle that names no datatype.
+    /// An invalid datatype handle.
     Datatype {
         /// The handle.
         handle: i32,
     },
-    /// A datatype that has not been committed.
+    /// An uncommitted datatype.
     Uncommitted {
         /// The handle.
         handle: i32,
     },
-    /// What this library does not do.
+    /// A feature that this library does not support.
     Unsupported {
-        /// What it is.
+        /// Description of the feature.
         what: W,
     },
-    /// A handle that names no communicator.
+    /// An invalid communicator handle.
     Communicator {
         /// The handle.
         handle: i32,
     },
-    /// A handle that names no group, or a group with members that the communicator does not have.
+    /// An invalid group handle, or a group with members outside the communicator.
     Group {
         /// The handle.
         handle: i32,
     },
-    /// Extents of a grid that cannot be.
+    /// Invalid extents of a grid.
     Dims {
-        /// What is wrong with them.
+        /// Description of the error.
         what: W,
     },
-    /// A handle that names no operation.
+    /// An invalid operation handle.
     Operation {
         /// The handle.
         handle: i32,
     },
-    /// A handle that names no request, or no longer one.
+    /// A handle of no request, or of a completed one.
     Request {
         /// The handle.
         handle: i32,
     },
-    /// Another argument that cannot be.
+    /// Another invalid argument.
     Argument {
-        /// What is wrong with it.
+        /// Description of the error.
         what: W,
     },
     /// MPI_IN_PLACE where the standard does not allow it.
     InPlace,
-    /// Errors of several requests: each status has its own.
+    /// Errors of several requests: each status contains its own error.
     InStatus {
-        /// How many failed.
+        /// Number of failed requests.
         failed: usize,
-        /// The first failure's class.
+        /// Class of the first failure.
         first: Class,
     },
-    /// An error that the program itself raises: by MPI_Comm_call_errhandler, or by the result of a callback.
+    /// An error that the program raised, by MPI_Comm_call_errhandler or by the result of a callback.
     Raised {
-        /// Its class; of a code of the program's own, [`Class::Other`].
+        /// Class of the code; [`Class::Other`] for a user-defined code.
         class: Class,
-        /// The code that the program gave.
+        /// Code that the program specified.
         code: i32,
     },
-    /// A mistake that has no values to be told.
+    /// An error without parameters.
     Wrong {
-        /// Its class.
+        /// Class of the error.
         class: Class,
-        /// What is wrong.
+        /// Description of the error.
         what: W,
     },
-    /// A call before MPI_Init or after MPI_Finalize, or one of these two a second time.
+    /// A call before MPI_Init or after MPI_Finalize, or a second call of one of these two.
     Order {
-        /// What is wrong.
+        /// Kind of misplaced call.
         what: Misplaced,
     },
-    /// A datatype of more bytes, or with greater distances, than an address can say.
+    /// A datatype whose size or displacements exceed the address range.
     TooGreat,
 }
 
 macro_rules! worded {
     ($(#[$doc:meta])* $name:ident { $($variant:ident: $words:literal,)* }) => {
         $(#[$doc])*
-        // As wide as other fields of an error: one of a byte would make every copy of an error one of bytes.
+        // 32 bits like other fields of an error: a one-byte field would force bytewise copies of every error.
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
         #[repr(u32)]
         pub enum $name {
@@ -433,7 +433,7 @@ macro_rules! worded {
         }
 
         impl $name {
-            /// All of them, by their numbers.
+            /// All variants, indexed by their value.
             pub(super) const ALL: &[Self] = &[$(Self::$variant),*];
 
             const fn words(self) -> &'static str {
@@ -446,7 +446,7 @@ macro_rules! worded {
 }
 
 worded! {
-    /// What there can be only so many of.
+    /// Resources with an upper limit.
     Limited {
         Datatypes: "datatypes of the program's own at one time",
         DatatypeLevels: "levels of datatypes made of datatypes",
@@ -467,7 +467,7 @@ worded! {
 }
 
 worded! {
-    /// When a call comes that cannot come then.
+    /// Reason that a call is not allowed at this time.
     Misplaced {
         BeforeRuntime: "called before the runtime has started",
         NotRunning: "called before MPI has been started, or after its end",
@@ -499,7 +499,7 @@ impl Error {
 }
 
 impl<W> Error<W> {
-    /// The error code that a call returns: the class, or what the program itself has given.
+    /// Returns the error code of a call: the class, or the code that the program raised.
     pub const fn code(&self) -> i32 {
         match self {
             Error::Raised { code, .. } => *code,
@@ -507,7 +507,7 @@ impl<W> Error<W> {
         }
     }
 
-    /// The MPI error class.
+    /// Returns the MPI error class.
     pub const fn class(&self) -> Class {
         match self {
             Error::Rank { .. } | Error::RemoteRank { .. } => Class::Rank,
@@ -577,7 +577,7 @@ fn counts_differ(
     )
 }
 
-/// The null handles, as `mpi.h` has them.
+/// Null handles, with the values of `mpi.h`.
 const COMM_NULL: i32 = 0x0400_0000;
 const NULL_HANDLES: [(i32, &str); 6] = [
     (COMM_NULL, "MPI_COMM_NULL"),
@@ -588,7 +588,7 @@ const NULL_HANDLES: [(i32, &str); 6] = [
     (-1, "MPI_MESSAGE_NULL"),
 ];
 
-/// A handle of C's in words: a null one by its name, another by its number.
+/// Formats a C handle: a null handle by its name, another one in hexadecimal.
 struct Handle(i32);
 
 impl fmt::Display for Handle {
@@ -601,7 +601,7 @@ impl fmt::Display for Handle {
 }
 
 impl<W: AsRef<str> + Copy> fmt::Display for Error<W> {
-    // A table: each error's words in one place, longer than a screen.
+    // One table of all messages, longer than a screen.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Error::Rank { rank, size } => no_rank(f, "rank", rank, "communicator", size),

@@ -1,4 +1,4 @@
-//! A host without a network, for the tests of the layers above the device: it counts their steps of progress.
+//! A test environment without a network. It counts progress steps and sleeps.
 
 use std::cell::{Cell, RefCell};
 
@@ -12,7 +12,7 @@ use midplane_device::interface::{Enter, Work};
 use midplane_device::kernel::{AbortReason, CallNote, Kernel};
 use midplane_device::memory::{RawMemory, UserMemory};
 
-/// The host of a job of one process.
+/// Environment of a one-process job.
 pub struct FakeEnv {
     adi: RefCell<Adi>,
     process: Process,
@@ -38,7 +38,7 @@ impl Default for FakeEnv {
 }
 
 impl FakeEnv {
-    /// A device that has done nothing yet, alone in its job.
+    /// Returns an idle device, alone in its job.
     pub fn new() -> Self {
         let config = Config {
             shape: Shape::new([1; 3], [true; 3]).expect("a torus of one node"),
@@ -53,17 +53,15 @@ impl FakeEnv {
         }
     }
 
-    /// Steps of progress.
     pub fn polls(&self) -> usize {
         self.counts.polls.get()
     }
 
-    /// Lets the next `polls` steps of progress find something to do.
+    /// Makes the next `polls` progress steps report a change.
     pub fn moves(&self, polls: usize) {
         self.counts.moves.set(polls);
     }
 
-    /// How often the process slept.
     pub fn sleeps(&self) -> usize {
         self.counts.sleeps.get()
     }

@@ -1,5 +1,5 @@
-//! Graph topologies (MPI-3.1 sections 7.5.3 and 7.5.4): a graph that all processes know, and one of which each knows
-//! its own edges. Pure but for the exchange of edges.
+//! Graph topologies (MPI-3.1 sections 7.5.3 and 7.5.4): a graph that all processes store, and a distributed graph with
+//! each process's own edges. Pure except for the exchange of edges.
 #![forbid(unsafe_code)]
 
 use alloc::vec::Vec;
@@ -9,18 +9,18 @@ use crate::comm::{CommRank, Communicator};
 use crate::error::{Class, Error};
 use crate::group::exact;
 
-/// A graph that all processes know (MPI_Graph_create).
+/// A graph that all processes store (MPI_Graph_create).
 #[derive(PartialEq, Eq, Debug)]
 pub struct Graph {
-    /// Of each node, how many edges it and those before it have.
+    /// For each node, the number of edges of it and all nodes before it.
     index: Vec<i32>,
-    /// The neighbours of each node, one node's behind the other's.
+    /// Neighbours of each node, concatenated in node order.
     edges: Vec<i32>,
 }
 
 impl Graph {
-    /// The graph with these lists, of which `index` has one item for each node. Fails with [`Error::Wrong`] where an
-    /// end is before its beginning or an edge goes to no node, and with [`Error::NoRoom`].
+    /// Creates the graph from these lists; `index` contains one item per node. Fails with [`Error::Wrong`] if `index`
+    /// decreases or an edge refers to no node, and with [`Error::NoRoom`].
     pub fn new(index: &[i32], edges: &[i32]) -> Result<Graph, Error> {
         let wrong = |what| Error::Wrong {
             class: Class::Arg,
@@ -40,7 +40,7 @@ impl Graph {
         })
     }
 
-    /// How many entries of `edges` an index calls for.
+    /// Returns the number of entries of `edges` that `index` requires.
     pub fn edges_of(index: &[i32]) -> Result<usize, Error> {
         let last = index.last().copied().unwrap_or(0);
         usize::try_from(last).map_err(|_| Error::Count { count: last.into() })
@@ -56,14 +56,14 @@ impl Graph {
         &self.edges
     }
 
-    /// The neighbours of a node that there is, in the order given.
+    /// Returns the neighbours of an existing node in the specified order.
     pub fn neighbours(&self, node: CommRank) -> &[i32] {
         let at = node.0 as usize;
         let start = if at == 0 { 0 } else { self.index[at - 1] };
         &self.edges[start as usize..self.index[at] as usize]
     }
 
-    /// A copy. Fails with [`Error::NoRoom`].
+    /// Fails with [`Error::NoRoom`].
     pub fn copied(&self) -> Result<Graph, Error> {
         Ok(Graph {
             index: exact(&self.index)?,
@@ -72,32 +72,32 @@ impl Graph {
     }
 }
 
-/// An edge to or from a process: the other one's rank, and the weight.
+/// An edge from or to this process: rank of the other process, and weight.
 pub type Edge = [i32; 2];
 
-/// A process's own edges in a graph (MPI_Dist_graph_create_adjacent, MPI_Dist_graph_create).
+/// Edges of one process in a distributed graph (MPI_Dist_graph_create_adjacent, MPI_Dist_graph_create).
 #[derive(PartialEq, Eq, Debug)]
 pub struct Neighbourhood {
     /// Edges to this process.
     pub sources: Vec<Edge>,
     /// Edges from this process.
     pub destinations: Vec<Edge>,
-    /// The program has given weights.
+    /// The program specified weights.
     pub is_weighted: bool,
 }
 
 impl Neighbourhood {
-    /// The ranks of those whose edges come here.
+    /// Returns the source ranks of incoming edges.
     pub fn sources(&self) -> impl ExactSizeIterator<Item = i32> {
         self.sources.iter().map(|[rank, _]| *rank)
     }
 
-    /// The ranks of those to whom edges go.
+    /// Returns the destination ranks of outgoing edges.
     pub fn destinations(&self) -> impl ExactSizeIterator<Item = i32> {
         self.destinations.iter().map(|[rank, _]| *rank)
     }
 
-    /// A copy. Fails with [`Error::NoRoom`].
+    /// Fails with [`Error::NoRoom`].
     pub fn copied(&self) -> Result<Neighbourhood, Error> {
         Ok(Neighbourhood {
             sources: exact(&self.sources)?,
@@ -107,7 +107,7 @@ impl Neighbourhood {
     }
 }
 
-/// An edge of a graph that any process may give: from whom, to whom, and the weight.
+/// An edge between any two processes: source, destination and weight.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Arc {
     /// Rank where the edge starts.
@@ -118,16 +118,16 @@ pub struct Arc {
     pub weight: i32,
 }
 
-/// Edges sorted by whom they are told to.
+/// Edges grouped by the process that receives or sent them.
 struct Letters {
-    /// For each process, how many edges go out from it, and how many come in.
+    /// Numbers of outgoing and incoming edges per process.
     counts: Vec<[u32; 2]>,
-    /// For each process the edges that go out from it, and then those that come in.
+    /// Outgoing edges, then incoming edges of each process in turn.
     edges: Vec<Edge>,
 }
 
 impl Letters {
-    /// Room for what `counts` says.
+    /// Allocates space for the edges that `counts` specifies.
     fn with(counts: Vec<[u32; 2]>) -> Result<Letters, Error> {
         let total = counts
             .iter()
@@ -138,7 +138,7 @@ impl Letters {
         Ok(Letters { counts, edges })
     }
 
-    /// How many edges are before each process's, and behind the last.
+    /// Returns the offset of each process's edges, and the total.
     fn starts(&self) -> Result<Vec<usize>, Error> {
         let mut starts = room(self.counts.len() + 1)?;
         let mut start = 0;
@@ -150,7 +150,7 @@ impl Letters {
         Ok(starts)
     }
 
-    /// What is told of these edges to each of so many processes.
+    /// Groups `arcs` by recipient among `size` processes. Each end of an edge receives it.
     fn of(arcs: &[Arc], size: u32) -> Result<Letters, Error> {
         let mut counts = room(size as usize)?;
         counts.resize(size as usize, [0; 2]);
@@ -175,13 +175,13 @@ impl Letters {
         Ok(letters)
     }
 
-    /// Room for the own edges: those that go out, and those that come in.
+    /// Allocates space for this process's edges: outgoing, then incoming.
     fn rooms(&self) -> Result<[Vec<Edge>; 2], Error> {
         let count = |kind: usize| self.counts.iter().map(|both| both[kind] as usize).sum();
         Ok([room(count(0))?, room(count(1))?])
     }
 
-    /// The own edges, of those that all processes have told, in the room for them.
+    /// Collects this process's edges from the received ones into the allocated space.
     fn opened(
         &self,
         starts: &[usize],
@@ -203,10 +203,9 @@ impl Letters {
 }
 
 impl Communicator<'_> {
-    /// This process's edges of the graph to which every process adds some: in the order of the ranks that have given
-    /// them, and as each has given them. Blocks until all processes have called it. Where one of them has no room, or
-    /// has been `given` an error, it fails with that error there and [`Error::NoRoomElsewhere`] at the others; else with
-    /// [`Error::NoMemory`].
+    /// Returns this process's edges of a distributed graph, ordered by contributing rank, then as specified. Blocks
+    /// until all processes have called it. If a process has no memory or an error in `given`, this error is returned
+    /// there and [`Error::NoRoomElsewhere`] at the others. Also fails with [`Error::NoMemory`].
     pub fn neighbourhood(
         self,
         function: &'static str,
@@ -250,8 +249,8 @@ impl Communicator<'_> {
         Ok(taken.opened(&places, rooms, is_weighted))
     }
 
-    /// What this process has got, once all have. Blocks until all have called it. Fails at all alike where one of them
-    /// has an error.
+    /// Returns `got` once all processes have called it. Blocks until then. Fails at all processes if one of them has an
+    /// error.
     fn once_all_have<T>(self, function: &'static str, got: Result<T, Error>) -> Result<T, Error> {
         let mut everywhere = [u64::from(got.is_ok())];
         self.and_masks(function, &mut everywhere)?;

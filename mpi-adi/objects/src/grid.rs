@@ -1,27 +1,26 @@
-//! A communicator whose processes are a box of the torus: where its ranks are, as far as collectives want to know.
+//! Communicators whose processes form a box of the torus: coordinates of their ranks, for the collectives.
 //!
-//! Its ranks go along X first, then Y, then Z, as those of MPI_COMM_WORLD do. All its members find the same, since they
-//! look at the same list of processes.
+//! Ranks increase along X first, then Y, then Z, like those of MPI_COMM_WORLD. All members compute the same box from
+//! the same list of processes.
 #![forbid(unsafe_code)]
 
 use net_torus::Shape;
 
 use midplane_device::envelope::Rank;
 
-/// A box of the torus.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Grid {
     /// Nodes along x, y and z.
     pub extents: [u16; 3],
-    /// The dimensions in which the box is as long as the torus, so that its lines are rings.
+    /// Dimensions in which the box is as long as the torus and its lines are rings.
     pub wraps: [bool; 3],
 }
 
-/// A place in a box: how far it is from the box's first process, by dimension.
+/// Coordinates relative to the first process of the box.
 pub type At = [u16; 3];
 
 impl Grid {
-    /// The whole machine.
+    /// Returns the box of all nodes.
     pub fn of(shape: Shape) -> Grid {
         Grid {
             extents: shape.extents(),
@@ -29,8 +28,9 @@ impl Grid {
         }
     }
 
-    /// The box that these processes are, in this order; `None`: they are none, or one alone. Looks at each once.
-    // One copy, of what goes on when a communicator is made.
+    /// Returns the box that these processes form in this order. `None`: they form none, or there is one process only.
+    /// Reads each entry once.
+    // Not inlined: used only to create a communicator.
     #[inline(never)]
     pub fn find(shape: Shape, list: &[Rank]) -> Option<Grid> {
         let at = |rank: &Rank| Some(shape.coord(rank.index())?.axes().map(u16::from));
@@ -60,26 +60,26 @@ impl Grid {
         is_box.then_some(grid)
     }
 
-    /// Where this rank is.
+    /// Returns the coordinates of a rank.
     pub fn at(&self, rank: u32) -> At {
         let [x, y, _] = self.extents.map(u32::from);
         [rank % x, rank / x % y, rank / x / y].map(|at| at as u16)
     }
 
-    /// Who is there.
+    /// Returns the rank at these coordinates.
     pub fn rank(&self, at: At) -> u32 {
         let [x, y, _] = self.extents.map(u32::from);
         let [at_x, at_y, at_z] = at.map(u32::from);
         at_x + x * (at_y + y * at_z)
     }
 
-    /// Who is at this place of the line through `at` in a dimension.
+    /// Returns the rank at index `place` of the line through `at` in dimension `dim`.
     pub fn on_line(&self, mut at: At, dim: usize, place: u16) -> u32 {
         at[dim] = place;
         self.rank(at)
     }
 
-    /// The dimensions of more than one process.
+    /// Returns the dimensions with more than one process.
     pub fn dimensions(&self) -> impl DoubleEndedIterator<Item = usize> + Clone + use<> {
         let extents = self.extents;
         (0..3).filter(move |&dim| extents[dim] > 1)

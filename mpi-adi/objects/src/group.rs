@@ -1,4 +1,4 @@
-//! Groups of processes (MPI-3.1 section 6.3): lists of their numbers in the job, each at most once.
+//! Groups of processes (MPI-3.1 section 6.3): lists of distinct world ranks.
 #![forbid(unsafe_code)]
 
 use alloc::vec::Vec;
@@ -12,17 +12,17 @@ use midplane_device::envelope::Rank;
 pub struct Members<T>(Vec<T>);
 
 impl<T: Copy + PartialEq> Members<T> {
-    /// No members yet, with room for `most`. Fails with [`Error::NoRoom`].
+    /// Creates an empty group with capacity for `most` members. Fails with [`Error::NoRoom`].
     pub fn with_room(most: usize) -> Result<Members<T>, Error> {
         room(most).map(Members)
     }
 
-    /// Adds processes that are not in the group.
+    /// Appends processes that are not in the group.
     pub fn append(&mut self, processes: impl Iterator<Item = T>) {
         self.0.extend(processes);
     }
 
-    /// Adds a process; false when it is in the group already.
+    /// Adds a process. Returns false if the group contains it already.
     pub fn add(&mut self, process: T) -> bool {
         let is_new = !self.0.contains(&process);
         if is_new {
@@ -31,26 +31,26 @@ impl<T: Copy + PartialEq> Members<T> {
         is_new
     }
 
-    /// The finished group, in no more memory than it needs if there is room for a copy.
+    /// Returns the completed group, without spare capacity if there is memory for a copy.
     pub fn done(self) -> Vec<T> {
         exact(&self.0).unwrap_or(self.0)
     }
 }
 
-/// A copy in no more memory than it needs. Fails with [`Error::NoRoom`], where `shrink_to_fit` ends the process.
+/// Returns a copy without spare capacity. Fails with [`Error::NoRoom`], where `shrink_to_fit` would abort the process.
 pub fn exact<T: Copy>(list: &[T]) -> Result<Vec<T>, Error> {
     let mut copy = room(list.len())?;
     copy.extend_from_slice(list);
     Ok(copy)
 }
 
-/// All of these processes have a rank there.
+/// Checks whether all these processes are members of `all`.
 pub fn are_in(members: &[Rank], all: Membership<'_>) -> bool {
     let is_in = |member: &Rank| all.ranks().any(|rank| all.to_world(rank) == *member);
     members.iter().all(is_in)
 }
 
-/// The processes of `first` and, behind them, those of `second` that are not in `first`.
+/// Returns the processes of `first`, then those of `second` that are not in `first`.
 pub fn union(first: &[Rank], second: &[Rank]) -> Result<Vec<Rank>, Error> {
     let mut members = Members::with_room(first.len() + second.len())?;
     members.append(first.iter().copied());
@@ -58,7 +58,7 @@ pub fn union(first: &[Rank], second: &[Rank]) -> Result<Vec<Rank>, Error> {
     Ok(members.done())
 }
 
-/// The processes of `first` that are in `second` (`wanted`), or that are not, in the order of `first`.
+/// Returns the processes of `first` that are in `second` (`wanted`) or that are not, in the order of `first`.
 pub fn select(first: &[Rank], second: &[Rank], wanted: bool) -> Result<Vec<Rank>, Error> {
     let mut members = Members::with_room(first.len())?;
     members.append(
@@ -70,7 +70,7 @@ pub fn select(first: &[Rank], second: &[Rank], wanted: bool) -> Result<Vec<Rank>
     Ok(members.done())
 }
 
-/// The members with these ranks, which the group has, in their order (`wanted`); or the others, in the group's.
+/// Returns the members with these valid ranks in the order of `ranks` (`wanted`), or the other members in group order.
 pub fn pick(members: &[Rank], ranks: &[u32], wanted: bool) -> Result<Vec<Rank>, Error> {
     let mut picked = Members::with_room(members.len())?;
     if wanted {
@@ -82,14 +82,14 @@ pub fn pick(members: &[Rank], ranks: &[u32], wanted: bool) -> Result<Vec<Rank>, 
     Ok(picked.done())
 }
 
-/// How two groups compare (MPI-3.1 section 6.3.1).
+/// Result of a comparison of two groups (MPI-3.1 section 6.3.1).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Comparison {
     /// The same processes in the same order.
     Identical,
     /// The same processes in another order.
     Similar,
-    /// Other processes.
+    /// Different processes.
     Unequal,
 }
 
@@ -104,9 +104,8 @@ pub fn compare(first: &[Rank], second: &[Rank]) -> Comparison {
     }
 }
 
-/// Those that the triplets (first, last, stride) name (section 6.3.2), each once. Fails with
-/// [`Error::Rank`] for one that the group of `size` does not have, or that is named twice, and with
-/// [`Error::Argument`] for a stride of 0.
+/// Returns the ranks that the triplets (first, last, stride) specify (section 6.3.2). Fails with [`Error::Rank`] for a
+/// duplicate rank or one outside the group of `size`, and with [`Error::Argument`] for a stride of 0.
 pub fn ranges(
     size: usize,
     triplets: impl IntoIterator<Item = [i32; 3]>,
@@ -127,7 +126,7 @@ pub fn ranges(
     Ok(ranks.done())
 }
 
-/// These ranks, checked as by [`ranges`].
+/// Returns these ranks, checked like those of [`ranges`].
 pub fn listed(size: usize, given: &[i32]) -> Result<Vec<u32>, Error> {
     let mut ranks = Members::with_room(given.len().min(size))?;
     for rank in given {

@@ -1,7 +1,7 @@
-//! Info objects (MPI-3.1 chapter 9): keys with values, both strings of bytes, in the order of their first setting.
+//! Info objects (MPI-3.1 chapter 9): keys and values as byte strings, in the order of first insertion.
 //!
-//! Keys and values are in the program's heap, which limits how many there can be. A key is searched for among all
-//! keys of its object.
+//! Keys and values are allocated on the program's heap; only its size limits their number. A look-up is a linear
+//! search.
 #![forbid(unsafe_code)]
 
 use alloc::boxed::Box;
@@ -12,21 +12,19 @@ use core::fmt::Write;
 use crate::error::{Class, Error};
 use crate::group::exact;
 
-/// Longest key in bytes, and the closing zero of C.
+/// Maximum length of a key in bytes, including C's terminating zero.
 pub const MAX_KEY: usize = 256;
-/// Longest value in bytes, and the closing zero of C.
+/// Maximum length of a value in bytes, including C's terminating zero.
 pub const MAX_VALUE: usize = 1024;
 
-/// A key and its value.
 type Pair = (Box<[u8]>, Box<[u8]>);
 
-/// An info object.
 #[derive(Default, Debug)]
 pub struct Info {
     pairs: Vec<Pair>,
 }
 
-/// [`Error::Wrong`] with [`Class::InfoKey`] unless there can be such a key.
+/// Fails with [`Error::Wrong`] of [`Class::InfoKey`] if the key is invalid.
 pub fn check_key(key: &[u8]) -> Result<(), Error> {
     if key.is_empty() || key.len() >= MAX_KEY {
         return Err(Error::Wrong {
@@ -41,8 +39,8 @@ fn copy(bytes: &[u8]) -> Result<Box<[u8]>, Error> {
     Ok(exact(bytes)?.into_boxed_slice())
 }
 
-/// What MPI_INFO_ENV says (section 10.4.1) in a job of so many processes: of the keys that the standard has, those that are
-/// known here. Fails with [`Error::NoRoom`].
+/// Returns the contents of MPI_INFO_ENV (section 10.4.1) for a job of `processes` processes: the standard keys with
+/// known values. Fails with [`Error::NoRoom`].
 pub fn environment(processes: u32, thread_level: &[u8]) -> Result<Info, Error> {
     let mut info = Info::new();
     let mut size = heapless::String::<12>::new();
@@ -56,7 +54,6 @@ pub fn environment(processes: u32, thread_level: &[u8]) -> Result<Info, Error> {
 }
 
 impl Info {
-    /// No keys.
     pub const fn new() -> Info {
         Info { pairs: Vec::new() }
     }
@@ -65,8 +62,8 @@ impl Info {
         self.pairs.iter().position(|(known, _)| **known == *key)
     }
 
-    /// Sets the value of a key, in place of an earlier one. Fails with [`Error::Wrong`] when one of them is too
-    /// long and with [`Error::NoRoom`]; then nothing has changed.
+    /// Sets or replaces the value of a key. Fails with [`Error::Wrong`] if the key or the value is too long, and with
+    /// [`Error::NoRoom`]; the object is then unchanged.
     pub fn set(&mut self, key: &[u8], value: &[u8]) -> Result<(), Error> {
         check_key(key)?;
         if value.len() >= MAX_VALUE {
@@ -93,12 +90,12 @@ impl Info {
         })
     }
 
-    /// The value of a key.
+    /// Returns the value of a key.
     pub fn get(&self, key: &[u8]) -> Option<&[u8]> {
         self.place(key).map(|place| &*self.pairs[place].1)
     }
 
-    /// What it says of a key that is true or false; `None`: nothing that is either.
+    /// Returns the value of a boolean key; `None` if it is neither true nor false.
     pub fn flag(&self, key: &[u8]) -> Option<bool> {
         match self.get(key) {
             Some(b"true" | b"1") => Some(true),
@@ -107,7 +104,7 @@ impl Info {
         }
     }
 
-    /// Takes a key out. Fails with [`Error::Wrong`] of [`Class::InfoNokey`].
+    /// Removes a key. Fails with [`Error::Wrong`] of [`Class::InfoNokey`].
     pub fn delete(&mut self, key: &[u8]) -> Result<(), Error> {
         let place = self.place(key).ok_or(Error::Wrong {
             class: Class::InfoNokey,
@@ -117,22 +114,21 @@ impl Info {
         Ok(())
     }
 
-    /// How many keys there are.
+    /// Returns the number of keys.
     pub fn count(&self) -> usize {
         self.pairs.len()
     }
 
-    /// The n-th key, from 0.
+    /// Returns the n-th key, counted from 0.
     pub fn key(&self, n: usize) -> Option<&[u8]> {
         self.pairs.get(n).map(|(key, _)| &**key)
     }
 
-    /// All keys and values.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&[u8], &[u8])> {
         self.pairs.iter().map(|(key, value)| (&**key, &**value))
     }
 
-    /// A copy, the order of the keys included. Fails with [`Error::NoRoom`].
+    /// Returns a copy with the same order of keys. Fails with [`Error::NoRoom`].
     pub fn duplicate(&self) -> Result<Info, Error> {
         let mut twin = Info::new();
         twin.reserve(self.count())?;

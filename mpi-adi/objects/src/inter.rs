@@ -1,9 +1,9 @@
-//! Intercommunicators that a program makes, and what is made of them (MPI-3.1 sections 6.4.2 and 6.6).
+//! Creation of intercommunicators, and of communicators from them (MPI-3.1 sections 6.4.2 and 6.6).
 //!
-//! Two groups meet by their leaders, which can talk to each other in another communicator, the bridge. The leaders
-//! swap their groups' lists, and each tells its own group. From then on every process knows all. They
-//! agree on a context as the processes of one communicator do ([`crate::context`]), with the leaders
-//! between the groups. What is made of an intercommunicator needs no leaders: its collectives are those of all
+//! Two groups connect through their leaders, which use another communicator, the bridge. The leaders exchange the
+//! member lists, and each broadcasts the remote list in its group. From then on every process stores both lists. The
+//! processes agree on a context like those of one communicator ([`crate::mpi::context`]), with the leaders between the
+//! groups. Communicators derived from an intercommunicator need no leaders, because its collectives include all
 //! processes of both groups.
 #![forbid(unsafe_code)]
 
@@ -20,14 +20,14 @@ use crate::sides::{Intercommunicator, Sides};
 use crate::split::{Made, Ready, agree};
 use midplane_device::envelope::{Context, Rank, Tag};
 
-/// The tag of what leaders send each other, in the bridge's context for collectives, where no collective has it. Two
-/// leaders are in the same call at a time, so that the tag of the program's has nothing to tell apart.
+/// Tag of messages between leaders, in the bridge's context for collectives, where no collective uses it. Two leaders
+/// are in one such call at a time, so the program's tag need not distinguish calls.
 const LEADERS: Tag = Tag::MAX;
 
-/// In place of the number of processes: the leader has failed.
+/// Sent instead of the number of processes: the leader failed.
 const FAILED: u32 = u32::MAX;
 
-/// What is owned of an intercommunicator.
+/// Owned part of an intercommunicator.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MadeInter {
     list: Box<[Rank]>,
@@ -37,7 +37,7 @@ pub struct MadeInter {
 }
 
 impl MadeInter {
-    /// The two groups, for as long as it is owned.
+    /// Borrows the two groups.
     pub fn sides(&self) -> Sides<'_> {
         Sides {
             list: &self.list,
@@ -47,7 +47,7 @@ impl MadeInter {
         }
     }
 
-    /// The two groups for ever: their list is not freed.
+    /// Returns the two groups with a static lifetime; their list is never freed.
     pub fn leak(self) -> Sides<'static> {
         Sides {
             list: Box::leak(self.list),
@@ -58,20 +58,20 @@ impl MadeInter {
     }
 }
 
-/// How a leader reaches the other one.
+/// Connection from a leader to the other leader.
 pub struct Bridge<'e> {
     partners: Partners<'e>,
     leader: CommRank,
 }
 
 impl<'e> Bridge<'e> {
-    /// To the process with this rank among these.
+    /// Creates a bridge to the process with rank `leader` of `partners`.
     pub fn new(partners: Partners<'e>, leader: CommRank) -> Self {
         let partners = partners.for_collectives();
         Bridge { partners, leader }
     }
 
-    /// Gives the other leader some bytes for as many of its own.
+    /// Exchanges bytes with the other leader.
     fn swap(&self, function: &'static str, given: &[u8], taken: &mut [u8]) -> Result<(), Error> {
         let expected = taken.len();
         let status = self.partners.sendrecv_bytes(
@@ -90,18 +90,18 @@ impl<'e> Bridge<'e> {
     }
 }
 
-/// One of the two groups that meet, and its way to the other.
+/// One of the two groups that connect, and its path to the other group.
 struct Meeting<'a, 'e> {
     function: &'static str,
     local: Communicator<'e>,
     leader: CommRank,
-    /// At the leader.
+    /// Present at the leader.
     bridge: Option<&'a Bridge<'e>>,
 }
 
 impl Meeting<'_, '_> {
-    /// Gives the other group some words for as many of its own; at the leader fails with what has failed, elsewhere
-    /// with [`Error::Wrong`] when the leader says so in place of the first word.
+    /// Exchanges words with the other group. Fails at the leader with the original error, elsewhere with
+    /// [`Error::Wrong`] if the leader reports a failure in the first word.
     fn swap(&self, given: &[u32], taken: &mut [u32]) -> Result<(), Error> {
         let bytes = bytemuck::cast_slice_mut(&mut *taken);
         let swapped = match self.bridge {
@@ -144,11 +144,14 @@ const LEADER_FAILED: Error = Error::Wrong {
     what: "the leader of the local group could not reach the other group's; its error says why",
 };
 
-/// The intercommunicator of the processes of `local`, whose leader is `leader`, and of another group. The leader gives
-/// the bridge, or why it has none. Blocks until all processes of both groups have called it. Fails with
-/// [`Error::NoMemory`]; at all processes alike with [`Error::Limit`], when the groups have a process in common, with
-/// [`Error::Wrong`], and where one has no room, as [`Communicator::duplicate`]; at the leader with the error given, and
-/// then in its group with [`Error::Wrong`].
+/// Creates the intercommunicator of the processes of `local`, whose leader is `leader`, and of another group. The
+/// leader specifies the bridge, or the reason why there is none. Blocks until all processes of both groups have called
+/// it.
+///
+/// # Errors
+/// [`Error::NoMemory`]. At all processes: [`Error::Limit`], [`Error::Wrong`] if the groups overlap, and the errors of
+/// [`Communicator::duplicate`] if one has no memory. At the leader, the specified error; then [`Error::Wrong`] in its
+/// group.
 pub fn connect(
     function: &'static str,
     local: Communicator<'_>,
@@ -175,14 +178,14 @@ pub fn connect(
     };
     let mut size = [FAILED];
     if failure.is_err() {
-        // The others of the group wait for the leader.
+        // The other members of the group wait for the leader.
         local.bcast_bytes(function, bytemuck::cast_slice_mut(&mut size), leader)?;
         failure?;
     }
     meeting.swap(&[local.size()], &mut size)?;
     let [size] = size;
     let rooms = lists(membership, size as usize);
-    // Who has no room cannot take part in what follows: either all do, or none does.
+    // A process without memory cannot participate in the next steps: either all do, or none does.
     let mut have_room = [u64::from(rooms.is_ok())];
     meeting.and_masks(&mut have_room)?;
     let (own, mut others, mut list) = rooms?;
@@ -196,7 +199,7 @@ pub fn connect(
             what: "the two groups have a process in common",
         });
     }
-    // A rule for both groups: no process is in both.
+    // The same rule for both groups; no process is in both.
     let is_first = own[0] < others[0];
     let (before, behind) = match is_first {
         true => (&own, &others),
@@ -214,7 +217,7 @@ pub fn connect(
     ))
 }
 
-/// The processes of one group by their numbers in the job, and room for so many others and for all.
+/// Returns the world ranks of one group, and allocates lists for `others` ranks and for all.
 #[allow(clippy::type_complexity, reason = "three lists")]
 fn lists(
     membership: Membership<'_>,
@@ -242,8 +245,8 @@ fn take(env: &dyn Env, list: Vec<Rank>, first: u32, rank: CommRank, context: Con
 }
 
 impl Intercommunicator<'_> {
-    /// Another intercommunicator of the same groups (MPI_Comm_dup). Blocks until all processes of both have called
-    /// it. Fails as [`Communicator::duplicate`].
+    /// Creates another intercommunicator of the same groups (MPI_Comm_dup). Blocks until all processes of both have
+    /// called it. Fails like [`Communicator::duplicate`].
     pub fn make_duplicate(
         self,
         function: &'static str,
@@ -257,7 +260,7 @@ impl Intercommunicator<'_> {
         Ok(take(self.env, copy, first, rank, context))
     }
 
-    /// The duplicate with this context, on which its processes have agreed. Fails with [`Error::NoRoom`].
+    /// Creates the duplicate with this context, on which its processes have agreed. Fails with [`Error::NoRoom`].
     pub fn make_duplicate_in(self, context: Context) -> Result<MadeInter, Error> {
         let Sides {
             list, first, rank, ..
@@ -265,9 +268,10 @@ impl Intercommunicator<'_> {
         Ok(take(self.env, exact(list)?, first, rank, context))
     }
 
-    /// Divides both groups by `color`, each part ordered by `key` and, where keys are equal, as it is here; `None`
-    /// stays out of all, and so does a color that only one of the groups has (section 6.4.2, MPI_Comm_split).
-    /// Blocks and fails as [`Intercommunicator::make_duplicate`], and with [`Error::Argument`].
+    /// Divides both groups by `color`, orders each part by `key`, and keeps the present order among equal keys. A
+    /// process with `None` is in no part, and neither is a color that only one group uses (section 6.4.2,
+    /// MPI_Comm_split). Blocks and fails like [`Intercommunicator::make_duplicate`], and fails with
+    /// [`Error::Argument`].
     pub fn make_split(
         self,
         function: &'static str,
@@ -294,7 +298,7 @@ impl Intercommunicator<'_> {
             process.retire_context(context);
             return Ok(None);
         };
-        // The list is no longer than what is given back here.
+        // The list is no longer than the memory released here.
         drop(spare);
         let mut list = room(members.len()).inspect_err(|_| process.retire_context(context))?;
         list.extend(members.iter().map(|rank| sides.all().to_world(*rank)));
@@ -306,9 +310,9 @@ impl Intercommunicator<'_> {
         }))
     }
 
-    /// The communicator of all processes of both groups (MPI_Intercomm_merge): those that give `high` behind those
-    /// that do not, in an order that all agree on where both groups give the same. Blocks and fails as
-    /// [`Intercommunicator::make_duplicate`].
+    /// Creates the communicator of all processes of both groups (MPI_Intercomm_merge). Processes that specify `high`
+    /// follow those that do not. If both groups specify the same value, the order is that on which all agreed. Blocks
+    /// and fails like [`Intercommunicator::make_duplicate`].
     pub fn make_merged(
         self,
         function: &'static str,
@@ -317,7 +321,7 @@ impl Intercommunicator<'_> {
     ) -> Result<Made, Error> {
         let (everyone, sides) = (self.everyone(), self.sides);
         let bit = |is_first: bool| if is_first { 1 } else { 2 };
-        // A bit for each group, which a process clears for its own alone.
+        // One bit per group. A process clears the bit of its own group only.
         let mut high = [if high {
             !0
         } else {
@@ -335,7 +339,7 @@ impl Intercommunicator<'_> {
             list
         });
         let made = everyone.make_of(function, ready, list)?;
-        // This process is among all processes.
+        // The list contains this process.
         made.ok_or(Error::Wrong {
             class: Class::Intern,
             what: "a process that is in neither of its groups",

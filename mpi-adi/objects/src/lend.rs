@@ -1,36 +1,36 @@
-//! Lending slices to blocking calls: the one place above the device where safe code's slices become spans.
+//! Conversion of slices of safe code to spans for blocking calls; no other code above the device does this.
 //!
-//! A span is an address that the device copies from or to until its request has finished; the borrow checker
-//! does not see that. A blocking call ends only after every request on its spans has finished. That rests on
-//! one promise of the carrier: if a call is left by unwinding (a panic on a host; a node does not unwind), the
-//! device is never driven again.
+//! A span is an address that the device reads or writes until its request is finished. The borrow checker cannot see
+//! this use. A blocking call returns only after every request on its spans is finished. This relies on one promise of
+//! the host environment: after unwinding out of a call (a panic on a host; a node does not unwind), the device never
+//! runs again.
 
 use crate::comm::{CommRank, Partners, Status};
 use crate::error::Error;
 use midplane_device::envelope::Tag;
 use midplane_device::memory::Span;
 
-/// The span of bytes that a blocking call reads.
+/// Returns the span of bytes that a blocking call reads.
 ///
 /// # Safety
-/// The span goes to a call that finishes all of its requests before it returns, while `bytes` is borrowed.
+/// The call that receives the span must finish all of its requests before it returns, while `bytes` is borrowed.
 pub(super) unsafe fn reading(bytes: &[u8]) -> Span {
-    // SAFETY: the caller's promise.
+    //
     unsafe { Span::new(bytes.as_ptr(), bytes.len()) }
 }
 
-/// The span of bytes that a blocking call writes.
+/// Returns the span of bytes that a blocking call writes.
 ///
 /// # Safety
-/// As for [`reading`].
+/// See [`reading`].
 pub(super) unsafe fn writing(bytes: &mut [u8]) -> Span {
-    // SAFETY: the caller's promise; the borrow is exclusive.
+    //
     unsafe { Span::new(bytes.as_mut_ptr(), bytes.len()) }
 }
 
-/// Runs `call` with the span of bytes that it has written when it returns: it waits for the answer that they are of.
+/// Runs `call` with a writable span. `call` must wait for the reply that fills it.
 pub fn lend_until_over(bytes: &mut [u8], call: impl FnOnce(Span)) {
-    // SAFETY: the answer is waited for in `call`, and nothing else has the bytes until then.
+    // SAFETY: `call` waits for the reply, and nothing else uses the bytes until then.
     call(unsafe { writing(bytes) });
     core::hint::black_box(bytes);
 }
@@ -43,7 +43,7 @@ impl Partners<'_> {
         (send, dest, send_tag): (&[u8], CommRank, Tag),
         (recv, source, recv_tag): (&mut [u8], Option<CommRank>, Option<Tag>),
     ) -> Result<Status, Error> {
-        // SAFETY: the call is over, with all of its requests, before the slices are free again.
+        // SAFETY: the call finishes all of its requests before it returns and the borrows of the slices end.
         let (send, recv) = unsafe { (reading(send), writing(recv)) };
         self.sendrecv_span(function, (send, dest, send_tag), (recv, source, recv_tag))
     }

@@ -1,20 +1,16 @@
-//! Objects of MPI above the device: communicators, groups, collectives, datatypes, operations, windows, errors.
-//!
-//! The bindings for C (`midplane-c`) and Rust (`midplane-rust`) are thin shells over them. Below is the crate
-//! `midplane-device`, whose operations take and return plain data.
+//! The MPI layer above the device: communicators, groups, collectives, datatypes, operations, errors.
 //!
 //! ```text
 //! windows/   one-sided communication
-//! inter   intercommunicators                topology  which kind a communicator has -> graph
-//! split   communicators made of others      coll/   collectives      buffered   the attached buffer
-//! lend    slices for blocking calls         sides   the two groups of an intercommunicator         outside   external32
+//! inter   intercommunicators                topology  a communicator's topology -> graph
+//! split   creation of communicators         coll/   collectives      buffered   the attached buffer
+//! lend    slices for blocking calls         sides   the two groups of an intercommunicator        outside   external32
 //! comm    communicators, point to point     group, placement -> cart, info, attributes    op -> datatype
-//! call    blocking, and slices of arrays
-//! installed the process of an image, for the bindings
-//! process the state of a process, Env       context  which contexts are free        grid  boxes of the torus
-//! told    errors as numbers -> error        variables  MPI_T's
+//! call    blocking loops, array slices
+//! process state of a process, Env           context  context IDs     grid  boxes of the torus
+//! told    error records -> error            variables  MPI_T variables
 //! ```
-//! An import points downwards in this list.
+//! Imports point downwards in this list.
 
 #![cfg_attr(not(any(test, feature = "sim")), no_std)]
 #![deny(unsafe_code)]

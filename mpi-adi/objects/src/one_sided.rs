@@ -1,14 +1,14 @@
-//! What one-sided operations do to elements (MPI-3.1 section 11.3.4).
+//! Element operations of one-sided communication (MPI-3.1 section 11.3.4).
 #![forbid(unsafe_code)]
 
 use crate::datatype::{Basic, Kind, Number};
 use crate::error::Error;
 use crate::op::Op;
 
-/// An operation on elements in a window.
+/// An operation on the elements of a window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Operation {
-    /// One of those of reductions.
+    /// A predefined reduction operation.
     Combine(Op),
     /// MPI_REPLACE.
     Replace,
@@ -16,12 +16,12 @@ pub enum Operation {
     Nothing,
 }
 
-/// As on the wire: behind the operations of reductions, which count from 1.
+/// Wire codes after those of the reduction operations, which start at 1.
 const REPLACE: u8 = Op::ALL.len() as u8 + 1;
 const NOTHING: u8 = REPLACE + 1;
 
 impl Operation {
-    /// Its number on the wire.
+    /// Returns the wire code of the operation.
     pub const fn number(self) -> u8 {
         match self {
             Operation::Combine(op) => op as u8,
@@ -30,7 +30,7 @@ impl Operation {
         }
     }
 
-    /// The operation with this number.
+    /// Returns the operation with this wire code.
     pub fn of(number: u8) -> Option<Operation> {
         match number {
             REPLACE => Some(Operation::Replace),
@@ -42,7 +42,7 @@ impl Operation {
         }
     }
 
-    /// It is defined for elements of this datatype. Fails with [`Error::Undefined`].
+    /// Checks that the operation is defined for this datatype. Fails with [`Error::Undefined`].
     pub fn check(self, basic: Basic) -> Result<(), Error> {
         match self {
             Operation::Combine(op) if !op.is_defined(basic) => Err(Error::Undefined),
@@ -51,23 +51,23 @@ impl Operation {
     }
 }
 
-/// The number of a datatype on the wire.
+/// Returns the wire code of a datatype.
 pub const fn number_of(basic: Basic) -> u8 {
     basic as u8
 }
 
-/// The datatype with this number.
+/// Returns the datatype with this wire code.
 pub fn basic_of(number: u8) -> Option<Basic> {
     Basic::ALL.get(usize::from(number).checked_sub(1)?).copied()
 }
 
-/// A pair travels without the hole behind its index, as it is packed. The hole of MPI_SHORT_INT is between its parts, and
-/// travels with them.
+/// Checks whether a pair is transmitted packed, without the padding after its index. The padding of MPI_SHORT_INT is
+/// between its members, and is transmitted.
 const fn is_packed(basic: Basic) -> bool {
     basic.size() < basic.extent() && basic.size() == basic.true_extent()
 }
 
-/// Bytes of an element as it travels, which stay together.
+/// Returns the transmitted size of an element in bytes. An element is never divided.
 pub const fn element_bytes(basic: Basic) -> usize {
     if is_packed(basic) {
         basic.size()
@@ -76,9 +76,9 @@ pub const fn element_bytes(basic: Basic) -> usize {
     }
 }
 
-/// Combines pairs without what is behind their indices.
+/// Combines pairs without the padding after their indices.
 fn combine_packed(op: Op, basic: Basic, origin: &[u8], target: &mut [u8]) -> bool {
-    // The largest pair has a quadruple number.
+    // The largest pair contains a `long double`.
     const MOST: usize = 32;
     let (size, extent) = (basic.size(), basic.extent());
     let mut pairs = origin.chunks(size).zip(target.chunks_mut(size));
@@ -92,8 +92,8 @@ fn combine_packed(op: Op, basic: Basic, origin: &[u8], target: &mut [u8]) -> boo
     })
 }
 
-/// What a window's memory is given for an operation: `target[i] = target[i] op origin[i]`. False when there is no such
-/// operation, or the bytes are not whole elements.
+/// Applies an operation to window memory: `target[i] = target[i] op origin[i]`. Returns false for an invalid operation,
+/// or if the bytes do not contain complete elements.
 pub fn combine(operation: u8, datatype: u8, origin: &[u8], target: &mut [u8]) -> bool {
     let (Some(operation), Some(basic)) = (Operation::of(operation), basic_of(datatype)) else {
         return false;
@@ -112,7 +112,8 @@ pub fn combine(operation: u8, datatype: u8, origin: &[u8], target: &mut [u8]) ->
     }
 }
 
-/// Elements of this datatype can be compared and swapped (section 11.3.4): whole numbers, truths and bytes.
+/// Checks whether elements of this datatype support compare-and-swap (section 11.3.4): integers, logical values and
+/// bytes.
 pub fn is_comparable(basic: Basic) -> bool {
     match basic.kind() {
         Kind::Number(Number::Signed(_) | Number::Unsigned(_)) | Kind::Logical | Kind::Bits => true,
@@ -121,7 +122,7 @@ pub fn is_comparable(basic: Basic) -> bool {
     }
 }
 
-/// The pair of such a value and its index.
+/// Returns the pair type of this value type and an index.
 fn pair_of(value: u8) -> Option<Basic> {
     match basic_of(value)? {
         Basic::Short => Some(Basic::ShortInt),
@@ -133,7 +134,7 @@ fn pair_of(value: u8) -> Option<Basic> {
     }
 }
 
-/// The pair whose parts both are such values.
+/// Returns the pair type with two members of this value type.
 fn twin_of(value: Basic) -> Option<Basic> {
     match value {
         Basic::Int => Some(Basic::TwoInt),
@@ -143,8 +144,8 @@ fn twin_of(value: Basic) -> Option<Basic> {
     }
 }
 
-/// What elements of a predefined datatype are to the operation, as [`only_basic`] finds it for those of derived ones:
-/// where nothing is combined, a pair of two numbers of a kind is two of them.
+/// Returns the datatype that the operation applies to elements of a predefined datatype, consistent with [`only_basic`]
+/// for derived ones: if nothing is combined, a pair of two numbers of the same type is handled as two numbers.
 pub fn parts_of(operation: Operation, basic: Basic) -> Basic {
     match (operation, basic) {
         (Operation::Combine(_), _) => basic,
@@ -159,8 +160,8 @@ fn is_on_pairs(operation: Operation) -> bool {
     matches!(operation, Operation::Combine(Op::MinLoc | Op::MaxLoc))
 }
 
-/// The predefined datatype that a derived one is made of, whose leaves have these tags; for operations on pairs, two
-/// numbers of a kind are one. `None`: there is not one.
+/// Returns the predefined datatype that a derived one with these leaf tags consists of; `None` if it is not unique. For
+/// operations on pairs, two numbers of the same type form one pair.
 pub fn only_basic(operation: Operation, tags: impl Iterator<Item = u8>) -> Option<Basic> {
     let (mut first, mut others) = (None, None);
     for tag in tags {

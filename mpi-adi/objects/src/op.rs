@@ -1,4 +1,4 @@
-//! Reduction operations over bytes of a datatype (MPI-3.1 sections 5.9.2 and 5.9.4).
+//! Reduction operations on the bytes of a datatype (MPI-3.1 sections 5.9.2 and 5.9.4).
 #![forbid(unsafe_code)]
 
 use core::cmp::Ordering;
@@ -13,13 +13,13 @@ use crate::datatype::{Basic, Kind, LONG_DOUBLE, LongDouble, Number};
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[repr(u8)]
 pub enum Op {
-    /// The greater.
+    /// Maximum.
     Max = 1,
-    /// The lesser.
+    /// Minimum.
     Min,
-    /// Sum; whole numbers wrap around.
+    /// Sum; integers wrap around.
     Sum,
-    /// Product; whole numbers wrap around.
+    /// Product; integers wrap around.
     Prod,
     /// Logical and.
     Land,
@@ -33,9 +33,9 @@ pub enum Op {
     Lxor,
     /// Bitwise exclusive or.
     Bxor,
-    /// The lesser, with its index; of equal ones the lower index.
+    /// Minimum and its index; the lower index among equal values.
     MinLoc,
-    /// The greater, with its index; of equal ones the lower index.
+    /// Maximum and its index; the lower index among equal values.
     MaxLoc,
 }
 
@@ -44,7 +44,7 @@ pub enum Op {
 pub struct Undefined;
 
 impl Op {
-    /// All operations, in the order of their discriminants.
+    /// All operations, ordered by discriminant.
     pub const ALL: [Op; 12] = {
         use Op::*;
         [
@@ -52,14 +52,15 @@ impl Op {
         ]
     };
 
-    /// Whether the operation is defined for `basic`.
+    /// Checks whether the operation is defined for `basic`.
     pub const fn is_defined(self, basic: Basic) -> bool {
         use Op::*;
         match basic.kind() {
             Kind::Number(Number::Signed(_) | Number::Unsigned(_)) => {
                 !matches!(self, MinLoc | MaxLoc)
             }
-            // The standard has logical operations for whole numbers alone; other MPIs have them for all.
+            // The standard defines logical operations for integers only; other MPI libraries support them for all
+            // numbers.
             Kind::Number(_) => matches!(self, Max | Min | Sum | Prod | Land | Lor | Lxor),
             Kind::Logical => matches!(self, Land | Lor | Lxor),
             Kind::Bits => matches!(self, Band | Bor | Bxor),
@@ -69,8 +70,8 @@ impl Op {
         }
     }
 
-    /// Combines element by element: `right[i] = left[i] op right[i]`, for as many whole elements as both
-    /// hold. `left` is what comes from the lower ranks. Neither has to be aligned.
+    /// Combines element by element: `right[i] = left[i] op right[i]`, for the complete elements that both contain.
+    /// `left` contains the operand of the lower ranks. Neither must be aligned.
     pub fn combine(self, basic: Basic, left: &[u8], right: &mut [u8]) -> Result<(), Undefined> {
         if !self.is_defined(basic) {
             return Err(Undefined);
@@ -116,7 +117,7 @@ fn numbers(op: Op, number: Number, left: &[u8], right: &mut [u8]) {
     }
 }
 
-/// Of numbers of the given kind, which are real and imaginary part.
+/// Combines complex numbers with parts of the specified type.
 fn complex_numbers(op: Op, part: Number, left: &[u8], right: &mut [u8]) {
     macro_rules! with {
         ($t:ty) => {
@@ -147,7 +148,7 @@ fn zip<const N: usize>(
     }
 }
 
-/// A whole number, as the operations need it.
+/// An integer with the operations that the reductions use.
 trait Integer: Copy + Ord + Default + From<bool> {
     fn sum(self, other: Self) -> Self;
     fn product(self, other: Self) -> Self;
@@ -198,9 +199,9 @@ fn integers<T: Integer, const N: usize>(
     });
 }
 
-/// A number with a point, as the operations need it.
+/// A floating-point number with the operations that the reductions use.
 trait Real: Copy + PartialOrd + Add<Output = Self> + Mul<Output = Self> {
-    /// 1 for true, 0 for false.
+    /// Returns 1 for true and 0 for false.
     fn truth(value: bool) -> Self;
 }
 
@@ -283,7 +284,7 @@ fn complexes<
     }
 }
 
-/// Of pairs of a value and an index, which are such numbers; the index ends where the pair's data does.
+/// Combines pairs of a value and an index of the specified types. The index ends at the pair's true extent.
 fn located(op: Op, basic: Basic, (value, index): (Number, Number), left: &[u8], right: &mut [u8]) {
     let end = basic.true_extent();
     let (values, indices) = (..value.size(), end - index.size()..end);
@@ -305,7 +306,7 @@ fn located(op: Op, basic: Basic, (value, index): (Number, Number), left: &[u8], 
     }
 }
 
-/// The order of two numbers; `None` if one is not a number.
+/// Compares two numbers. Returns `None` if one is a NaN.
 fn compare(number: Number, a: &[u8], b: &[u8]) -> Option<Ordering> {
     fn by<T: PartialOrd, const N: usize>(
         read: fn([u8; N]) -> T,
@@ -329,7 +330,7 @@ fn compare(number: Number, a: &[u8], b: &[u8]) -> Option<Ordering> {
     }
 }
 
-/// A `long double` that the processor cannot compute with by itself, or Rust cannot name.
+/// A `long double` without hardware support or without a Rust type.
 #[derive(Clone, Copy, PartialEq, PartialOrd)]
 struct Wide<F>(F);
 

@@ -1,4 +1,4 @@
-//! Elements of a program in the representation of other machines (MPI-3.1 section 4.3).
+//! Conversion of elements to and from the external32 representation (MPI-3.1 section 4.3).
 #![forbid(unsafe_code)]
 
 use crate::datatype::derived::Type;
@@ -8,13 +8,13 @@ use crate::process::Env;
 use midplane_device::interface::Device;
 use midplane_device::memory::area::Area;
 
-/// The basic datatype that a leaf is.
+/// Returns the basic datatype of a leaf.
 fn basic(tag: u8) -> Basic {
     Basic::ALL[usize::from(tag) - 1]
 }
 
-/// Runs `f` on the leaves of one element, in packed order, each with how many bytes come before it, here and
-/// outside; the element's bytes outside.
+/// Runs `f` on the leaves of one element in packed order, with the offset of each in native and in external bytes.
+/// Returns the external size of the element.
 fn leaves(datatype: &Type, mut f: impl FnMut(Basic, usize, usize)) -> usize {
     let (mut inner, mut outside) = (0, 0);
     while inner < datatype.size() {
@@ -27,7 +27,7 @@ fn leaves(datatype: &Type, mut f: impl FnMut(Basic, usize, usize)) -> usize {
     outside
 }
 
-/// A program's packing buffer, and how far in it packing or unpacking is. Fails when `bytes` more do not fit.
+/// Returns the start and the end of the next `bytes` bytes in a pack buffer. Fails if they do not fit.
 pub fn places(size: isize, position: isize, bytes: usize) -> Result<(usize, usize), Error> {
     let within = usize::try_from(size)
         .ok()
@@ -42,8 +42,8 @@ pub fn places(size: isize, position: isize, bytes: usize) -> Result<(usize, usiz
     Ok((from, from + bytes))
 }
 
-/// Bytes of so many elements outside. Takes as many steps as the datatype's description is long. Fails with
-/// [`Error::TooLong`] or [`Error::NoRoom`].
+/// Returns the external size of `count` elements in bytes. The run time is proportional to the length of the datatype's
+/// description. Fails with [`Error::TooLong`] or [`Error::NoRoom`].
 pub fn external_bytes(datatype: &Type, count: usize) -> Result<usize, Error> {
     let each = datatype.layout().weight(|tag| external::size(basic(tag)))?;
     let bytes = each.and_then(|each| each.checked_mul(count));
@@ -52,7 +52,7 @@ pub fn external_bytes(datatype: &Type, count: usize) -> Result<usize, Error> {
         .ok_or(Error::TooLong { bytes: usize::MAX })
 }
 
-/// Where elements are, here and outside.
+/// Elements in native representation, to be converted.
 pub struct Sides<'a> {
     /// The process that calls.
     pub env: &'a dyn Env,
@@ -65,7 +65,7 @@ pub struct Sides<'a> {
 }
 
 impl Sides<'_> {
-    /// Runs `f` on each leaf of the elements with its place, here and outside.
+    /// Runs `f` on each leaf of the elements, with its native location and its external offset.
     fn each(&self, mut f: impl FnMut(Basic, Area, usize)) {
         let (size, all) = (self.datatype.size(), self.data);
         let mut outside = 0;
@@ -77,7 +77,7 @@ impl Sides<'_> {
         }
     }
 
-    /// From here to outside, where there is room for all of them.
+    /// Converts the native elements to `out`. It must have capacity for all.
     pub fn encode(&self, out: &mut [u8]) {
         self.each(|basic, area, at| {
             let mut native = [0; external::LONGEST];
@@ -87,7 +87,7 @@ impl Sides<'_> {
         });
     }
 
-    /// From outside, where all of them are, to here.
+    /// Converts `packed` to native elements. It must contain all of them.
     pub fn decode(&self, packed: &[u8]) {
         self.each(|basic, area, at| {
             let mut native = [0; external::LONGEST];

@@ -1,10 +1,10 @@
-//! Grids on the torus (MPI-3.1 section 7.5.1, `reorder`): ranks such that neighbours in the grid are neighbours in the
-//! machine. Pure.
+//! Placement of Cartesian grids on the torus (MPI-3.1 section 7.5.1, `reorder`): ranks such that neighbours in the grid
+//! are neighbours in the torus. Pure functions.
 //!
-//! A grid fits the machine when each of its extents is that of one axis, or the product of those of several, and every
-//! axis is used. A dimension is folded along its axes as a reflected Gray code counts: from one place to the
-//! next one coordinate changes by one. From the last place back to the first it is one wire, too, where the axis that
-//! changes most slowly wraps around and has an even extent, or there is but one axis.
+//! A grid fits the torus if each of its extents is that of one axis or the product of several, and every axis is used.
+//! A dimension is folded along its axes like a reflected Gray code: from one index to the next, one coordinate changes
+//! by one. The last and the first index are also one hop apart if the slowest axis wraps around and has an even extent,
+//! or if there is only one axis.
 #![forbid(unsafe_code)]
 
 use heapless::Vec;
@@ -12,25 +12,25 @@ use net_torus::coord::{Coord, Shape};
 
 use crate::cart::{Coords, DIMENSIONS, Grid};
 
-/// The machine's axes.
+/// Number of axes of the torus.
 const AXES: usize = 3;
 
-/// Axes of the machine, the one that changes most slowly first.
+/// Axes of the torus, slowest first.
 type Folded = Vec<usize, AXES>;
 
-/// Which of the grid's dimensions each axis belongs to; `None` where its extent is 1, and it does not matter.
+/// Grid dimension of each axis; `None` where the extent is 1 and the dimension is irrelevant.
 type Assignment = [Option<usize>; AXES];
 
-/// How a grid lies on the machine.
+/// Placement of a grid on the torus.
 pub struct Placement<'g> {
     grid: &'g Grid,
     extents: [u32; AXES],
-    /// By dimension.
+    /// Indexed by dimension.
     axes: Vec<Folded, DIMENSIONS>,
 }
 
 impl Placement<'_> {
-    /// As all processes of the machine find it; `None` when the grid does not fit.
+    /// Finds the placement. All processes find the same one. Returns `None` if the grid does not fit.
     pub fn find(grid: &Grid, shape: Shape) -> Option<Placement<'_>> {
         let extents = shape.extents().map(u32::from);
         let assignment = assign(grid, &extents, [None; AXES], 0)?;
@@ -44,26 +44,26 @@ impl Placement<'_> {
         })
     }
 
-    /// The rank in the grid of the process at `here`; `None` where there is no such place.
+    /// Returns the grid rank of the process at `here`; `None` outside the grid.
     pub fn rank(&self, here: Coord) -> Option<u32> {
         let at = [here.x, here.y, here.z].map(u32::from);
         let folded = self.axes.iter().map(|axes| fold(axes, &self.extents, &at));
         self.grid.rank(&folded.collect::<Coords>())
     }
 
-    /// Where the process with this rank in the grid is.
+    /// Returns the node of the process with this grid rank.
     pub fn node(&self, rank: u32) -> Coord {
         let mut at = [0; AXES];
         for (axes, place) in self.axes.iter().zip(self.grid.coords(rank)) {
             unfold(axes, &self.extents, place, &mut at);
         }
-        // Below the machine's extents, which are 256 at most.
+        // Less than the extents of the torus, at most 256.
         let [x, y, z] = at.map(|at| at as u8);
         Coord { x, y, z }
     }
 }
 
-/// Completes an assignment from `axis` on, so that every extent of the grid is the product of its axes'.
+/// Completes an assignment from `axis` on, so that each extent of the grid is the product of its axes' extents.
 fn assign(
     grid: &Grid,
     extents: &[u32; AXES],
@@ -89,7 +89,7 @@ fn assign(
     })
 }
 
-/// The axes of a dimension: those of even extent first, so that the way around closes where it can.
+/// Returns the axes of a dimension, even extents first, so that the ring closes if possible.
 fn axes_of(dimension: usize, assignment: &Assignment, extents: &[u32; AXES]) -> Folded {
     let own = |axis: &usize| assignment[*axis] == Some(dimension);
     let parity = |odd: bool| {
@@ -101,19 +101,19 @@ fn axes_of(dimension: usize, assignment: &Assignment, extents: &[u32; AXES]) -> 
     parity(false).chain(parity(true)).collect()
 }
 
-/// The place along a dimension that is folded along these axes.
+/// Returns the index along a dimension that is folded along these axes.
 fn fold(axes: &Folded, extents: &[u32; AXES], at: &[u32; AXES]) -> i32 {
     let mut place = 0;
     for axis in axes {
         let (extent, at) = (extents[*axis], at[*axis]);
-        // Each step of what changes more slowly turns the direction around.
+        // Each step of a slower axis reverses the direction.
         let along = if place % 2 == 0 { at } else { extent - 1 - at };
         place = place * extent + along;
     }
     place as i32
 }
 
-/// Where along these axes this place is: what [`fold`] makes it of.
+/// Computes the coordinates along these axes for an index; inverse of [`fold`].
 fn unfold(axes: &Folded, extents: &[u32; AXES], place: i32, at: &mut [u32; AXES]) {
     let mut place = place as u32;
     for axis in axes.iter().rev() {
@@ -136,7 +136,7 @@ mod tests {
         Grid::new(extents.iter().map(|extent| (*extent, true))).expect("a grid")
     }
 
-    /// Hops between two nodes of a torus.
+    /// Returns the hops between two nodes of a torus.
     fn hops(shape: Shape, a: Coord, b: Coord) -> u32 {
         let [a, b] = [a, b].map(|c| [c.x, c.y, c.z].map(u32::from));
         let along = |axis: usize| {

@@ -1,4 +1,4 @@
-//! What a process's calls work on: the device, and what MPI keeps for the process above it.
+//! Environment of a process's calls: the device, and the MPI state above it.
 #![forbid(unsafe_code)]
 
 use spin::Mutex;
@@ -7,16 +7,16 @@ use crate::context::{ContextMask, Contexts};
 use midplane_device::envelope::Context;
 use midplane_device::interface::{Device, Enter};
 
-/// Access to this process's device and MPI state, for the Rust and the C binding alike. [`Device`] has the operations.
+/// Access to this process's device and MPI state, for the Rust and the C binding. [`Device`] provides the operations.
 pub trait Env: Enter {
-    /// What MPI keeps for this process; the host has one beside the device.
+    /// Returns the MPI state of this process. The host stores it with the device.
     fn process(&self) -> &Process;
 }
 
-/// What MPI keeps for a process above the device, for all bindings. It does not grow.
+/// MPI state of a process above the device, shared by all bindings. Its size is fixed.
 #[derive(Debug)]
 pub struct Process {
-    /// No call holds the lock while it waits, and interrupts do not come here.
+    /// No call waits while it holds the lock, and no interrupt handler uses it.
     contexts: Mutex<Contexts>,
 }
 
@@ -27,22 +27,22 @@ impl Default for Process {
 }
 
 impl Process {
-    /// That of a process that has made no communicator yet.
+    /// Returns the state of a process that has not created a communicator.
     pub const fn new() -> Process {
         Process {
             contexts: Mutex::new(Contexts::new()),
         }
     }
 
-    /// The contexts that this process can use for another communicator.
+    /// Returns the contexts that this process can use for a new communicator.
     pub fn free_contexts(&self, env: &dyn Env) -> ContextMask {
         let mut contexts = self.contexts.lock();
         contexts.sweep(|context| is_idle(env, context));
         contexts.free()
     }
 
-    /// Looks once more at a context that was offered as free: false, and it is retired, when the device holds
-    /// something of it.
+    /// Checks again a context that was offered as free. If the device still contains a reference to it, retires the
+    /// context and returns false.
     pub fn confirm_context(&self, env: &dyn Env, context: Context) -> bool {
         let is_idle = is_idle(env, context);
         if !is_idle {
@@ -51,31 +51,31 @@ impl Process {
         is_idle
     }
 
-    /// Holds a unit of contexts for an agreement: a bit for each that this process can use. `None`: there is none, or
-    /// another agreement holds it.
+    /// Reserves a unit of contexts for an agreement. Returns a bit for each context that this process can use; `None`
+    /// if there is none, or another agreement has reserved the unit.
     pub fn hold_contexts(&self, env: &dyn Env, unit: usize) -> Option<u8> {
         let mut contexts = self.contexts.lock();
         contexts.sweep(|context| is_idle(env, context));
         contexts.hold(unit)
     }
 
-    /// An agreement holds the unit.
+    /// Checks whether an agreement has reserved the unit.
     pub fn are_contexts_held(&self, unit: usize) -> bool {
         self.contexts.lock().is_held(unit)
     }
 
-    /// The agreement that holds the unit is over.
+    /// Releases the unit at the end of its agreement.
     pub fn release_contexts(&self, unit: usize) {
         self.contexts.lock().release(unit);
     }
 
-    /// This process is in a communicator with this context.
+    /// Marks the context as used by a communicator of this process.
     pub fn take_context(&self, env: &dyn Env, context: Context) {
         self.contexts.lock().take(context);
         env.open_context(context);
     }
 
-    /// This process has freed the communicator with this context, and its requests are complete.
+    /// Retires the context of a communicator that was freed and whose requests are complete.
     pub fn retire_context(&self, context: Context) {
         self.contexts.lock().retire(context);
     }

@@ -1,8 +1,7 @@
-//! The two groups of an intercommunicator, as one of their processes sees them (MPI-3.1 section 6.6).
+//! The two groups of an intercommunicator, from the viewpoint of one of their processes (MPI-3.1 section 6.6).
 //!
-//! All processes of both groups have the same list: the members of the first group and, behind them, those of the
-//! second. Which group is the first is agreed when the intercommunicator is made. A process is in one of
-//! them, its local group; the other one is remote to it.
+//! All processes of both groups store the same list: the members of the first group, then those of the second. The
+//! order is agreed at creation. A process is in one of them, its local group; the other is its remote group.
 //!
 //! ```text
 //!     list        a0 a1 a2 | b0 b1         all(): ranks 0 to 4, for collectives of both groups
@@ -10,10 +9,9 @@
 //!     for a b     local(): b0 b1           remote(): a0 a1 a2
 //! ```
 //!
-//! Three types keep apart what a rank is of: a [`Membership`] of the local group or of all, of which this process is
-//! a member, and a [`Group`] that is remote, of which it is not, and which is for point to point alone. One context
-//! serves both groups: a message in it is either from a process of one group to one of the other, or, with the
-//! bit for collectives, between any two.
+//! The uses of a rank have separate types. A [`Membership`] of the local group or of all contains this process. A
+//! remote [`Group`] does not contain it, and supports point to point only. One context serves both groups. A message in
+//! it is either between a process of one group and one of the other or, with the bit for collectives, between any two.
 #![forbid(unsafe_code)]
 
 use core::ops::Range;
@@ -23,47 +21,47 @@ use crate::error::Error;
 use crate::process::Env;
 use midplane_device::envelope::{Context, Rank};
 
-/// An intercommunicator without its host.
+/// An intercommunicator without its environment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Sides<'e> {
-    /// The processes of both groups, by their numbers in the job.
+    /// World ranks of the processes of both groups.
     pub list: &'e [Rank],
-    /// How many of them are in the first group.
+    /// Number of processes in the first group.
     pub first: u32,
-    /// This process's rank among all.
+    /// Rank of this process among all.
     pub rank: CommRank,
     /// Context of the messages.
     pub context: Context,
 }
 
-/// Which ranks among all each group has, and this process: all that a collective has to know, without the list.
+/// Rank ranges of the two groups and this process's rank among all; sufficient for collectives, without the list.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Halves {
-    /// How many ranks are the first group's.
+    /// Number of ranks in the first group.
     pub first: u32,
     /// Number of processes of both groups.
     pub all: u32,
-    /// This process's rank among all.
+    /// Rank of this process among all.
     pub rank: CommRank,
 }
 
 impl Halves {
-    /// This process is in the first group.
+    /// Checks whether this process is in the first group.
     pub fn is_first(self) -> bool {
         self.rank.0 < self.first
     }
 
-    /// The ranks of the local group among all.
+    /// Returns the ranks of the local group among all.
     pub fn local_ranks(self) -> Range<u32> {
         self.ranks_of(self.is_first())
     }
 
-    /// The ranks of the remote group among all.
+    /// Returns the ranks of the remote group among all.
     pub fn remote_ranks(self) -> Range<u32> {
         self.ranks_of(!self.is_first())
     }
 
-    /// How many processes the remote group has.
+    /// Returns the number of processes in the remote group.
     pub fn remote_size(self) -> usize {
         self.remote_ranks().len()
     }
@@ -75,7 +73,7 @@ impl Halves {
         }
     }
 
-    /// The error with a process's rank in its group in place of that among all, which the program does not know.
+    /// Converts the rank in an error from the rank among all, unknown to the program, to the rank in its group.
     pub fn explained(self, error: Error) -> Error {
         let Error::CountsDiffer {
             rank,
@@ -102,7 +100,7 @@ impl Halves {
 }
 
 impl<'e> Sides<'e> {
-    /// It without the list.
+    /// Returns the rank ranges without the list.
     pub fn halves(self) -> Halves {
         Halves {
             first: self.first,
@@ -123,17 +121,17 @@ impl<'e> Sides<'e> {
         &self.list[ranks.start as usize..ranks.end as usize]
     }
 
-    /// The processes of the local group, by their numbers in the job.
+    /// Returns the world ranks of the local group.
     pub fn local_members(self) -> &'e [Rank] {
         self.members(&self.local_ranks())
     }
 
-    /// The processes of the remote group, by their numbers in the job.
+    /// Returns the world ranks of the remote group.
     pub fn remote_members(self) -> &'e [Rank] {
         self.members(&self.remote_ranks())
     }
 
-    /// The processes of both groups.
+    /// Returns the membership in both groups together.
     pub fn all(self) -> Membership<'e> {
         Membership {
             map: RankMap::List(self.list),
@@ -144,7 +142,7 @@ impl<'e> Sides<'e> {
         }
     }
 
-    /// The group that this process is in.
+    /// Returns the membership in the local group.
     pub fn local(self) -> Membership<'e> {
         let ranks = self.local_ranks();
         Membership {
@@ -156,7 +154,7 @@ impl<'e> Sides<'e> {
         }
     }
 
-    /// The other group.
+    /// Returns the remote group.
     pub fn remote(self) -> Group<'e> {
         let ranks = self.remote_ranks();
         Group {
@@ -184,7 +182,7 @@ impl Clone for Intercommunicator<'_> {
 impl Copy for Intercommunicator<'_> {}
 
 impl<'e> Intercommunicator<'e> {
-    /// The processes of both groups, whose collectives are this one's.
+    /// Returns the communicator of both groups, whose collectives are those of the intercommunicator.
     pub fn everyone(self) -> Communicator<'e> {
         Communicator::at(self.env, self.sides.all())
     }

@@ -1,8 +1,8 @@
-//! Communicators that a program makes (MPI-3.1 section 6.4.2).
+//! Creation of communicators from communicators (MPI-3.1 section 6.4.2).
 //!
-//! All processes of the parent agree on the context ([`crate::context`]), and on whether each of them has the
-//! memory that it needs: none has the communicator where one has no room. Freeing a communicator is a local affair:
-//! no process waits for another.
+//! All processes of the parent agree on the context ([`crate::mpi::context`]), and on whether each has the required
+//! memory. If one does not, none creates the communicator. Freeing a communicator is local: no process waits for
+//! another.
 #![forbid(unsafe_code)]
 
 use alloc::boxed::Box;
@@ -18,15 +18,15 @@ use crate::group::exact;
 use crate::process::Env;
 use midplane_device::envelope::{Context, Rank};
 
-/// A communicator made from another one. Its messages stay apart from every other communicator's. Dropping it
-/// frees it (MPI_Comm_free), which every process does in its own time.
+/// A communicator created from another one, with separate messages. Dropping it frees it (MPI_Comm_free); each process
+/// does so independently.
 pub struct OwnedCommunicator<'e> {
     env: &'e dyn Env,
     made: Made,
 }
 
 impl OwnedCommunicator<'_> {
-    /// The communicator.
+    /// Returns the communicator.
     pub fn get(&self) -> Communicator<'_> {
         Communicator::at(self.env, self.made.membership())
     }
@@ -34,21 +34,21 @@ impl OwnedCommunicator<'_> {
 
 impl Drop for OwnedCommunicator<'_> {
     fn drop(&mut self) {
-        // Every request on it has borrowed it, and so is complete.
+        // Every request on it borrows it, so all of them are complete.
         self.env.process().retire_context(self.made.context());
     }
 }
 
-/// What is owned of it.
+/// Owned part of a communicator.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Made {
-    /// The whole membership but for a list of members.
+    /// Complete except for a list of members.
     membership: Membership<'static>,
     list: Option<Box<[Rank]>>,
 }
 
 impl Made {
-    /// With these members. A list of all processes in their order is none: it takes no memory, and no search.
+    /// Creates it with these members. To save memory and searches, omits a list of all processes in world order.
     pub fn listed(env: &dyn Env, list: Vec<Rank>, context: Context, rank: CommRank) -> Made {
         let size = list.len() as u32;
         let numbers = list.iter().map(|member| member.index());
@@ -66,7 +66,7 @@ impl Made {
         }
     }
 
-    /// The membership, for as long as it is owned.
+    /// Borrows the membership.
     pub fn membership(&self) -> Membership<'_> {
         match &self.list {
             Some(list) => Membership {
@@ -77,12 +77,12 @@ impl Made {
         }
     }
 
-    /// Its context.
+    /// Returns the context.
     pub fn context(&self) -> Context {
         self.membership.context
     }
 
-    /// The membership for ever; its list, if it has one, is not freed.
+    /// Returns the membership with a static lifetime; its list is never freed.
     pub fn leak(self) -> Membership<'static> {
         match self.list {
             Some(list) => Membership {
@@ -94,22 +94,22 @@ impl Made {
     }
 }
 
-/// Gets ready what a process needs besides the members for a communicator with this context. Fails with
-/// [`Error::NoRoom`]; then no process has the communicator.
+/// Prepares the binding's state for a communicator with this context. Fails with [`Error::NoRoom`]; then no process
+/// creates the communicator.
 pub type Ready<'a> = &'a mut dyn FnMut(Context) -> Result<(), Error>;
 
-/// For a communicator that needs nothing besides its members.
+/// Prepares nothing, for a communicator without additional state.
 pub fn ready(_: Context) -> Result<(), Error> {
     Ok(())
 }
 
-/// A process's color when it wants to be in no part.
+/// Color of a process that is in no part.
 const NO_COLOR: i32 = -1;
 
 impl<'e> Communicator<'e> {
-    /// Another communicator of the same processes (MPI_Comm_dup). Blocks until all of them have called it.
-    /// Fails with [`Error::NoMemory`] and, at all processes alike, [`Error::Limit`] or, where one of them has no
-    /// room, [`Error::NoRoom`] there and [`Error::NoRoomElsewhere`] at the others.
+    /// Duplicates the communicator (MPI_Comm_dup). Blocks until all of its processes have called it. Fails with
+    /// [`Error::NoMemory`] and, at all processes, with [`Error::Limit`]. If one has no memory, it fails there with
+    /// [`Error::NoRoom`], and at the others with [`Error::NoRoomElsewhere`].
     pub fn duplicate(&self) -> Result<OwnedCommunicator<'e>, Error> {
         let made = self.make_duplicate("MPI_Comm_dup", &mut ready)?;
         Ok(OwnedCommunicator {
@@ -118,10 +118,9 @@ impl<'e> Communicator<'e> {
         })
     }
 
-    /// Divides the processes by `color` into communicators of their own, ordered by `key` and, where keys
-    /// are equal, as they are here; `None` stays out of all (MPI_Comm_split). Blocks until all processes
-    /// have called it. Fails as [`Communicator::duplicate`], and with [`Error::Argument`] for a color above
-    /// `i32::MAX`.
+    /// Divides the processes by `color` into new communicators, ordered by `key` and by the present rank among equal
+    /// keys (MPI_Comm_split). A process with `None` is in none. Blocks until all processes have called it. Fails like
+    /// [`Communicator::duplicate`], and with [`Error::Argument`] for a color above `i32::MAX`.
     pub fn split(
         &self,
         color: Option<u32>,
@@ -141,7 +140,7 @@ impl<'e> Communicator<'e> {
         Ok(self.made_duplicate(context, list))
     }
 
-    /// The duplicate with this context, on which its processes have agreed. Fails with [`Error::NoRoom`].
+    /// Creates the duplicate with this context, on which its processes have agreed. Fails with [`Error::NoRoom`].
     pub fn make_duplicate_in(self, context: Context) -> Result<Made, Error> {
         let list = self.copied_list()?;
         Ok(self.made_duplicate(context, list))
@@ -184,7 +183,7 @@ impl<'e> Communicator<'e> {
             process.retire_context(context);
             return Ok(None);
         };
-        // The list is no longer than what is given back here.
+        // The list is no longer than the memory released here.
         drop(spare);
         let mut members = room(ranks.len()).inspect_err(|_| process.retire_context(context))?;
         let membership = self.membership();
@@ -193,9 +192,8 @@ impl<'e> Communicator<'e> {
         Ok(Some(Made::listed(self.env, members, context, rank)))
     }
 
-    /// Agrees on the context of a split's parts, which is taken, and hears what each process has chosen; with room for
-    /// the ranks of this one's part, and as much again for a list of its processes. Blocks and fails as
-    /// [`Communicator::split`].
+    /// Agrees on the context of a split's parts, marks it as used, and exchanges the choices. Allocates lists for the
+    /// ranks of this process's part and for its processes. Blocks and fails like [`Communicator::split`].
     pub(super) fn choose(
         self,
         function: &'static str,
@@ -207,7 +205,7 @@ impl<'e> Communicator<'e> {
         let size = self.size() as usize;
         let rooms = choices.and_then(|choices| Ok((choices, room(size)?, room(size)?)));
         let (context, mut rooms) = self.agree_on_context(function, ready, rooms)?;
-        // Before the choices are told: what is agreed on is held no longer.
+        // Taken before the choices are exchanged, because the agreement no longer reserves it.
         let process = self.env.process();
         process.take_context(self.env, context);
         let told = rooms.0.exchange(self, function);
@@ -215,10 +213,9 @@ impl<'e> Communicator<'e> {
         Ok((context, rooms))
     }
 
-    /// A communicator of these processes of this one, by their numbers in the job and in their order; `None`
-    /// where this process is not among them. Other processes may give other lists that have none of these
-    /// in them, or have no room for it. Blocks until all processes have called it. Fails as
-    /// [`Communicator::duplicate`].
+    /// Creates a communicator of these members, listed by world rank in order; `None` if this process is not among
+    /// them. Other processes may specify disjoint lists, or have no memory. Blocks until all processes have called it.
+    /// Fails like [`Communicator::duplicate`].
     pub fn make_of(
         self,
         function: &'static str,
@@ -236,9 +233,9 @@ impl<'e> Communicator<'e> {
         Ok(Some(Made::listed(self.env, members, context, rank)))
     }
 
-    /// As [`Communicator::make_of`], by these processes alone, all of which give the same list: the others of the
-    /// communicator need not call it (MPI_Comm_create_group). What they exchange is in the context of this
-    /// communicator's collectives, which its processes call in the same order as this.
+    /// Creates a communicator like [`Communicator::make_of`], but only its members call it, all with the same list
+    /// (MPI_Comm_create_group). Its messages use the context of this communicator's collectives. The processes call
+    /// these and this function in the same order.
     pub fn make_group(
         self,
         function: &'static str,
@@ -263,8 +260,8 @@ impl<'e> Communicator<'e> {
         Ok(Some(Made::listed(self.env, list, context, among.rank)))
     }
 
-    /// The lowest context that all the processes have free, not taken yet, and what this process has got ready for
-    /// it. Fails at all processes alike with [`Error::Limit`] and where one of them is not ready: see [`agree`].
+    /// Returns the lowest context that is free at all processes, not marked as used yet, and the state prepared for it.
+    /// Fails at all processes with [`Error::Limit`], and if one of them is not ready: see [`agree`].
     pub(super) fn agree_on_context<T>(
         self,
         function: &'static str,
@@ -277,9 +274,10 @@ impl<'e> Communicator<'e> {
     }
 }
 
-/// The lowest context that all processes have free whose masks `and` combines by bitwise AND, not taken yet, and what
-/// this process has got ready for it. Fails as `and` does; at all processes alike with [`Error::Limit`]; and where one
-/// of them is not `ready`, or has `got` an error, with that error there and [`Error::NoRoomElsewhere`] at the others.
+/// Returns the lowest context free at all processes, and the state prepared for it. `and` combines their masks by
+/// bitwise AND. The context is not marked as used yet. Fails like `and`, and at all processes with [`Error::Limit`]. If
+/// one is not `ready`, or `got` is an error, it fails with that error there and [`Error::NoRoomElsewhere`] at the
+/// others.
 pub(super) fn agree<T>(
     env: &dyn Env,
     ready: Ready<'_>,
@@ -310,7 +308,7 @@ fn agree_where_ready(
             what: Limited::Communicators,
             limit: CONTEXTS,
         })?;
-        // Another agreement may have come to hold it since it was offered.
+        // Another agreement may have reserved it since the offer.
         let unit = context::unit(context);
         let is_held = process.hold_contexts(env, unit).is_some();
         let is_idle = is_held && process.confirm_context(env, context);
@@ -319,7 +317,7 @@ fn agree_where_ready(
             [if is_idle { IDLE } else { 0 } | if is_ready.is_ok() { READY } else { 0 }];
         let agreed = and(&mut everywhere);
         if is_held {
-            // What uses the context takes it before anything else goes on.
+            // The caller marks the context as used before anything else runs.
             process.release_contexts(unit);
         }
         agreed?;
@@ -332,18 +330,18 @@ fn agree_where_ready(
     }
 }
 
-/// What a split needs: the choices, and room for ranks and for a list of processes.
+/// Memory of a split: the choices, a list of ranks and a list of processes.
 pub(super) type Rooms = (Choices, Vec<CommRank>, Vec<Rank>);
 
-/// The color and the key that each process has given to a split.
+/// Color and key of each process in a split.
 pub(super) struct Choices {
     all: Vec<[i32; 2]>,
     color: i32,
 }
 
 impl Choices {
-    /// With room for those of all processes of `comm`. Fails with [`Error::Argument`] for a color above `i32::MAX`
-    /// and, inside, with [`Error::NoRoom`].
+    /// Allocates space for the choices of all processes of `comm`. Fails with [`Error::Argument`] for a color above
+    /// `i32::MAX`; the inner result fails with [`Error::NoRoom`].
     fn new(
         comm: Communicator<'_>,
         color: Option<u32>,
@@ -365,20 +363,20 @@ impl Choices {
         }))
     }
 
-    /// Tells all processes of `comm` this one's, and hears theirs. Fails with [`Error::NoMemory`].
+    /// Exchanges the choices of all processes of `comm`. Fails with [`Error::NoMemory`].
     fn exchange(&mut self, comm: Communicator<'_>, function: &'static str) -> Result<(), Error> {
-        // Each process's stands in its own place already.
+        // The own choice is at its index already.
         comm.share_bytes(function, bytemuck::cast_slice_mut(&mut self.all))
     }
 
-    /// Adds the processes with these ranks that have chosen this one's color to `list`, which has room for them: by
-    /// key and, within equal keys, by rank. None, when this one has no color.
+    /// Appends those of `ranks` that chose this process's color to `list`, ordered by key, then rank, without
+    /// allocation. Appends none if this process has no color.
     pub(super) fn append(&self, ranks: Range<u32>, list: &mut Vec<CommRank>) {
         let start = list.len();
         let choice = |rank: CommRank| self.all[rank.0 as usize];
         let has_color = |rank: &CommRank| self.color != NO_COLOR && choice(*rank)[0] == self.color;
         list.extend(ranks.map(CommRank).filter(has_color));
-        // Ranks are unique, so an unstable sort, which needs no memory, does.
+        // Ranks are unique, so an unstable sort is sufficient; it allocates no memory.
         list[start..].sort_unstable_by_key(|rank| (choice(*rank)[1], *rank));
     }
 }

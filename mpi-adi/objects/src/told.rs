@@ -1,9 +1,9 @@
-//! Errors as numbers, and the words that are made of them.
+//! Numeric error records, and their conversion to and from [`Error`].
 //!
-//! A node has no words for what goes wrong: sentences, and what puts numbers into them, would be a tenth of a C program's
-//! image. So an error that ends a job is handed to the carrier in numbers ([`Told`], in an
-//! [`MpiError`]), which a node leaves for its tool, and which every reader with this library turns back into the
-//! [`Error`] whose words [`error`](super::error) has.
+//! A node contains no error messages: sentences and their formatting would be a tenth of a C program's image. So an
+//! error that ends a job is passed to the host environment as numbers ([`Told`], in an [`MpiError`]). A node stores
+//! them for the host tool. Each reader with this library converts them back to the [`Error`], whose messages are in
+//! [`error`](super::error).
 #![forbid(unsafe_code)]
 
 use core::fmt;
@@ -12,10 +12,10 @@ use super::error::{Class, Error, Limited, Misplaced};
 use midplane_device::NoMemory;
 use midplane_device::kernel::{Heap, MpiError, Told};
 
-/// A field of an error as one number.
+/// A field of an error, encoded as one integer.
 trait Number: Sized {
     fn number(self) -> u64;
-    /// `None`: no such field has this number.
+    /// Returns `None` if no such field has this encoding.
     fn of(number: u64) -> Option<Self>;
 }
 
@@ -34,10 +34,10 @@ macro_rules! integers {
     };
 }
 
-// Those with a sign are extended by it, and read back by their lower bytes.
+// Signed integers are sign-extended, and decoded from their lower bytes.
 integers!(u32, u64, i32, i64);
 
-/// As 64 bits: who reads a node's numbers may have longer addresses, or shorter ones.
+/// Encoded as 64 bits, because the reader's addresses may be longer or shorter than the node's.
 impl Number for usize {
     fn number(self) -> u64 {
         self as u64
@@ -92,12 +92,12 @@ fn three<const N: usize>(numbers: [u64; N]) -> [u64; 3] {
     core::array::from_fn(|at| numbers.get(at).copied().unwrap_or_default())
 }
 
-/// A table: which errors have these fields, with their numbers, which of the fields are numbers, and which one is words.
-/// Errors of the same fields are told by the same code.
+/// Table of the errors by field list: code of each error, which fields are numbers, and which is a string. Errors with
+/// the same fields share the conversion code.
 macro_rules! table {
     ($($fields:tt $told:tt: $($kind:literal $variant:ident),+;)*) => {
         impl<W: Copy> Error<W> {
-            /// The same in numbers; `nothing` stands where an error has no words of its own.
+            /// Encodes the error; `nothing` replaces the string of an error without one.
             pub fn told(&self, nothing: W) -> Told<W> {
                 let (numbers, words) = match *self {
                     $($(Error::$variant $fields)|+ => told!(nothing $told),)*
@@ -113,7 +113,7 @@ macro_rules! table {
                 Told { kind: self.kind(), numbers, words }
             }
 
-            /// Its number.
+            /// Returns the code of the error.
             const fn kind(&self) -> u8 {
                 match self {
                     $($(Error::$variant { .. } => $kind,)+)*
@@ -121,7 +121,7 @@ macro_rules! table {
                 }
             }
 
-            /// The error that was [told](Error::told); `None` when there is none of which this was told.
+            /// Decodes an error that [`Error::told`] encoded; `None` for an invalid record.
             pub fn of_told(told: Told<W>) -> Option<Self> {
                 let mut numbers = told.numbers.into_iter();
                 let mut next = || numbers.next();
@@ -159,13 +159,13 @@ macro_rules! untold {
     };
 }
 
-/// The kind of [`NoMemory`], whose own is the first of its numbers.
+/// Code of [`NoMemory`]; its first number is the code of the variant.
 const NO_MEMORY: u8 = 12;
-/// How many kinds there are.
+/// Number of codes.
 #[cfg(test)]
 const KINDS: u8 = 37;
 
-// As the errors are declared, so that what a node keeps of an error is its number.
+// In declaration order, so that the code stored by a node is the error's discriminant.
 table! {
     { rank, size } [rank, size]: 0 Rank, 2 RemoteRank;
     { root, size } [root, size]: 1 Root, 3 RemoteRoot;
@@ -188,7 +188,7 @@ table! {
     {} []: 14 NoRoomElsewhere, 19 Undefined, 20 NullBuffer, 31 InPlace, 36 TooGreat;
 }
 
-/// An error in words, with how much memory there was when it was about memory.
+/// A formatted error, with the heap state if it is about memory.
 #[derive(Clone, Copy)]
 pub struct Described<W = &'static str> {
     /// The error.
@@ -211,7 +211,7 @@ impl<W: AsRef<str> + Copy> fmt::Display for Described<W> {
     }
 }
 
-/// An error that ends the job, in words: rank, function, class and what to do.
+/// A formatted error that ends the job: rank, function, class and remedy.
 #[derive(Clone, Copy, Debug)]
 pub struct InWords<'a>(pub &'a MpiError<'a>);
 
@@ -300,7 +300,7 @@ mod tests {
         assert_eq!(told(KINDS, [0; 3]), None);
         assert_eq!(told(u8::MAX, [0; 3]), None);
         assert_eq!(told(NO_MEMORY, [3, 0, 0]), None);
-        // A size of more than 32 bits, a tag of more, and a class that there is not.
+        // A size of more than 32 bits, a tag of more than 32 bits, and an invalid class.
         assert_eq!(told(0, [0, 1 << 32, 0]), None);
         assert_eq!(told(4, [1 << 40, 0, 0]), None);
         assert_eq!(told(33, [58, 0, 0]), None);

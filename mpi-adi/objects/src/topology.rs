@@ -1,7 +1,7 @@
-//! What a communicator's processes are arranged in (MPI-3.1 chapter 7): at most one topology each.
+//! Topology of a communicator's processes (MPI-3.1 chapter 7): at most one per communicator.
 //!
-//! A grid is the same at all processes, and says who has which rank in it: to make its communicator they have nothing to
-//! tell each other but which context is free.
+//! A grid is the same at all processes and determines their ranks. To create its communicator, they only agree on a
+//! context.
 #![forbid(unsafe_code)]
 
 use alloc::vec::Vec;
@@ -16,7 +16,6 @@ use crate::split::{Made, Ready};
 use midplane_device::envelope::Rank;
 use midplane_device::memory::area::Area;
 
-/// A topology.
 #[derive(PartialEq, Eq, Debug)]
 pub enum Topology {
     /// MPI_CART.
@@ -28,7 +27,7 @@ pub enum Topology {
 }
 
 impl Topology {
-    /// A copy, for a duplicate of the communicator. Fails with [`Error::NoRoom`].
+    /// Returns a copy, for a duplicate of the communicator. Fails with [`Error::NoRoom`].
     pub fn copied(&self) -> Result<Topology, Error> {
         Ok(match self {
             Topology::Cartesian(grid) => Topology::Cartesian(grid.clone()),
@@ -38,23 +37,23 @@ impl Topology {
     }
 }
 
-/// The neighbours of a process in a topology, in the order of their blocks (section 7.6).
+/// Neighbours of a process in a topology, in the order of their blocks (section 7.6).
 pub struct Neighbours {
-    /// Whose blocks come here; `None`: none, and the place is left alone.
+    /// Ranks whose blocks are received; for `None`, none is received and the block is unchanged.
     pub sources: Vec<Option<CommRank>>,
-    /// To whom blocks go.
+    /// Ranks to which blocks are sent.
     pub destinations: Vec<Option<CommRank>>,
-    /// What goes down a dimension comes from above, also where one process is on both sides: of each pair of blocks
-    /// that come, the second one is matched before the first.
+    /// Blocks sent down a dimension are received from above, even if one process is on both sides: of each pair of
+    /// received blocks, the second is matched before the first.
     in_pairs: bool,
 }
 
-/// With whom, and where its bytes are.
+/// Rank of the other process, and location of the bytes.
 type Message = (CommRank, Area);
 
 impl Neighbours {
-    /// Those of the process with this rank in the topology of its communicator. Fails with [`Error::Wrong`] where that
-    /// has none, and with [`Error::NoRoom`].
+    /// Returns the neighbours of a rank in the topology of its communicator. Fails with [`Error::Wrong`] if there is no
+    /// topology, and with [`Error::NoRoom`].
     pub fn of(rank: CommRank, topology: Option<&Topology>) -> Result<Neighbours, Error> {
         match topology {
             Some(Topology::Cartesian(grid)) => Neighbours::on_grid(grid, rank),
@@ -89,7 +88,7 @@ impl Neighbours {
         })
     }
 
-    /// Those with these ranks, which there are.
+    /// Returns the neighbours with these valid ranks.
     fn listed(
         sources: impl ExactSizeIterator<Item = i32>,
         destinations: impl ExactSizeIterator<Item = i32>,
@@ -106,8 +105,8 @@ impl Neighbours {
         })
     }
 
-    /// What comes and what goes: `part` says what goes to each destination, `place` where what comes from each source
-    /// goes, both by their numbers in their lists. Fails with [`Error::NoRoom`].
+    /// Returns the messages to receive and to send. `part` returns the block for a destination, `place` the block for a
+    /// source, both by index in their lists. Fails with [`Error::NoRoom`].
     pub fn messages(
         &self,
         part: impl Fn(CommRank) -> Area,
@@ -130,8 +129,8 @@ impl Neighbours {
     }
 }
 
-/// With `reorder`, the grid of all processes is laid on the torus, if it fits: how; all processes find the same. Else
-/// ranks stay as they are.
+/// Returns the placement of a grid of all processes on the torus, if `reorder` is set and it fits; all processes
+/// compute the same. Otherwise the ranks remain unchanged.
 fn placed<'g>(comm: Communicator<'_>, grid: &'g Grid, reorder: bool) -> Option<Placement<'g>> {
     if !reorder || grid.places() != comm.size() {
         return None;
@@ -141,7 +140,7 @@ fn placed<'g>(comm: Communicator<'_>, grid: &'g Grid, reorder: bool) -> Option<P
     is_whole.then(|| Placement::find(grid, shape)).flatten()
 }
 
-/// This process's rank in a grid of the communicator's processes, in which it need not be.
+/// Returns this process's rank in a grid of the communicator's processes; `None` if it is not in the grid.
 pub fn rank_in(comm: Communicator<'_>, grid: &Grid, reorder: bool) -> Option<u32> {
     let rank = match placed(comm, grid, reorder) {
         None => comm.rank(),
@@ -154,9 +153,9 @@ pub fn rank_in(comm: Communicator<'_>, grid: &Grid, reorder: bool) -> Option<u32
 }
 
 impl Communicator<'_> {
-    /// The communicator of the processes of a grid, ranks as [`rank_in`] has them; `None` where this process is not
-    /// among them. All processes give the same grid, so that each knows the others' ranks by itself. Blocks until all
-    /// have called it. Fails as [`Communicator::duplicate`].
+    /// Creates the communicator of the processes of a grid, with the ranks of [`rank_in`]; `None` if this process is
+    /// not in the grid. All processes specify the same grid, so each computes the ranks of the others. Blocks until all
+    /// have called it. Fails like [`Communicator::duplicate`].
     pub fn make_grid(
         self,
         function: &'static str,
@@ -173,8 +172,8 @@ impl Communicator<'_> {
         self.make_of(function, ready, members)
     }
 
-    /// The communicator of the first so many processes, which are no more than there are; `None` where this one is not
-    /// among them. Blocks and fails as [`Communicator::make_grid`].
+    /// Creates the communicator of the first `count` processes, at most all; `None` if this process is not among them.
+    /// Blocks and fails like [`Communicator::make_grid`].
     pub fn make_first(
         self,
         function: &'static str,
@@ -189,9 +188,9 @@ impl Communicator<'_> {
         self.make_of(function, ready, collected(count, at))
     }
 
-    /// The communicator of the same processes in which this one has these neighbours, with that topology. Blocks until
-    /// all processes have called it. Fails as [`Communicator::duplicate`]; where this process has been `given` an error,
-    /// with that one here, and at all others with one of theirs.
+    /// Creates the communicator of the same processes with this process's neighbours as its topology. Blocks until all
+    /// processes have called it. Fails like [`Communicator::duplicate`]. An error in `given` is returned here; the
+    /// other processes fail, too.
     pub fn make_distributed(
         self,
         function: &'static str,
@@ -207,9 +206,9 @@ impl Communicator<'_> {
         Ok((made, own.map(Topology::Distributed)))
     }
 
-    /// The communicator of the first so many processes, which are the nodes of a graph, with that topology; `None` where
-    /// this one is not among them. All processes give the same graph, of no more nodes than there are processes. Blocks and
-    /// fails as [`Communicator::make_distributed`].
+    /// Creates the communicator of the first processes as the nodes of a graph, with that topology; `None` if this
+    /// process is not among them. All processes specify the same graph, with at most one node per process. Blocks and
+    /// fails like [`Communicator::make_distributed`].
     pub fn make_graph(
         self,
         function: &'static str,
@@ -227,9 +226,8 @@ impl Communicator<'_> {
         Ok(made.map(|made| (made, graph.map(Topology::Graph))))
     }
 
-    /// The communicator of those with whom this process is in a part of the grid that the communicator's processes are
-    /// in, with the dimensions for which `keep` is true. Blocks until all processes have called it. Fails as
-    /// [`Communicator::duplicate`].
+    /// Creates the communicator of this process's subgrid: the dimensions for which `keep` is true. Blocks until all
+    /// processes have called it. Fails like [`Communicator::duplicate`].
     pub fn make_part(
         self,
         function: &'static str,
@@ -246,7 +244,7 @@ impl Communicator<'_> {
     }
 }
 
-/// The processes with the numbers below `count`. Fails with [`Error::NoRoom`].
+/// Returns the processes at the indices below `count`. Fails with [`Error::NoRoom`].
 fn collected(count: u32, at: impl Fn(u32) -> Option<Rank>) -> Result<Vec<Rank>, Error> {
     let mut members = room(count as usize)?;
     members.extend((0..count).filter_map(at));

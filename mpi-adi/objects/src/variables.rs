@@ -1,23 +1,23 @@
-//! Variables of the device and its host, for tools (MPI-3.1 section 14.3): what a job's options set, and what there is
-//! at the moment. Reading one is one look.
+//! MPI_T variables of the device and its host (MPI-3.1 section 14.3): job options, and current levels. Each read is one
+//! measurement.
 #![forbid(unsafe_code)]
 
 use midplane_device::interface::Measure;
 
-/// What a variable is about.
+/// Category of a variable.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Category {
-    /// Messages, and the packets of their protocol.
+    /// Messages and protocol packets.
     Protocol,
-    /// Queues of receives and messages, and searches of them.
+    /// Queues of receives and messages, and queue searches.
     Matching,
     /// MPI memory and the heap.
     Memory,
-    /// Links, and time.
+    /// Links and time.
     Node,
 }
 
-/// A variable: what it is, and its value.
+/// Description of a variable, and its value.
 pub struct Variable {
     /// Name of the variable.
     pub name: &'static str,
@@ -29,7 +29,7 @@ pub struct Variable {
     pub measure: Measure,
 }
 
-/// What a job's options set.
+/// Variables set by job options (control variables).
 pub const CONTROL: [Variable; 4] = [
     Variable {
         name: "mpi_memory",
@@ -57,7 +57,7 @@ pub const CONTROL: [Variable; 4] = [
     },
 ];
 
-/// What there is at the moment.
+/// Current levels.
 pub const LEVELS: [Variable; 5] = [
     Variable {
         name: "posted_receives",

@@ -1,4 +1,4 @@
-//! All to all (section 5.8).
+//! All-to-all (section 5.8).
 
 use core::ffi::{c_int, c_void};
 
@@ -19,7 +19,7 @@ pub unsafe fn MPI_Alltoall(
     comm: c_int,
 ) -> c_int {
     if let Some(calls) = inter_calls(comm) {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let mut plan = |halves| unsafe {
             (calls.alltoall)(
                 halves,
@@ -30,12 +30,12 @@ pub unsafe fn MPI_Alltoall(
         return (calls.block)("MPI_Alltoall", comm, &mut plan);
     }
     on_comm("MPI_Alltoall", comm, |comm| {
-        // SAFETY: the standard's promise about `recvbuf` (section 5.8).
+        // SAFETY: the standard's requirements on `recvbuf` (section 5.8).
         let places = unsafe { Blocks::new(&comm, recvbuf, recvcount, &Elements::of(recvtype)?) }?;
         if args::is_in_place(sendbuf) {
             return coll::alltoall_in_place(comm, "MPI_Alltoall", &|rank| places.of(rank));
         }
-        // SAFETY: the standard's promise about `sendbuf` (section 5.8).
+        // SAFETY: the standard's requirements on `sendbuf` (section 5.8).
         let parts = unsafe { Blocks::new(&comm, sendbuf, sendcount, &Elements::of(sendtype)?) }?;
         coll::alltoall(comm, "MPI_Alltoall", &|rank| parts.of(rank), &|rank| {
             places.of(rank)
@@ -55,7 +55,7 @@ pub unsafe fn MPI_Alltoallv(
     comm: c_int,
 ) -> c_int {
     if let Some(calls) = inter_calls(comm) {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let mut plan = |halves| unsafe {
             (calls.alltoallv)(
                 halves,
@@ -66,13 +66,13 @@ pub unsafe fn MPI_Alltoallv(
         return (calls.block)("MPI_Alltoallv", comm, &mut plan);
     }
     on_comm("MPI_Alltoallv", comm, |comm| {
-        // SAFETY: the standard's promise about `recvbuf` and its arrays (section 5.8).
+        // SAFETY: the standard's requirements on `recvbuf` and its arrays (section 5.8).
         let places =
             unsafe { VBlocks::new(&comm, recvbuf, recvcounts, rdispls, Elements::of(recvtype)?) }?;
         if args::is_in_place(sendbuf) {
             return coll::alltoall_in_place(comm, "MPI_Alltoallv", &|rank| places.of(rank));
         }
-        // SAFETY: the standard's promise about `sendbuf` and its arrays (section 5.8).
+        // SAFETY: the standard's requirements on `sendbuf` and its arrays (section 5.8).
         let parts =
             unsafe { VBlocks::new(&comm, sendbuf, sendcounts, sdispls, Elements::of(sendtype)?) }?;
         coll::alltoall(comm, "MPI_Alltoallv", &|rank| parts.of(rank), &|rank| {

@@ -1,4 +1,4 @@
-//! The barrier (section 5.3).
+//! Barrier (section 5.3).
 
 use core::ffi::c_int;
 
@@ -8,7 +8,7 @@ use midplane_objects::coll;
 use midplane_objects::comm::Communicator;
 use midplane_objects::error::Error;
 
-/// The barrier of these processes. That of MPI_COMM_WORLD is the network's own.
+/// Runs the barrier of these processes. That of MPI_COMM_WORLD is the network's own.
 fn barrier_of(comm: Communicator<'static>, function: &'static str) -> Result<(), Error> {
     match coll::carried_barrier(comm, function, false)? {
         true => Ok(()),
@@ -17,6 +17,6 @@ fn barrier_of(comm: Communicator<'static>, function: &'static str) -> Result<(),
 }
 
 pub unsafe fn MPI_Barrier(comm: c_int) -> c_int {
-    // On an intercommunicator it is one of both groups.
+    // On an intercommunicator, the barrier includes both groups.
     on_everyone("MPI_Barrier", comm, |comm| barrier_of(comm, "MPI_Barrier"))
 }

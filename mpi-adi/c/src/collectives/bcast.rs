@@ -15,12 +15,12 @@ pub unsafe fn MPI_Bcast(
     comm: c_int,
 ) -> c_int {
     if let Some(calls) = inter_calls(comm) {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let mut plan = |halves| unsafe { (calls.bcast)(halves, (buffer, count, datatype), root) };
         return (calls.block)("MPI_Bcast", comm, &mut plan);
     }
     on_comm("MPI_Bcast", comm, |comm| {
-        // SAFETY: the standard's promise about `buffer` (section 5.4).
+        // SAFETY: the standard's requirements on `buffer` (section 5.4).
         let data = unsafe { args::buffer(buffer, count, datatype) }?;
         let root = args::root(&comm, root)?;
         coll::bcast(comm, "MPI_Bcast", data.span().into(), root)

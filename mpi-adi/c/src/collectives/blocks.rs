@@ -1,4 +1,4 @@
-//! Where each rank's part of a buffer is.
+//! Location of each rank's part of a buffer.
 
 use alloc::vec::Vec;
 use core::ffi::{c_int, c_void};
@@ -11,16 +11,16 @@ use midplane_objects::comm::{CommRank, Communicator};
 use midplane_objects::error::Error;
 use midplane_objects::group::exact;
 
-/// What one process gives or gets: in a buffer of its own, or, with MPI_IN_PLACE, in its place among all.
+/// Data of this process: in a separate buffer or, with MPI_IN_PLACE, at its location among all.
 pub(super) struct Own {
     area: Area,
-    /// Held until the call is over.
+    /// Keeps the buffer alive until the call ends.
     _data: Lent,
 }
 
 impl Own {
     /// # Safety
-    /// As for [`args::buffer`], unless `buffer` is MPI_IN_PLACE: then it is `place`.
+    /// `buffer` must satisfy [`args::buffer`], unless it is MPI_IN_PLACE; then `place` is used.
     pub(super) unsafe fn new(
         (buffer, count, datatype): (*const c_void, c_int, c_int),
         place: impl FnOnce() -> Area,
@@ -28,7 +28,7 @@ impl Own {
         let in_place = args::is_in_place(buffer);
         let data = match in_place {
             true => Lent::EMPTY,
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             false => unsafe { args::buffer(buffer, count, datatype) }?,
         };
         let area = match in_place {
@@ -43,7 +43,7 @@ impl Own {
     }
 }
 
-/// Equal blocks, one a rank, in the order of the ranks.
+/// Equal blocks, one per rank, in rank order.
 pub(super) struct Blocks {
     all: Lent,
     each: usize,
@@ -51,21 +51,21 @@ pub(super) struct Blocks {
 
 impl Blocks {
     /// # Safety
-    /// As for [`args::buffer`], for as many times `count` elements as there are ranks.
+    /// `buffer` must satisfy [`args::buffer`] for `count` elements per rank.
     pub(super) unsafe fn new(
         comm: &Communicator<'_>,
         buffer: *const c_void,
         count: c_int,
         elements: &Elements,
     ) -> Result<Blocks, Error> {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { Blocks::many(comm.size() as usize, buffer, count, elements) }
     }
 
-    /// As [`Blocks::new`], of so many blocks.
+    /// Describes the specified number of blocks; see [`Blocks::new`].
     ///
     /// # Safety
-    /// As for [`args::buffer`], for as many times `count` elements as there are blocks.
+    /// `buffer` must satisfy [`args::buffer`] for `count` elements per block.
     pub(super) unsafe fn many(
         blocks: usize,
         buffer: *const c_void,
@@ -77,7 +77,7 @@ impl Blocks {
         let total = count
             .checked_mul(blocks)
             .ok_or(Error::TooLong { bytes: usize::MAX })?;
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let all = unsafe { elements.at(buffer, total) }?;
         Ok(Blocks { all, each })
     }
@@ -92,7 +92,7 @@ impl Blocks {
     }
 }
 
-/// Blocks of different lengths at different places: the v-collectives.
+/// Blocks of different lengths at specified displacements, for the v-collectives.
 pub(super) struct VBlocks<C> {
     /// The longest block, as if it were at rank 0's displacement.
     first: Lent,
@@ -103,8 +103,8 @@ pub(super) struct VBlocks<C> {
 
 impl VBlocks<&[c_int]> {
     /// # Safety
-    /// `counts` and `displs` are as for [`args::array`], one item a rank; the elements that they and
-    /// `base` describe are as for [`args::buffer`].
+    /// `counts` and `displs` must satisfy [`args::array`], with one item per rank. The elements that they and `base`
+    /// describe must satisfy [`args::buffer`].
     pub(super) unsafe fn new(
         comm: &Communicator<'_>,
         base: *const c_void,
@@ -112,14 +112,14 @@ impl VBlocks<&[c_int]> {
         displs: *const c_int,
         elements: Elements,
     ) -> Result<Self, Error> {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { VBlocks::many(comm.size() as usize, base, counts, displs, elements) }
     }
 
-    /// As [`VBlocks::new`], of so many blocks.
+    /// Describes the specified number of blocks; see [`VBlocks::new`].
     ///
     /// # Safety
-    /// As for [`VBlocks::new`], with one item a block.
+    /// See [`VBlocks::new`], with one item per block.
     pub(super) unsafe fn many(
         blocks: usize,
         base: *const c_void,
@@ -127,7 +127,7 @@ impl VBlocks<&[c_int]> {
         displs: *const c_int,
         elements: Elements,
     ) -> Result<Self, Error> {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let (counts, displs) = unsafe {
             (
                 args::array(counts, blocks, "the array of counts")?,
@@ -141,7 +141,8 @@ impl VBlocks<&[c_int]> {
             elements.check(base, *displ as isize, count)?;
         }
         let from = displs.first().map_or(0, |displ| *displ as isize);
-        // SAFETY: the caller's promise about what is reached from here: the blocks, which have just been checked.
+        // SAFETY: the caller's guarantee about the elements accessed from here: the blocks, which have just been
+        // checked.
         let first = unsafe { elements.origin(base, from, most) }?;
         let size = elements.size();
         Ok(VBlocks {
@@ -152,8 +153,8 @@ impl VBlocks<&[c_int]> {
         })
     }
 
-    /// With copies of the arrays, for a collective that goes on when its call has returned. The arrays are the program's to
-    /// keep until then (MPI-3.1 section 5.12), and programs do not.
+    /// Copies the arrays, for a nonblocking collective. The standard requires the program to keep them unchanged until
+    /// completion (MPI-3.1 section 5.12), but programs do not.
     pub(super) fn kept(self) -> Result<VBlocks<Vec<c_int>>, Error> {
         Ok(VBlocks {
             first: self.first,
@@ -175,14 +176,14 @@ impl<C: AsRef<[c_int]>> VBlocks<C> {
     }
 }
 
-/// Blocks of different lengths and datatypes at different places: the w-collectives.
+/// Blocks of different lengths and datatypes at specified displacements, for the w-collectives.
 pub(super) struct WBlocks(Vec<Lent>);
 
 impl WBlocks {
-    /// So many blocks, each at an item of `displs`, in bytes from `base`.
+    /// Describes the specified number of blocks, each at an item of `displs`, in bytes from `base`.
     ///
     /// # Safety
-    /// As for [`WBlocks::new`], with `displs` as for [`args::array`], one item a block.
+    /// See [`WBlocks::new`]; `displs` must satisfy [`args::array`], with one item per block.
     pub(super) unsafe fn in_bytes(
         blocks: usize,
         base: *const c_void,
@@ -190,7 +191,7 @@ impl WBlocks {
         displs: *const c_int,
         types: *const c_int,
     ) -> Result<WBlocks, Error> {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let displs = args::array(displs, blocks, "displs")?;
             let places = displs.iter().map(|displ| *displ as isize);
@@ -198,11 +199,11 @@ impl WBlocks {
         }
     }
 
-    /// As many blocks as `places` has, each so many bytes from `base`.
+    /// Describes one block per item of `places`, in bytes from `base`.
     ///
     /// # Safety
-    /// `counts` and `types` are as for [`args::array`], one item a block; the elements that all these and `base`
-    /// describe are as for [`args::buffer`].
+    /// `counts` and `types` must satisfy [`args::array`], with one item per block. The elements that these and `base`
+    /// describe must satisfy [`args::buffer`].
     pub(super) unsafe fn new(
         base: *const c_void,
         counts: *const c_int,
@@ -210,7 +211,7 @@ impl WBlocks {
         types: *const c_int,
     ) -> Result<WBlocks, Error> {
         let many = places.len();
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let (counts, types) = unsafe {
             (
                 args::array(counts, many, "the array of counts")?,
@@ -223,7 +224,7 @@ impl WBlocks {
                 true => base,
                 false => base.wrapping_byte_offset(place),
             };
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             blocks.push(unsafe { args::buffer(at, *count, *datatype) }?);
         }
         Ok(WBlocks(blocks))
@@ -234,7 +235,7 @@ impl WBlocks {
     }
 }
 
-/// Blocks of different lengths, one behind the other: what reduce_scatter divides.
+/// Consecutive blocks of different lengths, for reduce_scatter.
 pub(super) struct Row<C> {
     all: Lent,
     counts: C,
@@ -243,33 +244,33 @@ pub(super) struct Row<C> {
 
 impl Row<&[c_int]> {
     /// # Safety
-    /// `counts` is as for [`args::array`], one item a rank; `buffer` is as for [`args::buffer`], for as
-    /// many elements as they add up to.
+    /// `counts` must satisfy [`args::array`], with one item per rank. `buffer` must satisfy [`args::buffer`], for the
+    /// sum of the counts.
     pub(super) unsafe fn new(
         comm: &Communicator<'_>,
         buffer: *const c_void,
         counts: *const c_int,
         elements: &Elements,
     ) -> Result<Self, Error> {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let counts = unsafe { args::array(counts, comm.size() as usize, "recvcounts") }?;
         let mut total = 0usize;
         for count in counts {
             total = total.saturating_add(args::count(*count)?);
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let all = unsafe { elements.at(buffer, total) }?;
         Ok(Row::over(all, counts, elements.size()))
     }
 
-    /// As [`VBlocks::kept`].
+    /// Copies the counts; see [`VBlocks::kept`].
     pub(super) fn kept(self) -> Result<Row<Vec<c_int>>, Error> {
         Ok(Row::over(self.all, exact(self.counts)?, self.size))
     }
 }
 
 impl<C: AsRef<[c_int]>> Row<C> {
-    /// Of data that has as many elements of this size as these counts, none of which is negative, add up to.
+    /// Describes data of as many elements of this size as the sum of the non-negative counts.
     pub(super) fn over(all: Lent, counts: C, size: usize) -> Self {
         Row { all, counts, size }
     }
@@ -284,7 +285,7 @@ impl<C: AsRef<[c_int]>> Row<C> {
         }
     }
 
-    /// How many elements this rank gets.
+    /// Returns the number of elements of this rank.
     pub(super) fn count(&self, rank: CommRank) -> usize {
         self.counts.as_ref()[rank.0 as usize] as usize
     }

@@ -21,7 +21,7 @@ pub unsafe fn MPI_Gather(
     comm: c_int,
 ) -> c_int {
     if let Some(calls) = inter_calls(comm) {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let mut plan = |halves| unsafe {
             (calls.gather)(
                 halves,
@@ -35,7 +35,7 @@ pub unsafe fn MPI_Gather(
     on_comm("MPI_Gather", comm, |comm| {
         let root = args::root(&comm, root)?;
         if comm.own_rank() != root {
-            // SAFETY: the standard's promise about `sendbuf` (section 5.5).
+            // SAFETY: the standard's requirements on `sendbuf` (section 5.5).
             let data = unsafe { args::buffer(sendbuf, sendcount, sendtype) }?;
             return coll::gather(
                 comm,
@@ -45,7 +45,7 @@ pub unsafe fn MPI_Gather(
                 root,
             );
         }
-        // SAFETY: the standard's promise about both buffers at the root (section 5.5).
+        // SAFETY: the standard's requirements on both buffers at the root (section 5.5).
         let (blocks, own) = unsafe {
             let blocks = Blocks::new(&comm, recvbuf, recvcount, &Elements::of(recvtype)?)?;
             let own = Own::new((sendbuf, sendcount, sendtype), || blocks.of(root))?;
@@ -73,7 +73,7 @@ pub unsafe fn MPI_Gatherv(
     comm: c_int,
 ) -> c_int {
     if let Some(calls) = inter_calls(comm) {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let mut plan = |halves| unsafe {
             (calls.gatherv)(
                 halves,
@@ -87,7 +87,7 @@ pub unsafe fn MPI_Gatherv(
     on_comm("MPI_Gatherv", comm, |comm| {
         let root = args::root(&comm, root)?;
         if comm.own_rank() != root {
-            // SAFETY: the standard's promise about `sendbuf` (section 5.5).
+            // SAFETY: the standard's requirements on `sendbuf` (section 5.5).
             let data = unsafe { args::buffer(sendbuf, sendcount, sendtype) }?;
             return coll::gather(
                 comm,
@@ -97,7 +97,7 @@ pub unsafe fn MPI_Gatherv(
                 root,
             );
         }
-        // SAFETY: the standard's promise about the buffers and arrays at the root (section 5.5).
+        // SAFETY: the standard's requirements on the buffers and arrays at the root (section 5.5).
         let (places, own) = unsafe {
             let places = VBlocks::new(&comm, recvbuf, recvcounts, displs, Elements::of(recvtype)?)?;
             let own = Own::new((sendbuf, sendcount, sendtype), || places.of(root))?;
@@ -124,7 +124,7 @@ pub unsafe fn MPI_Scatter(
     comm: c_int,
 ) -> c_int {
     if let Some(calls) = inter_calls(comm) {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let mut plan = |halves| unsafe {
             (calls.scatter)(
                 halves,
@@ -138,7 +138,7 @@ pub unsafe fn MPI_Scatter(
     on_comm("MPI_Scatter", comm, |comm| {
         let root = args::root(&comm, root)?;
         if comm.own_rank() != root {
-            // SAFETY: the standard's promise about `recvbuf` (section 5.6).
+            // SAFETY: the standard's requirements on `recvbuf` (section 5.6).
             let result = unsafe { args::buffer(recvbuf, recvcount, recvtype) }?;
             return coll::scatter(
                 comm,
@@ -148,7 +148,7 @@ pub unsafe fn MPI_Scatter(
                 root,
             );
         }
-        // SAFETY: the standard's promise about both buffers at the root (section 5.6).
+        // SAFETY: the standard's requirements on both buffers at the root (section 5.6).
         let (blocks, own) = unsafe {
             let blocks = Blocks::new(&comm, sendbuf, sendcount, &Elements::of(sendtype)?)?;
             let own = Own::new((recvbuf, recvcount, recvtype), || blocks.of(root))?;
@@ -176,7 +176,7 @@ pub unsafe fn MPI_Scatterv(
     comm: c_int,
 ) -> c_int {
     if let Some(calls) = inter_calls(comm) {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let mut plan = |halves| unsafe {
             (calls.scatterv)(
                 halves,
@@ -190,7 +190,7 @@ pub unsafe fn MPI_Scatterv(
     on_comm("MPI_Scatterv", comm, |comm| {
         let root = args::root(&comm, root)?;
         if comm.own_rank() != root {
-            // SAFETY: the standard's promise about `recvbuf` (section 5.6).
+            // SAFETY: the standard's requirements on `recvbuf` (section 5.6).
             let result = unsafe { args::buffer(recvbuf, recvcount, recvtype) }?;
             return coll::scatter(
                 comm,
@@ -200,7 +200,7 @@ pub unsafe fn MPI_Scatterv(
                 root,
             );
         }
-        // SAFETY: the standard's promise about the buffers and arrays at the root (section 5.6).
+        // SAFETY: the standard's requirements on the buffers and arrays at the root (section 5.6).
         let (places, own) = unsafe {
             let places = VBlocks::new(&comm, sendbuf, sendcounts, displs, Elements::of(sendtype)?)?;
             let own = Own::new((recvbuf, recvcount, recvtype), || places.of(root))?;
@@ -226,7 +226,7 @@ pub unsafe fn MPI_Allgather(
     comm: c_int,
 ) -> c_int {
     if let Some(calls) = inter_calls(comm) {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let mut plan = |halves| unsafe {
             (calls.allgather)(
                 halves,
@@ -237,7 +237,7 @@ pub unsafe fn MPI_Allgather(
         return (calls.block)("MPI_Allgather", comm, &mut plan);
     }
     on_comm("MPI_Allgather", comm, |comm| {
-        // SAFETY: the standard's promise about both buffers (section 5.7).
+        // SAFETY: the standard's requirements on both buffers (section 5.7).
         let (blocks, own) = unsafe {
             let blocks = Blocks::new(&comm, recvbuf, recvcount, &Elements::of(recvtype)?)?;
             let own = Own::new((sendbuf, sendcount, sendtype), || {
@@ -260,7 +260,7 @@ pub unsafe fn MPI_Allgatherv(
     comm: c_int,
 ) -> c_int {
     if let Some(calls) = inter_calls(comm) {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let mut plan = |halves| unsafe {
             (calls.allgatherv)(
                 halves,
@@ -271,7 +271,7 @@ pub unsafe fn MPI_Allgatherv(
         return (calls.block)("MPI_Allgatherv", comm, &mut plan);
     }
     on_comm("MPI_Allgatherv", comm, |comm| {
-        // SAFETY: the standard's promise about the buffers and arrays (section 5.7).
+        // SAFETY: the standard's requirements on the buffers and arrays (section 5.7).
         let (places, own) = unsafe {
             let places = VBlocks::new(&comm, recvbuf, recvcounts, displs, Elements::of(recvtype)?)?;
             let own = Own::new((sendbuf, sendcount, sendtype), || {

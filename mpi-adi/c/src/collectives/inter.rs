@@ -1,7 +1,7 @@
-//! Collectives on intercommunicators (sections 5.2.2, 5.2.3 and 5.12): to these the functions of the same names hand
-//! over, those that block and those that do not.
+//! Collectives on intercommunicators (sections 5.2.2, 5.2.3 and 5.12). The MPI functions of the same names delegate to
+//! these, both blocking and nonblocking.
 //!
-//! MPI_IN_PLACE is an error here: where a buffer counts, it stands for no buffer of this process.
+//! MPI_IN_PLACE is an error here for every significant buffer.
 
 use alloc::vec::Vec;
 use core::ffi::{c_int, c_void};
@@ -22,7 +22,7 @@ use midplane_objects::error::Error;
 use midplane_objects::group::exact;
 use midplane_objects::sides::Halves;
 
-/// Runs the plan that `plan` makes in a call of `function`.
+/// Runs the plan that `plan` creates in a call of `function`.
 pub(crate) fn block(
     function: &'static str,
     comm: c_int,
@@ -33,7 +33,7 @@ pub(crate) fn block(
     })
 }
 
-/// What the root that is given makes of this process. Fails with [`Error::RemoteRoot`].
+/// Converts the root argument to this process's role. Fails with [`Error::RemoteRoot`].
 fn role(halves: Halves, root: c_int) -> Result<Role, Error> {
     let size = halves.remote_size() as u32;
     match root {
@@ -49,7 +49,7 @@ fn role(halves: Halves, root: c_int) -> Result<Role, Error> {
     }
 }
 
-/// Fails with [`Error::InPlace`] also where no element is looked at.
+/// Fails with [`Error::InPlace`] even if no element is accessed.
 fn not_in_place(buffers: [*const c_void; 2]) -> Result<(), Error> {
     match buffers.into_iter().any(args::is_in_place) {
         true => Err(Error::InPlace),
@@ -58,7 +58,7 @@ fn not_in_place(buffers: [*const c_void; 2]) -> Result<(), Error> {
 }
 
 /// # Safety
-/// As for [`args::buffer`], unless the process is a bystander.
+/// The buffer must satisfy [`args::buffer`], unless the process is a bystander.
 pub(crate) unsafe fn bcast(
     halves: Halves,
     (buffer, count, datatype): Given,
@@ -68,15 +68,15 @@ pub(crate) unsafe fn bcast(
     if role == Role::Bystander {
         return coll::nothing(halves);
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let data = unsafe { args::buffer(buffer, count, datatype) }?;
     coll::bcast(halves, data.span().into(), role, data)
 }
 
-/// A gather whose root has these places.
+/// Creates the plan of a gather whose root uses `places`.
 ///
 /// # Safety
-/// As for [`args::buffer`], where the process gives something, and as `places` wants it at the root.
+/// The send buffer must satisfy [`args::buffer`] if the process sends. At the root the requirements of `places` apply.
 unsafe fn gather_to<P: Send + 'static>(
     halves: Halves,
     (sendbuf, sendcount, sendtype): Given,
@@ -93,7 +93,7 @@ unsafe fn gather_to<P: Send + 'static>(
             coll::gather(halves, Area::EMPTY, place, role, ())
         }
         Role::Member(_) => {
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             let data = unsafe { args::buffer(sendbuf, sendcount, sendtype) }?;
             let area = data.span().into();
             coll::gather(halves, area, |_| Area::EMPTY, role, data)
@@ -102,54 +102,55 @@ unsafe fn gather_to<P: Send + 'static>(
 }
 
 /// # Safety
-/// As for [`gather_to`], with places as for [`Blocks::many`].
+/// See [`gather_to`] and, at the root, [`Blocks::many`].
 pub(crate) unsafe fn gather(
     halves: Halves,
     given: Given,
     (recvbuf, recvcount, recvtype): Given,
     root: c_int,
 ) -> Result<Plan, Error> {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let places = |size| unsafe { Blocks::many(size, recvbuf, recvcount, &Elements::of(recvtype)?) };
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { gather_to(halves, given, places, Blocks::of, root) }
 }
 
 /// # Safety
-/// As for [`gather_to`], with places as for [`VBlocks::many`].
+/// See [`gather_to`] and, at the root, [`VBlocks::many`].
 pub(crate) unsafe fn gatherv(
     halves: Halves,
     given: Given,
     taken: GivenV,
     root: c_int,
 ) -> Result<Plan, Error> {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let places = |size| unsafe { v_blocks(size, taken) };
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { gather_to(halves, given, places, VBlocks::of, root) }
 }
 
 /// # Safety
-/// As for [`VBlocks::many`].
+/// See [`VBlocks::many`].
 unsafe fn v_blocks(
     size: usize,
     (buffer, counts, displs, datatype): GivenV,
 ) -> Result<VBlocks<Vec<c_int>>, Error> {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { VBlocks::many(size, buffer, counts, displs, Elements::of(datatype)?) }?.kept()
 }
 
 /// # Safety
-/// As for [`WBlocks::in_bytes`].
+/// See [`WBlocks::in_bytes`].
 unsafe fn w_blocks(size: usize, (buffer, counts, displs, types): GivenW) -> Result<WBlocks, Error> {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { WBlocks::in_bytes(size, buffer, counts, displs, types) }
 }
 
-/// A scatter whose root has these parts.
+/// Creates the plan of a scatter whose root uses `parts`.
 ///
 /// # Safety
-/// As for [`args::buffer`], where the process gets something, and as `parts` wants it at the root.
+/// The receive buffer must satisfy [`args::buffer`] if the process receives. At the root the requirements of `parts`
+/// apply.
 unsafe fn scatter_from<P: Send + 'static>(
     halves: Halves,
     parts: impl FnOnce(usize) -> Result<P, Error>,
@@ -166,7 +167,7 @@ unsafe fn scatter_from<P: Send + 'static>(
             coll::scatter(halves, part, Area::EMPTY, role, ())
         }
         Role::Member(_) => {
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             let result = unsafe { args::buffer(recvbuf, recvcount, recvtype) }?;
             let area = result.span().into();
             coll::scatter(halves, |_| Area::EMPTY, area, role, result)
@@ -175,42 +176,42 @@ unsafe fn scatter_from<P: Send + 'static>(
 }
 
 /// # Safety
-/// As for [`scatter_from`], with parts as for [`Blocks::many`].
+/// See [`scatter_from`] and, at the root, [`Blocks::many`].
 pub(crate) unsafe fn scatter(
     halves: Halves,
     (sendbuf, sendcount, sendtype): Given,
     taken: Given,
     root: c_int,
 ) -> Result<Plan, Error> {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let parts = |size| unsafe { Blocks::many(size, sendbuf, sendcount, &Elements::of(sendtype)?) };
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { scatter_from(halves, parts, Blocks::of, taken, root) }
 }
 
 /// # Safety
-/// As for [`scatter_from`], with parts as for [`VBlocks::many`].
+/// See [`scatter_from`] and, at the root, [`VBlocks::many`].
 pub(crate) unsafe fn scatterv(
     halves: Halves,
     given: GivenV,
     taken: Given,
     root: c_int,
 ) -> Result<Plan, Error> {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let parts = |size| unsafe { v_blocks(size, given) };
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { scatter_from(halves, parts, VBlocks::of, taken, root) }
 }
 
 /// # Safety
-/// As for [`args::buffer`], both, for as many times what is taken as the other group has processes.
+/// Both buffers must satisfy [`args::buffer`], the receive buffer for one block per process of the other group.
 pub(crate) unsafe fn allgather(
     halves: Halves,
     (sendbuf, sendcount, sendtype): Given,
     (recvbuf, recvcount, recvtype): Given,
 ) -> Result<Plan, Error> {
     not_in_place([sendbuf, recvbuf])?;
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let (data, places) = unsafe {
         let elements = Elements::of(recvtype)?;
         (
@@ -223,14 +224,14 @@ pub(crate) unsafe fn allgather(
 }
 
 /// # Safety
-/// As for [`args::buffer`] and [`VBlocks::many`], of as many blocks as the other group has processes.
+/// See [`args::buffer`] and [`VBlocks::many`], with one block per process of the other group.
 pub(crate) unsafe fn allgatherv(
     halves: Halves,
     (sendbuf, sendcount, sendtype): Given,
     taken: GivenV,
 ) -> Result<Plan, Error> {
     not_in_place([sendbuf, taken.0])?;
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let (data, places) = unsafe {
         (
             args::buffer(sendbuf, sendcount, sendtype)?,
@@ -242,7 +243,7 @@ pub(crate) unsafe fn allgatherv(
 }
 
 /// # Safety
-/// As for [`Blocks::many`], both, of as many blocks as the other group has processes.
+/// Both buffers must satisfy [`Blocks::many`], with one block per process of the other group.
 pub(crate) unsafe fn alltoall(
     halves: Halves,
     (sendbuf, sendcount, sendtype): Given,
@@ -250,7 +251,7 @@ pub(crate) unsafe fn alltoall(
 ) -> Result<Plan, Error> {
     not_in_place([sendbuf, recvbuf])?;
     let size = halves.remote_size();
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let (parts, places) = unsafe {
         (
             Blocks::many(size, sendbuf, sendcount, &Elements::of(sendtype)?)?,
@@ -262,7 +263,7 @@ pub(crate) unsafe fn alltoall(
 }
 
 /// # Safety
-/// As for [`VBlocks::many`], both, of as many blocks as the other group has processes.
+/// Both buffers must satisfy [`VBlocks::many`], with one block per process of the other group.
 pub(crate) unsafe fn alltoallv(
     halves: Halves,
     given: GivenV,
@@ -270,14 +271,14 @@ pub(crate) unsafe fn alltoallv(
 ) -> Result<Plan, Error> {
     not_in_place([given.0, taken.0])?;
     let size = halves.remote_size();
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let (parts, places) = unsafe { (v_blocks(size, given)?, v_blocks(size, taken)?) };
     let (part, place) = (move |rank| parts.of(rank), move |rank| places.of(rank));
     coll::alltoall(halves, part, place, ())
 }
 
 /// # Safety
-/// As for [`WBlocks::in_bytes`], both, of as many blocks as the other group has processes.
+/// Both buffers must satisfy [`WBlocks::in_bytes`], with one block per process of the other group.
 pub(crate) unsafe fn alltoallw(
     halves: Halves,
     given: GivenW,
@@ -285,14 +286,15 @@ pub(crate) unsafe fn alltoallw(
 ) -> Result<Plan, Error> {
     not_in_place([given.0, taken.0])?;
     let size = halves.remote_size();
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let (parts, places) = unsafe { (w_blocks(size, given)?, w_blocks(size, taken)?) };
     let (part, place) = (move |rank| parts.of(rank), move |rank| places.of(rank));
     coll::alltoall(halves, part, place, ())
 }
 
 /// # Safety
-/// As for [`args::buffer`]: the second buffer at the root, the first one elsewhere, unless the process is a bystander.
+/// The second buffer at the root, and the first one elsewhere, must satisfy [`args::buffer`], unless the process is a
+/// bystander.
 pub(crate) unsafe fn reduce(
     halves: Halves,
     [sendbuf, recvbuf]: [*const c_void; 2],
@@ -308,7 +310,7 @@ pub(crate) unsafe fn reduce(
     let (elements, mut combiner) = operation(op, datatype)?;
     let meanwhile = combiner.is_predefined();
     let is_root = role == Role::Root;
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let data = unsafe { elements.at(if is_root { recvbuf } else { sendbuf }, count) }?;
     let area = Area::from(data.span());
     let areas = match is_root {
@@ -321,7 +323,7 @@ pub(crate) unsafe fn reduce(
 }
 
 /// # Safety
-/// As for [`args::buffer`], both.
+/// Both buffers must satisfy [`args::buffer`].
 pub(crate) unsafe fn allreduce(
     halves: Halves,
     [sendbuf, recvbuf]: [*const c_void; 2],
@@ -332,7 +334,7 @@ pub(crate) unsafe fn allreduce(
     let count = args::count(count)?;
     let (elements, mut combiner) = operation(op, datatype)?;
     let meanwhile = combiner.is_predefined();
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let (data, result) = unsafe { (elements.at(sendbuf, count)?, elements.at(recvbuf, count)?) };
     let areas = (data.span().into(), result.span().into());
     let combine = move |left: &[u8], right: &mut [u8]| combiner.combine(left, right);
@@ -340,12 +342,13 @@ pub(crate) unsafe fn allreduce(
     Ok(plan.advances_in_interrupts(meanwhile))
 }
 
-/// This group's counts, and room for those of the other's processes, who all have the same ones.
+/// Returns this group's counts, and allocates an array for those of the other group. Counts are the same at all
+/// processes of a group.
 fn counts_of_both(halves: Halves, counts: &[c_int]) -> Result<Counts, Error> {
     let (size, bytes) = (halves.remote_size(), size_of::<c_int>());
     let mut theirs = room(size)?;
     theirs.resize(size, 0);
-    // SAFETY: both arrays stay where they are until the collective is over, `counts` by the caller's doing.
+    // SAFETY: both arrays remain in place until the collective is complete; the caller ensures this for `counts`.
     let (given, taken) = unsafe {
         (
             Span::new(counts.as_ptr().cast(), counts.len() * bytes),
@@ -361,8 +364,8 @@ fn counts_of_both(halves: Halves, counts: &[c_int]) -> Result<Counts, Error> {
 }
 
 /// # Safety
-/// `recvcounts` is as for [`args::array`], one item a rank of the local group; the buffers are as for
-/// [`args::buffer`], for as many elements as the items add up to, and this process's.
+/// `recvcounts` must satisfy [`args::array`], with one item per rank of the local group. The send buffer must satisfy
+/// [`args::buffer`] for the sum of the items, the receive buffer for this process's item.
 pub(crate) unsafe fn reduce_scatter(
     halves: Halves,
     [sendbuf, recvbuf]: [*const c_void; 2],
@@ -371,7 +374,7 @@ pub(crate) unsafe fn reduce_scatter(
 ) -> Result<Plan, Error> {
     not_in_place([sendbuf, recvbuf])?;
     let local = halves.local_ranks();
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let counts = unsafe { args::array(recvcounts, local.len(), "recvcounts") }?;
     for count in counts {
         args::count(*count)?;
@@ -383,7 +386,7 @@ pub(crate) unsafe fn reduce_scatter(
         counts[(halves.rank.0 - local.start) as usize] as usize,
         elements.size(),
     );
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let (data, result) = unsafe { (elements.at(sendbuf, total)?, elements.at(recvbuf, own)?) };
     let ours = exact(counts)?;
     let counts = counts_of_both(halves, &ours)?;
@@ -399,7 +402,8 @@ pub(crate) unsafe fn reduce_scatter(
 }
 
 /// # Safety
-/// As for [`args::buffer`], for `recvcount` elements for each process of the local group, and `recvcount`.
+/// The send buffer must satisfy [`args::buffer`] for `recvcount` elements per process of the local group, the receive
+/// buffer for `recvcount` elements.
 pub(crate) unsafe fn reduce_scatter_block(
     halves: Halves,
     [sendbuf, recvbuf]: [*const c_void; 2],
@@ -417,7 +421,7 @@ pub(crate) unsafe fn reduce_scatter_block(
     let (elements, mut combiner) = operation(op, datatype)?;
     let meanwhile = combiner.is_predefined();
     let count = c_int::try_from(each).map_err(|_| Error::TooLong { bytes: each })?;
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let (parts, result) = unsafe {
         (
             Blocks::many(size, sendbuf, count, &elements)?,

@@ -1,6 +1,6 @@
-//! Chapter 5, and neighbourhoods of chapter 7: collectives and operations, a file per family as in
-//! [`midplane_objects::coll`]; those that do not block are in `nonblocking`, and `under_way` when they have been started.
-// The functions are documented by the standard and in `mpi.h`, their safety in the module above.
+//! Collectives and reduction operations (chapter 5), and neighbourhood collectives (chapter 7). One file per family as
+//! in [`crate::mpi::coll`]; `nonblocking` starts nonblocking ones, `under_way` advances and completes them.
+// The standard and `mpi.h` document the functions; the parent module documents their safety.
 #![allow(
     missing_docs,
     non_snake_case,

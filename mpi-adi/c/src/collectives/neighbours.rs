@@ -1,6 +1,6 @@
-//! Neighbourhood collectives (sections 7.6 and 7.7), which block or do not.
+//! Neighbourhood collectives (sections 7.6 and 7.7), blocking and nonblocking.
 //!
-//! All are the same exchange; what differs is where the parts are. The blocking ones are started and waited for.
+//! All use the same exchange, and differ in the locations of the parts. A blocking one starts the exchange and waits.
 
 use alloc::vec::Vec;
 use core::ffi::{c_int, c_void};
@@ -17,47 +17,48 @@ use midplane_objects::comm::{CommRank, Communicator};
 use midplane_objects::error::Error;
 use midplane_objects::topology::Neighbours;
 
-/// The neighbours of this process in the topology of its communicator. Fails with [`Error::Wrong`] or [`Error::NoRoom`].
+/// Returns the neighbours of this process in the topology of its communicator. Fails with [`Error::Wrong`] or
+/// [`Error::NoRoom`].
 fn neighbours(comm: &Communicator<'_>) -> Result<Neighbours, Error> {
     kept::with_topology(comm.membership().context, |topology| {
         Neighbours::of(comm.own_rank(), topology)
     })
 }
 
-/// Blocks of datatypes of their own: address, counts, displacements in bytes and datatypes.
+/// Blocks with individual datatypes: address, counts, displacements in bytes and datatypes.
 type GivenW = (*const c_void, *const c_int, *const isize, *const c_int);
 
 /// # Safety
-/// As for [`Blocks::many`].
+/// See [`Blocks::many`].
 unsafe fn blocks((buffer, count, datatype): Given, many: usize) -> Result<Blocks, Error> {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { Blocks::many(many, buffer, count, &Elements::of(datatype)?) }
 }
 
 /// # Safety
-/// As for [`VBlocks::many`].
+/// See [`VBlocks::many`].
 unsafe fn v_blocks(
     (buffer, counts, displs, datatype): GivenV,
     many: usize,
 ) -> Result<VBlocks<Vec<c_int>>, Error> {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { VBlocks::many(many, buffer, counts, displs, Elements::of(datatype)?) }?.kept()
 }
 
 /// # Safety
-/// As for [`WBlocks::new`], with `displs` as for [`args::array`].
+/// See [`WBlocks::new`]; `displs` must satisfy [`args::array`].
 unsafe fn w_blocks((buffer, counts, displs, types): GivenW, many: usize) -> Result<WBlocks, Error> {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let displs = args::array(displs, many, "displs")?;
         WBlocks::new(buffer, counts, displs.iter().copied(), types)
     }
 }
 
-/// The plan of an exchange in which all destinations get the same.
+/// Creates the plan of an exchange with the same data for all destinations.
 ///
 /// # Safety
-/// As for [`args::buffer`], and for `places`, which makes so many blocks.
+/// The buffer must satisfy [`args::buffer`]. The requirements of `places`, called with the number of blocks, apply.
 unsafe fn allgather<P: Send + 'static>(
     comm: Communicator<'_>,
     (buffer, count, datatype): Given,
@@ -65,7 +66,7 @@ unsafe fn allgather<P: Send + 'static>(
     of: fn(&P, CommRank) -> Area,
 ) -> Result<Plan, Error> {
     let neighbours = neighbours(&comm)?;
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let data = unsafe { args::buffer(buffer, count, datatype) }?;
     let places = places(neighbours.sources.len())?;
     let area = Area::from(data.span());
@@ -73,7 +74,8 @@ unsafe fn allgather<P: Send + 'static>(
     plans::neighbours(from, to, (data, places))
 }
 
-/// The plan of an exchange in which each destination gets its own; both functions make so many blocks.
+/// Creates the plan of an exchange with individual data for each destination. Both functions are called with the number
+/// of blocks.
 fn alltoall<P: Send + 'static>(
     comm: Communicator<'_>,
     parts: impl FnOnce(usize) -> Result<P, Error>,
@@ -96,7 +98,7 @@ pub unsafe fn MPI_Neighbor_allgather(
     recvtype: c_int,
     comm: c_int,
 ) -> c_int {
-    // SAFETY: the standard's promise about the buffers and arrays (section 7.6.1).
+    // SAFETY: the standard's requirements on the buffers and arrays (section 7.6.1).
     unsafe {
         let places = |many| blocks((recvbuf, recvcount, recvtype), many);
         let plan = |comm| allgather(comm, (sendbuf, sendcount, sendtype), places, Blocks::of);
@@ -114,7 +116,7 @@ pub unsafe fn MPI_Ineighbor_allgather(
     comm: c_int,
     request: *mut c_int,
 ) -> c_int {
-    // SAFETY: the standard's promise about the buffers and arrays (section 7.7.1) and `request`.
+    // SAFETY: the standard's requirements on the buffers and arrays (section 7.7.1) and `request`.
     unsafe {
         let places = |many| blocks((recvbuf, recvcount, recvtype), many);
         let plan = |comm| allgather(comm, (sendbuf, sendcount, sendtype), places, Blocks::of);
@@ -132,7 +134,7 @@ pub unsafe fn MPI_Neighbor_allgatherv(
     recvtype: c_int,
     comm: c_int,
 ) -> c_int {
-    // SAFETY: the standard's promise about the buffers and arrays (section 7.6.1).
+    // SAFETY: the standard's requirements on the buffers and arrays (section 7.6.1).
     unsafe {
         let places = |many| v_blocks((recvbuf, recvcounts, displs, recvtype), many);
         let plan = |comm| allgather(comm, (sendbuf, sendcount, sendtype), places, VBlocks::of);
@@ -151,7 +153,7 @@ pub unsafe fn MPI_Ineighbor_allgatherv(
     comm: c_int,
     request: *mut c_int,
 ) -> c_int {
-    // SAFETY: the standard's promise about the buffers and arrays (section 7.7.1) and `request`.
+    // SAFETY: the standard's requirements on the buffers and arrays (section 7.7.1) and `request`.
     unsafe {
         let places = |many| v_blocks((recvbuf, recvcounts, displs, recvtype), many);
         let plan = |comm| allgather(comm, (sendbuf, sendcount, sendtype), places, VBlocks::of);
@@ -168,7 +170,7 @@ pub unsafe fn MPI_Neighbor_alltoall(
     recvtype: c_int,
     comm: c_int,
 ) -> c_int {
-    // SAFETY: the standard's promise about the buffers and arrays (section 7.6.2).
+    // SAFETY: the standard's requirements on the buffers and arrays (section 7.6.2).
     unsafe {
         let places = |many| blocks((recvbuf, recvcount, recvtype), many);
         let parts = |many| blocks((sendbuf, sendcount, sendtype), many);
@@ -187,7 +189,7 @@ pub unsafe fn MPI_Ineighbor_alltoall(
     comm: c_int,
     request: *mut c_int,
 ) -> c_int {
-    // SAFETY: the standard's promise about the buffers and arrays (section 7.7.2) and `request`.
+    // SAFETY: the standard's requirements on the buffers and arrays (section 7.7.2) and `request`.
     unsafe {
         let places = |many| blocks((recvbuf, recvcount, recvtype), many);
         let parts = |many| blocks((sendbuf, sendcount, sendtype), many);
@@ -207,7 +209,7 @@ pub unsafe fn MPI_Neighbor_alltoallv(
     recvtype: c_int,
     comm: c_int,
 ) -> c_int {
-    // SAFETY: the standard's promise about the buffers and arrays (section 7.6.2).
+    // SAFETY: the standard's requirements on the buffers and arrays (section 7.6.2).
     unsafe {
         let places = |many| v_blocks((recvbuf, recvcounts, rdispls, recvtype), many);
         let parts = |many| v_blocks((sendbuf, sendcounts, sdispls, sendtype), many);
@@ -228,7 +230,7 @@ pub unsafe fn MPI_Ineighbor_alltoallv(
     comm: c_int,
     request: *mut c_int,
 ) -> c_int {
-    // SAFETY: the standard's promise about the buffers and arrays (section 7.7.2) and `request`.
+    // SAFETY: the standard's requirements on the buffers and arrays (section 7.7.2) and `request`.
     unsafe {
         let places = |many| v_blocks((recvbuf, recvcounts, rdispls, recvtype), many);
         let parts = |many| v_blocks((sendbuf, sendcounts, sdispls, sendtype), many);
@@ -248,7 +250,7 @@ pub unsafe fn MPI_Neighbor_alltoallw(
     recvtypes: *const c_int,
     comm: c_int,
 ) -> c_int {
-    // SAFETY: the standard's promise about the buffers and arrays (section 7.6.2).
+    // SAFETY: the standard's requirements on the buffers and arrays (section 7.6.2).
     unsafe {
         let places = |many| w_blocks((recvbuf, recvcounts, rdispls, recvtypes), many);
         let parts = |many| w_blocks((sendbuf, sendcounts, sdispls, sendtypes), many);
@@ -269,7 +271,7 @@ pub unsafe fn MPI_Ineighbor_alltoallw(
     comm: c_int,
     request: *mut c_int,
 ) -> c_int {
-    // SAFETY: the standard's promise about the buffers and arrays (section 7.7.2) and `request`.
+    // SAFETY: the standard's requirements on the buffers and arrays (section 7.7.2) and `request`.
     unsafe {
         let places = |many| w_blocks((recvbuf, recvcounts, rdispls, recvtypes), many);
         let parts = |many| w_blocks((sendbuf, sendcounts, sdispls, sendtypes), many);

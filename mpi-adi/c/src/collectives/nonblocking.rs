@@ -1,7 +1,7 @@
-//! Collectives that do not block (section 5.12), and MPI_Alltoallw, whose arguments they share.
+//! Nonblocking collectives (section 5.12), and MPI_Alltoallw with the same arguments.
 //!
-//! Buffers, arrays and datatypes are looked at when a collective is started. Arrays stay the program's, which leaves
-//! them alone until the collective is over.
+//! Buffers, arrays and datatypes are checked at the start. The program must not change its arrays until the collective
+//! is complete.
 
 use core::ffi::{c_int, c_void};
 
@@ -20,7 +20,7 @@ use midplane_objects::comm::{CommRank, Communicator};
 use midplane_objects::error::Error;
 
 pub unsafe fn MPI_Ibarrier(comm: c_int, request: *mut c_int) -> c_int {
-    // SAFETY: the standard's promise about `request`.
+    // SAFETY: the standard's requirements on `request`.
     unsafe { start_among_all("MPI_Ibarrier", comm, request, plans::barrier) }
 }
 
@@ -33,25 +33,25 @@ pub unsafe fn MPI_Ibcast(
     request: *mut c_int,
 ) -> c_int {
     if let Some(calls) = inter_calls(comm) {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let plan = |halves| unsafe { (calls.bcast)(halves, (buffer, count, datatype), root) };
-        // SAFETY: the standard's promise about `request`.
+        // SAFETY: the standard's requirements on `request`.
         return unsafe { start_across("MPI_Ibcast", comm, request, plan) };
     }
     let plan = |comm| {
-        // SAFETY: the standard's promise about `buffer` (section 5.12.2).
+        // SAFETY: the standard's requirements on `buffer` (section 5.12.2).
         let data = unsafe { args::buffer(buffer, count, datatype) }?;
         let root = args::root(&comm, root)?;
         plans::bcast(comm, data.span().into(), root, data)
     };
-    // SAFETY: the standard's promise about `request`.
+    // SAFETY: the standard's requirements on `request`.
     unsafe { start("MPI_Ibcast", comm, request, plan) }
 }
 
-/// The plan of a gather: what this process gives, and at the root where all of it goes.
+/// Creates the plan of a gather: this process's data and, at the root, the locations of all data.
 ///
 /// # Safety
-/// As for [`args::buffer`] and `places`, at the root.
+/// See [`args::buffer`] and, at the root, `places`.
 unsafe fn gather<P: Send + 'static>(
     comm: Communicator<'static>,
     (sendbuf, sendcount, sendtype): Given,
@@ -61,13 +61,13 @@ unsafe fn gather<P: Send + 'static>(
 ) -> Result<Plan, Error> {
     let root = args::root(&comm, root)?;
     if comm.own_rank() != root {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let data = unsafe { args::buffer(sendbuf, sendcount, sendtype) }?;
         let area = data.span().into();
         return plans::gather(comm, area, |_| Area::EMPTY, root, data);
     }
     let places = places()?;
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let own = unsafe { Own::new((sendbuf, sendcount, sendtype), || of(&places, root)) }?;
     let area = own.area();
     plans::gather(comm, area, move |rank| of(&places, rank), root, own)
@@ -85,7 +85,7 @@ pub unsafe fn MPI_Igather(
     request: *mut c_int,
 ) -> c_int {
     if let Some(calls) = inter_calls(comm) {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let plan = |halves| unsafe {
             (calls.gather)(
                 halves,
@@ -94,10 +94,10 @@ pub unsafe fn MPI_Igather(
                 root,
             )
         };
-        // SAFETY: the standard's promise about `request`.
+        // SAFETY: the standard's requirements on `request`.
         return unsafe { start_across("MPI_Igather", comm, request, plan) };
     }
-    // SAFETY: the standard's promise about the buffers (section 5.12.3) and `request`.
+    // SAFETY: the standard's requirements on the buffers (section 5.12.3) and `request`.
     unsafe {
         start("MPI_Igather", comm, request, |comm| {
             let places = || Blocks::new(&comm, recvbuf, recvcount, &Elements::of(recvtype)?);
@@ -125,7 +125,7 @@ pub unsafe fn MPI_Igatherv(
     request: *mut c_int,
 ) -> c_int {
     if let Some(calls) = inter_calls(comm) {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let plan = |halves| unsafe {
             (calls.gatherv)(
                 halves,
@@ -134,10 +134,10 @@ pub unsafe fn MPI_Igatherv(
                 root,
             )
         };
-        // SAFETY: the standard's promise about `request`.
+        // SAFETY: the standard's requirements on `request`.
         return unsafe { start_across("MPI_Igatherv", comm, request, plan) };
     }
-    // SAFETY: the standard's promise about the buffers and arrays (section 5.12.3) and `request`.
+    // SAFETY: the standard's requirements on the buffers and arrays (section 5.12.3) and `request`.
     unsafe {
         start("MPI_Igatherv", comm, request, |comm| {
             let elements = || Elements::of(recvtype);
@@ -153,10 +153,10 @@ pub unsafe fn MPI_Igatherv(
     }
 }
 
-/// The plan of a scatter: at the root what goes to all, and where this process's goes.
+/// Creates the plan of a scatter: at the root the data for all, and the location of this process's data.
 ///
 /// # Safety
-/// As for [`args::buffer`] and `parts`, at the root.
+/// See [`args::buffer`] and, at the root, `parts`.
 unsafe fn scatter<P: Send + 'static>(
     comm: Communicator<'static>,
     parts: impl FnOnce() -> Result<P, Error>,
@@ -166,13 +166,13 @@ unsafe fn scatter<P: Send + 'static>(
 ) -> Result<Plan, Error> {
     let root = args::root(&comm, root)?;
     if comm.own_rank() != root {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let result = unsafe { args::buffer(recvbuf, recvcount, recvtype) }?;
         let area = result.span().into();
         return plans::scatter(comm, |_| Area::EMPTY, area, root, result);
     }
     let parts = parts()?;
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let own = unsafe { Own::new((recvbuf, recvcount, recvtype), || of(&parts, root)) }?;
     let area = own.area();
     plans::scatter(comm, move |rank| of(&parts, rank), area, root, own)
@@ -190,7 +190,7 @@ pub unsafe fn MPI_Iscatter(
     request: *mut c_int,
 ) -> c_int {
     if let Some(calls) = inter_calls(comm) {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let plan = |halves| unsafe {
             (calls.scatter)(
                 halves,
@@ -199,10 +199,10 @@ pub unsafe fn MPI_Iscatter(
                 root,
             )
         };
-        // SAFETY: the standard's promise about `request`.
+        // SAFETY: the standard's requirements on `request`.
         return unsafe { start_across("MPI_Iscatter", comm, request, plan) };
     }
-    // SAFETY: the standard's promise about the buffers (section 5.12.4) and `request`.
+    // SAFETY: the standard's requirements on the buffers (section 5.12.4) and `request`.
     unsafe {
         start("MPI_Iscatter", comm, request, |comm| {
             let parts = || Blocks::new(&comm, sendbuf, sendcount, &Elements::of(sendtype)?);
@@ -230,7 +230,7 @@ pub unsafe fn MPI_Iscatterv(
     request: *mut c_int,
 ) -> c_int {
     if let Some(calls) = inter_calls(comm) {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let plan = |halves| unsafe {
             (calls.scatterv)(
                 halves,
@@ -239,10 +239,10 @@ pub unsafe fn MPI_Iscatterv(
                 root,
             )
         };
-        // SAFETY: the standard's promise about `request`.
+        // SAFETY: the standard's requirements on `request`.
         return unsafe { start_across("MPI_Iscatterv", comm, request, plan) };
     }
-    // SAFETY: the standard's promise about the buffers and arrays (section 5.12.4) and `request`.
+    // SAFETY: the standard's requirements on the buffers and arrays (section 5.12.4) and `request`.
     unsafe {
         start("MPI_Iscatterv", comm, request, |comm| {
             let elements = || Elements::of(sendtype);
@@ -258,17 +258,17 @@ pub unsafe fn MPI_Iscatterv(
     }
 }
 
-/// The plan of an allgather.
+/// Creates the plan of an allgather.
 ///
 /// # Safety
-/// As for [`Own::new`].
+/// See [`Own::new`].
 unsafe fn allgather<P: Send + 'static>(
     comm: Communicator<'static>,
     given: Given,
     places: P,
     of: fn(&P, CommRank) -> Area,
 ) -> Result<Plan, Error> {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let own = unsafe { Own::new(given, || of(&places, comm.own_rank())) }?;
     let area = own.area();
     plans::allgather(comm, area, move |rank| of(&places, rank), own)
@@ -285,7 +285,7 @@ pub unsafe fn MPI_Iallgather(
     request: *mut c_int,
 ) -> c_int {
     if let Some(calls) = inter_calls(comm) {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let plan = |halves| unsafe {
             (calls.allgather)(
                 halves,
@@ -293,10 +293,10 @@ pub unsafe fn MPI_Iallgather(
                 (recvbuf, recvcount, recvtype),
             )
         };
-        // SAFETY: the standard's promise about `request`.
+        // SAFETY: the standard's requirements on `request`.
         return unsafe { start_across("MPI_Iallgather", comm, request, plan) };
     }
-    // SAFETY: the standard's promise about the buffers (section 5.12.5) and `request`.
+    // SAFETY: the standard's requirements on the buffers (section 5.12.5) and `request`.
     unsafe {
         start("MPI_Iallgather", comm, request, |comm| {
             let places = Blocks::new(&comm, recvbuf, recvcount, &Elements::of(recvtype)?)?;
@@ -317,7 +317,7 @@ pub unsafe fn MPI_Iallgatherv(
     request: *mut c_int,
 ) -> c_int {
     if let Some(calls) = inter_calls(comm) {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let plan = |halves| unsafe {
             (calls.allgatherv)(
                 halves,
@@ -325,10 +325,10 @@ pub unsafe fn MPI_Iallgatherv(
                 (recvbuf, recvcounts, displs, recvtype),
             )
         };
-        // SAFETY: the standard's promise about `request`.
+        // SAFETY: the standard's requirements on `request`.
         return unsafe { start_across("MPI_Iallgatherv", comm, request, plan) };
     }
-    // SAFETY: the standard's promise about the buffers and arrays (section 5.12.5) and `request`.
+    // SAFETY: the standard's requirements on the buffers and arrays (section 5.12.5) and `request`.
     unsafe {
         start("MPI_Iallgatherv", comm, request, |comm| {
             let elements = Elements::of(recvtype)?;
@@ -338,7 +338,7 @@ pub unsafe fn MPI_Iallgatherv(
     }
 }
 
-/// The plan of an exchange of all with all; without `parts` it is in place.
+/// Creates the plan of an all-to-all; without `parts` it is in place.
 fn alltoall<P: Send + 'static>(
     comm: Communicator<'static>,
     parts: Option<P>,
@@ -352,7 +352,7 @@ fn alltoall<P: Send + 'static>(
     }
 }
 
-/// What `make` makes, unless the buffer is MPI_IN_PLACE.
+/// Calls `make`, unless the buffer is MPI_IN_PLACE.
 fn unless_in_place<P>(
     buffer: *const c_void,
     make: impl FnOnce() -> Result<P, Error>,
@@ -374,7 +374,7 @@ pub unsafe fn MPI_Ialltoall(
     request: *mut c_int,
 ) -> c_int {
     if let Some(calls) = inter_calls(comm) {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let plan = |halves| unsafe {
             (calls.alltoall)(
                 halves,
@@ -382,10 +382,10 @@ pub unsafe fn MPI_Ialltoall(
                 (recvbuf, recvcount, recvtype),
             )
         };
-        // SAFETY: the standard's promise about `request`.
+        // SAFETY: the standard's requirements on `request`.
         return unsafe { start_across("MPI_Ialltoall", comm, request, plan) };
     }
-    // SAFETY: the standard's promise about the buffers (section 5.12.6) and `request`.
+    // SAFETY: the standard's requirements on the buffers (section 5.12.6) and `request`.
     unsafe {
         start("MPI_Ialltoall", comm, request, |comm| {
             let places = Blocks::new(&comm, recvbuf, recvcount, &Elements::of(recvtype)?)?;
@@ -410,7 +410,7 @@ pub unsafe fn MPI_Ialltoallv(
     request: *mut c_int,
 ) -> c_int {
     if let Some(calls) = inter_calls(comm) {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let plan = |halves| unsafe {
             (calls.alltoallv)(
                 halves,
@@ -418,10 +418,10 @@ pub unsafe fn MPI_Ialltoallv(
                 (recvbuf, recvcounts, rdispls, recvtype),
             )
         };
-        // SAFETY: the standard's promise about `request`.
+        // SAFETY: the standard's requirements on `request`.
         return unsafe { start_across("MPI_Ialltoallv", comm, request, plan) };
     }
-    // SAFETY: the standard's promise about the buffers and arrays (section 5.12.6) and `request`.
+    // SAFETY: the standard's requirements on the buffers and arrays (section 5.12.6) and `request`.
     unsafe {
         start("MPI_Ialltoallv", comm, request, |comm| {
             let elements = Elements::of(recvtype)?;
@@ -447,7 +447,7 @@ pub unsafe fn MPI_Ialltoallw(
     request: *mut c_int,
 ) -> c_int {
     if let Some(calls) = inter_calls(comm) {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let plan = |halves| unsafe {
             (calls.alltoallw)(
                 halves,
@@ -455,10 +455,10 @@ pub unsafe fn MPI_Ialltoallw(
                 (recvbuf, recvcounts, rdispls, recvtypes),
             )
         };
-        // SAFETY: the standard's promise about `request`.
+        // SAFETY: the standard's requirements on `request`.
         return unsafe { start_across("MPI_Ialltoallw", comm, request, plan) };
     }
-    // SAFETY: the standard's promise about the buffers and arrays (section 5.12.6) and `request`.
+    // SAFETY: the standard's requirements on the buffers and arrays (section 5.12.6) and `request`.
     unsafe {
         start("MPI_Ialltoallw", comm, request, |comm| {
             let size = comm.size() as usize;
@@ -483,7 +483,7 @@ pub unsafe fn MPI_Alltoallw(
     comm: c_int,
 ) -> c_int {
     if let Some(calls) = inter_calls(comm) {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let mut plan = |halves| unsafe {
             (calls.alltoallw)(
                 halves,
@@ -495,12 +495,12 @@ pub unsafe fn MPI_Alltoallw(
     }
     on_comm("MPI_Alltoallw", comm, |comm| {
         let size = comm.size() as usize;
-        // SAFETY: the standard's promise about `recvbuf` and its arrays (section 5.8).
+        // SAFETY: the standard's requirements on `recvbuf` and its arrays (section 5.8).
         let places = unsafe { WBlocks::in_bytes(size, recvbuf, recvcounts, rdispls, recvtypes) }?;
         if args::is_in_place(sendbuf) {
             return coll::alltoall_in_place(comm, "MPI_Alltoallw", &|rank| places.of(rank));
         }
-        // SAFETY: the standard's promise about `sendbuf` and its arrays (section 5.8).
+        // SAFETY: the standard's requirements on `sendbuf` and its arrays (section 5.8).
         let parts = unsafe { WBlocks::in_bytes(size, sendbuf, sendcounts, sdispls, sendtypes) }?;
         coll::alltoall(comm, "MPI_Alltoallw", &|rank| parts.of(rank), &|rank| {
             places.of(rank)
@@ -519,11 +519,11 @@ pub unsafe fn MPI_Ireduce(
     request: *mut c_int,
 ) -> c_int {
     if let Some(calls) = inter_calls(comm) {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let plan = |halves| unsafe {
             (calls.reduce)(halves, [sendbuf, recvbuf], count, (datatype, op), root)
         };
-        // SAFETY: the standard's promise about `request`.
+        // SAFETY: the standard's requirements on `request`.
         return unsafe { start_across("MPI_Ireduce", comm, request, plan) };
     }
     let plan = |comm: Communicator<'static>| {
@@ -533,8 +533,8 @@ pub unsafe fn MPI_Ireduce(
         let meanwhile = combiner.is_predefined();
         let size = elements.size();
         let combine = move |left: &[u8], right: &mut [u8]| combiner.combine(left, right);
-        // The standard's promise about the buffers is of section 5.12.7; `recvbuf` and MPI_IN_PLACE have a meaning at
-        // the root alone.
+        // The standard's requirements on the buffers are those of section 5.12.7; `recvbuf` and MPI_IN_PLACE are
+        // significant at the root only.
         if comm.own_rank() != root {
             // SAFETY: as above.
             let data = unsafe { elements.at(sendbuf, args::count(count)?) }?;
@@ -547,7 +547,7 @@ pub unsafe fn MPI_Ireduce(
         let plan = plans::reduce(comm, both.areas(), size, combine, root, both)?;
         Ok(plan.advances_in_interrupts(meanwhile))
     };
-    // SAFETY: the standard's promise about `request`.
+    // SAFETY: the standard's requirements on `request`.
     unsafe { start("MPI_Ireduce", comm, request, plan) }
 }
 
@@ -561,11 +561,11 @@ pub unsafe fn MPI_Iallreduce(
     request: *mut c_int,
 ) -> c_int {
     if let Some(calls) = inter_calls(comm) {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let plan = |halves| unsafe {
             (calls.allreduce)(halves, [sendbuf, recvbuf], count, (datatype, op))
         };
-        // SAFETY: the standard's promise about `request`.
+        // SAFETY: the standard's requirements on `request`.
         return unsafe { start_across("MPI_Iallreduce", comm, request, plan) };
     }
     let plan = |comm| {
@@ -574,19 +574,19 @@ pub unsafe fn MPI_Iallreduce(
         let meanwhile = combiner.is_predefined();
         let combined = combined(op, &elements);
         let combine = move |left: &[u8], right: &mut [u8]| combiner.combine(left, right);
-        // SAFETY: the standard's promise about the buffers (section 5.12.8).
+        // SAFETY: the standard's requirements on the buffers (section 5.12.8).
         let both = unsafe { DataAndResult::new(sendbuf, recvbuf, count, &elements) }?;
         let plan = plans::allreduce(comm, both.areas(), combined, combine, both)?;
         Ok(plan.advances_in_interrupts(meanwhile))
     };
-    // SAFETY: the standard's promise about `request`.
+    // SAFETY: the standard's requirements on `request`.
     unsafe { start("MPI_Iallreduce", comm, request, plan) }
 }
 
-/// The plan of a reduction whose result is divided; in place, the data is where the result goes.
+/// Creates the plan of a reduce-scatter; in place, the data is in the receive buffer.
 ///
 /// # Safety
-/// As for `parts`, which makes the parts of the data, and for [`args::buffer`], for so many elements of the result.
+/// The requirements of `parts` apply to the data. The result must satisfy [`args::buffer`].
 unsafe fn reduce_scatter<P: Send + 'static>(
     comm: Communicator<'static>,
     (sendbuf, recvbuf): (*const c_void, *mut c_void),
@@ -598,7 +598,7 @@ unsafe fn reduce_scatter<P: Send + 'static>(
     let meanwhile = combiner.is_predefined();
     let size = elements.size();
     let (parts, count) = parts(data_of([sendbuf, recvbuf]), &elements)?;
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let hold = unsafe { elements.at(recvbuf, count) }?;
     let result = Area::from(hold.span());
     let combine = move |left: &[u8], right: &mut [u8]| combiner.combine(left, right);
@@ -617,14 +617,14 @@ pub unsafe fn MPI_Ireduce_scatter(
     request: *mut c_int,
 ) -> c_int {
     if let Some(calls) = inter_calls(comm) {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let plan = |halves| unsafe {
             (calls.reduce_scatter)(halves, [sendbuf, recvbuf], recvcounts, (datatype, op))
         };
-        // SAFETY: the standard's promise about `request`.
+        // SAFETY: the standard's requirements on `request`.
         return unsafe { start_across("MPI_Ireduce_scatter", comm, request, plan) };
     }
-    // SAFETY: the standard's promise about the buffers and `recvcounts` (section 5.12.10) and `request`.
+    // SAFETY: the standard's requirements on the buffers and `recvcounts` (section 5.12.10) and `request`.
     unsafe {
         start("MPI_Ireduce_scatter", comm, request, |comm| {
             let row = |data: *const c_void, elements: &Elements| {
@@ -647,14 +647,14 @@ pub unsafe fn MPI_Ireduce_scatter_block(
     request: *mut c_int,
 ) -> c_int {
     if let Some(calls) = inter_calls(comm) {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let plan = |halves| unsafe {
             (calls.reduce_scatter_block)(halves, [sendbuf, recvbuf], recvcount, (datatype, op))
         };
-        // SAFETY: the standard's promise about `request`.
+        // SAFETY: the standard's requirements on `request`.
         return unsafe { start_across("MPI_Ireduce_scatter_block", comm, request, plan) };
     }
-    // SAFETY: the standard's promise about the buffers (section 5.12.9) and `request`.
+    // SAFETY: the standard's requirements on the buffers (section 5.12.9) and `request`.
     unsafe {
         start("MPI_Ireduce_scatter_block", comm, request, |comm| {
             let blocks = |data: *const c_void, elements: &Elements| {
@@ -669,7 +669,7 @@ pub unsafe fn MPI_Ireduce_scatter_block(
 /// Starts a prefix reduction.
 ///
 /// # Safety
-/// As for [`DataAndResult::new`] and [`start`].
+/// See [`DataAndResult::new`] and [`start`].
 unsafe fn scan(
     function: &'static str,
     inclusive: bool,
@@ -683,12 +683,12 @@ unsafe fn scan(
         let meanwhile = combiner.is_predefined();
         let size = elements.size();
         let combine = move |left: &[u8], right: &mut [u8]| combiner.combine(left, right);
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let both = unsafe { DataAndResult::new(sendbuf, recvbuf, count, &elements) }?;
         let plan = plans::scan(comm, both.areas(), size, combine, inclusive, both)?;
         Ok(plan.advances_in_interrupts(meanwhile))
     };
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { start(function, comm, request, plan) }
 }
 
@@ -702,7 +702,7 @@ pub unsafe fn MPI_Iscan(
     request: *mut c_int,
 ) -> c_int {
     let (buffers, what) = ((sendbuf, recvbuf), (count, datatype, op, comm));
-    // SAFETY: the standard's promise about the buffers (section 5.12.11) and `request`.
+    // SAFETY: the standard's requirements on the buffers (section 5.12.11) and `request`.
     unsafe { scan("MPI_Iscan", true, buffers, what, request) }
 }
 
@@ -716,6 +716,6 @@ pub unsafe fn MPI_Iexscan(
     request: *mut c_int,
 ) -> c_int {
     let (buffers, what) = ((sendbuf, recvbuf), (count, datatype, op, comm));
-    // SAFETY: the standard's promise about the buffers (section 5.12.12) and `request`.
+    // SAFETY: the standard's requirements on the buffers (section 5.12.12) and `request`.
     unsafe { scan("MPI_Iexscan", false, buffers, what, request) }
 }

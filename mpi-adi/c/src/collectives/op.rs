@@ -1,4 +1,4 @@
-//! Operations of the program's own (section 5.9.5), and what combines elements.
+//! User-defined reduction operations (section 5.9.5), and the combining functions.
 
 use core::ffi::{c_int, c_void};
 
@@ -15,9 +15,9 @@ use midplane_objects::datatype::Basic;
 use midplane_objects::error::Error;
 use midplane_objects::op::Op;
 
-/// Runs `body` with the elements of `datatype` and the function that combines them, packed: of a pair what is
-/// between its parts is packed, too, so that it is in memory as C has it. A function of the program's own may free the
-/// communicator, if there is one: it stays until the call is over. Fails as `body` does, and as [`operation`].
+/// Runs `body` with the elements of `datatype` and the function that combines them packed. The padding between the
+/// members of a pair is packed, too, so that the pair has C's memory layout. A user-defined function may free the
+/// communicator, so it is kept until the call ends. Fails like `body`, and like [`operation`].
 pub(super) fn with_operation(
     comm: Option<Communicator<'_>>,
     op: c_int,
@@ -37,24 +37,23 @@ pub(super) fn with_operation(
     }
 }
 
-/// What combines elements of a datatype.
+/// Combines elements of a datatype.
 pub(super) enum Combiner {
     Predefined(Op, Basic),
     User(User),
 }
 
-/// A function of the program's own.
 pub(super) struct User {
     function: UserFunction,
     datatype: HeldHandle,
     /// Packed bytes of an element.
     size: usize,
-    /// The two that it gets, where one in memory is not as it is packed.
+    /// Its two operands, if the memory layout of an element differs from the packed one.
     unpacked: Option<[Unpacked; 2]>,
 }
 
-/// The elements of `datatype`, and what combines them. Fails with [`Error::Operation`], [`Error::Undefined`],
-/// [`Error::NoRoom`] or as [`Elements::of`].
+/// Returns the elements of `datatype` and their combining function. Fails with [`Error::Operation`],
+/// [`Error::Undefined`], [`Error::NoRoom`] or like [`Elements::of`].
 pub(super) fn operation(op: c_int, datatype: c_int) -> Result<(Elements, Combiner), Error> {
     let known = known(datatype)?;
     let operation = args::operation(op)?;
@@ -85,12 +84,11 @@ pub(super) fn operation(op: c_int, datatype: c_int) -> Result<(Elements, Combine
 }
 
 impl Combiner {
-    /// No function of the program's combines.
+    /// Checks whether no user-defined function is called.
     pub(super) fn is_predefined(&self) -> bool {
         matches!(self, Combiner::Predefined(..))
     }
 
-    /// `right[i] = left[i] op right[i]`.
     pub(super) fn combine(&mut self, left: &[u8], right: &mut [u8]) {
         match self {
             Combiner::Predefined(op, basic) => op
@@ -112,7 +110,7 @@ impl User {
         let Some([left_element, right_element]) = unpacked else {
             let len = right.len() / *size;
             let (left, right) = (left.as_ptr(), right.as_mut_ptr());
-            // SAFETY: so many elements are in both.
+            // SAFETY: both contain `len` elements.
             datatype.lend(|datatype| unsafe {
                 call(
                     *function,
@@ -128,7 +126,7 @@ impl User {
             left_element.unpack(left);
             right_element.unpack(right);
             let (from, to) = (left_element.origin(), right_element.origin());
-            // SAFETY: one element is in both.
+            // SAFETY: both contain one element.
             datatype.lend(|datatype| unsafe { call(*function, from, to, 1, datatype) });
             right_element.pack(right);
         }
@@ -138,7 +136,7 @@ impl User {
 /// Calls the program's function.
 ///
 /// # Safety
-/// `len` elements of `datatype` are in both, which the function may read, and write in the second.
+/// Both must contain `len` elements of `datatype`, which the function may read; it may write the second.
 unsafe fn call(
     function: UserFunction,
     left: *mut c_void,
@@ -147,16 +145,17 @@ unsafe fn call(
     datatype: c_int,
 ) {
     let (mut len, mut datatype) = (len as c_int, datatype);
-    // SAFETY: the program's function, given what the standard says (section 5.9.5), by the caller's promise.
+    // SAFETY: a function of the program, called with the arguments that the standard specifies (section 5.9.5), as
+    // guaranteed by the caller.
     unsafe { function(left, right, &mut len, &mut datatype) }
 }
 
-/// Whether an operation commutes that is predefined, or one of the program's own.
+/// Checks whether a predefined or user-defined operation commutes.
 fn commutes(own: Option<&UserOp>) -> bool {
     own.is_none_or(|own| own.commutes)
 }
 
-/// The elements that an operation combines, both of which there are.
+/// Returns the elements that an operation combines; both must be valid.
 pub(super) fn combined(op: c_int, elements: &Elements) -> coll::Elements {
     let own = user_ops::get(op);
     coll::Elements {
@@ -168,10 +167,10 @@ pub(super) fn combined(op: c_int, elements: &Elements) -> coll::Elements {
 
 pub unsafe fn MPI_Op_commutative(op: c_int, commute: *mut c_int) -> c_int {
     on_process("MPI_Op_commutative", |_| {
-        // SAFETY: the standard's promise about `commute`.
+        // SAFETY: the standard's requirements on `commute`.
         let commute = unsafe { args::out(commute, "commute") }?;
         let commutes = match op {
-            // One of the two operands is the result.
+            // The result is one of the two operands.
             args::MPI_REPLACE | args::MPI_NO_OP => false,
             _ => args::operation(op).map(|_| commutes(user_ops::get(op).as_ref()))?,
         };
@@ -187,13 +186,13 @@ pub unsafe fn MPI_Op_create(
 ) -> c_int {
     on_process("MPI_Op_create", |_| {
         let function = function.ok_or(Error::NullArgument { name: "user_fn" })?;
-        // SAFETY: the standard's promise about `op`.
+        // SAFETY: the standard's requirements on `op`.
         let op = unsafe { args::out(op, "op") }?;
-        // The function may have a barrier within an allreduce that is in the network's.
+        // The function may call a barrier inside an allreduce that uses the network's barrier.
         allow_barriers_by_messages();
         *op = user_ops::add(UserOp {
             function,
-            // Long allreduces, and short ones of all processes, make use of it: all others keep the order of the ranks.
+            // Used by long allreduces and by short ones of all processes; all others keep rank order.
             commutes: commute != 0,
         })?;
         Ok(())
@@ -202,7 +201,7 @@ pub unsafe fn MPI_Op_create(
 
 pub unsafe fn MPI_Op_free(op: *mut c_int) -> c_int {
     on_process("MPI_Op_free", |_| {
-        // SAFETY: the standard's promise about `op`.
+        // SAFETY: the standard's requirements on `op`.
         let op = unsafe { args::out(op, "op") }?;
         user_ops::remove(*op)?;
         *op = types::constants::MPI_OP_NULL;

@@ -1,4 +1,4 @@
-//! Reductions to one rank, to all, here alone, and scattered (sections 5.9 and 5.10).
+//! Reduce, allreduce, local reduction and reduce-scatter (sections 5.9 and 5.10).
 
 use core::ffi::{c_int, c_void};
 
@@ -13,7 +13,7 @@ use midplane_objects::coll;
 use midplane_objects::comm::Communicator;
 use midplane_objects::error::Error;
 
-/// A reduction's data and result: MPI_IN_PLACE as `sendbuf` says that the data is in `recvbuf`.
+/// Data and result of a reduction. If `sendbuf` is MPI_IN_PLACE, the data is in `recvbuf`.
 pub(super) struct DataAndResult {
     data: Lent,
     result: Lent,
@@ -22,7 +22,7 @@ pub(super) struct DataAndResult {
 
 impl DataAndResult {
     /// # Safety
-    /// As for [`args::buffer`], both.
+    /// Both buffers must satisfy [`args::buffer`].
     pub(super) unsafe fn new(
         sendbuf: *const c_void,
         recvbuf: *mut c_void,
@@ -31,7 +31,7 @@ impl DataAndResult {
     ) -> Result<DataAndResult, Error> {
         let count = args::count(count)?;
         let is_in_place = args::is_in_place(sendbuf);
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let (data, result) = unsafe {
             let result = elements.at(recvbuf, count)?;
             let data = match is_in_place {
@@ -66,7 +66,7 @@ pub unsafe fn MPI_Reduce(
     comm: c_int,
 ) -> c_int {
     if let Some(calls) = inter_calls(comm) {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let mut plan = |halves| unsafe {
             (calls.reduce)(halves, [sendbuf, recvbuf], count, (datatype, op), root)
         };
@@ -76,8 +76,8 @@ pub unsafe fn MPI_Reduce(
         args::count(count)?;
         let root = args::root(&comm, root)?;
         with_operation(Some(comm), op, datatype, |elements, combine| {
-            // The standard's promise about the buffers is of section 5.9.1; `recvbuf` and MPI_IN_PLACE have a meaning
-            // at the root alone.
+            // The standard's requirements on the buffers are those of section 5.9.1; `recvbuf` and MPI_IN_PLACE are
+            // significant at the root only.
             if comm.own_rank() != root {
                 // SAFETY: as above.
                 let data = unsafe { elements.at(sendbuf, args::count(count)?) }?;
@@ -107,7 +107,7 @@ pub unsafe fn MPI_Allreduce(
     comm: c_int,
 ) -> c_int {
     if let Some(calls) = inter_calls(comm) {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let mut plan = |halves| unsafe {
             (calls.allreduce)(halves, [sendbuf, recvbuf], count, (datatype, op))
         };
@@ -116,7 +116,7 @@ pub unsafe fn MPI_Allreduce(
     on_comm("MPI_Allreduce", comm, |comm| {
         args::count(count)?;
         with_operation(Some(comm), op, datatype, |elements, combine| {
-            // SAFETY: the standard's promise about the buffers (section 5.9.6).
+            // SAFETY: the standard's requirements on the buffers (section 5.9.6).
             let both = unsafe { DataAndResult::new(sendbuf, recvbuf, count, elements) }?;
             coll::allreduce(
                 comm,
@@ -139,7 +139,7 @@ pub unsafe fn MPI_Reduce_local(
     on_process("MPI_Reduce_local", |env| {
         args::count(count)?;
         with_operation(None, op, datatype, |elements, combine| {
-            // SAFETY: the standard's promise about the buffers (section 5.9.7).
+            // SAFETY: the standard's requirements on the buffers (section 5.9.7).
             let both = unsafe { DataAndResult::new(inbuf, inoutbuf, count, elements) }?;
             coll::combine_local(
                 Communicator::own(env),
@@ -151,7 +151,7 @@ pub unsafe fn MPI_Reduce_local(
     })
 }
 
-/// Where the data of a reduction whose result is divided is: with MPI_IN_PLACE, where the result goes.
+/// Returns the location of the data in a reduce-scatter: with MPI_IN_PLACE, the receive buffer.
 pub(super) fn data_of([sendbuf, recvbuf]: [*const c_void; 2]) -> *const c_void {
     match args::is_in_place(sendbuf) {
         true => recvbuf,
@@ -168,7 +168,7 @@ pub unsafe fn MPI_Reduce_scatter(
     comm: c_int,
 ) -> c_int {
     if let Some(calls) = inter_calls(comm) {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let mut plan = |halves| unsafe {
             (calls.reduce_scatter)(halves, [sendbuf, recvbuf], recvcounts, (datatype, op))
         };
@@ -177,7 +177,7 @@ pub unsafe fn MPI_Reduce_scatter(
     on_comm("MPI_Reduce_scatter", comm, |comm| {
         with_operation(Some(comm), op, datatype, |elements, combine| {
             let data = data_of([sendbuf, recvbuf]);
-            // SAFETY: the standard's promise about the buffers and `recvcounts` (section 5.10).
+            // SAFETY: the standard's requirements on the buffers and `recvcounts` (section 5.10).
             let (row, result) = unsafe {
                 let row = Row::new(&comm, data, recvcounts, elements)?;
                 let result = elements.at(recvbuf, row.count(comm.own_rank()))?;
@@ -204,7 +204,7 @@ pub unsafe fn MPI_Reduce_scatter_block(
     comm: c_int,
 ) -> c_int {
     if let Some(calls) = inter_calls(comm) {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let mut plan = |halves| unsafe {
             (calls.reduce_scatter_block)(halves, [sendbuf, recvbuf], recvcount, (datatype, op))
         };
@@ -213,7 +213,7 @@ pub unsafe fn MPI_Reduce_scatter_block(
     on_comm("MPI_Reduce_scatter_block", comm, |comm| {
         with_operation(Some(comm), op, datatype, |elements, combine| {
             let data = data_of([sendbuf, recvbuf]);
-            // SAFETY: the standard's promise about the buffers (section 5.10).
+            // SAFETY: the standard's requirements on the buffers (section 5.10).
             let (blocks, result) = unsafe {
                 (
                     Blocks::new(&comm, data, recvcount, elements)?,

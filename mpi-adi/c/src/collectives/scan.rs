@@ -8,10 +8,10 @@ use crate::collectives::reduce::DataAndResult;
 use crate::report::on_comm;
 use midplane_objects::coll;
 
-/// A prefix reduction.
+/// Runs a prefix reduction.
 ///
 /// # Safety
-/// As for [`DataAndResult::new`].
+/// See [`DataAndResult::new`].
 unsafe fn scan(
     function: &'static str,
     inclusive: bool,
@@ -21,7 +21,7 @@ unsafe fn scan(
     on_comm(function, comm, |comm| {
         args::count(count)?;
         with_operation(Some(comm), op, datatype, |elements, combine| {
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             let both = unsafe { DataAndResult::new(sendbuf, recvbuf, count, elements) }?;
             coll::scan(
                 comm,
@@ -43,7 +43,7 @@ pub unsafe fn MPI_Scan(
     op: c_int,
     comm: c_int,
 ) -> c_int {
-    // SAFETY: the standard's promise about the buffers (section 5.11).
+    // SAFETY: the standard's requirements on the buffers (section 5.11).
     unsafe {
         scan(
             "MPI_Scan",
@@ -62,7 +62,7 @@ pub unsafe fn MPI_Exscan(
     op: c_int,
     comm: c_int,
 ) -> c_int {
-    // SAFETY: the standard's promise about the buffers (section 5.11).
+    // SAFETY: the standard's requirements on the buffers (section 5.11).
     unsafe {
         scan(
             "MPI_Exscan",

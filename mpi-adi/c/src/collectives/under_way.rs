@@ -1,4 +1,4 @@
-//! Collectives under way: requests of the program's, and what lets them go on (section 5.12).
+//! Nonblocking collectives in progress: their requests, and the hook that advances them (section 5.12).
 
 use alloc::vec::Vec;
 use core::ffi::c_int;
@@ -40,23 +40,22 @@ struct Object {
     state: State,
 }
 
-/// What the program has started.
 struct Started {
     objects: Table<Object>,
-    /// Those that are not over, as they have been started: who looks what can go on looks at no others.
+    /// Incomplete ones, in order of their start, so that a check of progress skips the others.
     under_way: Vec<c_int>,
 }
 
-/// No call holds the lock while it waits or does steps, and interrupts look only where no call holds it.
+/// No call waits or performs steps while it holds the lock. Interrupt handlers check only if no call holds it.
 static STARTED: Mutex<Started> = Mutex::new(Started {
     objects: Table::new(KIND),
     under_way: Vec::new(),
 });
-/// The length of that list, so that calls need no lock where there is none.
+/// Length of that list, so that calls need no lock if it is empty.
 static UNDER_WAY: AtomicUsize = AtomicUsize::new(0);
 
 impl Started {
-    /// Adds one whose steps are being done. Fails with [`Error::Limit`] or [`Error::NoRoom`].
+    /// Adds a collective in state [`State::Stepping`]. Fails with [`Error::Limit`] or [`Error::NoRoom`].
     fn add(&mut self, membership: Membership<'static>) -> Result<c_int, Error> {
         let bytes = size_of::<c_int>();
         let none = |_| Error::NoRoom { bytes };
@@ -73,7 +72,7 @@ impl Started {
         self.objects.remove(handle)
     }
 
-    /// It is over.
+    /// Removes a completed collective from the list.
     fn rests(&mut self, handle: c_int) {
         self.under_way.retain(|other| *other != handle);
         self.count();
@@ -84,10 +83,11 @@ impl Started {
     }
 }
 
-/// Starts a collective; calls of `function` from now on are its.
+/// Starts a collective in a call of `function`.
 ///
 /// # Safety
-/// `request` is as for [`args::out`]; the buffers and arrays of the plan stay as section 5.12 says.
+/// `request` must satisfy [`args::out`]. The buffers and arrays of the plan must remain valid as section 5.12
+/// specifies.
 pub(crate) unsafe fn start(
     function: &'static str,
     comm: c_int,
@@ -95,15 +95,15 @@ pub(crate) unsafe fn start(
     plan: impl FnOnce(Communicator<'static>) -> Result<Plan, Error>,
 ) -> c_int {
     on_comm(function, comm, |comm| {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { begin(comm, function, request, plan(comm)) }
     })
 }
 
-/// As [`start`], on an intercommunicator a collective among the processes of both groups.
+/// Starts a collective; on an intercommunicator, among the processes of both groups.
 ///
 /// # Safety
-/// As for [`start`].
+/// See [`start`].
 pub(crate) unsafe fn start_among_all(
     function: &'static str,
     comm: c_int,
@@ -111,15 +111,15 @@ pub(crate) unsafe fn start_among_all(
     plan: impl FnOnce(Communicator<'static>) -> Result<Plan, Error>,
 ) -> c_int {
     on_everyone(function, comm, |comm| {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { begin(comm, function, request, plan(comm)) }
     })
 }
 
-/// As [`start`], on an intercommunicator.
+/// Starts a collective on an intercommunicator.
 ///
 /// # Safety
-/// As for [`start`].
+/// See [`start`].
 pub(super) unsafe fn start_across(
     function: &'static str,
     comm: c_int,
@@ -127,7 +127,7 @@ pub(super) unsafe fn start_across(
     plan: impl FnOnce(Halves) -> Result<Plan, Error>,
 ) -> c_int {
     on_inter(function, comm, |inter| {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             begin(
                 inter.everyone(),
@@ -140,21 +140,21 @@ pub(super) unsafe fn start_across(
 }
 
 /// # Safety
-/// As for [`start`].
+/// See [`start`].
 unsafe fn begin(
     comm: Communicator<'static>,
     function: &'static str,
     request: *mut c_int,
     plan: Result<Plan, Error>,
 ) -> Result<(), Error> {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let request = unsafe { args::out(request, "request") }?;
     *request = enter(comm, function, plan?)?;
     Ok(())
 }
 
-/// Enters a collective and lets it begin; its handle. Fails with [`Error::Limit`] or, where not one message could be
-/// started, [`Error::NoRoom`] or [`Error::NoMemory`]: then nothing has happened, and it can be tried again.
+/// Adds a collective and performs its first steps. Returns its handle. Fails with [`Error::Limit`] or, if it could not
+/// start any message, with [`Error::NoRoom`] or [`Error::NoMemory`]; it then has no effect, and can be retried.
 fn enter(comm: Communicator<'static>, function: &'static str, plan: Plan) -> Result<c_int, Error> {
     enter_family(&FAMILY);
     comm.env.set_hook(ProgressHook {
@@ -165,7 +165,7 @@ fn enter(comm: Communicator<'static>, function: &'static str, plan: Plan) -> Res
     let membership = comm.membership();
     let number = comm_objects::count_collectives(membership.context, 0);
     let handle = STARTED.lock().add(membership)?;
-    // Its first steps may call functions of the program's, which may free the communicator.
+    // Its first steps may call functions of the program, which may free the communicator.
     comm_objects::hold(membership.context);
     let state = State::begin(comm, function, number, plan).inspect_err(|_| {
         STARTED.lock().remove(handle);
@@ -176,8 +176,8 @@ fn enter(comm: Communicator<'static>, function: &'static str, plan: Plan) -> Res
     Ok(handle)
 }
 
-/// The collective's steps have been done as far as they can be. From now on interrupts may go on with it, as does the
-/// host at the end of the notification, should its messages have come since it was looked at.
+/// Returns a collective to the list after its steps. From now on interrupt handlers may advance it. The host also does
+/// so at the end of the notification, if its messages completed since the last check.
 fn put_back(env: &dyn Env, handle: c_int, state: State) {
     set_state(handle, state);
     env.notify();
@@ -193,7 +193,7 @@ fn set_state(handle: c_int, state: State) {
     }
 }
 
-/// The messages of one are there.
+/// Checks whether the messages of a collective are complete.
 fn is_ready(requests: &RequestPool) -> bool {
     if UNDER_WAY.load(Ordering::Relaxed) == 0 {
         return false;
@@ -206,7 +206,7 @@ fn is_ready(requests: &RequestPool) -> bool {
     })
 }
 
-/// Takes a collective that waits, at `place` or behind it.
+/// Takes a waiting collective, at index `place` or later.
 fn take_from(place: &mut usize) -> Option<(c_int, Membership<'static>, Running)> {
     let mut started = STARTED.lock();
     while *place < started.objects.places() {
@@ -221,7 +221,7 @@ fn take_from(place: &mut usize) -> Option<(c_int, Membership<'static>, Running)>
     None
 }
 
-/// Lets all go on for which messages have come.
+/// Advances all collectives whose messages are complete.
 fn go_on() {
     let Ok(env) = any_env() else { return };
     let mut place = 0;
@@ -231,7 +231,7 @@ fn go_on() {
     }
 }
 
-/// As [`go_on`], from an interrupt: where no call has a collective in its hands.
+/// Advances collectives from an interrupt handler, unless a call holds the lock; see [`go_on`].
 fn run_in_interrupt(adi: &mut Adi, memory: &mut dyn UserMemory) -> HookResult {
     if UNDER_WAY.load(Ordering::Relaxed) == 0 {
         return HookResult::Idle;
@@ -249,7 +249,7 @@ fn run_in_interrupt(adi: &mut Adi, memory: &mut dyn UserMemory) -> HookResult {
     })
 }
 
-/// A call of `function` that starts a collective and blocks until it is over.
+/// Starts a collective in a call of `function`, and blocks until it is complete.
 pub(super) fn block(
     function: &'static str,
     comm: c_int,
@@ -269,7 +269,7 @@ pub(super) fn block(
 
 struct Collectives;
 
-// SAFETY: loaded data, as it would be.
+// SAFETY: a section of initialized data, like the default one.
 #[unsafe(link_section = ".data.mpi_started")]
 static FAMILY: Entry = Entry::new(COLLECTIVES, &Collectives);
 

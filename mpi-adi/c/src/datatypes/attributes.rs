@@ -1,7 +1,7 @@
-//! Section 6.7.4: attributes of datatypes.
+//! Attributes of datatypes (section 6.7.4).
 //!
-//! They belong to a handle: those that MPI_Type_get_contents gives of the same datatype have attributes of their own.
-//! Most have none, so that they are not beside the handles but in a list of those that have some, by handle.
+//! They belong to a handle: the handles that MPI_Type_get_contents returns for the same datatype have separate
+//! attributes. Most have none, so the attributes are in a separate list sorted by handle.
 
 use alloc::vec::Vec;
 use core::ffi::{c_int, c_void};
@@ -16,11 +16,10 @@ use crate::types::constants::MPI_KEYVAL_INVALID;
 use midplane_objects::attributes::Attributes;
 use midplane_objects::error::Error;
 
-/// The datatypes with attributes, by their handles. No call holds the lock while it waits, and interrupts do not come
-/// here.
+/// Attributes of datatypes, by handle. No call waits while it holds the lock, and no interrupt handler uses it.
 static LIST: Mutex<Vec<(c_int, Attributes)>> = Mutex::new(Vec::new());
 
-/// Datatypes carry attributes.
+/// The datatypes as carriers of attributes.
 struct Datatypes;
 
 impl Carrier for Datatypes {
@@ -36,7 +35,7 @@ impl Carrier for Datatypes {
     }
 }
 
-/// Makes room for attributes of this handle. Fails with [`Error::NoRoom`].
+/// Reserves memory for attributes of this handle. Fails with [`Error::NoRoom`].
 fn prepare(handle: c_int) -> Result<(), Error> {
     let mut list = LIST.lock();
     let Err(at) = list.binary_search_by_key(&handle, |(handle, _)| *handle) else {
@@ -49,7 +48,7 @@ fn prepare(handle: c_int) -> Result<(), Error> {
     Ok(())
 }
 
-/// Gives the room for attributes of this handle back, when there are none any more.
+/// Releases the memory for attributes of this handle, if there are none left.
 fn prune(handle: c_int) {
     let mut list = LIST.lock();
     if let Ok(at) = list.binary_search_by_key(&handle, |(handle, _)| *handle)
@@ -62,8 +61,7 @@ fn prune(handle: c_int) {
     }
 }
 
-/// Gives the datatype `new` the attributes of `old` that their copy functions want it to have. Fails as
-/// [`keyvals::copy_all`].
+/// Copies the attributes of `old` to `new`, as their copy functions decide. Fails like [`keyvals::copy_all`].
 pub(super) fn copy(old: c_int, new: c_int) -> Result<(), Error> {
     if Datatypes::with(old, |attributes| attributes.last().is_none()) == Some(true) {
         return Ok(());
@@ -74,7 +72,7 @@ pub(super) fn copy(old: c_int, new: c_int) -> Result<(), Error> {
     copied
 }
 
-/// Deletes the attributes of a datatype that is about to be freed. Fails with what a delete function says.
+/// Deletes the attributes of a datatype that is being freed. Fails with the error of a delete function.
 pub(super) fn delete(handle: c_int) -> Result<(), Error> {
     let deleted = keyvals::delete_all::<Datatypes>(handle);
     prune(handle);
@@ -88,7 +86,7 @@ pub unsafe fn MPI_Type_create_keyval(
     extra_state: *mut c_void,
 ) -> c_int {
     on_process("MPI_Type_create_keyval", |_| {
-        // SAFETY: the standard's promise about `type_keyval`.
+        // SAFETY: the standard's requirements on `type_keyval`.
         *unsafe { args::out(type_keyval, "type_keyval") }? = keyvals::create(Keyval {
             of: Of::Datatypes,
             copy,
@@ -101,7 +99,7 @@ pub unsafe fn MPI_Type_create_keyval(
 
 pub unsafe fn MPI_Type_free_keyval(type_keyval: *mut c_int) -> c_int {
     on_process("MPI_Type_free_keyval", |_| {
-        // SAFETY: the standard's promise about `type_keyval`.
+        // SAFETY: the standard's requirements on `type_keyval`.
         let keyval = unsafe { args::out(type_keyval, "type_keyval") }?;
         keyvals::free(Of::Datatypes, *keyval)?;
         *keyval = MPI_KEYVAL_INVALID;
@@ -132,7 +130,7 @@ pub unsafe fn MPI_Type_get_attr(
 ) -> c_int {
     on_process("MPI_Type_get_attr", |_| {
         known(datatype)?;
-        // SAFETY: the standard's promise about both places; the first is that of a pointer.
+        // SAFETY: the standard's requirements on both pointers; the first points to a pointer.
         let (place, flag) = unsafe {
             (
                 args::out(attribute_val.cast::<*const c_void>(), "attribute_val")?,

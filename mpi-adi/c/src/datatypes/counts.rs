@@ -1,4 +1,4 @@
-//! How many elements a message has (sections 3.2.5 and 4.1.11), and telling so (12.3).
+//! Number of elements in a message: queries (sections 3.2.5 and 4.1.11) and status updates (section 12.3).
 
 use core::ffi::{c_int, c_longlong};
 
@@ -10,9 +10,9 @@ use crate::types::constants::MPI_UNDEFINED;
 use midplane_objects::error::Error;
 
 /// # Safety
-/// `status` is as for [`args::out`], or MPI_STATUS_IGNORE.
+/// `status` must satisfy [`args::out`] or be MPI_STATUS_IGNORE.
 unsafe fn bytes_of(status: *const MPI_Status) -> Result<usize, Error> {
-    // SAFETY: the caller's promise; it is only read.
+    // SAFETY: guaranteed by the caller; it is only read.
     let status = unsafe { args::status(status.cast_mut()) }?;
     let status = status.ok_or(Error::NullArgument { name: "status" })?;
     Ok(usize::try_from(status.midplane_bytes).unwrap_or(0))
@@ -24,7 +24,7 @@ pub unsafe fn MPI_Get_count(
     count: *mut c_int,
 ) -> c_int {
     on_process("MPI_Get_count", |_| {
-        // SAFETY: the standard's promise about both.
+        // SAFETY: the standard's requirements on both.
         let (bytes, count) = unsafe { (bytes_of(status)?, args::out(count, "count")?) };
         let size = size_of_one(datatype)?;
         let whole = match (bytes, size) {
@@ -45,7 +45,7 @@ pub unsafe fn MPI_Get_elements(
     count: *mut c_int,
 ) -> c_int {
     on_process("MPI_Get_elements", |_| {
-        // SAFETY: the standard's promise about both.
+        // SAFETY: the standard's requirements on both.
         let (bytes, count) = unsafe { (bytes_of(status)?, args::out(count, "count")?) };
         *count = known(datatype)?
             .elements_in(bytes)
@@ -61,7 +61,7 @@ pub unsafe fn MPI_Get_elements_x(
     count: *mut c_longlong,
 ) -> c_int {
     on_process("MPI_Get_elements_x", |_| {
-        // SAFETY: the standard's promise about both.
+        // SAFETY: the standard's requirements on both.
         let (bytes, count) = unsafe { (bytes_of(status)?, args::out(count, "count")?) };
         *count = known(datatype)?
             .elements_in(bytes)
@@ -71,13 +71,13 @@ pub unsafe fn MPI_Get_elements_x(
 }
 
 /// # Safety
-/// `status` is as for [`args::out`].
+/// `status` must satisfy [`args::out`].
 unsafe fn set_elements(
     status: *mut MPI_Status,
     datatype: c_int,
     count: c_longlong,
 ) -> Result<(), Error> {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let status = unsafe { args::status(status) }?.ok_or(Error::NullArgument { name: "status" })?;
     let wrong = Error::Count { count };
     let elements = usize::try_from(count).map_err(|_| wrong)?;
@@ -93,7 +93,7 @@ pub unsafe fn MPI_Status_set_elements(
     count: c_int,
 ) -> c_int {
     on_process("MPI_Status_set_elements", |_| {
-        // SAFETY: the standard's promise about `status`.
+        // SAFETY: the standard's requirements on `status`.
         unsafe { set_elements(status, datatype, count.into()) }
     })
 }
@@ -104,7 +104,7 @@ pub unsafe fn MPI_Status_set_elements_x(
     count: c_longlong,
 ) -> c_int {
     on_process("MPI_Status_set_elements_x", |_| {
-        // SAFETY: the standard's promise about `status`.
+        // SAFETY: the standard's requirements on `status`.
         unsafe { set_elements(status, datatype, count) }
     })
 }

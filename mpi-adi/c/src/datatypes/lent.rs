@@ -1,9 +1,9 @@
 //! Buffers of a datatype's elements.
 //!
-//! Elements without holes are a plain span. Others are lent to the device by a [`Loan`], to which a typed span leads:
-//! what the elements are, and a hold on their datatype. A loan has a holder in each call, persistent request and
-//! request under way that uses it; the last one gives it back. The program may give a request up before it has
-//! completed (MPI_Request_free): such loans wait in a list until a later one finds their requests done.
+//! A buffer without holes is a plain span. Others are loaned to the device by a [`Loan`], to which a typed span refers:
+//! the layout of the elements, and a reference to their datatype. Each call, persistent request and active request that
+//! uses a loan holds it; the last holder frees it. The program may free a request before its completion
+//! (MPI_Request_free): such loans stay in a list until a later call finds their requests complete.
 
 use alloc::vec::Vec;
 use core::ffi::{c_int, c_void};
@@ -26,37 +26,36 @@ use midplane_objects::datatype::derived::Type;
 use midplane_objects::error::Error;
 use midplane_objects::process::Env;
 
-/// Bytes of a loan on a machine of 64 bits.
+/// Bytes of a loan on a 64-bit machine.
 pub const LOAN_BYTES: usize = 56;
 const _: () = assert!(usize::BITS != 64 || size_of::<Loan>() == LOAN_BYTES);
 
-/// What the product of any two displacements, or of one and a number of elements, is reckoned in.
+/// Integer wide enough for the product of two displacements, or of one and a number of elements.
 #[cfg(target_pointer_width = "64")]
 type Wide = i128;
 #[cfg(not(target_pointer_width = "64"))]
 type Wide = i64;
 
-/// What a typed span leads to.
+/// Target of a typed span.
 #[repr(C)]
 struct Loan {
-    // First: the device knows this part.
+    // First, because the device uses this part.
     typed: Typed,
     holders: AtomicU32,
-    /// The request that the program has given up; its name.
+    /// ID of the request that the program has freed.
     request: AtomicU32,
     next: AtomicPtr<Loan>,
-    /// Kept for the layout that `typed` points to.
+    /// Keeps the layout to which `typed` points.
     _datatype: Shared<Object>,
 }
 
-/// A buffer that is lent: the span, and a hold on its loan if it has one.
+/// A loaned buffer: the span, and a reference to its loan if there is one.
 pub struct Lent(Span);
 
 impl Lent {
     /// No bytes.
     pub const EMPTY: Lent = Lent(Span::EMPTY);
 
-    /// A plain buffer.
     #[inline]
     pub fn plain(span: Span) -> Lent {
         Lent(span)
@@ -67,7 +66,7 @@ impl Lent {
         self.0
     }
 
-    /// Leaves the hold to the request that was started with the span; [`release`] ends it.
+    /// Transfers the reference to the request that was started with the span; [`release`] ends it.
     #[inline]
     pub fn keep(self) {
         core::mem::forget(self);
@@ -77,7 +76,7 @@ impl Lent {
 impl Clone for Lent {
     fn clone(&self) -> Lent {
         if let Some(loan) = loan(self.0) {
-            // SAFETY: there as long as it has a holder, which `self` is.
+            // SAFETY: exists as long as it has a holder, such as `self`.
             unsafe { loan.as_ref() }
                 .holders
                 .fetch_add(1, Ordering::Relaxed);
@@ -98,7 +97,7 @@ fn loan(span: Span) -> Option<NonNull<Loan>> {
     NonNull::new(span.elements()?.cast::<Loan>().cast_mut())
 }
 
-/// Ends one hold on the span's loan, if it has one.
+/// Ends one hold on the span's loan, if there is one.
 #[inline]
 pub fn release(span: Span) {
     if let Some(loan) = loan(span) {
@@ -108,7 +107,7 @@ pub fn release(span: Span) {
 
 #[cold]
 fn give_back(loan: NonNull<Loan>) {
-    // SAFETY: there as long as it has a holder, and one is given up here.
+    // SAFETY: exists as long as it has a holder, and one is released here.
     let holders = unsafe { loan.as_ref() }
         .holders
         .fetch_sub(1, Ordering::AcqRel);
@@ -118,27 +117,27 @@ fn give_back(loan: NonNull<Loan>) {
     }
 }
 
-/// Elements of one datatype, as calls on buffers need them.
+/// Elements of one datatype, as used by calls on buffers.
 pub struct Elements {
     size: usize,
     extent: isize,
-    /// The displacement of the first byte in packed order.
+    /// Displacement of the first byte in packed order.
     first: isize,
-    /// The least displacement of a byte, and how far the greatest is from it.
+    /// Minimum displacement of a byte, and its distance to the end of the maximum one.
     reach: (isize, isize),
-    /// What has to be walked; `None`: there are no holes.
+    /// Datatype to traverse; `None`: there are no holes.
     walked: Option<Shared<Object>>,
 }
 
-/// One element as it is in memory, for a function of the program's own.
+/// One element in its memory layout, for a user-defined function.
 pub struct Unpacked {
     elements: Elements,
-    /// Aligned for whatever the element is, with as many bytes as it reaches over.
+    /// Aligned for any element, with as many bytes as it spans.
     words: Vec<u128>,
 }
 
 impl Unpacked {
-    /// Room for one. Fails with [`Error::NoRoom`].
+    /// Allocates one element. Fails with [`Error::NoRoom`].
     pub fn new(elements: Elements) -> Result<Self, Error> {
         let bytes = elements.reach.1 as usize + Self::before(&elements);
         let count = bytes.div_ceil(size_of::<u128>());
@@ -150,19 +149,19 @@ impl Unpacked {
         Ok(Unpacked { elements, words })
     }
 
-    /// Bytes in front of the element, for its displacement 0 to be aligned.
+    /// Returns the bytes before the element that align its displacement 0.
     fn before(elements: &Elements) -> usize {
         elements.reach.0.rem_euclid(size_of::<u128>() as isize) as usize
     }
 
-    /// Where its displacement 0 is, whether or not it has a byte there.
+    /// Returns the address of displacement 0, with or without a byte there.
     pub fn origin(&mut self) -> *mut c_void {
         let begin = self.words.as_mut_ptr().cast::<c_void>();
         let before = Self::before(&self.elements) as isize;
         begin.wrapping_byte_offset(before - self.elements.reach.0)
     }
 
-    /// The runs of bytes of the element: where each is in memory, and where packed.
+    /// Runs `run` on the contiguous byte ranges of the element, in memory and packed.
     fn runs(elements: &Elements, mut run: impl FnMut(Range<usize>, Range<usize>)) {
         let (least, size) = (elements.reach.0, elements.size);
         let before = Self::before(elements);
@@ -194,12 +193,12 @@ impl Unpacked {
 }
 
 impl Elements {
-    /// Elements of a predefined datatype as they are in memory, what is between the parts of a pair among it.
+    /// Returns elements of a predefined datatype in their memory layout, including the padding in a pair.
     pub fn of_basic(basic: Basic) -> Elements {
         Elements::row_of(basic.extent())
     }
 
-    /// Elements of so many bytes, without holes.
+    /// Returns elements of `size` bytes without holes.
     fn row_of(size: usize) -> Elements {
         Elements {
             size,
@@ -210,7 +209,7 @@ impl Elements {
         }
     }
 
-    /// Elements of a datatype that no handle names. Fails with [`Error::NoRoom`].
+    /// Returns elements of a datatype without a handle. Fails with [`Error::NoRoom`].
     pub fn of_type(datatype: Type) -> Result<Elements, Error> {
         Ok(Elements::of_object(objects::nameless(datatype)?))
     }
@@ -228,7 +227,7 @@ impl Elements {
         }
     }
 
-    /// Elements of the datatype that `handle` names. Fails with [`Error::Datatype`], [`Error::Uncommitted`] or
+    /// Returns elements of the datatype with handle `handle`. Fails with [`Error::Datatype`], [`Error::Uncommitted`] or
     /// [`Error::NoRoom`].
     pub fn of(handle: c_int) -> Result<Elements, Error> {
         if let Some(bytes) = row_bytes(handle) {
@@ -241,23 +240,24 @@ impl Elements {
         .map(Elements::of_object)
     }
 
-    /// Packed bytes of one.
+    /// Returns the packed bytes of one element.
     pub fn size(&self) -> usize {
         self.size
     }
 
-    /// One is in memory as it is packed, from its address on.
+    /// Checks whether an element at its address has the packed layout.
     pub fn is_as_packed(&self) -> bool {
         self.walked.is_none() && self.first == 0
     }
 
-    /// Packed bytes of `count`. Fails with [`Error::TooLong`].
+    /// Returns the packed bytes of `count` elements. Fails with [`Error::TooLong`].
     pub fn length(&self, count: usize) -> Result<usize, Error> {
         let bytes = self.size.checked_mul(count);
         bytes.ok_or(Error::TooLong { bytes: usize::MAX })
     }
 
-    /// From the least displacement of a byte of `count` elements, 0 that of the first element, to behind the greatest.
+    /// Returns the range of byte displacements of `count` elements, relative to the first element; the end is
+    /// exclusive.
     pub fn range(&self, count: usize) -> (i128, i128) {
         if self.size == 0 || count == 0 {
             return (0, 0);
@@ -267,8 +267,8 @@ impl Elements {
         (last.min(0) + low, last.max(0) + low + reach)
     }
 
-    /// The runs of the first `bytes` packed bytes of elements, as many as [`Elements::length`] finds possible: `run`
-    /// gets, in order, the displacement of some bytes, how many packed ones come before, and how many they are.
+    /// Calls `run` for the contiguous runs of the first `bytes` packed bytes, in order, with the displacement, the
+    /// number of preceding packed bytes, and the length. [`Elements::length`] must have accepted `bytes`.
     pub fn runs(&self, bytes: usize, mut run: impl FnMut(isize, usize, usize)) {
         match &self.walked {
             _ if bytes == 0 => {}
@@ -277,7 +277,7 @@ impl Elements {
         }
     }
 
-    /// `count` elements from number `first` of a buffer on are where a program can have some. Fails with
+    /// Checks that the addresses of `count` elements from index `first` are possible in a program. Fails with
     /// [`Error::InPlace`] or [`Error::NullBuffer`].
     pub fn check(&self, buffer: *const c_void, first: isize, count: usize) -> Result<(), Error> {
         if self.length(count)? == 0 {
@@ -286,7 +286,7 @@ impl Elements {
         if is_in_place(buffer) {
             return Err(Error::InPlace);
         }
-        // Elements without gaps, as most are, need no wide numbers.
+        // Contiguous elements (the common case) need no wide integers.
         let is_row = self.reach == (0, self.extent) && self.extent as usize == self.size;
         if is_row && first == 0 {
             let end = buffer.addr().checked_add(self.size * count);
@@ -302,36 +302,36 @@ impl Elements {
         let low = begin.min(last).saturating_add(wide(self.reach.0));
         let reach = wide(self.reach.0) + wide(self.reach.1);
         let high = begin.max(last).saturating_add(reach);
-        // Nothing lies at such addresses: null, or a member of what a null pointer points to.
+        // Nothing is at such addresses: null, or a member of a structure at null.
         match low < MODEL_KEYS as Wide || high > END_OF_ADDRESSES as Wide {
             true => Err(Error::NullBuffer),
             false => Ok(()),
         }
     }
 
-    /// The buffer of `count` elements. Fails as [`Elements::check`], and with [`Error::TooLong`] or
+    /// Returns the buffer of `count` elements. Fails like [`Elements::check`], and with [`Error::TooLong`] or
     /// [`Error::NoRoom`].
     ///
     /// # Safety
-    /// As for [`Span::new`], but for the addresses, which are checked, for every byte of the elements.
+    /// Every byte of the elements must satisfy [`Span::new`], except that the addresses are checked.
     pub unsafe fn at(&self, buffer: *const c_void, count: usize) -> Result<Lent, Error> {
         let bytes = self.length(count)?;
         self.check(buffer, 0, count)?;
         let is_one_row =
             |object: &&Shared<Object>| count == 1 && object.datatype.layout().is_dense();
         match self.walked.as_ref().filter(|object| !is_one_row(object)) {
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             Some(object) if bytes > 0 => unsafe { lend(object, buffer, bytes) },
-            // SAFETY: the caller's promise; the addresses have been checked.
+            // SAFETY: guaranteed by the caller; the addresses are checked.
             _ => unsafe { self.row(buffer, bytes) },
         }
     }
 
-    /// The buffer of elements of `bytes` packed bytes from number `first` on, of which others before and behind it can
-    /// be reached. Fails with [`Error::NoRoom`].
+    /// Returns the buffer of the elements of `bytes` packed bytes from index `first`; elements before and after it are
+    /// also accessible. Fails with [`Error::NoRoom`].
     ///
     /// # Safety
-    /// As for [`Elements::at`], for what is reached; [`Elements::check`] has found those to be possible.
+    /// Accessed elements must satisfy [`Elements::at`], and must have passed [`Elements::check`].
     pub unsafe fn origin(
         &self,
         buffer: *const c_void,
@@ -340,29 +340,29 @@ impl Elements {
     ) -> Result<Lent, Error> {
         let buffer = buffer.wrapping_byte_offset(first.wrapping_mul(self.extent));
         match &self.walked {
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             Some(object) if bytes > 0 => unsafe { lend(object, buffer, bytes) },
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             _ => unsafe { self.row(buffer, bytes) },
         }
     }
 
     /// # Safety
-    /// As for [`Span::new`].
+    /// See [`Span::new`].
     unsafe fn row(&self, buffer: *const c_void, bytes: usize) -> Result<Lent, Error> {
         if bytes == 0 {
             return Ok(Lent::EMPTY);
         }
         let begin = buffer.wrapping_byte_offset(self.first);
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         Ok(Lent(unsafe { Span::new(begin.cast(), bytes) }))
     }
 }
 
-/// Lends elements that have to be walked. Fails with [`Error::NoRoom`].
+/// Loans elements that must be traversed. Fails with [`Error::NoRoom`].
 ///
 /// # Safety
-/// As for [`Span::typed`]; the loan itself stays for as long as it is held.
+/// See [`Span::typed`]; the loan itself exists as long as it is held.
 unsafe fn lend(
     object: &Shared<Object>,
     buffer: *const c_void,
@@ -379,19 +379,19 @@ unsafe fn lend(
         next: AtomicPtr::new(core::ptr::null_mut()),
         _datatype: object.clone(),
     })?;
-    // SAFETY: the caller's promise; the loan holds the layout.
+    // SAFETY: guaranteed by the caller; the loan holds the layout.
     Ok(Lent(unsafe {
         Span::typed(loan.as_ptr().cast_const().cast(), bytes)
     }))
 }
 
-/// The loans of requests that the program has given up, the last one first. No call holds the lock while it waits,
-/// and interrupts do not come here.
+/// Loans of requests that the program has freed, newest first. No call waits while it holds the lock, and no interrupt
+/// handler uses it.
 static GIVEN_UP: Mutex<AtomicPtr<Loan>> = Mutex::new(AtomicPtr::new(core::ptr::null_mut()));
-/// How many there are.
 static GIVEN_UP_COUNT: AtomicUsize = AtomicUsize::new(0);
 
-/// The program gives up a request under way with this typed span; its loan waits until it is done.
+/// Moves the loan of an active request that the program frees to the list, where it stays until the request is
+/// complete.
 pub fn give_up(span: Span, request: RequestId) {
     let Some(given) = loan(span) else { return };
     let list = GIVEN_UP.lock();
@@ -400,10 +400,10 @@ pub fn give_up(span: Span, request: RequestId) {
         if waits == given {
             return;
         }
-        // SAFETY: what is in the list is held by it.
+        // SAFETY: the list holds its entries.
         next = unsafe { waits.as_ref() }.next.load(Ordering::Relaxed);
     }
-    // SAFETY: the request under way holds it; its hold is the list's now.
+    // SAFETY: the active request holds it; this hold now belongs to the list.
     let loan = unsafe { given.as_ref() };
     loan.request.store(request.0, Ordering::Relaxed);
     loan.next
@@ -417,13 +417,13 @@ pub fn give_up(span: Span, request: RequestId) {
     });
 }
 
-/// What [`sweep`] does, from the first request on that the program gives up with such a span: a program that gives up none
-/// has nothing of this in its image.
+/// Implements [`sweep`]. Installed with the first such request, so that the image of a program without one does not
+/// contain this code.
 static SWEEP: Hook<Sweep> = Hook::new();
 
 type Sweep = fn(&dyn Env);
 
-/// Gives back the loans of requests that were given up and are done.
+/// Returns the loans of freed requests that are complete.
 pub fn sweep(env: &dyn Env) {
     let sweep = SWEEP.get();
     if let Some(sweep) = sweep {
@@ -435,10 +435,10 @@ fn sweep_list(env: &dyn Env) {
     let list = GIVEN_UP.lock();
     let mut link: &AtomicPtr<Loan> = &list;
     while let Some(waits) = NonNull::new(link.load(Ordering::Relaxed)) {
-        // SAFETY: what is in the list is held by it.
+        // SAFETY: the list holds its entries.
         let loan = unsafe { waits.as_ref() };
         let request = RequestId(loan.request.load(Ordering::Relaxed));
-        // What is unknown is not there any more.
+        // An unknown request no longer exists.
         let state = env.inspect(None, request);
         if state.is_none_or(|state| state.outcome.is_some()) {
             env.release(request, Release::Request);

@@ -1,4 +1,4 @@
-//! What a datatype is: size and bounds (sections 4.1.5 to 4.1.8), how it was made (4.1.13), its name (6.8).
+//! Datatype queries: size and bounds (sections 4.1.5 to 4.1.8), constructor arguments (4.1.13), name (6.8).
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -17,7 +17,7 @@ use midplane_objects::group::exact;
 
 pub unsafe fn MPI_Type_size(datatype: c_int, size: *mut c_int) -> c_int {
     on_process("MPI_Type_size", |_| {
-        // SAFETY: the standard's promise about `size`.
+        // SAFETY: the standard's requirements on `size`.
         let size = unsafe { args::out(size, "size") }?;
         let bytes = known(datatype)?.facts().size;
         *size = c_int::try_from(bytes).unwrap_or(MPI_UNDEFINED);
@@ -27,7 +27,7 @@ pub unsafe fn MPI_Type_size(datatype: c_int, size: *mut c_int) -> c_int {
 
 pub unsafe fn MPI_Type_size_x(datatype: c_int, size: *mut c_longlong) -> c_int {
     on_process("MPI_Type_size_x", |_| {
-        // SAFETY: the standard's promise about `size`.
+        // SAFETY: the standard's requirements on `size`.
         let size = unsafe { args::out(size, "size") }?;
         *size = known(datatype)?.facts().size as c_longlong;
         Ok(())
@@ -36,7 +36,7 @@ pub unsafe fn MPI_Type_size_x(datatype: c_int, size: *mut c_longlong) -> c_int {
 
 pub unsafe fn MPI_Type_get_extent(datatype: c_int, lb: *mut isize, extent: *mut isize) -> c_int {
     on_process("MPI_Type_get_extent", |_| {
-        // SAFETY: the standard's promise about both.
+        // SAFETY: the standard's requirements on both.
         let (lb, extent) = unsafe { (args::out(lb, "lb")?, args::out(extent, "extent")?) };
         let facts = known(datatype)?.facts();
         (*lb, *extent) = (facts.lb, facts.extent);
@@ -50,7 +50,7 @@ pub unsafe fn MPI_Type_get_extent_x(
     extent: *mut c_longlong,
 ) -> c_int {
     on_process("MPI_Type_get_extent_x", |_| {
-        // SAFETY: the standard's promise about both.
+        // SAFETY: the standard's requirements on both.
         let (lb, extent) = unsafe { (args::out(lb, "lb")?, args::out(extent, "extent")?) };
         let facts = known(datatype)?.facts();
         (*lb, *extent) = (facts.lb as c_longlong, facts.extent as c_longlong);
@@ -64,7 +64,7 @@ pub unsafe fn MPI_Type_get_true_extent(
     true_extent: *mut isize,
 ) -> c_int {
     on_process("MPI_Type_get_true_extent", |_| {
-        // SAFETY: the standard's promise about both.
+        // SAFETY: the standard's requirements on both.
         let (true_lb, true_extent) = unsafe {
             (
                 args::out(true_lb, "true_lb")?,
@@ -83,7 +83,7 @@ pub unsafe fn MPI_Type_get_true_extent_x(
     true_extent: *mut c_longlong,
 ) -> c_int {
     on_process("MPI_Type_get_true_extent_x", |_| {
-        // SAFETY: the standard's promise about both.
+        // SAFETY: the standard's requirements on both.
         let (true_lb, true_extent) = unsafe {
             (
                 args::out(true_lb, "true_lb")?,
@@ -97,18 +97,18 @@ pub unsafe fn MPI_Type_get_true_extent_x(
     })
 }
 
-/// The address of `location`, for displacements from MPI_BOTTOM.
+/// Stores the address of `location`, for displacements from MPI_BOTTOM.
 ///
 /// # Safety
-/// `address` is as for [`args::out`].
+/// `address` must satisfy [`args::out`].
 pub(super) unsafe fn address(location: *const c_void, address: *mut isize) -> Result<(), Error> {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     *unsafe { args::out(address, "address") }? = location.expose_provenance() as isize;
     Ok(())
 }
 
 pub unsafe fn MPI_Get_address(location: *const c_void, address_of: *mut isize) -> c_int {
-    // SAFETY: the standard's promise about `address_of`.
+    // SAFETY: the standard's requirements on `address_of`.
     on_process("MPI_Get_address", |_| unsafe {
         address(location, address_of)
     })
@@ -130,7 +130,7 @@ pub unsafe fn MPI_Type_get_envelope(
     combiner: *mut c_int,
 ) -> c_int {
     on_process("MPI_Type_get_envelope", |_| {
-        // SAFETY: the standard's promise about all four.
+        // SAFETY: the standard's requirements on all four.
         let (integers, addresses, datatypes, combiner) = unsafe {
             (
                 args::out(num_integers, "num_integers")?,
@@ -155,7 +155,8 @@ pub unsafe fn MPI_Type_get_envelope(
     })
 }
 
-/// Handles of these datatypes, new ones of the program's own. Fails as [`enter_again`], and gives back what it took.
+/// Creates handles of these datatypes, new ones for derived datatypes. Fails like [`enter_again`], after freeing the
+/// new handles.
 fn handles(datatypes: &[Known]) -> Result<Vec<c_int>, Error> {
     let mut handles: Vec<c_int> = room(datatypes.len())?;
     for datatype in datatypes {
@@ -167,7 +168,7 @@ fn handles(datatypes: &[Known]) -> Result<Vec<c_int>, Error> {
             Ok(handle) => handles.push(handle),
             Err(error) => {
                 for handle in handles {
-                    // Of the predefined ones there is nothing to give back.
+                    // Predefined ones cannot be freed.
                     let _ = leave(handle);
                 }
                 return Err(error);
@@ -203,7 +204,7 @@ pub unsafe fn MPI_Type_get_contents(
                 });
             }
         }
-        // SAFETY: the standard's promise about the arrays.
+        // SAFETY: the standard's requirements on the arrays.
         let (integers, addresses, datatypes) = unsafe {
             (
                 args::array_mut(
@@ -230,10 +231,10 @@ pub unsafe fn MPI_Type_get_contents(
     })
 }
 
-/// Names that the program has given to predefined datatypes, in its heap.
+/// Names that the program has set for predefined datatypes, in its heap.
 static NAMES: Mutex<Vec<(c_int, Box<str>)>> = Mutex::new(Vec::new());
 
-/// The name that a predefined datatype has from the start.
+/// Returns the initial name of a predefined datatype.
 fn name_of(basic: Basic) -> &'static str {
     use Basic::*;
     match basic {
@@ -281,7 +282,7 @@ fn name_of(basic: Basic) -> &'static str {
 }
 
 fn set_predefined_name(handle: c_int, name: &str) -> Result<(), Error> {
-    // It was text, and is.
+    // It is valid UTF-8.
     let name = alloc::string::String::from_utf8(exact(name.as_bytes())?)
         .unwrap_or_default()
         .into_boxed_str();
@@ -299,7 +300,7 @@ fn set_predefined_name(handle: c_int, name: &str) -> Result<(), Error> {
 pub unsafe fn MPI_Type_set_name(datatype: c_int, type_name: *const c_char) -> c_int {
     on_process("MPI_Type_set_name", |_| {
         let known = known(datatype)?;
-        // SAFETY: the standard's promise about `type_name`.
+        // SAFETY: the standard's requirements on `type_name`.
         let name = unsafe { args::string(type_name, MPI_MAX_OBJECT_NAME, "type_name") }?;
         match known {
             Known::Made(object) => *object.name.lock() = exact(name.as_bytes())?,
@@ -329,7 +330,7 @@ pub unsafe fn MPI_Type_get_name(
             (Known::Marker { is_upper: true }, None) => "MPI_UB",
             (Known::Marker { is_upper: false }, None) => "MPI_LB",
         };
-        // SAFETY: the standard's promise about both.
+        // SAFETY: the standard's requirements on both.
         unsafe { put_text(type_name, MPI_MAX_OBJECT_NAME, name, resultlen) }
     })
 }

@@ -1,4 +1,4 @@
-//! Constructors (sections 4.1.2 to 4.1.4 and 4.1.7), commit and free (4.1.9), and copies (4.1.10).
+//! Datatype constructors (sections 4.1.2 to 4.1.4 and 4.1.7), commit and free (4.1.9), and duplicates (4.1.10).
 
 use alloc::vec::Vec;
 use core::ffi::c_int;
@@ -15,10 +15,10 @@ use midplane_objects::datatype::derived::{
 };
 use midplane_objects::error::Error;
 
-/// The arguments of a constructor, as they are kept for MPI_Type_get_contents.
+/// Arguments of a constructor, recorded for MPI_Type_get_contents.
 pub(super) struct Given<'a> {
     pub combiner: c_int,
-    /// Lists of integers, one behind the other.
+    /// Lists of integers, to be concatenated.
     pub integers: &'a [&'a [c_int]],
     pub addresses: &'a [isize],
     pub datatypes: &'a [c_int],
@@ -48,16 +48,16 @@ impl Given<'_> {
     }
 }
 
-/// Enters what a constructor makes.
+/// Registers the datatype of a constructor.
 ///
 /// # Safety
-/// `newtype` is as for [`args::out`].
+/// `newtype` must satisfy [`args::out`].
 pub(super) unsafe fn construct(
     given: Given<'_>,
     newtype: *mut c_int,
     make: impl FnOnce(&[Known]) -> Result<Type, Error>,
 ) -> Result<(), Error> {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let newtype = unsafe { args::out(newtype, "newtype") }?;
     let recipe = given.recipe()?;
     let datatype = make(&recipe.datatypes)?;
@@ -65,20 +65,20 @@ pub(super) unsafe fn construct(
     Ok(())
 }
 
-/// As [`construct`], of copies of one datatype.
+/// Registers a datatype that consists of copies of one datatype.
 ///
 /// # Safety
-/// As for [`construct`].
+/// See [`construct`].
 unsafe fn construct_of_one(
     given: Given<'_>,
     newtype: *mut c_int,
     make: impl FnOnce(&Type) -> Result<Type, Error>,
 ) -> Result<(), Error> {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { construct(given, newtype, |datatypes| datatypes[0].with_type(make)) }
 }
 
-/// Counts that are not negative.
+/// Checks that the counts are not negative.
 pub(super) fn counts(given: &[c_int]) -> Result<(), Error> {
     given
         .iter()
@@ -101,7 +101,7 @@ pub unsafe fn MPI_Type_contiguous(count: c_int, oldtype: c_int, newtype: *mut c_
             addresses: &[],
             datatypes: &[oldtype],
         };
-        // SAFETY: the standard's promise about `newtype`.
+        // SAFETY: the standard's requirements on `newtype`.
         unsafe { construct_of_one(given, newtype, |old| old.contiguous(copies)) }
     })
 }
@@ -121,7 +121,7 @@ pub unsafe fn MPI_Type_vector(
             addresses: &[],
             datatypes: &[oldtype],
         };
-        // SAFETY: the standard's promise about `newtype`.
+        // SAFETY: the standard's requirements on `newtype`.
         unsafe {
             construct_of_one(given, newtype, |old| {
                 old.vector(blocks, length, times_extent(stride, old)?)
@@ -130,10 +130,10 @@ pub unsafe fn MPI_Type_vector(
     })
 }
 
-/// MPI_Type_create_hvector, under either of its names.
+/// Implements MPI_Type_create_hvector, for both of its names.
 ///
 /// # Safety
-/// As for [`construct`].
+/// See [`construct`].
 pub(super) unsafe fn hvector(
     (count, blocklength, stride): (c_int, c_int, isize),
     oldtype: c_int,
@@ -146,7 +146,7 @@ pub(super) unsafe fn hvector(
         addresses: &[stride],
         datatypes: &[oldtype],
     };
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { construct_of_one(given, newtype, |old| old.vector(blocks, length, stride)) }
 }
 
@@ -158,12 +158,12 @@ pub unsafe fn MPI_Type_create_hvector(
     newtype: *mut c_int,
 ) -> c_int {
     on_process("MPI_Type_create_hvector", |_| {
-        // SAFETY: the standard's promise about `newtype`.
+        // SAFETY: the standard's requirements on `newtype`.
         unsafe { hvector((count, blocklength, stride), oldtype, newtype) }
     })
 }
 
-/// Blocks of one datatype, each with its length and its displacement in bytes.
+/// Returns blocks of one datatype, each with a length and a displacement in bytes.
 fn blocks_of(
     datatype: &Type,
     lengths: impl Iterator<Item = c_int> + Clone,
@@ -176,7 +176,7 @@ fn blocks_of(
     }))
 }
 
-/// Displacements in elements, found to be possible, in bytes.
+/// Converts displacements from elements to bytes, after a range check.
 fn in_bytes(
     displacements: &[c_int],
     datatype: &Type,
@@ -190,17 +190,17 @@ fn in_bytes(
         .map(move |displacement| *displacement as isize * extent))
 }
 
-/// The lengths and the displacements of blocks.
+/// Returns the lengths and the displacements of blocks.
 ///
 /// # Safety
-/// Both are as for [`args::array`], of `count` items.
+/// Both must satisfy [`args::array`], with `count` items.
 pub(super) unsafe fn blocks<'a, T>(
     count: c_int,
     lengths: *const c_int,
     displacements: *const T,
 ) -> Result<(&'a [c_int], &'a [T]), Error> {
     let count = args::count(count)?;
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let (lengths, displacements) = unsafe {
         (
             args::array(lengths, count, "array_of_blocklengths")?,
@@ -219,7 +219,7 @@ pub unsafe fn MPI_Type_indexed(
     newtype: *mut c_int,
 ) -> c_int {
     on_process("MPI_Type_indexed", |_| {
-        // SAFETY: the standard's promise about the arrays.
+        // SAFETY: the standard's requirements on the arrays.
         let (lengths, displacements) =
             unsafe { blocks(count, array_of_blocklengths, array_of_displacements) }?;
         let given = Given {
@@ -228,7 +228,7 @@ pub unsafe fn MPI_Type_indexed(
             addresses: &[],
             datatypes: &[oldtype],
         };
-        // SAFETY: the standard's promise about `newtype`.
+        // SAFETY: the standard's requirements on `newtype`.
         unsafe {
             construct_of_one(given, newtype, |old| {
                 blocks_of(old, lengths.iter().copied(), in_bytes(displacements, old)?)
@@ -237,17 +237,17 @@ pub unsafe fn MPI_Type_indexed(
     })
 }
 
-/// MPI_Type_create_hindexed, under either of its names.
+/// Implements MPI_Type_create_hindexed, for both of its names.
 ///
 /// # Safety
-/// As for [`construct`] and [`blocks`].
+/// See [`construct`] and [`blocks`].
 pub(super) unsafe fn hindexed(
     count: c_int,
     (lengths, displacements): (*const c_int, *const isize),
     oldtype: c_int,
     newtype: *mut c_int,
 ) -> Result<(), Error> {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let (lengths, displacements) = unsafe { blocks(count, lengths, displacements) }?;
     let given = Given {
         combiner: MPI_COMBINER_HINDEXED,
@@ -255,7 +255,7 @@ pub(super) unsafe fn hindexed(
         addresses: displacements,
         datatypes: &[oldtype],
     };
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         construct_of_one(given, newtype, |old| {
             blocks_of(old, lengths.iter().copied(), displacements.iter().copied())
@@ -272,22 +272,22 @@ pub unsafe fn MPI_Type_create_hindexed(
 ) -> c_int {
     on_process("MPI_Type_create_hindexed", |_| {
         let arrays = (array_of_blocklengths, array_of_displacements);
-        // SAFETY: the standard's promise about the arrays and `newtype`.
+        // SAFETY: the standard's requirements on the arrays and `newtype`.
         unsafe { hindexed(count, arrays, oldtype, newtype) }
     })
 }
 
-/// The displacements of blocks of one length.
+/// Returns the displacements of blocks of equal length.
 ///
 /// # Safety
-/// They are as for [`args::array`], of `count` items.
+/// They must satisfy [`args::array`], with `count` items.
 unsafe fn even_blocks<'a, T>(
     count: c_int,
     blocklength: c_int,
     displacements: *const T,
 ) -> Result<(impl Iterator<Item = c_int> + Clone, &'a [T]), Error> {
     args::count(blocklength)?;
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let displacements =
         unsafe { args::array(displacements, args::count(count)?, "array_of_displacements") }?;
     Ok((core::iter::repeat(blocklength), displacements))
@@ -301,7 +301,7 @@ pub unsafe fn MPI_Type_create_indexed_block(
     newtype: *mut c_int,
 ) -> c_int {
     on_process("MPI_Type_create_indexed_block", |_| {
-        // SAFETY: the standard's promise about the array.
+        // SAFETY: the standard's requirements on the array.
         let (lengths, displacements) =
             unsafe { even_blocks(count, blocklength, array_of_displacements) }?;
         let given = Given {
@@ -310,7 +310,7 @@ pub unsafe fn MPI_Type_create_indexed_block(
             addresses: &[],
             datatypes: &[oldtype],
         };
-        // SAFETY: the standard's promise about `newtype`.
+        // SAFETY: the standard's requirements on `newtype`.
         unsafe {
             construct_of_one(given, newtype, |old| {
                 blocks_of(old, lengths, in_bytes(displacements, old)?)
@@ -327,7 +327,7 @@ pub unsafe fn MPI_Type_create_hindexed_block(
     newtype: *mut c_int,
 ) -> c_int {
     on_process("MPI_Type_create_hindexed_block", |_| {
-        // SAFETY: the standard's promise about the array.
+        // SAFETY: the standard's requirements on the array.
         let (lengths, displacements) =
             unsafe { even_blocks(count, blocklength, array_of_displacements) }?;
         let given = Given {
@@ -336,7 +336,7 @@ pub unsafe fn MPI_Type_create_hindexed_block(
             addresses: displacements,
             datatypes: &[oldtype],
         };
-        // SAFETY: the standard's promise about `newtype`.
+        // SAFETY: the standard's requirements on `newtype`.
         unsafe {
             construct_of_one(given, newtype, |old| {
                 blocks_of(old, lengths, displacements.iter().copied())
@@ -345,9 +345,9 @@ pub unsafe fn MPI_Type_create_hindexed_block(
     })
 }
 
-/// The types of datatypes, each of the predefined ones once, and which of them is whose.
+/// Types of the specified datatypes; each predefined type is created once.
 struct Types<'a> {
-    /// Of the predefined ones, by the handle.
+    /// Predefined types by handle.
     predefined: Vec<(c_int, Type)>,
     datatypes: &'a [Known],
 }
@@ -387,17 +387,17 @@ impl<'a> Types<'a> {
     }
 }
 
-/// MPI_Type_create_struct, under either of its names.
+/// Implements MPI_Type_create_struct, for both of its names.
 ///
 /// # Safety
-/// As for [`construct`] and [`blocks`]; `datatypes` is as for [`args::array`], of `count` items.
+/// See [`construct`] and [`blocks`]; `datatypes` must satisfy [`args::array`], with `count` items.
 pub(super) unsafe fn structure(
     count: c_int,
     (lengths, displacements): (*const c_int, *const isize),
     datatypes: *const c_int,
     newtype: *mut c_int,
 ) -> Result<(), Error> {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let (lengths, displacements, datatypes) = unsafe {
         let (lengths, displacements) = blocks(count, lengths, displacements)?;
         (
@@ -412,7 +412,7 @@ pub(super) unsafe fn structure(
         addresses: displacements,
         datatypes,
     };
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         construct(given, newtype, |datatypes| {
             let types = Types::new(datatypes)?;
@@ -435,7 +435,7 @@ pub unsafe fn MPI_Type_create_struct(
 ) -> c_int {
     on_process("MPI_Type_create_struct", |_| {
         let arrays = (array_of_blocklengths, array_of_displacements);
-        // SAFETY: the standard's promise about the arrays and `newtype`.
+        // SAFETY: the standard's requirements on the arrays and `newtype`.
         unsafe { structure(count, arrays, array_of_types, newtype) }
     })
 }
@@ -450,7 +450,7 @@ fn order_of(order: c_int) -> Result<Order, Error> {
     }
 }
 
-/// Dimensions of an array, of which there is at least one.
+/// Checks that the number of dimensions is at least one.
 fn dimensions(ndims: c_int) -> Result<usize, Error> {
     match args::count(ndims)? {
         0 => Err(Error::Argument {
@@ -471,7 +471,7 @@ pub unsafe fn MPI_Type_create_subarray(
 ) -> c_int {
     on_process("MPI_Type_create_subarray", |_| {
         let count = dimensions(ndims)?;
-        // SAFETY: the standard's promise about the arrays.
+        // SAFETY: the standard's requirements on the arrays.
         let (sizes, subsizes, starts) = unsafe {
             (
                 args::array(array_of_sizes, count, "array_of_sizes")?,
@@ -490,12 +490,12 @@ pub unsafe fn MPI_Type_create_subarray(
             addresses: &[],
             datatypes: &[oldtype],
         };
-        // SAFETY: the standard's promise about `newtype`.
+        // SAFETY: the standard's requirements on `newtype`.
         unsafe { construct_of_one(given, newtype, |old| old.subarray(way, &all)) }
     })
 }
 
-/// How a dimension is distributed.
+/// Converts the distribution of a dimension.
 fn distribution(distrib: c_int, darg: c_int) -> Result<Distribution, Error> {
     let wrong = |what| Err(Error::Argument { what });
     let block = match darg {
@@ -511,7 +511,7 @@ fn distribution(distrib: c_int, darg: c_int) -> Result<Distribution, Error> {
     }
 }
 
-/// The grid of processes has `size` of them, and `rank` is one; the array has elements.
+/// Checks that the grid has `size` processes, that `rank` is one of them, and that the array has elements.
 fn check_grid(
     (size, rank): (c_int, c_int),
     gsizes: &[c_int],
@@ -544,7 +544,7 @@ pub unsafe fn MPI_Type_create_darray(
 ) -> c_int {
     on_process("MPI_Type_create_darray", |_| {
         let count = dimensions(ndims)?;
-        // SAFETY: the standard's promise about the arrays.
+        // SAFETY: the standard's requirements on the arrays.
         let (gsizes, distribs, dargs, psizes) = unsafe {
             (
                 args::array(array_of_gsizes, count, "array_of_gsizes")?,
@@ -555,7 +555,7 @@ pub unsafe fn MPI_Type_create_darray(
         };
         check_grid((size, rank), gsizes, psizes)?;
         let mut all = room(count)?;
-        // The grid's ranks count up along the last dimension first, whatever the array's order.
+        // Ranks in the grid increase along the last dimension first, regardless of the array's order.
         let (mut rest, mut behind) = (rank as usize, size as usize);
         for i in 0..count {
             let (elements, processes) = (gsizes[i] as usize, psizes[i] as usize);
@@ -577,7 +577,7 @@ pub unsafe fn MPI_Type_create_darray(
             addresses: &[],
             datatypes: &[oldtype],
         };
-        // SAFETY: the standard's promise about `newtype`.
+        // SAFETY: the standard's requirements on `newtype`.
         unsafe { construct_of_one(given, newtype, |old| old.darray(way, &all)) }
     })
 }
@@ -595,7 +595,7 @@ pub unsafe fn MPI_Type_create_resized(
             addresses: &[lb, extent],
             datatypes: &[oldtype],
         };
-        // SAFETY: the standard's promise about `newtype`.
+        // SAFETY: the standard's requirements on `newtype`.
         unsafe { construct_of_one(given, newtype, |old| old.resized(lb, extent)) }
     })
 }
@@ -612,16 +612,16 @@ pub unsafe fn MPI_Type_dup(oldtype: c_int, newtype: *mut c_int) -> c_int {
             Known::Made(object) => object.is_committed(),
             _ => true,
         };
-        // SAFETY: the standard's promise about `newtype`.
+        // SAFETY: the standard's requirements on `newtype`.
         unsafe { construct_of_one(given, newtype, Type::try_clone) }?;
         // SAFETY: as above.
         let newtype = unsafe { args::out(newtype, "newtype") }?;
         if is_committed {
             made(*newtype)?.commit();
         }
-        // When a copy function says no, there is no new datatype (section 6.7.4).
+        // If a copy function fails, there is no new datatype (section 6.7.4).
         attributes::copy(oldtype, *newtype).inspect_err(|_| {
-            // The first error is the one to tell.
+            // The first error is returned.
             let _ = attributes::delete(*newtype);
             let _ = leave(*newtype);
             *newtype = MPI_DATATYPE_NULL;
@@ -631,7 +631,7 @@ pub unsafe fn MPI_Type_dup(oldtype: c_int, newtype: *mut c_int) -> c_int {
 
 pub unsafe fn MPI_Type_commit(datatype: *mut c_int) -> c_int {
     on_process("MPI_Type_commit", |_| {
-        // SAFETY: the standard's promise about `datatype`.
+        // SAFETY: the standard's requirements on `datatype`.
         let datatype = unsafe { args::out(datatype, "datatype") }?;
         if let Known::Made(object) = known(*datatype)? {
             object.commit();
@@ -642,7 +642,7 @@ pub unsafe fn MPI_Type_commit(datatype: *mut c_int) -> c_int {
 
 pub unsafe fn MPI_Type_free(datatype: *mut c_int) -> c_int {
     on_process("MPI_Type_free", |_| {
-        // SAFETY: the standard's promise about `datatype`.
+        // SAFETY: the standard's requirements on `datatype`.
         let datatype = unsafe { args::out(datatype, "datatype") }?;
         made(*datatype)?;
         attributes::delete(*datatype)?;
@@ -654,7 +654,7 @@ pub unsafe fn MPI_Type_free(datatype: *mut c_int) -> c_int {
 
 pub unsafe fn MPI_Type_match_size(typeclass: c_int, size: c_int, datatype: *mut c_int) -> c_int {
     on_process("MPI_Type_match_size", |_| {
-        // SAFETY: the standard's promise about `datatype`.
+        // SAFETY: the standard's requirements on `datatype`.
         let datatype = unsafe { args::out(datatype, "datatype") }?;
         let class = match typeclass {
             MPI_TYPECLASS_REAL => NumberClass::Real,
@@ -676,7 +676,7 @@ pub unsafe fn MPI_Type_match_size(typeclass: c_int, size: c_int, datatype: *mut 
     })
 }
 
-/// There is no Fortran here.
+/// Reports that Fortran is not supported.
 fn no_fortran(function: &'static str) -> c_int {
     on_process(function, |_| {
         Err(Error::Unsupported {

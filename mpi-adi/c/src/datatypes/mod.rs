@@ -1,28 +1,28 @@
-//! Chapter 4: datatypes.
+//! Datatypes (chapter 4).
 //!
 //! ```text
-//! make  removed                   constructors: arguments checked, objects made
+//! make  removed                   constructors: argument checks, creation of objects
 //! attributes                      section 6.7.4
-//! look  counts  pack              what a datatype is; what of it has come; packing
-//! lent                            buffers of its elements, for as long as requests are under way
-//! objects                         handles, and what the program has made      shared  held by several, in the heap
+//! look  counts  pack              queries; element counts of messages; packing
+//! lent                            buffers of elements, for the duration of requests
+//! objects                         handles, and derived datatypes      shared  reference counting on the heap
 //! ```
-//! An import points downwards in this list.
+//! Imports point downwards in this list.
 //!
-//! A datatype is an object in the program's heap: its layout ([`midplane_device::memory::layout`]) and the arguments that it
-//! was made of, for MPI_Type_get_contents. Its handle, the datatypes made of it, and each request under way with it
-//! hold it; the last one frees it (MPI-3.1 section 4.1.9).
+//! A datatype is an object on the program's heap: its layout ([`crate::memory::layout`]) and its constructor arguments,
+//! for MPI_Type_get_contents. Its handle, the datatypes that contain it, and each active request that uses it hold a
+//! reference; the last one frees it (MPI-3.1 section 4.1.9).
 //!
-//! | memory, from the program's heap | bytes on a node of 64 bits |
+//! | memory, from the program's heap | bytes on a 64-bit node |
 //! |---|---|
 //! | a datatype | [`objects::OBJECT_BYTES`], and its layout |
-//! | what it was made of | 4 an integer, 8 a displacement, 16 a datatype |
-//! | its layout | 48 a constructor on the way down to basic datatypes, 24 a block at an irregular place |
+//! | its constructor arguments | 4 an integer, 8 a displacement, 16 a datatype |
+//! | its layout | 48 a constructor level down to basic datatypes, 24 a block at an irregular displacement |
 //! | a handle | 16 |
-//! | a request under way, or a blocking call, with a datatype that has holes | [`lent::LOAN_BYTES`] |
+//! | an active request, or a blocking call, with a datatype that has holes | [`lent::LOAN_BYTES`] |
 //!
-//! A datatype without holes costs a request nothing: its elements are a plain buffer.
-// The functions are documented by the standard and in `mpi.h`, their safety in the module above.
+//! A datatype without holes adds no cost to a request: its elements are a plain buffer.
+// The standard and `mpi.h` document the functions; the parent module documents their safety.
 #![allow(
     missing_docs,
     non_snake_case,

@@ -1,4 +1,4 @@
-//! Datatypes by handle: the predefined ones, and objects of the program's own.
+//! Datatypes by handle: the predefined ones, and objects created by the program.
 
 use alloc::vec::Vec;
 use core::ffi::c_int;
@@ -16,8 +16,8 @@ use midplane_objects::error::{Error, Limited};
 const PREDEFINED: c_int = 0x4c00_0000;
 const LB: c_int = 0x4c00_00f0;
 const UB: c_int = 0x4c00_00f1;
-/// What C++ and Fortran call predefined datatypes, with the sizes that GCC gives them (annex A.1). Each has a handle
-/// and a name of its own; its elements are those of C's. Their handles follow those of [`Basic::ALL`].
+/// Predefined datatypes of C++ and Fortran, with the sizes that GCC uses (annex A.1). Each has a separate handle and
+/// name; its elements are those of a C datatype. Their handles follow those of [`Basic::ALL`].
 const OTHERS: [(Basic, &str); 20] = [
     (Basic::CBool, "MPI_CXX_BOOL"),
     (Basic::FloatComplex, "MPI_CXX_FLOAT_COMPLEX"),
@@ -40,7 +40,7 @@ const OTHERS: [(Basic, &str); 20] = [
     (Basic::FloatComplex, "MPI_COMPLEX8"),
     (Basic::DoubleComplex, "MPI_COMPLEX16"),
 ];
-/// The predefined datatypes in the order of their handles.
+/// Predefined datatypes in handle order.
 const BY_HANDLE: [Basic; Basic::ALL.len() + OTHERS.len()] = {
     let mut all = [Basic::Byte; Basic::ALL.len() + OTHERS.len()];
     let mut at = 0;
@@ -53,7 +53,7 @@ const BY_HANDLE: [Basic; Basic::ALL.len() + OTHERS.len()] = {
     }
     all
 };
-/// So many predefined datatypes have no holes; those behind them are pairs.
+/// Number of predefined datatypes without holes; the pairs follow them.
 const PLAIN: usize = Pair::FIRST;
 
 const KIND: Kind = Kind {
@@ -64,12 +64,12 @@ const KIND: Kind = Kind {
     limit: 1 << 18,
 };
 
-/// Bytes of an object on a machine of 64 bits, without what it was made of.
+/// Bytes of an object on a 64-bit machine, without the constructor arguments.
 pub const OBJECT_BYTES: usize = 280;
 const _: () =
     assert!(usize::BITS != 64 || size_of::<Object>() + 2 * size_of::<usize>() <= OBJECT_BYTES);
 
-/// What a datatype was made by and of (section 4.1.13).
+/// Constructor and arguments of a datatype (section 4.1.13).
 pub struct Recipe {
     pub combiner: c_int,
     pub integers: Vec<c_int>,
@@ -77,7 +77,6 @@ pub struct Recipe {
     pub datatypes: Vec<Known>,
 }
 
-/// A datatype of the program's own.
 pub struct Object {
     pub datatype: Type,
     pub recipe: Recipe,
@@ -117,7 +116,7 @@ impl Object {
 }
 
 impl Drop for Object {
-    /// What it was made of, one after the other: datatypes made of datatypes may be a chain of any length.
+    /// Drops the component datatypes iteratively, because nested datatypes can form a chain of any length.
     fn drop(&mut self) {
         let mut waiting = core::mem::take(&mut self.recipe.datatypes);
         while let Some(datatype) = waiting.pop() {
@@ -128,7 +127,7 @@ impl Drop for Object {
                 continue;
             };
             let more = core::mem::take(&mut object.recipe.datatypes);
-            // Without room for them they go at once, each with its own.
+            // Without memory for the list they are dropped immediately, each with its components.
             if waiting.try_reserve(more.len()).is_ok() {
                 waiting.extend(more);
             }
@@ -136,19 +135,19 @@ impl Drop for Object {
     }
 }
 
-/// What a handle names.
+/// Datatype of a handle.
 #[derive(Clone)]
 pub enum Known {
-    /// A predefined datatype by this handle; some have more than one.
+    /// A predefined datatype with this handle; some have more than one handle.
     Basic(Basic, c_int),
-    /// MPI_LB, or MPI_UB.
+    /// MPI_LB or MPI_UB.
     Marker {
         is_upper: bool,
     },
     Made(Shared<Object>),
 }
 
-/// A datatype's size and bounds, in bytes.
+/// Size and bounds of a datatype in bytes.
 #[derive(Clone, Copy)]
 pub struct Facts {
     pub size: usize,
@@ -164,10 +163,10 @@ impl Facts {
     }
 }
 
-/// No call holds the lock while it waits, and interrupts do not come here.
+/// No call waits while it holds the lock, and no interrupt handler uses it.
 static TABLE: Mutex<Table<Shared<Object>>> = Mutex::new(Table::new(KIND));
 
-/// The bytes of an element of each predefined datatype, by handle; 0 for those that have holes.
+/// Element sizes of the predefined datatypes in bytes, by handle; 0 for those with holes.
 static ROWS: [u8; BY_HANDLE.len()] = {
     let mut bytes = [0; BY_HANDLE.len()];
     let mut at = 0;
@@ -180,7 +179,7 @@ static ROWS: [u8; BY_HANDLE.len()] = {
     bytes
 };
 
-/// The bytes of an element of the predefined datatype that `handle` names, if it names one without holes.
+/// Returns the element size in bytes of a predefined datatype without holes; `None` for other handles.
 pub fn row_bytes(handle: c_int) -> Option<usize> {
     match ROWS.get(place(handle)?) {
         Some(0) | None => None,
@@ -188,13 +187,13 @@ pub fn row_bytes(handle: c_int) -> Option<usize> {
     }
 }
 
-/// The place among [`Pair::ALL`] of the pair that `handle` names, if it names one of C's.
+/// Returns the index in [`Pair::ALL`] of a C pair; `None` for other handles.
 pub fn pair(handle: c_int) -> Option<usize> {
     let at = place(handle)?.checked_sub(PLAIN)?;
     (at < Pair::ALL.len()).then_some(at)
 }
 
-/// The bytes of an element of the datatype of C's that `handle` names, if it names one that is no pair: most do.
+/// Returns the element size in bytes of a C datatype other than a pair (the common case).
 #[inline(always)]
 pub fn plain_bytes(handle: c_int) -> Option<usize> {
     ROWS[..PLAIN]
@@ -206,19 +205,19 @@ fn predefined(handle: c_int) -> Option<Basic> {
     BY_HANDLE.get(place(handle)?).copied()
 }
 
-/// The place of a predefined datatype's handle among those that there may be.
+/// Returns the index of a predefined datatype's handle; it may be out of range.
 #[inline]
 fn place(handle: c_int) -> Option<usize> {
     usize::try_from(handle.wrapping_sub(PREDEFINED + 1)).ok()
 }
 
-/// The name that C++ or Fortran gives to what `handle` names, if it is one of [`OTHERS`].
+/// Returns the C++ or Fortran name of a datatype in [`OTHERS`].
 pub fn other_name(handle: c_int) -> Option<&'static str> {
     let at = place(handle)?.checked_sub(Basic::ALL.len())?;
     OTHERS.get(at).map(|(_, name)| *name)
 }
 
-/// The datatype that `handle` names. Fails with [`Error::Datatype`].
+/// Returns the datatype with handle `handle`. Fails with [`Error::Datatype`].
 pub fn known(handle: c_int) -> Result<Known, Error> {
     if let Some(basic) = predefined(handle) {
         return Ok(Known::Basic(basic, handle));
@@ -231,20 +230,20 @@ pub fn known(handle: c_int) -> Result<Known, Error> {
     }
 }
 
-/// What looks for a datatype of the program's own, from the first handle of one on: a program that makes none has nothing
-/// of this in its image.
+/// Finds datatypes created by the program. Installed with the first such handle, so that the image of a program without
+/// one does not contain this code.
 static LOOK: Hook<Look> = Hook::new();
 
 type Look = fn(c_int) -> Option<Shared<Object>>;
 
-/// The datatype of the program's own that `handle` names. Fails with [`Error::Datatype`].
+/// Returns the datatype created by the program with handle `handle`. Fails with [`Error::Datatype`].
 pub fn made(handle: c_int) -> Result<Shared<Object>, Error> {
     let look = LOOK.get();
     let found = look.and_then(|look| look(handle));
     found.ok_or(Error::Datatype { handle })
 }
 
-/// As [`made`], of one that is committed. Fails with [`Error::Uncommitted`], too.
+/// Returns a committed datatype; see [`made`]. Also fails with [`Error::Uncommitted`].
 pub fn committed(handle: c_int) -> Result<Shared<Object>, Error> {
     let object = made(handle)?;
     match object.is_committed() {
@@ -253,12 +252,12 @@ pub fn committed(handle: c_int) -> Result<Shared<Object>, Error> {
     }
 }
 
-/// Enters a datatype; its handle. Fails with [`Error::Limit`] or [`Error::NoRoom`].
+/// Adds a datatype and returns its handle. Fails with [`Error::Limit`] or [`Error::NoRoom`].
 pub fn enter(datatype: Type, recipe: Recipe) -> Result<c_int, Error> {
     enter_object(Shared::new(Object::new(datatype, recipe))?)
 }
 
-/// Enters another handle of a datatype. Fails as [`enter`].
+/// Adds another handle of a datatype. Fails like [`enter`].
 pub fn enter_again(object: &Shared<Object>) -> Result<c_int, Error> {
     enter_object(object.clone())
 }
@@ -276,25 +275,25 @@ fn enter_object(object: Shared<Object>) -> Result<c_int, Error> {
     TABLE.lock().add(object)
 }
 
-/// What is done with a handle that functions of the program's own are given.
+/// Operation on a handle that is passed to user-defined functions.
 enum Hold {
     Begin,
     Show(bool),
     End,
 }
 
-/// Does so, from the first handle of the program's own on, as [`LOOK`].
+/// Performs it. Installed with the first handle created by the program, like [`LOOK`].
 static HOLD: Hook<fn(c_int, Hold) -> bool> = Hook::new();
 
-/// A handle for functions of the program's own: while they run it names the same datatype, freed or not.
+/// A handle for user-defined functions: while they run it refers to the same datatype, freed or not.
 pub struct HeldHandle {
     handle: c_int,
-    /// What holds it; a predefined one always names the same.
+    /// Function that holds it; not required for a predefined handle.
     hold: Option<fn(c_int, Hold) -> bool>,
 }
 
 impl HeldHandle {
-    /// The handle of this datatype. Fails with [`Error::Datatype`] when too many hold it.
+    /// Holds the handle of this datatype. Fails with [`Error::Datatype`] if it has too many holders.
     pub fn new(handle: c_int, known: &Known) -> Result<HeldHandle, Error> {
         let hold = match known {
             Known::Made(_) => HOLD.get(),
@@ -306,7 +305,7 @@ impl HeldHandle {
         }
     }
 
-    /// Calls a function of the program's own with it.
+    /// Calls a user-defined function with it.
     pub fn lend<R>(&self, call: impl FnOnce(c_int) -> R) -> R {
         let Some(hold) = self.hold else {
             return call(self.handle);
@@ -328,7 +327,7 @@ impl Drop for HeldHandle {
     }
 }
 
-/// Bytes of data in an element of the datatype that `handle` names. Fails with [`Error::Datatype`].
+/// Returns the bytes of data in an element. Fails with [`Error::Datatype`].
 pub fn size_of_one(handle: c_int) -> Result<usize, Error> {
     if let Some(bytes) = row_bytes(handle) {
         return Ok(bytes);
@@ -340,8 +339,7 @@ pub fn size_of_one(handle: c_int) -> Result<usize, Error> {
     }
 }
 
-/// Frees a handle; what it named stays for as long as something else holds it. Fails with
-/// [`Error::Datatype`].
+/// Frees a handle; its datatype remains as long as other references exist. Fails with [`Error::Datatype`].
 pub fn leave(handle: c_int) -> Result<(), Error> {
     let object = TABLE.lock().free(handle);
     match object {
@@ -351,12 +349,12 @@ pub fn leave(handle: c_int) -> Result<(), Error> {
 }
 
 impl Known {
-    /// A predefined datatype by C's own handle.
+    /// Returns a predefined datatype with its C handle.
     pub fn of_basic(basic: Basic) -> Known {
         Known::Basic(basic, PREDEFINED + basic as c_int)
     }
 
-    /// Its handle, where it has always the same.
+    /// Returns its handle, if the handle is constant.
     pub fn handle(&self) -> Option<c_int> {
         match self {
             Known::Basic(_, handle) => Some(*handle),
@@ -366,7 +364,7 @@ impl Known {
         }
     }
 
-    /// Its size and its bounds. Takes no memory.
+    /// Returns its size and bounds. Does not allocate.
     pub fn facts(&self) -> Facts {
         let of = |datatype: &Type| {
             let (true_lb, true_extent) = datatype.true_extent();
@@ -391,7 +389,7 @@ impl Known {
         }
     }
 
-    /// How many basic elements so many bytes are; `None`: the last of them is not whole. Takes no memory.
+    /// Returns the number of basic elements in `bytes` bytes; `None` if the last one is incomplete. Does not allocate.
     pub fn elements_in(&self, bytes: usize) -> Option<usize> {
         match self {
             Known::Basic(basic, _) => basic.elements_in(bytes),
@@ -400,7 +398,7 @@ impl Known {
         }
     }
 
-    /// How many bytes so many basic elements are; `None`: more than `usize` holds. Takes no memory.
+    /// Returns the bytes of `elements` basic elements; `None` on `usize` overflow. Does not allocate.
     pub fn bytes_of(&self, elements: usize) -> Option<usize> {
         match self {
             Known::Basic(basic, _) => basic.bytes_of(elements),
@@ -409,7 +407,7 @@ impl Known {
         }
     }
 
-    /// Runs `f` with its type. Fails as `f` does, and with [`Error::NoRoom`].
+    /// Runs `f` with its type. Fails like `f`, and with [`Error::NoRoom`].
     pub fn with_type<R>(&self, f: impl FnOnce(&Type) -> Result<R, Error>) -> Result<R, Error> {
         match self {
             Known::Basic(basic, _) => f(&Type::basic(*basic)?),
@@ -419,11 +417,11 @@ impl Known {
     }
 }
 
-/// The pairs that have been used, as objects: made once, since they have holes.
+/// Used pairs as objects; created once, because they have holes.
 static PAIRS: Mutex<[Option<Shared<Object>>; Pair::ALL.len()]> =
     Mutex::new([const { None }; Pair::ALL.len()]);
 
-/// The pair at this place among [`Pair::ALL`] as an object. Fails with [`Error::NoRoom`].
+/// Returns the pair at this index of [`Pair::ALL`] as an object. Fails with [`Error::NoRoom`].
 pub fn object_of(at: usize) -> Result<Shared<Object>, Error> {
     let place = &mut PAIRS.lock()[at];
     if let Some(object) = place {
@@ -435,7 +433,7 @@ pub fn object_of(at: usize) -> Result<Shared<Object>, Error> {
     Ok(object)
 }
 
-/// A datatype that has no handle, committed. Fails with [`Error::NoRoom`].
+/// Creates a committed datatype without a handle. Fails with [`Error::NoRoom`].
 pub fn nameless(datatype: Type) -> Result<Shared<Object>, Error> {
     Shared::new(Object::nameless(datatype))
 }

@@ -22,7 +22,7 @@ pub unsafe fn MPI_Pack(
     comm: c_int,
 ) -> c_int {
     on_any("MPI_Pack", comm, |env, _| {
-        // SAFETY: the standard's promise about `inbuf` and `position`.
+        // SAFETY: the standard's requirements on `inbuf` and `position`.
         let (data, position) = unsafe {
             (
                 args::buffer(inbuf, incount, datatype)?,
@@ -31,7 +31,7 @@ pub unsafe fn MPI_Pack(
         };
         let bytes = data.span().len();
         let (from, to) = places(outsize as isize, *position as isize, bytes)?;
-        // SAFETY: the standard's promise about `outbuf`, which has `outsize` bytes.
+        // SAFETY: the standard's requirements on `outbuf`, which has `outsize` bytes.
         let out = unsafe { args::array_mut(outbuf.cast::<u8>(), to, "outbuf") }?;
         env.read(data.span().into(), &mut out[from..]);
         *position = to as c_int;
@@ -49,7 +49,7 @@ pub unsafe fn MPI_Unpack(
     comm: c_int,
 ) -> c_int {
     on_any("MPI_Unpack", comm, |env, _| {
-        // SAFETY: the standard's promise about `outbuf` and `position`.
+        // SAFETY: the standard's requirements on `outbuf` and `position`.
         let (data, position) = unsafe {
             (
                 args::buffer(outbuf, outcount, datatype)?,
@@ -58,7 +58,7 @@ pub unsafe fn MPI_Unpack(
         };
         let bytes = data.span().len();
         let (from, to) = places(insize as isize, *position as isize, bytes)?;
-        // SAFETY: the standard's promise about `inbuf`, which has `insize` bytes.
+        // SAFETY: the standard's requirements on `inbuf`, which has `insize` bytes.
         let packed = unsafe { args::array(inbuf.cast::<u8>(), to, "inbuf") }?;
         env.write(data.span().into(), &packed[from..]);
         *position = to as c_int;
@@ -73,7 +73,7 @@ pub unsafe fn MPI_Pack_size(
     size: *mut c_int,
 ) -> c_int {
     on_any("MPI_Pack_size", comm, |_, _| {
-        // SAFETY: the standard's promise about `size`.
+        // SAFETY: the standard's requirements on `size`.
         let size = unsafe { args::out(size, "size") }?;
         let each = known(datatype)?.facts().size;
         let bytes = each.saturating_mul(args::count(incount)?);
@@ -82,15 +82,15 @@ pub unsafe fn MPI_Pack_size(
     })
 }
 
-/// The only representation that there is.
+/// Checks that the representation is the only supported one.
 ///
 /// # Safety
-/// A `datarep` that is not null points to a string.
+/// A non-null `datarep` must point to a string.
 unsafe fn check_representation(datarep: *const c_char) -> Result<(), Error> {
     if datarep.is_null() {
         return Err(Error::NullArgument { name: "datarep" });
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     match unsafe { CStr::from_ptr(datarep) }.to_bytes() {
         b"external32" => Ok(()),
         _ => Err(Error::Argument {
@@ -99,22 +99,21 @@ unsafe fn check_representation(datarep: *const c_char) -> Result<(), Error> {
     }
 }
 
-/// Elements of a program, and its buffer in the external representation.
+/// Elements of the program, and its buffer in external32 representation.
 struct External {
     buffer: *const c_void,
     count: c_int,
     datatype: c_int,
-    /// The buffer's bytes.
+    /// Bytes of the buffer.
     size: isize,
     position: *mut isize,
 }
 
 impl External {
-    /// Finds the elements and, in the buffer, where the bytes of these begin and end; runs `f` with them, and puts
-    /// the position behind.
+    /// Locates the elements and their bytes in the buffer, runs `f` with them, and advances the position.
     ///
     /// # Safety
-    /// `datarep`, `buffer` and `position` are as the standard has them for the two functions.
+    /// `datarep`, `buffer` and `position` must satisfy the standard's requirements of the two functions.
     unsafe fn each(
         self,
         env: &'static dyn Env,
@@ -122,7 +121,7 @@ impl External {
         f: impl FnOnce(&Sides<'_>, usize, usize) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let count = args::count(self.count)?;
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let (data, position) = unsafe {
             check_representation(datarep)?;
             (
@@ -163,7 +162,7 @@ pub unsafe fn MPI_Pack_external(
             size: outsize,
             position,
         };
-        // SAFETY: the standard's promise about `datarep`, `inbuf` and `position`, and about `outbuf`, which has
+        // SAFETY: the standard's requirements on `datarep`, `inbuf` and `position`, and about `outbuf`, which has
         // `outsize` bytes.
         unsafe {
             external.each(env, datarep, |sides, from, to| {
@@ -192,7 +191,7 @@ pub unsafe fn MPI_Unpack_external(
             size: insize,
             position,
         };
-        // SAFETY: the standard's promise about `datarep`, `outbuf` and `position`, and about `inbuf`, which has
+        // SAFETY: the standard's requirements on `datarep`, `outbuf` and `position`, and about `inbuf`, which has
         // `insize` bytes.
         unsafe {
             external.each(env, datarep, |sides, from, to| {
@@ -211,7 +210,7 @@ pub unsafe fn MPI_Pack_external_size(
     size: *mut isize,
 ) -> c_int {
     on_process("MPI_Pack_external_size", |_| {
-        // SAFETY: the standard's promise about `datarep` and `size`.
+        // SAFETY: the standard's requirements on `datarep` and `size`.
         let size = unsafe {
             check_representation(datarep)?;
             args::out(size, "size")?

@@ -1,4 +1,4 @@
-//! Names that MPI-3.0 has removed (section 16.1) and old programs still use.
+//! Functions removed in MPI-3.0 (section 16.1) that old programs still use.
 
 use core::ffi::{c_int, c_void};
 
@@ -16,7 +16,7 @@ pub unsafe fn MPI_Type_hvector(
     newtype: *mut c_int,
 ) -> c_int {
     on_process("MPI_Type_hvector", |_| {
-        // SAFETY: the standard's promise about `newtype`.
+        // SAFETY: the standard's requirements on `newtype`.
         unsafe { hvector((count, blocklength, stride), oldtype, newtype) }
     })
 }
@@ -33,7 +33,7 @@ pub unsafe fn MPI_Type_hindexed(
             array_of_blocklengths.cast_const(),
             array_of_displacements.cast_const(),
         );
-        // SAFETY: the standard's promise about the arrays and `newtype`.
+        // SAFETY: the standard's requirements on the arrays and `newtype`.
         unsafe { hindexed(count, arrays, oldtype, newtype) }
     })
 }
@@ -50,14 +50,14 @@ pub unsafe fn MPI_Type_struct(
             array_of_blocklengths.cast_const(),
             array_of_displacements.cast_const(),
         );
-        // SAFETY: the standard's promise about the arrays and `newtype`.
+        // SAFETY: the standard's requirements on the arrays and `newtype`.
         unsafe { structure(count, arrays, array_of_types, newtype) }
     })
 }
 
 pub unsafe fn MPI_Type_extent(datatype: c_int, extent: *mut isize) -> c_int {
     on_process("MPI_Type_extent", |_| {
-        // SAFETY: the standard's promise about `extent`.
+        // SAFETY: the standard's requirements on `extent`.
         let extent = unsafe { args::out(extent, "extent") }?;
         *extent = known(datatype)?.facts().extent;
         Ok(())
@@ -66,7 +66,7 @@ pub unsafe fn MPI_Type_extent(datatype: c_int, extent: *mut isize) -> c_int {
 
 pub unsafe fn MPI_Type_lb(datatype: c_int, displacement: *mut isize) -> c_int {
     on_process("MPI_Type_lb", |_| {
-        // SAFETY: the standard's promise about `displacement`.
+        // SAFETY: the standard's requirements on `displacement`.
         let displacement = unsafe { args::out(displacement, "displacement") }?;
         *displacement = known(datatype)?.facts().lb;
         Ok(())
@@ -75,7 +75,7 @@ pub unsafe fn MPI_Type_lb(datatype: c_int, displacement: *mut isize) -> c_int {
 
 pub unsafe fn MPI_Type_ub(datatype: c_int, displacement: *mut isize) -> c_int {
     on_process("MPI_Type_ub", |_| {
-        // SAFETY: the standard's promise about `displacement`.
+        // SAFETY: the standard's requirements on `displacement`.
         let displacement = unsafe { args::out(displacement, "displacement") }?;
         *displacement = known(datatype)?.facts().ub();
         Ok(())
@@ -83,6 +83,6 @@ pub unsafe fn MPI_Type_ub(datatype: c_int, displacement: *mut isize) -> c_int {
 }
 
 pub unsafe fn MPI_Address(location: *mut c_void, address_of: *mut isize) -> c_int {
-    // SAFETY: the standard's promise about `address_of`.
+    // SAFETY: the standard's requirements on `address_of`.
     on_process("MPI_Address", |_| unsafe { address(location, address_of) })
 }

@@ -1,5 +1,5 @@
-//! Objects in the program's heap that several hold. [`alloc::sync::Arc`] would be that, but ends the program when the
-//! heap has no room.
+//! Reference-counted objects on the program's heap. [`alloc::sync::Arc`] is not usable, because it aborts the program
+//! if the heap is exhausted.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -10,8 +10,8 @@ use core::sync::atomic::{AtomicUsize, Ordering, fence};
 
 use midplane_objects::error::Error;
 
-/// Puts a value into the program's heap. Fails with [`Error::NoRoom`].
-// It is made when there is room, and the room is none of the value's: so nothing here drops any.
+/// Allocates a value on the program's heap. Fails with [`Error::NoRoom`].
+// The value is created after the allocation, and the allocation has no drop glue: nothing here drops a value.
 pub(super) fn put<T>(value: impl FnOnce() -> T) -> Result<NonNull<T>, Error> {
     let mut room = Vec::new();
     let bytes = size_of::<T>();
@@ -21,45 +21,45 @@ pub(super) fn put<T>(value: impl FnOnce() -> T) -> Result<NonNull<T>, Error> {
     Ok(NonNull::from(Box::leak(room.into_boxed_slice())).cast())
 }
 
-/// Takes a value out of the heap again.
+/// Removes a value from the heap and returns it.
 ///
 /// # Safety
-/// `place` comes from [`put`], and nothing uses it any more.
+/// `place` must come from [`put`], and must not be used afterwards.
 pub(super) unsafe fn take<T>(place: NonNull<T>) -> Option<T> {
     let slice = NonNull::slice_from_raw_parts(place, 1);
-    // SAFETY: leaked by `put` as a slice of one, and the caller's promise.
+    // SAFETY: leaked by `put` as a slice of one; guaranteed by the caller.
     Vec::from(unsafe { Box::from_raw(slice.as_ptr()) }).pop()
 }
 
 struct Held<T> {
     holders: AtomicUsize,
-    /// What the last holder does.
+    /// Action of the last holder.
     free: Free<T>,
     value: T,
 }
 
-/// To be called once, when there is no holder any more.
+/// Must be called once, when there is no holder left.
 type Free<T> = unsafe fn(NonNull<Held<T>>);
 
-/// One of the holders of a value; the last one frees it.
+/// A reference to a shared value; the last one frees it.
 pub struct Shared<T> {
     held: NonNull<Held<T>>,
 }
 
-// SAFETY: what is shared is only read, and the holders are counted atomically.
+// SAFETY: the shared value is only read, and the holders are counted atomically.
 unsafe impl<T: Send + Sync> Send for Shared<T> {}
 // SAFETY: as above.
 unsafe impl<T: Send + Sync> Sync for Shared<T> {}
 
 impl<T> Shared<T> {
-    /// The first holder. Fails with [`Error::NoRoom`].
+    /// Creates the first reference. Fails with [`Error::NoRoom`].
     pub fn new(value: T) -> Result<Shared<T>, Error> {
         // SAFETY: the last holder calls it.
         Self::with(|| value, |held| drop(unsafe { take(held) }))
     }
 
-    /// As [`Shared::new`], of a value that is there until the job ends: a program whose values all are has nothing in
-    /// its image that frees any.
+    /// Creates a value that exists until the job ends; see [`Shared::new`]. If a program creates only such values, its
+    /// image contains no code to free them.
     pub fn lasting(value: impl FnOnce() -> T) -> Result<Shared<T>, Error> {
         Self::with(value, |_| ())
     }
@@ -73,11 +73,11 @@ impl<T> Shared<T> {
         Ok(Shared { held })
     }
 
-    /// The value, if this is the last holder.
+    /// Returns the value, if this is the last holder.
     pub fn into_last(self) -> Option<T> {
         let held = self.held;
         core::mem::forget(self);
-        // SAFETY: this holder is given up here.
+        // SAFETY: this holder is released here.
         let is_last = unsafe { give_up(held) };
         // SAFETY: from `put`, and this was the last holder.
         let last = is_last.then(|| unsafe { take(held) }).flatten();
@@ -85,7 +85,7 @@ impl<T> Shared<T> {
     }
 
     fn held(&self) -> &Held<T> {
-        // SAFETY: there as long as it has a holder, which this is.
+        // SAFETY: exists as long as it has a holder, such as this one.
         unsafe { self.held.as_ref() }
     }
 }
@@ -107,7 +107,7 @@ impl<T> Deref for Shared<T> {
 
 impl<T> Drop for Shared<T> {
     fn drop(&mut self) {
-        // SAFETY: this holder is given up here.
+        // SAFETY: this holder is released here.
         if unsafe { give_up(self.held) } {
             // SAFETY: this was the last holder.
             unsafe { (self.held().free)(self.held) }
@@ -115,12 +115,12 @@ impl<T> Drop for Shared<T> {
     }
 }
 
-/// Gives one holder up; it was the last.
+/// Releases one holder. Returns whether it was the last.
 ///
 /// # Safety
-/// The holder is not used any more, but to free what was held.
+/// The holder must not be used afterwards, except to free the value.
 unsafe fn give_up<T>(held: NonNull<Held<T>>) -> bool {
-    // SAFETY: there as long as it has a holder.
+    // SAFETY: exists as long as it has a holder.
     let holders = unsafe { held.as_ref() }
         .holders
         .fetch_sub(1, Ordering::Release);

@@ -1,8 +1,8 @@
-//! Sections 11.3.4 and, for them, 11.3.5: what combines elements.
+//! Accumulate operations (section 11.3.4; section 11.3.5 for their requests).
 //!
-//! Elements travel as they are in memory, each whole in one packet; pairs of a value and its index without the hole
-//! behind them, so that those of derived datatypes are the same. The hole of MPI_SHORT_INT is between its parts: it
-//! travels, too, with each element that a derived datatype is made of.
+//! Elements are transmitted in memory layout, each complete in one packet. Pairs of a value and its index omit the
+//! padding after the index, so that pairs of derived datatypes have the same form. The padding of MPI_SHORT_INT is
+//! between its members: it is also transmitted, with each element of a derived datatype.
 
 use core::ffi::{c_int, c_void};
 
@@ -17,7 +17,7 @@ use midplane_objects::error::{Class, Error};
 use midplane_objects::one_sided::{Operation, element_bytes, is_comparable, parts_of};
 use midplane_objects::windows::{fits, made_of, same, wrong};
 
-/// The operation that `op` names; MPI_NO_OP only where the call `fetches`.
+/// Returns the operation with handle `op`; MPI_NO_OP is valid only if the call `fetches`.
 fn operation_of(op: c_int, fetches: bool) -> Result<Operation, Error> {
     match op {
         MPI_REPLACE => Ok(Operation::Replace),
@@ -32,8 +32,8 @@ fn operation_of(op: c_int, fetches: bool) -> Result<Operation, Error> {
     }
 }
 
-/// What elements of this datatype are to the operation, and the predefined one that they are made of; `None`: they have
-/// no bytes.
+/// Returns the elements of this datatype for the operation, and their predefined datatype; `None` if they have no
+/// bytes.
 fn elements_of(operation: Operation, datatype: c_int) -> Result<(Elements, Option<Basic>), Error> {
     let (elements, basic) = match known(datatype)? {
         Known::Basic(basic, _) => {
@@ -57,22 +57,22 @@ fn elements_of(operation: Operation, datatype: c_int) -> Result<(Elements, Optio
     Ok((elements, basic))
 }
 
-/// A buffer of the origin's, as its elements travel.
+/// Returns an origin buffer, in transmission layout.
 ///
 /// # Safety
-/// As for [`Elements::at`].
+/// See [`Elements::at`].
 unsafe fn buffer(
     operation: Operation,
     (address, count, datatype): (*const c_void, c_int, c_int),
 ) -> Result<(Lent, Option<Basic>), Error> {
     let (elements, basic) = elements_of(operation, datatype)?;
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let lent = unsafe { elements.at(address, args::count(count)?) }?;
     Ok((lent, basic))
 }
 
 /// # Safety
-/// The standard's promise about the origin's buffer.
+/// The standard's requirements on the origin's buffer.
 unsafe fn accumulate(
     window: &Window,
     origin: (*const c_void, c_int, c_int),
@@ -81,7 +81,7 @@ unsafe fn accumulate(
     is_request: bool,
 ) -> Result<c_int, Error> {
     let operation = operation_of(op, false)?;
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let (from, basic) = unsafe { buffer(operation, origin) }?;
     let (elements, target_basic) = elements_of(operation, target.datatype)?;
     let count = args::count(target.count)?;
@@ -106,7 +106,7 @@ unsafe fn accumulate(
 }
 
 /// # Safety
-/// The standard's promise about the origin's buffers.
+/// The standard's requirements on the origin's buffers.
 unsafe fn get_accumulate(
     window: &Window,
     origin: (*const c_void, c_int, c_int),
@@ -122,16 +122,16 @@ unsafe fn get_accumulate(
     let has_operand = operation != Operation::Nothing;
     let from = match has_operand {
         true => {
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             let (from, origin_basic) = unsafe { buffer(operation, origin) }?;
             same(origin_basic, basic, bytes)?;
             fits(bytes, from.span().len())?;
             from
         }
-        // The arguments of the origin are ignored.
+        // The origin arguments are ignored.
         false => Lent::EMPTY,
     };
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let (into, result_basic) = unsafe { buffer(operation, result) }?;
     let basic = same(result_basic, basic, bytes)?;
     fits(bytes, into.span().len())?;
@@ -154,7 +154,7 @@ unsafe fn get_accumulate(
     Ok(SEND_COMPLETE)
 }
 
-/// The predefined datatype that `handle` names, and its one element. Fails with class Type.
+/// Returns the predefined datatype with this handle, and one element of it. Fails with class Type.
 fn one(handle: c_int) -> Result<(Basic, Elements), Error> {
     match known(handle)? {
         Known::Basic(basic, _) => Ok((basic, Elements::of_basic(basic))),
@@ -181,7 +181,7 @@ pub unsafe fn MPI_Accumulate(
             count: target_count,
             datatype: target_datatype,
         };
-        // SAFETY: the standard's promise about the origin's buffer.
+        // SAFETY: the standard's requirements on the origin's buffer.
         unsafe { accumulate(&window, origin, target, op, false) }.map(|_| ())
     })
 }
@@ -199,7 +199,7 @@ pub unsafe fn MPI_Raccumulate(
     request: *mut c_int,
 ) -> c_int {
     on_win("MPI_Raccumulate", win, |window| {
-        // SAFETY: the standard's promise about `request`.
+        // SAFETY: the standard's requirements on `request`.
         let request = unsafe { args::out(request, "request") }?;
         let origin = (origin_addr, origin_count, origin_datatype);
         let target = Target {
@@ -208,7 +208,7 @@ pub unsafe fn MPI_Raccumulate(
             count: target_count,
             datatype: target_datatype,
         };
-        // SAFETY: the standard's promise about the origin's buffer.
+        // SAFETY: the standard's requirements on the origin's buffer.
         *request = unsafe { accumulate(&window, origin, target, op, true) }?;
         Ok(())
     })
@@ -237,7 +237,7 @@ pub unsafe fn MPI_Get_accumulate(
             count: target_count,
             datatype: target_datatype,
         };
-        // SAFETY: the standard's promise about the origin's buffers.
+        // SAFETY: the standard's requirements on the origin's buffers.
         unsafe { get_accumulate(&window, origin, result, target, op, false) }.map(|_| ())
     })
 }
@@ -258,7 +258,7 @@ pub unsafe fn MPI_Rget_accumulate(
     request: *mut c_int,
 ) -> c_int {
     on_win("MPI_Rget_accumulate", win, |window| {
-        // SAFETY: the standard's promise about `request`.
+        // SAFETY: the standard's requirements on `request`.
         let request = unsafe { args::out(request, "request") }?;
         let origin = (origin_addr, origin_count, origin_datatype);
         let result = (result_addr.cast_const(), result_count, result_datatype);
@@ -268,7 +268,7 @@ pub unsafe fn MPI_Rget_accumulate(
             count: target_count,
             datatype: target_datatype,
         };
-        // SAFETY: the standard's promise about the origin's buffers.
+        // SAFETY: the standard's requirements on the origin's buffers.
         *request = unsafe { get_accumulate(&window, origin, result, target, op, true) }?;
         Ok(())
     })
@@ -293,7 +293,7 @@ pub unsafe fn MPI_Fetch_and_op(
             count: 1,
             datatype,
         };
-        // SAFETY: the standard's promise about both buffers.
+        // SAFETY: the standard's requirements on both buffers.
         unsafe { get_accumulate(&window, origin, result, target, op, false) }.map(|_| ())
     })
 }
@@ -315,7 +315,7 @@ pub unsafe fn MPI_Compare_and_swap(
                 "only integers, truth values and bytes are compared and swapped",
             ));
         }
-        // SAFETY: the standard's promise about the buffers.
+        // SAFETY: the standard's requirements on the buffers.
         let (new, compare, into) = unsafe {
             (
                 elements.at(origin_addr, 1)?,

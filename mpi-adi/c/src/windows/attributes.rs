@@ -1,5 +1,4 @@
-//! What a window carries beside its memory: attributes (section 6.7.3), its name (6.8), hints (11.2.7), its group
-//! (11.2.6) and its error handler (8.3.2).
+//! Attributes (section 6.7.3), name (6.8), hints (11.2.7), group (11.2.6) and error handler (8.3.2) of a window.
 
 use core::ffi::{c_char, c_int, c_void};
 
@@ -18,7 +17,7 @@ use midplane_objects::error::Error;
 use midplane_objects::group::exact;
 use midplane_objects::windows::hints;
 
-/// Windows carry attributes.
+/// The windows as carriers of attributes.
 pub(super) struct Windows;
 
 impl Carrier for Windows {
@@ -29,7 +28,7 @@ impl Carrier for Windows {
     }
 }
 
-/// The predefined attribute with this key: an address (section 11.2.6).
+/// Returns the predefined attribute with this key: an address (section 11.2.6).
 fn predefined(object: &Object, keyval: c_int) -> Option<usize> {
     let facts = &*object.facts;
     let address = |pointer: *const c_void| pointer.expose_provenance();
@@ -50,7 +49,7 @@ pub unsafe fn MPI_Win_create_keyval(
     extra_state: *mut c_void,
 ) -> c_int {
     on_process("MPI_Win_create_keyval", |_| {
-        // SAFETY: the standard's promise about `win_keyval`.
+        // SAFETY: the standard's requirements on `win_keyval`.
         *unsafe { args::out(win_keyval, "win_keyval") }? = keyvals::create(Keyval {
             of: Of::Windows,
             copy,
@@ -63,7 +62,7 @@ pub unsafe fn MPI_Win_create_keyval(
 
 pub unsafe fn MPI_Win_free_keyval(win_keyval: *mut c_int) -> c_int {
     on_process("MPI_Win_free_keyval", |_| {
-        // SAFETY: the standard's promise about `win_keyval`.
+        // SAFETY: the standard's requirements on `win_keyval`.
         let keyval = unsafe { args::out(win_keyval, "win_keyval") }?;
         keyvals::free(Of::Windows, *keyval)?;
         *keyval = MPI_KEYVAL_INVALID;
@@ -84,7 +83,7 @@ pub unsafe fn MPI_Win_get_attr(
     flag: *mut c_int,
 ) -> c_int {
     on_win("MPI_Win_get_attr", win, |window| {
-        // SAFETY: the standard's promise about both places; the first is that of a pointer.
+        // SAFETY: the standard's requirements on both pointers; the first points to a pointer.
         let (place, flag) = unsafe {
             (
                 args::out(attribute_val.cast::<*const c_void>(), "attribute_val")?,
@@ -112,7 +111,7 @@ pub unsafe fn MPI_Win_delete_attr(win: c_int, win_keyval: c_int) -> c_int {
 
 pub unsafe fn MPI_Win_set_name(win: c_int, win_name: *const c_char) -> c_int {
     on_win("MPI_Win_set_name", win, |window| {
-        // SAFETY: the standard's promise about `win_name`: a string.
+        // SAFETY: the standard's requirements on `win_name`: a string.
         let name = unsafe { args::string(win_name, MPI_MAX_OBJECT_NAME, "win_name") }?;
         let copy = exact(name.as_bytes())?;
         window.with_object(|object| {
@@ -126,7 +125,7 @@ pub unsafe fn MPI_Win_get_name(win: c_int, win_name: *mut c_char, resultlen: *mu
     on_win("MPI_Win_get_name", win, |window| {
         window.with_object(|object| {
             let name = core::str::from_utf8(&object.name).unwrap_or_default();
-            // SAFETY: the standard's promise about both.
+            // SAFETY: the standard's requirements on both.
             unsafe { args::put_text(win_name, MPI_MAX_OBJECT_NAME, name, resultlen) }
         })
     })
@@ -134,14 +133,14 @@ pub unsafe fn MPI_Win_get_name(win: c_int, win_name: *mut c_char, resultlen: *mu
 
 pub unsafe fn MPI_Win_get_group(win: c_int, group: *mut c_int) -> c_int {
     on_win("MPI_Win_get_group", win, |window| {
-        // SAFETY: the standard's promise about `group`.
+        // SAFETY: the standard's requirements on `group`.
         let group = unsafe { args::out(group, "group") }?;
         *group = enter_members(window.membership.group())?;
         Ok(())
     })
 }
 
-/// Takes from an info object what means something to a window; it has been found to be one.
+/// Applies the supported hints of a valid info object to a window.
 pub(super) fn take_hints(window: &Window, info: c_int) -> Result<(), Error> {
     for (key, place) in hints::REORDER {
         if let Some(value) = infos::flag(window.env, info, key)? {
@@ -162,7 +161,7 @@ pub unsafe fn MPI_Win_set_info(win: c_int, info: c_int) -> c_int {
 
 pub unsafe fn MPI_Win_get_info(win: c_int, info_used: *mut c_int) -> c_int {
     on_win("MPI_Win_get_info", win, |window| {
-        // SAFETY: the standard's promise about `info_used`.
+        // SAFETY: the standard's requirements on `info_used`.
         let info = unsafe { args::out(info_used, "info_used") }?;
         *info = infos::enter(&hints::in_use(window.reorder()))?;
         Ok(())
@@ -173,7 +172,7 @@ pub unsafe fn MPI_Win_create_errhandler(
     function: Option<ErrorFunction>,
     errhandler: *mut c_int,
 ) -> c_int {
-    // SAFETY: the standard's promise about `errhandler`.
+    // SAFETY: the standard's requirements on `errhandler`.
     unsafe { errors::create("MPI_Win_create_errhandler", function, errhandler) }
 }
 
@@ -191,7 +190,7 @@ pub unsafe fn MPI_Win_set_errhandler(win: c_int, errhandler: c_int) -> c_int {
 
 pub unsafe fn MPI_Win_get_errhandler(win: c_int, errhandler: *mut c_int) -> c_int {
     on_win("MPI_Win_get_errhandler", win, |window| {
-        // SAFETY: the standard's promise about `errhandler`.
+        // SAFETY: the standard's requirements on `errhandler`.
         let place = unsafe { args::out(errhandler, "errhandler") }?;
         *place = errors::give(window.with_object(|object| Ok(object.handler))?);
         Ok(())

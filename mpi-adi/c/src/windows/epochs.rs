@@ -1,9 +1,5 @@
-//! Section 11.5: what opens, closes and flushes epochs, in calls that wait and in calls that do not (thesis 001,
-//! section 5). A call that waits is the one that does not, and a wait for what its request would be for.
-//!
-//! What a request of a call that opens is for: that the epoch is open. Posts have left, a lock is granted, all have come
-//! to a fence; access by start is open when it may begin. What one of a call that closes is for: that the epoch is
-//! complete, as its blocking twin returns then.
+//! Opening, closing and flushing of epochs (section 11.5), blocking and nonblocking (thesis 001, section 5).
+//! `mpi/windows/epochs.rs` defines when each request completes.
 
 use core::ffi::c_int;
 
@@ -18,7 +14,7 @@ use midplane_device::rma::epochs::{Serial, Told, Watch};
 use midplane_objects::error::{Class, Error};
 use midplane_objects::windows::{WindowCondition, wrong};
 
-/// Fails unless `assert` says nothing but what a call `allows`.
+/// Fails if `assert` contains a flag that the call does not allow.
 fn check_assert(assert: c_int, allows: c_int) -> Result<(), Error> {
     match assert & !allows {
         0 => Ok(()),
@@ -62,7 +58,7 @@ fn lock_all(window: &Window, assert: c_int, told: Told, defers: bool) -> Result<
 /// Runs a call with a request.
 ///
 /// # Safety
-/// As for [`args::out`].
+/// See [`args::out`].
 unsafe fn begin(
     function: &'static str,
     win: c_int,
@@ -70,17 +66,17 @@ unsafe fn begin(
     start: impl FnOnce(&Window, Told) -> Result<Serial, Error>,
 ) -> c_int {
     on_win(function, win, |window| {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let request = unsafe { args::out(request, "request") }?;
         *request = window.request(|told| start(&window, told).map(|_| ()))?;
         Ok(())
     })
 }
 
-/// As [`begin`], for a call on one process; of MPI_PROC_NULL the request is complete.
+/// Runs a call with a request for one process; for MPI_PROC_NULL the request is complete.
 ///
 /// # Safety
-/// As for [`args::out`].
+/// See [`args::out`].
 unsafe fn begin_at(
     function: &'static str,
     win: c_int,
@@ -88,7 +84,7 @@ unsafe fn begin_at(
     start: impl FnOnce(&Window, Rank, Told) -> Result<Serial, Error>,
 ) -> c_int {
     on_win(function, win, |window| {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let request = unsafe { args::out(request, "request") }?;
         *request = match window.target(rank)? {
             Peer::ProcNull => SEND_COMPLETE,
@@ -111,7 +107,7 @@ pub unsafe fn MPI_Win_fence(assert: c_int, win: c_int) -> c_int {
 
 pub unsafe fn MPI_Win_ifence(assert: c_int, win: c_int, request: *mut c_int) -> c_int {
     let start = |window: &Window, told| fence(window, assert, told, true);
-    // SAFETY: the caller's promise about `request`.
+    // SAFETY: the caller's guarantee about `request`.
     unsafe { begin("MPI_Win_ifence", win, request, start) }
 }
 
@@ -183,14 +179,14 @@ pub unsafe fn MPI_Win_iwait(win: c_int, request: *mut c_int) -> c_int {
 
 pub unsafe fn MPI_Win_test(win: c_int, flag: *mut c_int) -> c_int {
     on_win("MPI_Win_test", win, |window| {
-        // SAFETY: the standard's promise about `flag`.
+        // SAFETY: the standard's requirements on `flag`.
         let flag = unsafe { args::out(flag, "flag") }?;
         *flag = window.test_exposure()?.into();
         Ok(())
     })
 }
 
-/// What `lock_type` and `assert` say: the lock is exclusive; it is to be asked for.
+/// Decodes `lock_type` and `assert`: whether the lock is exclusive, and whether it must be requested.
 fn lock_of(lock_type: c_int, assert: c_int) -> Result<(bool, bool), Error> {
     let exclusive = match lock_type {
         MPI_LOCK_EXCLUSIVE => true,
@@ -292,7 +288,7 @@ pub unsafe fn MPI_Win_iunlock_all(win: c_int, request: *mut c_int) -> c_int {
     }
 }
 
-/// What the four kinds of flushes do; those that are local end when the origin's buffers are the program's again.
+/// Implements the four kinds of flushes; the local ones complete when the origin's buffers may be reused.
 fn flush(function: &'static str, win: c_int, rank: Option<c_int>, is_local: bool) -> c_int {
     on_win(function, win, |window| {
         let target = match rank {
@@ -346,8 +342,8 @@ pub unsafe fn MPI_Win_iflush_local_all(win: c_int, request: *mut c_int) -> c_int
     unsafe { begin("MPI_Win_iflush_local_all", win, request, start) }
 }
 
-// There is one copy of a window (the unified model), and a call that makes progress: a program that waits for a value
-// in its own window sees it come.
+// There is one copy of a window (the unified memory model), and the call makes progress: a program can poll for a value
+// in its own window.
 pub unsafe fn MPI_Win_sync(win: c_int) -> c_int {
     on_win("MPI_Win_sync", win, |window| {
         window.env.advance(window.note(None), None);

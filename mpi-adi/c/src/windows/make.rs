@@ -1,7 +1,7 @@
-//! Section 11.2: windows are made and freed.
+//! Creation and freeing of windows (section 11.2).
 //!
-//! A window has a communicator of its own, whose context names it in all of its processes. Memory that a process cannot
-//! get is told to all: the call fails everywhere, and none waits for another.
+//! A window has a separate communicator. Its context identifies the window at all of its processes. A failed allocation
+//! of one process is reported to all: the call fails everywhere, and none waits for another.
 
 use alloc::vec::Vec;
 use core::ffi::{c_int, c_void};
@@ -21,7 +21,7 @@ use midplane_objects::error::{Class, Error};
 use midplane_objects::process::Env;
 use midplane_objects::windows::{self, State, agree, enter_device, leave_device, make_room, wrong};
 
-/// What a window is made of at one process.
+/// A process's part of a window.
 #[derive(Clone, Copy)]
 struct Part {
     flavor: c_int,
@@ -31,7 +31,7 @@ struct Part {
 }
 
 impl Part {
-    /// Fails with classes Size, Disp, Base.
+    /// Checks the arguments. Fails with classes Size, Disp, Base.
     fn check(base: usize, size: isize, disp_unit: c_int, flavor: c_int) -> Result<Part, Error> {
         let none = wrong(Class::Size, "size is negative");
         let size = usize::try_from(size).map_err(|_| none)?;
@@ -50,7 +50,7 @@ impl Part {
         Ok(part)
     }
 
-    /// It, as all bindings have it.
+    /// Converts it to the form shared by all bindings.
     fn shared(self) -> windows::Part {
         windows::Part {
             base: self.base,
@@ -60,22 +60,23 @@ impl Part {
     }
 }
 
-/// The program's memory of this window part.
+/// Returns the program's memory of this part of the window.
 ///
 /// # Safety
-/// As for [`Span::new`] until the window is freed, or the memory detached: the program's promise to the call.
+/// The memory must satisfy [`Span::new`] until the window is freed or the memory is detached, as the program
+/// guarantees.
 unsafe fn span(base: usize, size: usize) -> Span {
     match size {
         0 => Span::EMPTY,
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         _ => unsafe { Span::new(core::ptr::with_exposed_provenance(base), size) },
     }
 }
 
-/// Enters a window at this process; its handle.
+/// Registers a window at this process and returns its handle.
 ///
 /// # Safety
-/// As for [`span`].
+/// See [`span`].
 unsafe fn enter_window(
     env: &dyn Env,
     (comm, membership): (c_int, Membership<'static>),
@@ -89,7 +90,7 @@ unsafe fn enter_window(
     })?;
     let memory = match part.flavor {
         MPI_WIN_FLAVOR_DYNAMIC => None,
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         _ => Some(unsafe { span(part.base, part.size) }),
     };
     enter_device(env, membership, (memory, part.disp_unit as u32), || {
@@ -106,7 +107,7 @@ unsafe fn enter_window(
     })
 }
 
-/// Takes a window out of the tables of this process.
+/// Removes a window from the tables of this process.
 fn leave(env: &dyn Env, handle: c_int) {
     let Some(object) = TABLE.lock().remove(handle) else {
         return;
@@ -118,16 +119,16 @@ fn leave(env: &dyn Env, handle: c_int) {
         MPI_WIN_FLAVOR_ALLOCATE | MPI_WIN_FLAVOR_SHARED
     ) && object.base != 0
     {
-        // SAFETY: from MPI_Alloc_mem, and the program gives it up with the window.
+        // SAFETY: from MPI_Alloc_mem, and the program releases it with the window.
         unsafe { MPI_Free_mem(core::ptr::with_exposed_provenance_mut(object.base)) };
     }
     give_up(object.comm);
 }
 
-/// Makes a window of all processes of a communicator. With `allocates`, the part's memory comes from the heap.
+/// Creates a window of all processes of a communicator. With `allocates`, the part's memory is allocated on the heap.
 ///
 /// # Safety
-/// As for [`span`].
+/// See [`span`].
 unsafe fn make(
     function: &'static str,
     parent: c_int,
@@ -145,7 +146,7 @@ unsafe fn make(
     };
     let entered = allocated.and_then(|base| {
         part.base = base;
-        // SAFETY: the caller's promise, or memory that has just been allocated.
+        // SAFETY: guaranteed by the caller, or memory that has just been allocated.
         unsafe { enter_window(env, (own, views.local), part) }
     });
     let comm = Communicator::at(env, views.local);
@@ -161,7 +162,7 @@ unsafe fn make(
         }
         (Err(error), _) => {
             if allocates && part.base != 0 {
-                // SAFETY: from MPI_Alloc_mem, and nothing has it.
+                // SAFETY: from MPI_Alloc_mem, and nothing uses it.
                 unsafe { MPI_Free_mem(core::ptr::with_exposed_provenance_mut(part.base)) };
             }
             give_up(own);
@@ -170,12 +171,12 @@ unsafe fn make(
     }
 }
 
-/// A window that has been made takes its hints.
+/// Applies hints to a new window.
 fn hint(env: &'static dyn Env, win: c_int, info: c_int) -> Result<(), Error> {
     take_hints(&Window::of(env, "", win)?, info)
 }
 
-/// Memory of so many bytes from the program's heap; 0 when it is none. Fails with [`Error::NoRoom`].
+/// Allocates memory on the program's heap and returns its address; 0 if `bytes` is 0. Fails with [`Error::NoRoom`].
 fn allocate(bytes: usize) -> Result<usize, Error> {
     if bytes == 0 {
         return Ok(0);
@@ -193,12 +194,12 @@ pub unsafe fn MPI_Win_create(
 ) -> c_int {
     let parent = comm;
     on_comm("MPI_Win_create", comm, |comm| {
-        // SAFETY: the standard's promise about `win`.
+        // SAFETY: the standard's requirements on `win`.
         let win = unsafe { args::out(win, "win") }?;
         check_hints(info)?;
         let base = base.expose_provenance();
         let part = Part::check(base, size, disp_unit, MPI_WIN_FLAVOR_CREATE)?;
-        // SAFETY: the standard's promise about the memory.
+        // SAFETY: the standard's requirements on the memory.
         (*win, _) = unsafe { make("MPI_Win_create", parent, comm, part) }?;
         hint(comm.env, *win, info)?;
         Ok(())
@@ -215,7 +216,7 @@ pub unsafe fn MPI_Win_allocate(
 ) -> c_int {
     let parent = comm;
     on_comm("MPI_Win_allocate", comm, |comm| {
-        // SAFETY: the standard's promise about both; the first is the place of a pointer.
+        // SAFETY: the standard's requirements on both; the first points to a pointer.
         let (win, place) = unsafe {
             (
                 args::out(win, "win")?,
@@ -224,7 +225,7 @@ pub unsafe fn MPI_Win_allocate(
         };
         check_hints(info)?;
         let part = Part::check(0, size, disp_unit, MPI_WIN_FLAVOR_ALLOCATE)?;
-        // SAFETY: nothing but this window has the memory.
+        // SAFETY: only this window uses the memory.
         let (handle, base) = unsafe { make("MPI_Win_allocate", parent, comm, part) }?;
         hint(comm.env, handle, info)?;
         *place = core::ptr::with_exposed_provenance_mut(base);
@@ -243,7 +244,7 @@ pub unsafe fn MPI_Win_allocate_shared(
 ) -> c_int {
     let parent = comm;
     on_comm("MPI_Win_allocate_shared", comm, |comm| {
-        // SAFETY: the standard's promise about both; the first is the place of a pointer.
+        // SAFETY: the standard's requirements on both; the first points to a pointer.
         let (win, place) = unsafe {
             (
                 args::out(win, "win")?,
@@ -263,7 +264,7 @@ pub unsafe fn MPI_Win_allocate_shared(
             flavor: MPI_WIN_FLAVOR_SHARED,
             ..Part::check(0, size, disp_unit, flavor)?
         };
-        // SAFETY: nothing but this window has the memory.
+        // SAFETY: only this window uses the memory.
         let (handle, base) = unsafe { make("MPI_Win_allocate_shared", parent, comm, part) }?;
         hint(comm.env, handle, info)?;
         *place = core::ptr::with_exposed_provenance_mut(base);
@@ -280,7 +281,7 @@ pub unsafe fn MPI_Win_shared_query(
     baseptr: *mut c_void,
 ) -> c_int {
     on_win("MPI_Win_shared_query", win, |window| {
-        // SAFETY: the standard's promise about all three; the last is the place of a pointer.
+        // SAFETY: the standard's requirements on all three; the last points to a pointer.
         let (size, unit, place) = unsafe {
             (
                 args::out(size, "size")?,
@@ -288,7 +289,7 @@ pub unsafe fn MPI_Win_shared_query(
                 args::out(baseptr.cast::<*mut c_void>(), "baseptr")?,
             )
         };
-        // Of MPI_PROC_NULL it tells the lowest rank's part: here there is one.
+        // For MPI_PROC_NULL it returns the part of the lowest rank; here there is only one.
         window.target(rank)?;
         window.with_object(|object| {
             if object.facts.flavor != MPI_WIN_FLAVOR_SHARED {
@@ -307,7 +308,7 @@ pub unsafe fn MPI_Win_shared_query(
 pub unsafe fn MPI_Win_create_dynamic(info: c_int, comm: c_int, win: *mut c_int) -> c_int {
     let parent = comm;
     on_comm("MPI_Win_create_dynamic", comm, |comm| {
-        // SAFETY: the standard's promise about `win`.
+        // SAFETY: the standard's requirements on `win`.
         let win = unsafe { args::out(win, "win") }?;
         check_hints(info)?;
         let part = Part::check(0, 0, 1, MPI_WIN_FLAVOR_DYNAMIC)?;
@@ -336,7 +337,7 @@ pub unsafe fn MPI_Win_attach(win: c_int, base: *mut c_void, size: isize) -> c_in
         if part.size == 0 {
             return Ok(());
         }
-        // SAFETY: the standard's promise about the memory, until it is detached.
+        // SAFETY: the standard's requirements on the memory, until it is detached.
         let region = unsafe { span(part.base, part.size) };
         window.attach(region)
     })
@@ -350,14 +351,14 @@ pub unsafe fn MPI_Win_detach(win: c_int, base: *const c_void) -> c_int {
 }
 
 pub unsafe fn MPI_Win_free(win: *mut c_int) -> c_int {
-    // SAFETY: the standard's promise about `win`.
+    // SAFETY: the standard's requirements on `win`.
     let handle = unsafe { win.as_ref() }.copied().unwrap_or(MPI_WIN_NULL);
     on_win("MPI_Win_free", handle, |window| {
         window.check_free()?;
         keyvals::delete_all::<Windows>(handle)?;
         window.end_all()?;
         leave(window.env, handle);
-        // SAFETY: as above; not null, since it has named a window.
+        // SAFETY: as above; not null, because it referred to a window.
         *unsafe { args::out(win, "win") }? = MPI_WIN_NULL;
         Ok(())
     })

@@ -1,16 +1,16 @@
-//! Chapter 11: one-sided communication, with what belongs to windows in chapters 6 and 8.
+//! One-sided communication (chapter 11), with the functions on windows of chapters 6 and 8.
 //!
 //! ```text
-//! make                         windows are made and freed        attributes   names, hints, attributes, error handlers
-//! operations  accumulates      put and get; what combines
-//! epochs                       fence; post, start, complete, wait; lock, unlock, flush; and without blocking
-//! requests                     requests of windows        objects   handles, and what a window is
+//! make                         creation and freeing             attributes   names, hints, attributes, error handlers
+//! operations  accumulates      put and get; accumulate
+//! epochs                       fence; post, start, complete, wait; lock, unlock, flush; and their nonblocking forms
+//! requests                     requests of windows        objects   handles and state of windows
 //! ```
-//! An import points downwards in this list.
+//! Imports point downwards in this list.
 //!
-//! What goes on in a window is the same for all bindings: `mpi/windows`. What travels and why no target needs memory
-//! for it: [`midplane_device::rma`]. `docs/rma.md` says what a program can rely on.
-// The functions are documented by the standard and in `mpi.h`, their safety in the module above.
+//! The implementation shared by all bindings is in `mpi/windows`. [`crate::device::rma`] describes the packets, and why
+//! no target needs memory for them; `docs/rma.md` describes the guarantees for programs.
+// The standard and `mpi.h` document the functions; the parent module documents their safety.
 #![allow(
     missing_docs,
     non_snake_case,

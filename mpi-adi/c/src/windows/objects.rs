@@ -1,4 +1,4 @@
-//! Windows by handle, and the epochs that are open in them.
+//! Windows by handle, and their open epochs.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -31,7 +31,7 @@ const KIND: Kind = Kind {
     limit: CONTEXTS,
 };
 
-/// What the predefined attributes point to; it stays where it is for as long as the window does.
+/// Values of the predefined attributes, at a fixed address as long as the window exists.
 #[derive(Debug)]
 pub(super) struct Facts {
     pub size: isize,
@@ -41,7 +41,7 @@ pub(super) struct Facts {
 }
 
 pub(super) struct Object {
-    /// The window's own communicator.
+    /// Communicator of the window.
     pub comm: c_int,
     pub membership: Membership<'static>,
     pub base: usize,
@@ -52,11 +52,11 @@ pub(super) struct Object {
     pub attributes: Attributes,
 }
 
-// What docs/rma.md says.
+// Stated in docs/rma.md.
 const _: () = assert!(size_of::<Object>() <= 256 && size_of::<Facts>() <= 24);
 
-/// No call holds the lock while it waits, and interrupts do not come here.
-// SAFETY: loaded data, as it would be.
+/// No call waits while it holds the lock, and no interrupt handler uses it.
+// SAFETY: a section of initialized data, like the default one.
 #[unsafe(link_section = ".data.mpi_windows")]
 pub(super) static TABLE: Mutex<Table<Object>> = Mutex::new(Table::new(KIND));
 
@@ -66,7 +66,6 @@ impl Hold for Lent {
     }
 }
 
-/// A window by its handle.
 #[derive(Clone, Copy)]
 pub(super) struct Handle(pub c_int);
 
@@ -78,7 +77,7 @@ impl Home for Handle {
     }
 }
 
-/// A window during a call.
+/// A window for the duration of a call.
 #[derive(Clone, Copy)]
 pub(super) struct Window(windows::Window<'static, Handle>);
 
@@ -106,7 +105,6 @@ impl Window {
         })
     }
 
-    /// The window that `handle` names.
     pub fn of(
         env: &'static dyn Env,
         function: &'static str,
@@ -116,7 +114,7 @@ impl Window {
         with_object(handle, window).ok_or(no_window())
     }
 
-    /// Runs `f` on the window's object; for as long as `f` runs nothing else has it.
+    /// Runs `f` on the window's object, with exclusive access.
     pub fn with_object<R>(
         &self,
         f: impl FnOnce(&mut Object) -> Result<R, Error>,
@@ -124,7 +122,7 @@ impl Window {
         f(TABLE.lock().get_mut(self.home.0).ok_or(no_window())?)
     }
 
-    /// The process with the rank that the program gives.
+    /// Returns the process with the rank that the program specifies.
     pub fn target(&self, rank: c_int) -> Result<Peer<Rank>, Error> {
         let group = self.membership.group();
         let partners = Partners::at(self.env, group);
@@ -135,12 +133,12 @@ impl Window {
     }
 }
 
-/// Runs `f` on the window that `handle` names.
+/// Runs `f` on the window with handle `handle`.
 pub(super) fn with_object<R>(handle: c_int, f: impl FnOnce(&mut Object) -> R) -> Option<R> {
     TABLE.lock().get_mut(handle).map(f)
 }
 
-/// Whose error handler an error of a call on this window goes to; of none, MPI_COMM_WORLD's (section 8.3).
+/// Returns the error handler for a call on this window; for an invalid handle, that of MPI_COMM_WORLD (section 8.3).
 pub(super) fn blame_of(win: c_int) -> Blame {
     match with_object(win, |object| object.handler) {
         Some(handler) => Blame::new(win, handler),
@@ -148,13 +146,12 @@ pub(super) fn blame_of(win: c_int) -> Blame {
     }
 }
 
-/// A call that belongs to a window.
 pub(super) fn on_win(
     function: &'static str,
     win: c_int,
     call: impl FnOnce(Window) -> Result<(), Error>,
 ) -> c_int {
-    // One look at the table: a call on a few bytes is short.
+    // A single table look-up, because a call on a few bytes is short.
     let found = with_object(win, |object| {
         let window = env().map(|env| Window::new(env, function, (win, object)));
         let handler = object.handler;

@@ -1,4 +1,4 @@
-//! Sections 11.3.1, 11.3.2 and, for them, 11.3.5: put and get.
+//! Put and get (sections 11.3.1 and 11.3.2; section 11.3.5 for their requests).
 
 use core::ffi::{c_int, c_void};
 
@@ -10,7 +10,7 @@ use midplane_device::rma::wire::{Head, Kind};
 use midplane_objects::error::Error;
 use midplane_objects::windows::{self, Entry, Operands, TargetBase, fits};
 
-/// The target's side of an operation, as the program gives it.
+/// Target arguments of an operation, as specified by the program.
 #[derive(Clone, Copy)]
 pub(super) struct Target {
     pub rank: c_int,
@@ -19,7 +19,7 @@ pub(super) struct Target {
     pub datatype: c_int,
 }
 
-/// The origin's side of an operation; what it has none of is [`Lent::EMPTY`].
+/// Origin operands of an operation; [`Lent::EMPTY`] if it has none.
 pub(super) struct Origin {
     pub from: Lent,
     pub compare: Lent,
@@ -27,8 +27,8 @@ pub(super) struct Origin {
 }
 
 impl Window {
-    /// Finds the elements of a target, and that an epoch is open there. `None`: the target is MPI_PROC_NULL. Fails with
-    /// class Rank, and as [`windows::Window::find`].
+    /// Locates the elements of a target, and checks that an epoch is open there. `None`: the target is MPI_PROC_NULL.
+    /// Fails with class Rank, and like [`windows::Window::find`].
     pub(super) fn find_target(
         &self,
         target: Target,
@@ -45,7 +45,8 @@ impl Window {
         self.find((rank, target.disp), elements, entry).map(Some)
     }
 
-    /// Records an operation, with a request if that `is_request`: its handle, of no bytes that of one that is complete.
+    /// Records an operation, with a request if `is_request`. Returns the request's handle; for no bytes, that of a
+    /// complete request.
     pub(super) fn record(
         &self,
         place: &TargetBase,
@@ -95,20 +96,20 @@ impl windows::Elements for Elements {
 
     fn places(&self, base: usize, bytes: usize) -> Result<Lent, Error> {
         let base = core::ptr::without_provenance(base);
-        // SAFETY: these are places in a target's window, and not looked at here but walked alone.
+        // SAFETY: these are addresses in a target's window; here they are only computed, never accessed.
         unsafe { self.origin(base, 0, bytes) }
     }
 }
 
 /// # Safety
-/// The standard's promise about the origin's buffer.
+/// The standard's requirements on the origin's buffer.
 unsafe fn put(
     window: &Window,
     (origin, origin_count, origin_datatype): (*const c_void, c_int, c_int),
     target: Target,
     is_request: bool,
 ) -> Result<c_int, Error> {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let from = unsafe { args::buffer(origin, origin_count, origin_datatype) }?;
     let (elements, count) = (Elements::of(target.datatype)?, args::count(target.count)?);
     let bytes = from.span().len();
@@ -130,14 +131,14 @@ unsafe fn put(
 }
 
 /// # Safety
-/// The standard's promise about the origin's buffer.
+/// The standard's requirements on the origin's buffer.
 unsafe fn get(
     window: &Window,
     (origin, origin_count, origin_datatype): (*mut c_void, c_int, c_int),
     target: Target,
     is_request: bool,
 ) -> Result<c_int, Error> {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let into = unsafe { args::buffer(origin, origin_count, origin_datatype) }?;
     let (elements, count) = (Elements::of(target.datatype)?, args::count(target.count)?);
     let bytes = elements.length(count)?;
@@ -176,7 +177,7 @@ pub unsafe fn MPI_Put(
             count: target_count,
             datatype: target_datatype,
         };
-        // SAFETY: the standard's promise about the origin's buffer.
+        // SAFETY: the standard's requirements on the origin's buffer.
         unsafe { put(&window, origin, target, false) }.map(|_| ())
     })
 }
@@ -199,7 +200,7 @@ pub unsafe fn MPI_Get(
             count: target_count,
             datatype: target_datatype,
         };
-        // SAFETY: the standard's promise about the origin's buffer.
+        // SAFETY: the standard's requirements on the origin's buffer.
         unsafe { get(&window, origin, target, false) }.map(|_| ())
     })
 }
@@ -216,7 +217,7 @@ pub unsafe fn MPI_Rput(
     request: *mut c_int,
 ) -> c_int {
     on_win("MPI_Rput", win, |window| {
-        // SAFETY: the standard's promise about `request`.
+        // SAFETY: the standard's requirements on `request`.
         let request = unsafe { args::out(request, "request") }?;
         let origin = (origin_addr, origin_count, origin_datatype);
         let target = Target {
@@ -225,7 +226,7 @@ pub unsafe fn MPI_Rput(
             count: target_count,
             datatype: target_datatype,
         };
-        // SAFETY: the standard's promise about the origin's buffer.
+        // SAFETY: the standard's requirements on the origin's buffer.
         *request = unsafe { put(&window, origin, target, true) }?;
         Ok(())
     })
@@ -243,7 +244,7 @@ pub unsafe fn MPI_Rget(
     request: *mut c_int,
 ) -> c_int {
     on_win("MPI_Rget", win, |window| {
-        // SAFETY: the standard's promise about `request`.
+        // SAFETY: the standard's requirements on `request`.
         let request = unsafe { args::out(request, "request") }?;
         let origin = (origin_addr, origin_count, origin_datatype);
         let target = Target {
@@ -252,7 +253,7 @@ pub unsafe fn MPI_Rget(
             count: target_count,
             datatype: target_datatype,
         };
-        // SAFETY: the standard's promise about the origin's buffer.
+        // SAFETY: the standard's requirements on the origin's buffer.
         *request = unsafe { get(&window, origin, target, true) }?;
         Ok(())
     })

@@ -1,5 +1,5 @@
-//! Requests of what goes on in windows: epochs, flushes and operations. The device sets a ticket when what a request is
-//! for is over; the request keeps the ticket until the program has been told.
+//! Requests of windows: epochs, flushes and operations. The device sets a ticket when the operation of a request is
+//! complete; the request keeps the ticket until the completion is reported to the program.
 
 use alloc::boxed::Box;
 use core::ffi::c_int;
@@ -27,20 +27,20 @@ struct Object {
     ticket: &'static Ticket,
 }
 
-/// No call holds the lock while it waits, and interrupts do not come here.
-// SAFETY: loaded data, as it would be.
+/// No call waits while it holds the lock, and no interrupt handler uses it.
+// SAFETY: a section of initialized data, like the default one.
 #[unsafe(link_section = ".data.mpi_windows")]
 static TABLE: Mutex<Table<Object>> = Mutex::new(Table::new(KIND));
 
 struct OfWindows;
 
-// SAFETY: loaded data, as it would be.
+// SAFETY: a section of initialized data, like the default one.
 #[unsafe(link_section = ".data.mpi_windows")]
 static FAMILY: Entry = Entry::new(ONE_SIDED, &OfWindows);
 
 impl Window {
-    /// Starts what a request is for, with its ticket; the request's handle. Fails with [`Error::NoRoom`],
-    /// [`Error::Limit`], and as `start` does.
+    /// Starts the operation of a request with its ticket. Returns the request's handle. Fails with [`Error::NoRoom`],
+    /// [`Error::Limit`], and like `start`.
     pub fn request(&self, start: impl FnOnce(Told) -> Result<(), Error>) -> Result<c_int, Error> {
         enter_family(&FAMILY);
         let ticket: &'static Ticket = Box::leak(make_room(Ticket::default())?);
@@ -57,10 +57,10 @@ impl Window {
     }
 }
 
-/// The device has no use for the ticket any more.
+/// Frees a ticket that the device no longer uses.
 fn give_back(ticket: &'static Ticket) {
-    // SAFETY: leaked where the request was made; the device has given it up when it set it, or has never had it, and
-    // the request is out of the table.
+    // SAFETY: leaked at the creation of the request. The device released it when it set it, or never had it, and the
+    // request is no longer in the table.
     drop(unsafe { Box::from_raw(core::ptr::from_ref(ticket).cast_mut()) });
 }
 

@@ -1,9 +1,9 @@
-//! Agreeing on a context without blocking, for MPI_Comm_idup: see [`crate::context`].
+//! Nonblocking agreement on a context, for MPI_Comm_idup: see [`crate::mpi::context`].
 //!
-//! In each round every process proposes the lowest unit of contexts of which it has some free and holds them. Where
-//! all have proposed the same unit, and have a context of it in common, they look at that a second time, and get ready
-//! what will have it. Otherwise they go on from the highest unit that was proposed. Where one of them cannot get ready,
-//! it fails at all.
+//! In each round every process proposes the lowest unit in which it has a free context, and reserves it. If all propose
+//! the same unit and share a free context in it, they check that context a second time and prepare the new
+//! communicator. Otherwise they continue from the highest proposed unit. If one process cannot prepare, the agreement
+//! fails at all.
 
 use alloc::vec::Vec;
 
@@ -18,18 +18,18 @@ use crate::process::Env;
 use midplane_device::envelope::Context;
 use midplane_device::memory::area::Area;
 
-/// This process's contexts, for an agreement. Called outside of the device.
+/// Access to this process's contexts during an agreement. Called outside the device.
 pub trait Holder: Send {
-    /// The process's device; `None`: it has ended.
+    /// Returns the process's device; `None` if it has ended.
     fn env(&self) -> Option<&dyn Env>;
 
-    /// As [`Contexts::hold`](crate::context::Contexts::hold).
+    /// Reserves a unit; see [`Contexts::hold`](crate::mpi::context::Contexts::hold).
     fn hold(&mut self, unit: usize) -> Option<u8> {
         let env = self.env()?;
         env.process().hold_contexts(env, unit)
     }
 
-    /// Another agreement holds the unit.
+    /// Checks whether another agreement has reserved the unit.
     fn is_held(&mut self, unit: usize) -> bool {
         let env = self.env();
         env.is_some_and(|env| env.process().are_contexts_held(unit))
@@ -42,27 +42,26 @@ pub trait Holder: Send {
         }
     }
 
-    /// Looks once more at a context of the unit that is held.
+    /// Checks again a context of the reserved unit.
     fn confirm(&mut self, context: Context) -> bool {
         let env = self.env();
         env.is_some_and(|env| env.process().confirm_context(env, context))
     }
 
-    /// Gets ready what will have this context, which is held. Fails with [`Error::NoRoom`].
+    /// Prepares the new communicator with this reserved context. Fails with [`Error::NoRoom`].
     fn get_ready(&mut self, context: Context) -> Result<(), Error>;
-    /// Gives up what it has got ready, if anything: another context will do, or none.
+    /// Discards prepared state, if any, because another context or none is used.
     fn give_up(&mut self);
-    /// All processes have agreed on the context, which is still held, and are ready.
+    /// Completes the communicator: all processes are ready and agree on the still reserved context.
     fn agreed(&mut self) -> Result<(), Error>;
 }
 
-/// What processes tell each other: a unit; its free contexts; whether all have proposed it; whether none has passed
-/// over a unit since another agreement held it. In the end: the unit; whether the context is idle; 1; whether all are
-/// ready.
+/// Message of the allreduce: unit; its free contexts; whether all proposed it; whether no process skipped a unit that
+/// another agreement had reserved. In the second round: unit; whether the context is idle; 1; whether all are ready.
 type Proposal = [u8; 4];
 const _: () = assert!(UNITS == 1 << u8::BITS);
 
-/// Where units that differ were proposed, there is no context in common, and the higher one goes on.
+/// For different units there is no common context, and the higher unit wins.
 fn combine(left: &[u8], right: &mut [u8]) {
     let (left, right) = (left.as_chunks().0, right.as_chunks_mut().0);
     for ([unit, free, same, all], [to_unit, to_free, to_same, to_all]) in left.iter().zip(right) {
@@ -74,29 +73,29 @@ fn combine(left: &[u8], right: &mut [u8]) {
     }
 }
 
-/// What an allreduce under way is for.
+/// Purpose of an allreduce in progress.
 #[derive(Clone, Copy)]
 enum Round {
-    /// To find a context, with the unit that this process holds.
+    /// Find a context, with the unit that this process reserved.
     Find(Option<usize>),
-    /// To confirm a context of the unit that this process holds, for which it is ready or has failed to be.
+    /// Confirm a context of the reserved unit, with the result of preparing it.
     Confirm(usize, Result<(), Error>),
 }
 
 struct Agreement<H: Holder> {
     ranks: Ranks,
     holder: H,
-    /// This process's proposal, and then what has become of all.
+    /// This process's proposal, then the combined proposal.
     cells: Vec<u8>,
-    /// `None`: nothing has been proposed yet, or the agreement is over.
+    /// `None`: nothing is proposed yet, or the agreement is complete.
     under_way: Option<(ThroughRoot, Round)>,
-    /// The next step of the allreduce under way; `None`: it is over.
+    /// Next step of the allreduce; `None`: it is complete.
     ahead: Option<Step>,
-    /// No unit was passed over since another agreement held it.
+    /// No unit was skipped because another agreement had reserved it.
     all: bool,
 }
 
-/// The plan by which the processes of `comm` agree on a context.
+/// Creates the plan by which the processes of `comm` agree on a context.
 pub fn agree(comm: Communicator<'_>, holder: impl Holder + 'static) -> Result<Plan, Error> {
     let agreement = Agreement {
         ranks: Ranks::of(comm),
@@ -114,14 +113,14 @@ impl<H: Holder> Agreement<H> {
     fn begin(&mut self, proposal: Proposal, round: Round) {
         self.cells.clear();
         self.cells.extend_from_slice(&proposal);
-        // SAFETY: the cells stay where they are, on the heap, and are looked at when the allreduce is over.
+        // SAFETY: the cells are on the heap, do not move, and are read only after the allreduce is complete.
         let area = Area::from(unsafe { writing(&mut self.cells) });
         let mut allreduce = ThroughRoot::new(self.ranks, (area, area), size_of::<Proposal>());
         self.ahead = allreduce.next();
         self.under_way = Some((allreduce, round));
     }
 
-    /// Proposes the first unit from `bound` on that can be held.
+    /// Proposes the first unit from `bound` on that can be reserved.
     fn propose(&mut self, bound: usize) {
         for unit in bound..UNITS {
             if let Some(free) = self.holder.hold(unit) {
@@ -133,7 +132,7 @@ impl<H: Holder> Agreement<H> {
         self.begin([u8::MAX, 0, 1, self.all.into()], Round::Find(None));
     }
 
-    /// An allreduce is over; true when the agreement is.
+    /// Handles the end of an allreduce. Returns true if the agreement is complete.
     fn conclude(&mut self, round: Round) -> Result<bool, Error> {
         let [unit, free, same, all] = *self.cells.first_chunk::<4>().expect("so many cells");
         let unit = usize::from(unit);
@@ -158,7 +157,7 @@ impl<H: Holder> Agreement<H> {
                 if unit < UNITS - 1 {
                     self.propose(next);
                 } else if all == 0 {
-                    // What others hold they release.
+                    // Other agreements will release their units.
                     self.all = true;
                     self.propose(0);
                 } else {
@@ -211,7 +210,7 @@ impl<H: Holder> Work for Agreement<H> {
         combine(left, right);
     }
 
-    /// To propose, and to get ready.
+    /// Proposing and preparing need the heap and the device.
     fn is_for_calls(&self) -> bool {
         self.ahead.is_none()
     }
@@ -219,7 +218,7 @@ impl<H: Holder> Work for Agreement<H> {
 
 impl<H: Holder> Drop for Agreement<H> {
     fn drop(&mut self) {
-        // It has failed on the way; after its end nothing is held.
+        // It failed before its end; a completed agreement holds no reservation.
         if let Some((_, Round::Find(Some(held)) | Round::Confirm(held, _))) = self.under_way {
             self.holder.give_up();
             self.holder.release(held);

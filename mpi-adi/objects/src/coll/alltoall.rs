@@ -1,4 +1,4 @@
-//! All to all (MPI-3.1 section 5.8).
+//! All-to-all (MPI-3.1 section 5.8).
 #![forbid(unsafe_code)]
 
 use crate::coll::run::run_in_segments;
@@ -9,7 +9,7 @@ use crate::comm::{CommRank, Communicator};
 use crate::error::Error;
 use midplane_device::memory::area::Area;
 
-/// Each rank's part for each other: `part` says what goes to a rank, `place` where what comes from it goes.
+/// Exchanges the parts of all ranks: `part` returns the data for a rank, `place` the buffer for the data from it.
 pub fn alltoall(
     comm: Communicator<'_>,
     function: &'static str,
@@ -20,8 +20,8 @@ pub fn alltoall(
     run_side_by_side(comm, function, &mut schedule, (1, 0), &mut |_, _| ())
 }
 
-/// As [`alltoall`] where `place` holds both what goes to a rank and, afterwards, what came from it. Goes by
-/// segments, so that no copy of a part is needed.
+/// Exchanges in place: `place` returns the buffer that contains the data for a rank and receives the data from it. It
+/// works by segments, so no copy of a part is required.
 pub fn alltoall_in_place(
     comm: Communicator<'_>,
     function: &'static str,
@@ -32,22 +32,22 @@ pub fn alltoall_in_place(
     run_in_segments(comm, function, &mut schedule, sizes, &mut |_, _| ())
 }
 
-/// Messages to others that a process has under way at most.
+/// Maximum number of concurrent messages to other processes.
 const PAIRS: usize = 8;
 const _: () = assert!(PAIRS <= MOST_LANES);
 
-/// The own part, then in each round one to the process at some distance and one from the process that has this one at the
-/// same distance. Several rounds are under way at a time, a lane each, and their order is such that these go to many
-/// directions: the distances grow by a step that is about the golden section of the number of processes and has no divisor
-/// in common with it. In a box of the torus a distance is one in each dimension, so that in a round each link of a
-/// dimension and sense carries the same.
+/// Copies its own part, then in each round sends to the process at some distance and receives from the process at the
+/// opposite distance. Several rounds run concurrently, one per lane, in an order that uses many directions. The
+/// distance grows by a step near the golden section of the number of processes, and the step is coprime to it. In a box
+/// of the torus a distance is one per dimension, so in a round each link of a dimension and direction carries the same
+/// load.
 pub(super) struct Pairs<P, Q> {
     ranks: Ranks,
     part: P,
     place: Q,
-    /// From one round's distance to the next one's.
+    /// Difference between the distances of consecutive rounds.
     step: u32,
-    /// By lane: its next round.
+    /// Next round of each lane.
     rounds: [u32; PAIRS],
 }
 
@@ -58,7 +58,7 @@ fn has_common_divisor(mut a: u32, mut b: u32) -> bool {
     a > 1
 }
 
-/// The step from distance to distance for so many processes.
+/// Returns the step between distances for `size` processes.
 fn step(size: u32) -> u32 {
     let golden = (u64::from(size) * 618 / 1000).max(1) as u32;
     let mut steps = (1..=golden).rev();
@@ -78,7 +78,7 @@ impl<P: Fn(CommRank) -> Area, Q: Fn(CommRank) -> Area> Pairs<P, Q> {
         }
     }
 
-    /// To whom this process gives in a round, and from whom it takes.
+    /// Returns the destination and the source of a round.
     fn partners(&self, round: u32) -> (CommRank, CommRank) {
         let size = self.ranks.size;
         let distance = (u64::from(round) * u64::from(self.step) % u64::from(size)) as u32;
@@ -131,11 +131,12 @@ impl<P: Fn(CommRank) -> Area, Q: Fn(CommRank) -> Area> Schedule for Pairs<P, Q> 
     }
 }
 
-/// In each round every process has one partner, or itself: two ranks whose sum is the round's number.
+/// In each round a process has one partner, possibly itself: the sum of the two ranks is the round's number, modulo the
+/// size.
 pub(super) struct InPlace<P> {
     ranks: Ranks,
     place: P,
-    /// The round that begins after the present partner.
+    /// The round after the present partner.
     round: u32,
     peer: CommRank,
     span: Area,
@@ -143,7 +144,7 @@ pub(super) struct InPlace<P> {
     stage: Stage,
 }
 
-/// What is next for the present segment.
+/// Next action for the present segment.
 #[derive(Clone, Copy)]
 enum Stage {
     Load,
@@ -151,9 +152,9 @@ enum Stage {
     Store,
 }
 
-/// The segment of what goes to the partner.
+/// Segment of the data to send.
 const GIVEN: Half = Half::First;
-/// The segment of what comes from it.
+/// Segment of the received data.
 const TAKEN: Half = Half::Second;
 
 impl<P: Fn(CommRank) -> Area> InPlace<P> {
@@ -169,7 +170,7 @@ impl<P: Fn(CommRank) -> Area> InPlace<P> {
         }
     }
 
-    /// Turns to the next partner; `None`: there is no other.
+    /// Selects the next partner; `None` if there is none.
     fn turn(&mut self) -> Option<()> {
         let Ranks { own, size, .. } = self.ranks;
         if self.round >= size {

@@ -8,8 +8,8 @@ use crate::comm::Communicator;
 use crate::error::Error;
 use midplane_device::memory::area::Area;
 
-/// Every process has called it before any leaves. That of all processes goes along the lines of the torus
-/// where the network has them ([`midplane_device::barrier`]), others by dissemination. Fails as the two.
+/// Blocks until every process has called it. A barrier of all processes runs along the lines of the torus if the
+/// network supports it ([`crate::device::barrier`]); others use dissemination. Returns the errors of both.
 pub fn barrier(comm: Communicator<'_>, function: &'static str) -> Result<(), Error> {
     match carried::barrier(comm, function, false)? {
         true => Ok(()),
@@ -17,12 +17,13 @@ pub fn barrier(comm: Communicator<'_>, function: &'static str) -> Result<(), Err
     }
 }
 
-/// As [`barrier`], whether or not the network has one.
+/// Runs a barrier like [`barrier`], but always by messages.
 pub fn barrier_by_messages(comm: Communicator<'_>, function: &'static str) -> Result<(), Error> {
     run_alone(comm, function, &mut Dissemination::new(Ranks::of(comm)))
 }
 
-/// In round k every process tells the one 2^k places on that it, and all that it has heard of, have come.
+/// Dissemination: in round k every process notifies the rank at distance 2^k that it, and all that have notified it,
+/// have arrived.
 pub(super) struct Dissemination {
     ranks: Ranks,
     distance: u32,

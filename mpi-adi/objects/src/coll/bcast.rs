@@ -1,5 +1,5 @@
-//! Broadcast (MPI-3.1 section 5.4): in a box of the torus along its lines or, if it is long, by its trees; otherwise
-//! by the binomial tree of the ranks.
+//! Broadcast (MPI-3.1 section 5.4): in a box of the torus along its lines or, if it is long, by its trees; otherwise by
+//! the binomial tree of the ranks.
 #![forbid(unsafe_code)]
 
 use crate::coll::lines::Spread;
@@ -12,7 +12,7 @@ use crate::error::Error;
 use midplane_device::memory::area::Area;
 use midplane_device::wire::INLINE_BYTES;
 
-/// The root's span to every process's.
+/// Copies the root's span to that of every process.
 pub fn bcast(
     comm: Communicator<'_>,
     function: &'static str,
@@ -24,11 +24,11 @@ pub fn bcast(
     run_side_by_side(comm, function, &mut schedule, (1, 0), &mut |_, _| ())
 }
 
-/// What is longer goes by trees of the torus.
+/// Longer broadcasts use the trees of the torus.
 const SHORT_BCAST: usize = INLINE_BYTES;
 
-/// A broadcast, by the rules of docs/collectives.md.
-// On the stack of a call, or boxed as it is: a box for one of them would take heap that a blocking call can do without.
+/// A broadcast algorithm, selected by the rules of docs/collectives.md.
+// Stored inline, so that a blocking call needs no heap memory.
 #[allow(clippy::large_enum_variant)]
 pub(super) enum Bcast {
     Binomial(Binomial),
@@ -58,16 +58,16 @@ impl Chosen for Bcast {
     }
 }
 
-/// Down the tree: from the parent, then to the children, the one with the most ranks below it first.
+/// Binomial tree: receives from the parent, then sends to the children, largest subtree first.
 pub(super) struct Binomial {
     span: Area,
     root: CommRank,
     size: u32,
-    /// The rank in the tree: the root's is 0.
+    /// Rank relative to the root.
     relative: u32,
-    /// From whom to receive first.
+    /// Parent, the source of the first receive.
     parent: Option<u32>,
-    /// Twice the next child's distance.
+    /// Twice the distance of the next child.
     bit: u32,
 }
 

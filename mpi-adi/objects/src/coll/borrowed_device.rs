@@ -1,4 +1,5 @@
-//! A borrowed device: what an interrupt has in its hands, for code that otherwise enters the device by a call.
+//! Environment for an interrupt handler that has already borrowed the device, for code that otherwise enters the
+//! device.
 #![forbid(unsafe_code)]
 
 use crate::process::{Env, Process};
@@ -6,14 +7,14 @@ use midplane_device::Adi;
 use midplane_device::interface::{BorrowedDevice, Enter, Work};
 use midplane_device::memory::UserMemory;
 
-/// The device and the program's memory. The interrupt makes the steps of progress, so that nothing is polled here.
+/// The device and the program's memory. Nothing is polled here, because the interrupt handler runs the progress engine.
 pub struct BorrowedEnv<'a> {
     device: BorrowedDevice<'a>,
     process: &'a Process,
 }
 
 impl<'a> BorrowedEnv<'a> {
-    /// Those of this process.
+    /// Borrows the device and the memory of this process.
     pub fn new(adi: &'a mut Adi, memory: &'a mut dyn UserMemory, process: &'a Process) -> Self {
         BorrowedEnv {
             device: BorrowedDevice::new(adi, memory),

@@ -1,12 +1,12 @@
-//! What goes along the lines of the torus in the packets of the network's own barrier ([`midplane_device::barrier`]): the
-//! barrier of all processes, and their allreduces of few bytes.
+//! In-network collectives: the barrier of all processes and their allreduces of few bytes, in the packets of the
+//! torus's barrier ([`crate::device::barrier`]).
 //!
-//! Neither is a schedule of messages, and neither needs any: their state is in the device, which tells without blocking
-//! how far they are.
+//! They are not schedules, and require no messages. Their state is in the device. It reports their progress without
+//! blocking.
 //!
-//! There is one network, and many communicators may be of all processes. They can share it, since these calls block and a
-//! process makes one at a time: a program whose processes make them in different orders, on one communicator or on several,
-//! is wrong (MPI-3.1 section 5.13). Collectives that do not block go by messages, whatever they are of.
+//! There is one network barrier, and many communicators may contain all processes. They can share it, because these
+//! calls block and a process runs one at a time. A program whose processes call them in different orders, on one
+//! communicator or on several, is erroneous (MPI-3.1 section 5.13). Nonblocking collectives always use messages.
 #![forbid(unsafe_code)]
 
 use crate::coll::run::Combine;
@@ -18,8 +18,9 @@ use midplane_device::barrier::{Differ, VALUE_BYTES};
 use midplane_device::interface::NetworkCollectives;
 use midplane_device::memory::area::Area;
 
-/// The barrier of all processes, the last one if so said; false, and nothing done, when the communicator is not of all, or the network does not offer it: to all of them or to none. Fails with [`Error::Wrong`] where not all processes
-/// are in a barrier, or not for all it is the last one.
+/// Runs the barrier of all processes; `is_last` marks the final one. Returns false without effect if the communicator
+/// does not contain all, or if the network does not provide a barrier. All processes get the same result. Fails with
+/// [`Error::Wrong`] if they do not all call a barrier, or disagree on `is_last`.
 pub fn barrier(
     comm: Communicator<'_>,
     function: &'static str,
@@ -35,8 +36,8 @@ pub fn barrier(
     }
 }
 
-/// An allreduce of all processes; `None`, and nothing done, when it is not of this kind: to none of them. `data` is as
-/// long as `result`. Fails with [`Error::Wrong`] when the processes' lengths differ.
+/// Runs an allreduce of all processes. Returns `None` at all processes, without effect, if it is not suitable. `data`
+/// must be as long as `result`. Fails with [`Error::Wrong`] if the lengths of the processes differ.
 pub(super) fn allreduce(
     comm: Communicator<'_>,
     function: &'static str,
@@ -75,7 +76,7 @@ const LEFT_OUT: Error = Error::Wrong {
            out, or they have called one too many (MPI-3.1 section 5.1)",
 };
 
-/// What a collective that is not MPI_Finalize says.
+/// Returns the error of a collective other than MPI_Finalize.
 fn error_of(differ: Differ) -> Error {
     match differ {
         Differ::Last => TOO_MANY,

@@ -1,7 +1,7 @@
-//! Collectives that a carrier drives by itself: a model of a machine, which has many processes and no calls that block.
+//! Collectives driven by a simulator of many processes, without blocking calls.
 //!
-//! Nothing here is linked into a program. What it drives is what programs have: plans of the same schedules, kept and
-//! performed by the same code (`running.rs`).
+//! Nothing here is linked into a program. The simulated collectives are those of programs: plans of the same schedules,
+//! stored and performed by the same code (`running.rs`).
 
 use alloc::vec::Vec;
 
@@ -22,17 +22,16 @@ use midplane_device::interface::Device;
 use midplane_device::memory::UserMemory;
 use midplane_device::memory::area::Area;
 
-/// What one process knows of a communicator.
+/// View of a communicator by one of its processes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Among {
-    /// Its processes, by their numbers in the job: of an intercommunicator those of the first group, and behind them
-    /// those of the second.
+    /// World ranks of its processes; for an intercommunicator those of the first group, then those of the second.
     pub list: &'static [Rank],
-    /// Of an intercommunicator, how many are in the first group: at least one, and not all.
+    /// For an intercommunicator, the size of the first group: at least one, and not all.
     pub first: Option<u32>,
-    /// The place of this process in the list.
+    /// Index of this process in the list.
     pub place: u32,
-    /// Even, and of no other communicator of these processes; the next one is for its collectives.
+    /// Even context that these processes use for no other communicator; the next one is for its collectives.
     pub context: Context,
 }
 
@@ -57,7 +56,7 @@ impl Among {
     }
 }
 
-/// What is done. A root is a place in the list.
+/// Collective to run. A root is an index in the list.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[allow(missing_docs)] // The names are MPI's.
 pub enum What {
@@ -78,24 +77,22 @@ pub enum What {
     },
     Allreduce,
     ReduceScatter,
-    /// Of communicators of one group alone.
+    /// Not for intercommunicators.
     Scan,
 }
 
-/// What one process gives and takes.
+/// Send and receive buffers of one process.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Buffers {
-    /// Bytes of a process's part: of what a root or every process gives to each, or gets from each.
+    /// Bytes of a part: the data that a process exchanges with one other process.
     pub part: usize,
-    /// What it gives: a part, or where it gives each process one, a row of parts. A broadcast is in this one, at all
-    /// processes.
+    /// Send buffer: one part or, if each process gets its own, a row of parts. A broadcast uses it at all processes.
     pub given: Vec<u8>,
-    /// Where what it gets goes, in the same way. `None`: to where what it gives is, which an allreduce, a scan and an
-    /// exchange of all with all of one group allow.
+    /// Receive buffer, with the same layout. `None`: in place, supported for allreduce, scan and alltoall of one group.
     pub taken: Option<Vec<u8>>,
 }
 
-/// Where they are.
+/// Locations of the buffers.
 #[derive(Clone, Copy)]
 struct Areas {
     part: usize,
@@ -108,7 +105,7 @@ impl Buffers {
         fn area(bytes: &mut [u8]) -> Area {
             match bytes.is_empty() {
                 true => Area::EMPTY,
-                // SAFETY: on the heap; not touched or freed before the collective is over (`Driven`).
+                // SAFETY: on the heap; not accessed or freed before the collective is complete (`Driven`).
                 false => unsafe { writing(bytes) }.into(),
             }
         }
@@ -122,7 +119,7 @@ impl Buffers {
 }
 
 impl Areas {
-    /// Which bytes of a row of parts are a rank's.
+    /// Returns a function from a rank to its part in a row of parts.
     fn parts(self, row: Area) -> impl Fn(CommRank) -> Area + Send + use<> {
         move |rank| match self.part {
             0 => Area::EMPTY,
@@ -131,19 +128,19 @@ impl Areas {
     }
 }
 
-/// What combines elements: `right[i] = left[i] op right[i]`.
+/// A reduction operation: `right[i] = left[i] op right[i]`.
 #[derive(Clone, Copy, Debug)]
 pub struct Operation {
     /// Bytes of an element.
     pub element: usize,
-    /// Combines as many elements of both.
+    /// Combines equally many elements of both.
     pub combine: fn(&[u8], &mut [u8]),
-    /// They may be combined in any order.
+    /// The operation is commutative.
     pub commute: bool,
 }
 
-/// A collective under way, which its carrier lets go on. What is dropped before its end keeps its memory for ever: the
-/// device may still use it.
+/// A collective in progress, advanced by the simulator. If it is dropped before its end, its memory is never freed,
+/// because the device may still use it.
 pub struct Driven(Option<Inside>);
 
 struct Inside {
@@ -153,8 +150,8 @@ struct Inside {
 }
 
 impl Driven {
-    /// The collective with this number among those that the processes start on this communicator, in the order in which
-    /// all start them. Nothing of it has been done. Fails with [`Error::NoRoom`] or [`Error::NoMemory`].
+    /// Creates the collective with index `number` in the order in which all processes of the communicator start them.
+    /// Performs no step. Fails with [`Error::NoRoom`] or [`Error::NoMemory`].
     ///
     /// # Panics
     /// For a scan on an intercommunicator.
@@ -169,12 +166,12 @@ impl Driven {
         let grid = Grid::find(shape(env), among.list);
         let (comm, areas) = (among.communicator(env, grid), buffers.areas());
         let plan = match among.halves() {
-            // A barrier is one of all processes of both groups.
+            // A barrier includes all processes of both groups.
             Some(halves) if what != What::Barrier => across(halves, what, areas, operation)?,
             _ => within(comm, what, areas, operation)?,
         };
-        // What combines here is none of a program's functions. An exchange of counts takes memory on its way, and is not
-        // among these.
+        // The operation is not a function of a program. An exchange of counts allocates memory between steps, and is
+        // not supported here.
         let plan = plan.advances_in_interrupts(true);
         let running = Running::new(comm, "a collective", number, plan)?;
         env.open_context(among.context);
@@ -185,13 +182,13 @@ impl Driven {
         })))
     }
 
-    /// The messages that it waits for are there.
+    /// Checks whether its pending messages are complete.
     pub fn is_ready(&self, adi: &Adi) -> bool {
         let running = self.0.as_ref().map(|inside| &inside.running);
         running.is_some_and(|running| running.is_ready(adi.requests()))
     }
 
-    /// The same, outside of the device.
+    /// Checks the same outside the device.
     pub fn is_ready_outside(&self, env: &dyn Env) -> bool {
         self.0.as_ref().is_some_and(|inside| {
             let comm = inside.among.communicator(env, None);
@@ -199,13 +196,13 @@ impl Driven {
         })
     }
 
-    /// Messages under way.
+    /// Returns the number of messages in transit.
     pub fn messages(&self) -> u32 {
         let running = self.0.as_ref().map(|inside| &inside.running);
         running.map_or(0, Running::messages)
     }
 
-    /// Goes on as an interrupt lets it, by so many steps at most; true when it got on.
+    /// Advances it like an interrupt handler, by at most `steps` steps. Returns true if it made progress.
     pub fn advance_in_interrupt(
         &mut self,
         adi: &mut Adi,
@@ -221,8 +218,8 @@ impl Driven {
         inside.running.advance_in_interrupt(comm, &mut steps)
     }
 
-    /// Goes on until it has to wait for messages: `None`; or to its end, and the buffers are the caller's again. Does
-    /// not block. An error is its end, too.
+    /// Advances it until it must wait for messages (`None`) or to its end, and then returns the buffers. Does not
+    /// block. An error also ends it.
     pub fn advance(&mut self, env: &dyn Env) -> Result<Option<Buffers>, Error> {
         let Some(inside) = &mut self.0 else {
             return Ok(None);
@@ -243,7 +240,7 @@ impl Drop for Driven {
     }
 }
 
-/// The plan of a collective of one group.
+/// Creates the plan of a collective of one group.
 fn within(
     comm: Communicator<'_>,
     what: What,
@@ -287,7 +284,7 @@ fn within(
     }
 }
 
-/// The plan of a collective of two groups.
+/// Creates the plan of a collective of two groups.
 fn across(
     halves: Halves,
     what: What,

@@ -7,8 +7,8 @@ use crate::comm::{CommRank, Communicator};
 use crate::error::Error;
 use midplane_device::memory::area::Area;
 
-/// Every process's `data` to the root, where `place` says where each rank's goes. `data` may be the root's own
-/// place.
+/// Gathers every process's `data` at the root; `place` returns the buffer for a rank. `data` may be the root's own
+/// buffer.
 pub fn gather(
     comm: Communicator<'_>,
     function: &'static str,
@@ -24,7 +24,7 @@ pub fn gather(
     )
 }
 
-/// The root's parts, where `part` says what each rank gets, to every process's `result`. `result` may be the
+/// Scatters the root's parts to every process's `result`; `part` returns the data for a rank. `result` may be the
 /// root's own part.
 pub fn scatter(
     comm: Communicator<'_>,
@@ -41,7 +41,8 @@ pub fn scatter(
     )
 }
 
-/// Every process's `data` to every process, where `place` says where each rank's goes. `data` may be the own place.
+/// Gathers every process's `data` at every process; `place` returns the buffer for a rank. `data` may be the own
+/// buffer.
 pub fn allgather(
     comm: Communicator<'_>,
     function: &'static str,
@@ -51,8 +52,8 @@ pub fn allgather(
     run(comm, function, &mut Ring::new(Ranks::of(comm), data, place))
 }
 
-/// Every process's block of `all`, by rank, to every process. It goes from one process to the next in ever longer runs
-/// of blocks: for short ones, of which all are one area.
+/// Gathers every process's block of `all`, indexed by rank, at every process. The runs of blocks sent to the next
+/// process double in each round: suitable for short blocks, stored contiguously.
 pub fn allgather_in_runs(
     comm: Communicator<'_>,
     function: &'static str,
@@ -61,11 +62,11 @@ pub fn allgather_in_runs(
     run(comm, function, &mut Runs::new(Ranks::of(comm), all))
 }
 
-/// The steps of a process that talks to the root, or of the root, which talks to one rank after the other.
+/// Partner sequence of a star: the root communicates with one rank after the other, the others only with the root.
 struct Star {
     own: CommRank,
     root: CommRank,
-    /// The root's next partner; of another process, the root until it has been talked to.
+    /// Next partner. For a process other than the root, the root until their message is complete.
     next: u32,
     end: u32,
 }
@@ -100,7 +101,7 @@ impl Star {
     }
 }
 
-/// The root copies its own, then receives from one rank after the other.
+/// The root copies its own data, then receives from one rank after the other.
 pub(super) struct Gather<P> {
     star: Star,
     data: Area,
@@ -147,7 +148,7 @@ impl<P: Fn(CommRank) -> Area> Schedule for Gather<P> {
     }
 }
 
-/// The root sends to one rank after the other, then copies its own.
+/// The root sends to one rank after the other, then copies its own part.
 pub(super) struct Scatter<P> {
     star: Star,
     part: P,
@@ -197,7 +198,7 @@ impl<P: Fn(CommRank) -> Area> Schedule for Scatter<P> {
     }
 }
 
-/// The own data, then in round r what came from the left in the round before goes to the right.
+/// Copies its own data. In round r it sends to the right the block that it received from the left one round before.
 pub(super) struct Ring<P> {
     ranks: Ranks,
     data: Area,
@@ -237,21 +238,21 @@ impl<P: Fn(CommRank) -> Area> Schedule for Ring<P> {
     }
 }
 
-/// In each round what a process has, up to its own block, goes as many places on as it has blocks, and as many blocks
-/// come from as many places back (Bruck et al., 1997). They stay in their places, so that a run of them that goes round
-/// the end is two pieces; where that is, is the same for who gives it and who takes it.
+/// Doubling algorithm (Bruck et al., 1997). With n blocks up to its own, a process sends them n ranks forward, and
+/// receives n blocks from n ranks back. Blocks remain at their index, so a run that wraps around is sent in two pieces;
+/// the split is at the same block for sender and receiver.
 pub(super) struct Runs {
     ranks: Ranks,
     all: Area,
-    /// Blocks that are here at the end of the round.
+    /// Blocks present at the end of the round.
     held: u32,
-    /// Of this round: from whom to whom, and what of it is left.
+    /// Distance of the partners of this round, and the remaining runs.
     distance: u32,
     given: Run,
     taken: Run,
 }
 
-/// So many blocks from a rank on, round the end.
+/// `count` consecutive blocks from rank `start`, with wrap-around.
 #[derive(Clone, Copy, Default)]
 struct Run {
     start: u32,
@@ -259,7 +260,7 @@ struct Run {
 }
 
 impl Run {
-    /// Takes the part of it that does not go round the end.
+    /// Removes and returns the piece before the wrap-around.
     fn piece(&mut self, all: Area, size: u32) -> Option<Buffer> {
         let count = self.count.min(size - self.start);
         if count == 0 {
@@ -276,7 +277,7 @@ impl Run {
 }
 
 impl Runs {
-    /// Of blocks of one length.
+    /// All blocks have the same length.
     pub(super) fn new(ranks: Ranks, all: Area) -> Self {
         Runs {
             ranks,
@@ -288,14 +289,14 @@ impl Runs {
         }
     }
 
-    /// `None`: all blocks are here.
+    /// Returns `None` when all blocks are present.
     fn begin_round(&mut self) -> Option<()> {
         let Runs { ranks, held, .. } = *self;
         let count = held.min(ranks.size - held);
         if count == 0 {
             return None;
         }
-        // The last `count` of those that end at the own block, and of those that end where they begin.
+        // The last `count` blocks up to the own one, and up to the block `held` ranks back.
         let ends_back = |back: u32| Run {
             start: ranks.before((back + count - 1) % ranks.size).0,
             count,

@@ -1,22 +1,23 @@
-//! Short messages along the lines of a box of the torus.
+//! Broadcast and allreduce of short messages along the lines of a box of the torus.
 //!
 //! # Broadcast
-//! From the root along its line in Z, from each process of that along Y, from each of those along X: a tree whose
-//! branches are as long as the way is. Each line is told from both sides. A process with n others behind it on a side tells
-//! the one in their middle, which tells those behind itself; so a line of eight takes three messages one after the other
-//! at most, and no link carries two that wait for each other for long.
+//! The root sends along its line in Z, each process of that line along Y, and each of those along X: a tree whose
+//! branches are as long as the path. Each line is served in both directions. A process with n others behind it on a
+//! side sends to the one in their middle, and this one sends to those behind itself. So a line of eight requires at
+//! most three consecutive messages, and no link carries two messages that wait long for each other.
 //!
 //! # Allreduce
-//! Dimension by dimension, X first, all processes of a line come to know what the line comes to, by halves: a line of one
-//! knows. When both halves of a line know, the two neighbours at the cut exchange what they know, combine it, and
-//! pass the result on, each away from the cut. Where the line is a ring, the two halves meet at both ends, and a process
-//! is told from the nearer one. So a ring of eight takes five hops, one more than its radius, where to the root and back
-//! takes eight. What a process knows is always that of consecutive ranks, and the lower ones stand on the left, so
-//! operations need not commute; the same ranks are combined in the same order at every process and at any time.
+//! Dimension by dimension, X first, all processes of a line compute the line's result by recursive halving; a line of
+//! one has it already. When both halves of a line have their results, the two neighbours at the cut exchange and
+//! combine them. Each forwards the combined result away from the cut. If the line is a ring, the halves meet at both
+//! ends, and a process receives from the nearer one. So a ring of eight takes five hops, one more than its radius,
+//! whereas a path to the root and back takes eight. A partial result always covers consecutive ranks, with the lower
+//! ranks on the left, so operations need not commute. Every process combines the same ranks in the same order every
+//! time.
 //!
-//! A line of two in a dimension that is not the last one is folded: one process gives what it knows to the other and is
-//! told the result in the end. That is one hop more, and half the messages from there on, which is what counts on few
-//! nodes.
+//! A line of two that is not in the last dimension is folded: one process sends its partial result to the other, and
+//! receives the result at the end. That costs one hop, but halves the number of messages from there on. This matters on
+//! few nodes.
 #![forbid(unsafe_code)]
 
 use crate::coll::schedule::{BCAST, Buffer, Half, REDUCE, Ranks, Schedule, Step};
@@ -24,7 +25,7 @@ use crate::comm::CommRank;
 use crate::grid::{At, Grid};
 use midplane_device::memory::area::Area;
 
-/// How many processes are on a side of this place of a line in a box: round a ring half of the others each.
+/// Returns the number of processes on one side of index `place` of a line; on a ring, half of the others.
 fn side(grid: &Grid, dim: usize, place: u16, is_plus: bool) -> u16 {
     let others = grid.extents[dim] - 1;
     match (grid.wraps[dim], is_plus) {
@@ -35,8 +36,8 @@ fn side(grid: &Grid, dim: usize, place: u16, is_plus: bool) -> u16 {
     }
 }
 
-/// By which place of a side of `len` processes, behind the teller at 0, this place is told, and how many behind it it is
-/// to tell.
+/// Returns the index on a side of `len` processes from which `place` receives (the sender is 0), and the number of
+/// processes behind `place` to which it forwards.
 fn told_by(place: u16, len: u16) -> (u16, u16) {
     let (mut from, mut rest) = (0, len);
     loop {
@@ -52,19 +53,18 @@ fn told_by(place: u16, len: u16) -> (u16, u16) {
     }
 }
 
-/// A broadcast.
 pub(super) struct Spread {
     span: Area,
     grid: Grid,
     own: At,
-    /// From whom to receive first.
+    /// Parent, the source of the first receive.
     parent: Option<CommRank>,
-    /// The line that is told, by its dimension, and the side.
+    /// Dimension and side of the present line.
     dim: usize,
     is_plus: bool,
-    /// Both sides of the line are told from here.
+    /// This process serves both sides of the line.
     is_middle: bool,
-    /// Those behind this process on the side who are still to be told.
+    /// Processes behind this one on the side that have not received yet.
     rest: u16,
 }
 
@@ -81,7 +81,7 @@ impl Spread {
             is_middle: false,
             rest: 0,
         };
-        // It is told along the first dimension, X before Y, in which it is not where the root is.
+        // It receives along the first dimension, X before Y, in which its coordinate differs from the root's.
         if let Some(dim) = (0..3).find(|&dim| own[dim] != root[dim]) {
             let (at, from, extent) = (own[dim], root[dim], grid.extents[dim]);
             let up = (at + extent - from) % extent;
@@ -97,7 +97,7 @@ impl Spread {
         spread
     }
 
-    /// The process so far away on the present side of the line.
+    /// Returns the process at distance `away` on the present side of the line.
     fn along(&self, away: i32) -> CommRank {
         let extent = i32::from(self.grid.extents[self.dim]);
         let away = if self.is_plus { away } else { -away };
@@ -128,31 +128,31 @@ impl Schedule for Spread {
     }
 }
 
-/// What a process does next in an allreduce.
+/// Next action of a process in an allreduce.
 #[derive(Clone, Copy)]
 enum Move {
-    /// Exchanges what it knows with this one.
+    /// Exchanges partial results with this process.
     Exchange(CommRank),
-    /// Receives what this one knows.
+    /// Receives this process's partial result.
     Take(CommRank),
-    /// Combines what it knows with what has come, on the left or the right of it.
+    /// Combines its partial result with the received one on its left or right.
     Combine { is_left: bool },
-    /// Is told the result by this one.
+    /// Receives the final result from this process.
     Hear(CommRank),
-    /// Tells what it knows.
+    /// Sends its result.
     Tell(CommRank),
 }
 
-/// Where a process is in an allreduce.
+/// Stage of a process in an allreduce.
 #[derive(Clone, Copy)]
 enum Stage {
     Load,
-    /// Up the levels of halves of a line: the next one, none is left at 0.
+    /// Remaining halving levels of a line, innermost first; 0 at the end.
     Line {
         dim: usize,
         levels: u32,
     },
-    /// Telling those whose lines were folded, below this dimension.
+    /// Sends the result to the processes of folded lines, below this dimension.
     Unfold {
         dims: usize,
     },
@@ -160,7 +160,7 @@ enum Stage {
     Over,
 }
 
-/// An allreduce of no more than a segment.
+/// An allreduce of at most one segment.
 pub(super) struct Halves {
     grid: Grid,
     own: At,
@@ -168,7 +168,7 @@ pub(super) struct Halves {
     result: Area,
     stage: Stage,
     moves: [Option<Move>; 3],
-    /// Where what this process knows is.
+    /// Segment with this process's partial result.
     known: Half,
 }
 
@@ -194,7 +194,7 @@ impl Halves {
         self.grid.extents[dim] == 2 && dims.next_back() != Some(dim)
     }
 
-    /// The line in `dim` begins; behind the last one what was folded unfolds.
+    /// Begins the line in `dim`; after the last one, begins unfolding.
     fn line(&self, dim: usize) -> Stage {
         match self.grid.extents.get(dim) {
             Some(&extent) => Stage::Line {
@@ -205,7 +205,7 @@ impl Halves {
         }
     }
 
-    /// What is next; false: nothing is.
+    /// Determines the next moves. Returns false if there are none.
     fn go_on(&mut self) -> bool {
         match self.stage {
             Stage::Line { dim, .. } if self.is_folded(dim) => {
@@ -245,14 +245,14 @@ impl Halves {
         true
     }
 
-    /// The two halves of a part of the line in `dim` meet, that of so many halvings.
+    /// Returns the moves at one halving level of the line in `dim`, where two halves meet.
     fn level(&self, dim: usize, level: u32) -> [Option<Move>; 3] {
         let (extent, own) = (self.grid.extents[dim], self.own[dim]);
         let Some(Halving { from, cut, to }) = halvings(extent, own).nth(level as usize) else {
             return [None; 3];
         };
         let is_low = own < cut;
-        // This process's half: the end at the cut, the other end, and how far it is from each.
+        // This process's half: the end at the cut, the other end, and its distance to each.
         let (near, far, len) = match is_low {
             true => (cut - 1, from, cut - from),
             false => (cut, to - 1, to - cut),
@@ -260,10 +260,10 @@ impl Halves {
         let (to_near, to_far) = (own.abs_diff(near), own.abs_diff(far));
         let is_ring = level == 0 && self.grid.wraps[dim] && (cut - from).min(to - cut) > 1;
         let is_near = !is_ring || to_near <= to_far;
-        // Towards the cut where it is told from there, else towards the other end.
+        // Towards the cut if the result comes from there, otherwise towards the other end.
         let place = |away: i32| self.on_line(dim, (i32::from(own) + away) as u16);
         let towards = if is_low == is_near { 1 } else { -1 };
-        // The next one away from there, if it is told from the same end.
+        // Whether the next process away from there receives from the same end.
         let has_next = match is_near {
             true => to_near + 1 < len && (!is_ring || to_near + 2 <= to_far),
             false => to_far + 2 < to_near,
@@ -303,7 +303,7 @@ impl Halves {
                 data: segment(other),
             },
             Move::Combine { is_left } => {
-                // The result stands where the right one stood.
+                // The result replaces the right operand.
                 let left = if is_left { other } else { known };
                 self.known = left.other();
                 Step::Combine { left, bytes }
@@ -348,7 +348,7 @@ impl Schedule for Halves {
     }
 }
 
-/// A part of a line, `from` to `to`, and where it is cut in half.
+/// A part of a line, `from` to `to`, and its halving index.
 #[derive(Clone, Copy)]
 struct Halving {
     from: u16,
@@ -356,7 +356,7 @@ struct Halving {
     to: u16,
 }
 
-/// The parts of a line that this place is in, from the whole line on, as far as they can be cut.
+/// Returns the parts of a line that contain this index, from the complete line to the smallest part that can be halved.
 fn halvings(extent: u16, place: u16) -> impl Iterator<Item = Halving> {
     let cut = |from: u16, to: u16| {
         let cut = from + (to - from) / 2;

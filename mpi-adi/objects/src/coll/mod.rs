@@ -1,59 +1,59 @@
-//! Collectives over point to point (MPI-3.1 chapter 5), in a context of their own.
+//! Collectives over point-to-point messages (MPI-3.1 chapter 5), in a separate context.
 //!
 //! | collective | algorithm | messages of one rank, n processes |
 //! |---|---|---|
-//! | barrier | of all processes: along the torus ([`midplane_device::barrier`]) | none |
-//! | | of others: dissemination | log2 n, empty |
+//! | barrier | all processes: along the torus ([`crate::device::barrier`]) | none |
+//! | | others: dissemination | log2 n, empty |
 //! | bcast | a box of the torus: along its lines, long ones by its trees; others: binomial tree | at most log2 n, or 4 for each piece |
-//! | allreduce | of all processes, at most 32 bytes, of an operation that commutes: in the barrier's packets | none |
-//! | | a box: halves of its lines, long ones round its rings; others: a reduce to rank 0, then a bcast | see `lines`, `rings` |
+//! | allreduce | all processes, at most 32 bytes, commutative operation: in the barrier's packets | none |
+//! | | a box: halves of its lines, long ones by its rings; others: a reduce to rank 0, then a bcast | see `lines`, `rings` |
 //! | reduce | binomial tree to rank 0, by segments; then to the root | log2 n a segment |
 //! | reduce_scatter | a reduce to each rank in turn | n log2 n a segment |
-//! | gather, scatter | one by one at the root | 1, and n - 1 at the root |
+//! | gather, scatter | linear at the root | 1, and n - 1 at the root |
 //! | allgather | ring | n - 1 |
-//! | comm_split | an allgather by runs of blocks that double | log2 n, twice as many at most |
-//! | alltoall | pairs, eight at a time, in all directions; in place by segments | n - 1 |
+//! | comm_split | an allgather by doubling runs of blocks | log2 n, at most 2 log2 n |
+//! | alltoall | pairs, eight concurrent, in all directions; in place by segments | n - 1 |
 //! | scan, exscan | chain, by segments | 2 a segment |
-//! | neighbourhood | all at once | one to each neighbour, one from each |
-//! | ibarrier | dissemination, of all processes too | log2 n, empty |
-//! | others that do not block | as those that block | the same |
-//! | comm_idup | two allreduces of 4 bytes, or more | as an allreduce |
+//! | neighbourhood | all concurrent | one to each neighbour, one from each |
+//! | ibarrier | dissemination, also of all processes | log2 n, empty |
+//! | other nonblocking | like the blocking ones | the same |
+//! | comm_idup | two allreduces of 4 bytes, or more | like an allreduce |
 //!
-//! Each is a `schedule` of steps, which a call `run`s, or which is kept, with the messages of its present step, by a
-//! collective that is `running` (section 5.12). A file per family:
+//! Each is a `schedule` of steps. A blocking call `run`s it; a nonblocking collective stores it with the messages of
+//! its present step while it is `running` (section 5.12). One file per family:
 //!
 //! ```text
-//! driven                                     by a model of a machine
-//! under_way                                  where one stands that a program has started
-//! inter/                                     those of intercommunicators
-//! plans                                      what does not block: a schedule, and what it needs until it is over
-//! agree                                      on the context of a communicator, without blocking
+//! driven                                     driven by a simulator
+//! under_way                                  state of a collective that a program has started
+//! inter/                                     intercommunicators
+//! plans                                      nonblocking: a schedule and the data that it needs until it is complete
+//! agree                                      nonblocking agreement on the context of a communicator
 //! slices                                     collectives over slices
-//! reduce  scan  gather  alltoall  barrier    what a call checks, and its schedule
-//! carried                                    what the packets of the network's barrier carry instead
+//! reduce  scan  gather  alltoall  barrier    argument checks and schedule
+//! carried                                    in-network barrier and allreduce
 //! bcast  neighbours                          bcast: also the second half of an allreduce
-//! lines  trees  rings                        of boxes of the torus: short ones, long broadcasts, long allreduces
-//! running                                    keeps a schedule, and performs its steps when messages allow it
-//! borrowed_device                                    the device as interrupts give it, for `running`
+//! lines  trees  rings                        boxes of the torus: short messages, long broadcasts, long allreduces
+//! running                                    stores a schedule, performs its steps when messages complete
+//! borrowed_device                            the device in an interrupt handler, for `running`
 //! run                                        blocking: performs one step after the other
-//! schedule  segments  tree                   what a step is; pieces; who talks to whom
+//! schedule  segments  tree                   steps; segments; binomial tree
 //! ```
-//! An import points downwards in this list.
+//! Imports point downwards in this list.
 //!
-//! # Without blocking
-//! A collective that does not block goes on in every call that makes progress: all that wait for something, whatever
-//! that is, and those that test, probe or look ([`crate::call`]). It also goes on while the program computes, as far
-//! as an interrupt can make its steps (`running`). It waits for no other collective, and none waits for it:
-//! those of one communicator are told apart by their number in the order in which all its processes start them, which
-//! is part of their messages' tags. Blocking ones have tags without a number, and so never meet them.
+//! # Nonblocking collectives
+//! A nonblocking collective advances in every call that makes progress: all that wait, test, probe or check
+//! ([`crate::mpi::call`]). It also advances while the program computes, as far as an interrupt handler can perform its
+//! steps (`running`). It waits for no other collective. The messages' tags contain its sequence number on the
+//! communicator, in the order in which all processes start them. Blocking ones have tags without a number, so they
+//! never match them.
 //!
 //! # Memory and order
-//! Memory does not grow with the message: what a reduction computes with is two segments of
-//! [`SEGMENT_BYTES`] on the stack, or in the program's heap if it does not block, and as much for each lane of a schedule
-//! that has some (`schedule`). A reduction combines in the order of the ranks along the same tree or lines, whatever the
-//! root; a long allreduce of an operation that commutes, in a box, in an order that the box gives, and a short one of
-//! all processes in the order of coordinates, dimension by dimension. So the result depends on the values and the
-//! communicator alone, not on timing (the advice to implementors of section 5.9.1).
+//! Memory use does not grow with the message. A reduction uses two segments of [`SEGMENT_BYTES`] on the stack, or in
+//! the program's heap if it is nonblocking, and as much for each lane of a schedule with lanes (`schedule`). A
+//! reduction combines in rank order along the same tree or lines for every root. There are two exceptions: a long
+//! allreduce of a commutative operation in a box uses an order defined by the box, and a short one of all processes
+//! uses coordinate order, dimension by dimension. So the result depends only on the values and the communicator, not on
+//! timing (advice to implementors, section 5.9.1).
 
 #[allow(unsafe_code)]
 mod agree;

@@ -1,4 +1,4 @@
-//! Neighbourhood collectives (MPI-3.1 sections 7.6 and 7.7): who sends what to whom is the topology's affair.
+//! Neighbourhood collectives (MPI-3.1 sections 7.6 and 7.7). The topology determines the messages.
 #![forbid(unsafe_code)]
 
 use alloc::vec::{IntoIter, Vec};
@@ -7,7 +7,7 @@ use crate::coll::schedule::{Buffer, NEIGHBOURS, Schedule, Step};
 use crate::comm::CommRank;
 use midplane_device::memory::area::Area;
 
-/// All receives, then all sends. Not to be done one after the other: a ring of processes would wait for each other.
+/// Starts all receives, then all sends. They must run concurrently; in sequence, a ring of processes would deadlock.
 pub(super) struct Neighbours {
     from: IntoIter<(CommRank, Area)>,
     to: IntoIter<(CommRank, Area)>,

@@ -1,7 +1,7 @@
-//! Collectives that do not block (MPI-3.1 section 5.12): the same schedules as the blocking ones', to be kept.
+//! Nonblocking collectives (MPI-3.1 section 5.12): plans that store the schedules of the blocking ones.
 //!
-//! Each function checks what the blocking one of its name checks. `hold` is what has to stay until the collective is
-//! over, beside what its closures hold.
+//! Each function makes the same checks as the blocking one of its name. `hold` keeps data alive until the collective is
+//! complete, in addition to the captures of its closures.
 #![forbid(unsafe_code)]
 
 use alloc::vec::Vec;
@@ -21,15 +21,15 @@ use crate::comm::{CommRank, Communicator};
 use crate::error::Error;
 use midplane_device::memory::area::Area;
 
-/// Which bytes are a rank's.
+/// Function from a rank to its bytes.
 pub trait Part: Fn(CommRank) -> Area + Send + 'static {}
 impl<P: Fn(CommRank) -> Area + Send + 'static> Part for P {}
 
-/// What combines elements: `right[i] = left[i] op right[i]`.
+/// Function that combines elements: `right[i] = left[i] op right[i]`.
 pub trait Combining: FnMut(&[u8], &mut [u8]) + Send + 'static {}
 impl<C: FnMut(&[u8], &mut [u8]) + Send + 'static> Combining for C {}
 
-/// A schedule, with what it needs until it is over.
+/// A schedule with the data that it needs until it is complete.
 pub(super) struct Kept<S, C, H> {
     schedule: S,
     combine: C,
@@ -64,7 +64,7 @@ impl<S: Schedule + Send, C: Combining, H: Send> Work for Kept<S, C, H> {
     }
 }
 
-/// The plan of a schedule that does not combine anything.
+/// Creates the plan of a schedule without reductions.
 fn plan<S: Schedule + Send + 'static, H: Send + 'static>(
     schedule: S,
     hold: H,
@@ -74,8 +74,8 @@ fn plan<S: Schedule + Send + 'static, H: Send + 'static>(
     Ok(plan.advances_in_interrupts(true))
 }
 
-/// The plan of a schedule that combines elements. Interrupts make its steps only if it is said that they may
-/// ([`Plan::advances_in_interrupts`]): `combine` may be a function of the program's.
+/// Creates the plan of a schedule that combines elements. Interrupt handlers run its steps only if enabled
+/// ([`Plan::advances_in_interrupts`]), because `combine` may be a function of the program.
 fn reduction<S: Schedule + Send + 'static, H: Send + 'static>(
     schedule: S,
     combine: impl Combining,
@@ -207,8 +207,8 @@ pub fn scan(
     reduction(schedule, combine, hold, Some(element))
 }
 
-/// A message to each of the ranks `to`, and one from each of the ranks `from`: to and from one rank, they match in the
-/// order of the lists.
+/// Sends a message to each rank of `to`, and receives one from each rank of `from`. Messages between the same two ranks
+/// match in list order.
 pub fn neighbours(
     from: Vec<(CommRank, Area)>,
     to: Vec<(CommRank, Area)>,

@@ -1,4 +1,4 @@
-//! Reductions to one rank, to all, and scattered (MPI-3.1 sections 5.9 and 5.10).
+//! Reduce, allreduce and reduce-scatter (MPI-3.1 sections 5.9 and 5.10).
 #![forbid(unsafe_code)]
 
 use crate::coll::bcast::Binomial;
@@ -18,7 +18,7 @@ use crate::error::Error;
 use crate::op::Op;
 use midplane_device::memory::area::Area;
 
-/// The combining function of a predefined operation. Fails with [`Error::Undefined`].
+/// Returns the combining function of a predefined operation. Fails with [`Error::Undefined`].
 pub fn predefined(op: Op, basic: Basic) -> Result<impl FnMut(&[u8], &mut [u8]), Error> {
     if !op.is_defined(basic) {
         return Err(Error::Undefined);
@@ -29,8 +29,8 @@ pub fn predefined(op: Op, basic: Basic) -> Result<impl FnMut(&[u8], &mut [u8]), 
     })
 }
 
-/// `right[i] = left[i] op right[i]`, here alone; the two are equally long. Fails with [`Error::NoRoom`] when an
-/// element is longer than a segment and the heap has no room for two.
+/// Combines local data: `right[i] = left[i] op right[i]`; both must be equally long. Fails with [`Error::NoRoom`] if an
+/// element is longer than a segment and the heap has no space for two.
 pub fn combine_local(
     comm: Communicator<'_>,
     (left, right): (Area, Area),
@@ -66,7 +66,7 @@ fn combine_through(
     }
 }
 
-/// Combines all processes' `data` into the root's `result`, which is as long; elsewhere `result` is not used.
+/// Combines all processes' `data` into the root's `result` of the same length; other processes do not use `result`.
 /// `result` may be `data`.
 pub fn reduce(
     comm: Communicator<'_>,
@@ -85,7 +85,7 @@ pub fn reduce(
     run_in_segments(comm, function, &mut schedule, sizes, combine)
 }
 
-/// Combines all processes' `data` into every process's `result`, which is as long and may be `data`.
+/// Combines all processes' `data` into every process's `result`. It must be as long, and may be `data`.
 pub fn allreduce(
     comm: Communicator<'_>,
     function: &'static str,
@@ -102,7 +102,7 @@ pub fn allreduce(
     run_side_by_side(comm, function, &mut schedule, sizes, combine)
 }
 
-/// Combines all processes' data; each rank gets the result of its own `part`, into `result`, which may be the beginning
+/// Combines all processes' data. Each rank receives the result of its own `part` in `result`; it may be the beginning
 /// of the data.
 pub fn reduce_scatter(
     comm: Communicator<'_>,
@@ -118,10 +118,10 @@ pub fn reduce_scatter(
     run_in_segments(comm, function, &mut schedule, sizes, combine)
 }
 
-/// Up the tree to rank 0 and from there to the root, segment by segment.
+/// Reduces along the tree to rank 0 and from there to the root, segment by segment.
 ///
-/// The root gives each of its own segments before it takes the result of that segment: where `data` is
-/// `result`, only what has been given away is overwritten.
+/// The root sends each of its own segments before it receives the result of that segment. So if `data` is `result`, it
+/// overwrites only data that has been sent.
 pub(super) struct Reduce {
     ranks: Ranks,
     root: CommRank,
@@ -131,8 +131,8 @@ pub(super) struct Reduce {
     stage: Stage,
 }
 
-/// What is next for the present segment. `gathered` has the combination of this rank and its children at less
-/// than the distance `bit`.
+/// Next action for the present segment. `gathered` contains the combination of this rank and its children at distances
+/// below `bit`.
 #[derive(Clone, Copy)]
 enum Stage {
     Load,
@@ -159,7 +159,7 @@ impl Reduce {
         }
     }
 
-    /// What becomes of the combination of this rank and all below it.
+    /// Forwards the combination of this rank and its subtree.
     fn deliver(&self, gathered: Half) -> Option<Step> {
         let dest = match tree::parent(self.ranks.own) {
             Some(parent) => CommRank(parent),
@@ -176,7 +176,7 @@ impl Reduce {
         })
     }
 
-    /// The result of this segment, where it comes in a message.
+    /// Receives the result of this segment, if it comes in a message.
     fn collect(&self) -> Option<Step> {
         if self.root == CommRank(0) || self.root != CommRank(self.ranks.own) {
             return None;
@@ -217,7 +217,7 @@ impl Schedule for Reduce {
                     gathered: left,
                     bit,
                 } => {
-                    // What came is of higher ranks: it stands on the right, and so does the result.
+                    // The received data is of higher ranks: it is the right operand, and becomes the result.
                     let (gathered, bit) = (left.other(), bit * 2);
                     self.stage = Stage::Receive { gathered, bit };
                     let bytes = self.walk.bytes();
@@ -240,11 +240,11 @@ impl Schedule for Reduce {
     }
 }
 
-/// What is longer goes by rings of the torus, where its elements commute.
+/// Longer allreduces use the rings of the torus, if the operation commutes.
 const SHORT_ALLREDUCE: usize = SEGMENT_BYTES;
 
-/// An allreduce, by the rules of docs/collectives.md.
-// On the stack of a call, or boxed as it is: a box for one of them would take heap that a blocking call can do without.
+/// An allreduce algorithm, selected by the rules of docs/collectives.md.
+// Stored inline, so that a blocking call needs no heap memory.
 #[allow(clippy::large_enum_variant)]
 pub(super) enum Allreduce {
     Tree(ThroughRoot),
@@ -281,7 +281,7 @@ impl Chosen for Allreduce {
     }
 }
 
-/// To rank 0, and from there to all.
+/// Reduces to rank 0, then broadcasts.
 pub(super) struct ThroughRoot {
     reduce: Reduce,
     bcast: Binomial,
@@ -303,17 +303,17 @@ impl Schedule for ThroughRoot {
     }
 }
 
-/// To each rank in turn.
+/// Reduces to each rank in turn.
 ///
-/// Where the result is the beginning of the data, it overwrites only what has been given away: parts of lower ranks, and
-/// of the own part what comes before the segment just combined.
+/// If the result is the beginning of the data, it overwrites only data that has been sent: parts of lower ranks, and of
+/// the own part the bytes before the segment just combined.
 pub(super) struct ReduceScatter<P> {
     ranks: Ranks,
     part: P,
     result: Area,
     element: usize,
     reduce: Reduce,
-    /// The next rank to reduce to.
+    /// Root of the next reduction.
     next_root: u32,
 }
 

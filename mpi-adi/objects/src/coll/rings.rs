@@ -1,16 +1,16 @@
-//! Long allreduces in a box of the torus: round its lines, in all directions at once.
+//! Long allreduces in a box of the torus: ring algorithm on its lines, in all directions concurrently.
 //!
 //! Each of the 2 D directions of a box of D dimensions has a lane and a part of the elements. In its lane a part is
-//! first reduced and scattered round the lines of the direction: it is divided by the processes of a line, each of the
-//! shares goes once round, and each process combines what comes with its own. Then what each has is reduced and scattered
-//! round the lines in the next dimension, and the next; and all is gathered the same ways back (Patarasuk and Yuan: a
-//! bandwidth-optimal allreduce; over a torus as in Sack and Gropp: collective algorithms for multiported torus networks).
-//! While one lane uses the links in X, the others use those in Y and Z, so that all links carry the same, and no more
-//! than they must.
+//! first reduced and scattered on the rings of the direction. It is divided among the processes of a line, each share
+//! moves once around the ring, and each process combines the received share with its own. Each process's result is then
+//! reduced and scattered in the next dimension, and the next, and finally gathered along the reverse path (Patarasuk
+//! and Yuan: a bandwidth-optimal allreduce; over a torus as in Sack and Gropp: collective algorithms for multiported
+//! torus networks). While one lane uses the links in X, the others use those in Y and Z. So all links carry the same,
+//! minimal load.
 //!
-//! What comes is combined on the left of a process's own: the order of the processes of a share depends on the box and on
-//! nothing else. It is not that of the ranks, so operations must commute. Memory is two segments a lane: shares go in
-//! segments of a few packets, and stand in the program's buffer.
+//! The received data is the left operand. The order of the processes of a share depends only on the box. It is not rank
+//! order, so operations must commute. Memory use is two segments a lane: shares are sent in segments of a few packets,
+//! and remain in the program's buffer.
 #![forbid(unsafe_code)]
 
 use crate::coll::schedule::{Buffer, Half, LANES, Lanes, Ranks, Schedule, Step};
@@ -19,10 +19,10 @@ use crate::comm::CommRank;
 use crate::grid::{At, Grid};
 use midplane_device::memory::area::Area;
 
-/// Lanes at most.
+/// Maximum number of lanes.
 const MOST: usize = 6;
 
-/// Elements that follow each other.
+/// Consecutive elements.
 #[derive(Clone, Copy, Default)]
 struct Run {
     from: usize,
@@ -30,7 +30,7 @@ struct Run {
 }
 
 impl Run {
-    /// The share of the place `at` of so many.
+    /// Returns share `at` of `of` shares.
     fn share(self, at: u16, of: u16) -> Run {
         let bound = |at: u16| self.len * usize::from(at) / usize::from(of);
         Run {
@@ -40,7 +40,7 @@ impl Run {
     }
 }
 
-/// What is done with the segment that has come.
+/// Next action for the received segment.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stage {
     Messages,
@@ -49,22 +49,20 @@ enum Stage {
     Store,
 }
 
-/// A lane.
 #[derive(Clone, Copy)]
 struct Lane {
     first: usize,
     is_plus: bool,
-    /// What is reduced and scattered round the lines of each dimension in turn, and what is left in the end.
+    /// Elements reduced and scattered in each dimension in turn, and the final share.
     runs: [Run; 4],
-    /// Lines that have been gone through: those of a reduction, then those of a gathering.
+    /// Completed lines: those of the reduction, then those of the gathering.
     lines: usize,
-    /// Hops round the present line, and bytes of its shares that have gone.
+    /// Hops completed on the present line, and bytes of its shares already sent.
     hop: u16,
     at: usize,
     stage: Stage,
 }
 
-/// An allreduce by all lanes.
 pub(super) struct Rings {
     grid: Grid,
     own: At,
@@ -75,15 +73,15 @@ pub(super) struct Rings {
     lanes: [Lane; MOST],
 }
 
-/// The messages of a hop, and where the segment that comes belongs.
+/// Messages of a hop, and the location of the received segment.
 struct Hop {
     given: Area,
     dest: CommRank,
     taken: Area,
     source: CommRank,
-    /// What is combined with it; `None`: nothing is, it goes straight into its place.
+    /// Operand to combine with it; `None`: the data is received directly in its final location.
     own: Option<Area>,
-    /// Bytes of a message.
+    /// Maximum bytes of a message.
     most: usize,
 }
 
@@ -119,7 +117,7 @@ impl Rings {
                 stage: Stage::Messages,
             };
             for turn in 0..3 {
-                // The share that is reduced here in the end is that of the next one round the line.
+                // The share that is finally reduced here is that of the next process on the line.
                 let (extent, place) = lane.line(&grid, own, turn);
                 lane.runs[turn + 1] = lane.runs[turn].share((place + 1) % extent, extent);
             }
@@ -145,12 +143,12 @@ impl Rings {
 }
 
 impl Lane {
-    /// The dimension of the lines that are gone through in this turn.
+    /// Returns the dimension of the lines in this turn.
     fn dim(&self, turn: usize) -> usize {
         (self.first + turn) % 3
     }
 
-    /// How many processes there are on this one's line of a turn, and its place in the lane's sense.
+    /// Returns the length of this process's line in a turn, and its index in the lane's direction.
     fn line(&self, grid: &Grid, own: At, turn: usize) -> (u16, u16) {
         let dim = self.dim(turn);
         let (extent, at) = (grid.extents[dim], own[dim]);
@@ -158,15 +156,15 @@ impl Lane {
     }
 }
 
-/// Bytes of a message of shares of so many elements at most: as few messages as can be, of the same length but for the
-/// last one. Everybody on a line comes to the same, as all have the same run there.
+/// Returns the message size in bytes for shares of at most `longest` elements: the minimum number of messages, all
+/// equally long except the last. All processes on a line compute the same, because they have the same run.
 fn message(longest: usize, element: usize) -> usize {
     let fitting = whole(RING_BYTES, element) / element.max(1);
     let messages = longest.div_ceil(fitting.max(1)).max(1);
     longest.div_ceil(messages) * element
 }
 
-/// A part of an area: `most` bytes from `at` on, as far as there are some.
+/// Returns at most `most` bytes of an area from `at` on.
 fn piece(area: Area, at: usize, most: usize) -> Area {
     match area.len().saturating_sub(at) {
         0 => Area::EMPTY,
@@ -175,7 +173,7 @@ fn piece(area: Area, at: usize, most: usize) -> Area {
 }
 
 impl Rings {
-    /// The messages that are next in a lane; `None`: it is at its end.
+    /// Returns the next messages of a lane; `None` at its end.
     fn hop(&mut self, number: usize) -> Option<Hop> {
         loop {
             let lane = self.lanes[number];
@@ -191,7 +189,7 @@ impl Rings {
                 (lane.lines, lane.hop, lane.at) = (lane.lines + 1, 0, 0);
                 continue;
             }
-            // Round the line what has come goes on: each share moves by one place a hop.
+            // Received data moves on: each share advances by one position a hop.
             let share =
                 |behind: u16| lane.runs[turn].share((place + 2 * extent - behind) % extent, extent);
             let ahead = u16::from(!is_reduction);
@@ -238,7 +236,7 @@ impl Rings {
         }
     }
 
-    /// No line before this turn's had more than one process: what there is to combine is still in `data`.
+    /// Checks whether no earlier line had more than one process: the operand is still in `data`.
     fn is_first(&self, turn: usize, lane: Lane) -> bool {
         (0..turn).all(|before| self.grid.extents[lane.dim(before)] == 1)
     }
@@ -249,9 +247,9 @@ impl Rings {
     }
 }
 
-/// Where a segment comes.
+/// Segment for received data.
 const COME: Half = Half::First;
-/// Where it is combined.
+/// Segment for the own operand.
 const OWN: Half = Half::Second;
 
 impl Schedule for Rings {
@@ -335,7 +333,7 @@ mod tests {
                 let count = bytes.div_ceil(most);
                 assert!(most <= RING_BYTES.max(element) && most.is_multiple_of(element));
                 assert_eq!(count, bytes.div_ceil(whole(RING_BYTES, element)));
-                // No message could be an element shorter, and the share still go in as many.
+                // With messages one element shorter, the share would need more messages.
                 assert!((most - element) * count < bytes);
             }
         }

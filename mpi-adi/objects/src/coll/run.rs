@@ -1,4 +1,4 @@
-//! Runs a schedule in a blocking call: waits for each step before it asks for the next.
+//! Runs a schedule in a blocking call: each step completes before the next one starts.
 
 use crate::coll::schedule::{Buffer, Half, Schedule, Step};
 use crate::coll::segments::{LongSegments, SEGMENT_BYTES, SHORT_BYTES, Segment, copy, read, write};
@@ -9,22 +9,21 @@ use midplane_device::memory::Span;
 use midplane_device::memory::area::TypedSlot;
 use midplane_device::request::Mode;
 
-/// Combines elements: `right[i] = left[i] op right[i]`.
+/// Function that combines elements: `right[i] = left[i] op right[i]`.
 pub type Combine<'a> = dyn FnMut(&[u8], &mut [u8]) + 'a;
 
-/// What a reduction combines.
+/// Elements of a reduction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Elements {
-    /// Bytes of one.
+    /// Bytes of an element.
     pub size: usize,
-    /// The operation commutes: they need not be combined in the order of the ranks.
+    /// The operation commutes: elements need not be combined in rank order.
     pub commute: bool,
-    /// The operation is no function of the program's: it can run within the device.
+    /// The operation is predefined, not a function of the program: it can run inside the device.
     pub predefined: bool,
 }
 
-/// Runs a schedule that has no segments. Blocks until its last step is done. Fails with the first error of a
-/// step.
+/// Runs a schedule without segments. Blocks until its last step is complete. Fails with the first error of a step.
 pub(super) fn run(
     comm: Communicator<'_>,
     function: &'static str,
@@ -33,8 +32,8 @@ pub(super) fn run(
     drive(comm, function, schedule, Workspace::none(&mut |_, _| ()))
 }
 
-/// As [`run`], by a loop that the compiler makes for this schedule alone: that of the barrier is in every image,
-/// and is not to bring along what only other collectives' steps need.
+/// Runs a schedule like [`run`], in a loop compiled for this schedule only. Every image contains the barrier, and must
+/// not link code that only other collectives' steps use.
 pub(super) fn run_alone<S: Schedule>(
     comm: Communicator<'_>,
     function: &'static str,
@@ -43,9 +42,9 @@ pub(super) fn run_alone<S: Schedule>(
     drive(comm, function, schedule, Workspace::none(&mut |_, _| ()))
 }
 
-/// As [`run`], with two segments for elements of so many bytes, which are combined by `combine`; no step has more in
-/// a segment than so many bytes, whatever else it has room for. Fails with [`Error::NoRoom`], too, when an element
-/// does not fit in a segment on the stack.
+/// Runs a schedule like [`run`], with two segments for elements of the specified size and with `combine`. No step uses
+/// more than the specified number of bytes of a segment, even if it is larger. Also fails with [`Error::NoRoom`] if an
+/// element does not fit in a segment on the stack.
 pub(super) fn run_in_segments(
     comm: Communicator<'_>,
     function: &'static str,
@@ -64,7 +63,7 @@ pub(super) fn run_in_segments(
     drive(comm, function, schedule, Workspace { segments, combine })
 }
 
-// Each on a stack frame of its own, of what it needs.
+// Not inlined, so that each stack frame contains only the segments that it uses.
 #[inline(never)]
 fn run_on_stack<const BYTES: usize>(
     comm: Communicator<'_>,
@@ -90,7 +89,7 @@ fn drive<S: Schedule + ?Sized>(
     Ok(())
 }
 
-/// What steps compute in and with. Segments are there for schedules that have any.
+/// Segments and combining function for steps. Schedules without segments use none.
 pub(super) struct Workspace<'s, 'c> {
     pub(super) segments: [&'s mut [u8]; 2],
     pub(super) combine: &'s mut Combine<'c>,
@@ -102,8 +101,8 @@ impl<'s, 'c> Workspace<'s, 'c> {
         Workspace { segments, combine }
     }
 
-    /// Blocks until the step is done, with all of its requests.
-    // Into each loop: see `run_alone`.
+    /// Blocks until the step and all of its requests are complete.
+    // Inlined into each loop: see `run_alone`.
     #[inline(always)]
     pub(super) fn perform(
         &mut self,
@@ -135,7 +134,7 @@ impl<'s, 'c> Workspace<'s, 'c> {
                 );
                 exactly(taken.len(), received)
             }
-            // One lane after the other: there is no answer but its own.
+            // One lane after the other, so there is no later message for a piggybacked acknowledgement.
             Step::Pass {
                 tag,
                 followed: _,
@@ -174,21 +173,21 @@ impl<'s, 'c> Workspace<'s, 'c> {
         &mut self.segments[half as usize][..bytes]
     }
 
-    /// The buffer's bytes, for requests of the step that is performed; `place` stays as long as they do.
+    /// Returns the buffer's bytes for requests of the present step; `place` must outlive them.
     fn span(&mut self, buffer: Buffer, place: &mut TypedSlot) -> Span {
         match buffer {
-            // SAFETY: `perform` finishes all of a step's requests before it returns, and those of a place before it is
-            // written again.
+            // SAFETY: `perform` finishes all requests of a step before it returns, and those of a slot before the slot
+            // is written again.
             Buffer::User(area) => unsafe { area.span(place) },
-            // SAFETY: `perform` finishes all of a step's requests before it returns. Until then nothing else
-            // uses the segment: `self` borrows it, and an exchange's two buffers are different segments.
+            // SAFETY: `perform` finishes all of a step's requests before it returns. Until then nothing else uses the
+            // segment: `self` borrows it, and an exchange's two buffers are different segments.
             Buffer::Segment(half, bytes) => unsafe { writing(self.beginning(half, bytes)) },
         }
     }
 }
 
-/// What a receive of this library's own says when it did not get as many bytes as this process's count makes:
-/// its tag and its message mean nothing to the program.
+/// Returns the error of an internal receive that received a number of bytes other than this process's count specifies.
+/// Its tag and its message are meaningless to the program.
 pub(super) fn exactly(expected: usize, received: Result<Status, Error>) -> Result<(), Error> {
     let (rank, given) = match received {
         Ok(Status { bytes, .. }) if bytes == expected => return Ok(()),

@@ -1,28 +1,31 @@
-//! A collective under way: what it does next, and the messages that it waits for.
+//! Execution of a nonblocking collective: its next steps and its pending messages.
 //!
-//! A plan is run at one go, or started. Then it goes on in any call that makes progress ([`crate::call`]), until a
-//! step has to wait for messages; nothing of it is on a stack. Its memory is from the program's heap, taken when it is
-//! started: the schedule and what belongs to it, the places of its messages, what the device needs for them, and, where it
-//! computes, two segments a lane. So a program that uses its heap up meanwhile does not keep others waiting.
+//! A plan is run to completion, or started. A started plan advances in any call that makes progress
+//! ([`crate::mpi::call`]), until a step must wait for messages; it uses no stack in between. Its memory is allocated
+//! from the program's heap at the start: the schedule with its data, the slots of its messages, the device's memory for
+//! them and, for reductions, two segments a lane. So other processes never wait because this program exhausts its heap
+//! later.
 //!
 //! # While the program computes
-//! The next steps are made by interrupts, too ([`Running::advance_in_interrupt`]), wherever in the program they have come, in
-//! `malloc` for example. So they take nothing of the heap and give nothing back: a step is made only if what its messages
-//! need of the device is reserved already, and comes back when they are over. To a call is left
+//! Interrupt handlers also perform steps ([`Running::advance_in_interrupt`]). They may interrupt the program anywhere,
+//! for example in `malloc`, so they neither allocate nor free heap memory. They perform a step only if the device
+//! memory for its messages is already reserved, and reserve it again when the messages complete. The following remains
+//! for a call:
 //!
-//! * the end: it frees the memory, and tells the program;
-//! * an error, as messages under way have to be waited for;
-//! * what takes memory on its way ([`Work::is_for_calls`]);
-//! * all of a plan that runs functions of the program's ([`Plan::advances_in_interrupts`]).
+//! * the end, which frees the memory and notifies the program;
+//! * an error, because messages in transit must complete first;
+//! * work that allocates memory between steps ([`Work::is_for_calls`]);
+//! * plans that run functions of the program ([`Plan::advances_in_interrupts`]).
 //!
-//! A copy within the program's memory can be of any length: an interrupt makes it a segment at a time.
+//! A copy within the program's memory can have any length: an interrupt handler copies one segment at a time.
 //!
-//! A collective is with the interrupts or with a call, never with both: a call takes it out of where interrupts look
-//! ([`State`](super::under_way::State)), and puts it back within the device, so that what has come before is found after.
+//! A collective belongs either to the interrupt handlers or to a call. A call removes it from the list that interrupt
+//! handlers check ([`State`](super::under_way::State)). It returns the collective inside the device, so that messages
+//! that arrived before are found afterwards.
 //!
 //! # Lanes
-//! A call that blocks runs a schedule with lanes in the same way ([`run_side_by_side`]), if the heap has the memory.
-//! Otherwise it goes through them one after the other, as [`Lanes`] allows, and needs none.
+//! A blocking call runs a schedule with lanes in the same way ([`run_side_by_side`]), if the heap has enough memory.
+//! Otherwise it runs one lane after the other, as [`Lanes`] allows, and needs no memory.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -43,17 +46,17 @@ use midplane_device::memory::area::{Area, TypedSlot};
 use midplane_device::request::{KEPT_SLOTS, Mode, RequestId, RequestPool};
 use midplane_device::wire::INLINE_BYTES;
 
-/// What a collective does, with all that belongs to it.
+/// Work of a collective, with all data that belongs to it.
 pub(super) trait Work {
-    /// As [`Schedule::next`]. Called outside of the device.
+    /// Returns the next step; see [`Schedule::next`]. Called outside the device.
     fn next(&mut self) -> Result<Option<Step>, Error>;
 
-    /// As [`Schedule::lanes`].
+    /// Returns the lanes; see [`Schedule::lanes`].
     fn lanes(&mut self) -> Lanes {
         Lanes::ONE
     }
 
-    /// As [`Schedule::next_in`]. Called outside of the device.
+    /// Returns the next step of a lane; see [`Schedule::next_in`]. Called outside the device.
     fn next_in(&mut self, lane: usize) -> Result<Option<Step>, Error> {
         let _ = lane;
         self.next()
@@ -62,32 +65,33 @@ pub(super) trait Work {
     /// Combines elements: `right[i] = left[i] op right[i]`.
     fn combine(&mut self, left: &[u8], right: &mut [u8]);
 
-    /// No interrupt asks for what is next: it takes memory, or enters the device.
+    /// Checks whether only a call may request the next step, because that allocates memory or enters the device.
     fn is_for_calls(&self) -> bool {
         false
     }
 
-    /// An error of a step in the program's terms, where its ranks are not those of the steps.
+    /// Converts an error of a step to the program's terms, if the steps use other ranks.
     fn explained(&self, error: Error) -> Error {
         error
     }
 }
 
-/// A collective that is to be started.
+/// A collective ready to be started.
 pub struct Plan {
     work: Box<dyn Work + Send>,
     /// Bytes of an element of a segment; `None`: there are no segments.
     element: Option<usize>,
     lanes: Lanes,
-    /// No message waits for the one before.
+    /// All messages are concurrent.
     at_once: bool,
-    /// Interrupts may make its steps.
+    /// Interrupt handlers may perform its steps.
     meanwhile: bool,
 }
 
 impl Plan {
-    /// Interrupts may make its steps, if `may`: what gives them, but for what is for calls (`Work::is_for_calls`), and what
-    /// combines elements is none of the program's functions, takes nothing of the heap, and comes to an end soon.
+    /// Enables steps in interrupt handlers if `may` is set. The work, except the part [for calls](Work::is_for_calls),
+    /// and the combining function must then be no function of the program, must not use the heap, and must have a short
+    /// run time.
     pub fn advances_in_interrupts(self, may: bool) -> Plan {
         Plan {
             meanwhile: may,
@@ -95,7 +99,7 @@ impl Plan {
         }
     }
 
-    /// Step by step, in segments if there is an element.
+    /// Creates a plan performed step by step, with segments if `element` is set.
     pub(super) fn by_steps(
         mut work: impl Work + Send + 'static,
         element: Option<usize>,
@@ -109,7 +113,7 @@ impl Plan {
         })
     }
 
-    /// All messages at once, which are all that it does.
+    /// Creates a plan of concurrent messages without other steps.
     pub(super) fn at_once(
         work: impl Work + Send + 'static,
         messages: usize,
@@ -127,7 +131,7 @@ impl Plan {
         })
     }
 
-    /// Runs it to its end in a blocking call, step by step.
+    /// Runs it to completion in a blocking call, step by step.
     pub fn run(mut self, comm: Communicator<'_>, function: &'static str) -> Result<(), Error> {
         let done = match self.element {
             Some(element) if element > SEGMENT_BYTES => {
@@ -187,7 +191,7 @@ impl<W: Work> Work for [W; 1] {
     }
 }
 
-/// As [`Box::new`], but fails with [`Error::NoRoom`].
+/// Allocates a box. Fails with [`Error::NoRoom`].
 fn boxed<W: Work + Send + 'static>(work: W) -> Result<Box<dyn Work + Send>, Error> {
     let mut one = room(1)?;
     one.push(work);
@@ -197,7 +201,7 @@ fn boxed<W: Work + Send + 'static>(work: W) -> Result<Box<dyn Work + Send>, Erro
     }
 }
 
-/// An empty list with room for `count`. Fails with [`Error::NoRoom`].
+/// Returns an empty list with capacity for `count`. Fails with [`Error::NoRoom`].
 pub fn room<T>(count: usize) -> Result<Vec<T>, Error> {
     let mut list = Vec::new();
     let bytes = count.saturating_mul(size_of::<T>());
@@ -206,7 +210,7 @@ pub fn room<T>(count: usize) -> Result<Vec<T>, Error> {
     Ok(list)
 }
 
-/// A schedule of a call that blocks, and what combines its elements.
+/// A schedule of a blocking call, and its combining function.
 struct Lent<'s, 'c> {
     schedule: &'s mut dyn Schedule,
     combine: &'s mut Combine<'c>,
@@ -226,7 +230,7 @@ impl Work for Lent<'_, '_> {
     }
 }
 
-/// As [`run_in_segments`], all lanes at once where the program's heap has room for what that takes.
+/// Runs a schedule like [`run_in_segments`], with all lanes concurrent if the program's heap has enough memory.
 #[inline(never)]
 pub(super) fn run_side_by_side(
     comm: Communicator<'_>,
@@ -250,54 +254,54 @@ pub(super) fn run_side_by_side(
     run_in_segments(comm, function, schedule, sizes, combine)
 }
 
-/// A message under way.
+/// A message in transit.
 struct Message {
     id: RequestId,
     lane: usize,
-    /// Bytes of the buffer that a receive is to fill; `None`: a send.
+    /// Bytes of the buffer that a receive must fill; `None`: a send.
     expected: Option<usize>,
 }
 
-/// What is under way of a collective. It is not dropped before its end: [`Flight::advance`].
+/// State of a collective in progress. Must not be dropped before its end: [`Flight::advance`].
 struct Flight {
     function: &'static str,
-    /// What is added to the tags of its steps.
+    /// Offset added to the tags of its steps.
     tags: Tag,
     at_once: bool,
-    /// A call blocks until its end, and may use what is kept for such calls.
+    /// A call blocks until its end, and may use memory reserved for blocking calls.
     blocks: bool,
     lanes: Lanes,
-    /// The lanes that are at their end, a bit for each.
+    /// Completed lanes, one bit each.
     over: u32,
     segments: LongSegments,
     messages: Vec<Message>,
-    /// One for each message: not written while that is under way.
+    /// One per message; not written while the message is in transit.
     places: Vec<TypedSlot>,
-    /// For how many messages the device has reserved memory.
+    /// Number of messages with reserved device memory.
     reserved: u32,
     has_begun: bool,
     left: Left,
 }
 
-/// What an interrupt leaves to the next one, or to a call.
+/// Work that an interrupt handler leaves to the next one or to a call.
 enum Left {
-    /// No more than the end.
+    /// Only the end.
     Nothing,
     /// The rest of a lane's [`Step::Copy`].
     Copy { lane: usize, from: Area, to: Area },
-    /// This error, to a call.
+    /// This error, to be returned by a call.
     Error(Error),
 }
 
-/// What a flight may do before it comes back.
+/// Limits of one advance of a flight.
 struct Turn<'t> {
-    /// Steps that an interrupt may still make; `None`: this is a call.
+    /// Steps that an interrupt handler may still perform; `None` for a call.
     steps: Option<&'t mut u32>,
     has_moved: bool,
 }
 
 impl Turn<'_> {
-    /// As much as can be done.
+    /// Creates the turn of a call, without limit.
     fn of_call() -> Self {
         Turn {
             steps: None,
@@ -313,7 +317,7 @@ impl Turn<'_> {
 const _: () = assert!(MOST_LANES < u32::BITS as usize);
 
 impl Flight {
-    /// Of a call that blocks, or to be numbered; nothing has been done. Fails with [`Error::NoRoom`] or
+    /// Creates an idle flight for a blocking call, or one to be numbered later. Fails with [`Error::NoRoom`] or
     /// [`Error::NoMemory`].
     fn new(
         comm: Communicator<'_>,
@@ -338,14 +342,14 @@ impl Flight {
             has_begun: false,
             left: Left::Nothing,
         };
-        // A process alone goes through all steps at once, without messages; but it can be its own neighbour.
+        // A single process performs all steps without messages, unless it is its own neighbour.
         if comm.size() > 1 || at_once {
             flight.reserve_all(comm, messages)?;
         }
         Ok(flight)
     }
 
-    /// Reserves what so many messages need, or nothing.
+    /// Reserves device memory for `messages` messages, or none.
     fn reserve_all(&mut self, comm: Communicator<'_>, messages: usize) -> Result<(), Error> {
         for _ in 0..messages {
             if let Err(error) = self.reserve(comm, KEPT_SLOTS) {
@@ -362,7 +366,7 @@ impl Flight {
         Ok(())
     }
 
-    /// Gives back what is reserved for it.
+    /// Returns the reserved memory.
     fn end(&mut self, comm: Communicator<'_>) {
         let messages = core::mem::take(&mut self.reserved);
         if messages > 0 {
@@ -371,12 +375,13 @@ impl Flight {
         }
     }
 
-    /// A lane can advance, or all are at their end, or there is an error to return. For a hook, which has the requests.
+    /// Checks whether a lane can advance, all lanes are complete, or there is an error to return. For a hook with
+    /// access to the requests.
     fn is_ready(&self, requests: &RequestPool) -> bool {
         self.is_ready_if(|message| requests.is_done(message.id).unwrap_or(true))
     }
 
-    /// The same, outside of the device.
+    /// Checks the same outside the device.
     fn is_ready_outside(&self, comm: Communicator<'_>) -> bool {
         self.is_ready_if(|message| are_finished(comm.env(), [message.id].into_iter()))
     }
@@ -385,7 +390,7 @@ impl Flight {
         let mut waiting = self.over;
         for message in &self.messages {
             if !is_done(message) {
-                // The rest of one lane alone does not matter any more.
+                // With a single lane, its other messages are irrelevant.
                 if self.lanes.count == 1 {
                     return self.has_failed();
                 }
@@ -396,18 +401,18 @@ impl Flight {
         waiting != all || self.over == all || self.has_failed()
     }
 
-    /// There is an error that a call is to tell.
+    /// Checks whether there is an error for a call to return.
     fn has_failed(&self) -> bool {
         matches!(self.left, Left::Error(_))
     }
 
-    /// A bit for each lane.
+    /// Returns a mask with one bit per lane.
     fn all(&self) -> u32 {
         (1 << self.lanes.count) - 1
     }
 
-    /// Goes on until all lanes have to wait for messages: false; or to its end. Waits for none itself. After an error,
-    /// which is also its end, none of its messages is under way.
+    /// Advances until all lanes must wait for messages (false) or to the end. Does not block. After an error, which
+    /// also ends it, none of its messages is in transit.
     fn advance(&mut self, comm: Communicator<'_>, work: &mut dyn Work) -> Result<bool, Error> {
         let result = match self.left {
             Left::Error(error) => Err(error),
@@ -425,7 +430,7 @@ impl Flight {
         result
     }
 
-    /// As [`Flight::advance`], from an interrupt, by so many steps at most; true when it got on.
+    /// Advances from an interrupt handler, by at most `steps` steps. Returns true if it made progress.
     fn advance_in_interrupt(
         &mut self,
         comm: Communicator<'_>,
@@ -459,7 +464,7 @@ impl Flight {
         Ok(self.over == self.all())
     }
 
-    /// Goes on in a lane that waits for nothing.
+    /// Advances a lane that waits for no message.
     fn go_on_in(
         &mut self,
         comm: Communicator<'_>,
@@ -493,7 +498,8 @@ impl Flight {
         Ok(())
     }
 
-    /// The next step of a lane can be made now; an interrupt makes it only if it needs nothing of the heap.
+    /// Checks whether the next step of a lane can run now. An interrupt handler runs it only if it needs no heap
+    /// memory.
     fn may_go_on(
         &self,
         comm: Communicator<'_>,
@@ -504,7 +510,7 @@ impl Flight {
         let Some(steps) = &mut turn.steps else {
             return true;
         };
-        // There is one place for what is left.
+        // Only one remainder can be stored.
         let is_next = !matches!(self.left, Left::Copy { lane: of, .. } if of != lane);
         let is_reserved = comm.env().reserve(Reserve::Check).is_ok();
         let enough = self.reserved as usize >= self.lanes.messages && is_reserved;
@@ -513,7 +519,7 @@ impl Flight {
         may
     }
 
-    /// Of a copy an interrupt makes a piece, [`SEGMENT_BYTES`], and leaves the rest.
+    /// Limits a copy in an interrupt handler to [`SEGMENT_BYTES`], and stores the rest.
     fn shorten(&mut self, lane: usize, step: &mut Step) {
         if let Step::Copy { from, to } = step
             && from.len() > SEGMENT_BYTES
@@ -532,7 +538,7 @@ impl Flight {
         }
     }
 
-    /// Ends the messages under way in a lane; false, and nothing done, when one has not arrived yet.
+    /// Completes the messages of a lane. Returns false without effect if one is not complete.
     fn conclude(
         &mut self,
         comm: Communicator<'_>,
@@ -548,7 +554,7 @@ impl Flight {
             return Ok(false);
         }
         turn.has_moved = true;
-        // As much as becomes free is reserved. When others have taken it, this one takes what it can get later.
+        // Reserves the memory that becomes free. If others have used it, the flight reserves available memory later.
         let reserve = match turn.is_call() {
             true => Reserve::Message { keep: 0 },
             false => Reserve::FreeMessage,
@@ -570,7 +576,7 @@ impl Flight {
         result
     }
 
-    /// Starts the messages of a step, or does all of it.
+    /// Starts the messages of a step, or performs it completely.
     fn perform(
         &mut self,
         comm: Communicator<'_>,
@@ -618,7 +624,7 @@ impl Flight {
     ) -> Result<(), Error> {
         let (tag, span) = (tag + self.tags, self.span(lane, data));
         let partners = comm.partners().for_collectives();
-        // Eager data keeps to the order of the offers, and so to one way; what waits for its receive goes all ways.
+        // Eager data keeps the order of the RTSs, and so uses one route; rendezvous data uses all routes.
         let mode = match span.len() > INLINE_BYTES {
             true if self.lanes.cross => Mode::Synchronous,
             false if followed => Mode::Followed,
@@ -632,7 +638,7 @@ impl Flight {
         let expected = None;
         match id {
             Some(id) => self.messages.push(Message { id, lane, expected }),
-            // It is complete already.
+            // The send is complete already.
             None if is_call => self.reserve(comm, 0).unwrap_or_default(),
             None => {
                 self.reserved += u32::from(comm.env().reserve(Reserve::FreeMessage).is_ok());
@@ -660,7 +666,7 @@ impl Flight {
         Ok(())
     }
 
-    /// The memory of the next message's request: what is reserved for one, as far as there is.
+    /// Returns the memory for the next message's request: reserved memory, if any.
     fn memory(&mut self, is_call: bool) -> RequestMemory {
         let has_reserved = self.reserved > 0;
         self.reserved -= u32::from(has_reserved);
@@ -672,17 +678,17 @@ impl Flight {
         }
     }
 
-    /// The buffer's bytes, for the next message of the lane.
+    /// Returns the buffer's bytes for the next message of the lane.
     fn span(&mut self, lane: usize, buffer: Buffer) -> Span {
         match buffer {
             Buffer::User(area) => {
                 let of_lane = self.messages.iter().filter(|message| message.lane == lane);
                 let place = &mut self.places[lane * self.lanes.messages + of_lane.count()];
-                // SAFETY: the place is on the heap, and is written again only after `conclude` has found all
-                // messages of the lane to be complete. What is dropped has none under way (`advance`).
+                // SAFETY: the slot is on the heap, and is written again only after `conclude` has found all messages of
+                // the lane to be complete. A flight that is dropped has none in transit (`advance`).
                 unsafe { area.span(place) }
             }
-            // SAFETY: as above, of a segment: it has so many bytes (`Walk`), and the two messages of a step have
+            // SAFETY: as above, for a segment: it has this many bytes (`Walk`), and the two messages of a step use
             // different ones.
             Buffer::Segment(half, bytes) => unsafe {
                 Span::new(self.segments.pointer(lane, half), bytes)
@@ -691,7 +697,7 @@ impl Flight {
     }
 }
 
-/// A collective under way. It is not dropped before its end: [`Running::advance`].
+/// A collective in progress. Must not be dropped before its end: [`Running::advance`].
 pub struct Running {
     work: Box<dyn Work + Send>,
     flight: Flight,
@@ -699,7 +705,7 @@ pub struct Running {
 }
 
 impl Running {
-    /// The collective with this number on its communicator, of which nothing has been done. Fails with
+    /// Creates the collective with this sequence number on its communicator. Performs no step. Fails with
     /// [`Error::NoRoom`] or [`Error::NoMemory`].
     pub fn new(
         comm: Communicator<'_>,
@@ -719,34 +725,35 @@ impl Running {
         })
     }
 
-    /// A message of it has been started.
+    /// Checks whether it has started a message.
     pub fn has_begun(&self) -> bool {
         self.flight.has_begun
     }
 
-    /// Messages under way.
+    /// Returns the number of messages in transit.
     pub fn messages(&self) -> u32 {
         self.flight.messages.len() as u32
     }
 
-    /// The messages that it waits for are there.
+    /// Checks whether its pending messages are complete.
     pub fn is_ready(&self, requests: &RequestPool) -> bool {
         self.flight.is_ready(requests)
     }
 
-    /// The same, outside of the device.
+    /// Checks the same outside the device.
     pub fn is_ready_outside(&self, comm: Communicator<'_>) -> bool {
         self.flight.is_ready_outside(comm)
     }
 
-    /// Goes on until it has to wait for messages: false; or to its end. Waits for none itself. After an error, which
-    /// is also its end, none of its messages is under way.
+    /// Advances until it must wait for messages (false) or to its end. Does not block. After an error, which also ends
+    /// it, none of its messages is in transit.
     pub fn advance(&mut self, comm: Communicator<'_>) -> Result<bool, Error> {
         self.flight.advance(comm, &mut *self.work)
     }
 
-    /// As [`Running::advance`], from an interrupt, whose device is in hand: by so many steps at most, of which those that
-    /// it makes are taken off. True when it got on. What it leaves is found to be [ready](Running::is_ready).
+    /// Advances from an interrupt handler with the borrowed device: by at most `steps` steps, and subtracts the
+    /// performed ones. Returns true if it made progress. Work that remains for a call makes it
+    /// [ready](Running::is_ready).
     pub fn advance_in_interrupt(&mut self, comm: Communicator<'_>, steps: &mut u32) -> bool {
         self.meanwhile
             && self

@@ -8,8 +8,8 @@ use crate::comm::{CommRank, Communicator};
 use crate::error::Error;
 use midplane_device::memory::area::Area;
 
-/// Each rank's combination of the ranks up to itself (`inclusive`) or before it, into `result`, which is
-/// as long as `data` and may be `data`. Without ranks before it rank 0 leaves its exclusive result alone.
+/// Combines the data of the ranks up to each rank (`inclusive`) or before it, into `result`. It must be as long as
+/// `data`, and may be `data`. The exclusive result of rank 0 is unchanged.
 pub fn scan(
     comm: Communicator<'_>,
     function: &'static str,
@@ -24,12 +24,12 @@ pub fn scan(
     run_in_segments(comm, function, &mut schedule, sizes, combine)
 }
 
-/// The segment of what comes from the ranks before this one.
+/// Segment received from the ranks before this one.
 const BEFORE: Half = Half::First;
-/// The segment of this rank's data, to which what comes is added.
+/// Segment of this rank's data, combined with the received one.
 const UP_TO: Half = Half::Second;
 
-/// Along the chain of the ranks, segment by segment.
+/// Passes segments along the chain of the ranks.
 pub(super) struct Scan {
     ranks: Ranks,
     data: Area,
@@ -39,7 +39,7 @@ pub(super) struct Scan {
     stage: Stage,
 }
 
-/// What is next for the present segment.
+/// Next action for the present segment.
 #[derive(Clone, Copy)]
 enum Stage {
     Load,

@@ -1,12 +1,12 @@
-//! A collective as data: what one process does, step by step.
+//! Schedules of collectives: the steps of one process as data.
 //!
-//! A schedule knows ranks, lengths and spans, and no device. It gives one [`Step`] at a time, and goes on when
-//! that one is done. What it knows between two steps is its own value of a fixed size, on no stack and without
-//! memory from the heap: a blocking call runs it at one go ([`super::run`]), a nonblocking one can keep
-//! it in its request and go on whenever messages do (MPI-3.1 section 5.12). The same steps in the same order
-//! serve both, so that the messages match whichever way a process waits.
+//! A schedule uses ranks, lengths and spans, but no device. It returns one [`Step`] at a time, and the next when that
+//! one is complete. Between two steps its state is a value of fixed size, without stack or heap memory. A blocking call
+//! runs it to completion ([`super::run`]); a nonblocking one can store it in its request, and advance it when messages
+//! complete (MPI-3.1 section 5.12). Both perform the same steps in the same order, so messages match in any
+//! combination.
 //!
-//! Reductions compute in two segments. They too belong to whoever runs the schedule; steps name them by
+//! Reductions compute in two segments. These belong to the code that runs the schedule; steps refer to them by
 //! [`Half`].
 #![forbid(unsafe_code)]
 
@@ -16,7 +16,7 @@ use midplane_device::envelope::Tag;
 use midplane_device::matching::OPERATIONS;
 use midplane_device::memory::area::Area;
 
-/// The tags of the collectives' messages; they travel in a context of their own.
+/// Tags of collective messages, in a separate context.
 pub(super) const BARRIER: Tag = 1;
 pub(super) const BCAST: Tag = 2;
 pub(super) const REDUCE: Tag = 3;
@@ -25,66 +25,66 @@ pub(super) const SCATTER: Tag = 5;
 pub(super) const ALLGATHER: Tag = 6;
 pub(super) const ALLTOALL: Tag = 7;
 pub(super) const SCAN: Tag = 8;
-// Matching engines tell collectives apart by them.
+// Matching engines identify collectives by them.
 const _: () = assert!(SCAN == OPERATIONS as Tag);
-/// Those of a communicator's neighbourhood collectives, which are always numbered.
+/// Tag of a communicator's neighbourhood collectives, which always have sequence numbers.
 pub(super) const NEIGHBOURS: Tag = 9;
 
-/// That of a schedule's first lane, where its lanes have tags of their own; those of the next lanes follow.
+/// Tag of a schedule's first lane, if its lanes have separate tags; those of the other lanes follow.
 pub(super) const LANES: Tag = 16;
-/// Lanes that a schedule has at most.
+/// Maximum number of lanes of a schedule.
 pub(super) const MOST_LANES: usize = 24;
 
-/// How far the tags of a collective that does not block are from those of the next one on its communicator.
+/// Distance between the tags of consecutive nonblocking collectives on a communicator.
 const NUMBERED: Tag = 64;
-/// Numbers before the first one is used again: far more than there can be collectives under way.
+/// Sequence numbers before the first one is reused: far more than there can be collectives in progress.
 const NUMBERS: u32 = 1 << 24;
 const _: () = assert!(NEIGHBOURS < LANES && LANES + MOST_LANES as Tag <= NUMBERED);
 const _: () = assert!((Tag::MAX / NUMBERED) as u32 > NUMBERS);
 
-/// What is added to the tags of the steps of a communicator's collective with this number, in the order in which all of
-/// its processes start those that do not block. Blocking ones have no number, and nothing is added to their tags.
+/// Returns the tag offset for a communicator's nonblocking collective with this sequence number; all processes start
+/// them in the same order. Blocking ones have no number, and use tags without an offset.
 pub(super) fn numbered(number: u32) -> Tag {
     (1 + number % NUMBERS) as Tag * NUMBERED
 }
 
-/// One process's part in a collective.
+/// One process's schedule in a collective.
 pub(super) trait Schedule {
-    /// The next step, to be asked for when the one before is done. `None`: this process has done its part, and
-    /// says so however often it is asked. Where there are lanes, one lane after the other.
+    /// Returns the next step. Call it when the previous step is complete. `None`: this process is done, also in every
+    /// later call. With lanes, returns the steps of one lane after the other.
     fn next(&mut self) -> Option<Step>;
 
-    /// The lanes that it can go on in side by side.
+    /// Returns the lanes that can advance concurrently.
     fn lanes(&mut self) -> Lanes {
         Lanes::ONE
     }
 
-    /// As [`Schedule::next`], in one lane. Whoever asks goes through either the whole or all of the lanes.
+    /// Returns the next step of one lane. A caller uses either this function for all lanes, or [`Schedule::next`].
     fn next_in(&mut self, lane: usize) -> Option<Step> {
         let _ = lane;
         self.next()
     }
 }
 
-/// How a schedule can go on side by side. The steps of a lane follow each other; lanes do not wait for one another, and no
-/// message of one matches a message of another. Each lane has segments of its own.
+/// Concurrency of a schedule. The steps of a lane are sequential. Lanes do not wait for each other, and no message of
+/// one matches a message of another. Each lane has separate segments.
 ///
-/// A process may go through its lanes one after the other while others go through theirs side by side: the steps of lane
-/// 0 wait for no other lane of any process, those of lane 1 for lane 0 at most, and so on. So a process that has no
-/// memory for more than one message at a time still does its part.
+/// A process may run its lanes one after the other while others run theirs concurrently: the steps of lane 0 wait for
+/// no other lane of any process, those of lane 1 for lane 0 at most, and so on. So a process that has memory for only
+/// one message at a time can still complete.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Lanes {
-    /// How many, at most [`MOST_LANES`].
+    /// Number of lanes, at most [`MOST_LANES`].
     pub(super) count: usize,
-    /// Messages of a lane that can be under way at one time.
+    /// Maximum number of concurrent messages of a lane.
     pub(super) messages: usize,
-    /// The messages of all processes go all over the machine and cross each other, as those along lines do not: long
-    /// ones had better go any way that is free.
+    /// The messages of all processes cross each other in the network, unlike those along lines. Long ones should use
+    /// adaptive routes.
     pub(super) cross: bool,
 }
 
 impl Lanes {
-    /// One step after the other.
+    /// One lane: sequential steps.
     pub(super) const ONE: Lanes = Lanes {
         count: 1,
         messages: 2,
@@ -92,7 +92,7 @@ impl Lanes {
     };
 }
 
-/// No part at all.
+/// `None` has no steps.
 impl<S: Schedule> Schedule for Option<S> {
     fn next(&mut self) -> Option<Step> {
         self.as_mut()?.next()
@@ -107,7 +107,7 @@ impl<S: Schedule> Schedule for Option<S> {
     }
 }
 
-/// A schedule that is one of several, by the rules of docs/collectives.md.
+/// A schedule that is selected among several by the rules of docs/collectives.md.
 pub(super) trait Chosen {
     fn chosen(&mut self) -> &mut dyn Schedule;
 }
@@ -126,7 +126,7 @@ impl<C: Chosen> Schedule for C {
     }
 }
 
-/// What is done, and done with, before the next step begins.
+/// A step. It completes before the next one begins.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Step {
     /// Sends the buffer's bytes.
@@ -135,47 +135,48 @@ pub(super) enum Step {
         tag: Tag,
         data: Buffer,
     },
-    /// Receives as many bytes as the buffer has, no more and no fewer.
+    /// Receives exactly as many bytes as the buffer contains.
     Receive {
         source: CommRank,
         tag: Tag,
         data: Buffer,
     },
-    /// Both at once: neither waits for the other.
+    /// Sends and receives concurrently.
     Exchange {
         tag: Tag,
         given: (Buffer, CommRank),
         taken: (Buffer, CommRank),
     },
-    /// Sends the same bytes to some, and receives others in the meantime.
+    /// Sends the same bytes to several ranks, and receives others concurrently.
     Pass {
         tag: Tag,
-        /// More follows to the same ones in another lane, which waits for this one nowhere: its answers serve for these.
+        /// Another lane sends more to the same ranks and never waits for this one: the acknowledgement may be delayed
+        /// and piggybacked.
         followed: bool,
         given: (Area, Dests),
         taken: Option<(Area, CommRank)>,
     },
     /// The other segment becomes `left` op itself, element by element, in this many bytes.
     Combine { left: Half, bytes: usize },
-    /// Copies a span, which is no longer than a segment, to the beginning of a segment.
+    /// Copies a span, at most as long as a segment, to the beginning of a segment.
     Load { from: Area, to: Half },
-    /// Copies the beginning of a segment to a span, which is no longer.
+    /// Copies the beginning of a segment to a span of at most its length.
     Store { from: Half, to: Area },
     /// Copies a span to another one, which must be as long.
     Copy { from: Area, to: Area },
 }
 
-/// To whom a process passes on what it has got.
+/// Destinations to which a process forwards data.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(super) struct Dests {
     ranks: [Option<CommRank>; Dests::MOST],
 }
 
 impl Dests {
-    /// How many there can be.
+    /// Maximum number of destinations.
     pub(super) const MOST: usize = 3;
 
-    /// One more.
+    /// Adds a destination.
     pub(super) fn push(&mut self, dest: CommRank) {
         let free = self.ranks.iter_mut().find(|rank| rank.is_none());
         *free.expect("a place for each") = Some(dest);
@@ -196,7 +197,7 @@ impl Dests {
     }
 }
 
-/// Where a message's bytes are.
+/// Location of a message's bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Buffer {
     /// In the program's memory.
@@ -220,7 +221,7 @@ impl Half {
         }
     }
 
-    /// This one of both, and the other.
+    /// Returns this one of both, and the other.
     pub(super) fn and_other<T>(self, both: &mut [T; 2]) -> (&mut T, &mut T) {
         let [first, second] = both;
         match self {
@@ -233,16 +234,14 @@ impl Half {
 /// A process among those of a communicator.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Ranks {
-    /// Its rank.
     pub(super) own: u32,
-    /// Number of processes.
     pub(super) size: u32,
-    /// The box of the torus that they are, where that makes a difference to the schedule.
+    /// Box of the torus that they form, if the schedule uses it.
     pub(super) grid: Option<Grid>,
 }
 
 impl Ranks {
-    /// Wherever they are.
+    /// Returns the ranks without the box.
     pub(super) fn of(comm: Communicator<'_>) -> Ranks {
         Ranks {
             own: comm.rank(),
@@ -251,7 +250,7 @@ impl Ranks {
         }
     }
 
-    /// With the box that they are.
+    /// Returns the ranks with the box that they form.
     pub(super) fn placed(comm: Communicator<'_>) -> Ranks {
         Ranks {
             grid: comm.grid(),
@@ -259,12 +258,12 @@ impl Ranks {
         }
     }
 
-    /// The rank `distance` places on, around the ring of all; `distance` is at most the size.
+    /// Returns the rank at `distance` forward on the ring of all ranks; `distance` is at most the size.
     pub(super) fn after(self, distance: u32) -> CommRank {
         CommRank((self.own + distance) % self.size)
     }
 
-    /// The rank `distance` places back.
+    /// Returns the rank at `distance` backward.
     pub(super) fn before(self, distance: u32) -> CommRank {
         CommRank((self.own + self.size - distance) % self.size)
     }

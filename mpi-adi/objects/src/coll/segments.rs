@@ -1,4 +1,4 @@
-//! Segments: what reductions and local copies work by, for memory not to grow with the message.
+//! Segments of reductions and local copies. They keep memory use independent of the message length.
 #![forbid(unsafe_code)]
 
 use alloc::vec::Vec;
@@ -11,19 +11,18 @@ use crate::error::Error;
 use midplane_device::interface::Device;
 use midplane_device::memory::area::Area;
 
-/// Bytes that a reduction combines at a time, and that a local copy moves at a time.
+/// Bytes that a reduction combines, or a local copy moves, in one step.
 pub const SEGMENT_BYTES: usize = 1024;
 
-/// Bytes of a message of a collective that uses all links at once: three packets, which fit in Blue Gene/L's injection
-/// FIFOs with the offer before them, so that one direction does not hold up the others.
+/// Bytes of a message in a collective that uses all links concurrently: three packets, which fit with their RTS in Blue
+/// Gene/L's injection FIFOs, so that one direction does not block the others.
 pub(super) const RING_BYTES: usize = 3 * LONG_BYTES;
 const _: () = assert!(RING_BYTES <= SEGMENT_BYTES);
 
-/// What is no longer is computed with in segments of so many bytes: clearing two long ones takes longer than many an
-/// operation.
+/// Shorter data uses segments of this size: clearing two long segments takes longer than many operations.
 pub(super) const SHORT_BYTES: usize = 64;
 
-/// A segment, aligned for whatever a combining function of the program's own takes it for.
+/// A segment, aligned for any element type of a program's combining function.
 #[repr(align(16))]
 pub(super) struct Segment<const BYTES: usize>(pub(super) [u8; BYTES]);
 
@@ -31,16 +30,16 @@ impl<const BYTES: usize> Segment<BYTES> {
     pub(super) const ZERO: Self = Segment([0; BYTES]);
 }
 
-/// Segments of the program's heap, two for each lane: for elements that are longer than those on the stack, and for what
-/// is on no stack.
+/// Two segments per lane on the program's heap: for elements longer than a segment on the stack, and for nonblocking
+/// collectives.
 pub(super) struct LongSegments {
     words: Vec<u128>,
-    /// Words of one.
+    /// Words of one segment.
     each: usize,
 }
 
 impl LongSegments {
-    /// Those of so many lanes, each as long as an element. Fails with [`Error::NoRoom`].
+    /// Allocates the segments of `lanes` lanes, each as long as an element. Fails with [`Error::NoRoom`].
     pub(super) fn new(element: usize, lanes: usize) -> Result<LongSegments, Error> {
         let each = element.div_ceil(size_of::<u128>());
         let all = each.saturating_mul(2 * lanes);
@@ -53,13 +52,13 @@ impl LongSegments {
         Ok(LongSegments { words, each })
     }
 
-    /// Where one begins, for a message that comes to it or goes from it.
+    /// Returns the address of a segment, for a message that is received in it or sent from it.
     pub(super) fn pointer(&mut self, lane: usize, half: Half) -> *mut u8 {
         let at = (2 * lane + half as usize) * self.each;
         self.words.as_mut_ptr().wrapping_add(at).cast()
     }
 
-    /// Both of a lane.
+    /// Returns both segments of a lane.
     pub(super) fn both(&mut self, lane: usize) -> [&mut [u8]; 2] {
         let two = &mut self.words[2 * lane * self.each..][..2 * self.each];
         let (first, second) = two.split_at_mut(self.each);
@@ -67,12 +66,12 @@ impl LongSegments {
     }
 }
 
-/// Bytes of as many whole elements as fit in so many bytes; of one element where none does.
+/// Returns the bytes of the complete elements that fit in `bytes`; at least one element.
 pub(super) fn whole(bytes: usize, element: usize) -> usize {
     (bytes / element.max(1)).max(1) * element
 }
 
-/// A way through `len` bytes in segments of whole elements.
+/// Iteration over `len` bytes in segments of complete elements.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Walk {
     len: usize,
@@ -81,8 +80,8 @@ pub(super) struct Walk {
 }
 
 impl Walk {
-    /// At the beginning of `len` bytes. Elements without bytes are no way at all; one that does not fit in a segment
-    /// on the stack is alone in one of [`LongSegments`].
+    /// Starts at the beginning of `len` bytes. With elements of size zero the iteration is empty. An element that does
+    /// not fit in a segment on the stack has one of the [`LongSegments`] to itself.
     pub(super) fn new(len: usize, element: usize) -> Walk {
         Walk {
             len,
@@ -91,18 +90,18 @@ impl Walk {
         }
     }
 
-    /// Bytes of the present segment; 0 at the end.
+    /// Returns the bytes of the present segment; 0 at the end.
     pub(super) fn bytes(&self) -> usize {
         self.step.min(self.len - self.offset)
     }
 
-    /// The present segment of `area`, which has at least as many bytes as the way; `None` at the end.
+    /// Returns the present segment of `area`, which must contain at least `len` bytes; `None` at the end.
     pub(super) fn part(&self, area: Area) -> Option<Area> {
         let bytes = self.bytes();
         (bytes > 0).then(|| area.part(self.offset, bytes))
     }
 
-    /// Goes on to the next segment.
+    /// Advances to the next segment.
     pub(super) fn advance(&mut self) {
         self.offset += self.bytes();
     }
@@ -125,7 +124,7 @@ pub(super) fn write(comm: Communicator<'_>, area: Area, bytes: &[u8]) {
 }
 
 /// Copies `from` to `to`, which must be as long.
-// On a stack frame of its own: its segment is not there while a message is waited for.
+// Not inlined, so that its segment uses no stack while the caller waits for a message.
 #[inline(never)]
 pub(super) fn copy(comm: Communicator<'_>, from: Area, to: Area) -> Result<(), Error> {
     same_length(to.len(), from.len())?;

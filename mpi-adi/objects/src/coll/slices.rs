@@ -11,7 +11,7 @@ use crate::lend::{reading, writing};
 use crate::op::Op;
 use midplane_device::memory::area::Area;
 
-/// Elements of so many bytes for a predefined operation: these commute (section 5.9.2).
+/// Returns elements of this size for a predefined operation, all of which commute (section 5.9.2).
 fn commuting(size: usize) -> Elements {
     Elements {
         size,
@@ -28,7 +28,7 @@ impl Communicator<'_> {
         bytes: &mut [u8],
         root: CommRank,
     ) -> Result<(), Error> {
-        // SAFETY: the call is over, with all of its requests, before the slice is free again.
+        // SAFETY: the call finishes all of its requests before it returns and the borrow of the slice ends.
         let span = unsafe { writing(bytes) }.into();
         coll::bcast(self, function, span, root)
     }
@@ -40,7 +40,7 @@ impl Communicator<'_> {
         recv: &mut [T],
         op: Op,
     ) -> Result<(), Error> {
-        // SAFETY: the call is over, with all of its requests, before the slices are free again.
+        // SAFETY: the call finishes all of its requests before it returns and the borrows of the slices end.
         let (send, recv) = unsafe {
             (
                 Area::from(reading(cast_slice(send))),
@@ -57,9 +57,9 @@ impl Communicator<'_> {
         )
     }
 
-    /// Every process's masks become all processes' masks, combined by bitwise AND.
+    /// Combines the masks of all processes by bitwise AND, in place.
     pub fn and_masks(self, function: &'static str, masks: &mut [u64]) -> Result<(), Error> {
-        // SAFETY: the call is over, with all of its requests, before the slice is free again.
+        // SAFETY: the call finishes all of its requests before it returns and the borrow of the slice ends.
         let masks = Area::from(unsafe { writing(cast_slice_mut(masks)) });
         let mut combine = coll::predefined(Op::Band, u64::BASIC)?;
         coll::allreduce(
@@ -71,21 +71,23 @@ impl Communicator<'_> {
         )
     }
 
-    /// Every process's part of `all`, by rank, becomes known to all. The parts are short, and one as long as another.
+    /// Gathers every process's part of `all`, indexed by rank, at all processes. The parts must be short and equally
+    /// long.
     pub fn share_bytes(self, function: &'static str, all: &mut [u8]) -> Result<(), Error> {
-        // SAFETY: the call is over, with all of its requests, before the slice is free again.
+        // SAFETY: the call finishes all of its requests before it returns and the borrow of the slice ends.
         let all = Area::from(unsafe { writing(all) });
         coll::allgather_in_runs(self, function, all)
     }
 
-    /// `part` says which of the bytes given go to each rank, `place` where what comes from it goes.
+    /// Exchanges bytes: `part` returns the range of `send` for a rank, `place` the range of `recv` for the data from
+    /// it.
     pub fn alltoall_bytes(
         self,
         function: &'static str,
         (send, part): (&[u8], &dyn Fn(CommRank) -> Range<usize>),
         (recv, place): (&mut [u8], &dyn Fn(CommRank) -> Range<usize>),
     ) -> Result<(), Error> {
-        // SAFETY: the call is over, with all of its requests, before the slices are free again.
+        // SAFETY: the call finishes all of its requests before it returns and the borrows of the slices end.
         let (send, recv) = unsafe { (Area::from(reading(send)), Area::from(writing(recv))) };
         let within = |area: Area, bytes: Range<usize>| match bytes.is_empty() {
             true => Area::EMPTY,

@@ -1,20 +1,20 @@
-//! The binomial tree of ranks 0 to `size` - 1 with the root 0, along which broadcasts and reductions go.
+//! Binomial tree of ranks 0 to `size` - 1 with root 0, for broadcasts and reductions.
 //!
-//! The parent of a rank is the rank without its lowest set bit; its children have one bit more, below that.
-//! The ranks of a child and of all below it follow each other.
+//! The parent of a rank is the rank without its lowest set bit; its children have one more bit, below that. The ranks
+//! of a subtree are consecutive.
 #![forbid(unsafe_code)]
 
-/// The rank's parent; `None`: it is the root.
+/// Returns the rank's parent; `None` for the root.
 pub(super) fn parent(rank: u32) -> Option<u32> {
     (rank != 0).then(|| rank & (rank - 1))
 }
 
-/// Whether `rank` + `bit`, a power of two, is a child of `rank` where it is below `size`.
+/// Checks whether `rank` + `bit`, with a power of two as `bit`, is a child of `rank`, provided that it is below `size`.
 pub(super) fn is_branch(rank: u32, size: u32, bit: u32) -> bool {
     bit < size && rank & bit == 0
 }
 
-/// The lowest power of two that is above all of the rank's branches.
+/// Returns the lowest power of two above all branches of the rank.
 pub(super) fn above_branches(rank: u32, size: u32) -> u32 {
     let mut bit = 1;
     while is_branch(rank, size, bit) {

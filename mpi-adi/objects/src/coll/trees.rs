@@ -1,25 +1,25 @@
-//! Long broadcasts in a box of the torus: pipelined over trees that have no link in common.
+//! Long broadcasts in a box of the torus: pipelined over trees without a common link.
 //!
-//! A box of D dimensions has 2 D trees, one for each direction out of the root, and each takes a part of the message. In
-//! the tree of a direction the message goes
+//! A box of D dimensions has 2 D trees, one for each direction out of the root. Each transports a part of the message.
+//! In the tree of a direction the message passes
 //!
-//! 1. from the root once round its line in that direction,
-//! 2. from there, but not from the root, round the lines in the next dimension, all in the same sense,
-//! 3. from all of these round the lines in the dimension after that,
-//! 4. and by one more hop in the first direction to those who are in the root's place of it, who are left.
+//! 1. from the root once around its line in that direction,
+//! 2. from there, except from the root, around the lines in the next dimension, all in the same direction,
+//! 3. from all of these around the lines in the dimension after that,
+//! 4. and by one more hop in the first direction to the remaining processes, whose coordinate in it is the root's.
 //!
-//! On a torus no two trees use the same link in the same direction, and every process but the root gets a message by each
-//! of its links: for links that all carry the same there is no faster way. Where a line is no ring, its last process
-//! tells its first one by all of the line's links the other way, so that these carry twice as much.
+//! On a torus no two trees use the same link in the same direction, and every process except the root receives a
+//! message on each of its links. For links with equal load this is optimal. If a line is not a ring, its last process
+//! sends to its first one over all links of the line in the opposite direction, so these carry twice the load.
 //!
-//! A part goes in pieces, each straight into its place and from there on to the next, at most three; while a process
-//! passes one on, it receives the next one. Each tree has lanes for it, so that a link does not wait for
-//! answers. Nothing is stored anywhere but in the program's own buffers.
+//! A part is sent in pieces. Each is received in its final location and forwarded from there to at most three
+//! processes; while a process forwards one, it receives the next one. Each tree has lanes for this, so that a link does
+//! not wait for acknowledgements. Data is stored only in the program's own buffers.
 //!
-//! Of short pieces only those in a tree's last lane are answered at once; the answers to the others wait for these, or go
-//! with a piece the other way. A process goes on in the last lane whatever becomes of the others, as its pieces, its
-//! answers and its receives are in need of no other lane; when it has sent the last piece in it, the others are answered at
-//! once, too.
+//! Of short pieces, only those in a tree's last lane are acknowledged immediately. The other acknowledgements are
+//! delayed, and piggybacked on these or on a piece in the other direction. A process advances in the last lane
+//! independently of the others, because its pieces, acknowledgements and receives need no other lane. After the last
+//! piece in it, the others are also acknowledged immediately.
 #![forbid(unsafe_code)]
 
 use crate::coll::schedule::{Dests, LANES, Lanes, MOST_LANES, Ranks, Schedule, Step};
@@ -29,28 +29,27 @@ use crate::grid::{At, Grid};
 use midplane_device::memory::area::Area;
 use midplane_device::wire::INLINE_BYTES;
 
-/// Trees at most.
+/// Maximum number of trees.
 const TREES: usize = 6;
-/// Lanes of a tree at most.
+/// Maximum number of lanes of a tree.
 const MOST_EACH: usize = 4;
 const _: () = assert!(TREES * MOST_EACH <= MOST_LANES);
 
-/// Up to so many bytes for each node of the machine's three lines a tree's part goes in pieces that fit their offers: the
-/// longer the way, the more a long piece takes to fill it. Where it is short, fewer messages are worth more.
+/// Cut-off in bytes per node of the machine's three lines. Up to it a tree's part is sent in pieces that fit their
+/// RTSs. On a longer path a long piece takes longer to fill the pipeline. On a short path fewer messages are better.
 const SHORT_A_NODE: usize = 1536;
-/// Bytes of such a piece, and lanes of a tree: an answer to each fourth.
+/// Bytes of such a piece, and lanes of a tree: an acknowledgement for every fourth piece.
 const SHORT: (usize, usize) = (INLINE_BYTES, MOST_EACH);
-/// Of other pieces: the longer they are, the fewer packets, and the longer the pipe takes to fill.
+/// The same for longer pieces: longer pieces need fewer packets, but take longer to fill the pipeline.
 const LONG: (usize, usize) = (RING_BYTES, 2);
 
-/// This process's place in a tree.
+/// Position of this process in a tree.
 #[derive(Clone, Copy, Default)]
 struct Tree {
     parent: Option<CommRank>,
     children: Dests,
 }
 
-/// A broadcast by all trees.
 pub(super) struct Trees {
     span: Area,
     piece: usize,
@@ -58,7 +57,7 @@ pub(super) struct Trees {
     each: usize,
     count: usize,
     trees: [Tree; TREES],
-    /// By lane: steps that have been taken.
+    /// Performed steps of each lane.
     taken: [u32; TREES * MOST_EACH],
 }
 
@@ -89,7 +88,7 @@ impl Trees {
         }
     }
 
-    /// The piece with this number of a tree's part.
+    /// Returns the piece with index `number` of a tree's part.
     fn piece(&self, tree: usize, number: usize) -> Option<Area> {
         let bound = |tree: usize| {
             let (whole, rest) = (self.span.len() / self.count, self.span.len() % self.count);
@@ -100,11 +99,11 @@ impl Trees {
         (at < to).then(|| self.span.part(at, self.piece.min(to - at)))
     }
 
-    /// This process has yet to give a piece in a tree's last lane.
+    /// Checks whether this process must still send a piece in a tree's last lane.
     fn goes_on_in_last(&self, tree: usize) -> bool {
         let last = self.each - 1;
         let steps = self.taken[tree * self.each + last] as usize;
-        // In its first step a process other than the root gives nothing.
+        // In its first step a process other than the root sends nothing.
         let given = match self.trees[tree].parent {
             None => steps,
             Some(_) => steps.saturating_sub(1),
@@ -113,9 +112,9 @@ impl Trees {
     }
 }
 
-/// The place of `own` in the tree that begins in the direction of a dimension.
+/// Returns the position of `own` in the tree that begins in the specified direction.
 fn tree(grid: &Grid, (own, root): (At, At), first: usize, is_plus: bool) -> Tree {
-    // The dimensions in the tree's order: how far from the root this process is, in the tree's sense.
+    // Dimensions in the tree's order: distance of this process from the root, in the tree's direction.
     let order = [first, (first + 1) % 3, (first + 2) % 3];
     let [a, b, c] = order.map(|dim| {
         let extent = grid.extents[dim];
@@ -142,7 +141,7 @@ fn tree(grid: &Grid, (own, root): (At, At), first: usize, is_plus: bool) -> Tree
     };
     let mut children = Dests::default();
     let is_in_line = (b, c) == (0, 0);
-    // On along the first line; from its last process, and from all in that one's place, back to the root's place.
+    // Forward on the first line; from its last process, and from all with its coordinate, to the root's coordinate.
     if is_in_line && a + 1 < len_a || !is_in_line && a + 1 == len_a {
         children.push(by(order[0], true));
     }

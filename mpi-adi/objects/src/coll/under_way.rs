@@ -1,7 +1,7 @@
-//! What becomes of a collective that a program has started and not completed, in whichever language.
+//! State of a started, uncompleted nonblocking collective, for all bindings.
 //!
-//! A binding keeps a list of these, where interrupts look, too: behind a lock that no call holds while it waits or makes
-//! steps, and that an interrupt only tries.
+//! A binding keeps a list of these, which interrupt handlers also check. A lock protects the list. No call holds it
+//! while it waits or performs steps, and an interrupt handler only tries it.
 #![forbid(unsafe_code)]
 
 use core::mem::replace;
@@ -16,19 +16,19 @@ use midplane_device::HookResult;
 use midplane_device::memory::UserMemory;
 use midplane_device::request::RequestPool;
 
-/// Where a collective stands.
+/// State of a collective.
 pub enum State {
-    /// It waits for messages.
+    /// Waits for messages.
     Running(Running),
-    /// Its steps are being made right now, by a call further down on the stack.
+    /// A call further down the stack is performing its steps.
     Stepping,
     /// The collective has completed, with this result.
     Over(Result<(), Error>),
 }
 
 impl State {
-    /// Begins a collective, the one with this number on its communicator. Fails with [`Error::NoRoom`] or
-    /// [`Error::NoMemory`] when not one message could be started: then nothing has happened, and it can be tried again.
+    /// Starts a collective with this sequence number on its communicator. Fails with [`Error::NoRoom`] or
+    /// [`Error::NoMemory`] if it could not start any message; it then has no effect, and can be retried.
     pub fn begin(
         comm: Communicator<'_>,
         function: &'static str,
@@ -42,7 +42,7 @@ impl State {
         }
     }
 
-    /// Goes on with one that has been [taken](State::take), until it has to wait for messages.
+    /// Advances a [taken](State::take) collective until it must wait for messages.
     pub fn go_on(mut running: Running, comm: Communicator<'_>) -> State {
         let is_over = running.advance(comm);
         State::after(running, is_over)
@@ -56,7 +56,7 @@ impl State {
         }
     }
 
-    /// Takes it for the steps of a call, if it waits.
+    /// Takes a waiting collective for the steps of a call.
     pub fn take(&mut self) -> Option<Running> {
         match replace(self, State::Stepping) {
             State::Running(running) => Some(running),
@@ -67,16 +67,16 @@ impl State {
         }
     }
 
-    /// It can go on.
+    /// Checks whether it can advance.
     pub fn is_ready(&self, requests: &RequestPool) -> bool {
         matches!(self, State::Running(running) if running.is_ready(requests))
     }
 }
 
-/// Steps that an interrupt makes at one go, of all collectives together.
+/// Maximum steps of one interrupt, for all collectives together.
 const STEPS: u32 = 16;
 
-/// Lets collectives go on from an interrupt: `each` calls what it is given with every one of a list.
+/// Advances collectives from an interrupt handler: `each` calls its argument for every entry of a list.
 pub fn advance_in_interrupt(
     adi: &mut Adi,
     memory: &mut dyn UserMemory,

@@ -1,7 +1,7 @@
-//! The representation "external32" (MPI-3.1 section 13.5.2): big-endian, IEEE 754, two's complement.
+//! The external32 representation (MPI-3.1 section 13.5.2): big-endian, IEEE 754, two's complement.
 //!
-//! `long` has 4 bytes in it: what a number of 8 has above them is lost, as the standard's table wants it. `bool` has 1,
-//! as in later tables and in other MPIs; that of MPI-3.1 has 4.
+//! In it, `long` has 4 bytes: the upper half of an 8-byte number is lost, as specified by the standard's table. `bool`
+//! has 1 byte, as in later versions and other MPI libraries; MPI-3.1 specifies 4.
 #![forbid(unsafe_code)]
 
 use rustc_apfloat::ieee::{Double, Quad, X87DoubleExtended};
@@ -9,13 +9,13 @@ use rustc_apfloat::{Float, FloatConvert};
 
 use crate::datatype::{Basic, Kind, LONG_DOUBLE, LongDouble, Number};
 
-/// Bytes of the longest basic datatype, in memory and outside.
+/// Maximum bytes of a basic datatype, native or external.
 pub const LONGEST: usize = 32;
 
-/// A basic datatype as numbers: how many, and what each is.
+/// Number format of a basic datatype.
 #[derive(Clone, Copy)]
 enum Digits {
-    /// Two's complement, or without a sign.
+    /// Two's complement or unsigned.
     Whole {
         signed: bool,
     },
@@ -64,15 +64,15 @@ fn shape(basic: Basic) -> Shape {
     }
 }
 
-/// Bytes of an element that has no parts; of a pair, of its value.
+/// Returns the external size in bytes of an element without members, or of a pair's value.
 pub fn size(basic: Basic) -> usize {
     let shape = shape(basic);
     shape.numbers * shape.external
 }
 
-/// Copies a number from one order of bytes and length to another; `sign` fills what is longer.
+/// Copies an integer to another byte order and length; `fill` is the padding byte.
 fn copy_whole(from: impl DoubleEndedIterator<Item = u8>, to: &mut [u8], fill: u8, ascends: bool) {
-    // From the least byte up.
+    // In order of significance, least significant byte first.
     let bytes = from.chain(core::iter::repeat_n(fill, to.len()));
     match ascends {
         true => to.iter_mut().zip(bytes).for_each(|(to, byte)| *to = byte),
@@ -132,7 +132,7 @@ fn bits(native: &[u8]) -> u128 {
     u128::from_ne_bytes(all)
 }
 
-/// The bits of a `long double` as IEEE's binary128.
+/// Converts the bits of a `long double` to IEEE binary128.
 fn quad_of(native: &[u8]) -> u128 {
     let bits = bits(native);
     let mut lost = false;
@@ -170,7 +170,8 @@ fn of_quad(quad: u128, out: &mut [u8]) {
     out.copy_from_slice(&all[at..at + out.len()]);
 }
 
-/// An element that has no parts, from memory to outside: `native` and `out` are as long as it is there.
+/// Converts an element without members from native to external form. `native` and `out` must have the size of their
+/// form.
 pub fn encode(basic: Basic, native: &[u8], out: &mut [u8]) {
     let shape = shape(basic);
     let numbers = native.chunks_exact(shape.native);
@@ -179,7 +180,7 @@ pub fn encode(basic: Basic, native: &[u8], out: &mut [u8]) {
     }
 }
 
-/// As [`encode`], from outside to memory.
+/// Converts an element without members from external to native form; see [`encode`].
 pub fn decode(basic: Basic, external: &[u8], out: &mut [u8]) {
     let shape = shape(basic);
     let numbers = external.chunks_exact(shape.external);

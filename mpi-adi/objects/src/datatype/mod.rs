@@ -1,7 +1,7 @@
-//! Datatypes: what the elements of a message are (MPI-3.1 sections 3.2.2 and 5.9.4).
+//! Predefined datatypes of message elements (MPI-3.1 sections 3.2.2 and 5.9.4).
 //!
-//! A message is bytes on the wire, in the machine's own order: all nodes are alike. Datatypes give counts
-//! their unit and tell reductions what to compute.
+//! A message consists of bytes in native order, because all nodes are alike. Datatypes define the unit of counts and
+//! the arithmetic of reductions.
 #![forbid(unsafe_code)]
 
 pub mod derived;
@@ -56,18 +56,18 @@ pub enum Basic {
     TwoDoublePrecision,
 }
 
-/// How C's `long double` is stored.
+/// Storage format of C's `long double`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LongDouble {
-    /// As `double`: 8 bytes.
+    /// Same as `double`: 8 bytes.
     Double,
     /// IEEE 754 binary128: 16 bytes.
     Quad,
-    /// The x87's 80 bits in 16 bytes.
+    /// x87 extended precision: 80 bits in 16 bytes.
     Extended,
 }
 
-/// C's `long double` on this target, as its psABI says.
+/// C's `long double` on this target, as specified by its psABI.
 pub const LONG_DOUBLE: LongDouble = if cfg!(any(
     target_arch = "riscv64",
     target_arch = "riscv32",
@@ -85,12 +85,12 @@ const LONG_DOUBLE_BYTES: usize = match LONG_DOUBLE {
     LongDouble::Quad | LongDouble::Extended => 16,
 };
 
-/// How an element's bytes are to be understood by a reduction.
+/// Numeric type of an element in a reduction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Number {
-    /// Two's complement of so many bytes.
+    /// Two's complement integer of this many bytes.
     Signed(usize),
-    /// Unsigned, of so many bytes.
+    /// Unsigned integer of this many bytes.
     Unsigned(usize),
     /// `float`.
     Float,
@@ -100,27 +100,27 @@ pub enum Number {
     LongDouble,
 }
 
-/// What an element is made of.
+/// Structure of an element.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// A number.
     Number(Number),
-    /// Truth: a byte, zero or not.
+    /// A logical value: a byte, zero or nonzero.
     Logical,
-    /// Bits without meaning as a number.
+    /// Bits without a numeric value.
     Bits,
     /// Real and imaginary part.
     Complex(Number),
     /// A C struct of a value and an `int` index.
     Located(Number),
-    /// A value and an index that is such a number, too: a pair of Fortran's.
+    /// A value and an index of the same type: a Fortran pair.
     Twin(Number),
-    /// Nothing to compute with: wide characters, packed data.
+    /// No arithmetic: wide characters, packed data.
     Opaque,
 }
 
 impl Basic {
-    /// All datatypes, in the order of their discriminants.
+    /// All datatypes, ordered by discriminant.
     pub const ALL: [Basic; 40] = {
         use Basic::*;
         [
@@ -167,12 +167,13 @@ impl Basic {
         ]
     };
 
-    /// What an element is made of.
+    /// Returns the structure of an element.
     pub const fn kind(self) -> Kind {
         use Basic::*;
         use Number::{Signed, Unsigned as Natural};
         match self {
-            // The standard has no reductions of characters; other MPIs have, and public programs use them.
+            // The standard does not define reductions of characters; other MPI libraries do, and public programs use
+            // them.
             Char => match core::ffi::c_char::MIN {
                 0 => UnsignedChar.kind(),
                 _ => SignedChar.kind(),
@@ -214,7 +215,7 @@ impl Basic {
         }
     }
 
-    /// Bytes of data in an element (MPI_Type_size): holes are not counted.
+    /// Returns the bytes of data in an element (MPI_Type_size), without padding.
     pub const fn size(self) -> usize {
         match self.kind() {
             Kind::Opaque if matches!(self, Basic::Wchar) => size_of::<u32>(),
@@ -225,7 +226,7 @@ impl Basic {
         }
     }
 
-    /// Bytes from one element to the next in memory (MPI_Type_get_extent).
+    /// Returns the distance between consecutive elements in memory, in bytes (MPI_Type_get_extent).
     #[inline]
     pub const fn extent(self) -> usize {
         match self.kind() {
@@ -234,7 +235,7 @@ impl Basic {
         }
     }
 
-    /// Bytes from the first to the last byte of data (MPI_Type_get_true_extent).
+    /// Returns the bytes from the first to the last byte of data (MPI_Type_get_true_extent).
     pub const fn true_extent(self) -> usize {
         match self.kind() {
             Kind::Located(number) => {
@@ -244,8 +245,8 @@ impl Basic {
         }
     }
 
-    /// How many basic elements the first `bytes` of a message of this datatype are; `None`: the last of them is not
-    /// whole.
+    /// Returns the number of basic elements in the first `bytes` of a message of this datatype; `None` if the last one
+    /// is incomplete.
     pub const fn elements_in(self, bytes: usize) -> Option<usize> {
         let (whole, rest) = (bytes / self.size(), bytes % self.size());
         match self.kind() {
@@ -257,8 +258,8 @@ impl Basic {
         }
     }
 
-    /// How many bytes of a message of this datatype the first `elements` basic elements are; `None`: more than
-    /// `usize` holds.
+    /// Returns the bytes of the first `elements` basic elements in a message of this datatype; `None` on `usize`
+    /// overflow.
     pub const fn bytes_of(self, elements: usize) -> Option<usize> {
         let (whole, rest) = (elements / self.parts(), elements % self.parts());
         let begun = match self.kind() {
@@ -271,7 +272,7 @@ impl Basic {
         }
     }
 
-    /// Basic elements in one element (MPI_Get_elements): two of a pair, else one.
+    /// Returns the basic elements in one element (MPI_Get_elements): two for a pair, otherwise one.
     pub const fn parts(self) -> usize {
         match self.kind() {
             Kind::Located(_) | Kind::Twin(_) => 2,
@@ -281,7 +282,7 @@ impl Basic {
 }
 
 impl Number {
-    /// Bytes.
+    /// Returns the size in bytes.
     pub const fn size(self) -> usize {
         match self {
             Number::Signed(bytes) | Number::Unsigned(bytes) => bytes,
@@ -291,7 +292,7 @@ impl Number {
         }
     }
 
-    /// The alignment that C gives a struct which begins with this number and goes on with an `int`.
+    /// Returns the alignment of a C struct that contains this number, then an `int`.
     const fn align(self) -> usize {
         if self.size() > size_of::<c_int>() {
             self.size()
@@ -305,8 +306,8 @@ mod sealed {
     pub trait Sealed {}
 }
 
-/// A Rust type whose slices can be sent, received and reduced. Sealed: it stands for exactly the types
-/// whose every bit pattern is a value.
+/// A Rust type whose slices can be sent, received and reduced. Sealed: it is implemented only for types for which every
+/// bit pattern is valid.
 pub trait Datatype: bytemuck::Pod + sealed::Sealed {
     /// The MPI datatype.
     const BASIC: Basic;

@@ -1,5 +1,5 @@
-//! Operations that are recorded, and done when they can be: those of epochs that were opened without blocking and are
-//! not open at their targets yet, and those with requests.
+//! Deferred RMA operations, recorded and performed later: those of epochs that were opened without blocking and are not
+//! open at their targets yet, and those with requests.
 
 use super::make::no_room;
 use super::operations::{Elements, TargetBase};
@@ -11,7 +11,7 @@ use midplane_device::rma::deferred::Operation;
 use midplane_device::rma::epochs::{Serial, Told, Watch};
 use midplane_device::rma::wire::Head;
 
-/// The origin's side of an operation to be recorded; what it has none of is [`Span::EMPTY`].
+/// Origin operands of an operation to be recorded; [`Span::EMPTY`] if it has none.
 #[derive(Clone, Copy)]
 pub struct Operands {
     /// Origin buffer.
@@ -23,19 +23,19 @@ pub struct Operands {
 }
 
 impl<H: Home> Window<'_, H> {
-    /// Gives back what deferred operations needed that are over.
+    /// Releases the buffers of completed deferred operations.
     pub fn sweep(&self) -> Result<(), Error> {
         self.with(|state| {
             let is_over =
                 |kept: &Kept<H::Hold>| self.is(WindowCondition::Over(Watch::Done(kept.operation)));
-            // No function of the program's and no call is under this lock: the device does not come back here.
+            // No function of the program and no call runs under this lock, because the device does not call back.
             state.kept.retain(|kept| !is_over(kept).unwrap_or(true));
             Ok(())
         })
     }
 
-    /// Records an operation on `bytes` packed bytes, at least 1, of these elements, of which `unit` stay together; its
-    /// number. What the operands are held by stays until it is over. Fails with [`Error::NoRoom`].
+    /// Records an operation on `bytes` packed bytes, at least 1, of these elements, in units of `unit` bytes. Returns
+    /// its sequence number. Keeps the holds of the operands until it is complete. Fails with [`Error::NoRoom`].
     pub fn defer<E: Elements<Hold = H::Hold>>(
         &self,
         place: &TargetBase,
@@ -64,7 +64,7 @@ impl<H: Home> Window<'_, H> {
         let holds = [first, second, third, Some(to)];
         let is_held = |hold: &H::Hold| hold.span().is_typed();
         self.with(|state| {
-            // What follows it there waits for it.
+            // Later operations on this target wait for it.
             for opened in state.access.opened() {
                 (opened.is_ready, opened.ready_at) = (false, None);
             }

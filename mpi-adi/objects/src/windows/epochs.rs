@@ -1,9 +1,9 @@
-//! Section 11.5: what opens, closes and flushes epochs, in calls that wait and in calls that do not (thesis 001,
-//! section 5). A call that waits is the one that does not, and a wait for what its request would be for.
+//! Opening, closing and flushing of epochs (section 11.5), blocking and nonblocking (thesis 001, section 5). A blocking
+//! call runs the nonblocking one, then waits for the condition of its request.
 //!
-//! What a request of a call that opens is for: that the epoch is open. Posts have left, a lock is granted, all have
-//! come to a fence; access by start is open when it may begin. What one of a call that closes is for: that the epoch is
-//! complete, as its blocking twin returns then.
+//! The request of an opening call completes when the epoch is open: posts are transmitted, a lock is granted, all
+//! processes have reached a fence; access by start is open when it may begin. The request of a closing call completes
+//! when the epoch is complete, as when its blocking counterpart returns.
 
 use alloc::vec::Vec;
 
@@ -17,20 +17,20 @@ use midplane_device::envelope::Rank;
 use midplane_device::interface::Device;
 use midplane_device::rma::epochs::{Opening, Serial, Sort, Told, Watch};
 
-/// How an operation comes to its target.
+/// Path of an operation to its target.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Entry {
-    /// As the epoch was opened: straight, behind a wait for the target; or, where that call did not block, recorded.
+    /// As the epoch was opened: directly after a wait for the target, or recorded if that call did not block.
     AsOpened,
-    /// Straight, behind a wait for the target.
+    /// Directly, after a wait for the target.
     Straight,
-    /// Recorded, with a request: in a passive epoch alone (section 11.3.5).
+    /// Recorded, with a request: in a passive epoch only (section 11.3.5).
     Request,
-    /// Recorded, in whatever epoch.
+    /// Recorded, in any epoch.
     Recorded,
 }
 
-/// The epoch has just been opened by a call that waits, unless it `defers`.
+/// Creates the state of an epoch just opened by a blocking call, unless it `defers`.
 fn opened(epoch: Serial, defers: bool) -> Opened {
     Opened {
         epoch,
@@ -40,7 +40,7 @@ fn opened(epoch: Serial, defers: bool) -> Opened {
     }
 }
 
-/// An epoch of access can begin, if none is open.
+/// Checks that no access epoch is open.
 fn check_idle(access: &Access) -> Result<(), Error> {
     match access {
         Access::None | Access::Fence { is_used: false, .. } => Ok(()),
@@ -53,7 +53,7 @@ fn check_idle(access: &Access) -> Result<(), Error> {
 }
 
 impl<H: Home> Window<'_, H> {
-    /// No process leaves before all have come.
+    /// Blocks until all processes have called it.
     pub fn barrier(&self) -> Result<(), Error> {
         let world = Communicator::world(self.env);
         let is_of_all = self.membership.map == RankMap::All && self.membership.size == world.size();
@@ -77,7 +77,7 @@ impl<H: Home> Window<'_, H> {
         self.open_epoch(opening, told)
     }
 
-    /// Ends the epoch that the last fence has begun, if nothing has been done in it. The device has room for another.
+    /// Ends the epoch of the last fence, if it is open, after reserving device memory for another epoch.
     pub fn end_fence(&self) -> Result<(), Error> {
         self.prepare_epoch()?;
         let fence = self.with(|state| {
@@ -92,8 +92,8 @@ impl<H: Home> Window<'_, H> {
         fence.map_or(Ok(()), |epoch| self.close_epoch(epoch, None))
     }
 
-    /// Where an operation on `target` belongs: its epoch, and whether it goes straight there. Waits until it can,
-    /// unless the epoch `defers` or the operation has a request. Fails with class RmaSync.
+    /// Returns the epoch of an operation on `target`, and whether the operation is sent directly. Waits until that is
+    /// possible, unless the epoch `defers` or the operation has a request. Fails with class RmaSync.
     pub fn enter(&self, target: Rank, entry: Entry) -> Result<(Serial, bool), Error> {
         let is_request = entry == Entry::Request;
         let none = match is_request {
@@ -139,7 +139,7 @@ impl<H: Home> Window<'_, H> {
         }
         let is_straight = (has_access || waits) && !is_recorded;
         self.with(|state| {
-            // Of these one target's turn is all's.
+            // In these epochs, access to one target implies access to all targets of the epoch.
             let of_all = matches!(state.access, Access::Fence { .. } | Access::Locks(_));
             let is_it = |opened: &&mut Opened| opened.epoch == epoch;
             if is_straight && let Some(opened) = state.access.opened().find(is_it) {
@@ -150,8 +150,8 @@ impl<H: Home> Window<'_, H> {
         })
     }
 
-    /// Ends the epoch since the last fence, and begins one, unless no epoch `succeeds`; the number of what the fence
-    /// waits for to be open.
+    /// Ends the epoch since the last fence and, if an epoch `succeeds`, begins a new one. Returns the sequence number
+    /// for which the fence waits.
     pub fn fence(&self, succeeds: bool, told: Told, defers: bool) -> Result<Serial, Error> {
         self.with(|state| {
             if state.exposure.is_some() {
@@ -177,7 +177,7 @@ impl<H: Home> Window<'_, H> {
         })
     }
 
-    /// Opens an epoch of access of this sort, the only one.
+    /// Opens the only access epoch, of this sort.
     fn begin_access(
         &self,
         access: fn(Opened) -> Access,
@@ -195,7 +195,7 @@ impl<H: Home> Window<'_, H> {
         })
     }
 
-    /// Closes the epoch of access that is open, if it is the one.
+    /// Closes the open access epoch, if it is of the right kind.
     fn end_access(
         &self,
         is_it: impl FnOnce(&Access) -> Result<Serial, Error>,
@@ -344,8 +344,8 @@ impl<H: Home> Window<'_, H> {
         self.end_access(is_it, told)
     }
 
-    /// The passive epoch that includes the process; of several locks each has an epoch, and all are 0. Fails unless
-    /// there is one.
+    /// Returns the passive epoch that includes the process; for several locks, each with its own epoch, returns 0 for
+    /// all. Fails if there is none.
     pub fn passive(&self, target: Option<Rank>) -> Result<Serial, Error> {
         self.with(|state| match &state.access {
             Access::All(opened) => Ok(opened.epoch),
@@ -359,20 +359,21 @@ impl<H: Home> Window<'_, H> {
         })
     }
 
-    /// Flushes the passive epochs that include the process, or all. Fails unless there is one.
+    /// Flushes the passive epochs that include the process, or all. Fails if there is none.
     pub fn flush(&self, target: Option<Rank>, is_local: bool, told: Told) -> Result<Serial, Error> {
         let epoch = self.passive(target)?;
         self.record_flush((target, epoch), is_local, told)
     }
 
-    /// Waits until an epoch that has been closed is complete.
+    /// Waits until a closed epoch is complete.
     pub fn wait_closed(&self, target: Option<Rank>, epoch: Serial) -> Result<(), Error> {
         let finished = self.finish(target, WindowCondition::Over(Watch::Closed(epoch)));
         self.sweep()?;
         finished
     }
 
-    /// Makes progress; true, and the exposure epoch is over, when all have completed their access.
+    /// Runs the progress engine. Returns true, and ends the exposure epoch, if all processes have completed their
+    /// access.
     pub fn test_exposure(&self) -> Result<bool, Error> {
         let epoch = self.exposure()?;
         self.env.advance(self.note(None), None);
@@ -383,7 +384,7 @@ impl<H: Home> Window<'_, H> {
         Ok(is_over)
     }
 
-    /// Flushes the passive epochs that include the process, or all, and waits until that is done.
+    /// Flushes the passive epochs that include the process, or all, and waits for completion.
     pub fn flush_and_wait(&self, target: Option<Rank>, is_local: bool) -> Result<(), Error> {
         let epoch = self.passive(target)?;
         let flushed = self.run_flush((target, epoch), is_local);
@@ -391,7 +392,7 @@ impl<H: Home> Window<'_, H> {
         flushed
     }
 
-    /// Fails with class RmaSync while an epoch is open: the window cannot be freed.
+    /// Fails with class RmaSync while an epoch is open, because the window cannot be freed.
     pub fn check_free(&self) -> Result<(), Error> {
         self.with(|state| match state.access {
             _ if state.exposure.is_some() => {
@@ -402,10 +403,10 @@ impl<H: Home> Window<'_, H> {
         })
     }
 
-    /// Waits until all epochs are complete, and all processes have come as far: after it no process has anything to do
-    /// with this one's part.
+    /// Waits until all epochs are complete and all processes have called it. Afterwards no process accesses this one's
+    /// part.
     pub fn end_all(&self) -> Result<(), Error> {
-        // Epochs that calls have closed that do not block end first.
+        // Epochs closed by nonblocking calls end first.
         self.end_fence()?;
         self.wait(None, WindowCondition::Idle);
         self.barrier()

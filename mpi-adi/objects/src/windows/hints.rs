@@ -1,13 +1,13 @@
-//! What an info object says to a window (MPI-3.1 section 11.2.7), and what a window says of itself.
+//! Info hints of windows (MPI-3.1 section 11.2.7).
 
 use midplane_device::rma::epochs::Reorder;
 
-/// A key, and what it is about.
+/// A key and the flag that it controls.
 type Key = (&'static [u8], fn(&mut Reorder) -> &mut bool);
 /// A key and its value.
 pub type Hint = (&'static [u8], &'static [u8]);
 
-/// Which epochs may pass others: the names of the thesis (001, section 5).
+/// Keys that allow epochs to be reordered, with the names of the thesis (001, section 5).
 pub const REORDER: [Key; 4] = [
     (b"MPI_WIN_ACCESS_AFTER_ACCESS_REORDER", |reorder| {
         &mut reorder.access_after_access
@@ -23,7 +23,7 @@ pub const REORDER: [Key; 4] = [
     }),
 ];
 
-/// What holds of a window whose epochs may pass others so.
+/// Returns the hints in use for a window with this reordering.
 pub fn in_use(mut reorder: Reorder) -> [Hint; 9] {
     let [first, second, third, fourth] = REORDER.map(|(key, place)| {
         let value: &[u8] = match *place(&mut reorder) {

@@ -1,4 +1,4 @@
-//! A window at the device, and what its processes have in common.
+//! Creation of a window at the device, and its collective agreement.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -13,7 +13,7 @@ use midplane_device::memory::{END_OF_ADDRESSES, MODEL_KEYS, Span, boxed, boxed_w
 use midplane_device::rma::calls::{OneSidedCalls, WindowCall, WindowError};
 use midplane_device::rma::{self, OneSided, Peer};
 
-/// What a window is made of at one process.
+/// A process's part of a window.
 #[derive(Clone, Copy, Debug)]
 pub struct Part {
     /// Address of the memory.
@@ -25,7 +25,7 @@ pub struct Part {
 }
 
 impl Part {
-    /// Fails with class Base, unless memory of this size can be there.
+    /// Checks that memory of this size can exist at the address. Fails with class Base.
     pub fn check(self) -> Result<(), Error> {
         let end = self.base.checked_add(self.size);
         let is_memory = self.base >= MODEL_KEYS && end.is_some_and(|end| end <= END_OF_ADDRESSES);
@@ -42,19 +42,19 @@ pub fn no_room<T>(count: usize) -> Error {
     }
 }
 
-/// A value in the program's heap. Fails with [`Error::NoRoom`].
+/// Moves a value to the program's heap. Fails with [`Error::NoRoom`].
 pub fn make_room<T>(value: T) -> Result<Box<T>, Error> {
     boxed(value).ok_or(no_room::<T>(1))
 }
 
-// Not inlined: it takes kilobytes of the stack, and gives them back before the call goes on.
+// Not inlined: it uses kilobytes of stack, free again before the call continues.
 #[inline(never)]
 fn one_sided(here: midplane_device::envelope::Rank) -> Result<Box<OneSided>, Error> {
     let made = boxed_with(|| OneSided::new(here, combine, runs));
     made.ok_or(no_room::<OneSided>(1))
 }
 
-/// Makes sure that the device can have another window. Fails with [`Error::NoRoom`].
+/// Ensures that the device can support another window. Fails with [`Error::NoRoom`].
 fn prepare_device(env: &dyn Env, here: midplane_device::envelope::Rank) -> Result<(), Error> {
     let prepare = |made| env.change_window(0, WindowCall::Prepare(made));
     let prepared = match prepare(None) {
@@ -67,8 +67,8 @@ fn prepare_device(env: &dyn Env, here: midplane_device::envelope::Rank) -> Resul
     }
 }
 
-/// Enters a window at this process's device, once `enter` has entered it in the binding; `None` for its memory: a
-/// dynamic one. Fails as `enter`, and with [`Error::NoRoom`].
+/// Registers a window at this process's device after `enter` has registered it in the binding. A dynamic window has
+/// `None` as its memory. Fails like `enter`, and with [`Error::NoRoom`].
 pub fn enter_device<R>(
     env: &dyn Env,
     membership: Membership<'_>,
@@ -105,14 +105,14 @@ pub fn enter_device<R>(
     Ok(entered)
 }
 
-/// Takes a window out of this process's device.
+/// Removes a window from this process's device.
 pub fn leave_device(env: &dyn Env, membership: Membership<'_>) {
-    // It is dropped here, outside of the device.
+    // Dropped here, outside the device.
     drop(env.change_window(membership.context, WindowCall::Remove));
 }
 
-/// What all processes have in common, once each of them has come as far as this one, on the window's communicator: the
-/// extent that they all have, if it is the same. Fails with class NoMem when not all have got the memory they need.
+/// Compares the parts of all processes on the window's communicator, after all have called it. Returns their extent if
+/// it is the same at all. Fails with class NoMem if not all have the required memory.
 pub fn agree(comm: Communicator<'_>, is_ready: bool, part: Part) -> Result<Option<Extent>, Error> {
     let (size, unit) = (part.size as i64, i64::from(part.disp_unit));
     let given = [i64::from(is_ready), size, -size, unit, -unit];

@@ -1,18 +1,18 @@
-//! One-sided communication (MPI-3.1 chapter 11) above the device, for all bindings: what is open in a window, and how
-//! an operation gets to its target.
+//! One-sided communication (MPI-3.1 chapter 11) above the device, for all bindings: epochs of a window, and the path of
+//! an operation to its target.
 //!
 //! ```text
-//! make         a window at the device, and what its processes have in common
-//! operations   put, get, and what combines
-//! deferred     operations that are recorded
-//! epochs       what is open, what an operation belongs to, opening and closing
-//! transport    packets to a target, answers of it
-//! state        what a window is to a call        hints   what an info object says to a window
+//! make         creation of a window at the device
+//! operations   put, get, accumulate
+//! deferred     recorded operations
+//! epochs       opening and closing of epochs, epoch of an operation
+//! transport    packets to a target and its replies
+//! state        state of a window                 hints   info hints of a window
 //! ```
-//! An import points downwards in this list.
+//! Imports point downwards in this list.
 //!
-//! What travels and why no target needs memory for it: [`midplane_device::rma`]. `docs/rma.md` says what a program can
-//! rely on. A binding has a [`Home`] for the state of its windows, and buffers and datatypes of its own.
+//! [`crate::device::rma`] describes the packets, and why no target needs memory for them; `docs/rma.md` describes the
+//! guarantees for programs. A binding provides a [`Home`] for the state of its windows, and its buffers and datatypes.
 #![forbid(unsafe_code)]
 
 mod deferred;

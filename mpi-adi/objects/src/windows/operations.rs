@@ -1,4 +1,4 @@
-//! What goes between the origin's elements and a target's (sections 11.3.1 to 11.3.4).
+//! RMA operations between the origin's elements and a target's (sections 11.3.1 to 11.3.4).
 
 use super::epochs::Entry;
 use super::state::{Hold, Home, Window, wrong};
@@ -13,53 +13,54 @@ use midplane_device::rma::wire::{
 };
 use midplane_device::rma::{Awaited, MOST_GET, Pieces, Question, get_request};
 
-/// Bytes of a result that fits an answer.
+/// Bytes of a result that fits in a reply packet.
 const RESULT_BYTES: usize = 16;
-/// Up to so many bytes come in several answers that are all under way at once. What is longer comes in packets of its
-/// own, one after the other; or as a get's data, if it is only read.
+/// Maximum length of a result received in several concurrent replies. A longer one is received in separate packets, one
+/// after the other, or like the data of a get if it is only read.
 const FETCH_BYTES: usize = 4 * RESULT_BYTES;
 
-/// Elements of one datatype at a target, as a binding has them.
+/// Elements of one datatype at a target, provided by the binding.
 pub trait Elements {
-    /// What is held for as long as they are walked.
+    /// Keeps the description alive while elements are accessed.
     type Hold: Hold;
 
-    /// Packed bytes of `count`. Fails with [`Error::TooLong`].
+    /// Returns the packed bytes of `count` elements. Fails with [`Error::TooLong`].
     fn length(&self, count: usize) -> Result<usize, Error>;
 
-    /// From the least displacement of a byte of `count` elements, 0 that of the first element, to behind the greatest.
+    /// Returns the range of byte displacements of `count` elements, relative to the first element; the end is
+    /// exclusive.
     fn range(&self, count: usize) -> (i128, i128);
 
-    /// The runs of the first `bytes` packed bytes of elements: `run` gets, in order, the displacement of some bytes,
-    /// how many packed ones come before, and how many they are.
+    /// Calls `run` for the contiguous runs of the first `bytes` packed bytes, in order, with the displacement, the
+    /// number of preceding packed bytes, and the length.
     fn runs(&self, bytes: usize, run: impl FnMut(isize, usize, usize));
 
-    /// Places of `bytes` packed bytes in a target's window, the first element's at `base`: they are walked, and nothing
-    /// is looked at there. Fails with [`Error::NoRoom`].
+    /// Describes `bytes` packed bytes in a target's window, with the first element at `base`. The memory is not
+    /// accessed. Fails with [`Error::NoRoom`].
     fn places(&self, base: usize, bytes: usize) -> Result<Self::Hold, Error>;
 }
 
-/// Where the elements of a target are: its number, and displacement 0 of the first in bytes.
+/// Location of elements at a target: its world rank, and the byte address of displacement 0 of the first element.
 #[derive(Clone, Copy, Debug)]
 pub struct TargetBase {
     /// World rank of the target.
     pub rank: Rank,
     /// Address at the target, before the datatype applies.
     pub base: i128,
-    /// The epoch that it belongs to.
+    /// Epoch of the operation.
     pub epoch: Serial,
-    /// Operations go straight there; else they are recorded.
+    /// Operations are sent directly; otherwise they are recorded.
     pub is_straight: bool,
 }
 
 impl TargetBase {
-    /// Where a byte at this displacement is, as it travels.
+    /// Returns the transmitted address of a byte at this displacement.
     fn at(&self, displacement: isize) -> u64 {
         (self.base + displacement as i128) as u64
     }
 }
 
-/// Fails unless what is `sent` fits into the `room` that is given for it.
+/// Fails unless `sent` bytes fit in the buffer of `room` bytes.
 pub fn fits(sent: usize, room: usize) -> Result<(), Error> {
     match sent <= room {
         true => Ok(()),
@@ -70,8 +71,8 @@ pub fn fits(sent: usize, room: usize) -> Result<(), Error> {
     }
 }
 
-/// The predefined datatype that both are made of. Without bytes there is nothing that could differ. Fails with class
-/// Type.
+/// Checks that both consist of the same predefined datatype, and returns it. Accepts any if there are no bytes. Fails
+/// with class Type.
 pub fn same(origin: Option<Basic>, target: Option<Basic>, bytes: usize) -> Result<Basic, Error> {
     match (origin, target) {
         (Some(origin), Some(target)) if bytes > 0 && origin != target => Err(wrong(
@@ -82,8 +83,8 @@ pub fn same(origin: Option<Basic>, target: Option<Basic>, bytes: usize) -> Resul
     }
 }
 
-/// The predefined datatype that elements of a derived one, of `size` bytes and with leaves of these tags, are made of
-/// for the operation; `None`: they have no bytes. Fails with class Type unless they are whole elements of one.
+/// Returns the predefined datatype of a derived one, of `size` bytes with these leaf tags, for the operation; `None` if
+/// there are no bytes. Fails with class Type unless the elements are complete elements of one predefined datatype.
 pub fn made_of(
     operation: Operation,
     tags: impl Iterator<Item = u8>,
@@ -106,7 +107,7 @@ pub fn made_of(
     }
 }
 
-/// The beginning of a packet about `len` bytes at a place of a target.
+/// Creates the header of a packet about `len` bytes at an address of a target.
 fn packet_about(head: Head, place: u64, len: usize) -> [u8; HEAD_BYTES + PIECE_BYTES] {
     let mut packet = [0; HEAD_BYTES + PIECE_BYTES];
     head.emit(&mut packet);
@@ -114,19 +115,19 @@ fn packet_about(head: Head, place: u64, len: usize) -> [u8; HEAD_BYTES + PIECE_B
     packet
 }
 
-/// Elements that are combined with those of a target, which come back.
+/// Elements to combine with those of a target, and a buffer for the old values.
 struct Fetch<'a, H> {
     window: &'a Window<'a, H>,
     place: &'a TargetBase,
     head: Head,
-    /// What is combined; with nothing it is not looked at.
+    /// Operand; not read for MPI_NO_OP.
     from: Option<Span>,
     into: Span,
 }
 
 impl<H: Home> Fetch<'_, H> {
-    /// `len` bytes at `offset` of both buffers, with those at `place`. A result that is longer than an answer is waited
-    /// for: the target keeps it until it leaves, if it has room for it.
+    /// Combines `len` bytes at `offset` of both buffers with those at `place`. Waits for a result longer than a reply
+    /// packet, because the target stores it until it is transmitted, if it has the memory.
     fn ask(&self, place: u64, offset: usize, len: usize) {
         let operand = self.from.map(|from| (from, offset, len));
         let question = Question {
@@ -165,8 +166,8 @@ impl<H: Home> Fetch<'_, H> {
 }
 
 impl<H: Home> Window<'_, H> {
-    /// Finds the elements of a target, `disp` from the beginning of its part, and that an epoch is open there. Fails
-    /// with classes RmaRange, RmaSync, Disp.
+    /// Locates the elements of a target, `disp` units from the beginning of its part, and checks that an epoch is open
+    /// there. Fails with classes RmaRange, RmaSync, Disp.
     pub fn find(
         &self,
         (rank, disp): (Rank, isize),
@@ -184,7 +185,7 @@ impl<H: Home> Window<'_, H> {
             return Err(wrong(Class::Disp, "target_disp is negative"));
         }
         if self.is_dynamic {
-            // The addresses are the target's own business.
+            // Only the target can check the addresses of a dynamic window.
             return Ok(place(i128::from(disp as usize as u64)));
         }
         let extent = self.extent(rank)?;
@@ -199,7 +200,7 @@ impl<H: Home> Window<'_, H> {
         Ok(place(base))
     }
 
-    /// The head of packets that combine elements.
+    /// Returns the header of packets that combine elements.
     pub fn combining(&self, kind: Kind, operation: Operation, basic: Basic) -> Head {
         Head {
             operation: operation.number(),
@@ -208,7 +209,7 @@ impl<H: Home> Window<'_, H> {
         }
     }
 
-    /// Sends all of the span to elements of a target; of its bytes `unit` stay together.
+    /// Sends the complete span to elements of a target, in units of `unit` bytes that are never divided.
     pub fn send(
         &self,
         place: &TargetBase,
@@ -229,8 +230,8 @@ impl<H: Home> Window<'_, H> {
         });
     }
 
-    /// Asks for elements of a target, which go to the origin's buffer as they are packed. When the buffer has holes,
-    /// waits until they are there: what tells where they go is held by this call.
+    /// Requests elements of a target, to be received packed in the origin's buffer. If the buffer is not contiguous,
+    /// waits for them, because this call holds the description of the buffer.
     pub fn fetch_bytes(
         &self,
         into: Span,
@@ -263,8 +264,8 @@ impl<H: Home> Window<'_, H> {
         }
     }
 
-    /// Combines elements of a target with those `from` here, and fetches what they were. Returns when the former are
-    /// the program's again.
+    /// Combines elements of a target with those of `from`, and fetches the old values. Returns when `from` may be
+    /// reused.
     pub fn fetch(
         &self,
         place: &TargetBase,
@@ -274,7 +275,7 @@ impl<H: Home> Window<'_, H> {
     ) {
         if from.is_none() && bytes > FETCH_BYTES {
             self.fetch_bytes(into, place, (elements, bytes));
-            // What the program accumulates next comes behind it.
+            // Later accumulates of the program must be ordered after it.
             return self.drain(Some(place.rank));
         }
         let fetch = Fetch {
@@ -287,8 +288,7 @@ impl<H: Home> Window<'_, H> {
         fetch.run(elements, bytes, unit);
     }
 
-    /// Swaps an element of a target, of `len` bytes and at most `RESULT_BYTES`, for a new one if it is as the one
-    /// that it is compared with; asks for what it was.
+    /// Compares and swaps an element of `len` bytes, at most [`RESULT_BYTES`], at a target; requests the old value.
     pub fn swap(&self, place: &TargetBase, (new, compare, into): (Span, Span, Span), len: usize) {
         self.ask(&Question {
             target: place.rank,

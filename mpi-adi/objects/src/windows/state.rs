@@ -1,4 +1,4 @@
-//! What a window is to a call, and the epochs that are open in it.
+//! State of a window in a call, and its open epochs.
 
 use alloc::vec::Vec;
 
@@ -9,47 +9,47 @@ use midplane_device::envelope::{Context, Rank};
 use midplane_device::memory::Span;
 use midplane_device::rma::epochs::Serial;
 
-/// The size in bytes of a process's part of a window, and the unit of displacements in it.
+/// Size in bytes of a process's part of a window, and its displacement unit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Extent {
     pub size: u64,
     pub disp_unit: u32,
 }
 
-/// An access epoch that the program has open.
+/// An access epoch opened by the program.
 #[derive(Clone, Copy, Debug)]
 pub struct Opened {
     pub epoch: Serial,
-    /// Operations go straight to their targets: it is open there, and nothing waits to leave before them.
+    /// Operations are sent directly to their targets: the epoch is open there, and no earlier packet is pending.
     pub is_ready: bool,
-    /// The same for this one target, the last.
+    /// The same for the last target only.
     pub ready_at: Option<Rank>,
-    /// It was opened by a call that does not block: operations do not wait for their targets either.
+    /// Opened by a nonblocking call: operations do not wait for their targets either.
     pub defers: bool,
 }
 
-/// Access that this process has to others (section 11.5).
+/// Access of this process to other processes (section 11.5).
 #[derive(Debug)]
 pub enum Access {
     /// No access epoch is open.
     None,
-    /// From a fence on; it counts as an epoch when an operation is made.
+    /// Opened by a fence; an epoch once it contains an operation.
     Fence {
         /// Kind of the epoch.
         opened: Opened,
         /// An operation has been started in the epoch.
         is_used: bool,
     },
-    /// To these that MPI_Win_start names.
+    /// To the group of MPI_Win_start.
     Start(Opened),
-    /// Locks at these.
+    /// Locks at these targets.
     Locks(Vec<(Rank, Opened)>),
-    /// To all, with a shared lock each, asked for before the first operation there, unless nothing conflicts.
+    /// To all, with a shared lock each, requested before the first operation there unless nothing conflicts.
     All(Opened),
 }
 
 impl Access {
-    /// The open epochs.
+    /// Returns the open epochs.
     pub fn opened(&mut self) -> impl Iterator<Item = &mut Opened> {
         let (one, locks) = match self {
             Access::None => (None, &mut [][..]),
@@ -63,28 +63,28 @@ impl Access {
     }
 }
 
-/// A hold on a buffer that is lent for longer than a call.
+/// A hold on a buffer that is borrowed for longer than a call.
 pub trait Hold {
-    /// What is lent.
+    /// Returns the borrowed buffer.
     fn span(&self) -> Span;
 }
 
-/// What a deferred operation needs until it is over.
+/// Resources of a deferred operation until it is complete.
 pub(super) struct Kept<H> {
     pub operation: Serial,
-    /// Its buffers, and where the elements are at the target.
+    /// Its buffers, and the description of the target's elements.
     pub _holds: [Option<H>; 4],
 }
 
-/// What is open in a window, and what is known of its other parts.
+/// Open epochs of a window, and known extents of other processes' parts.
 pub struct State<H> {
-    /// That of all processes, where it is the same.
+    /// Extent of all processes, if it is the same.
     pub uniform: Option<Extent>,
-    /// Those of processes that have been targets, by number, where they are not the same.
+    /// Otherwise, extents of the processes that have been targets, sorted by world rank.
     pub(super) extents: Vec<(Rank, Extent)>,
     /// State of the access epoch.
     pub access: Access,
-    /// The exposure epoch that is open (MPI_Win_post).
+    /// Open exposure epoch (MPI_Win_post).
     pub exposure: Option<Serial>,
     pub(super) kept: Vec<Kept<H>>,
 }
@@ -96,7 +96,6 @@ impl<H> Default for State<H> {
 }
 
 impl<H> State<H> {
-    /// That of a window that has just been made.
     pub fn new() -> State<H> {
         State {
             uniform: None,
@@ -108,12 +107,12 @@ impl<H> State<H> {
     }
 }
 
-/// Where a binding keeps the state of a window.
+/// Storage of a window's state in a binding.
 pub trait Home: Copy {
-    /// Its holds on buffers.
+    /// Type of its holds on buffers.
     type Hold: Hold;
 
-    /// Runs `f` on the state; for as long as `f` runs nothing else has it. Fails as `f`, and where the window is gone.
+    /// Runs `f` on the state with exclusive access. Fails like `f`, and if the window no longer exists.
     fn with<R>(
         &self,
         f: impl FnOnce(&mut State<Self::Hold>) -> Result<R, Error>,
@@ -135,7 +134,7 @@ pub fn out_of_order(what: &'static str) -> Error {
     wrong(Class::RmaSync, what)
 }
 
-/// A window for the length of a call.
+/// A window for the duration of a call.
 #[derive(Clone, Copy)]
 pub struct Window<'e, H> {
     /// The process that calls.
@@ -156,7 +155,7 @@ impl<'e, H: Home> Window<'e, H> {
         self.membership.context
     }
 
-    /// This process, by its number in the job.
+    /// Returns the world rank of this process.
     pub fn here(&self) -> Rank {
         self.membership.to_world(self.membership.rank)
     }
@@ -166,7 +165,7 @@ impl<'e, H: Home> Window<'e, H> {
         Communicator::at(self.env, self.membership)
     }
 
-    /// Runs `f` on the window's state; for as long as `f` runs nothing else has it.
+    /// Runs `f` on the window's state with exclusive access.
     pub fn with<R>(
         &self,
         f: impl FnOnce(&mut State<H::Hold>) -> Result<R, Error>,

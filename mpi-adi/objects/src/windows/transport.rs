@@ -1,5 +1,5 @@
-//! What the calls on a window ask of the device: here alone they enter it, each with plain data, and once where it can
-//! be. Packets to a target, and waiting for its answers.
+//! Device calls for windows: packets to a target, and waiting for its replies. Only this module enters the device, with
+//! plain data, and only once per call where possible.
 
 use super::make::no_room;
 use super::state::{Extent, Home, Window, no_window, wrong};
@@ -17,7 +17,7 @@ use midplane_device::rma::epochs::{Opening, Reorder, Serial, Told};
 use midplane_device::rma::wire::{HEAD_BYTES, Head, Kind};
 use midplane_device::rma::{Awaited, Pieces, Question};
 
-/// What a target has found, and tells when it is asked.
+/// Error that a target detects, and reports on request.
 pub const BEYOND: Error = wrong(
     Class::RmaRange,
     "an operation since the last synchronization was beyond what its target exposes, and not done",
@@ -30,7 +30,7 @@ fn fault(is_faulty: bool) -> Result<(), Error> {
     }
 }
 
-/// The error of a call that the device has refused, which would have taken room for a `T`.
+/// Converts the error of a device call that would have allocated `count` values of `T`.
 fn refused<T>(count: usize) -> impl Fn(WindowError) -> Error {
     move |why| match why {
         WindowError::NoWindow | WindowError::NotIncluded => no_window(),
@@ -52,25 +52,25 @@ impl<H: Home> Window<'_, H> {
         }
     }
 
-    /// Waits until it is so.
+    /// Waits until the condition is true.
     pub fn wait(&self, target: Option<Rank>, until: WindowCondition) {
         let note = self.note(target);
         self.env.wait_for_window(note, self.context(), until, false);
     }
 
-    /// Waits until it is so. Fails if targets have found operations from here to be wrong.
+    /// Waits until the condition is true. Fails if targets have rejected operations of this process.
     pub fn finish(&self, target: Option<Rank>, until: WindowCondition) -> Result<(), Error> {
         let note = self.note(target);
         fault(self.env.wait_for_window(note, self.context(), until, true))
     }
 
-    /// It is so now. Does not block.
+    /// Checks the condition. Does not block.
     pub fn is(&self, until: WindowCondition) -> Result<bool, Error> {
         let checked = self.env.check_window(self.context(), until, false);
         Ok(checked.map_err(refused::<()>(0))?.is_true)
     }
 
-    /// Fails if targets have found operations from here to be wrong.
+    /// Fails if targets have rejected operations of this process.
     pub fn faults(&self) -> Result<(), Error> {
         let checked = self
             .env
@@ -78,7 +78,7 @@ impl<H: Home> Window<'_, H> {
         fault(checked.map_err(refused::<()>(0))?.is_faulty)
     }
 
-    /// Makes room at the device for another epoch. Fails with [`Error::NoRoom`].
+    /// Reserves device memory for another epoch. Fails with [`Error::NoRoom`].
     pub fn prepare_epoch(&self) -> Result<(), Error> {
         let prepared = self.env.call_epoch(self.context(), EpochCall::Prepare);
         prepared.map(|_| ()).map_err(refused::<Serial>(8))
@@ -91,14 +91,13 @@ impl<H: Home> Window<'_, H> {
         opened.map_err(refused::<Serial>(8 + members))
     }
 
-    /// Closes an epoch at the device.
     pub fn close_epoch(&self, epoch: Serial, told: Told) -> Result<(), Error> {
         let closed = { self.env }.call_epoch(self.context(), EpochCall::Close(epoch, told));
         closed.map(|_| ()).map_err(refused::<()>(0))
     }
 
-    /// The epoch's access to the target: `None` if it does not include it; else whether operations may leave for it now. If a
-    /// lock is needed, it is asked for.
+    /// Checks the epoch's access to the target: `None` if the epoch does not include it; otherwise whether operations
+    /// may be transmitted now. Requests the lock, if one is required.
     pub fn access(&self, epoch: Serial, target: Rank) -> Result<Option<bool>, Error> {
         match self.env.access_target(self.context(), epoch, target) {
             Ok(has_access) => Ok(Some(has_access)),
@@ -124,8 +123,8 @@ impl<H: Home> Window<'_, H> {
         flush.map_err(refused::<Serial>(8))
     }
 
-    /// Flushes, and waits until that is done. Fails with [`Error::NoRoom`], and if targets have found operations from here to
-    /// be wrong.
+    /// Flushes, and waits for completion. Fails with [`Error::NoRoom`], and if targets have rejected operations of this
+    /// process.
     pub fn run_flush(
         &self,
         (target, epoch): (Option<Rank>, Serial),
@@ -153,37 +152,37 @@ impl<H: Home> Window<'_, H> {
         recorded.map_err(refused::<Operation>(1))
     }
 
-    /// Puts the pieces into packets, and sends those that are not held for more; waits while there is no room for them.
+    /// Copies the pieces to packets, and transmits all except those kept for coalescing. Waits while there is no space.
     pub fn put(&self, mut pieces: Pieces) {
         let note = self.note(Some(pieces.target));
         let transfer = Transfer::Pieces(&mut pieces);
         self.env.transfer(note, self.context(), transfer);
     }
 
-    /// Sends a packet that is answered; waits while there is no room for it.
+    /// Transmits a request packet that requires a reply. Waits while there is no space for it.
     pub fn ask(&self, question: &Question<'_>) {
         let note = self.note(Some(question.target));
         let transfer = Transfer::Question(question);
         self.env.transfer(note, self.context(), transfer);
     }
 
-    /// The last fetch of a result longer than an answer was refused: it is to be made again.
+    /// Checks whether the target rejected the last fetch of a long result. If so, it must be repeated.
     pub fn take_refused(&self) -> bool {
         self.env.take_refused()
     }
 
-    /// Waits until all answers have come, or those of `target`.
+    /// Waits for all replies, or for those of `target`.
     pub fn drain(&self, target: Option<Rank>) {
         self.wait(target, WindowCondition::Answered(target));
     }
 
-    /// Lets epochs pass others from now on.
+    /// Sets the reordering of epochs.
     pub fn set_reorder(&self, reorder: Reorder) {
-        // A window that is gone has no epochs.
+        // A window that no longer exists has no epochs.
         let _ = self.change(WindowCall::SetReorder(reorder));
     }
 
-    /// Which epochs may pass others.
+    /// Returns the reordering of epochs.
     pub fn reorder(&self) -> Reorder {
         match self.change(WindowCall::Reorder) {
             Ok(WindowChange::Reorder(reorder)) => reorder,
@@ -191,9 +190,9 @@ impl<H: Home> Window<'_, H> {
         }
     }
 
-    /// Withdraws the window's memory, or gives it back: an operation of others on it meanwhile is beyond the window.
+    /// Withdraws or restores the window's memory. Meanwhile, operations of other processes on it are out of range.
     pub fn withdraw(&self, is_withdrawn: bool) {
-        // A window that is gone exposes no memory.
+        // A window that no longer exists exposes no memory.
         let _ = self.change(WindowCall::Withdraw(is_withdrawn));
     }
 
@@ -202,7 +201,7 @@ impl<H: Home> Window<'_, H> {
         self.change(WindowCall::Attach(memory)).map(|_| ())
     }
 
-    /// Detaches the memory that begins there. Fails with class RmaAttach.
+    /// Detaches the memory that begins at `base`. Fails with class RmaAttach.
     pub fn detach(&self, base: usize) -> Result<Span, Error> {
         match self.change(WindowCall::Detach(base))? {
             WindowChange::Detached(memory) => Ok(memory),
@@ -215,7 +214,7 @@ impl<H: Home> Window<'_, H> {
         changed.map_err(refused::<Span>(1))
     }
 
-    /// The packet of this kind that is nothing but its head.
+    /// Returns a packet of this kind that consists of the header only.
     pub fn head(&self, kind: Kind, operation: u8) -> [u8; HEAD_BYTES] {
         let mut packet = [0; HEAD_BYTES];
         let head = Head {
@@ -226,7 +225,7 @@ impl<H: Home> Window<'_, H> {
         packet
     }
 
-    /// The target's part of the window.
+    /// Returns the extent of the target's part of the window.
     pub fn extent(&self, target: Rank) -> Result<Extent, Error> {
         let find = |(rank, _): &(Rank, Extent)| rank.index();
         let known = self.with(|object| {

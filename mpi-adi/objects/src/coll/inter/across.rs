@@ -1,4 +1,4 @@
-//! What both groups give and both get, as steps among all processes.
+//! Schedules of intercommunicator collectives with data in both directions, as steps among all processes.
 #![forbid(unsafe_code)]
 
 use core::ops::Range;
@@ -12,21 +12,21 @@ use crate::comm::CommRank;
 use crate::sides::Halves;
 use midplane_device::memory::area::Area;
 
-/// The first process of a group, which talks for it to that of the other.
+/// First process of a group, the leader that communicates with the other group's leader.
 const SPEAKER: CommRank = CommRank(0);
 
-/// The party of this process's group with the other one's speaker as the guest.
+/// Returns the party of this process's group with the remote leader as the guest.
 fn with_speaker(halves: Halves) -> Party {
     let speaker = CommRank(halves.remote_ranks().start);
     Party::member(halves.local_ranks(), speaker, halves.rank)
 }
 
-/// To the group's speaker, from there to the other one's in exchange for its own, and from there to the group.
+/// Reduces to the group's leader, exchanges the result with the other leader, and broadcasts the received one.
 pub(in crate::coll) struct Allreduce {
     party: Party,
     reduce: Reduce,
     result: Area,
-    /// Through the result, as the speakers exchange it.
+    /// Position in the result while the leaders exchange it.
     walk: Walk,
     bcast: Bcast,
 }
@@ -54,7 +54,7 @@ impl Allreduce {
         };
         let guest = self.party.guest_rank();
         match (step, self.walk.part(self.result)) {
-            // The other speaker sends, too: neither waits for the other.
+            // The other leader sends, too: neither waits for the other.
             (Step::Send { dest, tag, data }, Some(part)) if dest == guest => {
                 self.walk.advance();
                 Some(Step::Exchange {
@@ -75,10 +75,10 @@ impl Schedule for Allreduce {
     }
 }
 
-/// The speakers exchange what their groups have alike; then each tells its group.
+/// The leaders exchange data that their groups have in common, then each broadcasts the received data in its group.
 pub(in crate::coll) struct Swap {
     party: Party,
-    /// What the speaker gives and takes.
+    /// Data that the leader sends and receives.
     exchange: Option<(Area, Area)>,
     bcast: Bcast,
 }
@@ -112,8 +112,8 @@ impl Schedule for Swap {
     }
 }
 
-/// In round d to the rank d places on in the other group, and from the one d places back, around a ring of as many
-/// places as the larger group has ranks. At places that a group does not have is none.
+/// In round d a process sends to the rank at distance d in the other group and receives from the opposite distance, on
+/// a ring as long as the larger group. Ring positions beyond a group's size are empty.
 pub(in crate::coll) struct Pairs<P, Q> {
     own: u32,
     remote: Range<u32>,
@@ -136,7 +136,7 @@ impl<P: Fn(CommRank) -> Area, Q: Fn(CommRank) -> Area> Pairs<P, Q> {
         }
     }
 
-    /// The process at this place of the other group, as a rank there and among all.
+    /// Returns the remote process at this ring position, as its rank there and among all.
     fn at(&self, place: u32) -> Option<(CommRank, CommRank)> {
         let rank = place % self.places;
         let all = self.remote.start + rank;
@@ -166,18 +166,18 @@ impl<P: Fn(CommRank) -> Area, Q: Fn(CommRank) -> Area> Schedule for Pairs<P, Q> 
     }
 }
 
-/// The first group gives its parts to the ranks of the second one, then the reverse.
+/// The first group sends its parts to the ranks of the second one, then vice versa.
 pub(in crate::coll) struct ReduceScatter<P> {
-    /// Both groups' ranks among all, and this process's.
+    /// Ranks of both groups among all, and this process's rank.
     local: Range<u32>,
     remote: Range<u32>,
     own: CommRank,
     part: P,
     element: usize,
-    /// The reduction under way, and the rank in the other group that the next one goes to.
+    /// Reduction in progress, and the remote rank that receives the next one.
     giving: Option<(Party, Reduce)>,
     next_guest: u32,
-    /// What comes from the other group's reductions.
+    /// Receives the results of the other group's reductions.
     taking: (Party, Collect),
     gives_first: bool,
 }
@@ -199,7 +199,7 @@ impl<P: Fn(CommRank) -> Area> ReduceScatter<P> {
         }
     }
 
-    /// The next step of giving.
+    /// Returns the next step of the sending phase.
     fn give(&mut self) -> Option<Step> {
         loop {
             if let Some((party, reduce)) = &mut self.giving

@@ -1,8 +1,8 @@
-//! Collectives of intercommunicators in calls that block: step by step, without the program's heap but for elements
-//! longer than a segment.
+//! Blocking collectives of intercommunicators: step by step, without heap memory unless an element is longer than a
+//! segment.
 //!
-//! They fail as their steps do, with [`Error::LocalDiffers`] and [`Error::RemoteDiffers`] in place of
-//! [`Error::CountsDiffer`]. A root in the other group exists.
+//! They return the errors of their steps, with [`Error::LocalDiffers`] and [`Error::RemoteDiffers`] instead of
+//! [`Error::CountsDiffer`]. A remote root must be valid.
 #![forbid(unsafe_code)]
 
 use super::across::{Allreduce, Pairs, ReduceScatter};
@@ -22,7 +22,7 @@ impl Intercommunicator<'_> {
         done.map_err(|error| self.sides.halves().explained(error))
     }
 
-    /// As [`Intercommunicator::run`], of a schedule that combines elements of so many bytes out of so many bytes.
+    /// Runs a schedule like [`Intercommunicator::run`], and combines elements of the specified size.
     fn run_in_segments(
         self,
         function: &'static str,
@@ -34,17 +34,17 @@ impl Intercommunicator<'_> {
         done.map_err(|error| self.sides.halves().explained(error))
     }
 
-    /// Every process of both groups has called it before any leaves.
+    /// Blocks until every process of both groups has called it.
     pub fn barrier(self, function: &'static str) -> Result<(), Error> {
         coll::barrier(self.everyone(), function)
     }
 
-    /// The root's span to those of all processes of the other group.
+    /// Broadcasts the root's span to all processes of the other group.
     pub fn bcast(self, function: &'static str, span: Area, role: Role) -> Result<(), Error> {
         self.run(function, &mut bcasting(self.sides.halves(), span, role))
     }
 
-    /// As [`super::gather`].
+    /// Runs [`super::gather`].
     pub fn gather(
         self,
         function: &'static str,
@@ -58,7 +58,7 @@ impl Intercommunicator<'_> {
         )
     }
 
-    /// As [`super::scatter`].
+    /// Runs [`super::scatter`].
     pub fn scatter(
         self,
         function: &'static str,
@@ -72,7 +72,7 @@ impl Intercommunicator<'_> {
         )
     }
 
-    /// The root's part in a reduce: the result comes from the other group.
+    /// Receives the result of a reduce at the root; it is combined in the other group.
     pub fn collect(
         self,
         function: &'static str,
@@ -98,7 +98,7 @@ impl Intercommunicator<'_> {
         self.run_in_segments(function, &mut schedule, (element, data.len()), combine)
     }
 
-    /// As [`super::allreduce`]; also fails with [`Error::Lengths`].
+    /// Runs [`super::allreduce`]; also fails with [`Error::Lengths`].
     pub fn allreduce(
         self,
         function: &'static str,
@@ -111,7 +111,7 @@ impl Intercommunicator<'_> {
         self.run_in_segments(function, &mut schedule, (element, data.len()), combine)
     }
 
-    /// As [`super::reduce_scatter`].
+    /// Runs [`super::reduce_scatter`].
     pub fn reduce_scatter(
         self,
         function: &'static str,
@@ -127,7 +127,7 @@ impl Intercommunicator<'_> {
         self.run_in_segments(function, &mut schedule, (element, most), combine)
     }
 
-    /// As [`super::alltoall`].
+    /// Runs [`super::alltoall`].
     pub fn alltoall(
         self,
         function: &'static str,

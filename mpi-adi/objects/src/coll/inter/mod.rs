@@ -1,24 +1,24 @@
-//! Collectives of intercommunicators (MPI-3.1 section 5.2.2 and 5.2.3): what one group gives, the other one gets.
+//! Collectives of intercommunicators (MPI-3.1 sections 5.2.2 and 5.2.3): one group sends, the other receives.
 //!
 //! | collective | algorithm | messages of one rank, groups of n and m processes |
 //! |---|---|---|
-//! | barrier | that of all processes of both groups: dissemination | log2 (n + m), empty |
+//! | barrier | dissemination among all processes of both groups | log2 (n + m), empty |
 //! | bcast | binomial tree of the root and the other group | at most log2 m |
-//! | gather, scatter | one by one at the root | 1, and m at the root |
+//! | gather, scatter | linear at the root | 1, and m at the root |
 //! | reduce | binomial tree to the group's rank 0, and from there to the root, by segments | log2 m a segment |
 //! | allreduce | trees to both ranks 0, which exchange by segments; then a bcast in each group | log2 n a segment |
-//! | allgather, alltoall | pairs at growing distance | m |
+//! | allgather, alltoall | pairs at increasing distance | m |
 //! | reduce_scatter | a reduce of one group to each rank of the other in turn, then the reverse | m log2 n a segment |
 //!
-//! All of these are schedules, as those of one group are ([`super`]), and mostly the same ones. A schedule runs among
-//! the processes of both groups (`Intercommunicator::everyone`), in whose ranks its steps are: a local and a remote
-//! rank never meet. What is a tree or a star of one group and one process of the other is the schedule of an
-//! ordinary communicator whose last rank is that process, in a party with its members (`party`).
+//! All of these are schedules like those of one group ([`super`]), and mostly the same ones. A schedule runs among the
+//! processes of both groups ([`Intercommunicator::everyone`]), and its steps use ranks among all: local and remote
+//! ranks are never mixed. A tree or a star of one group and one process of the other is the schedule of an ordinary
+//! communicator whose last rank is that process, in a party with its members ([`party`]).
 //!
-//! Each function makes a plan, for calls that block and those that do not (`coll::running`). `hold` is
-//! what has to stay until the collective is over, beside what its closures hold. A call that blocks can do without a
-//! plan, and so without the program's heap (`blocking`). An error names a process by its rank
-//! in its group, not by that among all.
+//! Each function creates a plan for blocking and nonblocking calls ([`crate::mpi::coll::running`]). `hold` keeps data
+//! alive until the collective is complete, in addition to the captures of its closures. A blocking call can also run
+//! without a plan, and so without heap memory ([`blocking`]). An error contains a process's rank in its group, not that
+//! among all.
 //!
 //! There is no scan across groups (section 5.11), and MPI_IN_PLACE has no meaning here (section 5.2.3).
 #![forbid(unsafe_code)]
@@ -45,18 +45,18 @@ use midplane_device::memory::area::Area;
 use across::{Allreduce, Pairs, ReduceScatter, Swap};
 use party::{Collect, InParty, Party};
 
-/// What a process is in a collective with a root (section 5.2.3).
+/// Role of a process in a collective with a root (section 5.2.3).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Role {
-    /// The root: it gave MPI_ROOT.
+    /// The root: it specified MPI_ROOT.
     Root,
-    /// In the root's group, and not the root: it gave MPI_PROC_NULL, and does nothing.
+    /// A member of the root's group other than the root: it specified MPI_PROC_NULL, and does nothing.
     Bystander,
-    /// In the other group: it gave the root's rank there, which exists.
+    /// A member of the other group: it specified the root's valid rank.
     Member(CommRank),
 }
 
-/// Where the processes of a collective with a root sit, and this one among them; `None`: it is a bystander.
+/// Returns the party of a collective with a root; `None` for a bystander.
 fn party(halves: Halves, role: Role) -> Option<Party> {
     match role {
         Role::Bystander => None,
@@ -68,7 +68,7 @@ fn party(halves: Halves, role: Role) -> Option<Party> {
     }
 }
 
-/// Work among all processes.
+/// Work whose steps use ranks among all processes.
 struct Across<W> {
     work: W,
     halves: Halves,
@@ -88,7 +88,7 @@ impl<W: Work> Work for Across<W> {
     }
 }
 
-/// The plan of a schedule that does not combine anything.
+/// Creates the plan of a schedule without reductions.
 fn plan(
     halves: Halves,
     schedule: impl Schedule + Send + 'static,
@@ -98,8 +98,8 @@ fn plan(
     Ok(Plan::by_steps(Across { work, halves }, None)?.advances_in_interrupts(true))
 }
 
-/// The plan of a schedule that combines elements, as [`plans::reduction`](crate::coll::plans) makes it: interrupts
-/// make its steps only if it is said that they may.
+/// Creates the plan of a schedule that combines elements, like [`plans::reduction`](crate::mpi::coll::plans): interrupt
+/// handlers run its steps only if enabled.
 fn reduction(
     halves: Halves,
     schedule: impl Schedule + Send + 'static,
@@ -111,12 +111,12 @@ fn reduction(
     Plan::by_steps(Across { work, halves }, Some(element))
 }
 
-/// Nothing is to be done by this process.
+/// Creates an empty plan.
 pub fn nothing(halves: Halves) -> Result<Plan, Error> {
     plan(halves, None::<Swap>, ())
 }
 
-/// The root's span to those of all processes of the other group.
+/// Broadcasts the root's span to all processes of the other group.
 pub fn bcast(
     halves: Halves,
     span: Area,
@@ -133,7 +133,7 @@ fn bcasting(halves: Halves, span: Area, role: Role) -> Option<InParty<Bcast>> {
     })
 }
 
-/// The `data` of every process of one group to the root in the other, where `place` says where each rank's goes.
+/// Gathers the `data` of one group at the root in the other; `place` returns the buffer for a rank.
 pub fn gather(
     halves: Halves,
     data: Area,
@@ -151,7 +151,7 @@ fn gathering<P: Fn(CommRank) -> Area>(
     role: Role,
 ) -> Option<InParty<Gather<impl Fn(CommRank) -> Area + use<P>>>> {
     party(halves, role).map(|party| {
-        // The root has nothing for itself.
+        // The root receives nothing from itself.
         let root = party.guest_rank();
         let place = move |rank| match rank == root {
             true => Area::EMPTY,
@@ -161,7 +161,7 @@ fn gathering<P: Fn(CommRank) -> Area>(
     })
 }
 
-/// The root's parts, where `part` says what each rank of the other group gets, to their `result`.
+/// Scatters the root's parts to the `result` of the other group; `part` returns the data for a rank there.
 pub fn scatter(
     halves: Halves,
     part: impl Part,
@@ -204,7 +204,7 @@ pub fn reduce(
     reduction(halves, schedule, element, combine, hold)
 }
 
-/// The root's part in a reduce: the result comes from the other group.
+/// Receives the result of a reduce at the root; it is combined in the other group.
 pub fn collect(
     halves: Halves,
     result: Area,
@@ -214,12 +214,12 @@ pub fn collect(
     plan(halves, collecting(halves, result, element), hold)
 }
 
-/// The schedule of [`collect`].
+/// Returns the schedule of [`collect`].
 fn collecting(halves: Halves, result: Area, element: usize) -> Option<InParty<Collect>> {
     party(halves, Role::Root).map(|party| InParty::new(Collect::new(result, element), party))
 }
 
-/// The part of the group that gives in a reduce.
+/// Returns the schedule of the sending group in a reduce.
 fn reducing(halves: Halves, data: Area, element: usize, role: Role) -> Option<InParty<Reduce>> {
     party(halves, role).map(|party| {
         let areas = (data, Area::EMPTY);
@@ -228,7 +228,7 @@ fn reducing(halves: Halves, data: Area, element: usize, role: Role) -> Option<In
     })
 }
 
-/// Combines the `data` of each group into the `result`, which is as long, of all processes of the other.
+/// Combines the `data` of each group into the `result` of all processes of the other; both are equally long.
 pub fn allreduce(
     halves: Halves,
     areas: (Area, Area),
@@ -241,8 +241,8 @@ pub fn allreduce(
     reduction(halves, schedule, element, combine, hold)
 }
 
-/// Every process's part for each of the other group: `part` says what goes to a rank there, `place` where what
-/// comes from it goes. An allgather is one with the same part for all.
+/// Exchanges every process's parts with the other group: `part` returns the data for a rank there, `place` the buffer
+/// for the data from it. An allgather uses the same part for all.
 pub fn alltoall(
     halves: Halves,
     part: impl Part,
@@ -252,8 +252,8 @@ pub fn alltoall(
     plan(halves, Pairs::new(halves, part, place), hold)
 }
 
-/// Combines the data of each group; each rank of the other one gets the result of its own part, into `result`.
-/// `part` says which part of this process's data is for which rank there.
+/// Combines the data of each group. Each rank of the other one receives the result of its part in `result`; `part`
+/// returns this process's data for a rank there.
 pub fn reduce_scatter(
     halves: Halves,
     part: impl Part,
@@ -266,26 +266,26 @@ pub fn reduce_scatter(
     reduction(halves, schedule, element, combine, hold)
 }
 
-/// Counts that all processes of a group have alike, for those of the other one.
+/// Counts that are the same at all processes of a group, for the other group.
 pub struct Counts {
-    /// What this group's add up to, and the other's have to.
+    /// Sum of this group's counts; it must equal that of the other's.
     pub total: usize,
-    /// Where this group's are.
+    /// Location of this group's counts.
     pub given: Area,
-    /// Where the other's go: the memory of `theirs`.
+    /// Location for the other group's counts: the memory of `theirs`.
     pub taken: Area,
     /// Processes of the remote group.
     pub theirs: Vec<c_int>,
 }
 
-/// What fails a reduction that is divided among two groups.
+/// Error of a reduce-scatter if the totals of the two groups differ.
 pub const TOTALS_DIFFER: Error = Error::Wrong {
     class: Class::Count,
     what: "the two groups do not divide the same number of elements (MPI-3.1 section 5.10)",
 };
 
-/// As [`reduce_scatter`], when each group has first told the other by which counts it divides: `parts` makes parts of
-/// these. It takes nothing of the heap, and gives nothing back.
+/// Runs like [`reduce_scatter`] after the groups exchange their counts; `parts` converts the received counts to parts.
+/// It must not allocate or free heap memory.
 pub fn reduce_scatter_by_counts<P: Part>(
     halves: Halves,
     counts: Counts,
@@ -309,19 +309,19 @@ pub fn reduce_scatter_by_counts<P: Part>(
     Plan::by_steps(Across { work, halves }, Some(element))
 }
 
-/// What counts, none of which is negative, add up to.
+/// Returns the sum of non-negative counts.
 pub fn added(counts: &[c_int]) -> usize {
     let counts = counts.iter().map(|count| *count as usize);
     counts.fold(0, usize::saturating_add)
 }
 
-/// A swap of counts, and the reductions that are made of what has come.
+/// An exchange of counts, then the reductions that they define.
 struct ByCounts<F, P, C, H> {
     halves: Halves,
     swap: Swap,
     total: usize,
-    /// Until the reductions begin: what makes the parts, of which counts. For ever, if these are wrong: no interrupt drops
-    /// it.
+    /// Before the reductions: the function that creates the parts, and the counts. If the counts are wrong, it remains
+    /// here, because an interrupt handler must not drop it.
     made: Option<(F, Vec<c_int>)>,
     reduce: Option<ReduceScatter<P>>,
     result: Area,

@@ -1,7 +1,7 @@
-//! A schedule of one group and one process of the other, the guest.
+//! Schedules of one group and one process of the other group, the guest.
 //!
-//! The schedule knows ranks 0 to n - 1, the group's, and n, the guest's. A party is the group and its guest; it says who
-//! of all processes of the intercommunicator each of them is.
+//! The schedule uses ranks 0 to n - 1 for the group, and n for the guest. A party maps these ranks to the ranks among
+//! all processes of the intercommunicator.
 #![forbid(unsafe_code)]
 
 use core::ops::Range;
@@ -11,31 +11,31 @@ use crate::coll::segments::Walk;
 use crate::comm::CommRank;
 use midplane_device::memory::area::Area;
 
-/// A group and its guest: who is who.
+/// Rank mapping of a group and its guest.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(in crate::coll) struct Party {
-    /// The group's ranks among all.
+    /// Ranks of the group among all.
     group: Range<u32>,
-    /// The guest's rank among all.
+    /// Rank of the guest among all.
     guest: CommRank,
-    /// This process's rank in the party.
+    /// Rank of this process in the party.
     own: u32,
 }
 
 impl Party {
-    /// This process is the guest of a group.
+    /// Creates the party of a group in which this process is the guest.
     pub(in crate::coll) fn guest(group: Range<u32>, guest: CommRank) -> Party {
         let own = group.end - group.start;
         Party { group, guest, own }
     }
 
-    /// This process is in the group that has the guest.
+    /// Creates the party of this process's group and a guest.
     pub(in crate::coll) fn member(group: Range<u32>, guest: CommRank, own: CommRank) -> Party {
         let own = own.0 - group.start;
         Party { group, guest, own }
     }
 
-    /// The ranks of the party: the group's and, as the last one, the guest's.
+    /// Returns the ranks of the party: the group's, then the guest's.
     pub(in crate::coll) fn all(&self) -> Ranks {
         Ranks {
             own: self.own,
@@ -44,7 +44,7 @@ impl Party {
         }
     }
 
-    /// The ranks of the group alone, in which this process is.
+    /// Returns the ranks of this process's group only.
     pub(in crate::coll) fn members(&self) -> Ranks {
         Ranks {
             own: self.own,
@@ -53,12 +53,12 @@ impl Party {
         }
     }
 
-    /// The guest's rank in the party.
+    /// Returns the guest's rank in the party.
     pub(in crate::coll) fn guest_rank(&self) -> CommRank {
         CommRank(self.group.end - self.group.start)
     }
 
-    /// Who has that rank in the party, among all.
+    /// Converts a rank of the party to the rank among all.
     pub(in crate::coll) fn rank(&self, rank: CommRank) -> CommRank {
         match rank == self.guest_rank() {
             true => self.guest,
@@ -66,7 +66,7 @@ impl Party {
         }
     }
 
-    /// A step in the party as one among all.
+    /// Converts a step in the party to a step among all.
     pub(in crate::coll) fn step(&self, step: Step) -> Step {
         match step {
             Step::Send { dest, tag, data } => Step::Send {
@@ -102,7 +102,7 @@ impl Party {
     }
 }
 
-/// A schedule whose ranks are a party's.
+/// A schedule that uses the ranks of a party.
 pub(in crate::coll) struct InParty<S> {
     schedule: S,
     party: Party,
@@ -121,7 +121,7 @@ impl<S: Schedule> Schedule for InParty<S> {
     }
 }
 
-/// The guest's part in a reduce of the group: the result comes from its rank 0, segment by segment.
+/// The guest's schedule in a reduce of the group: it receives the result from rank 0, segment by segment.
 pub(in crate::coll) struct Collect {
     result: Area,
     walk: Walk,

@@ -1,4 +1,4 @@
-//! Schedules of boxes of the torus: what the steps of all ranks come to, whichever way they go through their lanes.
+//! Schedules of boxes of the torus: combined results of all ranks, for every order of their lanes.
 
 use net_torus::Shape;
 
@@ -32,16 +32,16 @@ const BOXES: [([u16; 3], [bool; 3]); 12] = [
     ([2, 2, 5], [false; 3]),
 ];
 
-/// How the ranks go through the lanes of their schedules.
+/// Order in which the ranks run the lanes of their schedules.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Way {
     SideBySide,
     OneAfterTheOther,
-    /// Every other rank this way, and every other that.
+    /// The ranks alternate between the two orders.
     Mixed,
 }
 
-/// A lane of a rank: its segments and the messages of its present step, which wait for each other in strict turn.
+/// A lane of a rank: its segments and the messages of its present step, in strict sequence.
 struct Lane {
     segments: [[u8; SEGMENT_BYTES]; 2],
     sends: Vec<(CommRank, Tag, Vec<u8>)>,
@@ -52,7 +52,7 @@ struct Lane {
 struct Process {
     memory: Vec<u8>,
     lanes: Vec<Lane>,
-    /// To whom it has sent.
+    /// Ranks to which it has sent.
     sent: Vec<CommRank>,
 }
 
@@ -116,7 +116,7 @@ impl Process {
     }
 }
 
-/// Runs the schedules of all ranks of a box, in memories that `fill` has prepared.
+/// Runs the schedules of all ranks of a box, in memories initialized by `fill`.
 fn run<S: Schedule>(
     (grid, way): (Grid, Way),
     combine: fn(&[u8], &mut [u8]),
@@ -183,7 +183,7 @@ fn run<S: Schedule>(
     processes
 }
 
-/// Delivers the messages of `from` whose receives are there.
+/// Delivers the messages of `from` whose receives are posted.
 fn deliver(processes: &mut [Process], from: CommRank) -> bool {
     let mut has_moved = false;
     for lane in 0..processes[from.0 as usize].lanes.len() {
@@ -285,7 +285,7 @@ fn long_broadcasts_go_to_every_rank_by_trees_that_have_no_link_in_common() {
             }
         }
     });
-    // Where all lines are rings of more than two, each link has one tree.
+    // If all lines are rings of more than two, each link belongs to one tree.
     let extents = [4; 3];
     let grid = Grid {
         extents,
@@ -343,7 +343,7 @@ fn short_allreduces_combine_in_the_order_of_the_ranks() {
 
 #[test]
 fn short_allreduces_take_few_hops() {
-    // The messages that follow each other, each to a neighbour.
+    // Consecutive messages, each to a neighbour.
     for (extents, most) in [
         ([8, 1, 1], 5),
         ([4, 4, 4], 6),
@@ -367,7 +367,7 @@ fn short_allreduces_take_few_hops() {
             .map(|mut schedule| std::iter::from_fn(|| schedule.next()).collect())
             .collect();
         let mut sent: Vec<(u32, u32, u32)> = Vec::new();
-        // An exchange's first half is done when the second one waits.
+        // The first half of an exchange is complete while the second one waits.
         let mut halves = vec![false; clocks.len()];
         loop {
             let mut has_moved = false;

@@ -1,4 +1,4 @@
-//! What schedules of intercommunicators come to, among all processes of both groups.
+//! Results of intercommunicator schedules, among all processes of both groups.
 
 use std::boxed::Box;
 
@@ -15,13 +15,13 @@ use midplane_device::memory::area::Area;
 
 /// Sizes of the groups.
 const GROUPS: [(u32, u32); 6] = [(1, 1), (1, 4), (3, 1), (3, 5), (4, 4), (7, 2)];
-/// Elements: none, one, and more than a segment has, with a rest.
+/// Elements: none, one, and more than a segment with a remainder.
 const COUNTS: [usize; 3] = [0, 1, 800];
-/// Where data and results are.
+/// Offsets of data and results.
 const DATA: usize = 0;
 const RESULT: usize = 30_000;
 
-/// A schedule of any kind, or none.
+/// Any schedule, or none.
 struct Any<'a>(Option<Box<dyn Schedule + 'a>>);
 
 impl<'a> Any<'a> {
@@ -52,7 +52,7 @@ fn sums(first: u32, last: u32, count: usize) -> Vec<u8> {
     (0..count).flat_map(|i| combined(first, last, i)).collect()
 }
 
-/// Each process has its elements at the beginning of its data.
+/// Stores each process's elements at the beginning of its data.
 fn fill(count: usize) -> impl Fn(u32, &mut Process) {
     move |rank, process| {
         let bytes = elements(rank, count);
@@ -60,7 +60,7 @@ fn fill(count: usize) -> impl Fn(u32, &mut Process) {
     }
 }
 
-/// The first and the last rank among all of the group that `rank` is not in.
+/// Returns the first and the last rank among all of the group that does not contain `rank`.
 fn others(first: u32, size: u32, rank: u32) -> (u32, u32) {
     match rank < first {
         true => (first, size - 1),
@@ -68,7 +68,7 @@ fn others(first: u32, size: u32, rank: u32) -> (u32, u32) {
     }
 }
 
-/// Runs `check` for every size of groups and every rank among all as the root.
+/// Runs `check` for all group sizes with every rank among all as the root.
 fn for_all_roots(mut check: impl FnMut(u32, u32, u32)) {
     for (first, second) in GROUPS {
         for root in 0..first + second {
@@ -77,7 +77,7 @@ fn for_all_roots(mut check: impl FnMut(u32, u32, u32)) {
     }
 }
 
-/// Where the processes sit when `root` is the root; `None` in its group.
+/// Returns the party for this root; `None` for bystanders.
 fn party(halves: Halves, root: u32) -> Option<Party> {
     let is_local = halves.local_ranks().contains(&root);
     if halves.rank == CommRank(root) {
@@ -134,7 +134,7 @@ fn a_root_gathers_from_the_other_group_and_scatters_to_it() {
                 }
             }
         }
-        // What is scattered: at the root the elements of as many ranks, one behind the other.
+        // Data to scatter: at the root the concatenated elements of all ranks.
         let part = |rank: CommRank| match rank.0 <= end - start {
             true => span(DATA + rank.0 as usize * ELEMENT, ELEMENT),
             false => Area::EMPTY,
@@ -210,7 +210,7 @@ fn each_group_gets_what_the_others_data_comes_to() {
 fn the_ranks_of_the_other_group_divide_what_the_data_comes_to() {
     for (first, second) in GROUPS {
         let size = first + second;
-        // As many elements as both groups can divide, the same number for each rank.
+        // A number of elements divisible by both group sizes.
         let total = (first * second * 100) as usize;
         let processes = run(size, fill(total), |ranks| {
             let halves = halves(first, ranks);

@@ -1,7 +1,7 @@
-//! All ranks' schedules, run against each other in one process without a device.
+//! Runs all ranks' schedules against each other in one process without a device.
 //!
-//! Stricter than the device: a message waits for its receive, whatever its length, so that a schedule that
-//! rests on buffering comes to a standstill here.
+//! Stricter than the device: every message waits for its receive, regardless of its length, so a schedule that relies
+//! on buffering deadlocks here.
 
 use crate::coll::schedule::{Buffer, Half, Ranks, Schedule, Step};
 use crate::coll::segments::SEGMENT_BYTES;
@@ -10,30 +10,30 @@ use midplane_device::envelope::Tag;
 use midplane_device::memory::Span;
 use midplane_device::memory::area::Area;
 
-/// Bytes of an element: no divisor of a segment's.
+/// Bytes of an element; does not divide a segment.
 pub const ELEMENT: usize = 3;
 const MEMORY_BYTES: usize = 1 << 16;
-/// What no schedule has written.
+/// Value of bytes that no schedule has written.
 pub const UNTOUCHED: u8 = 0xee;
 
-/// The bytes of a rank's memory from `offset` on.
+/// Returns the bytes of a rank's memory from `offset` on.
 pub fn span(offset: usize, len: usize) -> Area {
     Area::from(Span::model(0, MEMORY_BYTES)).part(offset, len)
 }
 
-/// The element of one rank: the first and the last rank that it is of, and a value.
+/// Returns an element of one rank: the first and the last rank that it combines, and a value.
 pub fn element(rank: u32, i: usize) -> [u8; ELEMENT] {
     [rank as u8, rank as u8, (7 * rank as usize + i) as u8]
 }
 
-/// What the elements of the ranks from `first` to `last` come to.
+/// Returns the combined elements of the ranks from `first` to `last`.
 pub fn combined(first: u32, last: u32, i: usize) -> [u8; ELEMENT] {
     let values = (first..=last).map(|rank| element(rank, i)[2]);
     let sum = values.fold(0, u8::wrapping_add);
     [first as u8, last as u8, sum]
 }
 
-/// Combines elements of neighbours alone, the lower ranks on the left: a wrong order is noticed.
+/// Combines elements of adjacent ranks only, the lower ranks on the left, and so detects a wrong order.
 pub fn combine(left: &[u8], right: &mut [u8]) {
     for (a, b) in left.chunks(ELEMENT).zip(right.chunks_mut(ELEMENT)) {
         assert_eq!(a[1] + 1, b[0], "ranks {a:?} and then {b:?}");
@@ -49,7 +49,7 @@ pub struct Process {
     receive: Option<(CommRank, Tag, Buffer)>,
     /// Messages sent.
     pub sent: usize,
-    /// A bit for each rank that this one has heard of: by its messages, or by those of others that had.
+    /// Bit mask of the ranks from which this one has received a message, directly or through other ranks.
     pub heard: u32,
 }
 
@@ -73,7 +73,7 @@ impl Process {
         }
     }
 
-    /// The bytes of a span.
+    /// Returns the bytes of a span.
     pub fn at(&mut self, span: Area) -> &mut [u8] {
         &mut self.memory[span.address()..][..span.len()]
     }
@@ -132,7 +132,7 @@ impl Process {
     }
 }
 
-/// Runs the schedules of `size` ranks, each made by `schedule`, in memories that `fill` has prepared.
+/// Runs the schedules of `size` ranks, each created by `schedule`, in memories initialized by `fill`.
 pub fn run<S: Schedule>(
     size: u32,
     fill: impl Fn(u32, &mut Process),
@@ -169,7 +169,7 @@ pub fn run<S: Schedule>(
     processes
 }
 
-/// Delivers the message that `from` sends, if its receive is there.
+/// Delivers the message of `from`, if its receive is posted.
 fn deliver(processes: &mut [Process], from: CommRank) -> bool {
     let Some(message) = processes[from.0 as usize].send.clone() else {
         return false;

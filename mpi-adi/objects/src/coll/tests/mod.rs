@@ -1,4 +1,4 @@
-//! Schedules by themselves: their steps, and what all ranks' steps together come to.
+//! Tests of schedules: their steps, and the combined results of all ranks.
 
 mod boxes;
 mod inter;

@@ -1,4 +1,4 @@
-//! What the schedules of all ranks come to, for every small number of ranks and every root.
+//! Results of the schedules of all ranks, for every small number of ranks and every root.
 
 use super::interpreter::{ELEMENT, Process, UNTOUCHED, combined, element, run, span};
 use crate::coll::alltoall::{InPlace, Pairs};
@@ -12,9 +12,9 @@ use crate::comm::CommRank;
 use midplane_device::memory::area::Area;
 
 const SIZES: core::ops::RangeInclusive<u32> = 1..=9;
-/// Elements: none, one, a segment's, one more, and three segments'.
+/// Elements: none, one, one segment, one more, and three segments.
 const LENGTHS: [usize; 5] = [0, 1, 341, 342, 1000];
-/// Where results begin.
+/// Offset of the results.
 const RESULT: usize = 32 << 10;
 
 fn row(f: impl Fn(usize) -> [u8; ELEMENT], elements: usize) -> Vec<u8> {
@@ -33,7 +33,7 @@ fn every_root(test: impl Fn(u32, usize, CommRank)) {
     every(|size, elements| (0..size).for_each(|root| test(size, elements, CommRank(root))));
 }
 
-/// Each rank's own elements at `data`.
+/// Stores each rank's own elements at `data`.
 fn own(data: Area) -> impl Fn(u32, &mut Process) {
     move |rank, process| {
         let bytes = row(|i| element(rank, i), data.len() / ELEMENT);
@@ -41,7 +41,7 @@ fn own(data: Area) -> impl Fn(u32, &mut Process) {
     }
 }
 
-/// Parts of different lengths with a gap behind each: rank r's has r mod 3 elements less.
+/// Parts of different lengths with a gap after each: that of rank r is r mod 3 elements shorter.
 fn part(base: usize, elements: usize) -> impl Fn(CommRank) -> Area + Copy {
     move |rank| {
         let len = elements.saturating_sub(rank.0 as usize % 3);
@@ -52,7 +52,7 @@ fn part(base: usize, elements: usize) -> impl Fn(CommRank) -> Area + Copy {
     }
 }
 
-/// A schedule of no steps.
+/// A schedule without steps.
 struct Nothing;
 
 impl Schedule for Nothing {
@@ -272,13 +272,13 @@ fn an_allgather_in_runs_takes_few_messages_whatever_the_size() {
     }
 }
 
-/// What goes from one rank to another: as long for both.
+/// Returns the data from one rank to another; equally long in both directions.
 fn between(from: u32, to: u32, elements: usize) -> Vec<u8> {
     let len = elements.saturating_sub((from + to) as usize % 3);
     row(|i| [from as u8, to as u8, i as u8], len)
 }
 
-/// The span at rank `own` for what goes to or comes from each other.
+/// Returns the span at rank `own` for the data to or from another rank.
 fn with(base: usize, own: u32, elements: usize) -> impl Fn(CommRank) -> Area + Copy {
     move |rank| {
         let len = between(own, rank.0, elements).len();
@@ -315,7 +315,7 @@ fn an_alltoall_gives_each_rank_its_part_of_each_others() {
     });
 }
 
-/// A schedule that is over stays so: whoever polls it may ask once more.
+/// A completed schedule may be polled again.
 #[test]
 fn a_schedule_that_is_over_stays_over() {
     fn over(mut schedule: impl Schedule) {

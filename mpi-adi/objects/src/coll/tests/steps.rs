@@ -1,4 +1,4 @@
-//! The steps of single ranks, written out.
+//! Exact steps of single ranks.
 
 use core::fmt::Write;
 
@@ -15,7 +15,7 @@ use crate::coll::schedule::{Buffer, Half, Ranks, Schedule, Step};
 use crate::coll::trees::Trees;
 use crate::comm::CommRank;
 
-/// Steps as text, a line each; a span is written as its first byte + its length, a segment as A or B.
+/// Formats steps, one per line: a span as its first byte + its length, a segment as A or B.
 fn steps(mut schedule: impl Schedule) -> String {
     let span =
         |span: midplane_device::memory::area::Area| format!("{}+{}", span.address(), span.len());
@@ -202,7 +202,7 @@ fn alltoall_of_3() {
     );
 }
 
-/// What a request would keep of a collective besides its two segments, in bytes on a host.
+/// Checks the memory of a stored schedule without its two segments, in bytes on a host.
 #[test]
 fn schedules_are_small() {
     assert!(size_of::<ThroughRoot>() <= 200);

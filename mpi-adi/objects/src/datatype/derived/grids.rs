@@ -1,44 +1,44 @@
-//! Parts of arrays of several dimensions (MPI-3.1 sections 4.1.3 and 4.1.4).
+//! Subarrays and distributed arrays (MPI-3.1 sections 4.1.3 and 4.1.4).
 #![forbid(unsafe_code)]
 
 use crate::datatype::derived::{Block, Type, too_large};
 use crate::error::Error;
 
-/// In which order an array's elements are stored.
+/// Storage order of an array.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Order {
-    /// The last dimension's one behind the other (MPI_ORDER_C).
+    /// The last dimension is contiguous (MPI_ORDER_C).
     C,
-    /// The first dimension's (MPI_ORDER_FORTRAN).
+    /// The first dimension is contiguous (MPI_ORDER_FORTRAN).
     Fortran,
 }
 
-/// How a dimension of an array is distributed.
+/// Distribution of a dimension of an array.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Distribution {
-    /// One block a process, of this many elements or as many as are needed.
+    /// One block per process, of this many elements or as many as required.
     Block(Option<usize>),
-    /// Blocks of this many elements, dealt out in turn.
+    /// Blocks of this many elements, distributed round robin.
     Cyclic(usize),
-    /// Not at all.
+    /// Not distributed.
     None,
 }
 
 /// A dimension of a distributed array.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct GridDimension {
-    /// Elements of the whole array, at least 1.
+    /// Elements of the global array, at least 1.
     pub elements: usize,
-    /// How they are distributed.
+    /// Distribution of the elements.
     pub distribution: Distribution,
-    /// Processes, at least 1.
+    /// Number of processes, at least 1.
     pub processes: usize,
-    /// Which of them, from 0.
+    /// Index of this process, from 0.
     pub own: usize,
 }
 
 impl GridDimension {
-    /// Itself. Fails with [`Error::Argument`] unless each of its elements has a process, which there is.
+    /// Checks the dimension. Fails with [`Error::Argument`] unless each of its elements is assigned to a valid process.
     pub fn checked(self) -> Result<Self, Error> {
         let wrong = |what| Err(Error::Argument { what });
         match self.distribution {
@@ -59,8 +59,8 @@ impl GridDimension {
     }
 }
 
-/// A dimension of so many elements, of which a part has so many from the one on, each given as a number that may be
-/// negative. Fails with [`Error::Argument`] unless the part is one.
+/// Checks a dimension with `elements` elements and a part with `own` elements from `first` on, given as possibly
+/// negative numbers. Fails with [`Error::Argument`] if the part is invalid.
 pub fn part_of<N>(elements: N, own: N, first: N) -> Result<(usize, usize, usize), Error>
 where
     usize: TryFrom<N>,
@@ -76,7 +76,7 @@ where
     })
 }
 
-/// The order in which dimensions are nested, the innermost first.
+/// Returns the nesting order of the dimensions, innermost first.
 pub(super) fn inner_first(order: Order, dimensions: usize) -> impl Iterator<Item = usize> {
     (0..dimensions).map(move |i| match order {
         Order::C => dimensions - 1 - i,
@@ -90,7 +90,7 @@ fn moved(at: isize, by: usize, unit: isize) -> Result<isize, Error> {
 }
 
 impl Type {
-    /// The elements' type without bounds that the program has set, and its extent: inside an array only the extent
+    /// Returns the element type without bounds set by the program, and its extent: inside an array only the extent
     /// matters.
     fn element(&self) -> Result<(Type, isize), Error> {
         let mut element = self.try_clone()?;
@@ -98,7 +98,7 @@ impl Type {
         Ok((element, self.extent()))
     }
 
-    /// This, moved by `at`, as a part of an array that takes `extent` bytes.
+    /// Returns this type, displaced by `at`, as a part of an array of `extent` bytes.
     fn within(&self, at: isize, extent: isize) -> Result<Type, Error> {
         let datatype = self;
         let placed = Type::blocks(core::iter::once(Block {
@@ -109,8 +109,8 @@ impl Type {
         placed.resized(0, extent)
     }
 
-    /// A part of an array (MPI_Type_create_subarray): its dimensions are so many elements of so many, from the one
-    /// on.
+    /// Creates the type of a subarray (MPI_Type_create_subarray). Each dimension is (elements of the array, elements of
+    /// the part, first element).
     pub fn subarray(
         &self,
         order: Order,
@@ -127,7 +127,7 @@ impl Type {
         part.within(at, unit)
     }
 
-    /// A process's part of a distributed array (MPI_Type_create_darray).
+    /// Creates the type of a process's part of a distributed array (MPI_Type_create_darray).
     pub fn darray(&self, order: Order, dimensions: &[GridDimension]) -> Result<Type, Error> {
         let (mut part, mut unit) = self.element()?;
         let mut at = 0;
@@ -152,7 +152,7 @@ impl Type {
         part.within(at, unit)
     }
 
-    /// What a process gets of a dimension that is dealt out in blocks, from its first element on.
+    /// Returns this process's part of a dimension distributed in blocks, from its first element on.
     fn dealt(
         &self,
         dimension: GridDimension,

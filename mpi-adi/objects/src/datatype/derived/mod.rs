@@ -1,7 +1,7 @@
-//! Derived datatypes (MPI-3.1 section 4.1): a layout, and the bounds that say how far apart elements are.
+//! Derived datatypes (MPI-3.1 section 4.1): a layout, and the bounds that define the extent.
 //!
-//! Pure: what a constructor makes of its arguments. Handles, counting references and the arguments as the program
-//! gave them are the binding's.
+//! Pure: this module implements the constructors. Handles, reference counts and the recorded constructor arguments
+//! belong to the binding.
 #![forbid(unsafe_code)]
 
 mod grids;
@@ -29,32 +29,32 @@ impl From<LayoutError> for Error {
     }
 }
 
-/// Where a datatype begins and ends, in bytes from its origin.
+/// Bounds of a datatype, in bytes from its origin.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 struct Bounds {
-    /// From the first byte of data to the last one's end; `None`: no data.
+    /// From the first byte of data to the end of the last one; `None`: no data.
     data: Option<(isize, isize)>,
-    /// As the program has set it (MPI_Type_create_resized, MPI_LB).
+    /// Set by the program (MPI_Type_create_resized, MPI_LB).
     lb: Option<isize>,
-    /// As the program has set it (MPI_Type_create_resized, MPI_UB).
+    /// Set by the program (MPI_Type_create_resized, MPI_UB).
     ub: Option<isize>,
-    /// The greatest alignment of the basic datatypes in it.
+    /// Maximum alignment of its basic datatypes.
     align: usize,
 }
 
-/// A datatype. Its memory is that of its layout.
+/// A datatype. All of its heap memory belongs to its layout.
 #[derive(PartialEq, Eq, Debug)]
 pub struct Type {
     layout: Layout,
     bounds: Bounds,
 }
 
-/// Copies of a datatype that become a part of another one.
+/// Copies of a datatype that form a part of another one.
 #[derive(Clone, Copy, Debug)]
 pub struct Block<'a> {
-    /// The displacement of the first copy, in bytes.
+    /// Displacement of the first copy in bytes.
     pub at: isize,
-    /// How many copies, at the datatype's extent.
+    /// Number of copies, spaced by the datatype's extent.
     pub count: usize,
     /// The datatype.
     pub datatype: &'a Type,
@@ -89,8 +89,9 @@ impl Bounds {
         self.lb.or(self.data.map(|data| data.0)).unwrap_or(0)
     }
 
-    /// Without one that the program has set, the extent is a multiple of the alignment (section 4.1.6).
-    // Once in the image, as every constructor asks for it.
+    /// Returns the upper bound. Unless the program has set it, the extent is a multiple of the alignment (section
+    /// 4.1.6).
+    // Not inlined, because every constructor uses it.
     #[inline(never)]
     fn ub(&self) -> isize {
         if let Some(ub) = self.ub {
@@ -103,7 +104,7 @@ impl Bounds {
         end.saturating_add((lb.wrapping_sub(end)).rem_euclid(align))
     }
 
-    /// From the least to the greatest displacement at which there are copies.
+    /// Returns the bounds of copies at displacements from `least` to `greatest`.
     fn spread(&self, least: isize, greatest: isize) -> Result<Bounds, Error> {
         let low = |at: isize| too_large(at.checked_add(least));
         let high = |at: isize| too_large(at.checked_add(greatest));
@@ -119,7 +120,7 @@ impl Bounds {
         })
     }
 
-    /// `count` copies, at least 1, the first at `at`, `stride` apart.
+    /// Returns the bounds of `count` copies, at least 1, the first at `at`, `stride` apart.
     fn copies(&self, at: isize, count: usize, stride: isize) -> Result<Bounds, Error> {
         let last = isize::try_from(count - 1).ok();
         let last = too_large(last.and_then(|last| last.checked_mul(stride)?.checked_add(at)))?;
@@ -135,7 +136,7 @@ impl Bounds {
         }
     }
 
-    /// The extent must be an address's distance, too.
+    /// Checks that the extent and the true extent fit in an address difference.
     fn checked(self) -> Result<Bounds, Error> {
         too_large(self.ub().checked_sub(self.lb()))?;
         let (first, end) = self.data.unwrap_or_default();
@@ -144,7 +145,7 @@ impl Bounds {
     }
 }
 
-/// What a number is as a datatype of its own.
+/// Returns the datatype of a number.
 const fn basic_of(number: Number) -> Basic {
     match number {
         Number::Float => Basic::Float,
@@ -159,22 +160,22 @@ const fn basic_of(number: Number) -> Basic {
     }
 }
 
-/// A predefined pair: a value, and an index behind it. Few bytes, for programs that make no datatypes.
+/// A predefined pair of a value and an index, stored compactly for programs that create no datatypes.
 #[derive(Clone, Copy, Debug)]
 pub struct Pair {
-    /// The discriminants of both parts.
+    /// Discriminants of both members.
     tags: [u8; 2],
-    /// The bytes of both.
+    /// Sizes of both members in bytes.
     sizes: [u8; 2],
-    /// The displacement of the index.
+    /// Displacement of the index.
     behind: u8,
 }
 
 impl Pair {
-    /// The place of the first among [`Basic::ALL`], of which they are the last ones.
+    /// Index of the first pair in [`Basic::ALL`]; the pairs are the last entries.
     pub const FIRST: usize = Basic::FloatInt as usize - 1;
 
-    /// All of them, in the order of their discriminants.
+    /// All pairs, ordered by discriminant.
     pub const ALL: [Pair; Basic::ALL.len() - Pair::FIRST] = {
         let none = Pair {
             tags: [0; 2],
@@ -209,7 +210,7 @@ impl Pair {
         })
     }
 
-    /// Bytes of data in one.
+    /// Returns the bytes of data in a pair.
     pub fn size(self) -> usize {
         self.sizes.map(usize::from).iter().sum()
     }
@@ -221,7 +222,7 @@ impl Type {
         Ok(Type { layout, bounds })
     }
 
-    /// A predefined datatype; pairs have two parts. Fails with [`Error::NoRoom`].
+    /// Creates a predefined datatype; pairs have two members. Fails with [`Error::NoRoom`].
     pub fn basic(basic: Basic) -> Result<Type, Error> {
         match Pair::of(basic) {
             Some(pair) => Type::pair(pair),
@@ -232,7 +233,7 @@ impl Type {
         }
     }
 
-    /// A predefined pair. Fails with [`Error::NoRoom`].
+    /// Creates a predefined pair. Fails with [`Error::NoRoom`].
     pub fn pair(pair: Pair) -> Result<Type, Error> {
         let [value, index] = pair.sizes.map(usize::from);
         let behind = isize::from(pair.behind);
@@ -247,7 +248,7 @@ impl Type {
         })
     }
 
-    /// The lower bound or the upper bound of a struct, as MPI-1 set them (MPI_LB and MPI_UB).
+    /// Creates a marker of the lower or upper bound of a struct, as in MPI-1 (MPI_LB and MPI_UB).
     pub fn marker(is_upper: bool) -> Type {
         let (lb, ub) = match is_upper {
             true => (None, Some(0)),
@@ -263,7 +264,7 @@ impl Type {
         }
     }
 
-    /// A copy. Fails with [`Error::NoRoom`].
+    /// Returns a copy. Fails with [`Error::NoRoom`].
     pub fn try_clone(&self) -> Result<Type, Error> {
         Ok(Type {
             layout: self.layout.try_clone()?,
@@ -271,7 +272,7 @@ impl Type {
         })
     }
 
-    /// Copies, `stride` bytes apart.
+    /// Creates copies `stride` bytes apart.
     pub fn repeated(&self, count: usize, stride: isize) -> Result<Type, Error> {
         if count == 0 {
             return Type::made(Layout::EMPTY, Bounds::default());
@@ -280,17 +281,17 @@ impl Type {
         Type::made(self.layout.repeated(count, stride)?, bounds)
     }
 
-    /// Copies, one behind the other (MPI_Type_contiguous).
+    /// Creates contiguous copies (MPI_Type_contiguous).
     pub fn contiguous(&self, count: usize) -> Result<Type, Error> {
         self.repeated(count, self.extent())
     }
 
-    /// Blocks of copies, `stride` bytes apart (MPI_Type_create_hvector).
+    /// Creates blocks of copies, `stride` bytes apart (MPI_Type_create_hvector).
     pub fn vector(&self, count: usize, length: usize, stride: isize) -> Result<Type, Error> {
         self.contiguous(length)?.repeated(count, stride)
     }
 
-    /// Blocks of copies of datatypes (MPI_Type_create_struct, and what is less than that).
+    /// Creates blocks of copies of datatypes (MPI_Type_create_struct and its special cases).
     pub fn blocks<'a, I>(blocks: I) -> Result<Type, Error>
     where
         I: Iterator<Item = Block<'a>> + Clone,
@@ -307,12 +308,12 @@ impl Type {
             layout: &block.datatype.layout,
             extent: block.datatype.extent(),
         });
-        // Bounds first: they say that no distance below is more than an address can say.
+        // Bounds first: they ensure that no displacement below overflows.
         let bounds = bounds.checked()?;
         Type::made(Layout::pieces(parts)?, bounds)
     }
 
-    /// The same data between other bounds (MPI_Type_create_resized).
+    /// Creates the same data with other bounds (MPI_Type_create_resized).
     pub fn resized(&self, lb: isize, extent: isize) -> Result<Type, Error> {
         let ub = too_large(lb.checked_add(extent))?;
         let bounds = Bounds {
@@ -323,8 +324,9 @@ impl Type {
         Type::made(self.layout.try_clone()?, bounds)
     }
 
-    /// The same with each pair, which has a hole between its parts, in one piece, the hole among it: as such pairs travel
-    /// in accumulates. `None`: it is not made of such pairs alone. Fails with [`Error::NoRoom`] or [`Error::Argument`].
+    /// Creates the same type with each pair contiguous, including the padding between its members, as accumulates
+    /// transmit such pairs. `None`: it does not consist only of such pairs. Fails with [`Error::NoRoom`] or
+    /// [`Error::Argument`].
     pub fn closed(&self, pair: Basic) -> Result<Option<Type>, Error> {
         let of_pair = Type::basic(pair)?.layout;
         let has = |tag| self.layout.tags().any(|other| other == tag);
@@ -336,44 +338,44 @@ impl Type {
         Ok(layout.map(|layout| Type { layout, bounds }))
     }
 
-    /// Where its bytes are.
+    /// Returns the layout of its bytes.
     pub fn layout(&self) -> &Layout {
         &self.layout
     }
 
-    /// Bytes of data (MPI_Type_size).
+    /// Returns the bytes of data (MPI_Type_size).
     pub fn size(&self) -> usize {
         self.layout.size()
     }
 
-    /// The lower bound.
+    /// Returns the lower bound.
     pub fn lb(&self) -> isize {
         self.bounds.lb()
     }
 
-    /// The upper bound.
+    /// Returns the upper bound.
     pub fn ub(&self) -> isize {
         self.bounds.ub()
     }
 
-    /// Bytes from one element to the next.
+    /// Returns the distance between consecutive elements in bytes.
     pub fn extent(&self) -> isize {
         self.ub().wrapping_sub(self.lb())
     }
 
-    /// From the first byte of data to the end of the last one: lower bound and length.
+    /// Returns the true lower bound and the true extent.
     pub fn true_extent(&self) -> (isize, isize) {
         let (first, end) = self.bounds.data.unwrap_or_default();
         (first, end - first)
     }
 
-    /// Elements of it lie in memory without holes, in the order in which they travel: from where the first begins.
+    /// Checks whether consecutive elements are contiguous in memory, in transmission order from the first byte on.
     pub fn is_row(&self) -> bool {
         self.layout.is_dense() && self.extent() == self.size() as isize
     }
 }
 
-/// An element of a datatype that is a number of `size` bytes (MPI_Type_match_size), if C has such a one.
+/// Returns a numeric datatype of `size` bytes (MPI_Type_match_size), if C has one.
 pub fn match_size(class: NumberClass, size: c_int) -> Option<Basic> {
     use Basic::*;
     let candidates: &[Basic] = match class {
@@ -385,7 +387,7 @@ pub fn match_size(class: NumberClass, size: c_int) -> Option<Basic> {
     candidates.iter().find(fits).copied()
 }
 
-/// What MPI_Type_match_size is asked for.
+/// Type class of MPI_Type_match_size.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[allow(missing_docs)] // The names are MPI's.
 pub enum NumberClass {

@@ -1,8 +1,8 @@
-//! Random datatypes against type maps: lists of displacements and basic datatypes (MPI-3.1 section 4.1).
+//! Compares random datatypes with type maps: lists of displacements and basic datatypes (MPI-3.1 section 4.1).
 
 use super::*;
 
-/// The slow, obvious datatype: its type map, and its bounds.
+/// Reference model of a datatype: its type map and its bounds.
 #[derive(Clone, Debug)]
 struct Map {
     entries: Vec<(isize, Basic)>,
@@ -19,7 +19,7 @@ impl Map {
         }
     }
 
-    /// By section 4.1.6.
+    /// Computes the bounds by section 4.1.6.
     fn bounds(&self) -> (isize, isize) {
         let firsts = self.entries.iter().map(|(at, _)| *at);
         let ends = self
@@ -169,7 +169,7 @@ fn random_datatypes_are_what_their_type_maps_are() {
     assert!(longest > 30, "{longest}");
 }
 
-/// Every place of an array, by its coordinates, in the order in which it is stored.
+/// Returns the coordinates of all elements of an array in storage order.
 fn places(order: Order, sizes: &[usize]) -> Vec<Vec<usize>> {
     let total: usize = sizes.iter().product();
     (0..total)
@@ -184,7 +184,7 @@ fn places(order: Order, sizes: &[usize]) -> Vec<Vec<usize>> {
         .collect()
 }
 
-/// The displacements of a datatype's basic elements, in packed order.
+/// Returns the displacements of a datatype's basic elements in packed order.
 fn displacements(made: &Type, size: usize) -> Vec<isize> {
     (0..made.size() / size)
         .map(|i| made.layout().leaf_at(i * size).at)
@@ -221,7 +221,7 @@ fn subarrays_are_the_places_within_them() {
     }
 }
 
-/// Which process of a dimension has an element.
+/// Returns the index of the process that owns an element of a dimension.
 fn owner(dimension: &GridDimension, at: usize) -> usize {
     match dimension.distribution {
         Distribution::None => 0,
@@ -317,7 +317,7 @@ fn markers_set_the_bounds_of_a_struct() {
         (made.lb(), made.extent(), made.true_extent()),
         (-3, 9, (0, 4))
     );
-    // They stay where they are in what is made of it (section 4.1.7, example 4.9).
+    // The markers keep their positions in derived types (section 4.1.7, example 4.9).
     let two = made.contiguous(2).unwrap();
     assert_eq!((two.lb(), two.extent()), (-3, 18));
     assert_eq!(displacements(&two, 4), [0, 9]);
