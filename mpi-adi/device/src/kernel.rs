@@ -137,7 +137,7 @@ pub struct MpiError<'a> {
     pub called_at: Option<&'a Location<'a>>,
 }
 
-/// Encoding of an MPI error in numbers (`mpi_adi::Error::told`).
+/// Encoding of an MPI error in numbers (`midplane_objects::Error::told`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Told<W> {
     /// Error kind.

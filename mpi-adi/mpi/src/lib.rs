@@ -3,7 +3,7 @@
 //!
 //! The same program runs on bare-metal torus nodes, on microcontroller boards and as Linux processes. A program written
 //! for rsmpi 0.8 runs unchanged on Linux; nodes and boards require a `no_std` entry point. `docs/rust.md` explains how
-//! to build and run, and lists the status of every rsmpi name. This crate re-exports the [Rust binding](mpi_adi::rust)
+//! to build and run, and lists the status of every rsmpi name. This crate re-exports the [Rust binding](midplane_rust)
 //! of Midplane and adds [`#[derive(Equivalence)]`](traits::Equivalence).
 //!
 //! ```no_run

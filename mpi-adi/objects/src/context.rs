@@ -10,7 +10,7 @@
 //! # Why a context can be reused
 //! A message of the old communicator must not match a receive of the new one. A process retires a context after the
 //! program frees the communicator and its requests there are complete. It offers the context as free once its device
-//! contains no reference to it ([`Adi::context_is_idle`](crate::Adi::context_is_idle)): no unexpected message, no send
+//! contains no reference to it ([`Adi::context_is_idle`](midplane_device::Adi::context_is_idle)): no unexpected message, no send
 //! that the receiver has not accepted, no receive that MPI_Request_free detached. A message stays with its sender until
 //! the receiver accepts or records it. So once all processes of the new communicator have offered the context, every
 //! message of the old one between them has arrived, and none will follow. It may have arrived after the receiver's

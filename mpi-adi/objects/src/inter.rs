@@ -2,7 +2,7 @@
 //!
 //! Two groups connect through their leaders, which use another communicator, the bridge. The leaders exchange the
 //! member lists, and each broadcasts the remote list in its group. From then on every process stores both lists. The
-//! processes agree on a context like those of one communicator ([`crate::mpi::context`]), with the leaders between the
+//! processes agree on a context like those of one communicator ([`crate::context`]), with the leaders between the
 //! groups. Communicators derived from an intercommunicator need no leaders, because its collectives include all
 //! processes of both groups.
 #![forbid(unsafe_code)]

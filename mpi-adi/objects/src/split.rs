@@ -1,6 +1,6 @@
 //! Creation of communicators from communicators (MPI-3.1 section 6.4.2).
 //!
-//! All processes of the parent agree on the context ([`crate::mpi::context`]), and on whether each has the required
+//! All processes of the parent agree on the context ([`crate::context`]), and on whether each has the required
 //! memory. If one does not, none creates the communicator. Freeing a communicator is local: no process waits for
 //! another.
 #![forbid(unsafe_code)]

@@ -1,7 +1,7 @@
 //! MPI_T variables for tools: the job's configuration and the device's current state (MPI-3.1 section 14.3).
 //!
 //! ```
-//! # use mpi_adi::rust as mpi;
+//! # use midplane_rust as mpi;
 //! /// Returns the MPI memory in use on this node, in bytes.
 //! fn memory_used() -> Option<u64> {
 //!     let mut variables = mpi::tools::performance_variables();

@@ -9,7 +9,7 @@
 //! ```
 //! Imports point downwards in this list.
 //!
-//! A datatype is an object on the program's heap: its layout ([`crate::memory::layout`]) and its constructor arguments,
+//! A datatype is an object on the program's heap: its layout ([`midplane_device::memory::layout`]) and its constructor arguments,
 //! for MPI_Type_get_contents. Its handle, the datatypes that contain it, and each active request that uses it hold a
 //! reference; the last one frees it (MPI-3.1 section 4.1.9).
 //!

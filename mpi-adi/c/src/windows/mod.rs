@@ -8,7 +8,7 @@
 //! ```
 //! Imports point downwards in this list.
 //!
-//! The implementation shared by all bindings is in `mpi/windows`. [`crate::device::rma`] describes the packets, and why
+//! The implementation shared by all bindings is in `mpi/windows`. [`midplane_device::rma`] describes the packets, and why
 //! no target needs memory for them; `docs/rma.md` describes the guarantees for programs.
 // The standard and `mpi.h` document the functions; the parent module documents their safety.
 #![allow(

@@ -1,4 +1,4 @@
-//! Nonblocking agreement on a context, for MPI_Comm_idup: see [`crate::mpi::context`].
+//! Nonblocking agreement on a context, for MPI_Comm_idup: see [`crate::context`].
 //!
 //! In each round every process proposes the lowest unit in which it has a free context, and reserves it. If all propose
 //! the same unit and share a free context in it, they check that context a second time and prepare the new
@@ -23,7 +23,7 @@ pub trait Holder: Send {
     /// Returns the process's device; `None` if it has ended.
     fn env(&self) -> Option<&dyn Env>;
 
-    /// Reserves a unit; see [`Contexts::hold`](crate::mpi::context::Contexts::hold).
+    /// Reserves a unit; see [`Contexts::hold`](crate::context::Contexts::hold).
     fn hold(&mut self, unit: usize) -> Option<u8> {
         let env = self.env()?;
         env.process().hold_contexts(env, unit)

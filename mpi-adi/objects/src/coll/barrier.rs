@@ -9,7 +9,7 @@ use crate::error::Error;
 use midplane_device::memory::area::Area;
 
 /// Blocks until every process has called it. A barrier of all processes runs along the lines of the torus if the
-/// network supports it ([`crate::device::barrier`]); others use dissemination. Returns the errors of both.
+/// network supports it ([`midplane_device::barrier`]); others use dissemination. Returns the errors of both.
 pub fn barrier(comm: Communicator<'_>, function: &'static str) -> Result<(), Error> {
     match carried::barrier(comm, function, false)? {
         true => Ok(()),

@@ -1,5 +1,5 @@
 //! In-network collectives: the barrier of all processes and their allreduces of few bytes, in the packets of the
-//! torus's barrier ([`crate::device::barrier`]).
+//! torus's barrier ([`midplane_device::barrier`]).
 //!
 //! They are not schedules, and require no messages. Their state is in the device. It reports their progress without
 //! blocking.

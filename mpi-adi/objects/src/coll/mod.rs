@@ -2,7 +2,7 @@
 //!
 //! | collective | algorithm | messages of one rank, n processes |
 //! |---|---|---|
-//! | barrier | all processes: along the torus ([`crate::device::barrier`]) | none |
+//! | barrier | all processes: along the torus ([`midplane_device::barrier`]) | none |
 //! | | others: dissemination | log2 n, empty |
 //! | bcast | a box of the torus: along its lines, long ones by its trees; others: binomial tree | at most log2 n, or 4 for each piece |
 //! | allreduce | all processes, at most 32 bytes, commutative operation: in the barrier's packets | none |
@@ -42,7 +42,7 @@
 //!
 //! # Nonblocking collectives
 //! A nonblocking collective advances in every call that makes progress: all that wait, test, probe or check
-//! ([`crate::mpi::call`]). It also advances while the program computes, as far as an interrupt handler can perform its
+//! ([`crate::call`]). It also advances while the program computes, as far as an interrupt handler can perform its
 //! steps (`running`). It waits for no other collective. The messages' tags contain its sequence number on the
 //! communicator, in the order in which all processes start them. Blocking ones have tags without a number, so they
 //! never match them.

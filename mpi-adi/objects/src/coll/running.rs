@@ -1,7 +1,7 @@
 //! Execution of a nonblocking collective: its next steps and its pending messages.
 //!
 //! A plan is run to completion, or started. A started plan advances in any call that makes progress
-//! ([`crate::mpi::call`]), until a step must wait for messages; it uses no stack in between. Its memory is allocated
+//! ([`crate::call`]), until a step must wait for messages; it uses no stack in between. Its memory is allocated
 //! from the program's heap at the start: the schedule with its data, the slots of its messages, the device's memory for
 //! them and, for reductions, two segments a lane. So other processes never wait because this program exhausts its heap
 //! later.

@@ -11,7 +11,7 @@
 //! ```
 //! Imports point downwards in this list.
 //!
-//! [`crate::device::rma`] describes the packets, and why no target needs memory for them; `docs/rma.md` describes the
+//! [`midplane_device::rma`] describes the packets, and why no target needs memory for them; `docs/rma.md` describes the
 //! guarantees for programs. A binding provides a [`Home`] for the state of its windows, and its buffers and datatypes.
 #![forbid(unsafe_code)]
 

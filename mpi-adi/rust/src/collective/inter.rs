@@ -29,7 +29,7 @@ fn member<'c>(root: &'c Process<'_, InterCommunicator>) -> At<'c, &'c InterCommu
     (Context::record(both), both, role, None)
 }
 
-/// Collectives of both groups; the [module](crate::rust::collective) describes how to call them.
+/// Collectives of both groups; the [module](crate::collective) describes how to call them.
 ///
 /// Every process of both groups calls the same collectives in the same order, with arguments that match the other
 /// group's. Each group receives the other's data. In a collective with a root, the other processes of the root's group

@@ -181,7 +181,7 @@ pub trait Destination: AsCommunicator {
         immediate_send, immediate_send_with_tag, try_immediate_send_with_tag, "MPI_Isend"
             = |to, message| to.start("MPI_Isend", message, Mode::Standard);
         /// Creates a persistent send (MPI_Send_init, MPI-3.1 section 3.9). Each
-        /// [start](crate::rust::point_to_point::Persistent) is an
+        /// [start](crate::point_to_point::Persistent) is an
         /// [`immediate_send_with_tag`](Destination::immediate_send_with_tag). Does not block and cannot fail: a tag
         /// below 0 aborts the job at the start.
         send_init, send_init_with_tag = Some(Mode::Standard);

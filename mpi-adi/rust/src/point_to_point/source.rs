@@ -172,7 +172,7 @@ pub trait Source: AsCommunicator {
     }
 
     /// Creates a persistent receive (MPI_Recv_init, MPI-3.1 section 3.9). Each
-    /// [start](crate::rust::point_to_point::Persistent) is an
+    /// [start](crate::point_to_point::Persistent) is an
     /// [`immediate_receive_into_with_tag`](Source::immediate_receive_into_with_tag). Does not block and cannot fail: a
     /// tag below 0 aborts the job at the start.
     fn receive_init_with_tag<P>(&self, buf: P, tag: Tag) -> PersistentReceive<Self, P>

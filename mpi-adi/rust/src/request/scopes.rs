@@ -144,7 +144,7 @@ impl<'a> Scope<'a> for &LocalScope<'a> {
 }
 
 /// Runs `f` with a scope for requests whose buffers outlive it. Blocks at its end until all requests are complete;
-/// their errors abort the job. See the [module](crate::rust::request) for examples.
+/// their errors abort the job. See the [module](crate::request) for examples.
 #[track_caller]
 pub fn scope<'a, F: FnOnce(&LocalScope<'a>) -> R, R>(f: F) -> R {
     let scope = LocalScope::new();

@@ -80,7 +80,7 @@ impl SimpleCommunicator {
     /// Returns the communicator of this process alone (MPI_COMM_SELF).
     ///
     /// # Panics
-    /// Before [`initialize`](crate::rust::initialize).
+    /// Before [`initialize`](crate::initialize).
     pub fn self_comm() -> SimpleCommunicator {
         let here = crate::process::current().expect("MPI has been started");
         Self::system(&here, 1)
@@ -416,7 +416,7 @@ pub trait Communicator {
             self.try_split_by_subgroup(group)
         };
 
-        /// Creates a communicator of the same processes, with those [attributes](crate::rust::attribute) that are
+        /// Creates a communicator of the same processes, with those [attributes](crate::attribute) that are
         /// cloned (MPI_Comm_dup, MPI-3.1 section 6.4.2).
         duplicate[]() -> UserCommunicator, "MPI_Comm_dup";
         /// [`duplicate`](Communicator::duplicate) that returns its error.
@@ -517,7 +517,7 @@ pub trait Communicator {
         /// (MPI_Dist_graph_create_adjacent, MPI-3.1 section 7.5.4).
         ///
         /// This process receives blocks from `sources` and sends blocks to `destinations`, in this order, in
-        /// [`NeighborCollectives`](crate::rust::collective::NeighborCollectives). If a process lists another as a
+        /// [`NeighborCollectives`](crate::collective::NeighborCollectives). If a process lists another as a
         /// source, that one must list it as a destination equally often. Ranks do not change. Aborts the job where
         /// [`try_create_distributed_graph_adjacent`](Communicator::try_create_distributed_graph_adjacent) fails.
         create_distributed_graph_adjacent[](sources: &[Rank], destinations: &[Rank])

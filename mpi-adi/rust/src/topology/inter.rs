@@ -245,7 +245,7 @@ impl InterCommunicator {
             Ok(SimpleCommunicator { record })
         };
 
-        /// Creates an intercommunicator of the same groups, with those [attributes](crate::rust::attribute) that are
+        /// Creates an intercommunicator of the same groups, with those [attributes](crate::attribute) that are
         /// cloned (MPI_Comm_dup, MPI-3.1 section 6.4.2). Blocks until all processes of both groups have called it.
         /// Aborts the job where [`try_duplicate`](Self::try_duplicate) fails.
         duplicate[]() -> InterCommunicator, "MPI_Comm_dup";

@@ -221,7 +221,7 @@ pub trait AnyWindow: sealed::Sealed {
         or try_get_info = Info::of(&hints::in_use(self.reorder()));
 
         /// Attaches a value, which replaces one of the same type (MPI_Win_set_attr, MPI-3.1 section 6.7.3); see
-        /// [`Context::set_attr`](crate::rust::topology::Context::set_attr). The value is dropped with the window.
+        /// [`Context::set_attr`](crate::topology::Context::set_attr). The value is dropped with the window.
         set_attr[A: CommAttribute](value: A), "MPI_Win_set_attr";
         /// [`set_attr`](AnyWindow::set_attr) that returns [`Error::NoRoom`].
         or try_set_attr = self.record().comm.try_set_attr(value);

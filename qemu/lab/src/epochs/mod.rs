@@ -1,4 +1,4 @@
-//! The production epoch engine (`mpi_adi::device::rma::epochs`) in models of complete jobs.
+//! The production epoch engine (`midplane_device::rma::epochs`) in models of complete jobs.
 //!
 //! ```text
 //!   cases/       the table: jobs of 3 processes and 2 windows, and their required results

@@ -18,7 +18,7 @@
 //!   check.rs     checks the records, independent of the device
 //! ```
 //!
-//! The devices are the production ones, `mpi_adi::Adi`. A simulated network replaces everything below them. It does
+//! The devices are the production ones, `midplane_device::Adi`. A simulated network replaces everything below them. It does
 //! anything that the transport's contract (`msg_layer::Port`) allows, which is more than the torus does: it only keeps
 //! the order of packets of one class from one node to another, except for data packets.
 #![forbid(unsafe_code)]

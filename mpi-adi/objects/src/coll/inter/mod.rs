@@ -15,7 +15,7 @@
 //! ranks are never mixed. A tree or a star of one group and one process of the other is the schedule of an ordinary
 //! communicator whose last rank is that process, in a party with its members ([`party`]).
 //!
-//! Each function creates a plan for blocking and nonblocking calls ([`crate::mpi::coll::running`]). `hold` keeps data
+//! Each function creates a plan for blocking and nonblocking calls ([`crate::coll::running`]). `hold` keeps data
 //! alive until the collective is complete, in addition to the captures of its closures. A blocking call can also run
 //! without a plan, and so without heap memory ([`blocking`]). An error contains a process's rank in its group, not that
 //! among all.
@@ -98,7 +98,7 @@ fn plan(
     Ok(Plan::by_steps(Across { work, halves }, None)?.advances_in_interrupts(true))
 }
 
-/// Creates the plan of a schedule that combines elements, like [`plans::reduction`](crate::mpi::coll::plans): interrupt
+/// Creates the plan of a schedule that combines elements, like [`plans::reduction`](crate::coll::plans): interrupt
 /// handlers run its steps only if enabled.
 fn reduction(
     halves: Halves,
