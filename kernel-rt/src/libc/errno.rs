@@ -40,8 +40,8 @@ pub fn of_linux(number: u32) -> c_int {
     match number {
         // asm-generic/errno-base.h, and the same in picolibc.
         1..=34 => number as c_int,
-        // asm-generic/errno.h: EDEADLK, ENAMETOOLONG, ENOSYS, ENOTEMPTY, ELOOP, EOVERFLOW, EOPNOTSUPP, ETIMEDOUT, ESTALE,
-        // EDQUOT.
+        // asm-generic/errno.h: EDEADLK, ENAMETOOLONG, ENOSYS, ENOTEMPTY, ELOOP, EOVERFLOW, EOPNOTSUPP, ETIMEDOUT,
+        // ESTALE, EDQUOT.
         35 => EDEADLK,
         36 => ENAMETOOLONG,
         38 => ENOSYS,
