@@ -76,8 +76,8 @@ pub fn call_when_freed(freed: fn()) {
     critical_section::with(|cs| FREED.borrow(cs).set(freed));
 }
 
-/// Enables or disables the report of every free. The MPI device enables it while messages are rejected (NCTS) that the
-/// heap could lend memory for.
+/// Enables or disables the report of every free. The MPI device enables it while messages are rejected (NCTS, not clear
+/// to send) that the heap could lend memory for.
 #[inline]
 pub fn report_frees(wanted: bool) {
     HEAP.wanted.store(wanted, Ordering::Relaxed);

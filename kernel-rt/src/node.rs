@@ -478,8 +478,8 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
         self.carrier.share > 0
     }
 
-    /// Returns whether work can continue while the program computes: requests in progress on other nodes' packets,
-    /// delayed acknowledgements, packets not yet accepted by a link, or an unfinished interrupt hook.
+    /// Returns whether work can continue while the program computes: requests that other nodes advance, delayed
+    /// acknowledgements, packets not yet accepted by a link, or an unfinished interrupt hook.
     pub fn is_under_way(&self) -> bool {
         self.adi.is_under_way()
             || self.adi.has_deferred()
@@ -1359,7 +1359,7 @@ mod tests {
         for link in node.carrier.torus.links_mut().iter_mut().flatten() {
             link.behind = true;
         }
-        // The first message reaches the link, which reports a slow neighbour.
+        // The first message reaches the link, and that reports a slow neighbour.
         for waiting in 0..16 {
             assert_eq!(node.fast_send(&OUTGOING), Sent::Complete);
             assert_eq!(node.adi.have_copies_left(), waiting == 0, "{waiting}");

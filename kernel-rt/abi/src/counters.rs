@@ -4,6 +4,9 @@
 //! its unit, and the combination of the nodes' values. The layout of the blackboard and the report are generated from
 //! the lists. A new counter requires one line here and one in the kernel's `counters.rs`, which specifies its source in
 //! the node; the names are part of the report's format.
+//!
+//! The protocol's packets are RTS (request to send), CTS (clear to send), NCTSD (not clear to send data: recorded, the
+//! sender keeps the data) and NCTS (not clear to send: not recorded, the message is rejected).
 
 use net_torus::{Direction, Vc};
 

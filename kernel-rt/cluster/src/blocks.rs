@@ -10,8 +10,8 @@
 //! the second of them. So there are two copies of each, for meetings with even and odd numbers.
 //!
 //! ```text
-//!   block 0   |-- events before its horizon --| says: next, first sent |  waits for all  | takes frames |-- ...
-//!   block 1   |-- events --| says |            waits for all           | takes frames |-- events before ...
+//!   block 0   |-- events before its horizon --| publishes next, first sent | waits for all | receives frames |-- ..
+//!   block 1   |-- events --| publishes |          waits for all            | receives frames |-- events before ..
 //! ```
 #![forbid(unsafe_code)]
 
@@ -224,7 +224,7 @@ impl<'w> Block<'w> {
         self.ranks.contains(&node)
     }
 
-    /// Returns the time before which events need no further meeting.
+    /// Returns the horizon: earlier events need no further meeting.
     pub(super) fn horizon(&self) -> u64 {
         self.horizon.get()
     }

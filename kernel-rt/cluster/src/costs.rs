@@ -141,7 +141,7 @@ impl Costs {
         self
     }
 
-    /// Returns the time in nanoseconds for which a link carries this number of bytes, at least one.
+    /// Returns the transmission time of this number of bytes on a link in nanoseconds, at least one.
     pub fn carries(&self, bytes: usize) -> u64 {
         times(bytes as u64, self.link_ns_per_byte).max(1)
     }

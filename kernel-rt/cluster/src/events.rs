@@ -91,7 +91,7 @@ impl Events {
         self.slots[self.now as usize % SLOTS].sort_unstable();
     }
 
-    /// Returns the next time whose slot has nodes; that of `now` has none.
+    /// Returns the next time with nodes in its slot; that of `now` has none.
     fn next_used(&self) -> Option<u64> {
         let first = self.now as usize % SLOTS;
         // The rest of the word of `now`, the other words, and the part before `now` in its own word.

@@ -1,4 +1,4 @@
-//! A simulated process whose host supports the fast path of messages, like nodes and Linux processes.
+//! A simulated process with the fast path of messages, like nodes and Linux processes.
 //!
 //! The simulator's own host does not: its virtual time and its random choices are those of the slow path.
 #![forbid(unsafe_code)]

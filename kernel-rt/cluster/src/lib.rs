@@ -20,12 +20,12 @@
 //!   node.rs       a process, as its program sees it: calls reach the device here      carrier.rs  host of C programs
 //!   schedule.rs   scheduler          strands.rs  the coroutines
 //!      |      \
-//!   drawn.rs   timed.rs              drawn from the seed, among the nodes in ready.rs; or by virtual time, in events.rs
+//!   drawn.rs   timed.rs       drawn from the seed, among the nodes in ready.rs; or by virtual time, in events.rs
 //!      |      /
 //!   wires.rs      the links           blocks.rs   parts of a machine that run in parallel
 //!   rust.rs       programs of the Rust binding find their process here
-//!                 processor.rs  a processor's busy time            outcome.rs  result of a job
-//!                 costs.rs      the cost model                hands.rs    a processor's access to its router in one step
+//!                 processor.rs  a processor's busy time    outcome.rs  result of a job
+//!                 costs.rs      the cost model        hands.rs    a processor's access to its router in one step
 //! ```
 #![deny(unsafe_code)]
 

@@ -29,7 +29,7 @@ struct NodeKernel<'a, 'b, 'm> {
     has_slept: bool,
 }
 
-/// Time for which a call polls for news that may never come.
+/// Maximum time that a call polls for news.
 const PATIENCE_NS: u64 = 10_000_000;
 
 impl Kernel for NodeKernel<'_, '_, '_> {

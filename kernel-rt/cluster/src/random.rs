@@ -46,7 +46,7 @@ impl Random {
         Random(Rand32::new_inc(seed, stream as u64))
     }
 
-    /// Returns a number below `end`, which is not 0.
+    /// Returns a number below `end`, which must not be 0.
     pub fn below(&mut self, end: u32) -> u32 {
         let product = u64::from(self.0.rand_u32()) * u64::from(end);
         (product >> 32) as u32

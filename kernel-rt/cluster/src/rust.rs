@@ -21,7 +21,7 @@ fn find() -> Option<Carried> {
     CARRIED.with_borrow(|carried| carried.get(&rank).cloned())
 }
 
-/// Guard during whose lifetime the process is registered.
+/// Guard that keeps the process registered.
 struct Found(usize);
 
 impl Found {

@@ -31,11 +31,11 @@ pub(super) const STEP_NS: u64 = 1_000;
 const TURNS_PER_LOOK: u64 = 1 << 14;
 
 thread_local! {
-    /// The process whose program this thread currently runs.
+    /// The process that this thread currently runs.
     static RUNNING: Cell<Option<usize>> = const { Cell::new(None) };
 }
 
-/// Returns the rank of the process whose program the calling thread currently runs, or `None` outside of a cluster.
+/// Returns the rank of the process that the calling thread currently runs, or `None` outside of a cluster.
 pub fn running() -> Option<usize> {
     RUNNING.get()
 }
@@ -386,7 +386,7 @@ impl<'m> Shared<'m> {
         }
     }
 
-    /// Returns the time at which the program of `rank` has ended.
+    /// Returns the time of the end of `rank`'s program.
     pub(super) fn end(&self, rank: usize) -> Option<u64> {
         self.ends[rank].get()
     }

@@ -79,7 +79,7 @@ impl Shared<'_> {
         [now, now.saturating_sub(busy)]
     }
 
-    /// Returns the time at which the processor has completed its work.
+    /// Returns the time of the end of the processor's work.
     pub(super) fn time_of(&self, rank: usize) -> u64 {
         let busy_until = self.processors[rank].busy_until.get();
         busy_until.max(self.wires.now.get())

@@ -106,7 +106,7 @@ impl<'w> Wires<'w> {
         }
     }
 
-    /// Returns the time until which the nodes can run without synchronization.
+    /// Returns the horizon of the nodes: until then they can run without synchronization.
     pub(super) fn horizon(&self) -> u64 {
         self.block.map_or(NEVER, Block::horizon)
     }

@@ -10,11 +10,11 @@
 //! the console's, in the shorter direction ([`up`]). A record is a frame type of the line ([`serial`](super::serial)):
 //!
 //! ```text
-//!  byte 0     0x43                                               an answer: 0x41               there is room: 0x51
-//!  byte 1     number, counting from 0, and from 1 again after 255            the number behind it         the number
+//!  byte 0     0x43                                               an acknowledgement: 0x41      space available: 0x51
+//!  byte 1     sequence number: 0, 1 .. 255, then from 1 again    the next number               the number
 //!  byte 2-3   rank, little-endian
 //!  byte 4     0: stdout, 1: stderr, 2: memory
-//!  then       what was printed; or an offset in RAM, little-endian, in 4 bytes, and what stands there
+//!  then       the output; or an offset in RAM, little-endian, in 4 bytes, and the contents of RAM there
 //! ```
 //! Each hop has at most one outstanding record, which it stores and retransmits until it is acknowledged. So records
 //! lost on a line are retransmitted. A node without free space sends no acknowledgement: this back-pressure reaches the
@@ -46,7 +46,7 @@ const BLOCK: u32 = (MTU - HEADER - OFFSET) as u32;
 pub const FIRST_REPEAT_NS: u64 = 20_000_000;
 /// Maximum number of doublings of that time, one per retransmission: to more than a second.
 const DOUBLINGS: u32 = 6;
-/// Capacity of the console's line relative to the maximum share of all nodes' accounts.
+/// Reciprocal of the maximum share of the console's line that all nodes' accounts use.
 const ACCOUNTS_SHARE: u64 = 5;
 /// Minimum interval of accounts in nanoseconds.
 const LEAST_INTERVAL_NS: u64 = 1_000_000_000;

@@ -5,10 +5,10 @@
 //! both ends have completed the handshake:
 //!
 //! ```text
-//! end      says                                     when
-//! any      hello, with whether it has heard yours   at its start, then after 1, 2, 4, 8 .. ms without a sign
-//! any      the same                                 as soon as it has heard a hello that asks for it
-//! told that it was heard: knows that its own direction works, says so once more, and is done
+//! end      sends                                    when
+//! any      hello, with a flag: received yours       at its start, then after 1, 2, 4, 8 .. ms without a reply
+//! any      the same                                 after it has received a hello
+//! An end that receives the flag knows that its own direction works, sends one more hello, and is done.
 //! ```
 //!
 //! The end that starts later sends its hello immediately, which wakes the other end. So the earlier end's repetitions

@@ -5,7 +5,7 @@
 //! sync       atomics and cells for the link
 //! explore    the same link over loom's atomics: every interleaving of small cases (tests)
 //! ```
-//! `docs/links.md` proves that no wake is lost.
+//! `docs/links.md` explains why no wake is lost.
 
 pub mod link;
 

@@ -351,7 +351,7 @@ fn put(line: &mut impl Line, frame: &mut [u8; MTU + CRC_BYTES], size: usize) {
     frame[size..size + CRC_BYTES].copy_from_slice(&crc.to_le_bytes());
     let mut stuffed = [DELIMITER; LINE_BYTES];
     let len = cobs::encode(&frame[..size + CRC_BYTES], &mut stuffed);
-    // After a last block of 254 bytes the encoder has begun another, which does not count.
+    // After a last block of 254 bytes the encoder has begun another; it does not count.
     stuffed[len] = DELIMITER;
     line.put(&stuffed[..len + 1]);
 }

@@ -4,21 +4,21 @@
 //!
 //! ```text
 //! stdio     stdin, stdout, stderr           files     descriptors, and calls on files
-//! folders   opendir and the like
-//! malloc    the heap, as C calls it         process   start and end of the program, sysconf and the like
+//! folders   opendir and related functions
+//! malloc    the heap, as C calls it         process   start and end of the program, sysconf and others
 //! time      clocks and sleep                printf, scanf  C's functions that write and read by a format
-//! decimal   exact decimal expansions        format, scan, float_text  what is common to these
-//! threads   POSIX threads, of which there is one
+//! decimal   exact decimal expansions        format, scan, float_text  common parts of these
+//! threads   POSIX threads, limited to one
 //! signals   within the program              mapping   anonymous memory by mmap
-//! errno     error numbers                   streams   streams in memory, what POSIX adds to stdio
-//! messages  err, error, syslog              positioned  reads and writes at a place, in several pieces
+//! errno     error numbers                   streams   streams in memory, POSIX extensions of stdio
+//! messages  err, error, syslog              positioned  reads and writes at an offset, of several buffers
 //! polling   poll, select                    paths     realpath, mkdtemp, limits of paths
 //! affinity  the one processor               semaphores  POSIX semaphores, for one thread
-//! omp       OpenMP's functions, for one thread  net     names and sockets, of which there are none
+//! omp       OpenMP's functions, for one thread  net     names and sockets: none exist
 //! terminal  ioctl, termios: no terminal     users     the one user
 //! random    getrandom, initstate            lists     lsearch, insque
 //! glob      paths that match a pattern
-//! absent    what a node cannot have: shared memory of processes, shared libraries, timers
+//! absent    unsupported functions: shared memory of processes, shared libraries, backtraces
 //! ```
 
 #[cfg(all(target_os = "none", target_arch = "riscv64"))]

@@ -70,7 +70,7 @@ fn now(clock: c_int) -> u64 {
     const CLOCK_REALTIME: c_int = 1; // time.h of picolibc
     match clock {
         CLOCK_REALTIME => kernel_clock::wall_clock_ns(),
-        // Monotonic, or the processor time of the one process, which always runs.
+        // Monotonic, or the processor time of the one process: it always runs.
         _ => kernel_clock::now_ns(),
     }
 }

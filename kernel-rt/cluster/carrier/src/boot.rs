@@ -186,7 +186,7 @@ fn cluster(boot: &BootParameters<'_>, processors: usize, costs: Costs) -> Cluste
         .processors(processors)
 }
 
-/// Returns the stack of the calling coroutine, whose first page contains the current frame.
+/// Returns the stack of the calling coroutine; its first page contains the current frame.
 fn stack(bytes: usize) -> Bytes {
     let here = 0_u8;
     let end = (&raw const here).addr().next_multiple_of(PAGE);
@@ -326,7 +326,7 @@ impl Progress {
     }
 }
 
-/// Returns the host's clock, which is not the programs'.
+/// Returns the host's clock, not the programs' virtual one.
 fn host_time() -> Duration {
     let mut now = libc::timespec {
         tv_sec: 0,

@@ -1,9 +1,9 @@
 //! Several worker processes, each with a block of the nodes and its own location of the programs' data.
 //!
 //! ```text
-//!   the process that was started: what is printed, in order            no nodes; it ends as the first worker that dies
+//!   the process that was started: output, in order            no nodes; it ends like the first worker that dies
 //!      ^  ^
-//!      |  |  prints with their times; "nothing comes before this time"
+//!      |  |  output with its times; "no more output before this time"
 //!   worker 0 <--> worker 1 ..   a block each; frames and times in memory that they share (`Block`)
 //! ```
 //! The workers are forked before any initialization. A worker sends its output to the first process, which forwards it

@@ -101,7 +101,7 @@ struct Directory {
 }
 
 impl System {
-    /// Creates the state of this number of ranks, none of which has changed anything.
+    /// Creates the initial state of this number of ranks.
     pub fn new(ranks: usize) -> System {
         System {
             first: RefCell::default(),

@@ -65,7 +65,7 @@ pub fn decode(cfsr: u32, hfsr: u32, mmfar: u32, bfar: u32, is_store: bool) -> De
     } else if hfsr & DEBUGEVT != 0 {
         Cause::Breakpoint
     } else {
-        // Includes a division by zero, which traps only if enabled.
+        // Includes a division by zero, if that trap is enabled.
         debug_assert!(!has(DIVBYZERO) || cfsr == DIVBYZERO);
         Cause::Other(cfsr.into())
     };

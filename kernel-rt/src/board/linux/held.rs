@@ -5,14 +5,14 @@
 //! the node is taken:
 //!
 //! ```text
-//!   a call      C1  CALLS := odd                 the stand-in   T1  TAKEN := 1
+//!   a call      C1  CALLS := odd                 the thread     T1  TAKEN := 1
 //!                   (no fence)                                  T2  membarrier: a fence in each thread that runs
 //!               C2  TAKEN is 0? it has the node                 T3  CALLS is even? it has the node
 //!               C3  CALLS := even                               T4  TAKEN := 0
 //! ```
 //! Without a fence a processor may perform C2 before others see its C1. But T2 interrupts each thread before its C1 or
-//! after it: in the first case the thread sees T1 at C2, and in the second T3 sees C1. So both never hold the node, and
-//! a call requires no locked instruction.
+//! after it: in the first case the thread sees T1 at C2, and in the second T3 sees C1. So they never hold the node
+//! together, and a call requires no locked instruction.
 //!
 //! The handler of the tool's signal ([`tool`](super::tool)) takes the lock as the progress thread does, if neither a
 //! call nor that thread holds it.

@@ -26,8 +26,8 @@ const FULL_NS: u64 = 1_000_000;
 
 struct Held {
     chain: Chain,
-    /// Collector for the line up if the node's link does not receive from it: the line is the console, or the node has
-    /// failed.
+    /// Collector for the line up if the node's link does not receive from it: the line is the console, or the node
+    /// cannot poll the link.
     collector: Collector,
     /// The line up is the console.
     is_console: bool,

@@ -9,7 +9,7 @@
 //!               data, zeroed data with the lines' rings
 //!               MIDPLANE_IMAGE_END
 //!               heap: windows of the links, router, MPI memory, then the program's own
-//! 0x2002_0000   end of RAM. Behind it, for a tool that emulates the board, what only its memory has
+//! 0x2002_0000   end of RAM; followed, in the memory of a tool that emulates the board, by additional records
 //! ```
 #![forbid(unsafe_code)]
 

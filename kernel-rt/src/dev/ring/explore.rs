@@ -150,7 +150,7 @@ macro_rules! link_with {
                             moved = true;
                         }
                         while let Some(&byte) = sends.front() {
-                            // Some frames wait for others, which here means until the ring is empty.
+                            // Some frames wait for others: here until the ring is empty.
                             let waits = byte % 2 == 0 && link.is_behind();
                             let fill = |frame: &mut [u8]| {
                                 frame[0] = byte;

@@ -1,9 +1,9 @@
 //! The link: slots in shared memory, written and read in place, and the sleep flags of its nodes.
 //!
 //! ```text
-//! producer   fills slot head % SLOTS, then names it       full when head - tail = SLOTS
-//! consumer   reads slot tail % SLOTS, publishes tail + 1  empty when the slot is not named so
-//! both       at the end of a round: one fence, then a look at the other node's word; only a sleeper is rung
+//! producer   fills slot head % SLOTS, then stores its name  full when head - tail = SLOTS
+//! consumer   reads slot tail % SLOTS, publishes tail + 1    empty when the slot has another name
+//! both       at the end of a round: one fence, then a check of the other node's flag; only a sleeping node is rung
 //! ```
 //! A slot's name is the sequence number of its frame. The consumer polls it, and finds the frame in the same cache
 //! line.
