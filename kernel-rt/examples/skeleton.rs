@@ -68,11 +68,9 @@ impl NodeLink for BoardLink {
     }
 }
 
-/// The machine below the node.
 struct Board {
     memory: RawMemory,
     blackboard: Blackboard,
-    /// Next result of `ticks`.
     clock: std::cell::Cell<u64>,
 }
 

@@ -93,7 +93,6 @@ impl Account {
         defmt::error!("failed: {=[u8]}", self.record.bytes());
     }
 
-    /// Prints the record in hexadecimal digits.
     fn print(&self) {
         for byte in LOGGED.bytes() {
             uart::put(byte);

@@ -67,7 +67,6 @@ pub fn process() -> &'static Process {
     &PROCESS
 }
 
-/// Runs `work` with the node.
 #[inline(always)]
 fn with_node<R>(work: impl FnOnce(&mut BoardNode) -> R) -> R {
     critical_section::with(|cs| match NODE.borrow_ref_mut(cs).as_mut() {

@@ -528,7 +528,6 @@ pub fn glance(window: &impl Window, at: u64) -> Result<State, ReadError> {
     check(magic, state, end).map(|(state, _)| state)
 }
 
-/// Checks the first words.
 fn check(magic: u32, state: u32, end: u32) -> Result<(State, End), ReadError> {
     let (state, end) = match magic {
         MAGIC => (state, end),

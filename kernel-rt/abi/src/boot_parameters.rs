@@ -393,7 +393,6 @@ impl BootRecord {
         }))
     }
 
-    /// Returns the console of a machine of `shape`.
     fn console(&self, shape: &Shape) -> Result<Option<Console>, RecordError> {
         // A node that discovers its coordinates does not know the console's, either.
         if self.flags & SUPPORTED & flag::CONSOLE == 0 || self.has(flag::AUTO) {
@@ -458,13 +457,11 @@ impl BootRecord {
     }
 }
 
-/// Size of a cut in bytes.
 #[cfg(any(feature = "faults", not(target_os = "none")))]
 const CUT_BYTES: usize = 8;
 /// Size of a program's section in bytes, without its strings.
 const PROGRAM_BYTES: usize = 20;
 
-/// Converts bytes to the same number of words.
 fn words<const N: usize>(bytes: &[u8]) -> [u32; N] {
     let mut words = [0; N];
     for (word, bytes) in words.iter_mut().zip(bytes.as_chunks().0) {

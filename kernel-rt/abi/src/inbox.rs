@@ -99,7 +99,6 @@ impl Default for Inbox {
 /// The host's copy of an inbox's state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Head {
-    /// Number of bytes that the host has written.
     written: u32,
     /// Free space in bytes.
     pub room: u32,

@@ -291,7 +291,6 @@ mod tests {
         (outbox, Reader::new(0))
     }
 
-    /// Reads all published bytes.
     fn drain(reader: &mut Reader, outbox: &Outbox, stream: Stream) -> Vec<u8> {
         let mut out = vec![0; CAPACITY as usize];
         let taken = reader.take(outbox, stream, &mut out).expect("sound");

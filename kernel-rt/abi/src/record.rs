@@ -105,5 +105,4 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// Maximum size of a character in bytes.
 const MAX_CHAR_BYTES: usize = 4;

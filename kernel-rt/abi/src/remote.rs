@@ -201,7 +201,6 @@ mod tests {
     use std::rc::Rc;
     use std::vec::Vec;
 
-    /// The tool's memory.
     #[derive(Clone)]
     struct Memory(Rc<RefCell<Vec<u8>>>);
 

@@ -208,7 +208,6 @@ impl<'w> Block<'w> {
             ranks: division.ranks(own),
             rest,
             number: Cell::new(0),
-            // Nothing was published yet.
             horizon: Cell::new(0),
             sent: Cell::new(NEVER),
         }

@@ -155,7 +155,6 @@ impl Costs {
 /// Returns the product rounded to the nearest `f64`, and then down to an integer. Uses integer arithmetic, so that a
 /// program's rounding mode does not change the costs, and no exceptions are raised in its floating-point environment.
 fn times(count: u64, factor: f64) -> u64 {
-    /// Bits of a mantissa.
     const BITS: u32 = f64::MANTISSA_DIGITS;
     let bits = factor.to_bits();
     let exponent = (bits >> (BITS - 1)) as u32;

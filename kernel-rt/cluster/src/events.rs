@@ -79,7 +79,6 @@ impl Events {
         self.next_used().into_iter().chain(far).min()
     }
 
-    /// Advances to the next scheduled time.
     fn advance(&mut self) {
         self.now = self.peek().unwrap_or(self.now);
         while let Some(&Reverse((time, node))) = self.later.peek()

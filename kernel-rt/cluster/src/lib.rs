@@ -485,7 +485,6 @@ mod tests {
         digest.0 as i32
     }
 
-    /// Runs a barrier of all processes.
     fn barrier(node: &Node<'_, '_>) {
         as_program(node, || initialize().expect("once").world().barrier());
     }

@@ -85,11 +85,9 @@ pub(super) fn with_strands<R, T>(
     Ok(f(&mut strands))
 }
 
-/// The stacks of a cluster.
 struct Stacks {
     addresses: NonNull<libc::c_void>,
     count: usize,
-    /// Size of each, with its guard.
     bytes: usize,
 }
 
@@ -175,7 +173,6 @@ impl Drop for Stacks {
     }
 }
 
-/// One of them.
 struct OneStack<'a> {
     base: NonZeroUsize,
     limit: NonZeroUsize,

@@ -19,7 +19,6 @@ const MTU: usize = 1514;
 /// Maximum number of outstanding frames in a direction of a link without a cost model.
 const IN_FLIGHT: usize = 16;
 
-/// No frame.
 const NONE: u32 = u32::MAX;
 
 /// Frames from a node's neighbour on one side that the node has not received: frames of the pool, the oldest first.

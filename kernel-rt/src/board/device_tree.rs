@@ -59,7 +59,6 @@ impl Hardware {
     }
 }
 
-/// Data read so far.
 #[derive(Default)]
 struct Found<'a> {
     ram: Option<Bytes>,
@@ -70,7 +69,6 @@ struct Found<'a> {
     device: Device<'a>,
 }
 
-/// Properties of a device.
 #[derive(Clone, Copy, Default)]
 struct Device<'a> {
     is_virtio: bool,
@@ -182,7 +180,6 @@ enum Event<'a> {
     Boundary,
 }
 
-/// The tree, property by property.
 struct Nodes<'a> {
     tree: Tokens<'a>,
     path: [Place; DEPTH],

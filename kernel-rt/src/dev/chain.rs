@@ -38,7 +38,6 @@ const ASK: u8 = b'Q';
 const MEMORY: u8 = 2;
 /// Header size of a printed record in bytes.
 const HEADER: usize = 5;
-/// Size of an offset in bytes.
 const OFFSET: usize = 4;
 /// Maximum number of memory bytes in a record.
 const BLOCK: u32 = (MTU - HEADER - OFFSET) as u32;
@@ -184,7 +183,6 @@ pub struct Chain {
     own: Frame,
     /// A neighbour's record to forward.
     through: Frame,
-    /// The outstanding record.
     out: Frame,
     is_under_way: bool,
     /// The line had no free space for it.

@@ -149,7 +149,6 @@ impl<const N: usize> ByteRing<N> {
         }
     }
 
-    /// Returns the difference of two counters.
     fn ahead(put: usize, taken: usize) -> usize {
         match put.checked_sub(taken) {
             Some(count) => count,
@@ -356,7 +355,6 @@ fn put(line: &mut impl Line, frame: &mut [u8; MTU + CRC_BYTES], size: usize) {
     line.put(&stuffed[..len + 1]);
 }
 
-/// Buffer for a received frame.
 type Frame = [u8; LINE_BYTES];
 
 /// A lossy link over a serial line. The line buffers a frame until it is complete.

@@ -33,7 +33,6 @@ pub struct NetLink {
     filling: [Option<&'static mut Frame>; RECEIVE_FRAMES],
     /// The transmit buffer of each token.
     sending: [Option<&'static mut Frame>; TRANSMIT_FRAMES],
-    /// Free transmit buffers.
     free: heapless::Vec<&'static mut Frame, TRANSMIT_FRAMES>,
     /// The device has frames that it was not yet notified of.
     unsent: bool,

@@ -132,7 +132,6 @@ impl FloatFormat {
         2 * self.max_exponent as Bits + 1
     }
 
-    /// Returns the index of the sign bit.
     const fn sign_bit(self) -> u32 {
         self.precision - 1 + self.exponent_mask().count_ones()
     }
@@ -234,7 +233,6 @@ impl FloatFormat {
 }
 
 const BASE: u32 = 1_000_000_000;
-/// Decimal digits of a limb.
 const DIGITS: usize = 9;
 /// Bits per shift step: fewer than a limb's, so that a carry fits one limb.
 const STEP: u32 = 29;

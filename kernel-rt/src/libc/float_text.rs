@@ -10,7 +10,6 @@
 
 use super::decimal::{Bits, Digits, FloatFormat, Packed, Rounding};
 
-/// State of the parser.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
     Start,
@@ -56,7 +55,6 @@ pub struct Reader<'a> {
     exponent: i64,
     exponent_negative: bool,
     payload: Payload,
-    /// Number of bytes received.
     length: usize,
     /// Length of the longest prefix that is a number.
     valid: usize,

@@ -41,7 +41,6 @@ impl Entry {
 #[repr(C)]
 pub struct Folder {
     descriptor: c_int,
-    /// Number of entries read.
     read: c_long,
     entry: Entry,
 }

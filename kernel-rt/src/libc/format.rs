@@ -222,7 +222,6 @@ impl Flags {
     }
 }
 
-/// A conversion specification.
 #[derive(Clone, Copy, Debug)]
 struct Spec {
     flags: Flags,
@@ -293,7 +292,6 @@ impl Spec {
     }
 }
 
-/// Reads a width or precision.
 fn count(units: &dyn Units, place: &mut usize) -> Result<Count, Error> {
     if units.at(*place) != u32::from(b'*') {
         return Ok(number(units, place)?.map_or(Count::Absent, Count::Given));
@@ -370,7 +368,6 @@ unsafe fn value(
     }
 }
 
-/// Output with its current length.
 struct Output<'a> {
     sink: &'a mut dyn Sink,
     length: u32,
@@ -742,7 +739,6 @@ unsafe fn string(
     )
 }
 
-/// A floating-point number to write.
 #[derive(Clone, Copy)]
 struct Number {
     bits: Bits,
@@ -806,7 +802,6 @@ fn least_leading_place(number: Unpacked) -> i32 {
 /// Exceeds the number of digits after, or before, the point of a number in any format.
 const MOST_DIGITS: u32 = 20_000;
 
-/// The digits of a number.
 enum Figures<'a> {
     Decimal(Decimal<'a>),
     /// In base 16: the digit before the point, above `behind` bits after it.
@@ -845,13 +840,11 @@ impl Figures<'_> {
 /// A number prepared for output.
 struct Shown<'a> {
     figures: Figures<'a>,
-    /// Position of the first digit to print.
     first: i32,
     /// Number of digits after the point.
     behind: i32,
     /// Number of zeros after those.
     zeros: u32,
-    /// The exponent, if it is printed.
     exponent: Option<i32>,
 }
 

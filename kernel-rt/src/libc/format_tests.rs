@@ -12,7 +12,6 @@ unsafe extern "C" {
     fn snprintf(text: *mut c_char, room: usize, format: *const c_char, ...) -> c_int;
 }
 
-/// Arguments of 64 bits each.
 struct List<'a> {
     values: &'a [u128],
     next: usize,

@@ -168,7 +168,6 @@ impl Search<'_> {
         result
     }
 
-    /// Opens the directory of the current path.
     fn open(&self) -> Result<Option<*mut Folder>, c_int> {
         let path = match self.path.length() {
             0 => c".".as_ptr(),
@@ -189,7 +188,6 @@ impl Search<'_> {
         }
     }
 
-    /// Adds the completed path if it exists.
     fn end(&mut self) -> Result<(), c_int> {
         const F_OK: c_int = 0;
         // SAFETY: a C string.

@@ -127,7 +127,6 @@ unsafe extern "C" fn vwarnx(format: *const c_char, arguments: Arguments) {
 #[unsafe(no_mangle)]
 static error_message_count: AtomicU32 = AtomicU32::new(0);
 
-/// Ends the program unless `status` is 0.
 fn counted(status: c_int) {
     error_message_count.fetch_add(1, Ordering::Relaxed);
     if status != 0 {

@@ -37,7 +37,6 @@ fn at(descriptor: c_int, offset: Offset, f: impl FnOnce() -> isize) -> isize {
     }
     let result = f();
     let error = errno();
-    // The position was valid before.
     lseek(descriptor, before, SEEK_SET);
     set_errno(error);
     result

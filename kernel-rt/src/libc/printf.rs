@@ -46,7 +46,6 @@ unsafe fn write(sink: &mut dyn Sink, units: &dyn Units, arguments: Arguments) ->
     returned(unsafe { format(sink, units, &mut List::new(arguments), arch::rounding()) })
 }
 
-/// A stream, as a sink of bytes.
 struct Stream {
     file: *mut File,
     is_wide: bool,
@@ -326,7 +325,6 @@ unsafe extern "C" fn swprintf(
     unsafe { vswprintf(text, room, format, arguments) }
 }
 
-/// The single argument of a conversion.
 struct One(Bits);
 
 impl Values for One {

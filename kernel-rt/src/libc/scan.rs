@@ -123,7 +123,6 @@ pub unsafe fn scan(
 
 struct Input<'a> {
     source: &'a mut dyn Source,
-    /// Number of units read.
     length: usize,
     assigned: i32,
     trouble: Option<Trouble>,
@@ -186,7 +185,6 @@ impl Input<'_> {
     }
 }
 
-/// A conversion specification.
 #[derive(Clone, Copy)]
 struct Spec {
     /// Index of the argument; 0 for the next one.
@@ -554,7 +552,6 @@ enum Target {
     Block(usize),
 }
 
-/// Characters stored for the program.
 struct Store {
     target: Target,
     is_wide: bool,

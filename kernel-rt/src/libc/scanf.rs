@@ -43,7 +43,6 @@ unsafe fn read(source: &mut dyn Source, units: &dyn Units, arguments: Arguments)
     outcome.assigned
 }
 
-/// A stream, as a source of bytes.
 struct Stream {
     file: *mut File,
     is_wide: bool,
@@ -65,7 +64,6 @@ impl Source for Stream {
     }
 }
 
-/// A string.
 struct Text<'a> {
     units: &'a dyn Units,
     place: usize,

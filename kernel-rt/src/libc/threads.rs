@@ -533,7 +533,6 @@ impl Keys {
         f(unsafe { &mut *self.0.get() })
     }
 
-    /// Runs `f` on the key, if it exists.
     fn key<R>(&self, key: c_uint, f: impl FnOnce(&mut Key) -> R) -> Option<R> {
         let found = |keys: &mut [Key; KEYS]| {
             let key = keys.get_mut(key as usize).filter(|key| key.is_used)?;

@@ -65,7 +65,6 @@ unsafe extern "C" fn clock_gettime(clock: c_int, out: *mut Timespec) -> c_int {
     0
 }
 
-/// Returns the time of a clock in nanoseconds.
 fn now(clock: c_int) -> u64 {
     const CLOCK_REALTIME: c_int = 1; // time.h of picolibc
     match clock {
@@ -177,7 +176,6 @@ pub fn sleep_for_spec(time: &Timespec) -> Result<(), c_int> {
     Ok(())
 }
 
-/// Converts a time to nanoseconds.
 fn nanoseconds(time: &Timespec) -> Result<u64, c_int> {
     let (Ok(seconds), Ok(nanoseconds @ 0..1_000_000_000)) =
         (u64::try_from(time.seconds), u64::try_from(time.nanoseconds))

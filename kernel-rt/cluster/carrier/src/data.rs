@@ -46,7 +46,6 @@ enum Variables {
 /// A memory range, and each rank's blocks that differ from the initial values.
 struct Copies {
     place: Place,
-    /// Initial values for all ranks.
     first: Box<[u8]>,
     /// By rank, in order of their indices.
     blocks: Vec<RefCell<Vec<Block>>>,
@@ -55,7 +54,6 @@ struct Copies {
 /// Complete pages, and a range of a file in memory for each rank.
 struct Mappings {
     place: Place,
-    /// Initial values for all ranks.
     first: Box<[u8]>,
     file: File,
     /// By rank: its range is initialized.
@@ -68,7 +66,6 @@ struct Block {
     bytes: [u8; BLOCK],
 }
 
-/// Addresses of variables.
 #[derive(Clone, Copy)]
 struct Place {
     start: *mut u8,

@@ -67,7 +67,6 @@ fn pay_computing(node: &Node<'_, '_>) {
     node.compute_ns(u64::try_from(ns).unwrap_or(u64::MAX));
 }
 
-/// Resumes the program.
 fn go_on() {
     if COMPUTE_PERCENT.load(Ordering::Relaxed) != 0 {
         CAME_BACK.store(processor_ns(), Ordering::Relaxed);

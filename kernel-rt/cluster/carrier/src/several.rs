@@ -307,7 +307,6 @@ impl First {
         }
     }
 
-    /// Receives a message of a worker.
     fn hear(&mut self, at: usize, waiting: &mut Vec<(u32, String)>) {
         let worker = &mut self.workers[at];
         let mut message = [0; MESSAGE_BYTES];
@@ -344,7 +343,6 @@ impl First {
         }
     }
 
-    /// Forwards output from before this moment.
     fn hand_on_before(&mut self, marked: Moment) {
         loop {
             let first = |worker: &&mut Heard| worker.prints.front().map(|print| print.0);

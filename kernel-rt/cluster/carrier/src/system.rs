@@ -14,13 +14,10 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::ptr;
 use std::rc::Rc;
 
-/// Number of Linux's signals.
 const SIGNALS: usize = 64;
 /// Size of the kernel's signal set in bytes.
 const MASK_BYTES: usize = 8;
-/// Number of standard streams.
 const STREAMS: usize = 3;
-/// Number of kinds of limits.
 const LIMITS: usize = 16;
 /// First descriptor of the runtime, if the limit permits it: a program expects small numbers for its own.
 const FIRST_OWN: RawFd = 200;
@@ -30,7 +27,6 @@ unsafe extern "C" {
     fn __uselocale(locale: libc::locale_t) -> libc::locale_t;
 }
 
-/// Kinds of state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Kind {
     Mask,
@@ -79,7 +75,6 @@ pub struct System {
     directories: RefCell<Vec<Rc<Directory>>>,
 }
 
-/// Values of some kinds of state.
 #[derive(Default)]
 struct State {
     kinds: Kinds,
@@ -96,7 +91,6 @@ struct State {
 
 struct Directory {
     file: OwnedFd,
-    /// Its device and inode.
     identity: (u64, u64),
 }
 
@@ -153,7 +147,6 @@ impl System {
         Ok(())
     }
 
-    /// Returns the working directory.
     fn directory(&self) -> io::Result<Rc<Directory>> {
         let flags = libc::O_PATH | libc::O_DIRECTORY | libc::O_CLOEXEC;
         let here = c".".as_ptr();
@@ -182,7 +175,6 @@ impl System {
 }
 
 impl State {
-    /// Reads the process's state of this kind.
     fn read(&mut self, kind: Kind, system: &System) -> io::Result<()> {
         // SAFETY: system calls that write to variables of their types, of which zeros are valid values.
         unsafe {
@@ -340,7 +332,6 @@ pub fn duplicate(file: RawFd) -> io::Result<OwnedFd> {
     })
 }
 
-/// Checks the result of a system call.
 fn check(result: c_long) -> io::Result<c_long> {
     match result {
         -1 => Err(io::Error::last_os_error()),

@@ -74,12 +74,10 @@ mod floats {
     #[derive(Clone, Copy, PartialEq, Eq)]
     pub struct Floats {
         mxcsr: u32,
-        /// Control word and exceptions of the x87.
         control: u16,
         exceptions: u16,
     }
 
-    /// Exceptions in the x87's status word.
     const EXCEPTIONS: u16 = 0x3f;
     /// Bits of the same word that report a pending unmasked exception.
     const PENDING: u32 = 0x8080;

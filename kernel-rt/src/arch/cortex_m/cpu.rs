@@ -12,7 +12,6 @@ use crate::libc::decimal::Rounding;
 pub const URGENT: u8 = 0x40;
 /// Threshold of a critical section: it masks interrupts of this urgency or less.
 const HELD_OFF: u8 = 0x80;
-/// Priority of the node's interrupt.
 const NODE: u8 = 0xF0;
 
 // SAFETY: the board defines it, with this signature.

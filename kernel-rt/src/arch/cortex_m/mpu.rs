@@ -87,7 +87,6 @@ fn switch_on() {
     cortex_m::asm::isb();
 }
 
-/// Configures a region.
 fn set(number: u32, start: u32, bytes: u32, rights: u32) {
     let size = bytes.trailing_zeros() - 1;
     // SAFETY: the region is one of the table above, none of which denies an access that the kernel makes.

@@ -34,7 +34,6 @@ struct Clock {
     last: u64,
     /// Requested time of the node's interrupt.
     deadline: u64,
-    /// Processor cycles per tick.
     cycles: u32,
 }
 

@@ -11,7 +11,6 @@ use super::layout;
 pub struct Start {
     /// Number of nodes: further harts sleep. 0: the other fields are not valid yet.
     nodes: AtomicU64,
-    /// Physical address of node 0's memory.
     first: u64,
     /// Distance of two nodes' memories in bytes.
     stride: u64,

@@ -18,7 +18,6 @@ unsafe extern "C" {
     static MIDPLANE_IMAGE_END: u8;
 }
 
-/// Address of a linker symbol.
 macro_rules! address_of {
     ($symbol:ident) => {
         (&raw const $symbol).addr()

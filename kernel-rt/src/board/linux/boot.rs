@@ -246,7 +246,6 @@ fn wire(link: Link, d: Direction, boot: &BootParameters<'_>, who: &Personality) 
     ))
 }
 
-/// Creates the MPI device over the torus.
 fn node(
     (who, matching): (&Personality, Choice),
     torus: Torus<'static, Wire>,

@@ -88,7 +88,6 @@ pub fn end(why: End, status: i32, message: &str) -> ! {
     unreachable!("exit_group does not return")
 }
 
-/// Returns whether a debugger traces this process.
 fn is_traced() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let tracer = { status.lines() }.find_map(|line| line.strip_prefix("TracerPid:"));
@@ -232,7 +231,6 @@ pub fn explain(panics: Panics) {
     }
 }
 
-/// Registers at a signal.
 struct Registers {
     pc: u64,
     sp: u64,
@@ -377,7 +375,6 @@ fn sent(signal: c_int, sender: libc::pid_t) -> Option<Explained> {
     Some((words, Some(sender as u64)))
 }
 
-/// Describes SIGFPE.
 fn arithmetic(code: c_int) -> Option<Explained> {
     let words = match code {
         1 => "integer division by zero, or one whose result is too big",
@@ -392,7 +389,6 @@ fn arithmetic(code: c_int) -> Option<Explained> {
     Some((words, None))
 }
 
-/// Describes SIGBUS.
 fn bus(code: c_int) -> &'static str {
     match code {
         1 => "misaligned access",

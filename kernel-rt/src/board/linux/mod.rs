@@ -44,7 +44,6 @@ use std::sync::OnceLock;
 /// [`boot_parameters`](midplane_abi::boot_parameters). Without it the process is the only one of its job.
 pub const VARIABLE: &str = "MIDPLANE_NODE";
 
-/// Identity of the process.
 struct Process {
     who: Personality,
     /// Whether the host tool manages the job.

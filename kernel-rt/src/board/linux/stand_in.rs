@@ -33,7 +33,6 @@ const SLICE_NS: u64 = 50_000;
 const IDLE_LOOKS: u32 = 16;
 const STACK_BYTES: usize = 256 << 10;
 
-/// State of the thread.
 static STATE: AtomicU32 = AtomicU32::new(ABSENT);
 const ABSENT: u32 = 0;
 const AT_WORK: u32 = 1;
@@ -85,7 +84,6 @@ pub fn end() {
     }
 }
 
-/// Result of a check.
 enum Look {
     /// The program is in a call, or was since the last check.
     Calls,

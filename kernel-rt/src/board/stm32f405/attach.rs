@@ -29,9 +29,7 @@ struct Held {
     /// Collector for the line up if the node's link does not receive from it: the line is the console, or the node
     /// cannot poll the link.
     collector: Collector,
-    /// The line up is the console.
     is_console: bool,
-    /// The lines in use.
     lines: [bool; 6],
     /// The last state sent.
     shown: Option<State>,
@@ -111,7 +109,6 @@ impl Held {
         }
     }
 
-    /// Returns the lines in use.
     fn used(&self) -> impl Iterator<Item = usize> + use<> {
         let lines = self.lines;
         (0..lines.len()).filter(move |at| lines[*at])

@@ -49,7 +49,6 @@ use crate::{arch, clock, console, heap, libc, log};
 /// Factor of the acknowledgement timeout in an emulator, compared with wires.
 const EMULATED_PATIENCE: u64 = 25;
 
-/// Boots from reset to the program.
 #[unsafe(export_name = "__wrap_main")]
 extern "C" fn boot() -> ! {
     clocks::start();
@@ -126,7 +125,6 @@ extern "C" fn run() -> ! {
     unsafe { libc::run(argv, environment) }
 }
 
-/// Reads the record in the personality sector.
 fn boot_parameters() -> Result<BootParameters<'static>, RecordError> {
     let start = core::ptr::with_exposed_provenance::<u8>(PERSONALITY.start as usize);
     // SAFETY: flash, which nothing writes while this runs.

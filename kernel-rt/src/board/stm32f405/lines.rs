@@ -49,7 +49,6 @@ const SEND_INTERRUPT: u16 = 1 << 7;
 // Bits of control register 3 (30.6.6): DMA for reception and transmission.
 const BY_DMA: u16 = 1 << 7 | 1 << 6;
 
-/// Both directions of one line.
 struct Rings {
     /// DMA streams transfer the bytes.
     by_dma: AtomicBool,
@@ -112,7 +111,6 @@ fn registers(at: usize) -> &'static Registers {
     unsafe { &*registers }
 }
 
-/// Interrupt handler of direction `AT`.
 extern "C" fn interrupt<const AT: usize>() {
     serve(AT);
 }

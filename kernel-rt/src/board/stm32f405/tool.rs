@@ -19,12 +19,9 @@ use midplane_abi::window::Window;
 use crate::arch;
 use crate::records::MIDPLANE_BLACKBOARD;
 
-/// No file.
 const NONE: usize = usize::MAX;
-/// The open file.
 static FILE: AtomicUsize = AtomicUsize::new(NONE);
 
-/// Maximum path length in bytes.
 const PATH_BYTES: usize = 64;
 /// Mode of opening: for reading and writing, without truncation ("r+b").
 const READ_WRITE: usize = 3;

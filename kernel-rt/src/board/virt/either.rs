@@ -29,7 +29,6 @@ impl BoardLink {
         }
     }
 
-    /// Returns the ring, or `None`.
     fn ring(&mut self) -> Option<&mut RingLink<'static, Register>> {
         match self {
             BoardLink::Net(_) => None,

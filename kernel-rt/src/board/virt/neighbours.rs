@@ -64,7 +64,6 @@ struct Neighbour {
     rings: u64,
     asleep: u64,
     bell: Register,
-    /// It belongs to another instance.
     is_outside: bool,
 }
 

@@ -46,7 +46,6 @@ pub struct Virt {
     pub vain_looks: u32,
 }
 
-/// Returns the board's own link.
 #[cfg(all(feature = "options", not(feature = "faults")))]
 fn device(link: &mut Wire) -> &mut BoardLink {
     link

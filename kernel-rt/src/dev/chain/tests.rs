@@ -13,7 +13,6 @@ const ACCOUNT: Part = Part {
     end: 1000,
 };
 
-/// A node's lines and memory.
 #[derive(Default)]
 struct Lines {
     /// Transmitted frames, with the line.
@@ -94,7 +93,6 @@ impl Machine {
         self.random.rand_range(0..1000) < self.loss
     }
 
-    /// Handles a record at the tool.
     fn take(&mut self, frame: &[u8]) {
         let Some(record) = Record::read(frame) else {
             return;

@@ -185,7 +185,6 @@ macro_rules! link_with {
                 }
             }
 
-            /// One execution of a case.
             fn play(case: Case) {
                 let nodes: Vec<_> = case
                     .nodes
@@ -261,7 +260,6 @@ link_with!(
 );
 link_with!(relaxed, fence: loom::sync::atomic::fence, store: |_| loom::sync::atomic::Ordering::Relaxed);
 
-/// Mechanism that wakes a sleeping node.
 #[derive(Clone, Copy, PartialEq)]
 enum Doorbell {
     /// An interrupt, which stays pending.
@@ -281,7 +279,6 @@ impl Doorbell {
     }
 }
 
-/// Thread that a node runs on.
 #[derive(Clone, Copy, PartialEq)]
 enum Role {
     Main,

@@ -86,7 +86,6 @@ impl Asleep {
         !self.change(WATCHED, ASLEEP)
     }
 
-    /// Changes the word if it is `old`.
     fn change(&self, old: u32, new: u32) -> bool {
         self.0
             .compare_exchange(old, new, Ordering::Relaxed, Ordering::Relaxed)
@@ -361,7 +360,6 @@ impl<'m, B: Bell> RingLink<'m, B> {
         self.state & state != 0
     }
 
-    /// Returns whether a frame was received.
     #[inline]
     fn has_frame(&self) -> bool {
         self.slot_in.name.load(Ordering::Relaxed) == self.awaited
@@ -373,7 +371,6 @@ impl<'m, B: Bell> RingLink<'m, B> {
         &self.outgoing.slots[self.head as usize & (SLOTS - 1)]
     }
 
-    /// Returns whether fewer than `most` frames are outstanding.
     #[inline]
     fn has_room(&mut self, most: u32) -> bool {
         let under_way = self.head.wrapping_sub(self.seen_tail);
@@ -396,7 +393,6 @@ impl<'m, B: Bell> RingLink<'m, B> {
         !self.is(BROKEN)
     }
 
-    /// Ends the link.
     #[cold]
     fn end(&mut self) {
         self.defects += !self.is(BROKEN) as u64;
@@ -621,7 +617,6 @@ impl<B: Bell> Link for RingLink<'_, B> {
         self.announce();
     }
 
-    /// Returns whether the memory is corrupted.
     fn is_dead(&self) -> bool {
         self.is(BROKEN)
     }

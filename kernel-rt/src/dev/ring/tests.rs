@@ -8,7 +8,6 @@ use net_torus::link::Link;
 use super::*;
 use crate::node::NodeLink;
 
-/// Counts the rings of a doorbell.
 #[derive(Default)]
 struct Count(AtomicU32);
 
