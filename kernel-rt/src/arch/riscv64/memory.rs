@@ -1,10 +1,9 @@
 //! `memcpy` and `memset`, called by compilers to move and to zero data, and by programs to copy and to fill it.
 //!
 //! The compiler's own versions use 62 instructions to copy 8 bytes, the most frequent size in a short message, and 108
-//! to fill
-//! 232. These use 12 and 57: words at any alignment, as the processor supports (docs/emulation.md), with overlapping
-//!      last words if the size is no multiple of them. They access nothing else, and `memcpy` reads all words at an end
-//!      before it writes them.
+//! to fill 232 bytes. These use 12 and 57: words at any alignment, as the processor supports (docs/emulation.md), with
+//! overlapping last words if the size is no multiple of them. They access nothing else, and `memcpy` reads all words at
+//! an end before it writes them.
 
 use core::arch::global_asm;
 
