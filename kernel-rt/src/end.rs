@@ -163,7 +163,8 @@ pub fn program_abort(what: &str) -> ! {
 /// location from the registers (`midplane_abi::callers`). The unused parameter is what lets the linker remove them.
 #[panic_handler]
 fn panic(#[cfg_attr(not(feature = "panic-text"), expect(unused))] info: &PanicInfo<'_>) -> ! {
-    // Interrupts remain disabled from here on: this function does not return. SAFETY: never released.
+    // Interrupts remain disabled from here on: this function does not return.
+    // SAFETY: never released.
     let _ = unsafe { critical_section::acquire() };
     MIDPLANE_CALLERS.note(&arch::registers());
     #[cfg(feature = "panic-text")]

@@ -73,8 +73,8 @@ pub fn end(why: End, status: i32, message: &str) -> ! {
         let message = Message::Words(message);
         process.account.blackboard.failed(why, status, message);
         if is_traced() {
-            // The debugger shows the backtrace, and ends with this process. SAFETY: a signal that a debugger handles,
-            // and that only a debugger would see.
+            // The debugger shows the backtrace, and ends with this process.
+            // SAFETY: a signal that a debugger handles, and that only a debugger would see.
             unsafe { libc::raise(libc::SIGTRAP) };
         } else if process.is_tended {
             loop {

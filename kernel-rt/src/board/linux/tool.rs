@@ -88,7 +88,8 @@ impl Told {
         // SAFETY: one structure, which is there.
         unsafe { libc::syscall(libc::SYS_poll, &raw mut poll, 1, 0) };
         if poll.revents & libc::POLLHUP != 0 {
-            // The tool has died before. SAFETY: ends the process.
+            // The tool has died before.
+            // SAFETY: ends the process.
             unsafe { libc::syscall(libc::SYS_exit_group, 1) };
         }
         Ok(())

@@ -108,8 +108,8 @@ pub fn show() {
         _ => None,
     };
     if let Some(Bytes { start, end }) = memory {
-        // The emulator reads with this processor's permissions, and nothing if the same KiB contains a guard. SAFETY:
-        // RAM, all of which can be read without guards.
+        // The emulator reads with this processor's permissions, and nothing if the same KiB contains a guard.
+        // SAFETY: RAM, all of which can be read without guards.
         arch::unguarded(|| unsafe {
             write(start - RAM.start, start as usize, (end - start) as usize)
         });
