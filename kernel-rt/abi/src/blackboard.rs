@@ -32,7 +32,7 @@ pub const CALL_BYTES: usize = 32;
 /// Maximum length of a matching engine's name in bytes.
 pub const MATCHING_BYTES: usize = 16;
 
-// Offsets of the fields, in words.
+// Word offsets of the fields.
 const AT_MAGIC: usize = 0;
 const AT_STATE: usize = 1;
 const AT_END: usize = 2;

@@ -77,7 +77,7 @@ impl NetLink {
                 link.give(frame);
             } else {
                 frame[..HEADER_BYTES].fill(0);
-                // The list has as many slots as there are frames.
+                // Each frame has a slot in the list.
                 let _ = link.free.push(frame);
             }
         }
@@ -113,7 +113,7 @@ impl NetLink {
                 self.defects += 1;
                 return;
             }
-            // The list has as many slots as there are frames.
+            // Each frame has a slot in the list.
             let _ = self.free.push(frame);
             self.full = false;
         }

@@ -455,7 +455,7 @@ unsafe fn integer(
             return Err(Stop::Mismatch);
         }
     }
-    // As in strtol and related functions: at least a long's range.
+    // As in strtol and related functions: the range of a long or more.
     let bits = spec.length.bits().max(usize::BITS);
     let is_signed = matches!(spec.letter, b'd' | b'i');
     let most = match (is_signed, negative) {

@@ -217,7 +217,7 @@ unsafe extern "C" fn __wrap_fdopen(descriptor: c_int, mode: *const c_char) -> *m
     }
     // SAFETY: a stream that was just opened. If there is no memory for it, its own buffer stays.
     unsafe { setvbuf(file, ptr::null_mut(), FULL, BUFFER_BYTES) };
-    // There are as many slots as descriptors.
+    // Each descriptor has a slot.
     if let Some(free) = OPEN.iter().find(|place| is(place, ptr::null_mut())) {
         free.store(file, Ordering::Relaxed);
     }
