@@ -1,7 +1,7 @@
-//! The skeleton of a board: all that a node asks of one, over links and a clock in memory. docs/porting.md goes through
-//! it. What a board has besides (entry, traps, the devices behind the console) is its own.
+//! Skeleton of a board: everything that a node requires, over links and a clock in memory. docs/porting.md explains it.
+//! Entry, traps and the devices behind the console are specific to each board.
 //!
-//! `cargo run -p kernel-rt --example skeleton` has two such nodes meet in a barrier.
+//! `cargo run -p kernel-rt --example skeleton` runs a barrier of two such nodes.
 
 use kernel_rt::node::{Node, NodeLink, Platform};
 use midplane_abi::blackboard::Blackboard;
@@ -17,14 +17,14 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-/// Frames under way in one direction.
+/// Outstanding frames in one direction.
 type Frames = Rc<RefCell<VecDeque<Vec<u8>>>>;
 
-/// Greatest number of frames under way in one direction.
+/// Maximum number of outstanding frames in one direction.
 const ROOM: usize = 4;
 
-/// A link: here in memory, on a board a device. Frames must neither be lost nor changed; where they can be, the link goes
-/// below `net_torus::Reliable`.
+/// A link: here in memory, on a board a device. It must neither lose nor change frames; otherwise use it below
+/// `net_torus::Reliable`.
 struct BoardLink {
     goes: Frames,
     comes: Frames,
@@ -55,10 +55,10 @@ impl Link for BoardLink {
 }
 
 impl NodeLink for BoardLink {
-    /// Switches the device's interrupt off.
+    /// Disables the device's interrupt.
     fn hold_interrupts(&mut self) {}
 
-    /// Switches it on; then, and only then, looks whether there is something already.
+    /// Enables the interrupt, and only then checks for received frames.
     fn prepare_sleep(&mut self) -> bool {
         self.comes.borrow().is_empty()
     }
@@ -68,11 +68,9 @@ impl NodeLink for BoardLink {
     }
 }
 
-/// The machine below the node.
 struct Board {
     memory: RawMemory,
     blackboard: Blackboard,
-    /// What `ticks` says next.
     clock: std::cell::Cell<u64>,
 }
 
@@ -95,16 +93,16 @@ impl Platform<BoardLink> for Board {
     }
 
     fn wait(&mut self) {
-        // `wfi`, or what the processor has for it.
+        // Executes `wfi`, or the processor's equivalent.
     }
 
     fn is_interrupted(&self) -> bool {
-        // Without a device to ask: maybe.
+        // Without a device to check: possibly.
         true
     }
 
     fn acknowledge(&mut self, _links: &mut [Option<BoardLink>; 6]) {
-        // Takes the timer's interrupt and those of the links.
+        // Clears the interrupts of the timer and the links.
     }
 
     // Heap.
@@ -137,7 +135,7 @@ impl Platform<BoardLink> for Board {
     }
 }
 
-/// The boot of one node: what board/*/boot.rs does behind its devices.
+/// Boots one node: the part of board/*/boot.rs after device initialization.
 fn boot(shape: Shape, here: Coord, links: [Option<BoardLink>; 6]) -> Node<BoardLink, Board> {
     const SIZES: Sizes = Sizes::SMALLEST;
     let chunks = vec![[0; 32]; SIZES.chunks()].leak();
@@ -161,7 +159,7 @@ fn boot(shape: Shape, here: Coord, links: [Option<BoardLink>; 6]) -> Node<BoardL
     node
 }
 
-/// Two nodes, linked both ways round a ring of two, meet in a barrier.
+/// Runs a barrier of two nodes, linked in both directions around a ring of two.
 fn main() {
     let shape = Shape::new([2, 1, 1], [true; 3]).expect("extents");
     let ways: [Frames; 4] = Default::default();
@@ -169,7 +167,7 @@ fn main() {
         .map(|x: u8| {
             let mut links = [const { None }; 6];
             for (d, one, other) in [(Direction::XPlus, 0, 1), (Direction::XMinus, 2, 3)] {
-                // The way out of x+ is the way into the neighbour's x-.
+                // The output of x+ is the input of the neighbour's x-.
                 let (goes, comes) = match (x, d) {
                     (0, _) => (one, other),
                     (_, Direction::XPlus) => (3, 2),

@@ -1,9 +1,8 @@
-//! The program's standard output and standard error, and the kernel's log: bytes as they are, each stream on its
-//! own, through the outbox.
+//! Standard output, standard error and the kernel's log: byte streams, each with its own ring buffer in the outbox.
 //!
-//! The program's streams are buffered by line: a line's end, a full ring and [`flush`] show the tool what there is;
-//! an unfinished line waits [`PARTIAL_TICKS`] at most. On a node that was booted by hand, where no tool reads the
-//! outbox, both go where the board's `uart` has it, byte by byte.
+//! The program's streams are line-buffered: a newline, a full ring and [`flush`] publish the bytes to the host tool. An
+//! incomplete line waits at most [`PARTIAL_TICKS`]. On a node that was booted by hand, no tool reads the outbox, and
+//! both streams use the board's `uart`, byte by byte.
 #![forbid(unsafe_code)]
 
 use core::cell::Cell;
@@ -18,33 +17,33 @@ use crate::{arch, clock};
 use midplane_abi::outbox::Pen;
 pub use midplane_abi::outbox::Stream;
 
-/// How long an unfinished line waits for its end, in ticks of the clock (10 ms at 10 MHz).
+/// Maximum delay of an incomplete line, in ticks of the clock (10 ms at 10 MHz).
 pub const PARTIAL_TICKS: u64 = 100_000;
 
-/// How often a node whose ring is full looks whether the tool has taken something, in nanoseconds.
+/// Poll interval of a node that waits for free space in a full ring, in nanoseconds.
 const FULL_NS: u64 = 1_000_000;
 
 static ATTACHED: AtomicBool = AtomicBool::new(false);
-/// What the node sends the tool to ring the bell.
+/// Byte that the node sends to the tool as its doorbell.
 static BELL: AtomicU32 = AtomicU32::new(0);
-/// A stream may have an unfinished line that the tool was not shown.
+/// A stream may contain an incomplete line that was not yet published.
 static UNSHOWN: AtomicBool = AtomicBool::new(false);
 static PENS: [Mutex<Cell<Pen>>; Stream::COUNT] =
     [const { Mutex::new(Cell::new(Pen::new())) }; Stream::COUNT];
 
-/// The streams go through the outbox from now on; the tool tells this node's bell by the byte `bell`.
+/// Routes the streams through the outbox from now on. The byte `bell` identifies this node's doorbell to the tool.
 pub fn attach(bell: u8) {
     BELL.store(bell.into(), Ordering::Relaxed);
     MIDPLANE_OUTBOX.begin();
     ATTACHED.store(true, Ordering::Relaxed);
 }
 
-/// Whether a tool looks after this node.
+/// Returns whether a host tool is attached to this node.
 pub fn is_attached() -> bool {
     ATTACHED.load(Ordering::Relaxed)
 }
 
-/// Tells the tool, if it sleeps, that there is something to see.
+/// Rings the tool's doorbell if it sleeps.
 pub fn ring() {
     uart::show();
     if is_attached() && MIDPLANE_OUTBOX.must_ring() {
@@ -52,7 +51,7 @@ pub fn ring() {
     }
 }
 
-/// Puts the first of `bytes` into a stream's ring; how many. What a line's end or the full ring makes due is shown.
+/// Copies a prefix of `bytes` to a stream's ring and returns its length. Publishes on a newline or a full ring.
 fn put(stream: Stream, bytes: &[u8]) -> usize {
     critical_section::with(|cs| {
         let pen = PENS[stream as usize].borrow(cs);
@@ -70,7 +69,7 @@ fn put(stream: Stream, bytes: &[u8]) -> usize {
             }
         }
         if taken == 0 {
-            // Interrupts are held off, so one that comes now ends the sleep and is taken right after.
+            // Interrupts are masked, so an interrupt now ends the sleep and is handled right after.
             timer::wake_by(arch::ticks() + clock::ticks_of(FULL_NS));
             arch::wait_for_interrupt();
         }
@@ -82,8 +81,8 @@ fn is_pending(stream: Stream, pen: &Pen) -> bool {
     MIDPLANE_OUTBOX.is_pending(stream, pen)
 }
 
-/// Writes `bytes` to one of the program's streams. Blocks while its ring is full; interrupts are served meanwhile.
-/// Must not be called from an interrupt.
+/// Writes `bytes` to one of the program's streams. Blocks while its ring is full; interrupts are handled meanwhile.
+/// Must not be called from an interrupt handler.
 pub fn write(stream: Stream, bytes: &[u8]) {
     if !is_attached() {
         return uart::print(stream, bytes);
@@ -94,8 +93,8 @@ pub fn write(stream: Stream, bytes: &[u8]) {
     }
 }
 
-/// Writes `bytes` to the log, to be shown by [`flush_log`]. Interrupts are held off by the caller. With `wait`,
-/// blocks while the ring is full; else, and where no tool looks after the node, what does not fit is lost.
+/// Writes `bytes` to the log; [`flush_log`] publishes them. The caller has masked interrupts. With `wait`, blocks while
+/// the ring is full. Without it, or without an attached tool, drops the bytes that exceed the free space.
 pub fn write_log(bytes: &[u8], wait: bool) {
     if !is_attached() {
         return uart::log(bytes);
@@ -120,23 +119,23 @@ pub fn write_log(bytes: &[u8], wait: bool) {
         }
         timer::wake_by(arch::ticks() + clock::ticks_of(FULL_NS));
         arch::wait_for_interrupt();
-        // Nobody else takes the interrupt here; it comes again, for those whom it was meant for.
+        // Nothing else acknowledges the interrupt here; it recurs for its actual recipients.
         timer::acknowledge();
         timer::wake_by(arch::ticks() + clock::ticks_of(FULL_NS));
     }
 }
 
-/// Shows the tool what has been logged. Does not block.
+/// Publishes the log to the tool. Does not block.
 pub fn flush_log() {
     if is_attached() {
         show(Stream::Log);
     }
 }
 
-/// Shows the tool what is left of unfinished lines. Does not block.
+/// Publishes incomplete lines to the tool. Does not block.
 #[inline]
 pub fn flush() {
-    // Every call of MPI asks.
+    // Every MPI call checks this.
     if !UNSHOWN.load(Ordering::Relaxed) {
         return;
     }

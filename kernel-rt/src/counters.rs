@@ -1,4 +1,4 @@
-//! Where a node has the counters of the report from: a row for each line of [`midplane_abi::counters`].
+//! Sources of a node's report counters: a row for each line of [`midplane_abi::counters`].
 #![forbid(unsafe_code)]
 
 use midplane_abi::blackboard::{Blackboard, ChannelBoard};
@@ -7,56 +7,56 @@ use midplane_device::Adi;
 use net_torus::stats::{ChannelStats, LinkStats};
 use net_torus::{Direction, Stats};
 
-/// What neither the device nor the router counts.
+/// Statistics that neither the device nor the router counts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NodeFigures {
     /// Steps of the node's loop.
     pub beats: u64,
     /// Ticks of the clock that the node slept.
     pub idle_ticks: u64,
-    /// Ticks that interrupts took while the program computed.
+    /// Ticks that interrupts used while the program computed.
     pub interrupt_ticks: u64,
     /// Ticks since the node's start.
     pub run_ticks: u64,
-    /// Greatest number of bytes of the heap ever in use.
+    /// Maximum number of heap bytes ever in use.
     pub heap_peak_bytes: u64,
-    /// What the links' devices did that they must not do.
+    /// Protocol violations of the links' devices.
     pub link_defects: u64,
-    /// Frames that the links have sent again.
+    /// Frames that the links have retransmitted.
     pub link_retries: u64,
 }
 
-/// What a link counts, and the router does not.
+/// Statistics that a link counts and the router does not.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct LinkFigures {
-    /// Frames sent again.
+    /// Retransmitted frames.
     pub retries: u64,
-    /// Frames that went another way.
+    /// Rerouted frames.
     pub detours: u64,
 }
 
-/// Where the counters of a link come from.
+/// Sources of a link's counters.
 #[derive(Clone, Copy)]
 pub struct LinkSources<'a> {
-    /// The router's.
+    /// The router's counters of the link.
     pub stats: &'a LinkStats,
-    /// The link's own.
+    /// The link's own counters.
     pub own: LinkFigures,
 }
 
-/// Where a node's counters come from.
+/// Sources of a node's counters.
 #[derive(Clone, Copy)]
 pub struct Sources<'a> {
     /// The device.
     pub adi: &'a Adi,
     /// The router's counters.
     pub torus: &'a Stats,
-    /// The node's own.
+    /// The node's own counters.
     pub own: &'a NodeFigures,
 }
 
-/// Makes a function that calls `take` with each counter of a list and its value. A counter without a row, or with two, is
-/// an error of the compiler.
+/// Defines a function that calls `take` with each counter of a list and its value. A counter without a row, or with two
+/// rows, is a compile-time error.
 macro_rules! values {
     ($name:ident: |$from:ident: $source:ty| $list:ident; $($counter:ident = $value:expr;)*) => {
         fn $name($from: $source, mut take: impl FnMut($list, u64)) {
@@ -124,7 +124,7 @@ values! {
     PeakChunks = from.high_water as u64;
 }
 
-/// Brings all counters on `board` up to date, and those of these links.
+/// Updates all counters on `board`, including those of these links.
 pub fn publish(
     board: &Blackboard,
     sources: Sources<'_>,
@@ -137,7 +137,7 @@ pub fn publish(
     }
 }
 
-/// Sets all counters of the link in direction `d`: what the router has counted, and the link itself.
+/// Updates all counters of the link in direction `d`, from the router and the link itself.
 fn set_link(board: &Blackboard, stats: &Stats, d: Direction, own: LinkFigures) {
     let link = board.link(d);
     let sources = LinkSources {
@@ -150,7 +150,7 @@ fn set_link(board: &Blackboard, stats: &Stats, d: Direction, own: LinkFigures) {
     }
 }
 
-// Once in the image, for all channels.
+// One copy in the image for all channels.
 #[inline(never)]
 fn set_channel(place: ChannelBoard<'_>, channel: &ChannelStats) {
     of_channel(channel, |counter, value| place.set(counter, value));

@@ -1,4 +1,4 @@
-//! A node that fails: by the program's doing, by a fault, by a panic.
+//! Abort path of a node: the program's error, a fault, or a panic.
 
 use core::cell::Cell;
 #[cfg(feature = "panic-text")]
@@ -29,19 +29,19 @@ use crate::mpi_failure::write_text;
 use crate::records::{MIDPLANE_BLACKBOARD, MIDPLANE_CALLERS, personality};
 use crate::{arch, console, log};
 
-/// Brings the blackboard's figures up to date.
+/// Updates the blackboard's statistics.
 static PUBLISH: Mutex<Cell<fn()>> = Mutex::new(Cell::new(|| ()));
 
-/// `publish` is called when the node fails, to bring the blackboard's figures up to date. It must not block.
+/// Registers `publish`, called when the node fails to update the blackboard's statistics. It must not block.
 pub fn publish_with(publish: fn()) {
     critical_section::with(|cs| PUBLISH.borrow(cs).set(publish));
 }
 
-/// What an ending node leaves on its blackboard, prints and logs.
+/// Failure account that an ending node writes to its blackboard, console and log.
 ///
-/// With the feature `panic-text` that is words, with the node's name: what a Rust program's own panics say is meant for its
-/// author. A C program's image has no words for what goes wrong, nor what formats them; it leaves a record, of which the
-/// tool makes the same words ([`failure`](midplane_abi::failure)).
+/// With the feature `panic-text` the account is text with the node's name, because a Rust program's panic messages are
+/// meant for its author. A C program's image contains neither message texts nor formatting code. It writes a record,
+/// from which the host tool creates the same text ([`failure`](midplane_abi::failure)).
 struct Account {
     #[cfg(feature = "panic-text")]
     words: Words,
@@ -89,11 +89,10 @@ impl Account {
     }
 
     fn log(&self) {
-        // The tool puts the words in its place.
+        // The tool substitutes the text.
         defmt::error!("failed: {=[u8]}", self.record.bytes());
     }
 
-    /// In hexadecimal digits.
     fn print(&self) {
         for byte in LOGGED.bytes() {
             uart::put(byte);
@@ -109,7 +108,7 @@ impl Account {
     }
 }
 
-/// The node fails: what it has printed is shown, the blackboard says why, and nothing runs any more.
+/// Ends the node: flushes its output, writes the reason to the blackboard and stops.
 pub fn end(end: End, status: i32, why: Why<'_>) -> ! {
     let place = personality().map(|p| (p.rank, p.coord));
     let account = Account::of(&Failure { place, why });
@@ -119,7 +118,7 @@ pub fn end(end: End, status: i32, why: Why<'_>) -> ! {
 fn end_with(why: End, status: i32, account: &Account) -> ! {
     static ENDING: AtomicBool = AtomicBool::new(false);
     if ENDING.swap(true, Ordering::Relaxed) {
-        // Failed again while ending: the first reason stands, nothing more can be done.
+        // A second failure while ending: the first reason remains, and nothing more can be done.
         arch::park();
     }
     console::flush();
@@ -141,7 +140,7 @@ fn end_with(why: End, status: i32, account: &Account) -> ! {
     system::stay()
 }
 
-/// The program ends for an error of MPI's.
+/// Ends the program because of an MPI error.
 pub fn mpi_error(error: &MpiError<'_>, status: i32) -> ! {
     #[cfg(feature = "panic-text")]
     end_with(
@@ -153,18 +152,18 @@ pub fn mpi_error(error: &MpiError<'_>, status: i32) -> ! {
     end(End::MpiError, status, Why::Mpi(of_error(error)))
 }
 
-/// The program ends itself, or the kernel ends it for what it did.
+/// Ends the program, at its own request or because of a violation that the kernel detected.
 pub fn program_abort(what: &str) -> ! {
     MIDPLANE_CALLERS.note(&arch::registers());
     end(End::Abort, 1, Why::Words(what))
 }
 
-/// With the feature `panic-text` a panic is told with its place and its words. A C program's image has neither the places
-/// nor the words of the runtime's panics, nor the code that would format them; the tool finds the place from the
-/// registers (`midplane_abi::callers`). That the parameter has no use is what makes them go.
+/// Handles a panic. With the feature `panic-text` the report contains the panic's location and message. A C program's
+/// image contains neither locations nor messages of the runtime's panics, nor their formatting code. The tool finds the
+/// location from the registers (`midplane_abi::callers`). The unused parameter is what lets the linker remove them.
 #[panic_handler]
 fn panic(#[cfg_attr(not(feature = "panic-text"), expect(unused))] info: &PanicInfo<'_>) -> ! {
-    // Interrupts stay off from here on: this does not come back.
+    // Interrupts remain disabled from here on: this function does not return.
     // SAFETY: never released.
     let _ = unsafe { critical_section::acquire() };
     MIDPLANE_CALLERS.note(&arch::registers());

@@ -1,9 +1,9 @@
-//! The node's heap: one for Rust and C, over embedded-alloc.
+//! The node's heap: one allocator for Rust and C, over embedded-alloc.
 //!
-//! Every allocation and release runs with interrupts held off. On `virt` that takes a time that does not depend on the
-//! number of blocks (two-level segregated fit); on a microcontroller, whose heap is small, the free blocks stand in one
-//! list, of which the first that suffices is taken (first fit). Of what runs in interrupts, only the lending of memory to
-//! the MPI device ([`crate::lend`]) uses the heap.
+//! Every allocation and release runs with interrupts masked. On `virt` their time does not depend on the number of
+//! blocks (two-level segregated fit). On a microcontroller with its small heap, the free blocks form one list, and the
+//! first sufficient block is used (first fit). Among interrupt handlers, only the loan of memory to the MPI device
+//! ([`crate::lend`]) uses the heap.
 
 use core::alloc::{GlobalAlloc, Layout};
 use core::cell::Cell;
@@ -18,8 +18,8 @@ use midplane_abi::address::Bytes;
 
 struct NodeHeap {
     heap: Blocks,
-    /// Address from which on nothing was handed out yet: RAM that is zero, as it was at the start, and that costs
-    /// the host nothing while it stays so.
+    /// Start of the memory that was never allocated: RAM that is still zero and that uses no host memory while
+    /// untouched.
     fresh: AtomicUsize,
     size: AtomicUsize,
     used: AtomicUsize,
@@ -38,10 +38,10 @@ static HEAP: NodeHeap = NodeHeap {
     wanted: AtomicBool::new(false),
 };
 
-/// What a reported free calls.
+/// Callback of a reported free.
 static FREED: Mutex<Cell<fn()>> = Mutex::new(Cell::new(|| ()));
 
-/// Hands the heap its memory.
+/// Initializes the heap with its memory.
 ///
 /// # Safety
 /// `bytes` is RAM without another user, now or later, and zero. Called once, before anything is allocated.
@@ -53,7 +53,7 @@ pub unsafe fn init(bytes: Bytes) {
     HEAP.size.store(bytes.len() as usize, Ordering::Relaxed);
 }
 
-/// How full the heap is.
+/// Returns the size and use of the heap.
 pub fn fill() -> midplane_device::kernel::Heap {
     midplane_device::kernel::Heap {
         bytes: size(),
@@ -61,39 +61,39 @@ pub fn fill() -> midplane_device::kernel::Heap {
     }
 }
 
-/// Size in bytes.
+/// Returns the size in bytes.
 pub fn size() -> usize {
     HEAP.size.load(Ordering::Relaxed)
 }
 
-/// Bytes not in use; what the allocator itself needs between blocks is among them.
+/// Returns the number of bytes not in use, including the allocator's overhead between blocks.
 pub fn free() -> usize {
     size() - HEAP.used.load(Ordering::Relaxed).min(size())
 }
 
-/// A free that is reported calls `freed`, with the memory back in the heap.
+/// Registers `freed`, called after each reported free, with the memory back in the heap.
 pub fn call_when_freed(freed: fn()) {
     critical_section::with(|cs| FREED.borrow(cs).set(freed));
 }
 
-/// From now on every free is reported, or not any more. The node's device wants it while messages stand
-/// refused that the heap could lend memory for.
+/// Enables or disables the report of every free. The MPI device enables it while messages are rejected (NCTS, not clear
+/// to send) that the heap could lend memory for.
 #[inline]
 pub fn report_frees(wanted: bool) {
     HEAP.wanted.store(wanted, Ordering::Relaxed);
 }
 
-/// Greatest number of bytes ever in use, as they were asked for.
+/// Returns the maximum number of requested bytes ever in use.
 pub fn peak() -> usize {
     HEAP.peak.load(Ordering::Relaxed)
 }
 
-/// What the allocator may write behind a block, and between the heap's start and its first block, at most, in bytes:
-/// up to the next multiple of 32, and the header there, which is 32 long (rlsf's `GRANULARITY` and `FreeBlockHdr`). A list's
-/// node, which is two words (linked_list_allocator's `Hole`), needs less.
+/// Maximum number of bytes that the allocator may write after a block, and between the heap's start and its first
+/// block: up to the next multiple of 32, and the header there, which is 32 bytes long (rlsf's `GRANULARITY` and
+/// `FreeBlockHdr`). A list node, two machine words (linked_list_allocator's `Hole`), needs less.
 const AROUND: usize = 64;
 
-// SAFETY: everything is passed on to the heap, which is an allocator; the rest only counts, and zeroes what is not zero.
+// SAFETY: everything is passed on to the heap, which is an allocator; the rest only counts, and zeroes non-zero bytes.
 unsafe impl GlobalAlloc for NodeHeap {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller's promises are the heap's.
@@ -107,7 +107,7 @@ unsafe impl GlobalAlloc for NodeHeap {
         block
     }
 
-    /// Writes only what is not zero already.
+    /// Zeroes only the part of the block that was used before.
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         let (block, fresh) = critical_section::with(|_| {
             let fresh = self.fresh.load(Ordering::Relaxed);
@@ -132,16 +132,16 @@ unsafe impl GlobalAlloc for NodeHeap {
     }
 }
 
-/// Least alignment of C's memory in bytes (`max_align_t`): two words on every machine that a node is made of.
+/// Minimum alignment of C's memory in bytes (`max_align_t`): two machine words on every supported processor.
 pub const C_ALIGN: usize = 2 * size_of::<usize>();
 
-/// What stands in front of a block that C was given.
+/// Header in front of a block allocated for C.
 #[repr(C)]
 struct CHeader {
-    /// Size in bytes that was asked for.
+    /// Requested size in bytes.
     size: usize,
-    /// The block's alignment, with the block's address and a pattern mixed in, so that what is no block,
-    /// or was freed already, is recognised.
+    /// The block's alignment, combined with its address and a pattern, to detect pointers that are no block or were
+    /// freed already.
     mark: usize,
 }
 
@@ -149,11 +149,11 @@ const C_HEADER: usize = size_of::<CHeader>();
 const _: () = assert!(C_HEADER == C_ALIGN);
 const MARK: usize = 0x6d69_6470_6c61_6e65u64 as usize;
 
-/// The pointer does not name a block of this heap: never allocated, freed already, or overwritten.
+/// Error: the pointer does not identify a block of this heap. It was never allocated, was freed, or was overwritten.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NotABlock;
 
-/// Room in front of a block of alignment `align`, of which the header is the end.
+/// Returns the bytes in front of a block of alignment `align`; the header is at their end.
 fn front(align: usize) -> usize {
     align.max(C_HEADER)
 }
@@ -162,14 +162,14 @@ fn c_layout(size: usize, align: usize) -> Option<Layout> {
     Layout::from_size_align(size.checked_add(front(align))?, align).ok()
 }
 
-/// Allocates for C: `size` bytes aligned to `align` (a power of two; at least [`C_ALIGN`] is given).
-/// Null when the heap is used up.
+/// Allocates for C: `size` bytes aligned to `align` (a power of two; at least [`C_ALIGN`] is used). Returns null when
+/// the heap is exhausted.
 pub fn c_alloc(size: usize, align: usize) -> *mut u8 {
     // SAFETY: the layout's size is not zero, it has the header.
     c_alloc_with(size, align, |layout| unsafe { HEAP.alloc(layout) })
 }
 
-/// As [`c_alloc`], all zero.
+/// Allocates as [`c_alloc`] does and zeroes the block.
 pub fn c_alloc_zeroed(size: usize, align: usize) -> *mut u8 {
     // SAFETY: as in `c_alloc`.
     c_alloc_with(size, align, |layout| unsafe { HEAP.alloc_zeroed(layout) })
@@ -197,7 +197,7 @@ fn c_alloc_with(size: usize, align: usize, alloc: impl Fn(Layout) -> *mut u8) ->
     }
 }
 
-/// Size and alignment of a block that [`c_alloc`] gave.
+/// Returns size and alignment of a block from [`c_alloc`].
 ///
 /// # Safety
 /// The memory in front of `block` is readable.
@@ -214,10 +214,10 @@ unsafe fn c_header(block: *mut u8) -> Result<(usize, usize), NotABlock> {
     Ok((header.size, align))
 }
 
-/// Size of a block in bytes as it was asked for.
+/// Returns the requested size of a block in bytes.
 ///
 /// # Safety
-/// `block` came from [`c_alloc`]; most pointers that did not are recognised.
+/// `block` came from [`c_alloc`]; most pointers that did not are detected.
 pub unsafe fn c_size(block: *mut u8) -> Result<usize, NotABlock> {
     // SAFETY: as the caller promises.
     Ok(unsafe { c_header(block) }?.0)
@@ -226,12 +226,12 @@ pub unsafe fn c_size(block: *mut u8) -> Result<usize, NotABlock> {
 /// Frees a block.
 ///
 /// # Safety
-/// `block` came from [`c_alloc`] and is not used any more; most violations are recognised.
+/// `block` came from [`c_alloc`] and is not used any more; most violations are detected.
 pub unsafe fn c_free(block: *mut u8) -> Result<(), NotABlock> {
     // SAFETY: as the caller promises.
     let (size, align) = unsafe { c_header(block) }?;
     let layout = c_layout(size, align).ok_or(NotABlock)?;
-    // SAFETY: the header says how `c_alloc` got the block; without a mark it is none any more.
+    // SAFETY: the header describes how `c_alloc` allocated the block; without a mark it is no longer a block.
     unsafe {
         (*block.sub(C_HEADER).cast::<CHeader>()).mark = 0;
         HEAP.dealloc(block.sub(front(align)), layout);

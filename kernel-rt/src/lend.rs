@@ -1,5 +1,5 @@
-//! The program's memory as the MPI device sees it on a node: its buffers, and with `--mpi-borrow` what its
-//! heap can spare.
+//! The program's memory as the MPI device uses it on a node: registered buffers and, with `--mpi-borrow`, loans from
+//! the free part of the program's heap.
 #![forbid(unsafe_code)]
 
 use midplane_device::memory::{RawMemory, Span, UserMemory};
@@ -7,24 +7,24 @@ use midplane_device::region::{BLOCK_BYTES, Block, Blocks};
 
 use crate::heap;
 
-/// The part of the heap that is never lent, as a divisor of its size: what is left to the program when it
-/// asks for more while messages that are not received yet hold all that was lent.
+/// Divisor of the heap size for the part that is never lent. It remains available to the program while messages not yet
+/// received occupy all lent memory.
 pub const KEPT_SHARE: usize = 4;
 
 /// The node's memory.
 #[derive(Clone, Copy, Debug)]
 pub struct NodeMemory {
-    /// Whether the program's heap lends to the MPI device, if this build has what that takes.
+    /// Whether the program's heap lends to the MPI device, provided that this build supports it.
     pub lends: bool,
 }
 
-/// Bytes that a loan of `count` blocks takes out of the heap.
+/// Returns the bytes that a loan of `count` blocks takes from the heap.
 fn loan_bytes(count: usize) -> usize {
     count * BLOCK_BYTES + Blocks::map_words(count) * size_of::<usize>()
 }
 
 impl NodeMemory {
-    /// The program's heap lends to the MPI device.
+    /// Returns whether the program's heap lends to the MPI device.
     pub fn lends(&self) -> bool {
         cfg!(feature = "borrow") && self.lends
     }
@@ -59,7 +59,7 @@ impl UserMemory for NodeMemory {
     }
 
     fn spare_blocks(&self) -> u32 {
-        // A bit map's words are few enough to be paid by rounding down to whole words of it.
+        // A bit map is small enough that rounding down to full words of it covers its size.
         let spare = self.spare_bytes();
         let count = spare / (BLOCK_BYTES + 1);
         let count = if loan_bytes(count) <= spare {

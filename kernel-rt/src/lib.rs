@@ -1,23 +1,24 @@
-//! The compute-node kernel: what stands between a bare machine and an MPI program.
+//! The compute-node kernel: the layer between a bare machine and an MPI program.
 //!
 //! ```text
 //! board/     composition root of each board: boot, traps, the few devices without a driver
-//!   libc/      what picolibc asks for: streams, malloc, time, files, printf       program   a Rust program's face
-//!   running    the one node of this image, as calls and interrupts meet it        end       a node that fails
+//!   libc/      functions for picolibc: streams, malloc, time, files, printf      program   interface of a Rust program
+//!   running    the one node of this image, for calls and interrupts               end       abort path
 //!   node       the node: step, settle, interrupt (portable)                       lend      the heap lends to MPI
-//!   dev/       virtio devices; what implements `Link`
+//!   dev/       virtio devices; implementations of `Link`
 //!   clock  heap  console  log  mem
-//!   counters  variables  mpi_failure  records      what this node has for the tool
-//! arch/      the processor: nothing of an architecture stands elsewhere
-//! midplane-abi  what the tool shares: a crate below, in `abi/`
+//!   counters  variables  mpi_failure  records      data of this node for the host tool
+//! arch/      the processor: all architecture-dependent code
+//! midplane-abi  definitions shared with the host tool: a crate below, in `abi/`
 //! ```
-//! An arrow between files points downwards or sideways in this list: what is called from below (a freed block, the last
-//! figures of a failing node, an interrupt) is registered by the board. Console, log, end and the node's lock call their
-//! board's devices by name all the same; `tests/tests/architecture` lists them.
+//! Dependencies point downwards or sideways in this list. The board registers callbacks for calls from below: a freed
+//! block, the last statistics of a failing node, an interrupt. As an exception, console, log, end and the node's lock
+//! call their board's devices by name; `tests/tests/architecture` lists them.
 //!
-//! What can be thought through without a machine is portable and tested on the host: [`mod@node`],
-//! [`board::device_tree`], [`board::stm32f405::memory`], [`arch::riscv64::cause`], [`arch::cortex_m::cause`], [`dev::serial`], [`mem`], [`libc::decimal`], [`libc::format`], [`libc::float_text`], [`libc::scan`]. The rest exists on
-//! boards only. How an image is compiled and linked is written at the top of `ld/virt.ld`.
+//! Code that does not require a machine is portable and tested on the host: [`mod@node`], [`board::device_tree`],
+//! [`board::stm32f405::memory`], [`arch::riscv64::cause`], [`arch::cortex_m::cause`], [`dev::serial`], [`mem`],
+//! [`libc::decimal`], [`libc::format`], [`libc::float_text`], [`libc::scan`]. The rest runs on boards only. The head of
+//! `ld/virt.ld` describes how an image is compiled and linked.
 #![cfg_attr(target_os = "none", no_std)]
 
 #[cfg(any(target_os = "none", target_os = "linux"))]

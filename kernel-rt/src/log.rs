@@ -1,7 +1,8 @@
-//! The node's log: defmt frames (rzcobs), a stream of its own in the outbox.
+//! The node's log: defmt frames (rzcobs) in a separate stream of the outbox.
 //!
-//! Images with the feature `options` have it. It is written when the tool asks for it (the flag `LOG` of the boot parameters), and
-//! by a board that a debug probe reads without a tool. A node of another kind that was booted by hand has none: its UART is the program's console.
+//! Images with the feature `options` contain it. It is enabled by the host tool (the flag `LOG` of the boot parameters)
+//! or by a board that a debug probe reads without a tool. Other nodes booted by hand have no log: their UART is the
+//! program's console.
 
 use core::cell::{Cell, UnsafeCell};
 use core::sync::atomic::{AtomicBool, Ordering};
@@ -11,15 +12,15 @@ use critical_section::RestoreState;
 use crate::console;
 
 static ON: AtomicBool = AtomicBool::new(false);
-/// The node waits for room when the ring is full.
+/// The node waits for free space when the ring is full.
 static WAITS: AtomicBool = AtomicBool::new(true);
 
-/// Switches the log on.
+/// Enables the log.
 pub fn enable() {
     ON.store(true, Ordering::Relaxed);
 }
 
-/// From now on what finds the ring full is lost: a node that fails must come to its end.
+/// Drops frames from now on when the ring is full: a failing node must terminate.
 pub fn stop_waiting() {
     WAITS.store(false, Ordering::Relaxed);
 }
@@ -29,7 +30,7 @@ struct Encoder {
     restore: Cell<Option<RestoreState>>,
 }
 
-// SAFETY: used only between `acquire` and `release`, which hold interrupts off on the one hart.
+// SAFETY: used only between `acquire` and `release`, which mask interrupts on the one hart.
 unsafe impl Sync for Encoder {}
 
 static ENCODER: Encoder = Encoder {
@@ -46,33 +47,33 @@ fn send(bytes: &[u8]) {
     }
 }
 
-// SAFETY: `acquire` holds interrupts off until `release`, which is exclusion on one hart; log statements
-// do not nest because formatting does not log.
+// SAFETY: `acquire` masks interrupts until `release`, which is exclusion on one hart; log statements do not nest
+// because formatting does not log.
 unsafe impl defmt::Logger for RingLogger {
     fn acquire() {
         // SAFETY: released by `release` below.
         let restore = unsafe { critical_section::acquire() };
         ENCODER.restore.set(Some(restore));
-        // SAFETY: exclusive as said above.
+        // SAFETY: exclusive, as above.
         unsafe { (*ENCODER.encoder.get()).start_frame(send) };
     }
 
     unsafe fn flush() {
-        // Whole frames are shown as they end.
+        // Complete frames are published at their end.
     }
 
     unsafe fn release() {
-        // SAFETY: exclusive as said above.
+        // SAFETY: exclusive, as above.
         unsafe { (*ENCODER.encoder.get()).end_frame(send) };
         console::flush_log();
         if let Some(restore) = ENCODER.restore.take() {
-            // SAFETY: what `acquire` got.
+            // SAFETY: the state that `acquire` saved.
             unsafe { critical_section::release(restore) };
         }
     }
 
     unsafe fn write(bytes: &[u8]) {
-        // SAFETY: exclusive as said above.
+        // SAFETY: exclusive, as above.
         unsafe { (*ENCODER.encoder.get()).write(bytes, send) };
     }
 }

@@ -1,42 +1,42 @@
-//! Who owns which bytes of a node's memory.
+//! Layout of a node's memory.
 //!
-//! The image (linker script: stack, code, data, zeroed data with the outbox's rings) comes first. What follows it is
-//! divided once, at boot, by [`Plan::new`]; nothing moves later:
+//! The image (linker script: stack, code, data, zeroed data with the outbox's rings) is first. [`Plan::new`] divides
+//! the memory behind it once, at boot; nothing moves later:
 //!
 //! ```text
-//! image end -> queues   what the links' queues need
+//! image end -> queues   the links' queues
 //!              frames   the links' frames
-//!              heap     all the rest
+//!              heap     the remaining memory
 //!           -> end of RAM
 //! ```
 //!
-//! Out of the heap the kernel takes, before the program starts and for good, the region for incoming MPI
-//! traffic, the table of peers and the router's packet memory. The program's malloc and the requests of
-//! its own MPI calls share what is left.
+//! Before the program starts, the kernel permanently allocates from the heap the region for incoming MPI traffic, the
+//! peer table and the router's packet memory. The program's malloc and the requests of its own MPI calls share the
+//! rest.
 #![forbid(unsafe_code)]
 
 use midplane_abi::address::{Bytes, PAGE};
 use midplane_abi::boot_error::TooSmall;
 use net_torus::router::Sizes;
 
-/// Size of one link frame's buffer in bytes, device header included: 15 of the greatest packets and more.
+/// Size of a link's frame buffer in bytes, device header included: at least 15 packets of the maximum size.
 pub const FRAME_BYTES: u64 = 4096;
-/// Frames per link that wait to be filled by the device: what may arrive while the node looks away.
+/// Receive frames per link: the number of frames that may be received between two polls.
 pub const RECEIVE_FRAMES: usize = 16;
-/// Frames per link that may be under way to the device.
+/// Transmit frames per link: the maximum number queued at the device.
 pub const TRANSMIT_FRAMES: usize = 8;
-/// Pages of one virtio queue: one that the driver writes, one that the device writes.
+/// Pages of one virtio queue: one written by the driver, one written by the device.
 pub const QUEUE_PAGES: u64 = 2;
-/// Least heap in bytes with which a program is started.
+/// Minimum heap in bytes to start a program.
 pub const MIN_HEAP: u64 = 64 * 1024;
-/// Least memory of a node in bytes. QEMU puts the device tree on a 2 MiB boundary near the end of RAM,
-/// and it must not come to lie on the image.
+/// Minimum memory of a node in bytes. QEMU places the device tree on a 2 MiB boundary near the end of RAM, where it
+/// must not overlap the image.
 pub const MIN_MEMORY: u64 = 4 << 20;
-/// The region for incoming MPI traffic, where the boot parameters do not say: this share of the memory.
+/// Default region for incoming MPI traffic, as a divisor of the memory size.
 pub const MPI_SHARE: u64 = 8;
 
-/// Packets that fit the router's buffers. A link carries frames of up to 15 packets and takes tens of
-/// microseconds to answer, so its buffers hold several frames.
+/// Capacity of the router's buffers in packets. A link carries frames of up to 15 packets and has a response time of
+/// tens of microseconds, so its buffers hold several frames.
 pub const ROUTER: Sizes = Sizes {
     dynamic: 16,
     normal: 48,
@@ -55,44 +55,44 @@ const _: () = assert!(
 pub const LINK_BYTES: u64 =
     (RECEIVE_FRAMES + TRANSMIT_FRAMES) as u64 * FRAME_BYTES + 2 * QUEUE_PAGES * PAGE;
 
-// The sum of a node with everything: six links are 672 KiB.
+// Six links of a fully equipped node use 672 KiB.
 const _: () = assert!(6 * LINK_BYTES == 672 * 1024);
-// Which leaves a program room even in the least memory.
+// Even the minimum memory provides enough space for a program.
 const _: () = assert!(6 * LINK_BYTES + MIN_HEAP < MIN_MEMORY / 4);
 
-/// What a node needs besides its image.
+/// Memory that a node requires in addition to its image.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Needs {
     /// Number of links.
     pub links: usize,
     /// Bytes for incoming MPI traffic.
     pub mpi: u64,
-    /// Bytes of the router's packet memory and the table of peers.
+    /// Bytes of the router's packet memory and the peer table.
     pub tables: u64,
 }
 
-/// How the memory behind the image is divided.
+/// Division of the memory behind the image.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Plan {
-    /// For the queues of all links.
+    /// Queues of all links.
     pub queues: Bytes,
-    /// For the frames of all links.
+    /// Frames of all links.
     pub frames: Bytes,
-    /// For the heap.
+    /// The heap.
     pub heap: Bytes,
 }
 
 impl Plan {
-    /// Divides `ram`, of which the image uses what lies below `image_end`.
+    /// Divides `ram`; the image uses the part below `image_end`.
     ///
     /// # Errors
-    /// When the heap could not hold what is taken from it at boot and [`MIN_HEAP`] besides.
+    /// If the heap cannot hold the kernel's boot allocations plus [`MIN_HEAP`].
     pub fn new(ram: Bytes, image_end: u64, needs: Needs) -> Result<Self, TooSmall> {
         let links = needs.links as u64;
         let queues = 2 * links * QUEUE_PAGES * PAGE;
         let frames = links * (RECEIVE_FRAMES + TRANSMIT_FRAMES) as u64 * FRAME_BYTES;
         let image = image_end.next_multiple_of(PAGE).saturating_sub(ram.start);
-        // Sizes beyond all memories saturate and are then found too big.
+        // Excessive sizes saturate and are then rejected.
         let taken = needs
             .mpi
             .saturating_add(needs.tables)

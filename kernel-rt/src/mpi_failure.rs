@@ -1,4 +1,4 @@
-//! Errors of MPI's, whose words the device has, in the record that a failed node leaves.
+//! MPI errors in a failed node's record. The device provides their message text.
 #![forbid(unsafe_code)]
 
 use core::fmt::{self, Display as _};
@@ -8,10 +8,10 @@ use midplane_device::kernel::{Heap, MpiError, Told};
 use midplane_objects::InWords;
 use net_torus::coord::{Coord, Rank};
 
-/// The error as numbers and texts, without the place where it was called.
+/// Encodes the error as numbers and texts, without its location.
 pub fn of_error<'a>(error: &MpiError<'a>) -> MpiFailure<'a> {
     let [a, b, c] = error.told.numbers;
-    // A heap of no bytes could not have failed.
+    // A heap of zero bytes could not have failed.
     let heap = error.heap.unwrap_or(Heap { bytes: 0, used: 0 });
     let (bytes, used) = (heap.bytes as u64, heap.used as u64);
     let has_said = error.said.is_some().into();
@@ -26,7 +26,7 @@ pub fn of_error<'a>(error: &MpiError<'a>) -> MpiFailure<'a> {
     }
 }
 
-/// The error of the node at this place that [`of_error`] has written down; `None` when it makes no sense.
+/// Decodes an error that [`of_error`] encoded on the node at this location. Returns `None` for an invalid record.
 fn error_of<'a>((rank, here): (Rank, Coord), failure: &MpiFailure<'a>) -> Option<MpiError<'a>> {
     let [kind, a, b, c, bytes, used, has_said, _] = failure.numbers;
     let [function, words, said] = failure.texts;
@@ -49,7 +49,7 @@ fn error_of<'a>((rank, here): (Rank, Coord), failure: &MpiFailure<'a>) -> Option
     })
 }
 
-/// Writes the error in the device's words: the [`MpiText`](midplane_abi::failure::MpiText) of all who show failures.
+/// Writes the error's message text: the [`MpiText`](midplane_abi::failure::MpiText) of all failure displays.
 ///
 /// # Errors
 /// Only those of `f`.

@@ -1,8 +1,8 @@
-//! A node: the MPI device, the torus below it, and what the board gives them.
+//! A node: the MPI device, the torus below it, and the host environment that the board provides.
 //!
 //! ```text
 //!            program (C or Rust)
-//!               |  MPI calls: Enter::enter, interrupts held off, poll and sleep inside
+//!               |  MPI calls: Enter::enter, interrupts masked, poll and sleep inside
 //!            Adi  <---------------- interrupt, while the program computes: poll, bounded
 //!               |
 //!            Torus = Router + six links
@@ -10,7 +10,7 @@
 //!            NodeLink, one per direction          Platform: clock, timer, sleep, heap
 //! ```
 //!
-//! Portable: a board supplies the links and the [`Platform`], and the tests do so on the host.
+//! Portable: a board provides the links and the [`Platform`]; the tests provide both on the host.
 #![forbid(unsafe_code)]
 
 use core::hint;
@@ -31,30 +31,30 @@ use net_torus::torus::Torus;
 
 use crate::counters::{LinkFigures, NodeFigures, Sources, publish};
 
-/// Steps that an interrupt makes at most before the program has the processor back.
+/// Maximum number of progress steps per interrupt before the program resumes.
 pub const STEPS_PER_INTERRUPT: u32 = 64;
-/// How long the program then computes before the interrupt goes on, in nanoseconds.
+/// Time slice of the program after an interrupt that reached its step limit, in nanoseconds.
 pub const PROGRAM_SLICE_NS: u64 = 50_000;
-/// How far interrupts may be ahead of their share before they are held off, in nanoseconds: a timer's interrupt, which ends
-/// that, is not for less.
+/// Maximum excess of interrupt time over its share, in nanoseconds. Beyond it, interrupts are disabled until a timer
+/// interrupt; a shorter excess is not worth a timer interrupt.
 pub const INTERRUPT_GRACE_NS: u64 = 20_000;
-/// How long a node that polls without result sleeps at most, in nanoseconds, where it yields the processor so
-/// ([`Platform::looked_in_vain`]). A link that has something ends the sleep.
+/// Maximum sleep of a node that yields the processor after polling without result ([`Platform::looked_in_vain`]), in
+/// nanoseconds. A link with work ends the sleep.
 pub const YIELD_NS: u64 = 200_000;
-/// How old the blackboard's figures may be while the node is at work, in nanoseconds by its own clock.
+/// Maximum age of the blackboard's statistics while the node makes progress, in nanoseconds of its own clock.
 pub const PUBLISH_NS: u64 = 1_000_000;
 
-/// A link that wakes its node. No call blocks.
+/// A link that can wake its node. No method blocks.
 pub trait NodeLink: Link {
-    /// Asks the device not to interrupt: the node is looking at the link anyway. Frames that have come in
-    /// between are seen by [`NodeLink::prepare_sleep`].
+    /// Disables the device's interrupts while the node polls the link. [`NodeLink::prepare_sleep`] detects frames
+    /// received in between.
     fn hold_interrupts(&mut self);
 
-    /// Asks the device for an interrupt when a frame comes and, if the link was full, when it no longer is.
-    /// False when there is something to do already.
+    /// Enables the device's interrupt for a received frame and, if the link was full, for free space. Returns false if
+    /// there is work already.
     fn prepare_sleep(&mut self) -> bool;
 
-    /// [`NodeLink::hold_interrupts`] of all links of a node. Those of one kind may need less than one by one.
+    /// Calls [`NodeLink::hold_interrupts`] for all links of a node. Links of one kind may provide a cheaper version.
     fn hold_all(links: &mut [Option<Self>])
     where
         Self: Sized,
@@ -62,7 +62,7 @@ pub trait NodeLink: Link {
         links.iter_mut().flatten().for_each(Self::hold_interrupts);
     }
 
-    /// [`NodeLink::prepare_sleep`] of all links of a node; false when one has something to do already.
+    /// Calls [`NodeLink::prepare_sleep`] for all links of a node. Returns false if one has work already.
     fn prepare_all(links: &mut [Option<Self>]) -> bool
     where
         Self: Sized,
@@ -71,24 +71,25 @@ pub trait NodeLink: Link {
         all.fold(true, |quiet, link| quiet & link.prepare_sleep())
     }
 
-    /// Checks what is in memory that the neighbour writes, too: it may be that a wild store hit it, and that this end waits
-    /// for what will never come. A link that fails is [dead](Link::is_dead).
+    /// Checks shared memory that the neighbour also writes. A wild store may have corrupted it, so that this end would
+    /// wait forever. A link that fails the check is [dead](Link::is_dead).
     fn audit(&mut self) {}
 
-    /// What the device did that it must not do; such frames are lost.
+    /// Returns the number of device protocol violations. Their frames are lost.
     fn defects(&self) -> u64;
 
-    /// Frames that were sent again because the line had lost or spoiled them.
+    /// Returns the number of frames retransmitted because the line lost or corrupted them.
     fn retries(&self) -> u64 {
         0
     }
 
-    /// Frames that went another way, because the link is cut.
+    /// Returns the number of frames rerouted because the link is cut.
     fn detours(&self) -> u64 {
         0
     }
 
-    /// Moves what goes another way, of all the node's links; `own` is this layer in one of them. True if anything moved.
+    /// Forwards detoured frames among the node's links; `own` returns this layer of a link. Returns true if a frame
+    /// moved.
     fn relay<K>(links: &mut [Option<K>; 6], own: impl Fn(&mut K) -> &mut Self) -> bool
     where
         Self: Sized,
@@ -98,7 +99,7 @@ pub trait NodeLink: Link {
     }
 }
 
-/// A link that loses frames, and sends them again.
+/// A lossy link with retransmission.
 impl<L: NodeLink + 'static, const FRAMES: usize> NodeLink for Reliable<'static, L, FRAMES> {
     fn hold_interrupts(&mut self) {
         self.lower_mut().hold_interrupts();
@@ -129,105 +130,107 @@ impl<L: NodeLink + 'static, const FRAMES: usize> NodeLink for Reliable<'static, 
     }
 }
 
-/// What a board gives its node beside the links.
+/// Services that a board provides to its node in addition to the links.
 pub trait Platform<L> {
-    /// Links and timer interrupt the program. Without, the node goes on in the program's next call only, and nothing
-    /// rings it before.
+    /// Whether links and timer interrupt the program. Without interrupts the node makes progress only inside the
+    /// program's calls, and no doorbell rings between them.
     const INTERRUPTS: bool = true;
 
     /// The program's memory.
     type Memory: UserMemory;
 
-    /// The clock, in ticks; never goes back. Does not block.
+    /// Returns the clock in ticks. Monotonic. Does not block.
     fn ticks(&self) -> u64;
 
-    /// Nanoseconds that `ticks` of the clock take.
+    /// Converts `ticks` of the clock to nanoseconds.
     fn ns(&self, ticks: u64) -> u64;
 
-    /// The clock in nanoseconds, which may be some milliseconds behind where that takes less. For what has time. Does not
-    /// block.
+    /// Returns the clock in nanoseconds, possibly some milliseconds stale if that is cheaper. For uses without a
+    /// precise deadline. Does not block.
     fn about_ns(&self) -> u64 {
         self.ns(self.ticks())
     }
 
-    /// Whether answers for which their senders do not wait may wait for something to go with, when a call has ended. Without
-    /// [`Platform::INTERRUPTS`] the board sees to it that the node goes on in a while, where the program makes no calls.
+    /// Returns whether acknowledgements that no sender blocks on may be delayed after a call, to piggyback on a later
+    /// message. Without [`Platform::INTERRUPTS`] the board must run the progress engine after a while, even if the
+    /// program makes no calls.
     fn lets_answers_wait(&self) -> bool {
         Self::INTERRUPTS
     }
 
-    /// Asks for an interrupt `ns` nanoseconds from now, or earlier.
+    /// Requests an interrupt `ns` nanoseconds from now, or earlier.
     fn wake_in(&mut self, ns: u64);
 
-    /// Blocks until an interrupt is pending. It is taken by [`Platform::acknowledge`].
+    /// Blocks until an interrupt is pending. [`Platform::acknowledge`] clears it.
     fn wait(&mut self);
 
-    /// How often a node that is about to sleep looks at its links before. Where it has a processor to itself, what is seen
-    /// so needs no bell, and no word that says who sleeps. Links that [keep time](Link::KEEPS_TIME) are not looked at.
+    /// Returns how often a node polls its links before it sleeps. If the node has its own processor, a frame found by
+    /// polling requires neither a doorbell nor the sleep flag. Links with [timeouts](Link::KEEPS_TIME) are not polled.
     fn looks(&self) -> u32 {
         0
     }
 
-    /// A call has looked for something to do, and there was nothing. Where nodes share a processor, this one may leave it
-    /// to the others for a while. True: by a sleep of [`YIELD_NS`] at most, which the node then makes. By such a sleep, too,
-    /// a node that polls is seen to do so.
+    /// Reports that a call polled and found no work. Where nodes share a processor, this node may yield it. Returns
+    /// true to request a sleep of at most [`YIELD_NS`], which the node then performs. The sleep also shows others that
+    /// the node is polling.
     fn looked_in_vain(&mut self) -> bool {
         false
     }
 
-    /// An interrupt is pending. While false, no link has interrupted that was asked to.
+    /// Returns whether an interrupt is pending. While false, no link with enabled interrupts has raised one.
     fn is_interrupted(&self) -> bool;
 
-    /// Takes all pending interrupts.
+    /// Clears all pending interrupts.
     fn acknowledge(&mut self, links: &mut [Option<L>; 6]);
 
-    /// Whether the links are to be [audited](NodeLink::audit): the board says so a few times in a second. Asked for behind
-    /// interrupts, and behind looks in vain where there are none. Boards whose links are not memory leave it out.
+    /// Returns whether to [audit](NodeLink::audit) the links: a few times per second. Checked after interrupts or,
+    /// without interrupts, after unsuccessful polls. Boards whose links do not use shared memory keep the default.
     fn is_audit_due(&mut self) -> bool {
         false
     }
 
-    /// The program's memory.
+    /// Returns the program's memory.
     fn memory(&mut self) -> &mut Self::Memory;
 
-    /// The program's heap lends memory to the MPI device.
+    /// Returns whether the program's heap lends memory to the MPI device.
     fn lends(&self) -> bool;
 
-    /// From now on [`Node::heap_freed`] is called after every release of memory, or not any more.
+    /// Enables or disables calls of [`Node::heap_freed`] after every release of memory.
     fn report_frees(&mut self, wanted: bool);
 
-    /// How full the program's heap is.
+    /// Returns the state of the program's heap.
     fn heap(&self) -> Heap;
 
-    /// Greatest number of bytes of the heap ever in use.
+    /// Returns the maximum number of heap bytes ever in use.
     fn heap_peak_bytes(&self) -> u64;
 
-    /// Where the node says how it fares.
+    /// Returns the node's status record.
     fn blackboard(&self) -> &Blackboard;
 
-    /// The blackboard has changed. A board whose memory the tool does not see copies it to where the tool does.
+    /// Publishes a changed blackboard. A board whose memory the host tool cannot read copies it to a readable location.
     fn show_blackboard(&self) {}
 
-    /// Somebody waits for the figures on the blackboard. Boards whose nodes write them by a timer leave it out.
+    /// Returns whether a reader waits for the blackboard's statistics. Boards that update them by a timer keep the
+    /// default.
     fn is_asked(&self) -> bool {
         false
     }
 
-    /// They have been written.
+    /// Confirms that the requested statistics were written.
     fn answered(&self) {}
 
     /// Ends the node, and with it the job.
     fn abort(&mut self, why: AbortReason<'_>, status: i32) -> !;
 
-    /// Ends the node because the neighbour in this direction does not answer any more: a link has given up
-    /// ([`Link::is_dead`]). Boards whose links never do leave it out.
+    /// Ends the node because the neighbour in this direction no longer responds: the link has given up
+    /// ([`Link::is_dead`]). Boards whose links never give up keep the default.
     fn link_lost(&mut self, direction: Direction) -> ! {
         let _ = direction;
         self.abort(AbortReason::DeadLink, 1)
     }
 
-    /// Ends the node because the memory of the link in this direction, which it shares with that neighbour, was
-    /// overwritten. Boards whose links are not memory leave it out.
+    /// Ends the node because the memory that the link in this direction shares with that neighbour was overwritten.
+    /// Boards whose links do not use shared memory keep the default.
     fn link_overwritten(
         &mut self,
         direction: Direction,
@@ -238,87 +241,89 @@ pub trait Platform<L> {
     }
 }
 
-/// A node.
+/// A node: the MPI device and its host environment.
 pub struct Node<L, P> {
-    /// For a board that puts a node together where it is to lie.
+    /// Public in the crate for a board that constructs a node in its final memory.
     pub(crate) adi: Adi,
-    /// Likewise.
+    /// Public in the crate for the same reason.
     pub(crate) carrier: Carrier<L, P>,
 }
 
-/// What carries the device on this node.
+/// The device's host environment on this node.
 pub(crate) struct Carrier<L, P> {
     torus: Torus<'static, L>,
     platform: P,
-    /// Messages to this process wait for others, and the link that they go by will interrupt; nothing has moved since.
+    /// Destination of coalesced messages that wait for more. The link towards it will interrupt; nothing has moved
+    /// since.
     gathers_for: Option<Rank>,
-    /// The last step moved nothing, and neither program nor interrupt has touched the device since.
+    /// The last step moved nothing, and neither program nor interrupt has used the device since.
     quiet: bool,
     watch: Watch,
-    /// The result of the hook's last run.
+    /// Result of the last run of the interrupt hook.
     hook: HookResult,
-    /// Since when the device has owed answers that may go with what the program sends next: [`PUBLISH_NS`] at most.
+    /// Start of the current delay of acknowledgements. They may piggyback on the program's messages for at most
+    /// [`PUBLISH_NS`].
     deferred_ns: Option<u64>,
-    /// They wait no longer.
+    /// The delay is over: acknowledgements must be sent.
     answers_due: bool,
-    /// The call that the program is in.
+    /// The MPI call that the program is in.
     call: Option<CallNote>,
-    /// The blackboard names a call.
+    /// The blackboard shows an MPI call.
     call_is_up: bool,
     figures: Figures,
-    /// When they were written last.
+    /// Time of the last update of the statistics.
     published_ns: u64,
     beats: u64,
     idle_ticks: u64,
-    /// How many percent of the processor interrupts take at most while the program computes; 0: there are none.
+    /// Maximum share of CPU time, in percent, that interrupts may use while the program computes; 0 disables them.
     share: u8,
-    /// Ticks that they have taken.
+    /// Ticks that interrupts have used.
     interrupt_ticks: u64,
-    /// By this tick what they have taken will be their share.
+    /// Tick at which the interrupts' use equals their share again.
     paid_at: u64,
     started: u64,
 }
 
-/// Who looks whether a link has something to do.
+/// Detection of new work on the links.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Watch {
-    /// The node: the links do not interrupt.
+    /// The node polls: link interrupts are disabled.
     Held,
-    /// Some link may interrupt, another have something to do without that.
+    /// A link may interrupt; another may have work without an interrupt.
     Open,
-    /// The links: each interrupts as soon as there is something to do.
+    /// Each link interrupts as soon as it has work.
     Armed,
 }
 
-/// Whether the blackboard has the node's figures. To write them takes thousands of instructions, so it is done
-/// once in [`PUBLISH_NS`]; a node that sleeps or computes before that asks the timer for it.
+/// Whether the blackboard contains current statistics. An update requires thousands of instructions, so it happens once
+/// per [`PUBLISH_NS`]. A node that sleeps or computes earlier sets a timer for it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Figures {
-    /// They are there.
+    /// The blackboard is current.
     Published,
-    /// Something has moved since they were written, and nothing wakes the node to write them.
+    /// The blackboard is out of date, and no timer is set to update it.
     Old,
-    /// The same, and the timer will wake it.
+    /// The blackboard is out of date, and a timer is set to update it.
     TimerSet,
 }
 
 impl<L: NodeLink, P: Platform<L>> Node<L, P> {
-    /// Joins the parts.
+    /// Creates a node from its parts.
     pub fn new(adi: Adi, torus: Torus<'static, L>, platform: P) -> Self {
         let carrier = Carrier::new(torus, platform);
         Self { adi, carrier }
     }
 
-    /// Interrupts take at most so many percent of the processor while the program computes: what they have taken is
-    /// followed by as much for the program as the share asks for, but for [`INTERRUPT_GRACE_NS`]. With 0 there are none,
-    /// and the node goes on in the program's next call only, for others, too.
+    /// Limits interrupts to `percent` of the CPU time while the program computes. After an interrupt the program
+    /// receives enough time to restore the share, with a tolerance of [`INTERRUPT_GRACE_NS`]. 0 disables interrupts:
+    /// the node then makes progress, also for other nodes' packets, only inside the program's calls.
     pub fn limit_interrupts(mut self, percent: u8) -> Self {
         self.carrier.limit_interrupts(percent);
         self
     }
 
-    /// Runs `work` with the device and its carrier, then goes on with what it left to do, as
-    /// [`Node::interrupted`] does; but links that interrupt nothing are not asked to.
+    /// Runs `work` with the device and its host environment. Then handles the remaining work as [`Node::interrupted`]
+    /// does, but does not enable interrupts on links that never interrupt.
     pub fn enter(&mut self, work: &mut Work<'_>) {
         self.put_away();
         work(&mut self.adi, &mut self.carrier);
@@ -328,7 +333,7 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
         }
     }
 
-    /// [`Env::fast_send`](midplane_device::interface::Enter::fast_send).
+    /// Implements [`Env::fast_send`](midplane_device::interface::Enter::fast_send).
     #[inline]
     pub fn fast_send(&mut self, outgoing: &Outgoing) -> Sent {
         if self.is_limited() {
@@ -342,15 +347,15 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
         }
     }
 
-    /// [`Node::fast_send`], of what is not over at once.
-    // A call, so that what is over at once saves few registers.
+    /// Continues [`Node::fast_send`] for messages that do not complete in the first attempt.
+    // A separate call, so that the fastest path saves few registers.
     #[inline(never)]
     fn send(&mut self, outgoing: &Outgoing) -> Sent {
         let &Outgoing { ref to, span } = outgoing;
         let memory: &mut dyn UserMemory = self.carrier.platform.memory();
         let sent = self.adi.send_fast(memory, to, span);
         if sent == Sent::Complete && to.dest == self.adi.rank() {
-            // It has been received.
+            // The self-send has been received.
             return sent;
         }
         if self.carrier.gathers_for != Some(to.dest) || !self.adi.gathers_for(to.dest) {
@@ -362,7 +367,7 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
         }
     }
 
-    /// [`Env::fast_receive`](midplane_device::interface::Enter::fast_receive).
+    /// Implements [`Env::fast_receive`](midplane_device::interface::Enter::fast_receive).
     #[inline]
     pub fn fast_receive(&mut self, function: &'static str, incoming: &Incoming) -> Received {
         let &Incoming { ref pattern, span } = incoming;
@@ -382,7 +387,7 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
         }
     }
 
-    /// [`Env::fast_start_receive`](midplane_device::interface::Enter::fast_start_receive).
+    /// Implements [`Env::fast_start_receive`](midplane_device::interface::Enter::fast_start_receive).
     #[inline]
     pub fn fast_start_receive(&mut self, incoming: &Incoming) -> Option<RequestId> {
         let &Incoming { ref pattern, span } = incoming;
@@ -398,7 +403,7 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
         Some(id)
     }
 
-    /// [`Env::fast_wait`](midplane_device::interface::Enter::fast_wait).
+    /// Implements [`Env::fast_wait`](midplane_device::interface::Enter::fast_wait).
     #[inline]
     pub fn fast_wait(&mut self, function: &'static str, id: RequestId) -> Option<Whole> {
         self.put_away();
@@ -409,28 +414,29 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
         self.finish(function, id)
     }
 
-    /// [`Adi::keep_at_hand`], for a board without [interrupts](Platform::INTERRUPTS). It and the next two leave nothing to do.
+    /// Calls [`Adi::keep_at_hand`] on a board without [interrupts](Platform::INTERRUPTS). This and the next two
+    /// functions create no further work.
     #[inline]
     pub fn keep_at_hand(&mut self, incoming: &Incoming) -> Option<RequestId> {
         const { assert!(!P::INTERRUPTS) };
         self.adi.keep_at_hand(&incoming.pattern, incoming.span)
     }
 
-    /// [`Adi::send_to_hand`].
+    /// Calls [`Adi::send_to_hand`].
     #[inline]
     pub fn send_to_hand(&mut self, outgoing: &Outgoing) -> bool {
         let memory = self.carrier.platform.memory();
         self.adi.send_to_hand(memory, &outgoing.to, outgoing.span)
     }
 
-    /// [`Adi::conclude_at_hand`].
+    /// Calls [`Adi::conclude_at_hand`].
     #[inline]
     pub fn conclude_at_hand(&mut self, id: RequestId) -> Option<Whole> {
         self.adi.conclude_at_hand(id)
     }
 
-    /// Whatever else comes to the device finds what is at hand among its requests. An interrupt would, too: so nodes with
-    /// interrupts have nothing at hand.
+    /// Moves a cached self-receive to the device's requests, where all other calls expect it. An interrupt would expect
+    /// it there too, so nodes with interrupts cache none.
     #[inline]
     fn put_away(&mut self) {
         if !P::INTERRUPTS {
@@ -446,14 +452,14 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
         whole
     }
 
-    /// Interrupts have a share of the processor, with which each call is to reckon.
+    /// Returns whether interrupts are limited to a share of the processor, which each call must account for.
     #[inline]
     fn is_limited(&self) -> bool {
         self.carrier.share < 100
     }
 
-    /// What a call that has made no step has left to do is done. Between calls nothing was: so only what the call itself
-    /// has done to the device is asked for.
+    /// Handles the remaining work of a call that made no progress step. Nothing was pending before the call, so this
+    /// checks only the device's send queue.
     #[inline]
     fn go_on(&mut self) {
         if self.adi.has_to_send() {
@@ -461,19 +467,19 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
         }
     }
 
-    /// What the board has given the node beside its links.
+    /// Returns the board's platform.
     #[inline]
     pub fn platform(&self) -> &P {
         &self.carrier.platform
     }
 
-    /// Interrupts are not left out.
+    /// Returns whether interrupts are enabled.
     pub fn is_interruptible(&self) -> bool {
         self.carrier.share > 0
     }
 
-    /// Something is left that can go on while the program computes: of the program's what others go on with, answers that
-    /// wait, packets that no link has taken yet, or what goes on beside calls and had no more steps.
+    /// Returns whether work can continue while the program computes: requests that other nodes advance, delayed
+    /// acknowledgements, packets not yet accepted by a link, or an unfinished interrupt hook.
     pub fn is_under_way(&self) -> bool {
         self.adi.is_under_way()
             || self.adi.has_deferred()
@@ -481,14 +487,13 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
             || self.carrier.hook != HookResult::Idle
     }
 
-    /// Takes all pending interrupts.
+    /// Clears all pending interrupts.
     pub fn acknowledge(&mut self) {
         self.carrier.acknowledge();
     }
 
-    /// An interrupt has been taken while the program computes. Bounded: at most [`STEPS_PER_INTERRUPT`]
-    /// steps, then the program has [`PROGRAM_SLICE_NS`] before it goes on; and more if the share of interrupts asks for
-    /// that. Does not allocate.
+    /// Handles an interrupt while the program computes. Bounded: at most [`STEPS_PER_INTERRUPT`] steps, then the
+    /// program runs for [`PROGRAM_SLICE_NS`], or longer if the interrupts' share requires it. Does not allocate.
     pub fn interrupted(&mut self) {
         self.put_away();
         let carrier = &mut self.carrier;
@@ -498,12 +503,12 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
         }
         let beats = carrier.beats;
         carrier.quiet = false;
-        // It may have been a link's.
+        // A link may have raised the interrupt.
         carrier.watch = Watch::Open;
         carrier.settle(&mut self.adi, true);
         let now = carrier.platform.ticks();
         carrier.interrupt_ticks += now - began;
-        // One that finds nothing to do ends a time that was the program's: another would follow it for ever.
+        // An interrupt without work only ends the program's time slice. Charging it would cause an endless series.
         if carrier.share < 100 && carrier.beats > beats {
             let took = (now - began) * 100 / u64::from(carrier.share);
             carrier.paid_at = carrier.paid_at.max(began) + took;
@@ -511,19 +516,19 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
         }
     }
 
-    /// The heap has got memory back that the device may be waiting for.
+    /// Notifies the device that the heap has memory it may be waiting for.
     pub fn heap_freed(&mut self) {
         self.put_away();
         self.adi.heap_freed(self.carrier.platform.memory());
         self.interrupted();
     }
 
-    /// The program slept for `ticks` of the clock.
+    /// Records that the program slept for `ticks` of the clock.
     pub fn slept(&mut self, ticks: u64) {
         self.carrier.idle_ticks += ticks;
     }
 
-    /// One step on behalf of others, or sleep until there is one to make.
+    /// Makes one step on behalf of other nodes, or sleeps until one is possible.
     pub fn forward(&mut self) {
         self.put_away();
         if !self.carrier.step(&mut self.adi) {
@@ -531,17 +536,17 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
         }
     }
 
-    /// Brings the blackboard up to date.
+    /// Updates the blackboard.
     pub fn publish(&self) {
         self.carrier.publish(&self.adi);
     }
 }
 
 impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
-    /// Of a device over this torus.
+    /// Creates the host environment over this torus.
     #[inline]
     pub(crate) fn new(mut torus: Torus<'static, L>, platform: P) -> Self {
-        // Without interrupts what is held back waits for the program's next call.
+        // Without interrupts, coalesced packets would wait for the program's next call.
         torus.set_gathers(P::INTERRUPTS);
         Self {
             gathers_for: None,
@@ -565,7 +570,7 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
         }
     }
 
-    /// See [`Node::limit_interrupts`].
+    /// Implements [`Node::limit_interrupts`].
     pub(crate) fn limit_interrupts(&mut self, percent: u8) {
         self.share = percent.min(100);
     }
@@ -574,7 +579,7 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
         self.platform.ns(self.platform.ticks())
     }
 
-    /// The time for what has a millisecond of it, and for links that [keep it](Link::KEEPS_TIME).
+    /// Returns the time for uses that tolerate a millisecond, exact for links with [timeouts](Link::KEEPS_TIME).
     #[inline]
     fn step_ns(&self) -> u64 {
         match L::KEEPS_TIME {
@@ -583,7 +588,7 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
         }
     }
 
-    /// No link interrupts before the program has had its share; false: it has.
+    /// Disables link interrupts until the program has received its share. Returns false if it has.
     #[cold]
     #[inline(never)]
     fn keep_for_the_program(&mut self) -> bool {
@@ -610,32 +615,32 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
         self.go_on(adi, now, moved)
     }
 
-    /// A step while the links watch, of which none has anything: what the device has to send leaves.
+    /// Transmits the device's pending packets while the links watch and none has received anything.
     fn leave(&mut self, adi: &mut Adi) -> bool {
         let held = self.torus.holds();
         let now = self.step_ns();
         let moved = self.go_on(adi, now, false);
         if held || self.torus.holds() {
-            // The links have yet to know that something waits for them, or no longer does.
+            // The links must be notified that packets wait for them, or no longer wait.
             self.watch = Watch::Held;
         }
         moved
     }
 
-    /// A step with the frames that have come, if any `moved`: the device's, and what leaves.
+    /// Makes a step: device progress and transmission. `moved` reports whether frames were received before.
     #[inline(never)]
     fn go_on(&mut self, adi: &mut Adi, now: u64, mut moved: bool) -> bool {
         self.gathers_for = None;
-        // Before anything of a frame that is not as it was sent comes to the program or to others.
+        // Check before any data of a corrupted frame reaches the program or other nodes.
         if moved && !self.torus.dead_links().is_empty() {
             self.end_for_links();
         }
-        // By its first step the device knows what the network has.
+        // In its first step the device learns the network's properties.
         let is_first = self.beats == 0;
         let has_received = self.torus.router().has_received();
         let owes_answers = self.owes_answers(adi, now);
         if has_received || adi.has_to_send() || owes_answers || is_first {
-            // What leaves for one neighbour is no reason to answer another.
+            // Traffic to one neighbour is no reason to acknowledge another's messages.
             adi.let_answers_wait(!owes_answers);
             moved |= adi.progress(&mut self.torus, self.platform.memory());
             if self.platform.lends() {
@@ -662,7 +667,7 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
         moved
     }
 
-    /// Ends the node for the links that have given up.
+    /// Ends the node because of links that have given up.
     #[cold]
     #[inline(never)]
     fn end_for_links(&mut self) {
@@ -680,7 +685,7 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
         }
     }
 
-    /// Audits the links, if it is time; ends the node for one that fails.
+    /// Audits the links if an audit is due. Ends the node if a link fails it.
     #[inline]
     fn audit_if_due(&mut self) {
         if self.platform.is_audit_due() {
@@ -705,7 +710,7 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
         }
     }
 
-    /// The device has been given something to send, and nothing has moved otherwise.
+    /// Transmits a message that the device has just queued, when nothing else has moved.
     #[inline(never)]
     fn send_on(&mut self, adi: &mut Adi) {
         self.quiet = false;
@@ -720,27 +725,27 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
         };
     }
 
-    /// [`Carrier::leave`] after a short call, which has only to send: no link dies or has frames of another, as those keep no
-    /// time, nothing is owed, and the figures are written when the call settles.
+    /// Shortened [`Carrier::leave`] after a call that only sends. Links without timeouts neither die nor hold forwarded
+    /// frames, no acknowledgement is due, and the statistics are written when the call settles.
     fn give(&mut self, adi: &mut Adi) {
         adi.leave(&mut self.torus, self.platform.memory());
-        // Links that keep time are not given frames here.
+        // Links with timeouts receive no frames here.
         if self.torus.give_frames(0) && self.figures == Figures::Published {
             self.figures = Figures::Old;
         }
-        // They may have gone along.
+        // The acknowledgements may have been piggybacked.
         self.deferred_ns = self.deferred_ns.filter(|_| adi.has_deferred());
         if self.torus.holds() {
-            // The links do not know yet that they are to interrupt when they have room.
+            // The links' interrupts for free space are not enabled yet.
             self.watch = Watch::Open;
         }
     }
 
-    /// The call is over, but for what it has left to do.
+    /// Ends a call and handles its remaining work.
     fn end_call(&mut self, adi: &mut Adi) {
         self.settle(adi, P::INTERRUPTS);
         if !P::INTERRUPTS {
-            // Nothing watches while the program computes, and no neighbour need wake it.
+            // Nothing watches the links while the program computes, so no neighbour needs to ring the doorbell.
             if self.watch != Watch::Held {
                 L::hold_all(self.torus.present_links());
             }
@@ -749,7 +754,7 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
         self.publish_if_asked(adi);
     }
 
-    /// Writes the figures if somebody waits for them.
+    /// Writes the statistics if a reader waits for them.
     #[inline]
     fn publish_if_asked(&mut self, adi: &Adi) {
         if self.platform.is_asked() {
@@ -757,7 +762,7 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
         }
     }
 
-    /// Writes the figures and, within a call, its name.
+    /// Writes the statistics and, within a call, the call's name.
     #[cold]
     #[inline(never)]
     fn answer(&mut self, adi: &Adi) {
@@ -766,8 +771,8 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
         self.platform.answered();
     }
 
-    /// Goes on until there is nothing to do before a link says so, by an interrupt when it is `asked` to; if that takes
-    /// long, the timer will continue.
+    /// Makes steps until there is nothing to do before a link reports work, by an interrupt if `asked`. If that takes
+    /// long, the timer continues it.
     #[inline]
     fn settle(&mut self, adi: &mut Adi, asked: bool) {
         let is_over = (self.quiet || self.is_at_rest(adi)) && adi.interrupt_hook().is_none();
@@ -777,8 +782,9 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
         }
     }
 
-    /// As [`Carrier::settle`], where there is something to do. A link that had something when it was asked may have more:
-    /// from then on the step that finds nothing is made, and until then the node `asks_early`.
+    /// Implements [`Carrier::settle`] when there is work. A link that had work when its interrupt was enabled may have
+    /// more: from then on, interrupts are enabled only after a step that finds nothing; before that, the node
+    /// `asks_early`.
     #[inline(never)]
     fn settle_by_steps(&mut self, adi: &mut Adi, asked: bool, mut asks_early: bool) {
         for _ in 0..STEPS_PER_INTERRUPT {
@@ -796,7 +802,7 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
         self.platform.wake_in(PROGRAM_SLICE_NS);
     }
 
-    /// There is nothing to do before a link says so, or the timer.
+    /// Handles the state in which only a link or the timer brings new work.
     fn settled(&mut self, adi: &Adi) {
         if self.figures == Figures::Old {
             let now = self.step_ns();
@@ -806,7 +812,7 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
         self.set_timer(0);
     }
 
-    /// Runs the hook of the layers above; true if it has advanced.
+    /// Runs the interrupt hook of the upper layers. Returns true if it has advanced.
     #[cold]
     #[inline(never)]
     fn run_hook(&mut self, adi: &mut Adi) -> bool {
@@ -817,7 +823,7 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
         self.hook == HookResult::Advanced
     }
 
-    /// A step would move nothing, unless a link has something to do; or what it would move leaves no sooner for it.
+    /// Returns whether a step would move nothing unless a link has work, or would transmit nothing sooner.
     #[inline(always)]
     fn is_at_rest(&self, adi: &Adi) -> bool {
         let is_held =
@@ -830,14 +836,14 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
             && !(adi.has_deferred() && self.owes_answers(adi, self.step_ns()))
     }
 
-    /// The time of a link that [keeps it](Link::KEEPS_TIME) has come. Without a step it would stay so, and the timer would
-    /// interrupt again at once, for ever.
+    /// Returns whether a timeout of a link with [timeouts](Link::KEEPS_TIME) has expired. Without a step it would
+    /// remain so, and the timer would interrupt immediately, forever.
     #[inline]
     fn is_due(&self) -> bool {
         L::KEEPS_TIME && self.torus.poll_at().is_some_and(|due| due <= self.now_ns())
     }
 
-    /// The device owes answers that have waited long enough for something to go with, or must not wait.
+    /// Returns whether the device must send acknowledgements: their delay is over or not permitted.
     fn owes_answers(&self, adi: &Adi, now: u64) -> bool {
         let waited = |since| now.saturating_sub(since) >= PUBLISH_NS;
         adi.has_deferred()
@@ -846,14 +852,14 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
                 || self.deferred_ns.is_some_and(waited))
     }
 
-    /// Whether the links interrupt when there is something to do; it is seen to that they do. False when there is
-    /// something to do already.
+    /// Returns whether the links interrupt when there is work, and enables their interrupts if needed. Returns false if
+    /// there is work already.
     fn is_watched(&mut self) -> bool {
         self.watch == Watch::Armed || self.prepare_sleep()
     }
 
-    /// Behind a step: nothing has come since, and no link has room again for what waits. Where the node looks at its links
-    /// before it [sleeps](Platform::looks), they need not interrupt yet.
+    /// Checks, after a step, that nothing has been received and no link has new free space for waiting packets. If the
+    /// node polls its links before it [sleeps](Platform::looks), their interrupts remain disabled for now.
     #[inline]
     fn has_nothing(&mut self) -> bool {
         match !L::KEEPS_TIME && self.platform.looks() > 0 && !self.torus.holds() {
@@ -862,16 +868,16 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
         }
     }
 
-    /// Makes sure that the links interrupt when there is something to do. False when there is already.
+    /// Enables the links' interrupts. Returns false if there is work already.
     fn prepare_sleep(&mut self) -> bool {
         let quiet = L::prepare_all(self.torus.present_links());
         self.watch = if quiet { Watch::Armed } else { Watch::Open };
         quiet
     }
 
-    /// Whatever comes next, a long sleep, a long computation or a hang, the timer has the figures written, answers
-    /// sent that were deferred, and frames sent again that links have under way.
-    /// `now` counts where the figures are old.
+    /// Sets the timer so that, during a long sleep, computation or hang, statistics are written, delayed
+    /// acknowledgements sent and outstanding frames retransmitted. `now` is used only if the statistics are out of
+    /// date.
     fn set_timer(&mut self, now: u64) {
         if let Some(due) = self.torus.poll_at() {
             let now = self.now_ns();
@@ -900,7 +906,7 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
         self.acknowledge();
     }
 
-    /// Answers that wait do not wait any more, where no timer would end the sleep; true if there were any.
+    /// Ends the delay of acknowledgements if no timer would end the sleep. Returns true if there were any.
     #[inline]
     fn answers_first(&mut self) -> bool {
         let wait = !P::INTERRUPTS && self.deferred_ns.is_some() && !self.answers_due;
@@ -908,7 +914,7 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
         wait
     }
 
-    /// Looks at the links for a while; true when one has something.
+    /// Polls the links for a while. Returns true when one has work.
     #[inline]
     fn sees_news(&mut self) -> bool {
         let looks = match self.watch == Watch::Held && !L::KEEPS_TIME {
@@ -927,16 +933,16 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
 
     fn acknowledge(&mut self) {
         self.platform.acknowledge(self.torus.links_mut());
-        // It may have been a link's.
+        // A link may have ended the sleep.
         self.watch = Watch::Open;
         if self.figures == Figures::TimerSet {
-            // It may have been the timer, for an earlier reason.
+            // The timer may have ended the sleep, for an earlier reason.
             self.figures = Figures::Old;
         }
         self.audit_if_due();
     }
 
-    /// Has the blackboard name the call that the program is in.
+    /// Shows the program's current call on the blackboard.
     fn show_call(&mut self) {
         if let Some(call) = self.call
             && !self.call_is_up
@@ -990,13 +996,13 @@ impl<L: NodeLink, P: Platform<L>> Kernel for Carrier<L, P> {
         let moved = match watch {
             Watch::Armed if !self.platform.is_interrupted() => match is_at_rest {
                 true => false,
-                // What keeps time is to know it.
+                // Links with timeouts need the current time.
                 false if L::KEEPS_TIME => self.step(adi),
                 false => self.leave(adi),
             },
             // A step has just been made.
             Watch::Held if is_at_rest && self.has_nothing() => false,
-            // A link has interrupted, or is likely to have something.
+            // A link has interrupted, or probably has work.
             _ => self.step(adi),
         };
         if !moved {
@@ -1044,8 +1050,8 @@ impl<L: NodeLink, P: Platform<L>> Kernel for Carrier<L, P> {
         self.platform.blackboard().counter(index)
     }
 
-    /// Most calls end before it matters in which the program is: the blackboard names one that sleeps, or that is
-    /// going on when the figures are written.
+    /// Records the current call. Most calls end before anyone needs to know them, so the blackboard shows only a call
+    /// that sleeps or that is in progress when the statistics are written.
     fn note(&mut self, call: Option<CallNote>) {
         self.call = call;
         if self.call_is_up {
@@ -1074,17 +1080,17 @@ mod tests {
     use net_torus::sim::{SimLink, wire_torus};
     use net_torus::{Chunk, Coord, Shape};
 
-    /// A link in memory that records what the node asks of its device.
+    /// A link in memory that records the node's requests to its device.
     struct TestLink<const KEEPS_TIME: bool = false> {
         link: SimLink,
-        /// The neighbour sends nonsense without end.
+        /// The neighbour sends malformed frames forever.
         babbles: bool,
-        /// The neighbour has yet to take frames.
+        /// The neighbour has not yet received all frames.
         behind: bool,
         interrupts: bool,
-        /// How often it was asked not to interrupt.
+        /// Number of requests to disable interrupts.
         holds: usize,
-        /// When it has something to do by itself.
+        /// Time of the link's next timeout.
         due: Option<u64>,
     }
 
@@ -1140,7 +1146,7 @@ mod tests {
         }
     }
 
-    /// A machine without devices, which records what the node asks for.
+    /// A machine without devices that records the node's requests.
     #[derive(Default)]
     struct TestPlatform<const INTERRUPTS: bool = true> {
         memory: RawMemory,
@@ -1149,12 +1155,12 @@ mod tests {
         waits: usize,
         /// No interrupt is pending.
         undisturbed: bool,
-        /// What the clock has gone on beside one tick for each wait.
+        /// Clock advance in addition to one tick per wait.
         ticks: u64,
-        /// What each look at the clock takes, and how many there were.
+        /// Ticks that each clock read takes, and the number of reads.
         look: u64,
         looks: std::cell::Cell<u64>,
-        /// How often the links are looked at before a sleep.
+        /// Number of link polls before a sleep.
         link_looks: u32,
     }
 
@@ -1307,7 +1313,7 @@ mod tests {
         span: Span::EMPTY,
     };
 
-    /// Two nodes that have told each other of their tokens.
+    /// Creates two nodes that have exchanged their tokens.
     fn acquainted<const T: bool, const I: bool>() -> Vec<TestNode<T, I>> {
         let mut nodes = nodes_of([2, 1, 1]);
         for _ in 0..2 {
@@ -1329,7 +1335,7 @@ mod tests {
         assert!(node.adi.have_copies_left());
         assert_eq!((node.carrier.beats, holds(node)), before);
         assert_eq!(node.carrier.watch, Watch::Armed);
-        // It is posted, and the message comes by an interrupt.
+        // The receive is posted, and the message is received by an interrupt.
         let posted = nodes[1].fast_start_receive(&ANY);
         let posted = posted.expect("room for a request");
         nodes[1].interrupted();
@@ -1353,22 +1359,22 @@ mod tests {
         for link in node.carrier.torus.links_mut().iter_mut().flatten() {
             link.behind = true;
         }
-        // The first one goes as far as the link, which says that it is behind.
+        // The first message reaches the link, and that reports a slow neighbour.
         for waiting in 0..16 {
             assert_eq!(node.fast_send(&OUTGOING), Sent::Complete);
             assert_eq!(node.adi.have_copies_left(), waiting == 0, "{waiting}");
         }
         node.fast_send(&OUTGOING);
         assert!(node.adi.have_copies_left(), "worth a frame");
-        // With a share of the processor to keep to, nothing goes the short way.
+        // With a limited share of the processor, no call uses the fast path.
         let mut node = nodes([2, 1, 1]).remove(0).limit_interrupts(50);
         assert_eq!(node.fast_send(&OUTGOING), Sent::Not);
         assert_eq!(node.fast_receive("a test", &ANY), Received::Not);
         assert_eq!(node.fast_start_receive(&ANY), None);
     }
 
-    /// A link that interrupts costs its neighbour a bell: where links are looked at before the node sleeps, they are asked
-    /// to when the looks were in vain.
+    /// A link with enabled interrupts costs its neighbour a doorbell. If links are polled before the node sleeps,
+    /// interrupts are enabled only after unsuccessful polls.
     #[test]
     fn links_that_are_looked_at_are_asked_to_interrupt_before_sleep_only() {
         let mut nodes = nodes_of::<false, false>([2, 1, 1]);
@@ -1383,7 +1389,7 @@ mod tests {
         assert_eq!(asked(node), 0);
         node.carrier.idle();
         assert_eq!((asked(node), node.carrier.platform.waits), (2, 1));
-        // Where they are not looked at, behind the step.
+        // Without polling, interrupts are enabled after the step.
         node.carrier.step(&mut node.adi);
         node.carrier.platform.link_looks = 0;
         assert!(!node.carrier.poll(&mut node.adi));
@@ -1406,7 +1412,7 @@ mod tests {
         assert!(!node.carrier.quiet);
     }
 
-    /// Where it did not, the timer would interrupt at once, again and again, and the program get nowhere.
+    /// Otherwise the timer would interrupt immediately, again and again, and the program would starve.
     #[test]
     fn a_link_does_what_is_due_when_the_timer_interrupts() {
         let mut node = acquainted::<true, true>().remove(0);
@@ -1436,7 +1442,7 @@ mod tests {
             wake > 880 * took && wake <= 900 * took,
             "{wake} ns for {took} ticks"
         );
-        // Too early, by whatever.
+        // An interrupt of any source that comes too early.
         node.interrupted();
         assert_eq!(
             (node.carrier.beats, node.carrier.interrupt_ticks),
@@ -1447,7 +1453,7 @@ mod tests {
         pass(&mut node, wake);
         node.interrupted();
         assert!(node.carrier.beats > beats);
-        // One that finds nothing is not followed by another.
+        // An interrupt without work is not followed by another.
         node.carrier.torus.links_mut()[0].as_mut().unwrap().babbles = false;
         pass(&mut node, PUBLISH_NS);
         node.interrupted();
@@ -1471,13 +1477,13 @@ mod tests {
         assert!({ links }.all(|link| !link.interrupts));
     }
 
-    /// Steps of the node's loop, as the host sees them.
+    /// Returns the number of steps of the node's loop, as the host reads it.
     fn beats_seen(node: &TestNode) -> u64 {
         let bytes = node.carrier.platform.blackboard.bytes();
         Snapshot::read(&bytes).unwrap().beats
     }
 
-    /// Lets `ns` nanoseconds go by.
+    /// Advances the clock by `ns` nanoseconds.
     fn pass(node: &mut TestNode, ns: u64) {
         node.carrier.platform.ticks += ns / 100;
     }
@@ -1498,7 +1504,7 @@ mod tests {
         pass(node, PUBLISH_NS / 2);
         node.interrupted();
         assert_eq!(node.carrier.platform.wakes.len(), 1, "the timer is set");
-        // An interrupt, maybe the timer's for something else.
+        // An interrupt, possibly the timer's for another purpose.
         node.acknowledge();
         node.interrupted();
         assert_eq!(node.carrier.platform.wakes[1..], [PUBLISH_NS / 2]);
@@ -1506,7 +1512,7 @@ mod tests {
         node.acknowledge();
         node.interrupted();
         assert_eq!(beats_seen(node), node.carrier.beats);
-        // Where nothing moves, nothing wakes the node.
+        // If nothing moves, nothing wakes the node.
         pass(node, 10 * PUBLISH_NS);
         node.interrupted();
         node.forward();
@@ -1541,7 +1547,7 @@ mod tests {
             (node.carrier.platform.waits, node.carrier.idle_ticks),
             (1, 1)
         );
-        // A frame comes between the step and the sleep.
+        // A frame is received between the step and the sleep.
         node.carrier.torus.links_mut()[1].as_mut().unwrap().babbles = true;
         node.carrier.sleep();
         assert_eq!(node.carrier.platform.waits, 1);
@@ -1549,7 +1555,7 @@ mod tests {
         assert_eq!(node.carrier.idle_ticks, 6);
     }
 
-    /// A step of progress inside a call.
+    /// Makes a progress step inside a call.
     fn polled(node: &mut TestNode) -> bool {
         let mut moved = false;
         node.enter(&mut |adi, kernel| moved = kernel.poll(adi));
@@ -1559,7 +1565,7 @@ mod tests {
     #[test]
     fn a_call_that_nothing_disturbs_makes_no_step() {
         let mut nodes = nodes([2, 1, 1]);
-        // Which tells the other one of the barrier.
+        // The step notifies the other node of the barrier.
         let node = &mut nodes[1];
         node.interrupted();
         assert_eq!(node.carrier.watch, Watch::Armed);
@@ -1567,11 +1573,11 @@ mod tests {
         node.carrier.platform.undisturbed = true;
         assert!(!polled(node));
         assert_eq!((node.carrier.beats, self::holds(node)), (beats, holds));
-        // An interrupt is pending: maybe a frame has come.
+        // An interrupt is pending: a frame may have been received.
         node.carrier.platform.undisturbed = false;
         assert!(!polled(node));
         assert_eq!(node.carrier.beats, beats + 1);
-        // Something is to leave.
+        // A packet is to be transmitted.
         node.carrier.platform.undisturbed = true;
         node.enter(&mut |adi, kernel| {
             adi.enter_barrier();
@@ -1585,7 +1591,7 @@ mod tests {
         links.map(|link| link.holds).sum()
     }
 
-    /// Links that ask for interrupts are not asked again; those that have interrupted are.
+    /// Links with enabled interrupts are not asked again; those that have interrupted are.
     #[test]
     fn a_frame_that_came_before_the_links_were_asked_is_taken() {
         let mut nodes = nodes([2, 1, 1]);
@@ -1599,11 +1605,12 @@ mod tests {
         assert!(node.carrier.beats > beats);
     }
 
-    /// A short message is answered with what its receiver sends next, or by itself a millisecond later.
+    /// A short message's acknowledgement piggybacks on the receiver's next message, or is sent alone after a
+    /// millisecond.
     #[test]
     fn an_answer_waits_for_a_millisecond() {
         let mut nodes = nodes([2, 1, 1]);
-        // Each has told the other of its buffers.
+        // The nodes exchange their buffer tokens.
         for _ in 0..4 {
             nodes.iter_mut().for_each(TestNode::interrupted);
         }
@@ -1634,7 +1641,7 @@ mod tests {
         assert!(nodes[0].adi.is_quiet(), "and taken");
     }
 
-    /// Where nothing interrupts the node, an answer waits from call to call, and is sent before a sleep.
+    /// Without interrupts, a delayed acknowledgement waits from call to call, and is sent before a sleep.
     #[test]
     fn an_answer_waits_for_the_next_call_but_not_for_the_end_of_a_sleep() {
         let received = |nodes: &mut [TestNode<false, false>]| {
@@ -1656,7 +1663,7 @@ mod tests {
         nodes[1].fast_send(&back);
         assert!(!nodes[1].adi.has_deferred());
         assert_eq!(nodes[1].adi.stats().cts_merged, 1);
-        // In a call that waits, and nothing comes.
+        // In a call that waits without receiving anything.
         received(&mut nodes);
         let waits = nodes[1].carrier.platform.waits;
         nodes[1].enter(&mut |adi, kernel| {
@@ -1668,7 +1675,7 @@ mod tests {
             kernel.idle();
         });
         assert_eq!(nodes[1].carrier.platform.waits, waits + 1);
-        // Or by who stands in for the program.
+        // Or by the progress thread.
         received(&mut nodes);
         nodes[1].interrupted();
         assert!(nodes[1].adi.has_deferred(), "too early");
@@ -1692,7 +1699,7 @@ mod tests {
         assert!(nodes[0].carrier.beats > beats);
     }
 
-    /// What is sent to another process does not make an answer a packet of its own; what goes to its source takes it along.
+    /// A message to another process triggers no separate acknowledgement; a message to the source piggybacks it.
     #[test]
     fn an_answer_goes_with_a_message_to_its_source() {
         let mut nodes = nodes([3, 1, 1]);
@@ -1728,7 +1735,7 @@ mod tests {
         assert_eq!(nodes[0].adi.stats().cts_received, 1);
     }
 
-    /// Messages to a neighbour that is behind take no steps, and leave together when it no longer is.
+    /// Messages to a slow neighbour make no steps, and are transmitted together when it has caught up.
     #[test]
     fn copies_gather_while_the_neighbour_is_behind() {
         let mut nodes = nodes([2, 1, 1]);
@@ -1767,7 +1774,7 @@ mod tests {
         assert_eq!(node.adi.stats().rts_sent, 3);
     }
 
-    /// What the blackboard says of the program's call: its name and how many it has named.
+    /// Returns the program's call on the blackboard: its name and the number of calls shown so far.
     fn call_seen(node: &TestNode) -> (Option<String>, u64) {
         let bytes = node.carrier.platform.blackboard.bytes();
         let seen = Snapshot::read(&bytes).unwrap();

@@ -1,4 +1,4 @@
-//! What a Rust program meets: its entry, its arguments, its output.
+//! Interface of a Rust program: its entry, its arguments, its output.
 //!
 //! ```ignore
 //! #![no_std]
@@ -22,16 +22,16 @@ use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 #[cfg(target_os = "none")]
 use crate::console::{self, Stream};
 
-/// Makes `$main`, a function without arguments to an [`Outcome`], the program.
+/// Defines `$main`, a function without arguments that returns an [`Outcome`], as the program.
 #[macro_export]
 macro_rules! program {
     ($main:path) => {
         $crate::steps!();
         $crate::starts_by_itself!();
-        // The tests of a package have a `main` of their own.
+        // A package's tests have their own `main`.
         #[cfg(not(all(test, target_os = "linux")))]
         const _: () = {
-            // On the board whose reset handler calls `main`, that is the kernel's entry (ld/stm32f405.ld).
+            // On the board whose reset handler calls `main`, that symbol is the kernel's entry (ld/stm32f405.ld).
             #[cfg_attr(
                 all(target_os = "none", target_arch = "arm"),
                 unsafe(export_name = "__real_main")
@@ -51,9 +51,9 @@ macro_rules! program {
     };
 }
 
-/// The boot parameters of an image that is flashed as it is, by `cargo run` or another tool that does not know Midplane: a
-/// constant [`BootRecord`](crate::BootRecord), such as `BootRecord::auto(0)`. Elsewhere than on a board with a personality in
-/// flash it is nothing.
+/// Defines the boot parameters of an image that `cargo run` or another tool without Midplane support flashes
+/// unmodified. The record is a constant [`BootRecord`](crate::BootRecord), such as `BootRecord::auto(0)`. It only
+/// affects boards with a personality in flash.
 #[macro_export]
 macro_rules! flashed_personality {
     ($record:expr) => {
@@ -68,16 +68,16 @@ macro_rules! flashed_personality {
     };
 }
 
-/// Defines, in the crate that an image is made of, how its node goes on. [`program!`](crate::program) does so, too.
+/// Defines, in the crate of the image, the hot paths of its node. [`program!`](crate::program) includes it.
 #[macro_export]
 macro_rules! steps {
     () => {
-        // A process of this machine has its node in the kernel.
+        // A Linux process contains its node in the kernel crate.
         #[cfg(target_os = "none")]
         const _: () = {
             use $crate::running;
 
-            /// The node's device, for the bindings.
+            /// The node's device, for the language bindings.
             struct NodeEnv;
 
             impl running::Enter for NodeEnv {
@@ -151,15 +151,15 @@ macro_rules! steps {
     };
 }
 
-/// Makes the program that this is part of a rank of its job, where it is a process of Linux. [`program!`](crate::program)
-/// and the crate `mpi` do so.
+/// Makes the containing program a rank of its job where it is a Linux process. [`program!`](crate::program) and the
+/// crate `mpi` include it.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! starts_by_itself {
     () => {
         #[cfg(target_os = "linux")]
         const _: () = {
-            // In front of the program's constructors, and behind its destructors.
+            // Before the program's constructors, and after its destructors.
             #[used]
             #[unsafe(link_section = ".init_array.00101")]
             static START: extern "C" fn() = $crate::board::linux::start;
@@ -170,9 +170,9 @@ macro_rules! starts_by_itself {
     };
 }
 
-/// What `main` of a Rust program may return.
+/// Return types that `main` of a Rust program supports.
 pub trait Outcome {
-    /// The program's exit status.
+    /// Returns the program's exit status.
     fn status(self) -> i32;
 }
 
@@ -188,7 +188,7 @@ impl Outcome for i32 {
     }
 }
 
-/// An error goes to standard error and makes status 1.
+/// Prints an error to standard error and returns status 1.
 impl<E: fmt::Display> Outcome for Result<(), E> {
     fn status(self) -> i32 {
         match self {
@@ -201,7 +201,7 @@ impl<E: fmt::Display> Outcome for Result<(), E> {
     }
 }
 
-/// The program's arguments, its name first.
+/// Iterator over the program's arguments, its name first.
 #[derive(Clone, Debug)]
 pub struct Args(core::slice::Iter<'static, &'static str>);
 
@@ -219,25 +219,25 @@ impl Iterator for Args {
 
 impl ExactSizeIterator for Args {}
 
-/// The program's arguments, once it runs: where they begin, and how many there are.
+/// The running program's arguments: their address and count.
 static WORDS: AtomicPtr<&'static str> = AtomicPtr::new(core::ptr::null_mut());
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
-/// The program's arguments, its name first; none before it runs.
+/// Returns the program's arguments, its name first; none before it runs.
 pub fn args() -> Args {
     let words = WORDS.load(Ordering::Acquire);
     if words.is_null() {
         return Args([].iter());
     }
-    // SAFETY: `run` has put as many there, for ever.
+    // SAFETY: `run` stored a slice of this length, which lives forever.
     let words = unsafe { core::slice::from_raw_parts(words, COUNT.load(Ordering::Relaxed)) };
     Args(words.iter())
 }
 
-/// Runs `main`: what [`program!`](crate::program) is made of.
+/// Runs `main`; used by [`program!`](crate::program).
 ///
 /// # Safety
-/// `words` points to `count` pointers to C strings, which stay for ever.
+/// `words` points to `count` pointers to C strings, which stay valid forever.
 #[doc(hidden)]
 pub unsafe fn run<R: Outcome>(
     main: impl FnOnce() -> R,
@@ -263,7 +263,7 @@ fn ended<R>(main: impl FnOnce() -> R) -> R {
     main()
 }
 
-/// A panic ends the program as it ends others of Rust's, and not in the function of C that calls it.
+/// Ends the program on a panic with Rust's usual exit status, instead of unwinding into the calling C function.
 #[cfg(target_os = "linux")]
 fn ended<R>(main: impl FnOnce() -> R) -> R {
     const PANICKED: c_int = 101;
@@ -271,7 +271,7 @@ fn ended<R>(main: impl FnOnce() -> R) -> R {
         .unwrap_or_else(|_| std::process::exit(PANICKED))
 }
 
-/// One of the two streams, for `print!` and its like.
+/// One of the two output streams, for `print!` and related macros.
 #[cfg(target_os = "none")]
 struct Writer(Stream);
 
@@ -286,7 +286,7 @@ impl fmt::Write for Writer {
 #[cfg(target_os = "none")]
 #[doc(hidden)]
 pub fn print(text: fmt::Arguments<'_>) {
-    // Streams take everything.
+    // Writing to the streams cannot fail.
     let _ = fmt::Write::write_fmt(&mut Writer(Stream::Out), text);
 }
 
@@ -300,7 +300,7 @@ pub fn eprint(text: fmt::Arguments<'_>) {
 #[doc(hidden)]
 pub fn print(text: fmt::Arguments<'_>) {
     use std::io::Write;
-    // The program's end is C's, which does not know of this stream. One that is gone takes nothing.
+    // C ends the program and does not flush this stream. A closed stream accepts nothing.
     let mut out = std::io::stdout().lock();
     let _ = out.write_fmt(text).and_then(|()| out.flush());
 }
@@ -312,26 +312,26 @@ pub fn eprint(text: fmt::Arguments<'_>) {
     let _ = std::io::stderr().lock().write_fmt(text);
 }
 
-/// Prints to standard output. May block while the host does not take what was printed before.
+/// Prints to standard output. May block until the host has consumed earlier output.
 #[macro_export]
 macro_rules! print {
     ($($arg:tt)*) => { $crate::__print(::core::format_args!($($arg)*)) };
 }
 
-/// Prints a line to standard output. May block while the host does not take what was printed before.
+/// Prints a line to standard output. May block until the host has consumed earlier output.
 #[macro_export]
 macro_rules! println {
     () => { $crate::print!("\n") };
     ($($arg:tt)*) => { $crate::__print(::core::format_args!("{}\n", ::core::format_args!($($arg)*))) };
 }
 
-/// Prints to standard error. May block while the host does not take what was printed before.
+/// Prints to standard error. May block until the host has consumed earlier output.
 #[macro_export]
 macro_rules! eprint {
     ($($arg:tt)*) => { $crate::__eprint(::core::format_args!($($arg)*)) };
 }
 
-/// Prints a line to standard error. May block while the host does not take what was printed before.
+/// Prints a line to standard error. May block until the host has consumed earlier output.
 #[macro_export]
 macro_rules! eprintln {
     () => { $crate::eprint!("\n") };

@@ -1,4 +1,4 @@
-//! This image's blackboard, callers and personality. Its files, inbox and outbox are the board's.
+//! This image's blackboard, backtrace registers and personality. The board defines its files, inbox and outbox.
 
 use core::cell::Cell;
 
@@ -8,24 +8,24 @@ use midplane_abi::callers::Callers;
 use midplane_abi::failed_malloc::FailedMalloc;
 use midplane_abi::personality::Personality;
 
-/// Found by the host tool through this name.
+/// The node's status record. The host tool finds it through this symbol.
 #[unsafe(no_mangle)]
 pub static MIDPLANE_BLACKBOARD: Blackboard = Blackboard::new();
-/// Found by its symbol, as the blackboard is.
+/// The backtrace registers. The host tool finds them through this symbol.
 #[unsafe(no_mangle)]
 pub static MIDPLANE_CALLERS: Callers = Callers::new();
-/// Found by its symbol, as the blackboard is.
+/// The failed allocation. The host tool finds it through this symbol.
 #[unsafe(no_mangle)]
 pub static MIDPLANE_FAILED_MALLOC: FailedMalloc = FailedMalloc::new();
 
 static PERSONALITY: Mutex<Cell<Option<Personality>>> = Mutex::new(Cell::new(None));
 
-/// Who this node is; `None` early in the boot.
+/// Returns this node's identity; `None` early in the boot.
 pub fn personality() -> Option<Personality> {
     critical_section::with(|cs| PERSONALITY.borrow(cs).get())
 }
 
-/// Says who this node is.
+/// Sets this node's identity.
 pub fn set_personality(who: Personality) {
     critical_section::with(|cs| PERSONALITY.borrow(cs).set(Some(who)));
 }

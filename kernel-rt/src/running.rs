@@ -1,6 +1,6 @@
-//! The one node of this image, as the program's calls and the interrupts meet it.
+//! The one node of this image, for the program's calls and the interrupts.
 //!
-//! What is inlined here runs with each call and interrupt: [`steps!`](crate::steps) has it compiled for speed.
+//! Functions inlined here run on each call and interrupt: [`steps!`](crate::steps) compiles them for speed.
 #![forbid(unsafe_code)]
 
 use core::cell::RefCell;
@@ -22,7 +22,7 @@ use crate::{arch, clock, console};
 
 static NODE: Mutex<RefCell<Slot>> = Mutex::new(RefCell::new(Slot::Empty));
 
-/// An `Option` of which nothing is zeros: so the node takes no room in the image's data.
+/// An `Option` whose empty value is all zeros, so that the node uses no space in the image's data.
 #[repr(u8)]
 #[cfg_attr(
     target_arch = "riscv64",
@@ -52,22 +52,21 @@ impl Slot {
     }
 }
 
-/// From now on the node is there, for the program and for interrupts.
+/// Installs the node, for the program and for interrupts.
 pub fn set(node: Held) {
     let mut node = Slot::Node(node);
     critical_section::with(|cs| core::mem::swap(&mut *NODE.borrow_ref_mut(cs), &mut node));
-    // There was none; code that takes a node apart would be some kilobytes for nothing.
+    // The slot was empty; code to drop a node would add some kilobytes without use.
     core::mem::forget(node);
 }
 
-/// What MPI keeps for this node's process.
+/// Returns the MPI state of this node's process.
 #[inline]
 pub fn process() -> &'static Process {
     static PROCESS: Process = Process::new();
     &PROCESS
 }
 
-/// Runs `work` with the node.
 #[inline(always)]
 fn with_node<R>(work: impl FnOnce(&mut BoardNode) -> R) -> R {
     critical_section::with(|cs| match NODE.borrow_ref_mut(cs).as_mut() {
@@ -76,26 +75,26 @@ fn with_node<R>(work: impl FnOnce(&mut BoardNode) -> R) -> R {
     })
 }
 
-/// [`BoardNode`]'s `fast_send`.
+/// Calls [`BoardNode`]'s `fast_send`.
 #[inline]
 pub fn fast_send(outgoing: &Outgoing) -> Sent {
     with_node(|node| node.fast_send(outgoing))
 }
 
-/// [`BoardNode`]'s `fast_receive`.
+/// Calls [`BoardNode`]'s `fast_receive`.
 #[inline]
 pub fn fast_receive(function: &'static str, incoming: &Incoming) -> Received {
     console::flush();
     with_node(|node| node.fast_receive(function, incoming))
 }
 
-/// [`BoardNode`]'s `fast_start_receive`.
+/// Calls [`BoardNode`]'s `fast_start_receive`.
 #[inline]
 pub fn fast_start_receive(incoming: &Incoming) -> Option<RequestId> {
     with_node(|node| node.fast_start_receive(incoming))
 }
 
-/// [`BoardNode`]'s `fast_wait`.
+/// Calls [`BoardNode`]'s `fast_wait`.
 #[inline]
 pub fn fast_wait(function: &'static str, id: RequestId) -> Option<Whole> {
     console::flush();
@@ -105,7 +104,7 @@ pub fn fast_wait(function: &'static str, id: RequestId) -> Option<Whole> {
 /// Runs `work` with the node's device; see [`BoardNode`]'s `enter`.
 #[inline]
 pub fn enter(work: &mut Work<'_>) {
-    // Unfinished lines go out before a call that may block.
+    // Publish incomplete lines before a call that may block.
     console::flush();
     critical_section::with(|cs| {
         let mut node = NODE.borrow_ref_mut(cs);
@@ -116,7 +115,7 @@ pub fn enter(work: &mut Work<'_>) {
     });
 }
 
-/// An interrupt while the program computes; see [`BoardNode`]'s `interrupted`.
+/// Handles an interrupt while the program computes; see [`BoardNode`]'s `interrupted`.
 #[inline]
 pub fn interrupt() {
     critical_section::with(|cs| {
@@ -125,14 +124,14 @@ pub fn interrupt() {
             return;
         };
         node.acknowledge();
-        // An unfinished line may have waited for the timer.
+        // An incomplete line may have waited for the timer.
         console::flush();
         node.interrupted();
     });
 }
 
-/// The heap has got memory back that the device may be waiting for. The device's own frees, when it gives
-/// loans back, come here too; it knows of those.
+/// Notifies the device that the heap has memory it may be waiting for. The device's own frees, when it returns loans,
+/// arrive here too and are ignored.
 #[inline]
 pub fn heap_freed() {
     critical_section::with(|cs| {
@@ -144,7 +143,7 @@ pub fn heap_freed() {
     });
 }
 
-/// Brings the blackboard up to date, unless the node is at work.
+/// Updates the blackboard, unless the node is in use.
 #[inline]
 pub fn publish() {
     critical_section::with(|cs| {
@@ -156,13 +155,13 @@ pub fn publish() {
     });
 }
 
-/// Whether the node is at work, and what asks is something that it has called.
+/// Returns whether the node is in use, so that the caller was called by it.
 #[cfg(all(target_arch = "arm", feature = "options"))]
 pub fn is_at_work() -> bool {
     critical_section::with(|cs| NODE.borrow(cs).try_borrow().is_err())
 }
 
-/// Sleeps for `ns` nanoseconds; interrupts are served meanwhile.
+/// Sleeps for `ns` nanoseconds; interrupts are handled meanwhile.
 pub fn sleep(ns: u64) {
     console::flush();
     let deadline = arch::ticks().saturating_add(clock::ticks_of(ns));
@@ -172,7 +171,7 @@ pub fn sleep(ns: u64) {
             if now >= deadline {
                 return true;
             }
-            // Interrupts are held off: one that comes now ends the sleep and is taken right after.
+            // Interrupts are masked: an interrupt now ends the sleep and is handled right after.
             timer::wake_by(deadline);
             arch::wait_for_interrupt();
             if let Some(node) = NODE.borrow_ref_mut(cs).as_mut() {
@@ -186,8 +185,8 @@ pub fn sleep(ns: u64) {
     }
 }
 
-/// The program has ended. Shows what it printed, says so, and goes on forwarding for others; on a
-/// node that was told to, leaves the emulator instead.
+/// Handles the end of the program. Publishes its output and its status, then continues to forward for other nodes, or
+/// exits the emulator if the boot parameters specify that.
 pub fn finish(status: i32) -> ! {
     if midplane_objects::installed::phase() == midplane_objects::installed::Phase::Running {
         let why = Why::NotFinalized(status);
@@ -207,7 +206,7 @@ pub fn finish(status: i32) -> ! {
     steps::forward()
 }
 
-/// Goes on forwarding for others, for ever.
+/// Forwards for other nodes, forever.
 #[inline]
 pub fn forward() -> ! {
     critical_section::with(|cs| {

@@ -1,11 +1,13 @@
-//! What MPI_T tells of a node's counters (MPI-3.1 section 14.3): the one list of [`midplane_abi::counters`], in its order.
+//! MPI_T performance variables of a node's counters (MPI-3.1 section 14.3): the list of [`midplane_abi::counters`], in
+//! its order.
 //!
-//! The C binding finds the function by its name, so that an image has the list's texts only if its program calls MPI_T.
+//! The C binding finds the function by its symbol, so an image contains the list's texts only if its program calls
+//! MPI_T.
 
 use midplane_abi::counters::{Counter, Total};
 use midplane_device::kernel::Counted;
 
-/// What is known of counter number `index`; `None`: there are not so many.
+/// Returns the description of counter `index`, or `None` if the index is out of range.
 #[unsafe(no_mangle)]
 pub extern "Rust" fn midplane_counter(index: usize) -> Option<Counted> {
     let about = Counter::ALL.get(index)?.about();

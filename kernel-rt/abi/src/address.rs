@@ -1,6 +1,6 @@
 //! Ranges of addresses, and the unit of memory.
 
-/// Unit in which memory is divided, in bytes.
+/// Unit of memory allocation, in bytes.
 pub const PAGE: u64 = 4096;
 
 /// A range of addresses.
@@ -8,20 +8,20 @@ pub const PAGE: u64 = 4096;
 pub struct Bytes {
     /// The first address.
     pub start: u64,
-    /// The address behind the last.
+    /// The address after the last.
     pub end: u64,
 }
 
 impl Bytes {
-    /// Its size in bytes.
+    /// Returns its size in bytes.
     pub const fn len(&self) -> u64 {
         self.end - self.start
     }
-    /// Whether it has no bytes.
+    /// Returns whether it is empty.
     pub const fn is_empty(&self) -> bool {
         self.start == self.end
     }
-    /// Whether `address` lies in it.
+    /// Returns whether it contains `address`.
     pub const fn contains(&self, address: u64) -> bool {
         self.start <= address && address < self.end
     }

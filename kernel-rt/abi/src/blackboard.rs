@@ -1,22 +1,20 @@
-//! The blackboard: a fixed record in the node's memory that says how the node fares.
+//! The blackboard: a fixed status record in the node's memory.
 //!
-//! The node writes it, and whoever can see the node's memory reads it: the host tool through the memory
-//! file behind a QEMU instance, a debug probe on a board. It needs no stream, so it can still be read
-//! after the node was killed, and it says in which call a hanging node sits. It is found by the image's
-//! symbol [`SYMBOL`]. It consists of [`WORDS`] little-endian 32-bit words, the widest that every board
-//! reads and writes in one piece; a 64-bit value takes two, the lower half first. Both sides go through
-//! this module: the node by [`Blackboard`], the reader by [`Snapshot::read`].
+//! The node writes it, and any reader of the node's memory can use it: the host tool through the memory file behind a
+//! QEMU instance, a debug probe on a board. It requires no stream, so it is readable after the node was killed, and it
+//! contains the current call of a hanging node. Readers find it by the image's symbol [`SYMBOL`]. It consists of
+//! [`WORDS`] little-endian 32-bit words, the maximum size that every board reads and writes atomically; a 64-bit value
+//! uses two, the lower half first. Both sides use this module: the node by [`Blackboard`], the reader by
+//! [`Snapshot::read`].
 //!
-//! How old is what it says: state, call, end, message and fault are written as they happen. The figures
-//! (beats and counters) take thousands of instructions to write, so a node writes them
-//! once a millisecond of its own clock while something moves
-//! (`kernel_rt::node::PUBLISH_NS`): what has moved is there a millisecond later at the latest, also
-//! where the node sleeps, computes or hangs by then, because the timer is set before. They are written once more at the
-//! program's end and, unless it fails in the middle of a call, at its failure. A node that was killed may lack
-//! its last millisecond.
+//! Age of the contents: state, call, end, message and fault are written immediately. The statistics (beats and
+//! counters) require thousands of instructions, so a node writes them once per millisecond of its own clock while it
+//! makes progress (`kernel_rt::node::PUBLISH_NS`). Progress is visible after at most a millisecond, even if the node
+//! then sleeps, computes or hangs, because the timer is set before. They are written once more at the program's end
+//! and, unless it fails inside a call, at its failure. A killed node may lack its last millisecond.
 //!
-//! Whatever explains a state is written before the state itself, so a reader that sees
-//! [`State::Failed`] also sees why.
+//! All data that explains a state is written before the state itself, so a reader that sees [`State::Failed`] also sees
+//! the reason.
 
 use super::counters::{ChannelCounter, Counter, LINKS, LinkCounter, LinkCounters};
 use super::record::{MESSAGE_BYTES, Record};
@@ -25,29 +23,28 @@ use core::fmt;
 use core::sync::atomic::{AtomicU32, Ordering, fence};
 use net_torus::{Direction, Vc};
 
-/// The image's symbol at which the blackboard stands.
+/// The image's symbol of the blackboard.
 pub const SYMBOL: &str = "MIDPLANE_BLACKBOARD";
-/// First word of a blackboard that has been set up ("MPB3").
+/// First word of an initialized blackboard ("MPB3").
 pub const MAGIC: u32 = u32::from_le_bytes(*b"MPB3");
-/// Greatest name of a call in bytes; a longer one is cut.
+/// Maximum length of a call's name in bytes; a longer one is truncated.
 pub const CALL_BYTES: usize = 32;
-/// Greatest name of a matching engine in bytes.
+/// Maximum length of a matching engine's name in bytes.
 pub const MATCHING_BYTES: usize = 16;
 
-// Where the fields stand, in words.
+// Word offsets of the fields.
 const AT_MAGIC: usize = 0;
 const AT_STATE: usize = 1;
 const AT_END: usize = 2;
 const AT_STATUS: usize = 3;
 const AT_RANK: usize = 4;
-/// Steps of the node's loop, which show whether a node that makes no progress still lives.
+/// Steps of the node's loop: they show whether a node without progress is alive.
 const AT_BEATS: usize = 6;
 const AT_FAULT_CAUSE: usize = 8;
 const AT_FAULT_PC: usize = 10;
 const AT_FAULT_ADDRESS: usize = 12;
-/// Number of the last change of the call that is complete. It stands before the fields it covers and
-/// [`AT_CALL_BEGUN`] after them, so that a reader which copies upwards while the node writes finds them
-/// different.
+/// Sequence number of the last complete change of the call. It precedes the fields it covers and [`AT_CALL_BEGUN`]
+/// follows them, so that a reader that copies upwards while the node writes finds them different.
 const AT_CALL_COMPLETE: usize = 14;
 const AT_CALL_ACTIVE: usize = 15;
 const AT_CALL_ENTERED: usize = 16;
@@ -57,7 +54,7 @@ const AT_CALL_BYTES: usize = 20;
 const AT_CALL_NAME: usize = 21;
 const AT_CALL_BEGUN: usize = AT_CALL_NAME + CALL_BYTES / 4;
 const AT_MESSAGE_BYTES: usize = AT_CALL_BEGUN + 1;
-/// [`IS_RECORD`], or words.
+/// [`IS_RECORD`], or 0 for text.
 const AT_MESSAGE_KIND: usize = AT_MESSAGE_BYTES + 1;
 const AT_MESSAGE: usize = AT_MESSAGE_KIND + 1;
 const AT_MATCHING_BYTES: usize = AT_MESSAGE + MESSAGE_BYTES / 4;
@@ -71,7 +68,7 @@ pub const WORDS: usize = AT_LINKS + 2 * LINKS * LINK_VALUES;
 /// Size of a blackboard in bytes.
 pub const BYTES: usize = 4 * WORDS;
 
-/// The message is a failure's record.
+/// The message is a failure record.
 const IS_RECORD: u32 = 1;
 
 // Bits of the word at AT_CALL_ACTIVE.
@@ -79,45 +76,45 @@ const CALL_ACTIVE: u32 = 1;
 const CALL_HAS_PEER: u32 = 2;
 const CALL_HAS_TAG: u32 = 4;
 
-/// What a node is doing, written to `state`.
+/// State of a node, written to `state`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u32)]
 pub enum State {
     /// Memory as it was before the kernel ran.
     Off = 0,
-    /// The kernel is bringing up devices.
+    /// The kernel initializes devices.
     Booting = 1,
     /// The program runs.
     Running = 2,
-    /// The program has ended (`status` holds its exit status); the node still forwards for others.
+    /// The program has ended (`status` contains its exit status); the node still forwards for others.
     Done = 3,
     /// The node ended for the reason in `end`, with `message`; the job must end.
     Failed = 4,
 }
 
-/// Why a node failed, written to `end` before `state` becomes [`State::Failed`].
+/// Reason of a failure, written to `end` before `state` becomes [`State::Failed`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u32)]
 pub enum End {
     /// Not failed.
     None = 0,
-    /// A trap that the program cannot go on from: `fault_cause`, `fault_pc`, `fault_address` hold it.
+    /// A fatal trap, described by `fault_cause`, `fault_pc`, `fault_address`.
     Fault = 1,
-    /// The stack ran into its guard; the fault fields hold the access.
+    /// Stack overflow into the guard; the fault fields describe the access.
     StackOverflow = 2,
-    /// A Rust panic; `message` holds place and text.
+    /// A Rust panic; `message` contains location and text.
     Panic = 3,
     /// The program called `abort()`.
     Abort = 4,
-    /// The program called MPI_Abort; `status` holds its code.
+    /// The program called MPI_Abort; `status` contains its code.
     MpiAbort = 5,
-    /// An MPI error under MPI_ERRORS_ARE_FATAL; `message` names rank, function and class.
+    /// An MPI error under MPI_ERRORS_ARE_FATAL; `message` contains rank, function and class.
     MpiError = 6,
-    /// The kernel could not start (devices, memory, arguments); `message` says why.
+    /// The kernel could not start (devices, memory, arguments); `message` contains the reason.
     Boot = 7,
-    /// A neighbour does not answer any more, most likely because it has failed itself; `message` says where it is.
+    /// A neighbour no longer responds, most likely because it has failed itself; `message` contains its location.
     LinkLost = 8,
-    /// The memory that a link shares with a neighbour was overwritten; `message` says which.
+    /// The memory that a link shares with a neighbour was overwritten; `message` identifies the link.
     LinkOverwritten = 9,
 }
 
@@ -152,7 +149,7 @@ impl End {
     }
 }
 
-/// The node's side. All zeros is [`State::Off`], so it may lie in memory that is cleared at start.
+/// The node's side. All zeros is [`State::Off`], so it may be in memory that is cleared at start.
 #[repr(C, align(8))]
 pub struct Blackboard {
     words: [AtomicU32; WORDS],
@@ -165,14 +162,14 @@ impl Default for Blackboard {
 }
 
 impl Blackboard {
-    /// A blackboard in [`State::Off`].
+    /// Creates a blackboard in [`State::Off`].
     pub const fn new() -> Self {
         Self {
             words: [const { AtomicU32::new(0) }; WORDS],
         }
     }
 
-    /// What a reader copies.
+    /// Returns a reader's copy.
     pub fn bytes(&self) -> [u8; BYTES] {
         let mut bytes = [0; BYTES];
         let (places, _) = bytes.as_chunks_mut();
@@ -200,7 +197,7 @@ impl Blackboard {
         for (i, word) in words.iter().enumerate() {
             self.set(at + i, u32::from_le_bytes(*word));
         }
-        // Without a loop, as many a call's name has a rest.
+        // Without a loop, because many names of calls have a rest.
         let last = match *rest {
             [a, b, c] => [a, b, c, 0],
             [a, b] => [a, b, 0, 0],
@@ -214,34 +211,34 @@ impl Blackboard {
         fence(Ordering::Release);
         self.set(AT_STATE, state as u32);
         fence(Ordering::Release);
-        // Each time: a store of the program's may have changed it, and a node without it counts as not started.
+        // Written each time: a wild store may have changed it, and a node without it counts as not started.
         self.set(AT_MAGIC, MAGIC);
     }
 
-    /// Sets the blackboard up in [`State::Booting`]; the rank is not yet known.
+    /// Initializes the blackboard in [`State::Booting`]; the rank is not yet known.
     pub fn begin(&self) {
         self.set(AT_RANK, u32::MAX);
         self.set_state(State::Booting);
     }
 
-    /// The node has read its personality.
+    /// Sets the rank from the personality.
     pub fn set_rank(&self, rank: u32) {
         self.set(AT_RANK, rank);
     }
 
-    /// The name of the image's matching engine.
+    /// Sets the name of the image's matching engine.
     pub fn set_matching(&self, name: &str) {
         let name = cut(name, MATCHING_BYTES);
         self.set_bytes(AT_MATCHING, name.as_bytes());
         self.set(AT_MATCHING_BYTES, name.len() as u32);
     }
 
-    /// The program starts.
+    /// Records the start of the program.
     pub fn running(&self) {
         self.set_state(State::Running);
     }
 
-    /// The program has ended with `status`. Does nothing on a node that failed.
+    /// Records the program's end with `status`. Does nothing on a node that failed.
     pub fn done(&self, status: i32) {
         if !self.has_failed() {
             self.set(AT_STATUS, status as u32);
@@ -249,15 +246,14 @@ impl Blackboard {
         }
     }
 
-    /// Notes a fault's registers; [`Blackboard::failed`] then says that it happened.
+    /// Records a fault's registers; the failure itself is reported by [`Blackboard::failed`].
     pub fn set_fault(&self, cause: u64, pc: u64, address: u64) {
         self.set_long(AT_FAULT_CAUSE, cause);
         self.set_long(AT_FAULT_PC, pc);
         self.set_long(AT_FAULT_ADDRESS, address);
     }
 
-    /// The node has failed. The first failure stands: a second one, met while the node reports the
-    /// first, is ignored.
+    /// Records a failure. Only the first one is kept: a second one, during the report of the first, is ignored.
     pub fn failed(&self, end: End, status: i32, message: Message<'_>) {
         if self.has_failed() {
             return;
@@ -274,17 +270,17 @@ impl Blackboard {
         self.set_state(State::Failed);
     }
 
-    /// Whether [`Blackboard::failed`] has been called.
+    /// Returns whether [`Blackboard::failed`] was called.
     pub fn has_failed(&self) -> bool {
         self.state() == Some(State::Failed)
     }
 
-    /// What the node is doing.
+    /// Returns the node's state.
     pub fn state(&self) -> Option<State> {
         State::from_word(self.get(AT_STATE))
     }
 
-    /// Notes the call that the program has entered, or that it is back in its own code.
+    /// Records the program's current call, or `None` in its own code.
     pub fn call(&self, call: Option<Call<'_>>) {
         let turn = self.get(AT_CALL_BEGUN).wrapping_add(1);
         self.set(AT_CALL_BEGUN, turn);
@@ -313,7 +309,7 @@ impl Blackboard {
         self.set(AT_CALL_COMPLETE, turn);
     }
 
-    /// The node's loop has made `beats` steps.
+    /// Sets the number of steps of the node's loop.
     pub fn set_beats(&self, beats: u64) {
         self.set_long(AT_BEATS, beats);
     }
@@ -323,7 +319,7 @@ impl Blackboard {
         self.set_long(AT_COUNTERS + 2 * counter as usize, value);
     }
 
-    /// The counter with this number in [`Counter::ALL`], as it was last set; 0 when there is none.
+    /// Returns the last value of the counter at this index of [`Counter::ALL`]; 0 if there is none.
     pub fn counter(&self, index: usize) -> u64 {
         if index >= Counter::COUNT {
             return 0;
@@ -332,9 +328,9 @@ impl Blackboard {
         u64::from(self.get(word)) | u64::from(self.get(word + 1)) << 32
     }
 
-    /// The counters of the link in direction `d`.
+    /// Returns the counters of the link in direction `d`.
     pub fn link(&self, d: Direction) -> LinkBoard<'_> {
-        // In place, and without a look at the bounds for each: a busy node writes them every millisecond.
+        // In place, and without a bounds check for each: a busy node writes them every millisecond.
         let (links, _) = self.words[AT_LINKS..].as_chunks::<{ 2 * LINK_VALUES }>();
         let (longs, _) = links[d as usize].as_chunks::<2>();
         let (frames, channels) = longs.split_at(LinkCounter::COUNT);
@@ -357,7 +353,7 @@ impl<'a> LinkBoard<'a> {
         put_long(&self.frames[counter as usize], value);
     }
 
-    /// The counters of its channels, in the order of [`Vc::ALL`].
+    /// Returns the counters of its channels, in the order of [`Vc::ALL`].
     #[inline]
     pub fn channels(&self) -> impl Iterator<Item = ChannelBoard<'a>> {
         self.channels.iter().map(ChannelBoard)
@@ -378,7 +374,7 @@ impl ChannelBoard<'_> {
 
 #[inline]
 fn put(at: &AtomicU32, word: u32) {
-    // Little-endian by definition; the same thing on every machine that a node is made of.
+    // Little-endian by definition; no conversion on any supported machine.
     at.store(word.to_le(), Ordering::Relaxed);
 }
 
@@ -388,37 +384,37 @@ fn put_long([low, high]: &[AtomicU32; 2], value: u64) {
     put(high, (value >> 32) as u32);
 }
 
-/// Words as they come, cut to the room that there is for a message.
+/// Text truncated to the size of a message.
 #[derive(Default)]
 pub struct Words(pub heapless::String<MESSAGE_BYTES>);
 
 impl fmt::Write for Words {
     fn write_str(&mut self, text: &str) -> fmt::Result {
-        // Cut to the room there is, so it is never refused.
+        // Truncated to the free space, so it never fails.
         let _ = self.0.push_str(cut(text, MESSAGE_BYTES - self.0.len()));
         Ok(())
     }
 }
 
-/// `text`, at most `bytes` long, cut between two characters.
+/// Returns `text`, truncated to `bytes` between two characters.
 pub fn cut(text: &str, bytes: usize) -> &str {
     if text.len() <= bytes {
         return text;
     }
-    // Always there; `get` spares the image the words for when it is not.
+    // Always present; `get` keeps the panic message out of the image.
     text.get(..text.floor_char_boundary(bytes)).unwrap_or("")
 }
 
-/// What an ending node leaves.
+/// Final message of a node.
 #[derive(Clone, Copy)]
 pub enum Message<'a> {
-    /// Its words.
+    /// Text.
     Words(&'a str),
-    /// Its failure, for whoever has the words.
+    /// A failure record, for a reader with the texts.
     Record(&'a Record),
 }
 
-/// A call as the node notes it.
+/// A call as the node records it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Call<'a> {
     /// Its name, for example `MPI_Recv`.
@@ -440,12 +436,12 @@ pub struct SeenCall {
     pub tag: Option<i32>,
 }
 
-/// What an ended node has left, as the reader sees it; [`failure`](super::failure) makes text of it.
+/// Final message of a node, as the reader sees it; [`failure`](super::failure) converts it to text.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum SeenMessage {
-    /// Words.
+    /// Text.
     Words(heapless::String<MESSAGE_BYTES>),
-    /// A failure's record.
+    /// A failure record.
     Record(heapless::Vec<u8, MESSAGE_BYTES>),
 }
 
@@ -460,12 +456,12 @@ pub struct FaultRegisters {
     pub address: u64,
 }
 
-/// What a reader saw.
+/// A reader's copy of the blackboard.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Snapshot {
-    /// What the node is doing.
+    /// State of the node.
     pub state: State,
-    /// Why it failed.
+    /// Reason of its failure.
     pub end: End,
     /// The program's exit status when done; the job's exit status when failed.
     pub status: i32,
@@ -473,17 +469,17 @@ pub struct Snapshot {
     pub rank: Option<u32>,
     /// Steps of the node's loop so far.
     pub beats: u64,
-    /// A fault's registers; meaningful for [`End::Fault`] and [`End::StackOverflow`].
+    /// A fault's registers; valid for [`End::Fault`] and [`End::StackOverflow`].
     pub fault: FaultRegisters,
-    /// The call that the program is in; `None` in its own code, or when the node was just changing it.
+    /// The program's current call; `None` in its own code, or during a change.
     pub call: Option<SeenCall>,
-    /// How many calls have been shown: those that sleep, that take long, or that poll again and again.
+    /// Number of calls shown: those that sleep, that take long, or that poll repeatedly.
     pub calls_entered: u64,
-    /// The name of the last one; empty while there was none, or when the node was just changing it.
+    /// The name of the last one; empty before the first, or during a change.
     pub last_call: heapless::String<CALL_BYTES>,
-    /// What the failed node has to say.
+    /// Message of the failed node.
     pub message: SeenMessage,
-    /// The name of its matching engine; empty until the node has come up.
+    /// The name of its matching engine; empty until the node has booted.
     pub matching: heapless::String<MATCHING_BYTES>,
     /// The counters, by [`Counter`].
     pub counters: [u64; Counter::COUNT],
@@ -491,16 +487,16 @@ pub struct Snapshot {
     pub links: [LinkCounters; LINKS],
 }
 
-/// Why bytes are not a blackboard. A node that has not come up yet reads as [`State::Off`] instead.
+/// Error of reading a blackboard. A node that has not booted yet reads as [`State::Off`] instead.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ReadError {
-    /// Fewer than [`BYTES`] bytes; holds how many there were.
+    /// Fewer than [`BYTES`] bytes; contains their number.
     TooShort(usize),
-    /// The first word is neither 0 nor [`MAGIC`]: not a blackboard, or one of another version.
+    /// The first word is neither 0 nor [`MAGIC`]: no blackboard, or one of another version.
     Magic(u32),
-    /// The state is none of [`State`]: the program wrote over it.
+    /// The state is invalid: the program overwrote it.
     State(u32),
-    /// The reason is none of [`End`]: the program wrote over it.
+    /// The reason is invalid: the program overwrote it.
     End(u32),
 }
 
@@ -519,10 +515,10 @@ impl fmt::Display for ReadError {
 
 impl core::error::Error for ReadError {}
 
-/// What the node whose blackboard is at `at` is doing: the little of a [`Snapshot`] that is cheap to look at often.
+/// Returns the state of the node whose blackboard is at `at`: the part of a [`Snapshot`] that is cheap to poll.
 ///
 /// # Errors
-/// When there is no blackboard; see [`ReadError`].
+/// If there is no blackboard; see [`ReadError`].
 pub fn glance(window: &impl Window, at: u64) -> Result<State, ReadError> {
     let word = |word: usize| {
         let word = window.load(at + 4 * word as u64);
@@ -532,7 +528,6 @@ pub fn glance(window: &impl Window, at: u64) -> Result<State, ReadError> {
     check(magic, state, end).map(|(state, _)| state)
 }
 
-/// What the first words say, if they make sense.
 fn check(magic: u32, state: u32, end: u32) -> Result<(State, End), ReadError> {
     let (state, end) = match magic {
         MAGIC => (state, end),
@@ -545,10 +540,10 @@ fn check(magic: u32, state: u32, end: u32) -> Result<(State, End), ReadError> {
 }
 
 impl Snapshot {
-    /// Reads a blackboard from a copy of its bytes; more bytes than [`BYTES`] are ignored.
+    /// Reads a blackboard from a copy of its bytes; bytes after [`BYTES`] are ignored.
     ///
     /// # Errors
-    /// When the bytes are not a blackboard; see [`ReadError`].
+    /// If the bytes are not a blackboard; see [`ReadError`].
     pub fn read(bytes: &[u8]) -> Result<Self, ReadError> {
         let bytes = bytes.get(..BYTES).ok_or(ReadError::TooShort(bytes.len()))?;
         let (words, _) = bytes.as_chunks::<4>();
@@ -586,7 +581,7 @@ impl Snapshot {
                 IS_RECORD => {
                     let length = word(AT_MESSAGE_BYTES);
                     let record = field(bytes, AT_MESSAGE, MESSAGE_BYTES, length);
-                    // Cannot be refused: never more bytes than the field has.
+                    // Cannot fail: at most the bytes of the field.
                     SeenMessage::Record(record.try_into().unwrap_or_default())
                 }
                 _ => SeenMessage::Words(text(bytes, AT_MESSAGE, word(AT_MESSAGE_BYTES))),
@@ -606,24 +601,24 @@ impl Snapshot {
         })
     }
 
-    /// One of the counters.
+    /// Returns one of the counters.
     pub fn counter(&self, counter: Counter) -> u64 {
         self.counters[counter as usize]
     }
 }
 
-/// The `length` bytes at word `at`, at most so many as the field has.
+/// Returns the `length` bytes at word `at`, limited to the field's size.
 fn field(bytes: &[u8], at: usize, room: usize, length: u32) -> &[u8] {
     &bytes[4 * at..4 * at + (length as usize).min(room)]
 }
 
-/// The text of `length` bytes at word `at`. Bytes that are not UTF-8 (an overwritten board) become `?`,
-/// and a length beyond the field is cut to it.
+/// Returns the text of `length` bytes at word `at`. Bytes that are not UTF-8 (an overwritten board) become `?`, and an
+/// excessive length is truncated to the field.
 fn text<const N: usize>(bytes: &[u8], at: usize, length: u32) -> heapless::String<N> {
     let field = field(bytes, at, N, length);
     let mut text = heapless::String::new();
     for chunk in field.utf8_chunks() {
-        // Cannot be refused: never more bytes than the field has, and the field has N.
+        // Cannot fail: at most the bytes of the field, which has N.
         let _ = text.push_str(chunk.valid());
         for _ in chunk.invalid() {
             let _ = text.push('?');

@@ -1,26 +1,26 @@
-//! Reasons for which a node cannot start, as plain data; [`failure`](super::failure) puts them into its records.
+//! Reasons of a failed boot, as plain data; [`failure`](super::failure) stores them in its records.
 
 use core::fmt;
 
 use super::stm32f405::{MIN_HEAP, RAM};
 
-/// Why a device tree is refused.
+/// Reason to reject a device tree.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TreeError {
-    /// It is none, or its structure is broken.
+    /// It is no device tree, or its structure is malformed.
     Broken,
     /// No memory node covers the board's first byte of RAM.
     NoMemory,
     /// No clock frequency, or one of 0.
     NoClock,
-    /// A virtio slot whose registers or interrupt cannot be right.
+    /// A virtio slot with invalid registers or an invalid interrupt.
     Slot,
-    /// More slots than a kernel looks at.
+    /// More slots than a kernel supports.
     TooManySlots,
 }
 
 impl TreeError {
-    /// All of them, by their numbers.
+    /// All errors, in the order of their numbers.
     pub(crate) const ALL: [Self; 5] = [
         Self::Broken,
         Self::NoMemory,
@@ -44,16 +44,16 @@ impl fmt::Display for TreeError {
 
 impl core::error::Error for TreeError {}
 
-/// Why a device could not be brought up.
+/// Error of a device's initialization.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DeviceError {
-    /// The slot speaks another version than 2: QEMU needs `-global virtio-mmio.force-legacy=false`.
+    /// The slot's version is not 2: QEMU requires `-global virtio-mmio.force-legacy=false`.
     Transport,
     /// The device lacks the modern interface.
     Refused,
     /// The device's queue is missing or too small, or there is no memory for it.
     Queue,
-    /// The slot's interrupt is none of the interrupt controller's.
+    /// The slot's interrupt does not belong to the interrupt controller.
     Interrupt,
 }
 
@@ -82,13 +82,13 @@ impl core::error::Error for DeviceError {}
 /// The memory is too small; all sizes in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TooSmall {
-    /// What the node has.
+    /// Memory of the node.
     pub memory: u64,
-    /// The least that it would need.
+    /// Required minimum.
     pub least: u64,
-    /// Of which the image takes so much.
+    /// The image's part of it.
     pub image: u64,
-    /// Of which the MPI region takes so much.
+    /// The MPI region's part of it.
     pub mpi: u64,
 }
 
@@ -111,11 +111,11 @@ impl fmt::Display for TooSmall {
 pub struct NoRoom {
     /// Stacks and static data.
     pub image: u64,
-    /// Node, router and links, which are bigger in images with faults.
+    /// Node, router and links, larger in images with faults.
     pub kernel: u64,
-    /// For incoming MPI traffic.
+    /// Memory for incoming MPI traffic.
     pub mpi: u64,
-    /// What grows with the number of nodes.
+    /// Tables that grow with the number of nodes.
     pub tables: u64,
 }
 
@@ -142,16 +142,16 @@ impl fmt::Display for NoRoom {
 
 impl core::error::Error for NoRoom {}
 
-/// Why a node has no MPI device.
+/// Reason of a missing MPI device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum NoDevice {
-    /// The heap has no room for so many bytes of MPI memory.
+    /// The heap has no space for this number of bytes of MPI memory.
     Memory(u64),
-    /// The device refuses its place in the job.
+    /// The device rejects its position in the job.
     Place {
-        /// The node's.
+        /// The node's rank.
         rank: u32,
-        /// How many nodes the job has.
+        /// Number of nodes of the job.
         peers: u32,
     },
 }

@@ -1,8 +1,9 @@
-//! The boot parameters: a record in bytes that tells an instance who its nodes are and what they run.
+//! The boot parameters: a binary record that specifies an instance's nodes and their programs.
 //!
-//! The host tool fills a [`BootRecord`] and appends the sections below (`BootParameters::write`). A node reads fields at
-//! fixed offsets and checks their ranges ([`BootParameters::read`]). There is no text to parse, and no bytes make the reader
-//! panic. All numbers are little-endian; places are the bytes x, y, z and 0, with a direction's number in place of the 0.
+//! The host tool fills a [`BootRecord`] and appends the sections below (`BootParameters::write`). A node reads fields
+//! at fixed offsets and checks their ranges ([`BootParameters::read`]). There is no text to parse, and no input makes
+//! the reader panic. All numbers are little-endian; coordinates are the bytes x, y, z and 0, with a direction's number
+//! instead of the 0.
 //!
 //! | offset | field | unit and range | needs the flag |
 //! |---:|---|---|---|
@@ -11,26 +12,27 @@
 //! | 8 | `bytes` | size of the record, sections included; at most [`MAX_BYTES`] | |
 //! | 12 | `flags` | the bits of [`flag`] that this image supports, no others | |
 //! | 16 | `extents` | of the torus along x, y and z, 1..=256 each | |
-//! | 22 | `interrupts` | greatest share of the processor for interrupts while the program computes, 0..=100 percent | `INTERRUPTS` |
-//! | 24 | `parts` | the torus is in so many boxes along x, y and z, an instance each | `BOXES` |
+//! | 22 | `interrupts` | maximum CPU share of interrupts while the program computes, 0..=100 percent | `INTERRUPTS` |
+//! | 24 | `parts` | number of boxes of the torus along x, y and z, an instance each | `BOXES` |
 //! | 30 | `cuts` | number of cuts that follow, at most [`MAX_CUTS`](super::faults::MAX_CUTS) | `FAULTS` |
-//! | 32 | `instance` | this instance's number | `BOXES` |
-//! | 36 | `coord` | this node's place, within the torus | without `BOXES` |
+//! | 32 | `instance` | this instance's index | `BOXES` |
+//! | 36 | `coord` | this node's coordinates, within the torus | without `BOXES` |
 //! | 40 | `node_memory` | bytes of each node of a box, a multiple of 2 MiB, not 0 | `BOXES` |
 //! | 48 | `mpi_memory` | bytes of the region for incoming MPI traffic | `MPI_MEMORY` |
 //! | 56 | `eager` | bytes of the longest message that is sent eagerly | `EAGER` |
 //! | 64 | `seed` | of the links' faults | `FAULTS` |
 //! | 72 | `loss` | frames in a million that links lose, at most `faults::MOST` | `FAULTS` |
-//! | 76 | `corruption` | frames in a million that links spoil, at most `faults::MOST` | `FAULTS` |
+//! | 76 | `corruption` | frames in a million that links corrupt, at most `faults::MOST` | `FAULTS` |
 //! | 80 | `auto_nodes` | number of nodes that are wired together; 0: any | `AUTO` |
-//! | 84 | `auto_number` | the node's number, which no other node has | `AUTO_NUMBER` |
+//! | 84 | `auto_number` | the node's unique ID | `AUTO_NUMBER` |
 //! | 88 | `console` | the node with the serial console, and the direction of the line, where it has no link | `CONSOLE`, without `AUTO` |
 //! | 92 | `programs` | number of programs that follow behind the cuts | |
 //! | 96 | `matching` | name of the matching engine that the image must have, padded with zeros; all zeros: any | |
-//! | 112 | cuts | 8 bytes each: a place with a direction, and milliseconds since the links came up | |
+//! | 112 | cuts | 8 bytes each: coordinates with a direction, and milliseconds since the links came up | |
 //! | | programs | see below | |
 //!
-//! An instance may run several programs (MPMD, MPI-3.1 section 8.8). Their sections are in ascending order of the first rank:
+//! An instance may run several programs (MPMD, MPI-3.1 section 8.8). Their sections are in ascending order of the first
+//! rank:
 //!
 //! | offset | field | unit and range |
 //! |---:|---|---|
@@ -41,13 +43,13 @@
 //! | 16 | bytes | of all these strings |
 //! | 20 | strings | variables, then arguments, each ended by a zero byte |
 //!
-//! | board | writer | where the node finds the record |
+//! | board | writer | location of the record |
 //! |---|---|---|
 //! | virt | `midplane run` | the start of flash ([`FLASH`](super::layout::FLASH)) |
 //! | stm32f405 | `midplane run`, `image`, `flash`, the macro `flashed_personality!` | the last sector of flash |
 //! | linux, cluster | `midplane run --on linux`, `--on cluster` | a file in memory, whose descriptor is in an environment variable |
 //!
-//! Where flash begins with zeros or is erased there is no record: a node that was started by hand is a machine of one node
+//! If flash begins with zeros or is erased there is no record: a node that was started by hand is a machine of one node
 //! ([`BootParameters::default`]).
 
 use core::fmt::{self, Write as _};
@@ -62,53 +64,53 @@ use super::personality::{Exit, LOGS};
 
 /// The first word of a record.
 pub const MAGIC: u32 = u32::from_le_bytes(*b"MPBP");
-/// The layout above.
+/// Version of the layout above.
 pub const VERSION: u32 = 1;
-/// Greatest size of a record in bytes. It bounds the copy that a kernel keeps.
+/// Maximum size of a record in bytes. It bounds the copy that a kernel keeps.
 pub const MAX_BYTES: usize = 16 * 1024;
-/// Greatest number of strings in a program's argv, its name included.
+/// Maximum number of strings in a program's argv, its name included.
 pub const MAX_ARGS: usize = 256;
-/// Greatest number of variables in a program's environment.
+/// Maximum number of variables in a program's environment.
 pub const MAX_ENVIRONMENT: usize = 128;
-/// Greatest length of a matching engine's name in bytes.
+/// Maximum length of a matching engine's name in bytes.
 pub const MATCHING_BYTES: usize = 16;
 
 /// The bits of [`BootRecord::flags`].
 pub mod flag {
     /// The dimensions x, y and z wrap around.
     pub const WRAPS: [u32; 3] = [1, 1 << 1, 1 << 2];
-    /// The instance carries a box of nodes; without it, one node.
+    /// The instance contains a box of nodes; without it, one node.
     pub const BOXES: u32 = 1 << 3;
-    /// `mpi_memory` is valid; without it the size is the kernel's choice.
+    /// `mpi_memory` is valid; without it the kernel selects the size.
     pub const MPI_MEMORY: u32 = 1 << 4;
-    /// `eager` is valid; without it the size is the device's choice.
+    /// `eager` is valid; without it the device selects the size.
     pub const EAGER: u32 = 1 << 5;
     /// `interrupts` is valid; without it the share is 100.
     pub const INTERRUPTS: u32 = 1 << 6;
-    /// Each node of a box has a processor of the host to itself: it polls its neighbours for a while before it sleeps.
+    /// Each node of a box has its own host processor: it polls its neighbours for a while before it sleeps.
     pub const WATCH: u32 = 1 << 7;
-    /// Frames of links in memory have a seal over all of their bytes; without it, over name and length.
+    /// The seal of frames on links in memory covers all of their bytes; without it, name and length.
     pub const SEAL: u32 = 1 << 8;
-    /// Beyond the MPI memory, the program's heap lends what it can spare.
+    /// In addition to the MPI memory, the program's heap lends its free part.
     pub const MPI_BORROW: u32 = 1 << 9;
-    /// Links have faults.
+    /// Fault injection is enabled on links.
     pub const FAULTS: u32 = 1 << 10;
-    /// The node finds the torus and its place from the wires: `extents` and `coord` are those of a single node.
+    /// The node discovers torus and coordinates from the wiring: `extents` and `coord` are those of a single node.
     pub const AUTO: u32 = 1 << 11;
-    /// `auto_number` is valid; without it the number is the chip's.
+    /// `auto_number` is valid; without it the chip's ID is used.
     pub const AUTO_NUMBER: u32 = 1 << 12;
-    /// The machine has a serial console. With `AUTO`, its place is found, too.
+    /// The machine has a serial console. With `AUTO`, its location is discovered, too.
     pub const CONSOLE: u32 = 1 << 13;
-    /// Output goes through the outbox, for the tool; without it, to the UART.
+    /// Output uses the outbox, for the tool; without it, the UART.
     pub const RINGS: u32 = 1 << 14;
-    /// With `RINGS`: the kernel logs, too.
+    /// With `RINGS`: the kernel's log is enabled, too.
     pub const LOG: u32 = 1 << 15;
-    /// The node leaves the emulator by its exit device when its program ends; without it, it stays and forwards. Not with
-    /// `BOXES`, whose nodes would all end.
+    /// The node exits the emulator by its exit device when its program ends; without it, it remains and forwards. Not
+    /// with `BOXES`, because all nodes of the box would end.
     pub const EXIT: u32 = 1 << 16;
 }
 
-/// The flags that this image supports. Another flag asks for something that it would not do.
+/// The flags that this image supports. Another flag requests a feature that the image lacks.
 const SUPPORTED: u32 = {
     use flag::*;
     let is_host = cfg!(not(target_os = "none"));
@@ -118,7 +120,7 @@ const SUPPORTED: u32 = {
     if is_host || cfg!(feature = "faults") {
         all |= FAULTS;
     }
-    // Others do not look at their wires, and have no line to spare.
+    // Other images do not examine their wiring, and have no free line.
     if is_host || is_board && cfg!(feature = "options") {
         all |= AUTO | AUTO_NUMBER | CONSOLE;
     }
@@ -135,7 +137,7 @@ const SUPPORTED: u32 = {
     all
 };
 
-/// The fixed part of a record, as it is in memory.
+/// The fixed part of a record, in its memory layout.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(C)]
 #[expect(missing_docs, reason = "the table above says what each field is")]
@@ -168,7 +170,7 @@ pub const RECORD_BYTES: usize = size_of::<BootRecord>();
 const WORDS: usize = RECORD_BYTES / 4;
 
 impl BootRecord {
-    /// A machine of one node, which ends the emulator when its program ends.
+    /// A machine of one node that exits the emulator when its program ends.
     pub const SINGLE: Self = Self {
         magic: MAGIC,
         version: VERSION,
@@ -193,7 +195,8 @@ impl BootRecord {
         matching: [0; MATCHING_BYTES],
     };
 
-    /// One of `nodes` nodes, or with 0 of any number, that find torus and places from their wires.
+    /// Creates the record of one of `nodes` nodes (0: any number) that discover torus and coordinates from their
+    /// wiring.
     pub const fn auto(nodes: u32) -> Self {
         Self {
             flags: flag::AUTO,
@@ -202,7 +205,7 @@ impl BootRecord {
         }
     }
 
-    /// The same with this number in place of the chip's, where nodes find their places.
+    /// Sets this ID instead of the chip's, for nodes that discover their coordinates.
     pub const fn number(self, number: u32) -> Self {
         Self {
             flags: self.flags | flag::AUTO_NUMBER,
@@ -211,7 +214,7 @@ impl BootRecord {
         }
     }
 
-    /// The same with so many bytes for incoming MPI traffic.
+    /// Sets the size in bytes of the region for incoming MPI traffic.
     pub const fn mpi_memory(self, bytes: u64) -> Self {
         Self {
             flags: self.flags | flag::MPI_MEMORY,
@@ -220,7 +223,7 @@ impl BootRecord {
         }
     }
 
-    /// The same with these [flags](flag), too.
+    /// Adds these [flags](flag).
     pub const fn with(self, flags: u32) -> Self {
         Self {
             flags: self.flags | flags,
@@ -228,7 +231,7 @@ impl BootRecord {
         }
     }
 
-    /// The record as it is in memory.
+    /// Returns the record's bytes.
     pub const fn to_bytes(&self) -> [u8; RECORD_BYTES] {
         let words = self.words();
         let mut bytes = [0; RECORD_BYTES];
@@ -240,7 +243,7 @@ impl BootRecord {
         bytes
     }
 
-    /// The record that these bytes are, whatever they are.
+    /// Converts bytes to a record, without checks.
     pub fn from_bytes(bytes: &[u8; RECORD_BYTES]) -> Self {
         Self::from_words(words(bytes))
     }
@@ -329,7 +332,7 @@ impl BootRecord {
         }
     }
 
-    /// The fixed part at the start of `bytes`, and the sections behind it.
+    /// Splits `bytes` into the fixed part and the sections after it.
     fn split(bytes: &[u8]) -> Result<(Self, &[u8]), RecordError> {
         let (fixed, _) = { bytes.split_first_chunk() }.ok_or(RecordError::Truncated)?;
         let record = Self::from_bytes(fixed);
@@ -351,7 +354,7 @@ impl BootRecord {
         self.flags & flag != 0
     }
 
-    /// The field where the flag says that it is valid.
+    /// Returns the field if its flag is set.
     fn get<T>(&self, flag: u32, field: T) -> Option<T> {
         self.has(flag).then_some(field)
     }
@@ -361,7 +364,7 @@ impl BootRecord {
         Shape::new(self.extents, wraps).ok_or(RecordError::Range(Field::Torus))
     }
 
-    /// The nodes of `shape` that the instance carries.
+    /// Returns the nodes of `shape` in the instance.
     fn nodes(&self, shape: Shape) -> Result<Nodes, RecordError> {
         if self.flags & SUPPORTED & flag::BOXES == 0 {
             let coord = place(self.coord).0;
@@ -390,9 +393,8 @@ impl BootRecord {
         }))
     }
 
-    /// The console of a machine of `shape`.
     fn console(&self, shape: &Shape) -> Result<Option<Console>, RecordError> {
-        // A node that finds its place does not know the console's, either.
+        // A node that discovers its coordinates does not know the console's, either.
         if self.flags & SUPPORTED & flag::CONSOLE == 0 || self.has(flag::AUTO) {
             return Ok(None);
         }
@@ -421,7 +423,7 @@ impl BootRecord {
         })
     }
 
-    /// The faults that links are to have, with the cuts at the start of `sections`.
+    /// Reads the fault injection settings, with the cuts at the start of `sections`.
     #[cfg(any(feature = "faults", not(target_os = "none")))]
     fn faults(&self, sections: &mut &[u8]) -> Result<Option<Faults>, RecordError> {
         const WRONG: RecordError = RecordError::Range(Field::Faults);
@@ -455,13 +457,11 @@ impl BootRecord {
     }
 }
 
-/// Size of a cut in bytes.
 #[cfg(any(feature = "faults", not(target_os = "none")))]
 const CUT_BYTES: usize = 8;
 /// Size of a program's section in bytes, without its strings.
 const PROGRAM_BYTES: usize = 20;
 
-/// The words of these bytes, which are as many.
 fn words<const N: usize>(bytes: &[u8]) -> [u32; N] {
     let mut words = [0; N];
     for (word, bytes) in words.iter_mut().zip(bytes.as_chunks().0) {
@@ -470,18 +470,18 @@ fn words<const N: usize>(bytes: &[u8]) -> [u32; N] {
     words
 }
 
-/// A place, and the direction of a link there if the fourth byte is one.
+/// Returns coordinates, and the direction of a link there if the fourth byte is valid.
 fn place([x, y, z, direction]: [u8; 4]) -> (Coord, Option<Direction>) {
     let direction = Direction::ALL.get(usize::from(direction));
     (Coord { x, y, z }, direction.copied())
 }
 
-/// Which nodes an instance carries.
+/// Nodes of an instance.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Nodes {
-    /// One, at this place, with all of the machine's memory.
+    /// One, at these coordinates, with all of the machine's memory.
     One(Coord),
-    /// A box of them.
+    /// A box of nodes.
     Box(Boxed),
 }
 
@@ -490,14 +490,14 @@ pub enum Nodes {
 pub struct Boxed {
     /// The boxes of all instances.
     pub division: Division,
-    /// This instance's number.
+    /// This instance's index.
     pub instance: u32,
     /// Memory of each node in bytes, a multiple of [`LARGE_PAGE`].
     pub node_memory: u64,
 }
 
 impl Nodes {
-    /// The place of the node on hart `hart`; `None` when there is none.
+    /// Returns the coordinates of the node on hart `hart`; `None` if there is none.
     pub fn coord(&self, hart: u32) -> Option<Coord> {
         match self {
             Nodes::One(coord) => (hart == 0).then_some(*coord),
@@ -507,9 +507,9 @@ impl Nodes {
 }
 
 impl Boxed {
-    /// The box.
+    /// Returns the box.
     pub fn nodes(&self) -> NodeBox {
-        // The reader has refused instances that there are not; a box without nodes has no coordinates.
+        // The reader has rejected missing instances; a box without nodes has no coordinates.
         let none = NodeBox {
             origin: Coord::default(),
             extents: [0; 3],
@@ -518,84 +518,84 @@ impl Boxed {
     }
 }
 
-/// A node that finds the torus and its place from the wires.
+/// A node that discovers the torus and its coordinates from the wiring.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Auto {
-    /// How many nodes there are; 0: as many as are wired together.
+    /// Number of nodes; 0: all that are wired together.
     pub nodes: u32,
-    /// This node's number, if it is not the chip's.
+    /// This node's ID, unless it is the chip's.
     pub number: Option<u32>,
-    /// The machine has a serial console, whose place is found, too.
+    /// The machine has a serial console, whose location is discovered, too.
     pub has_console: bool,
 }
 
 /// The serial console of a machine of boards.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Console {
-    /// The node that has it.
+    /// The node that the console is connected to.
     pub at: Coord,
     /// The direction in which that node has a serial line and no link.
     pub direction: Direction,
 }
 
 impl Console {
-    /// Whether a machine of this shape has that line free.
+    /// Returns whether that line is free in a machine of this shape.
     pub fn fits(&self, shape: &Shape) -> bool {
         shape.rank(self.at).is_some() && shape.neighbour(self.at, self.direction).is_none()
     }
 }
 
-/// Where the program's output goes.
+/// Destination of the program's output.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Output {
-    /// To the UART, byte by byte; the kernel does not log.
+    /// The UART, byte by byte; the kernel does not log.
     #[default]
     Uart,
-    /// Through the outbox, which a tool reads.
+    /// The outbox, which a tool reads.
     Rings {
         /// Whether the kernel logs, too.
         log: bool,
     },
 }
 
-/// A record's content, each field within its range.
+/// Contents of a record, each field within its range.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct BootParameters<'a> {
     /// Extents of the machine, and which dimensions wrap.
     pub shape: Shape,
-    /// Which nodes this instance carries; all inside `shape`.
+    /// Nodes of this instance; all inside `shape`.
     pub nodes: Nodes,
-    /// Size in bytes of the region for incoming MPI traffic; `None` leaves it to the kernel.
+    /// Size in bytes of the region for incoming MPI traffic; `None`: selected by the kernel.
     pub mpi_memory: Option<u64>,
-    /// Whether the program's heap lends to the MPI device what it can spare.
+    /// Whether the program's heap lends its free part to the MPI device.
     pub mpi_borrow: bool,
-    /// Greatest message in bytes that is sent eagerly; `None` leaves it to the device.
+    /// Maximum size in bytes of a message that is sent eagerly; `None`: selected by the device.
     pub eager: Option<u64>,
-    /// How many percent of the processor interrupts take at most while the program computes, when said.
+    /// Maximum CPU share of interrupts while the program computes, in percent, if specified.
     pub interrupts: Option<u8>,
-    /// Whether a node of a box watches for its neighbours before it sleeps.
+    /// Whether a node of a box polls its neighbours before it sleeps.
     pub watch: bool,
-    /// Whether frames of links in memory have a seal over all of their bytes, and not over name and length only.
+    /// Whether the seal of frames on links in memory covers all of their bytes instead of name and length only.
     pub seal: bool,
     /// The name of the matching engine that the image must have; `None`: any. See `midplane_device::matching::Choice`.
     pub matching: Option<&'a [u8]>,
-    /// The faults that the links are to have, if any.
+    /// Fault injection settings of the links, if any.
     #[cfg(any(feature = "faults", not(target_os = "none")))]
     pub faults: Option<Faults>,
-    /// Torus and place are to be found from the wires.
+    /// Discovery of torus and coordinates from the wiring, if enabled.
     pub auto: Option<Auto>,
-    /// The machine's serial console, when it has one.
+    /// The machine's serial console, if there is one.
     pub console: Option<Console>,
-    /// Where output goes.
+    /// Destination of output.
     pub output: Output,
-    /// What to do when the program has ended.
+    /// Action at the program's end.
     pub exit: Exit,
     /// The programs of the nodes.
     pub programs: Programs<'a>,
 }
 
 impl Default for BootParameters<'_> {
-    /// A single node that was booted by hand: it ends the emulator when its program ends.
+    /// Returns the parameters of a single node that was booted by hand: it exits the emulator when its program ends.
     fn default() -> Self {
         Self {
             shape: single(),
@@ -618,7 +618,7 @@ impl Default for BootParameters<'_> {
     }
 }
 
-/// A machine of one node.
+/// Returns the shape of a machine of one node.
 pub fn single() -> Shape {
     match Shape::new([1; 3], [false; 3]) {
         Some(shape) => shape,
@@ -628,11 +628,11 @@ pub fn single() -> Shape {
 }
 
 impl<'a> BootParameters<'a> {
-    /// Reads the record at the start of `bytes`. There is none in no bytes, and where the first one is 0 or 0xff, as in flash
-    /// that nothing was written to.
+    /// Reads the record at the start of `bytes`. Empty input contains none, nor does input that starts with 0 or 0xff,
+    /// as unwritten flash does; the default is returned then.
     ///
     /// # Errors
-    /// The first thing that is wrong; see [`RecordError`].
+    /// The first invalid item; see [`RecordError`].
     pub fn read(bytes: &'a [u8]) -> Result<Self, RecordError> {
         if let None | Some(0 | 0xff) = bytes.first() {
             return Ok(Self::default());
@@ -670,10 +670,10 @@ impl<'a> BootParameters<'a> {
         })
     }
 
-    /// Checks that host and image mean the same matching engine; `has` is the image's.
+    /// Checks that host and image use the same matching engine; `has` is the image's.
     ///
     /// # Errors
-    /// When they do not.
+    /// If they differ.
     pub fn check_matching(&self, has: &'a str) -> Result<(), OtherMatching<'a>> {
         let has = has.as_bytes();
         match self.matching {
@@ -683,7 +683,7 @@ impl<'a> BootParameters<'a> {
     }
 }
 
-/// The name in a record, of which the fixed part is there.
+/// Returns the name in a record whose fixed part is complete.
 fn matching(bytes: &[u8]) -> Option<&[u8]> {
     const START: usize = offset_of!(BootRecord, matching);
     let name = bytes.get(START..START + MATCHING_BYTES)?;
@@ -692,14 +692,14 @@ fn matching(bytes: &[u8]) -> Option<&[u8]> {
     (!name.is_empty()).then_some(name)
 }
 
-/// The programs of a record, which have been checked.
+/// The checked programs of a record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Programs<'a>(&'a [u8]);
 
-/// A program as a rank runs it.
+/// A rank's program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Program<'a> {
-    /// Its number among those that the job was started with.
+    /// Its index among the programs of the job.
     pub number: u32,
     /// Its environment, NAME=VALUE each.
     pub environment: Strings<'a>,
@@ -708,7 +708,7 @@ pub struct Program<'a> {
 }
 
 impl<'a> Programs<'a> {
-    /// Checks so many programs, which are all of `sections`.
+    /// Reads and checks `count` programs, which must fill `sections`.
     fn read(count: u32, sections: &mut &'a [u8]) -> Result<Self, RecordError> {
         let all = *sections;
         let mut first = 0;
@@ -725,7 +725,7 @@ impl<'a> Programs<'a> {
         }
     }
 
-    /// The program of this rank. Without any it has no arguments.
+    /// Returns the program of this rank. If there is none, it has no arguments.
     pub fn of_rank(self, rank: Rank) -> Program<'a> {
         let mut own = Program::default();
         let mut rest = self.0;
@@ -738,8 +738,8 @@ impl<'a> Programs<'a> {
     }
 }
 
-/// The section at the start of `sections`: its first rank, the program, and the sections behind it.
-// Once in the image, for all who walk over them.
+/// Splits off the section at the start of `sections`: its first rank, the program, and the remaining sections.
+// One copy in the image for all callers.
 #[inline(never)]
 fn section(sections: &[u8]) -> Result<(Rank, Program<'_>, &[u8]), RecordError> {
     let parts = sections.split_first_chunk::<PROGRAM_BYTES>();
@@ -767,7 +767,7 @@ fn section(sections: &[u8]) -> Result<(Rank, Program<'_>, &[u8]), RecordError> {
     }
 }
 
-/// Strings one behind the other, each with a zero byte at its end.
+/// Consecutive strings, each terminated by a zero byte.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Strings<'a> {
     bytes: &'a [u8],
@@ -775,7 +775,7 @@ pub struct Strings<'a> {
 }
 
 impl<'a> Strings<'a> {
-    /// So many strings from the start of `bytes`, which are then those behind them.
+    /// Splits `count` strings off the start of `bytes`.
     fn split(bytes: &mut &'a [u8], count: u32) -> Result<Self, RecordError> {
         let mut rest = *bytes;
         for _ in 0..count {
@@ -789,17 +789,17 @@ impl<'a> Strings<'a> {
         })
     }
 
-    /// How many there are.
+    /// Returns their number.
     pub fn count(&self) -> usize {
         self.count
     }
 
-    /// All of them, with the zero bytes.
+    /// Returns all strings, including the zero bytes.
     pub fn bytes(&self) -> &'a [u8] {
         self.bytes
     }
 
-    /// The strings one after the other, without the zero bytes.
+    /// Iterates over the strings, without the zero bytes.
     pub fn iter(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
         let mut rest = self.bytes;
         core::iter::from_fn(move || {
@@ -810,19 +810,19 @@ impl<'a> Strings<'a> {
     }
 }
 
-/// The first string, and those behind it.
+/// Returns the first string, and the bytes after it.
 fn first_string(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let end = bytes.iter().position(|byte| *byte == 0)?;
     let (string, rest) = bytes.split_at_checked(end)?;
     Some((string, rest.get(1..)?))
 }
 
-/// What the tool tells the ranks from `first` on about their program.
+/// The tool's description of a program, for the ranks from `first`.
 #[derive(Clone, Copy, Debug)]
 pub struct ProgramSection<'s, S> {
-    /// The first of its ranks.
+    /// First rank of the program.
     pub first: Rank,
-    /// Its number among those that the job was started with.
+    /// Its index among the programs of the job.
     pub number: u32,
     /// Its environment, NAME=VALUE each.
     pub environment: &'s [S],
@@ -832,10 +832,10 @@ pub struct ProgramSection<'s, S> {
 
 #[cfg(not(target_os = "none"))]
 impl BootParameters<'_> {
-    /// Appends the record to `out`, with `programs`, in ascending order of their ranks, in place of
+    /// Appends the record to `out`, with `programs`, in ascending order of their ranks, instead of
     /// [`BootParameters::programs`].
     ///
-    /// The limits are the reader's: read the record to find out whether a node would take it.
+    /// Only the reader checks limits: read the record to find out whether a node would accept it.
     pub fn write<S: AsRef<[u8]>>(
         &self,
         programs: &[ProgramSection<'_, S>],
@@ -887,7 +887,7 @@ impl BootParameters<'_> {
         }
     }
 
-    /// The fixed part, without what it says of the sections but the number of cuts.
+    /// Returns the fixed part, including the number of cuts but no other information about sections.
     fn record(&self) -> BootRecord {
         let flags = [
             (self.mpi_memory.is_some(), flag::MPI_MEMORY),
@@ -951,13 +951,13 @@ impl BootParameters<'_> {
     }
 }
 
-/// A size as a record has it; one that is too large for any record stays so.
+/// Converts a size to a record's type; an excessive one remains too large for any record.
 #[cfg(not(target_os = "none"))]
 fn number(size: usize) -> u32 {
     size.try_into().unwrap_or(u32::MAX)
 }
 
-/// A field of a record, or several that have a range together.
+/// A field of a record, or several with a common range.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Field {
     /// `extents`.
@@ -980,7 +980,7 @@ pub enum Field {
     Log,
     /// The flag `EXIT`.
     Exit,
-    /// A program's number, or the order of their ranks.
+    /// A program's index, or the order of their ranks.
     Programs,
     /// A program's strings.
     Strings,
@@ -989,7 +989,7 @@ pub enum Field {
 }
 
 impl Field {
-    /// All of them, by their numbers.
+    /// All fields, in the order of their numbers.
     pub(crate) const ALL: [Self; 13] = [
         Self::Torus,
         Self::Place,
@@ -1036,14 +1036,14 @@ impl fmt::Display for Field {
     }
 }
 
-/// Why a record is refused.
+/// Reason to reject a record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RecordError {
     /// No record: it begins with this word.
     Magic(u32),
-    /// A record of another layout, whose version this is.
+    /// A record of another version.
     Version(u32),
-    /// It has so many bytes, more than [`MAX_BYTES`].
+    /// The record has this number of bytes, more than [`MAX_BYTES`].
     TooLong(u32),
     /// It ends before its sections do.
     Truncated,
@@ -1051,16 +1051,16 @@ pub enum RecordError {
     TooManyArgs,
     /// A program has more than [`MAX_ENVIRONMENT`] variables.
     TooManyVariables,
-    /// It has these [flags](flag), which this image does not support.
+    /// It contains these [flags](flag), which this image does not support.
     Unsupported(u32),
     /// A field is out of its range.
     Range(Field),
-    /// The job is in several instances, and the image for one.
+    /// The job uses several instances, but the image supports one.
     OneInstance,
 }
 
 impl RecordError {
-    /// Which error, and a number that belongs to it.
+    /// Returns the error's number, and a value that belongs to it.
     pub(crate) fn parts(self) -> (u64, u64) {
         match self {
             Self::Magic(word) => (0, word.into()),
@@ -1075,7 +1075,7 @@ impl RecordError {
         }
     }
 
-    /// The error of which these are the [parts](Self::parts).
+    /// Returns the error with these [parts](Self::parts).
     pub(crate) fn of_parts(kind: u64, value: u64) -> Option<Self> {
         let word = u32::try_from(value).ok()?;
         Some(match kind {
@@ -1092,7 +1092,7 @@ impl RecordError {
         })
     }
 
-    /// One of each.
+    /// Returns one of each.
     #[cfg(test)]
     pub(crate) fn some_of_each() -> std::vec::Vec<Self> {
         let others = [
@@ -1110,7 +1110,7 @@ impl RecordError {
     }
 }
 
-/// The options behind flags that only some images support.
+/// Options of flags that only some images support.
 const OPTIONS: [(u32, &str); 5] = [
     (flag::FAULTS, "faults of links"),
     (flag::AUTO | flag::AUTO_NUMBER, "--auto"),
@@ -1164,16 +1164,16 @@ impl fmt::Display for RecordError {
 
 impl core::error::Error for RecordError {}
 
-/// The image has another matching engine than the host means.
+/// The image's matching engine differs from the host's.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct OtherMatching<'a> {
-    /// What the image has.
+    /// The image's engine.
     pub has: &'a [u8],
-    /// What was asked for.
+    /// The requested engine.
     pub asked: &'a [u8],
 }
 
-/// A name as it is; what of it is no text is shown by a mark.
+/// A name for display; invalid UTF-8 is replaced by a mark.
 struct Shown<'a>(&'a [u8]);
 
 impl fmt::Display for Shown<'_> {

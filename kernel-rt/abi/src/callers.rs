@@ -1,18 +1,18 @@
-//! The registers of a node that ends its job by a call: from them the tool finds out where in the program the
-//! call was made, with the image's call frame information and the node's memory.
+//! Backtrace registers of a node that ends its job inside a call. From them, the image's call frame information and the
+//! node's memory, the tool determines the location of the call in the program.
 
 use super::word::Word;
 
 /// The image's symbol for its [`Callers`].
 pub const SYMBOL: &str = "MIDPLANE_CALLERS";
-/// The registers that a called function keeps, and those of its frame: ra, sp, s0 to s11, by their numbers.
+/// The callee-saved registers, and those of the frame: ra, sp, s0 to s11, by their numbers.
 pub const SAVED: [u8; 14] = [1, 2, 8, 9, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27];
-/// The same of the board's processor that has fewer: lr, sp, r4 to r11. They are the first of the places.
+/// The same for the Arm board, which has fewer: lr, sp, r4 to r11. They use the first slots.
 pub const SAVED_ARM: [u8; 10] = [14, 13, 4, 5, 6, 7, 8, 9, 10, 11];
 /// Bytes of [`Callers`].
 pub const BYTES: usize = 8 * (1 + SAVED.len());
 
-/// The registers as the node notes them.
+/// The registers as the node stores them.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Callers([Word; 1 + SAVED.len()]);
@@ -20,7 +20,7 @@ pub struct Callers([Word; 1 + SAVED.len()]);
 /// The registers as the tool reads them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Registers {
-    /// Where the node was.
+    /// Program counter of the node.
     pub pc: u64,
     /// In the order of [`SAVED`].
     pub saved: [u64; SAVED.len()],
@@ -33,12 +33,12 @@ impl Default for Callers {
 }
 
 impl Callers {
-    /// Nothing noted.
+    /// Creates an empty record.
     pub const fn new() -> Callers {
         Callers([const { Word::new(0) }; 1 + SAVED.len()])
     }
 
-    /// Notes the registers.
+    /// Stores the registers.
     pub fn note(&self, registers: &Registers) {
         let values = core::iter::once(registers.pc).chain(registers.saved);
         for (word, value) in self.0.iter().zip(values) {
@@ -48,7 +48,7 @@ impl Callers {
 }
 
 impl Registers {
-    /// Reads [`BYTES`] bytes of memory. `None`: too few, or nothing has been noted.
+    /// Reads [`BYTES`] bytes of memory. Returns `None` if there are too few, or no registers were stored.
     pub fn read(bytes: &[u8]) -> Option<Registers> {
         let mut words = bytes.chunks_exact(8).map(|word| {
             let mut bytes = [0; 8];

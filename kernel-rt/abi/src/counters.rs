@@ -1,18 +1,21 @@
-//! Everything that a node counts for the job's report: one list, from which the rest follows.
+//! All counters of a node for the job's report, defined by one list.
 //!
-//! A line of [`Counter`], [`LinkCounter`] or [`ChannelCounter`] says what a counter is: its meaning, its name in the
-//! report, its unit, how the nodes' values make one. The words of the blackboard and the report are made from the lists. A
-//! new counter is one line here and one in the kernel's `counters.rs`, which says where the node has it from; the names
-//! are part of the report's format.
+//! A line of [`Counter`], [`LinkCounter`] or [`ChannelCounter`] defines a counter: its meaning, its name in the report,
+//! its unit, and the combination of the nodes' values. The layout of the blackboard and the report are generated from
+//! the lists. A new counter requires one line here and one in the kernel's `counters.rs`, which specifies its source in
+//! the node; the names are part of the report's format.
+//!
+//! The protocol's packets are RTS (request to send), CTS (clear to send), NCTSD (not clear to send data: recorded, the
+//! sender keeps the data) and NCTS (not clear to send: not recorded, the message is rejected).
 
 use net_torus::{Direction, Vc};
 
-/// What is counted.
+/// Unit of a counter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Unit {
     /// Messages of the program.
     Messages,
-    /// Packets of the protocol, of which several may share a packet of the torus.
+    /// Packets of the protocol; several may share a packet of the torus.
     ProtocolPackets,
     /// Packets of the torus.
     Packets,
@@ -26,7 +29,7 @@ pub enum Unit {
     Requests,
     /// Searches of a matching queue.
     Searches,
-    /// Steps of such searches: entries and structures looked at, one after the other.
+    /// Steps of such searches: entries and structures checked, one after the other.
     Hops,
     /// Bytes.
     Bytes,
@@ -35,7 +38,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// Its name.
+    /// Returns its name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Messages => "messages",
@@ -53,17 +56,17 @@ impl Unit {
     }
 }
 
-/// How several values make one.
+/// Combination of several values.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Total {
-    /// They are added.
+    /// Their sum.
     Sum,
-    /// The greatest counts.
+    /// Their maximum.
     Greatest,
 }
 
 impl Total {
-    /// Its name.
+    /// Returns its name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Sum => "sum",
@@ -71,7 +74,7 @@ impl Total {
         }
     }
 
-    /// Both together.
+    /// Combines two values.
     pub fn of(self, one: u64, other: u64) -> u64 {
         match self {
             Self::Sum => one.saturating_add(other),
@@ -80,20 +83,20 @@ impl Total {
     }
 }
 
-/// What is known of a counter, whichever list it is on.
+/// Description of a counter, on any of the lists.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct About {
     /// Its name in the report.
     pub name: &'static str,
-    /// What is counted.
+    /// Unit of the counter.
     pub unit: Unit,
-    /// How the values of several nodes make one.
+    /// Combination of the values of several nodes.
     pub total: Total,
-    /// What it tells.
+    /// Its meaning.
     pub meaning: &'static str,
 }
 
-/// Makes an enum of counters from lines `Variant "name" Unit Total;`, each under its meaning.
+/// Defines an enum of counters from lines `Variant "name" Unit Total;`, each after its meaning.
 macro_rules! counters {
     (
         $(#[$doc:meta])*
@@ -107,12 +110,12 @@ macro_rules! counters {
         }
 
         impl $list {
-            /// All, in the order of the blackboard.
+            /// All counters, in the order of the blackboard.
             pub const ALL: [Self; Self::COUNT] = [$(Self::$counter),*];
-            /// How many there are.
+            /// Number of counters.
             pub const COUNT: usize = [$(Self::$counter),*].len();
 
-            /// All that is known of it.
+            /// Returns its description.
             pub const fn about(self) -> About {
                 match self {
                     $(Self::$counter => About {
@@ -228,7 +231,7 @@ counters! {
     PeakChunks "peak_chunks" Chunks Greatest;
 }
 
-/// Links of a node, one for each direction.
+/// Number of links of a node, one for each direction.
 pub const LINKS: usize = Direction::ALL.len();
 
 /// Counters of one link.
@@ -241,17 +244,17 @@ pub struct LinkCounters {
 }
 
 impl LinkCounters {
-    /// A counter of the link.
+    /// Returns a counter of the link.
     pub fn get(&self, counter: LinkCounter) -> u64 {
         self.frames[counter as usize]
     }
 
-    /// A counter of one of its channels.
+    /// Returns a counter of one of its channels.
     pub fn of_channel(&self, channel: Vc, counter: ChannelCounter) -> u64 {
         self.channels[channel as usize][counter as usize]
     }
 
-    /// A counter of its channels, all together.
+    /// Returns a counter combined over all its channels.
     pub fn of_all_channels(&self, counter: ChannelCounter) -> u64 {
         let values = self.channels.iter().map(|c| c[counter as usize]);
         values.fold(0, |one, other| counter.about().total.of(one, other))

@@ -1,4 +1,5 @@
-//! The last allocation of the program that failed: programs that do not check it fault later, and are told why.
+//! The program's last failed allocation: a program that does not check it faults later, and the report then includes
+//! this cause.
 
 use super::word::Word;
 
@@ -7,27 +8,27 @@ pub const SYMBOL: &str = "MIDPLANE_FAILED_MALLOC";
 /// Bytes of [`FailedMalloc`].
 pub const BYTES: usize = 16;
 
-/// The note as the node makes it: the bytes that were asked for, and the return address of the call.
+/// The record as the node writes it: the requested bytes, and the return address of the call.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub struct FailedMalloc([Word; 2]);
 
-/// The note as the tool reads it.
+/// The record as the tool reads it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Failed {
-    /// The bytes that were asked for.
+    /// Requested bytes.
     pub bytes: u64,
     /// The return address of the call.
     pub from: u64,
 }
 
 impl FailedMalloc {
-    /// None has failed.
+    /// Creates an empty record.
     pub const fn new() -> FailedMalloc {
         FailedMalloc([const { Word::new(0) }; 2])
     }
 
-    /// Notes one.
+    /// Stores a failed allocation.
     pub fn note(&self, failed: Failed) {
         let [bytes, from] = &self.0;
         bytes.store(failed.bytes);
@@ -36,7 +37,7 @@ impl FailedMalloc {
 }
 
 impl Failed {
-    /// Reads a note. `None`: none has failed.
+    /// Reads a record. Returns `None` if no allocation has failed.
     pub fn read(note: [u8; BYTES]) -> Option<Failed> {
         let (words, _) = note.as_chunks::<8>();
         let [bytes, from] = [words[0], words[1]].map(u64::from_le_bytes);

@@ -1,9 +1,9 @@
-//! Why a node has failed: in numbers on the node, in words where people read it.
+//! Failures of a node: as numbers on the node, as text for readers.
 //!
-//! A node has no sentences for what can go wrong, nor what puts numbers into them: it leaves a *record* on its blackboard,
-//! by [`Failure::write`]. Whoever reads the blackboard with this library turns it back into the [`Failure`]
-//! ([`Failure::read`]), whose words stand here and with the types that it is made of. Only the words of MPI's errors are
-//! the device's ([`MpiText`]). A process of this machine writes the words at once.
+//! A node contains neither error messages nor the code to format them: it writes a *record* to its blackboard, by
+//! [`Failure::write`]. A reader of the blackboard that uses this library converts it back to the [`Failure`]
+//! ([`Failure::read`]); the message texts are here and with the types that it contains. Only the texts of MPI errors
+//! belong to the device ([`MpiText`]). A Linux process writes the text directly.
 
 use core::fmt::{self, Display as _, Write as _};
 
@@ -17,45 +17,45 @@ use super::boot_parameters::{OtherMatching, RecordError};
 use super::fault::{NodeName, Report};
 use super::record::{Fields, MESSAGE_BYTES, NUMBERS, Record, TEXTS};
 
-/// What is in front of a failure's record in the log, and on the console of a node that no tool looks after.
+/// Prefix of a failure record in the log, and on the console of a node without a tool.
 pub const LOGGED: &str = "failed: ";
 
 /// A node's failure.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Failure<'a> {
-    /// Which node's; `None` before it knows who it is.
+    /// The failed node; `None` before it knows its identity.
     pub place: Option<(Rank, Coord)>,
-    /// Why it failed.
+    /// The reason.
     pub why: Why<'a>,
 }
 
-/// Why a node failed.
+/// Reason of a failure.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Why<'a> {
-    /// What the program did, in words.
+    /// The program's error, as text.
     Words(&'a str),
-    /// A panic of an image that has no words for it.
+    /// A panic of an image without message texts.
     Panic,
     /// A trap.
     Fault(Report),
     /// The program called MPI_Abort with this status.
     MpiAbort(i32),
-    /// The program ended with this status, and without MPI_Finalize.
+    /// The program ended with this status, without MPI_Finalize.
     NotFinalized(i32),
     /// An error under MPI_ERRORS_ARE_FATAL.
     Mpi(MpiFailure<'a>),
-    /// The neighbour in this direction does not answer any more.
+    /// The neighbour in this direction no longer responds.
     LinkLost {
-        /// Where it is.
+        /// Its direction.
         direction: Direction,
-        /// The links have other ways, and it answers on none.
+        /// The links support rerouting, and it responds on no route.
         any_way: bool,
     },
-    /// The memory of the link in this direction was overwritten, which the node shares with that neighbour.
+    /// The memory that the node's link in this direction shares with that neighbour was overwritten.
     LinkOverwritten {
-        /// Where the link leads.
+        /// Direction of the link.
         direction: Direction,
-        /// Who is there.
+        /// The neighbour.
         neighbour: (Rank, Coord),
     },
     /// A link has given up.
@@ -64,55 +64,55 @@ pub enum Why<'a> {
     Boot(Boot<'a>),
 }
 
-/// An error of MPI's that ended the job, as the library that raised it writes it down. Only that library knows what the
-/// numbers and texts mean; see [`MpiText`].
+/// An MPI error that ended the job, encoded by the library that raised it. Only that library can interpret the numbers
+/// and texts; see [`MpiText`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MpiFailure<'a> {
     /// The record's numbers.
     pub numbers: [u64; NUMBERS],
-    /// The record's texts. The last is cut where the record has no room for it.
+    /// The record's texts. The last is truncated to the record's free space.
     pub texts: [&'a str; TEXTS],
 }
 
-/// Writes an error of MPI's in words, the name of the node at this place included.
+/// Writes the text of an MPI error, including the name of the node at these coordinates.
 pub type MpiText =
     fn(Option<(Rank, Coord)>, &MpiFailure<'_>, &mut fmt::Formatter<'_>) -> fmt::Result;
 
-/// Why a kernel could not start.
+/// Reason of a kernel's failed start.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Boot<'a> {
-    /// What only some images look at, in words.
+    /// A check that only some images contain, as text.
     Words(&'a str),
-    /// The device tree is not as it must be.
+    /// The device tree is invalid.
     Tree(TreeError),
-    /// The boot parameters are not.
+    /// The boot parameters are invalid.
     Parameters(RecordError),
-    /// The image has another matching engine than the host means.
+    /// The image's matching engine differs from the host's.
     Matching(OtherMatching<'a>),
-    /// The machine's memory cannot be divided into so many nodes of this size.
+    /// The machine's memory cannot be divided into this number of nodes of this size.
     Nodes {
-        /// How many.
+        /// Number of nodes.
         nodes: u32,
         /// Bytes of each.
         bytes: u64,
     },
-    /// A board of one node is to carry several.
+    /// Several nodes are specified for a board of one node.
     NoBox,
-    /// The node's place is not of the machine.
+    /// The node's coordinates are outside the machine.
     Outside,
     /// The memory is too small.
     TooSmall(TooSmall),
     /// The board's memory is too small.
     NoRoom(NoRoom),
-    /// The heap is used up.
+    /// The heap is exhausted.
     OutOfMemory,
-    /// The device of a slot could not be brought up.
+    /// The device of a slot could not be initialized.
     Slot(u32, DeviceError),
     /// There is no memory for a link.
     NoFrames(u32),
-    /// A neighbour is in another instance, and this one's doorbell, of this number, is missing.
+    /// A neighbour is in another instance, and this one's doorbell is missing; contains the instance's index.
     NoDoorbell(u32),
-    /// Router and links do not go together.
+    /// Router and links do not match.
     Router(ConfigError),
     /// A link cannot be made reliable.
     Reliable(ReliableError),
@@ -131,7 +131,7 @@ pub struct InWords<'a> {
 impl fmt::Display for InWords<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Failure { place, why } = &self.failure;
-        // It has the name in its own words.
+        // The device's text includes the name.
         if let Why::Mpi(error) = why {
             return (self.mpi)(*place, error, f);
         }
@@ -141,7 +141,7 @@ impl fmt::Display for InWords<'_> {
 }
 
 impl Why<'_> {
-    /// Writes the words of all but MPI's errors.
+    /// Writes the text of all reasons except MPI errors.
     fn write_words(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Words(words) => f.write_str(words),
@@ -232,7 +232,7 @@ from! {
     NoDevice => Device;
 }
 
-/// The node's place in one number: none, or rank, x, y and z above a bit that says that there is one.
+/// Encodes the node's identity in one number: 0, or rank, x, y and z above a bit that marks its presence.
 fn place_number(place: Option<(Rank, Coord)>) -> u64 {
     place.map_or(0, |(rank, Coord { x, y, z })| {
         u64::from(rank) << 32 | u64::from(u32::from_le_bytes([1, x, y, z]))
@@ -274,19 +274,19 @@ const NO_CONSOLE: u64 = 25;
 const LINK_OVERWRITTEN: u64 = 26;
 
 impl<'a> Failure<'a> {
-    /// The failure as a record.
+    /// Encodes the failure as a record.
     pub fn write(&self) -> Record {
         let mut fields = self.why.fields();
         fields.place = place_number(self.place);
         fields.write()
     }
 
-    /// The failure as text, with MPI's errors as `mpi` writes them.
+    /// Returns the failure as text, with MPI errors written by `mpi`.
     pub fn in_words(self, mpi: MpiText) -> InWords<'a> {
         InWords { failure: self, mpi }
     }
 
-    /// The failure that a node has left as this record; `None` when it makes no sense.
+    /// Decodes a node's failure record; returns `None` if it is invalid.
     pub fn read(record: &'a [u8]) -> Option<Self> {
         let fields = Fields::read(record)?;
         Some(Self {
@@ -296,7 +296,7 @@ impl<'a> Failure<'a> {
     }
 }
 
-/// The text of what an ended node has left, cut to the room that there is for it.
+/// Returns the text of a final message, truncated to the maximum size.
 pub fn text_of(message: &SeenMessage, mpi: MpiText) -> heapless::String<MESSAGE_BYTES> {
     let record = match message {
         SeenMessage::Words(words) => return words.clone(),
@@ -555,7 +555,7 @@ mod tests {
         })
     }
 
-    /// One of each kind that has words, and what else has a number.
+    /// Returns one of each kind with a text, and of each other kind with a number.
     fn all() -> Vec<Why<'static>> {
         let boot = [
             Boot::Words("two boards are one"),
@@ -645,7 +645,7 @@ mod tests {
         for why in all() {
             let record = Failure { place: PLACE, why }.write();
             let bytes = record.bytes();
-            // Without their texts they may make sense.
+            // Without their texts they may be valid.
             for length in 0..(2 + NUMBERS) * size_of::<u64>() {
                 assert_eq!(Failure::read(&bytes[..length]), None, "{why:?}");
             }

@@ -1,4 +1,4 @@
-//! Traps that end a node: what happened, and in which words. The architecture decodes its registers to a [`Fault`].
+//! Traps that end a node: their causes and messages. The architecture decodes its registers to a [`Fault`].
 
 use core::fmt;
 
@@ -8,33 +8,33 @@ use super::address::Bytes;
 use super::blackboard::End;
 use super::record::Fields;
 
-/// Why the processor trapped. Interrupts are not among the causes.
+/// Cause of a trap. Interrupts are not included.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Cause {
-    /// A jump to an address that is no instruction's.
+    /// A jump to a misaligned address.
     InstructionMisaligned,
-    /// A jump to where nothing may be executed.
+    /// A jump to memory that is not executable.
     InstructionAccess,
-    /// Bytes that are no instruction, or one that this mode does not have.
+    /// An invalid instruction, or one that this mode does not support.
     IllegalInstruction,
     /// `ebreak`.
     Breakpoint,
-    /// A load from an address without the alignment it needs.
+    /// A misaligned load.
     LoadMisaligned,
-    /// A load from where nothing is, or from a closed range.
+    /// A load from unmapped or protected memory.
     LoadAccess,
-    /// A store to an address without the alignment it needs.
+    /// A misaligned store.
     StoreMisaligned,
-    /// A store to where nothing is, or to a closed range.
+    /// A store to unmapped or protected memory.
     StoreAccess,
-    /// `ecall`, which this kernel does not serve.
+    /// `ecall`, which this kernel does not support.
     EnvironmentCall,
-    /// Anything else; holds the code.
+    /// Another cause; contains the code.
     Other(u64),
 }
 
 impl Cause {
-    /// All that hold no code, by their numbers.
+    /// All causes without a code, in the order of their numbers.
     const ALL: [Self; 9] = [
         Self::InstructionMisaligned,
         Self::InstructionAccess,
@@ -47,7 +47,7 @@ impl Cause {
         Self::EnvironmentCall,
     ];
 
-    /// Its place among them; that of one with a code is behind them.
+    /// Returns its index among them; causes with a code follow.
     const fn number(self) -> u64 {
         match self {
             Self::InstructionMisaligned => 0,
@@ -67,30 +67,30 @@ impl Cause {
 /// A trap, with the registers that explain it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Fault {
-    /// Why.
+    /// The cause.
     pub cause: Cause,
-    /// Why, as the processor's register says it.
+    /// The processor's cause code.
     pub code: u64,
     /// The instruction that trapped.
     pub pc: u64,
-    /// The address it accessed or jumped to; 0 where the cause has none.
+    /// The address it accessed or jumped to; 0 if the cause has none.
     pub address: u64,
-    /// The stack pointer then.
+    /// The stack pointer.
     pub sp: u64,
-    /// The return address then: after a wild jump the only trace of where it came from.
+    /// The return address: after a wild jump the only trace of its origin.
     pub ra: u64,
 }
 
-/// Where things stand, to tell what an address means.
+/// Memory map, to interpret an address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Map {
-    /// Where a null pointer and its neighbourhood point.
+    /// Range of null pointers and nearby addresses.
     pub null: Bytes,
-    /// What a stack overrun runs into.
+    /// Guard that a stack overflow hits.
     pub guard: Bytes,
     /// The program's stack.
     pub stack: Bytes,
-    /// The guard of the stack that interrupts and faults are handled on.
+    /// The guard of the stack of interrupts and faults.
     pub trap_guard: Bytes,
     /// Code and constants.
     pub constants: Bytes,
@@ -98,22 +98,22 @@ pub struct Map {
     pub ram: Bytes,
 }
 
-/// What a fault means.
+/// Interpretation of a fault.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Meaning {
-    /// The program's stack is used up.
+    /// The program's stack is exhausted.
     StackOverflow,
-    /// The kernel's own stack is used up.
+    /// The kernel's own stack is exhausted.
     TrapStackOverflow,
-    /// Through a null pointer, or one that was computed from it.
+    /// An access through a null pointer, or one computed from it.
     Null,
     /// A store to code or constants.
     Constant,
     /// A jump to memory that holds data.
     JumpToData,
-    /// Where no memory is.
+    /// An access outside of all memory.
     Outside,
-    /// Nothing more to say than the cause says.
+    /// No more information than the cause.
     Plain,
 }
 
@@ -130,7 +130,7 @@ impl Meaning {
 }
 
 impl Fault {
-    /// What the fault means, given where things stand.
+    /// Interprets the fault with the memory map.
     pub fn meaning(&self, map: &Map) -> Meaning {
         let cause = self.cause;
         let data = matches!(cause, Cause::LoadAccess | Cause::StoreAccess);
@@ -138,10 +138,10 @@ impl Fault {
         if !data && !jump {
             return Meaning::Plain;
         }
-        // Some processors give no address for a trap on a jump; the jump's target is then the pc.
+        // Some processors provide no address for a trap on a jump; the jump's target is then the pc.
         let address = if jump { self.pc } else { self.address };
-        // An overrun shows in the stack pointer or in the address: a big frame moves the pointer first,
-        // and a call through the guard traps with the pointer already there.
+        // An overflow appears in the stack pointer or in the address: a big frame moves the pointer first, and a call
+        // through the guard traps with the pointer already there.
         if map.trap_guard.contains(address) {
             Meaning::TrapStackOverflow
         } else if map.guard.contains(address) && data {
@@ -160,19 +160,19 @@ impl Fault {
     }
 }
 
-/// A fault, as the user is told of it.
+/// A fault as reported to the user.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Report {
     /// The fault.
     pub fault: Fault,
-    /// What it means.
+    /// Its interpretation.
     pub meaning: Meaning,
     /// Size of the program's stack in bytes.
     pub stack_bytes: u64,
 }
 
 impl Report {
-    /// Of this fault, given where things stand.
+    /// Creates the report of this fault with the memory map.
     pub fn of(fault: Fault, map: &Map) -> Self {
         Self {
             fault,
@@ -181,7 +181,7 @@ impl Report {
         }
     }
 
-    /// How the fault is filed on the blackboard.
+    /// Returns the fault's reason on the blackboard.
     pub fn end(&self) -> End {
         match self.meaning {
             Meaning::StackOverflow => End::StackOverflow,
@@ -189,7 +189,7 @@ impl Report {
         }
     }
 
-    /// The same in numbers.
+    /// Encodes the report as numbers.
     pub(crate) fn numbers(&self) -> [u64; 8] {
         let Fault {
             cause,
@@ -228,7 +228,7 @@ impl Report {
     }
 }
 
-/// Names a node: `rank 5 at (1,0,1)`.
+/// Display name of a node: `rank 5 at (1,0,1)`.
 pub struct NodeName(pub Option<(Rank, Coord)>);
 
 impl fmt::Display for NodeName {
@@ -262,7 +262,7 @@ impl fmt::Display for Report {
                     f,
                     "stack overflow: the program's stack of {kib} KiB is used up ({access} {address:#x}"
                 )?;
-                // A processor that has no room to store the program counter loses it.
+                // A processor without stack space for the program counter loses it.
                 if pc != 0 {
                     write!(f, " at pc {pc:#x}")?;
                 }

@@ -1,41 +1,41 @@
-//! Faults on links, as the tool orders them for a test in the [boot parameters](super::boot_parameters).
+//! Fault injection on links, specified by the tool for a test in the [boot parameters](super::boot_parameters).
 
 use heapless::Vec;
 use net_torus::coord::{Coord, Direction, Shape};
 
-/// What rates are parts of.
+/// Denominator of the rates.
 pub const MILLION: u32 = 1_000_000;
-/// Greatest rate of loss, and of corruption: with more, what is lost cannot be told from what is cut.
+/// Maximum rate of loss, and of corruption: above it, loss is indistinguishable from a cut.
 pub const MOST: u32 = MILLION / 5;
-/// Greatest number of cuts.
+/// Maximum number of cuts.
 pub const MAX_CUTS: usize = 16;
 
-/// A link that is cut for good.
+/// A permanently cut link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Cut {
     /// One of its ends.
     pub at: Coord,
-    /// The link, as that end calls it.
+    /// Direction of the link at that end.
     pub direction: Direction,
-    /// When, in milliseconds since the node's links came up.
+    /// Time of the cut, in milliseconds since the node's links came up.
     pub after_ms: u32,
 }
 
-/// What links do to their frames.
+/// Faults of the links' frames.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Faults {
-    /// Frames in a million that vanish; at most [`MOST`].
+    /// Lost frames in a million; at most [`MOST`].
     pub loss: u32,
-    /// Frames in a million in which one to three bits are turned; at most [`MOST`].
+    /// Frames in a million with one to three inverted bits; at most [`MOST`].
     pub corruption: u32,
-    /// What determines which frames these are: of each link, the same by number in each run.
+    /// Seed that determines these frames: on each link, the same frame numbers in each run.
     pub seed: u64,
-    /// Links that are cut.
+    /// Cut links.
     pub cuts: Vec<Cut, MAX_CUTS>,
 }
 
 impl Faults {
-    /// When the link in direction `d` of the node at `here` is cut, in nanoseconds since it came up.
+    /// Returns the time of the cut of the link in direction `d` of the node at `here`, in nanoseconds since it came up.
     pub fn cut_ns(&self, shape: &Shape, here: Coord, d: Direction) -> Option<u64> {
         let there = (shape.neighbour(here, d), d.opposite());
         let is_it = |cut: &&Cut| {

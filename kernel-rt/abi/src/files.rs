@@ -1,10 +1,10 @@
-//! Calls on files, which the tool does for the node: function shipping, as Blue Gene's compute-node kernel had its I/O
-//! nodes do them.
+//! File calls, executed by the tool for the node: function shipping, as in Blue Gene, whose compute-node kernel shipped
+//! calls to its I/O nodes.
 //!
-//! A node has one call under way at a time. It writes what is to be done and then `asked`, a number that is another
-//! for each call; the tool, which alone writes them, answers in the same places and then writes that number to
-//! `answered`. Like the blackboard it is found by the image's symbol ([`SYMBOL`]), and only a program that calls
-//! functions on files has it.
+//! A node has one outstanding call at a time. It writes the call and then `asked`, a number that differs for each call.
+//! The tool, the only writer of the reply, writes that to the same fields and then writes the number to `answered`.
+//! Like the blackboard it is found by the image's symbol ([`SYMBOL`]), and only a program that calls file functions
+//! contains it.
 //!
 //! ```text
 //!   magic | asked | answered | call | numbers, 3 of 8 bytes | error | length | up to BYTES bytes
@@ -14,8 +14,8 @@
 //! |---|---|---|---|
 //! | `Open` | flags (`OPEN_*`), mode | path | descriptor |
 //! | `Close`, `Sync` | descriptor | | |
-//! | `Read` | descriptor, count | | count; so many bytes |
-//! | `Write` | descriptor | what to write | count |
+//! | `Read` | descriptor, count | | count; that many bytes |
+//! | `Write` | descriptor | data to write | count |
 //! | `Seek` | descriptor, offset, whence | | offset |
 //! | `Resize` | descriptor, size | | |
 //! | `Stat`, `Lstat` | | path | [`Status`] |
@@ -24,10 +24,10 @@
 //! | `Unlink`, `RemoveFolder` | | path | |
 //! | `MakeFolder` | mode | path | |
 //! | `Rename` | bytes of the old path | old path, new path | |
-//! | `Next` | descriptor of a folder | | inode, and in number 1 the type; name, or none at the end |
-//! | `Rewind` | descriptor of a folder | | |
+//! | `Next` | descriptor of a directory | | inode, and in number 1 the type; name, or none at the end |
+//! | `Rewind` | descriptor of a directory | | |
 //!
-//! A call that fails has Linux's error number in `error`, and else 0 there.
+//! A failed call returns Linux's error number in `error`, a successful one 0.
 
 use core::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 
@@ -37,34 +37,34 @@ use super::window::Window;
 
 /// The image's symbol for its [`Desk`].
 pub const SYMBOL: &str = "MIDPLANE_FILES";
-/// First word of one at which something was asked ("MPF1", for files).
+/// First word of a desk that was used ("MPF1", for files).
 pub const MAGIC: u32 = u32::from_le_bytes(*b"MPF1");
-/// Bytes that one call carries at most, in either direction: what is longer is done in several.
+/// Maximum number of bytes per call, in either direction: longer transfers use several calls.
 pub const BYTES: usize = 8192;
-/// Greatest length of a path in bytes, without a zero (`PATH_MAX`).
+/// Maximum length of a path in bytes, without a zero (`PATH_MAX`).
 pub const MAX_PATH: usize = 4095;
-/// Greatest number of descriptors of a node that are open at the same time.
+/// Maximum number of open descriptors of a node.
 pub const MAX_OPEN: usize = 64;
 const _: () = assert!(2 * MAX_PATH <= BYTES);
 
-/// To be read.
+/// Open for reading.
 pub const OPEN_READ: u64 = 1;
-/// To be written.
+/// Open for writing.
 pub const OPEN_WRITE: u64 = 2;
-/// Each write goes to the end.
+/// Each write appends.
 pub const OPEN_APPEND: u64 = 4;
-/// Made if it is not there.
+/// Create the file if it does not exist.
 pub const OPEN_CREATE: u64 = 8;
-/// Made by this call, or none.
+/// Fail if the file exists.
 pub const OPEN_EXCLUSIVE: u64 = 16;
-/// Emptied.
+/// Truncate the file.
 pub const OPEN_TRUNCATE: u64 = 32;
-/// A folder, or none.
+/// Fail if it is not a directory.
 pub const OPEN_FOLDER: u64 = 64;
-/// No symbolic link.
+/// Fail if it is a symbolic link.
 pub const OPEN_NO_LINK: u64 = 128;
 
-// Where the words stand, in bytes from the start.
+// Offsets of the words, in bytes from the start.
 pub(super) const AT_MAGIC: u64 = 0;
 pub(super) const AT_ASKED: u64 = 4;
 pub(super) const AT_ANSWERED: u64 = 8;
@@ -76,7 +76,7 @@ pub(super) const AT_BYTES: u64 = 48;
 
 macro_rules! calls {
     ($($(#[$doc:meta])* $name:ident = $number:literal,)*) => {
-        /// What is to be done.
+        /// Requested operation.
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
         #[repr(u32)]
         pub enum Call {
@@ -95,66 +95,66 @@ macro_rules! calls {
 }
 
 calls! {
-    /// Opens a file or folder.
+    /// Opens a file or directory.
     Open = 1,
     /// Closes a descriptor.
     Close = 2,
-    /// Reads from where it stands.
+    /// Reads at the current position.
     Read = 3,
-    /// Writes where it stands.
+    /// Writes at the current position.
     Write = 4,
-    /// Moves where it stands.
+    /// Moves the current position.
     Seek = 5,
-    /// Has what was written kept.
+    /// Synchronizes written data to storage.
     Sync = 6,
-    /// Makes it longer or shorter.
+    /// Changes the size.
     Resize = 7,
-    /// What a path leads to.
+    /// Returns the status of a path's target.
     Stat = 8,
-    /// The same, of a link itself.
+    /// Returns the status of a path, without following a symbolic link.
     Lstat = 9,
-    /// What is open.
+    /// Returns the status of an open file.
     Fstat = 10,
-    /// Whether something may be done with it.
+    /// Checks permissions.
     Access = 11,
     /// Removes a file's name.
     Unlink = 12,
-    /// Gives a file another name.
+    /// Renames a file.
     Rename = 13,
-    /// Makes a folder.
+    /// Creates a directory.
     MakeFolder = 14,
-    /// Removes an empty folder.
+    /// Removes an empty directory.
     RemoveFolder = 15,
-    /// The next entry of a folder.
+    /// Returns the next entry of a directory.
     Next = 16,
-    /// Begins with a folder's entries again.
+    /// Restarts a directory's entries.
     Rewind = 17,
 }
 
-/// What is known of a file, as `stat` has it.
+/// Status of a file, as in `stat`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Status {
     /// Device, inode.
     pub identity: [u64; 2],
     /// Type and permissions, in the numbers of Linux, which are picolibc's.
     pub mode: u64,
-    /// Number of names.
+    /// Number of hard links.
     pub links: u64,
     /// User, group.
     pub owner: [u64; 2],
     /// Bytes.
     pub size: u64,
-    /// Bytes of a good piece to read, and blocks of 512 bytes that it takes.
+    /// Preferred I/O size in bytes, and number of allocated blocks of 512 bytes.
     pub blocks: [u64; 2],
     /// Last read, write and change: seconds and nanoseconds.
     pub times: [u64; 6],
 }
 
 impl Status {
-    /// Bytes of one as it is sent.
+    /// Size of an encoded status in bytes.
     pub const BYTES: usize = 15 * 8;
 
-    /// As it is sent.
+    /// Encodes the status.
     pub fn emit(&self) -> [u8; Self::BYTES] {
         let [device, inode] = self.identity;
         let [user, group] = self.owner;
@@ -170,7 +170,7 @@ impl Status {
         bytes
     }
 
-    /// What was sent.
+    /// Decodes a status.
     pub fn parse(bytes: &[u8; Self::BYTES]) -> Self {
         let mut words = bytes.as_chunks::<8>().0.iter();
         let mut next = || words.next().map_or(0, |word| u64::from_le_bytes(*word));
@@ -186,7 +186,7 @@ impl Status {
     }
 }
 
-/// The node's side.
+/// The node's side of the file call mailbox.
 #[repr(C)]
 pub struct Desk {
     magic: AtomicU32,
@@ -199,17 +199,17 @@ pub struct Desk {
     bytes: [AtomicU8; BYTES],
 }
 
-/// An answer.
+/// A reply.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Answer {
     /// Its numbers.
     pub numbers: [u64; 2],
-    /// How many bytes there are to take.
+    /// Number of bytes to take.
     pub length: usize,
 }
 
 impl Desk {
-    /// One at which nothing was asked yet.
+    /// Creates a mailbox without a call.
     pub const fn new() -> Self {
         Desk {
             magic: AtomicU32::new(0),
@@ -223,8 +223,8 @@ impl Desk {
         }
     }
 
-    /// Asks, with the bytes of `parts` one behind the other, of which [`BYTES`] at most are taken. The tool must be rung
-    /// for it. The answer to the call before must have been seen.
+    /// Submits a call, with the concatenated bytes of `parts`, truncated to [`BYTES`]. The caller must then ring the
+    /// tool's doorbell. The previous call must be complete.
     pub fn ask(&self, call: Call, numbers: [u64; 3], parts: &[&[u8]]) {
         self.magic.store(MAGIC, Ordering::Relaxed);
         self.call.store(call as u32, Ordering::Relaxed);
@@ -242,7 +242,7 @@ impl Desk {
         self.asked.store(asked, Ordering::Release);
     }
 
-    /// The answer, once it is there: Linux's number of the error when there was one. Does not block.
+    /// Returns the reply when it is available: Linux's error number if the call failed. Does not block.
     pub fn answer(&self) -> Option<Result<Answer, u32>> {
         let asked = self.asked.load(Ordering::Relaxed);
         (self.answered.load(Ordering::Acquire) == asked).then(|| {
@@ -256,7 +256,7 @@ impl Desk {
         })
     }
 
-    /// Copies the beginning of an answer's bytes.
+    /// Copies a prefix of a reply's bytes.
     pub fn take(&self, out: &mut [u8]) {
         for (out, byte) in out.iter_mut().zip(&self.bytes) {
             *out = byte.load(Ordering::Relaxed);
@@ -270,21 +270,21 @@ impl Default for Desk {
     }
 }
 
-/// What a node has asked, as the tool takes it.
+/// A node's call, as the tool receives it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Asked {
-    /// The call's number, by which it is answered.
+    /// The call's number; the reply must contain it.
     pub number: u32,
-    /// What is to be done; `None`: something that there is not.
+    /// The operation; `None` if it is unknown.
     pub call: Option<Call>,
     /// See the module.
     pub numbers: [u64; 3],
-    /// How many bytes [`Asked::look`] has put into its buffer.
+    /// Number of bytes that [`Asked::look`] has stored in its buffer.
     pub length: usize,
 }
 
 impl Asked {
-    /// Looks at the desk at `at`: a call other than number `last`, with its bytes in `out`.
+    /// Polls the mailbox at `at` for a call other than number `last`, and copies its bytes to `out`.
     pub fn look(window: &impl Window, at: u64, last: u32, out: &mut [u8; BYTES]) -> Option<Self> {
         let number = window.load(at + AT_ASKED)?;
         if number == last || window.load(at + AT_MAGIC)? != MAGIC {
@@ -304,7 +304,7 @@ impl Asked {
     }
 }
 
-/// What the tool answers to call `number` of the desk at `at`: numbers and bytes, or Linux's number of an error.
+/// Writes the tool's reply to call `number` of the mailbox at `at`: numbers and bytes, or Linux's error number.
 pub fn answer(window: &impl Window, at: u64, number: u32, answer: Result<([u64; 2], &[u8]), u32>) {
     let (error, numbers, bytes) = match answer {
         Ok((numbers, bytes)) => (0, numbers, &bytes[..bytes.len().min(BYTES)]),
@@ -317,7 +317,7 @@ pub fn answer(window: &impl Window, at: u64, number: u32, answer: Result<([u64; 
     window.write(at + AT_BYTES, bytes);
     window.store(at + AT_ERROR, error);
     window.store(at + AT_LENGTH, bytes.len() as u32);
-    // Last: what it tells of is there.
+    // Last, after the data that it announces.
     window.store(at + AT_ANSWERED, number);
 }
 
@@ -327,11 +327,11 @@ mod tests {
     use std::cell::RefCell;
     use std::vec::Vec;
 
-    /// A node's memory with a desk in it, as bytes.
+    /// A node's memory with a mailbox in it, as bytes.
     struct Memory(RefCell<Vec<u8>>);
 
     impl Memory {
-        /// As the node has left it.
+        /// Copies the node's contents.
         fn of(desk: &Desk) -> Self {
             let mut bytes = Vec::new();
             for word in [&desk.magic, &desk.asked, &desk.answered, &desk.call] {
@@ -348,7 +348,7 @@ mod tests {
             Memory(RefCell::new(bytes))
         }
 
-        /// What the tool has written, as the node sees it.
+        /// Copies the tool's changes back to the node.
         fn back(&self, desk: &Desk) {
             let bytes = self.0.borrow();
             let word = |at: u64| {

@@ -1,25 +1,25 @@
-//! The inbox: a ring in the node's memory through which the host gives the program its standard input.
+//! The inbox: a ring buffer in the node's memory for the program's standard input, filled by the host.
 //!
-//! Like the blackboard it is found by the image's symbol ([`SYMBOL`]) and needs no device. The node asks for
-//! input when the program first reads; from then on the host, which alone writes `written`, the bytes and
-//! `closed`, keeps the ring filled, and the node, which alone writes the other words, empties it.
+//! Like the blackboard it is found by the image's symbol ([`SYMBOL`]) and requires no device. The node requests input
+//! at the program's first read. From then on the host, the only writer of `written`, the bytes and `closed`, keeps the
+//! ring filled, and the node, the only writer of the other words, empties it.
 //!
 //! ```text
 //!   magic | wanted | read | written | closed | CAPACITY bytes
 //! ```
-//! `read` and `written` count bytes and wrap around; byte n lies at n modulo [`CAPACITY`].
+//! `read` and `written` count bytes and wrap around; byte n is at index n modulo [`CAPACITY`].
 
 use core::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 
 use super::window::Window;
 
-/// The image's symbol at which the inbox stands.
+/// The image's symbol of the inbox.
 pub const SYMBOL: &str = "MIDPLANE_INBOX";
-/// First word of an inbox that has been set up ("MPI1", for input).
+/// First word of an initialized inbox ("MPI1", for input).
 pub const MAGIC: u32 = u32::from_le_bytes(*b"MPI1");
-/// Bytes that the ring holds; a power of two.
+/// Capacity of the ring in bytes; a power of two.
 pub const CAPACITY: u32 = 4096;
-// Where the words stand, in bytes from the start of the inbox.
+// Offsets of the words, in bytes from the start of the inbox.
 pub(super) const AT_MAGIC: u64 = 0;
 pub(super) const AT_WANTED: u64 = 4;
 pub(super) const AT_READ: u64 = 8;
@@ -29,7 +29,7 @@ pub(super) const AT_RING: u64 = 20;
 
 const _: () = assert!(CAPACITY.is_power_of_two());
 
-/// The ring as the node sees it.
+/// The node's side of the ring.
 #[repr(C)]
 pub struct Inbox {
     magic: AtomicU32,
@@ -40,19 +40,19 @@ pub struct Inbox {
     ring: [AtomicU8; CAPACITY as usize],
 }
 
-/// What there is to take.
+/// Result of a read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Taken {
-    /// So many bytes, at least 1.
+    /// Number of bytes, at least 1.
     Bytes(usize),
-    /// Nothing yet.
+    /// No input yet.
     Nothing,
-    /// Nothing any more.
+    /// End of input.
     End,
 }
 
 impl Inbox {
-    /// An empty inbox for which nothing has been asked.
+    /// Creates an empty inbox without a request for input.
     pub const fn new() -> Self {
         Inbox {
             magic: AtomicU32::new(0),
@@ -64,16 +64,16 @@ impl Inbox {
         }
     }
 
-    /// Takes what is there, as much as `out` holds (at least 1 byte). Asks the host for input. Does not
+    /// Reads the available bytes, up to the size of `out` (at least 1 byte). Requests input from the host. Does not
     /// block.
     pub fn take(&self, out: &mut [u8]) -> Taken {
         self.magic.store(MAGIC, Ordering::Relaxed);
         self.wanted.store(1, Ordering::Release);
-        // Closed is looked at first: what was written before it is then seen, too.
+        // `closed` is read first, so that all earlier writes are visible.
         let closed = self.closed.load(Ordering::Acquire) != 0;
         let written = self.written.load(Ordering::Acquire);
         let read = self.read.load(Ordering::Relaxed);
-        // The host is trusted with the count no more than with anything else from outside.
+        // The host's count is not trusted, like all external data.
         let waiting = written.wrapping_sub(read).min(CAPACITY) as usize;
         let count = waiting.min(out.len());
         for (at, byte) in out.iter_mut().take(count).enumerate() {
@@ -96,35 +96,34 @@ impl Default for Inbox {
     }
 }
 
-/// What the host sees of an inbox.
+/// The host's copy of an inbox's state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Head {
-    /// Bytes that the host has written.
     written: u32,
-    /// Bytes that there is room for.
+    /// Free space in bytes.
     pub room: u32,
 }
 
 impl Head {
-    /// Looks at the inbox at `at`; `None` while the program has not asked for input.
+    /// Reads the state of the inbox at `at`; returns `None` before the program has requested input.
     pub fn look(window: &impl Window, at: u64) -> Option<Head> {
         let [magic, wanted] = [AT_MAGIC, AT_WANTED].map(|word| window.load(at + word));
         let [read, written] = [AT_READ, AT_WRITTEN].map(|word| window.load(at + word));
         (magic? == MAGIC && wanted? != 0).then_some(())?;
         let written = written?;
-        // A node that says nonsense gets nothing.
+        // A node with invalid counts receives nothing.
         let room = CAPACITY.saturating_sub(written.wrapping_sub(read?));
         Some(Head { written, room })
     }
 
-    /// Puts input into the inbox at `at`, as much of it as there is room for; how much.
+    /// Copies input to the inbox at `at`, up to its free space; returns the number of bytes.
     pub fn give(self, window: &impl Window, at: u64, bytes: &[u8]) -> usize {
         let bytes = &bytes[..bytes.len().min(self.room as usize)];
         let place = self.written % CAPACITY;
         let (first, rest) = bytes.split_at(bytes.len().min((CAPACITY - place) as usize));
         let ring = at + AT_RING;
         let is_there = window.write(ring + u64::from(place), first) && window.write(ring, rest);
-        // The count last: what it counts is there.
+        // The count last, after the bytes that it counts.
         let written = self.written.wrapping_add(bytes.len() as u32);
         match is_there && window.store(at + AT_WRITTEN, written) {
             true => bytes.len(),
@@ -133,7 +132,7 @@ impl Head {
     }
 }
 
-/// Tells the program whose inbox is at `at` that no more input comes.
+/// Signals the end of input to the program whose inbox is at `at`.
 pub fn close(window: &impl Window, at: u64) {
     window.store(at + AT_CLOSED, 1);
 }

@@ -1,36 +1,36 @@
-//! What stands where in the memory of an instance that carries a box of nodes, and of the memory that instances
-//! share. Kernel and tool both go by it. Offsets are bytes from the start of the file behind the memory, which
-//! is sparse: what no node touches takes nothing.
+//! Memory layout of an instance with a box of nodes, and of the memory that instances share. Used by kernel and tool.
+//! Offsets are bytes from the start of the file behind the memory. The file is sparse: memory is allocated on first
+//! use.
 //!
 //! ```text
 //! 0             image slot: the image as it is loaded: entry, code, constants, the template of the data
 //! image_slot    rings inside the box: RING_BYTES for each node and axis, the link in its plus direction
 //!               node 0's own memory, node 1's ...
 //! ```
-//! Each part begins on a multiple of [`LARGE_PAGE`]. A node sees its own memory from [`RAM`] on, and in it, in
-//! the place of its own, the code and constants of the image slot. Its page tables lie in its own memory, in a
-//! section of the image, and it does not see them.
+//! Each part begins on a multiple of [`LARGE_PAGE`]. A node's own memory is mapped at [`RAM`], except that code and
+//! constants are mapped from the image slot instead. Its page tables are in its own memory, in a section of the image
+//! that is not mapped.
 
 use net_torus::coord::{Coord, Direction, Shape};
 
 use super::address::{Bytes, PAGE};
 
-/// Where every node's memory begins, as the node sees it; an instance's memory begins there, too.
+/// Start of every node's memory in the node's address space, and of an instance's physical memory.
 pub const RAM: u64 = 0x8000_0000;
-/// The machine's flash. The tool puts the record of the [boot parameters](super::boot_parameters) at its start.
+/// The machine's flash. The tool stores the record of the [boot parameters](super::boot_parameters) at its start.
 pub const FLASH: u64 = 0x2000_0000;
-/// Unit of the parts of an instance's memory, in bytes: a page of the second level.
+/// Alignment of the parts of an instance's memory, in bytes: a page of the second level.
 pub const LARGE_PAGE: u64 = 2 << 20;
-/// Room for the rings of one link, both ways, in bytes.
+/// Space for the rings of one link, both directions, in bytes.
 pub const RING_BYTES: u64 = 128 << 10;
-/// Where a node sees the rings of its links: those of direction `d` lie `d` times [`RING_WINDOW`] behind.
+/// Start of the links' rings in a node's address space: those of direction `d` are at `d` times [`RING_WINDOW`].
 pub const RING_WINDOWS: u64 = 0x30_0000_0000;
-/// Distance of two links' rings as a node sees them, in bytes: few enough for one table of small pages.
+/// Distance of two links' rings in a node's address space, in bytes: small enough for one table of small pages.
 pub const RING_WINDOW: u64 = 2 * RING_BYTES;
-/// Greatest number of nodes in one instance: harts that QEMU's `virt` machine has.
+/// Maximum number of nodes in one instance: the number of harts that QEMU's `virt` machine supports.
 pub const MAX_NODES: u32 = 512;
 
-/// Where in the room of a node's first ring the page is that says whether the node sleeps.
+/// Offset of the page with the node's sleep flag in the space of the node's first ring.
 const ASLEEP: u64 = RING_BYTES - PAGE;
 
 const _: () = assert!(8 * RING_WINDOW <= LARGE_PAGE);
@@ -38,19 +38,19 @@ const _: () = assert!(8 * RING_WINDOW <= LARGE_PAGE);
 /// A box of the torus: the nodes of one instance, numbered with x fastest.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NodeBox {
-    /// Its corner with the least coordinates.
+    /// Its corner with the minimum coordinates.
     pub origin: Coord,
-    /// How many nodes it is long in x, y and z, each at least 1.
+    /// Its size in nodes along x, y and z, each at least 1.
     pub extents: [u16; 3],
 }
 
 impl NodeBox {
-    /// How many nodes it has.
+    /// Returns its number of nodes.
     pub fn nodes(&self) -> u32 {
         self.extents.into_iter().map(u32::from).product()
     }
 
-    /// The place of its node `index`; `None` when it has no such node.
+    /// Returns the coordinates of its node `index`; `None` if there is no such node.
     pub fn coord(&self, index: u32) -> Option<Coord> {
         let [ex, ey, ez] = self.extents.map(u32::from);
         let o = self.origin;
@@ -64,7 +64,7 @@ impl NodeBox {
         })
     }
 
-    /// The number of the node at `coord`; `None` when that lies outside the box.
+    /// Returns the index of the node at `coord`; `None` outside the box.
     pub fn index(&self, coord: Coord) -> Option<u32> {
         let [ex, ey, ez] = self.extents.map(u32::from);
         let o = self.origin;
@@ -78,16 +78,17 @@ impl NodeBox {
     }
 }
 
-/// Whether a torus can be in several boxes: an image for one has no code for others.
+/// Whether a torus may consist of several boxes: an image for one contains no code for others.
 pub const SEVERAL: bool = cfg!(any(
     all(target_arch = "riscv64", feature = "options"),
     not(target_os = "none")
 ));
 
-/// What the tool knows an image for several by: the name of a function.
+/// Symbol of an image that supports several boxes: the name of a function.
 pub const SEVERAL_SYMBOL: &str = "midplane_greeted";
 
-/// A torus divided into boxes, one for each instance. Instances are numbered as their boxes lie, with x fastest.
+/// A torus divided into boxes, one for each instance. Instances are numbered by the position of their boxes, with x
+/// fastest.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Division {
     shape: Shape,
@@ -95,8 +96,8 @@ pub struct Division {
 }
 
 impl Division {
-    /// `shape` in `parts` parts along x, y and z, as equal as they can be. `None` when an axis would have none or
-    /// more parts than nodes, or a box more than [`MAX_NODES`] nodes.
+    /// Divides `shape` into `parts` parts along x, y and z, as equal as possible. Returns `None` if an axis has no
+    /// parts or more parts than nodes, or a box more than [`MAX_NODES`] nodes.
     pub fn new(shape: Shape, parts: [u16; 3]) -> Option<Self> {
         let mut greatest = 1;
         for (part, extent) in parts.iter().zip(&shape.extents()) {
@@ -106,17 +107,17 @@ impl Division {
         (greatest <= MAX_NODES).then_some(Self { shape, parts })
     }
 
-    /// The torus.
+    /// Returns the torus.
     pub fn shape(&self) -> Shape {
         self.shape
     }
 
-    /// In how many parts x, y and z are.
+    /// Returns the number of parts along x, y and z.
     pub fn parts(&self) -> [u16; 3] {
         self.parts
     }
 
-    /// Number of instances.
+    /// Returns the number of instances.
     pub fn instances(&self) -> u32 {
         if !SEVERAL {
             return 1;
@@ -124,7 +125,7 @@ impl Division {
         self.parts.into_iter().map(u32::from).product()
     }
 
-    /// The box of an instance; `None` when there is no such instance.
+    /// Returns the box of an instance; `None` if there is no such instance.
     pub fn node_box(&self, instance: u32) -> Option<NodeBox> {
         if !SEVERAL {
             return (instance == 0).then_some(NodeBox {
@@ -146,11 +147,11 @@ impl Division {
         (place[2] < pz).then_some(NodeBox { origin, extents })
     }
 
-    /// The instance that carries the node at `coord`, and the node's number there; `None` outside the torus.
+    /// Returns the instance of the node at `coord`, and the node's index in it; `None` outside the torus.
     pub fn place(&self, coord: Coord) -> Option<(u32, u32)> {
         let rank = self.shape.rank(coord)?;
         if !SEVERAL {
-            // Nodes of a box are numbered as ranks are.
+            // Nodes of a box are numbered like ranks.
             return Some((0, rank));
         }
         let at = [coord.x, coord.y, coord.z].map(u32::from);
@@ -163,8 +164,8 @@ impl Division {
         Some((instance, self.node_box(instance)?.index(coord)?))
     }
 
-    /// Whether a link of the node at `coord` leads to another instance. Then its word that says whether it sleeps
-    /// is in the memory that instances share, at [`shared_asleep`].
+    /// Returns whether a link of the node at `coord` leads to another instance. In that case its sleep flag is in the
+    /// memory that instances share, at [`shared_asleep`].
     pub fn is_at_the_edge(&self, coord: Coord) -> bool {
         let instance = |coord| self.place(coord).map(|(instance, _)| instance);
         let neighbours = Direction::ALL.into_iter();
@@ -173,8 +174,8 @@ impl Division {
     }
 }
 
-/// The owner of the link in direction `d` of the node at `coord`, and the link's axis (0 to 2): a link belongs to
-/// the node on whose plus side it is. `None` where there is no link.
+/// Returns the owner of the link in direction `d` of the node at `coord`, and the link's axis (0 to 2): the owner is
+/// the node on whose plus side the link is. Returns `None` if there is no link.
 pub fn owner(shape: &Shape, coord: Coord, d: Direction) -> Option<(Coord, usize)> {
     let neighbour = shape.neighbour(coord, d)?;
     let axis = d as usize / 2;
@@ -184,21 +185,21 @@ pub fn owner(shape: &Shape, coord: Coord, d: Direction) -> Option<(Coord, usize)
     })
 }
 
-/// Offset of a link's rings in the memory that all instances share: the link on the plus side of rank `owner`
-/// along `axis` (0 to 2). Only links between instances use their place.
+/// Returns the offset of a link's rings in the memory that all instances share: the link on the plus side of rank
+/// `owner` along `axis` (0 to 2). Only links between instances use their space.
 pub fn shared_ring(owner: u32, axis: usize) -> u64 {
     (u64::from(owner) * 3 + axis as u64) * RING_BYTES
 }
 
-/// Offset in that memory of the page with the word of rank `node` that says whether it sleeps.
+/// Returns the offset of the page with the sleep flag of rank `node` in that memory.
 pub fn shared_asleep(node: u32) -> u64 {
     shared_ring(node, 0) + ASLEEP
 }
 
-/// Greatest size of the memory that all instances share, in bytes: what fits below RAM, at a multiple of its size.
+/// Maximum size of the memory that all instances share, in bytes: a power of two that fits below RAM at its alignment.
 pub const MAX_SHARED_BYTES: u64 = 512 << 20;
 
-/// Size of the memory that all instances share, in bytes: a power of two, as a PCI device has it.
+/// Returns the size of the memory that all instances share, in bytes: a power of two, as required for a PCI device.
 pub fn shared_bytes(shape: &Shape) -> u64 {
     shared_ring(shape.nodes(), 0).next_power_of_two()
 }
@@ -215,10 +216,10 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// The least layout for `nodes` nodes of at least `node_memory` bytes, with an image whose loaded part ends
-    /// `image_bytes` behind the start of RAM.
+    /// Returns the minimum layout for `nodes` nodes of at least `node_memory` bytes, with an image whose loaded part
+    /// ends `image_bytes` behind the start of RAM.
     ///
-    /// `None`: more nodes than [`MAX_NODES`] or none, or sizes that no address can hold.
+    /// Returns `None` for no nodes or more than [`MAX_NODES`], or for sizes beyond the address range.
     pub fn new(image_bytes: u64, nodes: u32, node_memory: u64) -> Option<Self> {
         let layout = Self {
             image_slot: image_bytes.max(1).checked_next_multiple_of(LARGE_PAGE)?,
@@ -228,14 +229,14 @@ impl Layout {
         layout.is_sound().then_some(layout)
     }
 
-    /// Whether it keeps to the limits of its fields, and its end is an address.
+    /// Checks the limits of its fields, and that its end is a valid address.
     pub fn is_sound(&self) -> bool {
         let aligned = |bytes: u64| bytes > 0 && bytes.is_multiple_of(LARGE_PAGE);
         let end = self
             .node_memory
             .checked_mul(self.nodes.into())
             .and_then(|bytes| bytes.checked_add(self.image_slot))
-            // The rings of the greatest box are far below this.
+            // The rings of the largest box are far below this.
             .and_then(|bytes| bytes.checked_add(RAM + (1 << 40)));
         (1..=MAX_NODES).contains(&self.nodes)
             && aligned(self.image_slot)
@@ -244,30 +245,31 @@ impl Layout {
             && end.is_some()
     }
 
-    /// Offset of the rings of the link on the plus side of node `k`, below [`Layout::nodes`], along `axis` (0 to 2).
+    /// Returns the offset of the rings of the link on the plus side of node `k`, below [`Layout::nodes`], along `axis`
+    /// (0 to 2).
     pub fn ring(&self, k: u32, axis: usize) -> u64 {
         self.image_slot + (u64::from(k) * 3 + axis as u64) * RING_BYTES
     }
 
-    /// Offset of the page with node `k`'s word that says whether it sleeps.
+    /// Returns the offset of the page with node `k`'s sleep flag.
     pub fn asleep(&self, k: u32) -> u64 {
         self.ring(k, 0) + ASLEEP
     }
 
-    /// Offset of node `k`'s own memory.
+    /// Returns the offset of node `k`'s own memory.
     pub fn node(&self, k: u32) -> u64 {
         let rings = u64::from(self.nodes) * 3 * RING_BYTES;
         let first = (self.image_slot + rings).next_multiple_of(LARGE_PAGE);
         first + u64::from(k) * self.node_memory
     }
 
-    /// Size of the whole in bytes.
+    /// Returns the total size in bytes.
     pub fn total(&self) -> u64 {
         self.node(self.nodes)
     }
 
-    /// Where the byte lies that node `k` sees at `address`; `shared`: the addresses of the image's code and
-    /// constants, of which all nodes see the same copy. `None`: no byte of the node's memory.
+    /// Returns the offset of the byte at `address` of node `k`'s address space; `shared`: the addresses of the image's
+    /// code and constants, one copy for all nodes. Returns `None` if it is no byte of the node's memory.
     pub fn offset(&self, k: u32, address: u64, shared: Bytes) -> Option<u64> {
         let at = address
             .checked_sub(RAM)

@@ -1,29 +1,30 @@
-//! Data that a node and the host tool share: neither side has a definition of its own.
+//! Data shared by a node and the host tool, with a single definition for both.
 //!
 //! ```text
 //! address       ranges of addresses
 //! blackboard    the status record: the node writes, the tool reads
-//! boot_error    reasons for which a node cannot start
-//! boot_parameters  the record that tells an instance who its nodes are and what they run: the tool writes, the node reads
-//! callers       the registers of a node that ends its job by a call
-//! counters      all that a node counts for the report: one list, from which the rest follows
-//! failed_malloc the last allocation of the program that failed
-//! failure       why a node has failed, in numbers and in words
-//! fault         traps, in numbers and in words
-//! faults        faults that links are to have, for tests
-//! files         calls on files: the node asks, the tool does them
-//! inbox         standard input: the tool writes, the node takes
-//! layout        where nodes, tables and rings lie in the memory of an instance
-//! outbox        what the program prints and the kernel logs: the node writes, the tool takes
-//! personality   who a node is, once it has read its boot parameters
-//! record        a failure's record: numbers and texts
-//! remote        outbox, inbox and files of a node whose memory the tool does not see
+//! boot_error    reasons of a failed boot
+//! boot_parameters  the record that specifies an instance's nodes and programs: the tool writes, the node reads
+//! callers       backtrace registers of a node that ends its job by a call
+//! counters      all counters of a node for the report, defined by one list
+//! failed_malloc the program's last failed allocation
+//! failure       why a node has failed, as numbers and as text
+//! fault         traps, as numbers and as text
+//! faults        fault injection on links, for tests
+//! files         file calls: the node requests, the tool executes
+//! inbox         standard input: the tool writes, the node reads
+//! layout        locations of nodes, tables and rings in the memory of an instance
+//! outbox        the program's output and the kernel's log: the node writes, the tool reads
+//! personality   a node's identity after it has read its boot parameters
+//! record        a failure record: numbers and texts
+//! remote        outbox, inbox and files of a node whose memory the tool cannot access
 //! status        a program's status as a process's
 //! stm32f405     addresses of that board
-//! window        a node's memory as the tool sees it
+//! window        a node's memory as the tool accesses it
 //! word          words of 64 bits on any processor
 //! ```
-//! Nothing here depends on the kernel, the MPI device or the tool. Of the torus it has coordinates, channels and errors.
+//! Nothing here depends on the kernel, the MPI device or the tool. From the torus it uses coordinates, channels and
+//! errors.
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
 

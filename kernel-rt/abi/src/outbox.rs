@@ -1,38 +1,38 @@
-//! The outbox: rings in the node's memory for what the program prints and the kernel logs.
+//! The outbox: ring buffers in the node's memory for the program's output and the kernel's log.
 //!
-//! Like the blackboard it is found by the image's symbol ([`SYMBOL`]) and needs no device. For each [`Stream`] there
-//! is one ring, which the node fills and the tool empties:
+//! Like the blackboard it is found by the image's symbol ([`SYMBOL`]) and requires no device. Each [`Stream`] has one
+//! ring, filled by the node and emptied by the tool:
 //!
 //! ```text
 //!   magic | rung | for each stream: written | read | CAPACITY bytes
 //! ```
-//! `written`, of which only the node is the writer, and `read`, of which only the tool is, count bytes and wrap
-//! around; byte n lies at n modulo [`CAPACITY`]. A full ring makes the node wait, so nothing is lost. What is in
-//! the rings when a node dies can still be read.
+//! `written`, updated only by the node, and `read`, updated only by the tool, count bytes and wrap around; byte n is at
+//! index n modulo [`CAPACITY`]. A full ring makes the node wait, so nothing is lost. The rings' contents remain
+//! readable after the node's death.
 //!
-//! # The bell
-//! The tool does not look all the time. A node that has published something sets `rung`; was it 0, the node rings:
-//! it sends the tool one byte. The tool that hears it first clears `rung` and then reads until nothing is left. So
-//! either the tool finds what the node has published, or the node finds `rung` cleared and rings: both write first
-//! and then read what the other writes, with a barrier in between. At the start `rung` is 0: the first byte rings.
+//! # The doorbell
+//! The tool does not poll continuously. A node that has published something sets `rung`; if it was 0, the node rings
+//! the doorbell: it sends the tool one byte. The tool then first clears `rung` and reads until the rings are empty. So
+//! either the tool finds the published bytes, or the node finds `rung` cleared and rings: both write first and then
+//! read the other's word, with a barrier in between. At the start `rung` is 0: the first byte rings.
 
 use core::fmt;
 use core::sync::atomic::{AtomicU8, AtomicU32, Ordering, fence};
 
 use super::window::Window;
 
-/// The image's symbol at which the outbox stands.
+/// The image's symbol of the outbox.
 pub const SYMBOL: &str = "MIDPLANE_OUTBOX";
-/// First word of an outbox that has been set up ("MPO1").
+/// First word of an initialized outbox ("MPO1").
 pub const MAGIC: u32 = u32::from_le_bytes(*b"MPO1");
-/// Bytes that a ring holds; a power of two.
+/// Capacity of a ring in bytes; a power of two.
 pub const CAPACITY: u32 = 8192;
 /// Size of an outbox in bytes.
 pub const BYTES: usize = size_of::<Outbox>();
 
 const _: () = assert!(CAPACITY.is_power_of_two());
 
-// Where the words stand, in bytes from the start of the outbox, and of a ring.
+// Offsets of the words, in bytes from the start of the outbox, and of a ring.
 pub(super) const AT_MAGIC: u64 = 0;
 pub(super) const AT_RUNG: u64 = 4;
 pub(super) const AT_RINGS: u64 = 8;
@@ -41,7 +41,7 @@ pub(super) const AT_READ: u64 = 4;
 pub(super) const AT_BYTES: u64 = 8;
 pub(super) const RING_BYTES: u64 = size_of::<Ring>() as u64;
 
-/// What a node writes.
+/// Output streams of a node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum Stream {
@@ -54,12 +54,12 @@ pub enum Stream {
 }
 
 impl Stream {
-    /// How many there are.
+    /// Number of streams.
     pub const COUNT: usize = Self::ALL.len();
-    /// All of them.
+    /// All streams.
     pub const ALL: [Self; 3] = [Self::Out, Self::Err, Self::Log];
 
-    /// Its name.
+    /// Returns its name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Out => "stdout",
@@ -86,7 +86,7 @@ impl Ring {
     }
 }
 
-/// The node's side. All zeros is an outbox that has not been set up.
+/// The node's side. All zeros is an uninitialized outbox.
 #[repr(C)]
 pub struct Outbox {
     magic: AtomicU32,
@@ -94,29 +94,29 @@ pub struct Outbox {
     rings: [Ring; Stream::COUNT],
 }
 
-/// How far the node has filled a ring, what is not yet published included.
+/// Write position of the node in a ring, including unpublished bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Pen(u32);
 
 impl Pen {
-    /// At the start of a ring.
+    /// Creates the position at the start of a ring.
     pub const fn new() -> Self {
         Self(0)
     }
 
-    /// Bytes from the ring's start on; wraps around.
+    /// Returns the number of bytes since the ring's start; wraps around.
     pub(super) fn position(&self) -> u32 {
         self.0
     }
 
-    /// Goes on by `bytes`.
+    /// Advances by `bytes`.
     pub(super) fn advance(&mut self, bytes: u32) {
         self.0 = self.0.wrapping_add(bytes);
     }
 }
 
 impl Outbox {
-    /// An outbox with nothing in it.
+    /// Creates an empty outbox.
     pub const fn new() -> Self {
         Self {
             magic: AtomicU32::new(0),
@@ -125,13 +125,13 @@ impl Outbox {
         }
     }
 
-    /// Sets it up: from now on the tool looks at it.
+    /// Initializes the outbox: from now on the tool polls it.
     pub fn begin(&self) {
         self.magic.store(MAGIC, Ordering::Release);
     }
 
-    /// Takes the first of `bytes` into a stream's ring, as many as there is room for; how many. The tool does not
-    /// see them before [`Outbox::publish`]. Does not block.
+    /// Copies a prefix of `bytes` to a stream's ring, up to its free space; returns its length. The tool can read it
+    /// after [`Outbox::publish`]. Does not block.
     pub fn put(&self, stream: Stream, pen: &mut Pen, bytes: &[u8]) -> usize {
         let ring = &self.rings[stream as usize];
         let used = pen.0.wrapping_sub(ring.read.load(Ordering::Acquire));
@@ -143,20 +143,20 @@ impl Outbox {
         count
     }
 
-    /// Whether the ring has bytes that are not published.
+    /// Returns whether the ring contains unpublished bytes.
     pub fn is_pending(&self, stream: Stream, pen: &Pen) -> bool {
         self.rings[stream as usize].written.load(Ordering::Relaxed) != pen.0
     }
 
-    /// Shows the tool what has been put so far. Call [`Outbox::must_ring`] afterwards.
+    /// Publishes all bytes written so far. The caller must then check [`Outbox::must_ring`].
     pub fn publish(&self, stream: Stream, pen: &Pen) {
         let ring = &self.rings[stream as usize];
         ring.written.store(pen.0, Ordering::Release);
     }
 
-    /// Whether the bell must be rung for what the tool is to see: the tool has not been rung since it last looked.
+    /// Returns whether the doorbell must be rung for published bytes: the tool was not rung since its last poll.
     pub fn must_ring(&self) -> bool {
-        // What was published is visible before the word is looked at; see the top of this file.
+        // Orders the published bytes before the read of the word; see the top of this file.
         fence(Ordering::SeqCst);
         self.rung.load(Ordering::Relaxed) == 0 && self.rung.swap(1, Ordering::SeqCst) == 0
     }
@@ -168,12 +168,12 @@ impl Default for Outbox {
     }
 }
 
-/// The program wrote over its node's outbox.
+/// Error: the program overwrote its node's outbox.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Overwritten {
     /// The first word is neither 0 nor [`MAGIC`].
     Magic(u32),
-    /// More bytes are said to wait than the ring holds.
+    /// The number of waiting bytes exceeds the ring's capacity.
     Count(Stream, u32),
     /// The memory ends before the outbox does.
     Place,
@@ -195,7 +195,7 @@ impl fmt::Display for Overwritten {
 
 impl core::error::Error for Overwritten {}
 
-/// The tool's side of one node's outbox. What the node's memory says is believed only where it makes sense.
+/// The tool's side of one node's outbox. All values in the node's memory are checked.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Reader {
     at: u64,
@@ -203,27 +203,28 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// A reader of the outbox at `at`, which has been emptied of nothing yet.
+    /// Creates a reader of the outbox at `at`, from which nothing was read yet.
     pub const fn new(at: u64) -> Self {
         let read = [0; Stream::COUNT];
         Self { at, read }
     }
 
-    /// Says that the tool is about to look: the node rings for what comes from now on. Call it before
+    /// Announces that the tool is about to poll: the node rings for all later bytes. Must be called before
     /// [`Reader::take`].
     pub fn arm(&self, window: &impl Window) {
         if window.load(self.at + AT_RUNG) != Some(0) {
             window.store(self.at + AT_RUNG, 0);
         }
-        // What was published before the node last looked at the word is seen; see the top of this file.
+        // Orders the clear before the reads: all bytes published before the node last read the word are visible; see
+        // the top of this file.
         fence(Ordering::SeqCst);
     }
 
-    /// Takes what waits in a stream's ring, as much as `out` holds; the part of `out` that it fills. Empty: nothing
-    /// waits, or `out` holds nothing.
+    /// Reads the bytes waiting in a stream's ring, up to the size of `out`; returns the filled part of `out`. It is
+    /// empty if nothing waits, or `out` is empty.
     ///
     /// # Errors
-    /// When the program has written over the outbox; nothing is taken then.
+    /// If the program has overwritten the outbox; nothing is read then.
     pub fn take<'o>(
         &mut self,
         window: &impl Window,
@@ -290,7 +291,6 @@ mod tests {
         (outbox, Reader::new(0))
     }
 
-    /// Takes all that is published.
     fn drain(reader: &mut Reader, outbox: &Outbox, stream: Stream) -> Vec<u8> {
         let mut out = vec![0; CAPACITY as usize];
         let taken = reader.take(outbox, stream, &mut out).expect("sound");
@@ -392,7 +392,7 @@ mod tests {
                 }
             });
             let mut got = Vec::new();
-            // Ends by the node's end of the channel; what was missed would then be lacking.
+            // Ends when the node closes its end of the channel; missed bytes would then be lacking.
             while bell.recv().is_ok() {
                 reader.arm(&outbox);
                 got.extend(drain(&mut reader, &outbox, Stream::Out));

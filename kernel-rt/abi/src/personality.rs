@@ -1,29 +1,29 @@
-//! The personality: who a node is and what it may use, once it has read its
-//! [boot parameters](super::boot_parameters).
+//! The personality (a term from Blue Gene): a node's identity and resources, after it has read its [boot
+//! parameters](super::boot_parameters).
 
 use net_torus::coord::{Coord, Rank, Shape};
 
-/// How a node ends once its program has ended.
+/// Action of a node after its program's end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Exit {
-    /// It goes on forwarding for others until the host stops it.
+    /// It continues to forward for other nodes until the host stops it.
     #[default]
     Stay,
-    /// It leaves the emulator through its exit device, with the program's status.
+    /// It exits the emulator through its exit device, with the program's status.
     Test,
 }
 
-/// Whether an image logs: where it is asked for.
+/// Whether an image supports the log.
 pub const LOGS: bool = cfg!(any(feature = "options", not(target_os = "none")));
 
-/// Everything a node knows about itself when its program starts.
+/// Everything that a node knows about itself when its program starts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Personality {
     /// Extents of the machine, and which dimensions wrap.
     pub shape: Shape,
-    /// This node's place.
+    /// This node's coordinates.
     pub coord: Coord,
-    /// This node's number.
+    /// This node's rank.
     pub rank: Rank,
     /// Ticks per second of the node's clock.
     pub clock_hz: u64,
@@ -31,12 +31,12 @@ pub struct Personality {
     pub memory: u64,
     /// Size in bytes of the region for incoming MPI traffic.
     pub mpi_memory: u64,
-    /// Whether the program's heap lends to the MPI device what it can spare.
+    /// Whether the program's heap lends its free part to the MPI device.
     pub mpi_borrow: bool,
-    /// Greatest message in bytes that is sent eagerly, when said.
+    /// Maximum size in bytes of a message that is sent eagerly, if specified.
     pub eager: Option<u64>,
-    /// How many percent of the processor interrupts take at most while the program computes; 0: there are none.
+    /// Maximum CPU share of interrupts while the program computes, in percent; 0 disables them.
     pub interrupts: u8,
-    /// What to do when the program has ended.
+    /// Action at the program's end.
     pub exit: Exit,
 }

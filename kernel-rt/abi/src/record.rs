@@ -1,25 +1,25 @@
-//! The record that a failed node leaves: numbers and texts, which [`failure`](super::failure) gives a meaning.
+//! The failure record of a node: numbers and texts, interpreted by [`failure`](super::failure).
 //!
-//! A record is a sequence of little-endian numbers of 64 bits: the node's place, the kind of failure, eight numbers of which
-//! each kind has its own use, and three texts, each its length in bytes and as many bytes. The last text of a kind is cut
-//! where it is too long for the record; others are the kernel's, and short.
+//! A record is a sequence of little-endian numbers of 64 bits: the node's location, the kind of failure, eight numbers
+//! specific to each kind, and three texts, each with its length in bytes. The last text of a kind is truncated if it is
+//! too long for the record; others are the kernel's, and short.
 
-/// Greatest message (UTF-8 or a record, cut at this many bytes) that an ending node leaves.
+/// Maximum size of a final message (UTF-8 or a record, truncated to it) in bytes.
 pub const MESSAGE_BYTES: usize = 512;
 
-/// A failure's record in bytes.
+/// An encoded failure.
 pub struct Record {
     bytes: [u8; MESSAGE_BYTES],
     length: usize,
 }
 
 impl Record {
-    /// What has been written.
+    /// Returns the written bytes.
     pub fn bytes(&self) -> &[u8] {
         self.bytes.get(..self.length).unwrap_or_default()
     }
 
-    /// As many of these bytes as there is room for.
+    /// Appends these bytes, up to the free space.
     fn put(&mut self, bytes: &[u8]) {
         let room = self.bytes.get_mut(self.length..).unwrap_or_default();
         for (place, byte) in room.iter_mut().zip(bytes) {
@@ -29,12 +29,12 @@ impl Record {
     }
 }
 
-/// How many numbers a record has besides place and kind.
+/// Number of numbers in a record, in addition to location and kind.
 pub const NUMBERS: usize = 8;
-/// How many texts it has.
+/// Number of texts in a record.
 pub const TEXTS: usize = 3;
 
-/// A record as it is filled, and as it is read: of each kind the same.
+/// The fields of a record, for encoding and decoding: the same for each kind.
 #[derive(Default)]
 pub(crate) struct Fields<'a> {
     pub(crate) place: u64,
@@ -44,7 +44,7 @@ pub(crate) struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    // Not inlined, so that its stack is given back before the node says it.
+    // Not inlined, so that its stack is freed before the node reports the failure.
     #[inline(never)]
     pub(crate) fn write(&self) -> Record {
         let mut record = Record {
@@ -63,7 +63,7 @@ impl<'a> Fields<'a> {
         record
     }
 
-    /// Nothing in `record` is trusted.
+    /// Decodes a record; nothing in it is trusted.
     pub(crate) fn read(mut record: &'a [u8]) -> Option<Self> {
         let number = |record: &mut &'a [u8]| {
             let (number, rest) = record.split_first_chunk()?;
@@ -79,24 +79,24 @@ impl<'a> Fields<'a> {
             *place = number(&mut record)?;
         }
         for text in &mut fields.texts {
-            // Where the one before it took all the room, there is none.
+            // If the previous text has used all of the space, there is none.
             let length = number(&mut record).unwrap_or_default();
             (*text, record) = record.split_at_checked(length.try_into().ok()?)?;
         }
         Some(fields)
     }
 
-    /// One of the numbers, which may have fewer bits.
+    /// Returns one of the numbers as a type that may have fewer bits.
     pub(crate) fn number<N: TryFrom<u64>>(&self, at: usize) -> Option<N> {
         self.numbers.get(at).copied()?.try_into().ok()
     }
 
-    /// What of these one of the numbers is the place of.
+    /// Returns the item of `all` whose index is one of the numbers.
     pub(crate) fn one_of<T: Copy>(&self, at: usize, all: &[T]) -> Option<T> {
         all.get(self.number::<usize>(at)?).copied()
     }
 
-    /// One of the texts, up to where it was cut within a character.
+    /// Returns one of the texts, without a character that was truncated.
     pub(crate) fn text(&self, at: usize) -> Option<&'a str> {
         let text = self.texts.get(at)?;
         let mut chunks = text.utf8_chunks();
@@ -105,5 +105,4 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// Bytes of the longest character.
 const MAX_CHAR_BYTES: usize = 4;

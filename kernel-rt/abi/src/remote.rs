@@ -1,6 +1,6 @@
-//! Outbox, inbox and files desk of a node whose memory the tool does not see: they lie in memory of the tool's, which
-//! the node reaches through a [`Window`]. The words are the same, and so are the rules
-//! ([`outbox`], [`inbox`], [`files`]); the tool does not know the difference.
+//! Outbox, inbox and file mailbox of a node whose memory the tool cannot access. They are in the tool's memory, and the
+//! node accesses them through a [`Window`]. The words are the same, and so are the rules ([`outbox`], [`inbox`],
+//! [`files`]); for the tool there is no difference.
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
@@ -13,14 +13,14 @@ use super::window::Window;
 pub struct Outbox<W> {
     window: W,
     at: u64,
-    /// What the tool was shown of each stream.
+    /// Published position of each stream.
     published: [AtomicU32; Stream::COUNT],
-    /// What the tool had taken of each when that was last looked at: looking costs more than writing.
+    /// The tool's read position of each stream, as last read: a read is more expensive than a write.
     taken: [AtomicU32; Stream::COUNT],
 }
 
 impl<W: Window> Outbox<W> {
-    /// The outbox at `at`, which lies in memory that is zero.
+    /// Creates the outbox at `at`, in memory that is zero.
     pub const fn new(window: W, at: u64) -> Self {
         Self {
             window,
@@ -34,12 +34,12 @@ impl<W: Window> Outbox<W> {
         self.at + outbox::AT_RINGS + outbox::RING_BYTES * stream as u64
     }
 
-    /// See [`outbox::Outbox::begin`].
+    /// Implements [`outbox::Outbox::begin`].
     pub fn begin(&self) {
         self.window.store(self.at + outbox::AT_MAGIC, outbox::MAGIC);
     }
 
-    /// See [`outbox::Outbox::put`].
+    /// Implements [`outbox::Outbox::put`].
     pub fn put(&self, stream: Stream, pen: &mut Pen, bytes: &[u8]) -> usize {
         let ring = self.ring(stream);
         let taken = &self.taken[stream as usize];
@@ -65,12 +65,12 @@ impl<W: Window> Outbox<W> {
         count
     }
 
-    /// See [`outbox::Outbox::is_pending`].
+    /// Implements [`outbox::Outbox::is_pending`].
     pub fn is_pending(&self, stream: Stream, pen: &Pen) -> bool {
         self.published[stream as usize].load(Ordering::Relaxed) != pen.position()
     }
 
-    /// See [`outbox::Outbox::publish`].
+    /// Implements [`outbox::Outbox::publish`].
     pub fn publish(&self, stream: Stream, pen: &Pen) {
         let written = pen.position();
         self.published[stream as usize].store(written, Ordering::Relaxed);
@@ -78,7 +78,8 @@ impl<W: Window> Outbox<W> {
         self.window.store(ring + outbox::AT_WRITTEN, written);
     }
 
-    /// See [`outbox::Outbox::must_ring`]. A tool that looks between the two accesses is rung once more than it must be.
+    /// Implements [`outbox::Outbox::must_ring`]. A tool that polls between the two accesses receives an unnecessary
+    /// ring.
     pub fn must_ring(&self) -> bool {
         let rung = self.at + outbox::AT_RUNG;
         self.window.load(rung) == Some(0) && self.window.store(rung, 1)
@@ -92,17 +93,17 @@ pub struct Inbox<W> {
 }
 
 impl<W: Window> Inbox<W> {
-    /// The inbox at `at`, which lies in memory that is zero.
+    /// Creates the inbox at `at`, in memory that is zero.
     pub const fn new(window: W, at: u64) -> Self {
         Self { window, at }
     }
 
-    /// See [`inbox::Inbox::take`].
+    /// Implements [`inbox::Inbox::take`].
     pub fn take(&self, out: &mut [u8]) -> Taken {
         let load = |word| self.window.load(self.at + word).unwrap_or_default();
         self.window.store(self.at + inbox::AT_MAGIC, inbox::MAGIC);
         self.window.store(self.at + inbox::AT_WANTED, 1);
-        // Closed is looked at first: what was written before it is then seen, too.
+        // `closed` is read first, so that all earlier writes are visible.
         let closed = load(inbox::AT_CLOSED) != 0;
         let written = load(inbox::AT_WRITTEN);
         let read = load(inbox::AT_READ);
@@ -126,7 +127,7 @@ impl<W: Window> Inbox<W> {
     }
 }
 
-/// The node's side of a files desk at `at`.
+/// The node's side of a file mailbox at `at`.
 pub struct Desk<W> {
     window: W,
     at: u64,
@@ -134,7 +135,7 @@ pub struct Desk<W> {
 }
 
 impl<W: Window> Desk<W> {
-    /// The desk at `at`, which lies in memory that is zero.
+    /// Creates the mailbox at `at`, in memory that is zero.
     pub const fn new(window: W, at: u64) -> Self {
         Self {
             window,
@@ -143,7 +144,7 @@ impl<W: Window> Desk<W> {
         }
     }
 
-    /// See [`files::Desk::ask`].
+    /// Implements [`files::Desk::ask`].
     pub fn ask(&self, call: Call, numbers: [u64; 3], parts: &[&[u8]]) {
         let store = |word, value| self.window.store(self.at + word, value);
         store(files::AT_MAGIC, files::MAGIC);
@@ -164,7 +165,7 @@ impl<W: Window> Desk<W> {
         store(files::AT_ASKED, asked);
     }
 
-    /// See [`files::Desk::answer`].
+    /// Implements [`files::Desk::answer`].
     pub fn answer(&self) -> Option<Result<files::Answer, u32>> {
         let load = |word| self.window.load(self.at + word).unwrap_or_default();
         (load(files::AT_ANSWERED) == self.asked.load(Ordering::Relaxed)).then_some(())?;
@@ -182,7 +183,7 @@ impl<W: Window> Desk<W> {
         }
     }
 
-    /// See [`files::Desk::take`].
+    /// Implements [`files::Desk::take`].
     pub fn take(&self, out: &mut [u8]) {
         let count = out.len().min(files::BYTES);
         let place = self.at + files::AT_BYTES;
@@ -200,7 +201,6 @@ mod tests {
     use std::rc::Rc;
     use std::vec::Vec;
 
-    /// The tool's memory.
     #[derive(Clone)]
     struct Memory(Rc<RefCell<Vec<u8>>>);
 

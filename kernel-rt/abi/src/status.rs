@@ -1,7 +1,7 @@
-//! A program's status as a process's.
+//! Conversion of a program's status to a process's.
 
-/// The exit status of a process for a program's status: the low eight bits, as POSIX has it, except that a
-/// status that is not 0 does not become 0 (256, 512 ..) but 1: a failure stays one.
+/// Returns the exit status of a process for a program's status: the low eight bits, as POSIX specifies. A non-zero
+/// status whose low bits are 0 (256, 512 ..) becomes 1, so that a failure remains a failure.
 pub fn exit_byte(status: i32) -> u8 {
     match status as u8 {
         0 if status != 0 => 1,

@@ -1,4 +1,4 @@
-//! Addresses of the STM32F405 board, by which image and tool go.
+//! Addresses of the STM32F405 board, used by image and tool.
 
 use super::address::{Bytes, PAGE};
 use super::{files, inbox, outbox};
@@ -13,26 +13,26 @@ pub const PERSONALITY: Bytes = Bytes {
     start: 0x080e_0000,
     end: FLASH.end,
 };
-/// RAM. The 64 KiB that only the processor reaches (CCM) are left alone.
+/// RAM. The 64 KiB accessible only to the processor (CCM) are not used.
 pub const RAM: Bytes = Bytes {
     start: 0x2000_0000,
     end: 0x2002_0000,
 };
 
-// Where, in the memory of a tool that emulates the board, the records lie that the board's own has no room for; by
-// addresses behind the end of RAM.
+// Addresses of the records in the memory of a tool that emulates the board, which are too large for the board's own
+// memory: they continue after the end of RAM.
 /// The outbox.
 pub const OUTBOX: u64 = RAM.end;
 /// The inbox.
 pub const INBOX: u64 = OUTBOX + (outbox::BYTES as u64).next_multiple_of(64);
-/// The desk of calls on files.
+/// The file call mailbox.
 pub const FILES: u64 = INBOX + (size_of::<inbox::Inbox>() as u64).next_multiple_of(64);
 /// Their end.
 pub const WINDOW_END: u64 = (FILES + size_of::<files::Desk>() as u64).next_multiple_of(PAGE);
-/// Bytes of the file through which the tool sees a node: its RAM, and those records.
+/// Size of the file through which the tool accesses a node: its RAM, and those records.
 pub const WINDOW_BYTES: u64 = WINDOW_END - RAM.start;
 
-/// Least heap that is left to the program, in bytes. The boot has the parts of the node there for a while.
+/// Minimum heap of the program, in bytes. The boot temporarily uses it for the parts of the node.
 pub const MIN_HEAP: u64 = 12 * 1024;
 
 #[cfg(test)]

@@ -1,19 +1,19 @@
-//! A node's memory as the tool sees it.
+//! A node's memory as the tool accesses it.
 
-/// The node's memory, from outside, while the node runs. Places are offsets in bytes from where the node's memory
-/// begins. Every call is bounded and none blocks; `None` and `false`: the memory has no such place.
+/// External access to the node's memory, while the node runs. Addresses are offsets in bytes from the start of the
+/// node's memory. Every call is bounded and none blocks; `None` and `false` report an address outside the memory.
 pub trait Window {
-    /// The aligned little-endian word at `at`, read in one piece; what the node wrote before it wrote the word can
-    /// be read afterwards.
+    /// Reads the aligned little-endian word at `at` atomically, with acquire semantics: later reads see all that the
+    /// node wrote before the word.
     fn load(&self, at: u64) -> Option<u32>;
 
-    /// Writes an aligned word in one piece; a node that reads it can read what was written before.
+    /// Writes an aligned word atomically, with release semantics: a node that reads it sees all earlier writes.
     fn store(&self, at: u64, word: u32) -> bool;
 
-    /// Fills `out` with the bytes from `at` on.
+    /// Fills `out` with the bytes at `at`.
     fn read(&self, at: u64, out: &mut [u8]) -> Option<()>;
 
-    /// Puts `bytes` at `at`.
+    /// Writes `bytes` at `at`.
     fn write(&self, at: u64, bytes: &[u8]) -> bool;
 }
 
@@ -22,12 +22,12 @@ pub(super) mod tests {
     use super::Window;
     use core::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 
-    /// A node's memory with nothing in it but one structure, which begins at 0.
+    /// A node's memory that only contains one structure, at offset 0.
     pub(crate) trait Alone {
-        /// The word at `at`.
+        /// Returns the word at `at`.
         fn word(&self, at: u64) -> Option<&AtomicU32>;
 
-        /// The `count` bytes from `at` on.
+        /// Returns the `count` bytes at `at`.
         fn bytes(&self, at: u64, count: usize) -> Option<&[AtomicU8]>;
     }
 

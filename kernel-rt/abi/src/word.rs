@@ -1,9 +1,9 @@
-//! Words of 64 bits that are written rarely, and read by others only while they are not written.
+//! Words of 64 bits that are written rarely, and never read by others during a write.
 
 use core::sync::atomic::Ordering;
 
-/// Such a word, in the memory's order of bytes. Where the processor has no stores of 64 bits it is written in two
-/// pieces: what makes one step of them takes locks, and a kilobyte or two of memory.
+/// A 64-bit word in native byte order. On a processor without 64-bit stores it is written in two pieces: an atomic
+/// emulation would require locks, and a kilobyte or two of memory.
 #[derive(Debug, Default)]
 #[repr(C, align(8))]
 pub struct Word(Pieces);
@@ -15,7 +15,7 @@ type Pieces = core::sync::atomic::AtomicU64;
 type Pieces = [core::sync::atomic::AtomicU32; 2];
 
 impl Word {
-    /// One with this value.
+    /// Creates a word.
     pub const fn new(value: u64) -> Word {
         #[cfg(target_has_atomic = "64")]
         return Word(Pieces::new(value));
@@ -29,7 +29,7 @@ impl Word {
         }
     }
 
-    /// Its value.
+    /// Returns its value.
     #[inline]
     pub fn load(&self) -> u64 {
         #[cfg(target_has_atomic = "64")]

@@ -1,16 +1,17 @@
-//! A machine in blocks of nodes, which go on side by side in virtual time, each in a thread or a process of its own.
+//! Parallel simulation of a machine in blocks of nodes, each in its own thread or process, synchronized in virtual
+//! time.
 //!
-//! What a node does reaches its neighbour a hop later at the earliest. So a block can go on by itself until a hop after
-//! the next thing that happens in any other block, its *horizon*, and until a hop after the first frame of its own has
-//! come to another. Then the blocks meet: each says what is next for it, and takes the frames that others have sent to its
-//! nodes. What happens, and when, is the same as with one block.
+//! A node's action reaches its neighbour after at least one hop. So a block can run alone until one hop after the next
+//! event in any other block, its *horizon*, and until one hop after its own first frame has reached another block. Then
+//! the blocks meet: each publishes its next event, and receives the frames that others have sent to its nodes. The
+//! events and their times are the same as with one block.
 //!
-//! What they share is words of memory. Each word is written by one block between two meetings and read by others after
-//! the second of them: there are two of each, for meetings of even and of odd numbers.
+//! The blocks share words of memory. Each word is written by one block between two meetings and read by others after
+//! the second of them. So there are two copies of each, for meetings with even and odd numbers.
 //!
 //! ```text
-//!   block 0   |-- events before its horizon --| says: next, first sent |  waits for all  | takes frames |-- ...
-//!   block 1   |-- events --| says |            waits for all           | takes frames |-- events before ...
+//!   block 0   |-- events before its horizon --| publishes next, first sent | waits for all | receives frames |-- ..
+//!   block 1   |-- events --| publishes |          waits for all            | receives frames |-- events before ..
 //! ```
 #![forbid(unsafe_code)]
 
@@ -27,10 +28,10 @@ use crate::costs::Costs;
 pub(super) const NEVER: u64 = u64::MAX;
 
 const WORD_BYTES: usize = size_of::<u64>();
-/// Words of what a block says at a meeting: whole lines of the host's caches.
+/// Words that a block publishes at a meeting: complete cache lines of the host.
 const SAID: usize = 16;
-/// Its words: the meeting's number and one, which is written last; the next event; when the first frame of this turn
-/// comes to another block; programs that have ended; what has failed, as [`Failed`]; something is to be settled.
+/// Indices of its words: the meeting's number plus one, written last; the next event; arrival of this turn's first
+/// frame at another block; programs that have ended; the failure, as [`Failed`]; pending settlement.
 const AT_NUMBER: usize = 0;
 const AT_NEXT: usize = 1;
 const AT_SENT: usize = 2;
@@ -39,28 +40,28 @@ const AT_FAILED: usize = 4;
 const AT_FAILED_RANK: usize = 5;
 const AT_UNSETTLED: usize = 6;
 
-/// Words of a frame on its way: whose and on which side, its arrival, its length, its bytes.
+/// Words of a frame in transit: target node and side, its arrival, its length, its bytes.
 const FRAME: usize = 3 + MIN_MTU.div_ceil(WORD_BYTES);
 
-/// Looks at what another block has said, before the processor is left to others, and before resting.
+/// Polls of another block's words before the thread yields the processor, and before it rests.
 const SPINS: u32 = 300;
 const YIELDS: u32 = 2_000;
 
-/// The memory that blocks share.
+/// The memory shared by the blocks.
 pub type Words = [AtomicU64];
 
-/// How a machine is divided.
+/// Division of a machine into blocks.
 #[derive(Clone, Copy, Debug)]
 pub struct Division {
     shape: Shape,
     count: usize,
     costs: Costs,
-    /// Frames that can be on their way from one block to another at a time.
+    /// Maximum number of frames in transit from one block to another.
     room: usize,
 }
 
 impl Division {
-    /// Into so many blocks, or as many as there are nodes: stretches of ranks of equal lengths.
+    /// Divides into `count` blocks, at most one per node: consecutive ranks in equal numbers.
     pub fn new(shape: Shape, count: usize, costs: Costs) -> Division {
         let count = count.clamp(1, shape.nodes() as usize);
         let mut division = Division {
@@ -70,23 +71,23 @@ impl Division {
             room: 0,
         };
         let most = (0..count).map(|block| division.links_out_of(block)).max();
-        // A turn goes on for two hops at most after the first frame has left, and a link carries one at a time.
+        // A turn lasts at most two hops after its first frame, and a link carries one frame at a time.
         let each = 2 * division.hop() / costs.carries(FRAME_HEADER_BYTES) + 2;
         division.room = most.unwrap_or(0) * each as usize;
         division
     }
 
-    /// How many blocks there are.
+    /// Returns the number of blocks.
     pub fn count(&self) -> usize {
         self.count
     }
 
-    /// Words that the blocks need, zeros at first.
+    /// Returns the number of words that the blocks require, initially zero.
     pub fn words(&self) -> usize {
         2 * self.count * (SAID + self.count * self.box_words()) + 1
     }
 
-    /// The nodes of a block.
+    /// Returns the nodes of a block.
     pub(super) fn ranks(&self, block: usize) -> Range<usize> {
         let nodes = self.shape.nodes() as usize;
         let start = |block: usize| block * nodes / self.count;
@@ -119,7 +120,7 @@ impl Division {
         self.costs.hop_ns.max(1)
     }
 
-    /// Words for the frames from one block to another: how many, and each.
+    /// Returns the words for the frames from one block to another: their number, and each frame.
     fn box_words(&self) -> usize {
         1 + self.room * FRAME
     }
@@ -133,42 +134,42 @@ impl Division {
         before + ((parity * self.count + from) * self.count + to) * self.box_words()
     }
 
-    /// The word that says that a block has been given up.
+    /// Returns the index of the word that reports an abandoned block.
     fn broken(&self) -> usize {
         self.words() - 1
     }
 }
 
-/// What ended a job, and when.
+/// Failure that ended a job, and its time.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Failed {
-    /// In nanoseconds of virtual time.
+    /// Virtual time in nanoseconds.
     pub now_ns: u64,
-    /// Whose program it was.
+    /// Rank of the program.
     pub rank: u32,
 }
 
-/// What all blocks have said.
+/// Combined state of all blocks at a meeting.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Met {
-    /// Nothing happens before this time, in any block.
+    /// No event happens before this time, in any block.
     pub(super) next: u64,
     /// Programs that have ended.
     pub(super) ended: usize,
-    /// What failed first.
+    /// The earliest failure.
     pub(super) failed: Option<Failed>,
-    /// Some block has something to be settled.
+    /// A block requires settlement.
     pub(super) is_unsettled: bool,
 }
 
 impl Met {
-    /// What has ended the job: nothing happens any more that could have ended it before.
+    /// Returns the failure that ended the job, once no earlier one is possible.
     pub(super) fn end(&self) -> Option<Failed> {
         self.failed.filter(|failed| self.next > failed.now_ns)
     }
 }
 
-/// What a block has to say. One that has failed has no next event.
+/// State that a block publishes. A failed block has no next event.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Says {
     pub(super) next: u64,
@@ -177,26 +178,27 @@ pub(super) struct Says {
     pub(super) is_unsettled: bool,
 }
 
-/// One block, as the thread or process knows it in which it goes on.
+/// One block, from the view of its thread or process.
 pub struct Block<'w> {
     division: Division,
     words: &'w Words,
     own: usize,
     ranks: Range<usize>,
-    /// Leaves the processor to others for a while.
+    /// Yields the processor for a while.
     rest: fn(),
-    /// Of the meeting that comes next.
+    /// Number of the next meeting.
     number: Cell<u64>,
     horizon: Cell<u64>,
-    /// When the first frame of this turn comes to another block.
+    /// Arrival of this turn's first frame at another block.
     sent: Cell<u64>,
 }
 
 impl<'w> Block<'w> {
-    /// Block number `own` of the division, by the words that all its blocks share. It waits for long by calling `rest`.
+    /// Creates block number `own` of the division, with the words that all its blocks share. It calls `rest` in long
+    /// waits.
     ///
     /// # Panics
-    /// When there is no such block, or there are too few words.
+    /// If there is no such block, or there are too few words.
     pub fn new(division: Division, own: usize, words: &'w Words, rest: fn()) -> Block<'w> {
         assert!(own < division.count && words.len() >= division.words());
         Block {
@@ -206,23 +208,22 @@ impl<'w> Block<'w> {
             ranks: division.ranks(own),
             rest,
             number: Cell::new(0),
-            // Nothing has been said yet.
             horizon: Cell::new(0),
             sent: Cell::new(NEVER),
         }
     }
 
-    /// Its nodes.
+    /// Returns its nodes.
     pub fn ranks(&self) -> Range<usize> {
         self.ranks.clone()
     }
 
-    /// The node is one of them.
+    /// Returns whether the node belongs to it.
     pub(super) fn has(&self, node: usize) -> bool {
         self.ranks.contains(&node)
     }
 
-    /// Events before this time can happen without another meeting.
+    /// Returns the horizon: earlier events need no further meeting.
     pub(super) fn horizon(&self) -> u64 {
         self.horizon.get()
     }
@@ -239,7 +240,7 @@ impl<'w> Block<'w> {
         self.number.get() as usize % 2
     }
 
-    /// Sends a frame to the node `there` of another block, to its side with this number, where it is at `arrival`.
+    /// Sends a frame to the node `there` of another block, to its side with this number, where it arrives at `arrival`.
     pub(super) fn send(&self, there: usize, side: u8, arrival: u64, frame: &[u8]) {
         let to = self.division.block_of(there);
         let start = self.division.frames(self.parity(), self.own, to);
@@ -263,8 +264,8 @@ impl<'w> Block<'w> {
         self.horizon.set(self.horizon.get().min(answered));
     }
 
-    /// A program has failed in the middle of this turn: meets the others until what they do comes later than that; which
-    /// program has failed first. Nothing goes on after that.
+    /// Handles a program's failure in the middle of this turn: meets the others until all their events are later.
+    /// Returns the earliest failure. Nothing continues after that.
     pub fn fail(&self, own: Failed) -> Failed {
         let says = Says {
             next: NEVER,
@@ -279,7 +280,7 @@ impl<'w> Block<'w> {
         }
     }
 
-    /// Says how things stand, and waits for all blocks to have said it. To be called by all, until there is no next
+    /// Publishes this block's state, and waits for that of all blocks. All blocks must call it, until there is no next
     /// event or one has failed.
     pub(super) fn meet(&self, says: Says) -> Met {
         let (number, parity) = (self.number.get() + 1, self.parity());
@@ -298,7 +299,7 @@ impl<'w> Block<'w> {
         self.conclude(parity)
     }
 
-    /// Returns once the block that says it there has come to this meeting.
+    /// Waits until the block with these words has reached this meeting.
     fn wait_for(&self, at: usize, number: u64) {
         let mut looks = 0;
         while self.words[at + AT_NUMBER].load(Ordering::Acquire) != number {
@@ -315,7 +316,7 @@ impl<'w> Block<'w> {
         }
     }
 
-    /// All have said how things stand: begins the next turn.
+    /// Combines the states of all blocks, and begins the next turn.
     fn conclude(&self, parity: usize) -> Met {
         let said = |block: usize, word| self.get(self.division.said(parity, block) + word);
         let blocks = 0..self.division.count;
@@ -327,13 +328,13 @@ impl<'w> Block<'w> {
             let others = blocks.clone().filter(move |&from| from != to);
             others.map(|from| said(from, AT_SENT)).min()
         };
-        // When something happens in a block, by itself or by what has come.
+        // Time of a block's next event, its own or caused by a received frame.
         let next = |block: usize| said(block, AT_NEXT).min(sent(block).unwrap_or(NEVER));
         let others = blocks.clone().filter(|&block| block != self.own);
         let horizon = others.map(next).min().unwrap_or(NEVER);
         let horizon = horizon.saturating_add(self.division.hop());
         let first = blocks.clone().map(failed).min();
-        // What comes later than a failure does not matter any more.
+        // Events after a failure are irrelevant.
         let end = first.map_or(NEVER, |failed| failed.now_ns.saturating_add(1));
         self.horizon.set(horizon.min(end));
         self.sent.set(NEVER);
@@ -346,9 +347,9 @@ impl<'w> Block<'w> {
         }
     }
 
-    /// Takes what has been sent to this block before the last meeting: node, side, arrival and frame.
+    /// Receives the frames sent to this block before the last meeting: node, side, arrival and frame.
     pub(super) fn take(&self, mut put: impl FnMut(usize, u8, u64, &[u8])) {
-        // That meeting's parity is the other one.
+        // That meeting has the other parity.
         let parity = 1 - self.parity();
         let mut frame = [0; FRAME * WORD_BYTES];
         for from in (0..self.division.count).filter(|&from| from != self.own) {
@@ -363,7 +364,7 @@ impl<'w> Block<'w> {
                 }
                 put((to >> 8) as usize, to as u8, arrival, &frame[..len]);
             }
-            // It is written again after the next meeting at the earliest, to which this block comes later.
+            // It is not written again before the next meeting, and this block reaches that later.
             self.set(start, 0);
         }
     }
@@ -375,7 +376,7 @@ const NOT_FAILED: Failed = Failed {
 };
 
 impl Drop for Block<'_> {
-    /// Others must not wait for a block whose thread has panicked.
+    /// Prevents others from waiting for a block whose thread has panicked.
     fn drop(&mut self) {
         if std::thread::panicking() {
             self.set(self.division.broken(), 1);

@@ -1,34 +1,35 @@
-//! What has the programs of a cluster that are C: their data, and what is told of them.
+//! Interface to the host of C programs in the simulator: their data, and their events.
 #![forbid(unsafe_code)]
 
 use midplane_device::Adi;
 use midplane_device::kernel::{AbortReason, CallNote};
 use net_torus::Router;
 
-/// The host's process around a cluster whose programs cannot be unwound, and share the addresses of their data.
+/// The host process of a simulator whose programs cannot be unwound, and share the addresses of their data.
 pub trait Carrier {
-    /// The program of `rank` is about to go on at this time, in nanoseconds: its data has to be in place.
+    /// Puts the program's data in place before the program of `rank` runs at this time, in nanoseconds.
     fn goes_on(&self, rank: usize, now_ns: u64);
 
-    /// Programs have done something since the last [`settles`](Carrier::settles) that shows outside. Asked only of a block.
+    /// Returns whether programs have had external effects since the last [`settles`](Carrier::settles). Only called for
+    /// a block.
     fn is_unsettled(&self) -> bool;
 
-    /// No program of any block does anything more before this time, nor at this time where its rank is lower.
+    /// Announces that no program of any block does anything more before this time, nor at this time with a lower rank.
     fn settles(&self, until_ns: u64, rank: u32);
 
-    /// The program of `rank` is in this call from now on; `None`: in its own code.
+    /// Records the current call of the program of `rank`; `None`: in its own code.
     fn notes(&self, rank: usize, call: Option<CallNote>);
 
-    /// The program that goes on ends the whole job with this status.
+    /// Ends the whole job with this status on behalf of the running program.
     fn aborts(&self, why: AbortReason<'_>, status: i32) -> !;
 
-    /// What counter number `index` was when it was last told.
+    /// Returns the last reported value of counter `index`.
     fn counted(&self, rank: usize, index: usize) -> u64;
 
-    /// Somebody waits for what the node of `rank` has counted.
+    /// Returns whether a reader requests the counters of the node of `rank`.
     fn is_asked(&self, rank: usize) -> bool;
 
-    /// At the job's end, when somebody waits for it, and when the program asks: what the node of `rank` has counted; and its clock, and how long it
-    /// had nothing to do, in nanoseconds of virtual time.
+    /// Reports the counters of the node of `rank`, with its clock and its idle time, in nanoseconds of virtual time.
+    /// Called at the job's end, on a reader's request, and when the program asks.
     fn counts(&self, rank: usize, adi: &Adi, router: &Router<'_>, times_ns: [u64; 2]);
 }

@@ -1,53 +1,53 @@
-//! What things cost in virtual time.
+//! The cost model: durations of operations in virtual time.
 //!
 //! # The cost model
-//! * A link carries one packet at a time, `link_ns_per_byte` for each of its bytes (with the frame's 16 of
-//!   header); its head is at the next router `hop_ns` after it left (virtual cut-through). Routers forward
-//!   without the processor, with Blue Gene/L's buffers and its bubble rule: back-pressure is real.
-//! * A processor does one thing at a time. Each packet that it takes out of the network or puts into it
-//!   costs `packet_ns`, with the copying of its bytes; each MPI call `call_ns`, and once more when a
-//!   blocking call ends; each entry of a queue that is looked at `search_ns`; each byte that is copied from
-//!   MPI memory to the program `copy_ns_per_byte`.
-//! * The program's computing costs nothing, so all that is seen is MPI, unless it says that it computes: then what comes
-//!   interrupts it, for `interrupt_ns` beside what is done, by which its computing ends later. With `compute_percent` a
-//!   program in C computes for this share of the processor time that it takes on this machine between its calls.
+//! * A link carries one packet at a time, `link_ns_per_byte` for each of its bytes (with the frame's 16 of header); its
+//!   head reaches the next router `hop_ns` after its departure (virtual cut-through). Routers forward without the
+//!   processor, with Blue Gene/L's buffers and its bubble rule: back-pressure is real.
+//! * A processor does one thing at a time. Each packet that it receives from the network or injects costs `packet_ns`,
+//!   including the copy of its bytes; each MPI call `call_ns`, and once more when a blocking call ends; each queue
+//!   entry that is checked `search_ns`; each byte that is copied from MPI memory to the program `copy_ns_per_byte`.
+//! * The program's computation costs nothing, so that only MPI is measured, unless the program declares it: received
+//!   packets then interrupt it, for `interrupt_ns` in addition to their handling, and delay its end. With
+//!   `compute_percent` a C program's computation takes this share of the CPU time that it uses on this machine between
+//!   its calls.
 //!
 //! [`Change`] sets one of these from the command line.
 #![forbid(unsafe_code)]
 
 use std::fmt;
 
-/// Packets that the processor injects in one go at most: an answer and something of its own.
+/// Maximum number of packets that the processor injects in one step: an acknowledgement and one of its own.
 pub const INJECT: usize = 2;
 
-/// What things cost, in nanoseconds.
+/// Costs of operations, in nanoseconds.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Costs {
-    /// A byte on a link.
+    /// Transmission of a byte on a link.
     pub link_ns_per_byte: f64,
-    /// From one router to the next.
+    /// Latency from one router to the next.
     pub hop_ns: u64,
-    /// A packet taken or injected by a processor.
+    /// Reception or injection of a packet by a processor.
     pub packet_ns: u64,
-    /// An MPI call begun, or a blocking one ended.
+    /// Start of an MPI call, or end of a blocking one.
     pub call_ns: u64,
-    /// An entry of a queue looked at.
+    /// Check of a queue entry.
     pub search_ns: u64,
-    /// A byte copied from MPI memory to the program.
+    /// Copy of a byte from MPI memory to the program.
     pub copy_ns_per_byte: f64,
-    /// An interrupt of a program that computes, taken and left.
+    /// Entry and exit of an interrupt of a computing program.
     pub interrupt_ns: u64,
-    /// How many percent of a processor interrupts take at most while a program computes; 0: there are none.
+    /// Maximum CPU share of interrupts while a program computes, in percent; 0 disables them.
     pub interrupt_percent: u64,
-    /// How many percent of this machine's processor time a program's own computing takes in virtual time; 0: none. Other
-    /// than 0, times differ from run to run.
+    /// Percentage of this machine's CPU time that a program's own computation takes in virtual time; 0: none. With
+    /// other values times differ from run to run.
     pub compute_percent: u64,
 }
 
-/// Greatest value of a parameter: a second.
+/// Maximum value of a parameter: a second.
 const MOST: f64 = 1e9;
 
-/// Another value of one parameter.
+/// A new value of one parameter.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Change {
     name: &'static str,
@@ -55,7 +55,7 @@ pub struct Change {
 }
 
 impl Change {
-    /// The parameters, but `interrupt_percent`, which is an option of every board.
+    /// The parameters, except `interrupt_percent`, an option of every board.
     pub const NAMES: [&str; 8] = [
         "link_ns_per_byte",
         "hop_ns",
@@ -67,11 +67,11 @@ impl Change {
         "compute_percent",
     ];
 
-    /// Reads `NAME=VALUE`.
+    /// Parses `NAME=VALUE`.
     ///
     /// # Errors
-    /// With the reason: a name that is none of [`Change::NAMES`], or a value that is no number from 0 to 10^9, or not a whole
-    /// number where nanoseconds or percent are counted.
+    /// With the reason: a name not in [`Change::NAMES`], or a value that is not a number from 0 to 10^9, or not an
+    /// integer where nanoseconds or percent are counted.
     pub fn parse(text: &str) -> Result<Change, String> {
         let names = Change::NAMES.join(", ");
         let (name, value) = text
@@ -97,10 +97,10 @@ impl fmt::Display for Change {
 }
 
 impl Costs {
-    /// Blue Gene/L: links of 175 MB/s, 100 ns a hop, and software costs which add up to its half round trip
-    /// of 3.3 us for a message without bytes to a neighbour (two calls and two packets; the processor
-    /// copies 1.4 GB/s and follows a link of a list in 40 ns, a miss of its first cache). An interrupt of its processor
-    /// at 700 MHz: 350 cycles, for the registers and the misses.
+    /// Blue Gene/L: links of 175 MB/s, 100 ns per hop, and software costs with the sum of its half round trip of 3.3 us
+    /// for an empty message to a neighbour (two calls and two packets; the processor copies 1.4 GB/s and follows a link
+    /// of a list in 40 ns, a miss of its first cache). An interrupt of its processor at 700 MHz: 350 cycles, for the
+    /// registers and the misses.
     pub const BLUE_GENE: Costs = Costs {
         link_ns_per_byte: 1e3 / 175.0,
         hop_ns: 100,
@@ -113,7 +113,7 @@ impl Costs {
         compute_percent: 0,
     };
 
-    /// Blue Gene/L's links, and processors that take next to no time: what is seen is the wires.
+    /// Blue Gene/L's links, and processors with negligible costs: measures the wires only.
     pub const WIRES: Costs = Costs {
         packet_ns: 1,
         call_ns: 1,
@@ -123,7 +123,7 @@ impl Costs {
         ..Costs::BLUE_GENE
     };
 
-    /// With these changes, the last of those of one name.
+    /// Applies these changes; the last of those with one name is used.
     pub fn with(mut self, changes: impl IntoIterator<Item = Change>) -> Costs {
         for Change { name, value } in changes {
             let whole = value as u64;
@@ -141,25 +141,24 @@ impl Costs {
         self
     }
 
-    /// Nanoseconds for which a link carries so many bytes, at least one.
+    /// Returns the transmission time of this number of bytes on a link in nanoseconds, at least one.
     pub fn carries(&self, bytes: usize) -> u64 {
         times(bytes as u64, self.link_ns_per_byte).max(1)
     }
 
-    /// Nanoseconds that it takes to copy so many bytes from MPI memory.
+    /// Returns the time in nanoseconds to copy this number of bytes from MPI memory.
     pub fn copies(&self, bytes: u64) -> u64 {
         times(bytes, self.copy_ns_per_byte)
     }
 }
 
-/// The product rounded to the nearest `f64`, and then down to a whole number: by integers, so that the rounding mode that a
-/// program has set does not change what things cost, and no exceptions are raised in its floating-point environment.
+/// Returns the product rounded to the nearest `f64`, and then down to an integer. Uses integer arithmetic, so that a
+/// program's rounding mode does not change the costs, and no exceptions are raised in its floating-point environment.
 fn times(count: u64, factor: f64) -> u64 {
-    /// Bits of a mantissa.
     const BITS: u32 = f64::MANTISSA_DIGITS;
     let bits = factor.to_bits();
     let exponent = (bits >> (BITS - 1)) as u32;
-    // Zero, next to zero, and negative; and what is too much for any machine.
+    // Zero, next to zero, and negative; and values beyond any machine.
     if count == 0 || exponent == 0 || factor < 0.0 {
         return 0;
     }
@@ -168,7 +167,7 @@ fn times(count: u64, factor: f64) -> u64 {
     }
     let mantissa = bits & ((1 << (BITS - 1)) - 1) | 1 << (BITS - 1);
     let mut product = u128::from(count) * u128::from(mantissa);
-    // The factor is the mantissa divided by two to the power of this.
+    // The factor is the mantissa divided by two to this power.
     let shift = 1075 - exponent;
     let excess = (128 - product.leading_zeros()).saturating_sub(BITS);
     if excess > 0 {

@@ -1,7 +1,7 @@
-//! Who moves is drawn from the seed, among the *ready* nodes: those that compute, and those whose links have given them
-//! something to do since a step of theirs found nothing to do. Others would find nothing again, for a link is all by
-//! which a node learns of another: so what moves is drawn as if all nodes were asked, in a time that does not grow with
-//! their number.
+//! Random schedule: the next node is drawn from the seed, among the *ready* nodes. These are the computing ones, and
+//! those whose links have had news since the node's last unsuccessful step. The others would find nothing again,
+//! because a node learns of others only by its links. So the draw is equivalent to one among all nodes, in a time
+//! independent of their number.
 #![forbid(unsafe_code)]
 
 use std::cell::RefCell;
@@ -12,11 +12,11 @@ use midplane_device::memory::{RawMemory, UserMemory};
 use super::ready::Ready;
 use super::schedule::{Phase, STEP_NS, Shared};
 
-/// How often a process that enters the device gives the baton back first.
+/// Probability that a process gives the baton back first when it enters the device.
 pub(super) const YIELDS: f64 = 0.2;
 
 impl Shared<'_> {
-    /// Draws who is next, and interrupts nodes on the way; `None`: nothing moves any more.
+    /// Draws the next process, and interrupts nodes on the way; returns `None` if nothing moves any more.
     pub(super) fn draw(&self, ready: &RefCell<Ready>) -> Option<usize> {
         let random = &mut *self.random.borrow_mut();
         while !self.is_over() {
@@ -39,7 +39,7 @@ impl Shared<'_> {
         None
     }
 
-    /// One step of the node `rank`; true when anything moved.
+    /// Makes one step of the node `rank`; returns true if anything moved.
     pub(super) fn step(&self, rank: usize, adi: &mut Adi, memory: &mut dyn UserMemory) -> bool {
         let now = self.wires.now.get() + STEP_NS;
         self.wires.now.set(now);

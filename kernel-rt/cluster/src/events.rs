@@ -1,4 +1,4 @@
-//! What is to happen in virtual time.
+//! Event queue in virtual time.
 #![forbid(unsafe_code)]
 
 use std::cmp::Reverse;
@@ -7,27 +7,27 @@ use std::ops::Range;
 
 use super::blocks::NEVER;
 
-/// Nanoseconds from the time that it is for which events are in slots of their own, a multiple of 64: links and
-/// processors take less than that.
+/// Number of slots, one per nanosecond from the current time, a multiple of 64: links and processors take less than
+/// that.
 const SLOTS: usize = 4096;
 
-/// Nodes and when they are to be looked at: the earliest first, and those of one time in the order of their numbers, in
-/// which they stand in the host's memory, too.
+/// Nodes and the times of their next checks: the earliest first, and those of one time in the order of their indices,
+/// the same as in the host's memory.
 pub(super) struct Events {
     now: u64,
-    /// By time: the nodes; those of `now` in order, and those before `taken` having been looked at.
+    /// By time: the nodes; those of `now` in order, and those before `taken` already checked.
     slots: Vec<Vec<u32>>,
     taken: usize,
     /// A bit for each slot that has nodes.
     used: Box<[u64]>,
-    /// What is further away.
+    /// Events beyond the slots.
     later: BinaryHeap<Reverse<(u64, u32)>>,
-    /// By node: the last time that it was looked at.
+    /// By node: time of the last check.
     looked: Vec<u64>,
 }
 
 impl Events {
-    /// Of so many nodes, these are to be looked at once at the start, in order.
+    /// Creates the queue of this number of nodes; those of `here` are checked at the start, in order.
     pub(super) fn at_start(nodes: usize, here: Range<usize>) -> Events {
         let mut events = Events {
             now: 0,
@@ -41,7 +41,7 @@ impl Events {
         events
     }
 
-    /// `node` is to be looked at when it is `time`, in nanoseconds; now at the earliest.
+    /// Schedules a check of `node` at `time`, in nanoseconds, not before now.
     pub(super) fn plan(&mut self, time: u64, node: usize) {
         if time - self.now < SLOTS as u64 {
             let slot = time as usize % SLOTS;
@@ -52,7 +52,8 @@ impl Events {
         }
     }
 
-    /// The next time and node, before the time `end`; a node comes once at a time. `None`: nothing happens before that.
+    /// Returns the next time and node, before the time `end`; a node appears once per time. Returns `None` if there is
+    /// no earlier event.
     pub(super) fn next(&mut self, end: u64) -> Option<(u64, usize)> {
         loop {
             let slot = self.now as usize % SLOTS;
@@ -72,13 +73,12 @@ impl Events {
         }
     }
 
-    /// The next time at which something is planned, once all of the present time has been looked at.
+    /// Returns the next scheduled time after all nodes of the present one were checked.
     pub(super) fn peek(&self) -> Option<u64> {
         let far = self.later.peek().map(|&Reverse((time, _))| time);
         self.next_used().into_iter().chain(far).min()
     }
 
-    /// Goes on to the next time at which something is planned.
     fn advance(&mut self) {
         self.now = self.peek().unwrap_or(self.now);
         while let Some(&Reverse((time, node))) = self.later.peek()
@@ -90,10 +90,10 @@ impl Events {
         self.slots[self.now as usize % SLOTS].sort_unstable();
     }
 
-    /// The next time whose slot has nodes, which that of `now` has not.
+    /// Returns the next time with nodes in its slot; that of `now` has none.
     fn next_used(&self) -> Option<u64> {
         let first = self.now as usize % SLOTS;
-        // The rest of the word that `now` is in, the other words, and what is before `now` in its own.
+        // The rest of the word of `now`, the other words, and the part before `now` in its own word.
         (0..=self.used.len()).find_map(|word| {
             let at = (first / 64 + word) % self.used.len();
             let mask = if word == 0 {
@@ -127,7 +127,7 @@ mod tests {
         assert_eq!((before(5), before(NEVER)), (vec![], vec![(5, 2)]));
     }
 
-    /// As by one queue, in the order of times and nodes.
+    /// As in a single queue, in the order of times and nodes.
     #[test]
     fn near_and_far_times_come_in_one_order() {
         const NODES: usize = 50;

@@ -1,6 +1,6 @@
-//! A process of a cluster whose host has the fast path of messages, as nodes and processes of Linux have it.
+//! A simulated process with the fast path of messages, like nodes and Linux processes.
 //!
-//! The cluster's own host has none: simulations of its virtual time and its random choices are those of the general path.
+//! The simulator's own host does not: its virtual time and its random choices are those of the slow path.
 #![forbid(unsafe_code)]
 
 use midplane_device::Adi;
@@ -15,7 +15,7 @@ use crate::Node;
 pub struct FastNode<'a, 'b, 'm>(pub &'a Node<'b, 'm>);
 
 impl FastNode<'_, '_, '_> {
-    /// Enters the device once, and makes a step of progress if a packet has to leave.
+    /// Enters the device once, and makes a step of progress if a packet must be transmitted.
     fn run<R>(&self, mut work: impl FnMut(&mut Adi, &mut dyn Kernel) -> R) -> R {
         let mut result = None;
         self.0.enter(&mut |adi, kernel| {
@@ -40,7 +40,7 @@ impl Enter for FastNode<'_, '_, '_> {
             if adi.has_to_send() {
                 kernel.poll(adi);
             }
-            // The process may make no further call, and nothing else sends for it.
+            // The process may make no further call, and nothing else transmits for it.
             if result == Sent::Complete && !adi.have_copies_left() {
                 result = Sent::Copied;
             }

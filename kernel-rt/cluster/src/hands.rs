@@ -1,18 +1,18 @@
-//! What a processor does with its router in one go.
+//! Access of a processor to its router during one step.
 #![forbid(unsafe_code)]
 
 use msg_layer::{Class, Port};
 use net_torus::{Coord, Direction, Router};
 
-/// A router as its processor sees it in one go, in which it takes and injects so many packets at most.
+/// A router as its processor uses it during one step, with a limited number of packets to receive and to inject.
 pub struct Hands<'a, 'm> {
     /// The router.
     pub router: &'a mut Router<'m>,
-    /// Packets that may still be taken.
+    /// Packets that may still be received.
     pub take: usize,
     /// Packets that may still be injected.
     pub inject: usize,
-    /// Packets taken and injected.
+    /// Packets received and injected.
     pub packets: u64,
 }
 

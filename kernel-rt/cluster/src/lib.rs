@@ -1,5 +1,5 @@
-//! The in-process cluster: the stack of N nodes, from the MPI device down to the links, in one process, in
-//! virtual time, under one seed.
+//! Discrete-event simulator: the stack of N nodes, from the MPI device down to the links, in one process, in virtual
+//! time, determined by one seed.
 //!
 //! ```
 //! use midplane_cluster::Cluster;
@@ -11,20 +11,21 @@
 //! assert_eq!(job, Ok(vec![0, 0, 0, 0]));
 //! ```
 //!
-//! Each process is a coroutine, and one of them moves at a time: the one that holds the *baton*. It gives the baton
-//! back where a node would sleep, and now and then where it enters the device. Who gets it is drawn from the seed, and
-//! so is whether a computing node is interrupted instead: the same seed replays the same run, step by step. Or nothing is
-//! drawn, and links and processors take the time that a cost model says ([`Cluster::costs`]).
+//! Each process is a coroutine, and one of them runs at a time: the one that holds the *baton*. It gives the baton back
+//! where a node would sleep, and occasionally where it enters the device. The next holder is drawn from the seed, and
+//! so is the decision to interrupt a computing node instead: the same seed replays the same run, step by step.
+//! Alternatively nothing is drawn, and links and processors use the times of a cost model ([`Cluster::costs`]).
 //!
 //! ```text
-//!   node.rs       a process, as its program sees it: calls reach the device here      carrier.rs  what holds programs of C
-//!   schedule.rs   who moves          strands.rs  the coroutines
+//!   node.rs       a process, as its program sees it: calls reach the device here      carrier.rs  host of C programs
+//!   schedule.rs   scheduler          strands.rs  the coroutines
 //!      |      \
-//!   drawn.rs   timed.rs              drawn from the seed, among the nodes in ready.rs; or by virtual time, in events.rs
+//!   drawn.rs   timed.rs       drawn from the seed, among the nodes in ready.rs; or by virtual time, in events.rs
 //!      |      /
-//!   wires.rs      the links           blocks.rs   parts of a machine that go on side by side
-//!                 processor.rs  what is busy, and until when       outcome.rs  how it ends
-//!                 costs.rs      what things cost              hands.rs    what a processor does with its router in one go
+//!   wires.rs      the links           blocks.rs   parts of a machine that run in parallel
+//!   rust.rs       programs of the Rust binding find their process here
+//!                 processor.rs  a processor's busy time    outcome.rs  result of a job
+//!                 costs.rs      the cost model        hands.rs    a processor's access to its router in one step
 //! ```
 #![deny(unsafe_code)]
 
@@ -70,13 +71,13 @@ use self::schedule::{Body, Over, Shared};
 use self::strands::{STACK_BYTES, with_strands};
 use self::wires::Wires;
 
-/// How a cluster is built.
+/// Configuration of a simulated machine.
 #[derive(Clone, Debug)]
 pub struct Cluster {
     extents: [u16; 3],
     wraps: [bool; 3],
     mpi_memory: usize,
-    /// Of one rank instead.
+    /// Different value for one rank.
     mpi_memory_of: Option<(u32, usize)>,
     eager: Option<usize>,
     request_slots: usize,
@@ -87,16 +88,16 @@ pub struct Cluster {
     matching: Choice,
 }
 
-/// What a node counted, at the job's end.
+/// A node's statistics at the job's end.
 #[derive(Clone, Debug)]
 pub struct NodeReport {
     /// The device's counters.
     pub stats: Stats,
-    /// The most bytes of MPI memory taken at once.
+    /// Maximum number of bytes of MPI memory in use.
     pub peak_bytes: usize,
-    /// Bytes of MPI memory still taken.
+    /// Bytes of MPI memory still in use.
     pub used_bytes: usize,
-    /// The most unexpected records at once.
+    /// Maximum number of unexpected records.
     pub peak_records: u32,
     /// Requests still live.
     pub live_requests: u32,
@@ -104,20 +105,20 @@ pub struct NodeReport {
     pub posted: u32,
     /// Unexpected messages still queued.
     pub unexpected: u32,
-    /// Nothing was left to send.
+    /// No packets remained to send.
     pub quiet: bool,
-    /// Queue entries looked at by matching.
+    /// Queue entries checked by matching.
     pub traversals: u64,
-    /// Nothing was left in the node's router.
+    /// No packets remained in the node's router.
     pub router_empty: bool,
-    /// Bytes of the table of peers.
+    /// Bytes of the peer table.
     pub peer_bytes: usize,
-    /// When its program ended, in nanoseconds of virtual time; `None`: it did not.
+    /// Time of its program's end, in nanoseconds of virtual time; `None`: it did not end.
     pub end_ns: Option<u64>,
 }
 
 impl Cluster {
-    /// A torus of these extents, 64 KiB of MPI memory a node, Blue Gene/L's buffers, seed 0.
+    /// Creates a torus of these extents, with 64 KiB of MPI memory per node, Blue Gene/L's buffers, and seed 0.
     pub fn new(extents: [u16; 3]) -> Self {
         Cluster {
             extents,
@@ -134,62 +135,62 @@ impl Cluster {
         }
     }
 
-    /// Which dimensions wrap.
+    /// Sets the dimensions that wrap.
     pub fn wraps(mut self, wraps: [bool; 3]) -> Self {
         self.wraps = wraps;
         self
     }
 
-    /// Bytes of MPI memory a node.
+    /// Sets the bytes of MPI memory per node.
     pub fn mpi_memory(mut self, bytes: usize) -> Self {
         self.mpi_memory = bytes;
         self
     }
 
-    /// Bytes of MPI memory of the node with this rank, instead.
+    /// Sets the bytes of MPI memory of the node with this rank.
     pub fn mpi_memory_of(mut self, rank: u32, bytes: usize) -> Self {
         self.mpi_memory_of = Some((rank, bytes));
         self
     }
 
-    /// Greatest message in bytes whose data does not wait for an answer, where it is not the devices' own.
+    /// Sets the maximum size in bytes of an eager message; `None`: the devices' default.
     pub fn eager(mut self, bytes: Option<usize>) -> Self {
         self.eager = bytes;
         self
     }
 
-    /// Greatest number of request slots a node, where the heap would otherwise be the limit.
+    /// Sets the maximum number of request slots per node; the default limit is the heap.
     pub fn request_slots(mut self, slots: usize) -> Self {
         self.request_slots = slots;
         self
     }
 
-    /// Sizes of the routers' buffers.
+    /// Sets the sizes of the routers' buffers.
     pub fn sizes(mut self, sizes: Sizes) -> Self {
         self.sizes = sizes;
         self
     }
 
-    /// The seed of every choice.
+    /// Sets the seed of all random choices.
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = seed;
         self
     }
 
-    /// Links and processors take the time that these costs say, and nothing is drawn from the seed but the numbers of
-    /// the devices' tables.
+    /// Uses these costs for links and processors. The seed then only determines the seeds of the devices' hash tables.
     pub fn costs(mut self, costs: Costs) -> Self {
         self.costs = Some(costs);
         self
     }
 
-    /// So many threads, each with a block of the nodes, where there are [`costs`](Cluster::costs). What happens is the same.
+    /// Sets the number of threads, each with a block of the nodes, if [`costs`](Cluster::costs) are set. The events are
+    /// the same.
     pub fn processors(mut self, processors: usize) -> Self {
         self.processors = processors;
         self
     }
 
-    /// The matching engine of the devices.
+    /// Sets the matching engine of the devices.
     pub fn matching(mut self, matching: Choice) -> Self {
         self.matching = matching;
         self
@@ -200,10 +201,10 @@ impl Cluster {
         self.run_and_report(program).0
     }
 
-    /// As [`Cluster::run`], with what the nodes counted.
+    /// Runs `program` as [`Cluster::run`] does, and also returns the nodes' statistics.
     ///
     /// # Panics
-    /// When the extents are not a torus or the buffer sizes are below the least.
+    /// If the extents are not a torus or the buffer sizes are below the minimum.
     pub fn run_and_report(
         &self,
         program: impl Fn(&Node<'_, '_>) -> i32 + Sync,
@@ -211,10 +212,10 @@ impl Cluster {
         self.run_watched(program, &mut |_| true)
     }
 
-    /// As [`Cluster::run_and_report`], watched: `watch` is asked now and then whether the job may go on.
+    /// Runs `program` as [`Cluster::run_and_report`] does, and calls `watch` periodically: false stops the job.
     ///
     /// # Panics
-    /// As [`Cluster::run_and_report`].
+    /// Under the conditions of [`Cluster::run_and_report`].
     pub fn run_watched(
         &self,
         program: impl Fn(&Node<'_, '_>) -> i32 + Sync,
@@ -252,10 +253,10 @@ impl Cluster {
         })
     }
 
-    /// How the machine is divided; `None` where time is not that of a cost model.
+    /// Returns the machine's division; `None` without a cost model.
     ///
     /// # Panics
-    /// When the extents are not a torus.
+    /// If the extents are not a torus.
     pub fn division(&self) -> Option<Division> {
         let costs = self.costs?;
         Some(Division::new(self.shape(), self.processors, costs))
@@ -265,12 +266,12 @@ impl Cluster {
         Shape::new(self.extents, self.wraps).expect("extents of 1 to 256")
     }
 
-    /// Runs `program`, which never returns but by [`Node::exit`], as every process, or as those of a block of the cluster's
-    /// [`division`](Cluster::division), on stacks of so many bytes. `carrier` has its data. Fails when the host refuses the
-    /// stacks.
+    /// Runs `program`, which must end by [`Node::exit`] only, as every process, or as those of a block of the cluster's
+    /// [`division`](Cluster::division), on stacks of this size in bytes. `carrier` manages its data. Fails if the host
+    /// cannot allocate the stacks.
     ///
     /// # Panics
-    /// As [`Cluster::run_and_report`].
+    /// Under the conditions of [`Cluster::run_and_report`].
     pub fn carry(
         &self,
         (stack_bytes, block): (usize, Option<&Block<'_>>),
@@ -279,12 +280,12 @@ impl Cluster {
         watch: &mut dyn FnMut(Watched) -> bool,
     ) -> io::Result<Ended> {
         let look = |shared: &Shared<'_>, ended: &Ended| {
-            // As in one process, which ends where the program fails.
+            // As in one process, which ends when the program fails.
             if matches!(ended, Err(None)) {
                 return;
             }
             for (rank, body) in shared.bodies() {
-                // A program that will never go on keeps the device of the call that it is in.
+                // A program that will never run again keeps the device of the call that it is in.
                 if let (Ok(adi), Ok(torus)) = (body.adi.try_borrow(), body.torus.try_borrow()) {
                     carrier.counts(rank, &adi, torus.router(), shared.times(rank));
                 }
@@ -294,7 +295,7 @@ impl Cluster {
         job.map(|(ended, ())| ended)
     }
 
-    /// Runs the job, or a block of it, and looks at it at its end.
+    /// Runs the job, or a block of it, and examines it at its end.
     fn run_on<R>(
         &self,
         (stack_bytes, block): (usize, Option<&Block<'_>>),
@@ -320,7 +321,7 @@ impl Cluster {
         Ok((job, seen))
     }
 
-    /// The nodes from rank `first` on, with routers in `chunks`.
+    /// Creates the nodes from rank `first`, with routers in `chunks`.
     fn bodies<'m>(
         &self,
         shape: Shape,
@@ -364,12 +365,12 @@ impl Cluster {
     }
 }
 
-/// A thread waits for another block for long.
+/// Sleeps during a thread's long wait for another block.
 fn rest() {
     thread::sleep(Duration::from_micros(50));
 }
 
-/// What all blocks have ended with, in their order.
+/// Combines the results of all blocks, in their order.
 fn merged(
     blocks: impl IntoIterator<Item = (Ended, Vec<NodeReport>)>,
 ) -> (Statuses, Vec<NodeReport>) {

@@ -1,4 +1,4 @@
-//! One process of a cluster, and what its calls reach.
+//! One simulated process, and the implementation of its calls.
 #![forbid(unsafe_code)]
 
 use std::cell::RefCell;
@@ -16,7 +16,7 @@ use super::processor::Counted;
 use super::schedule::{Phase, Shared};
 use super::wires::Looks;
 
-/// One process of a cluster, as its program sees it.
+/// One simulated process, as its program sees it.
 pub struct Node<'a, 'm> {
     shared: &'a Shared<'m>,
     rank: usize,
@@ -31,7 +31,7 @@ struct NodeKernel<'a, 'b, 'm> {
     has_slept: bool,
 }
 
-/// How long a call looks for news that may never come.
+/// Maximum time that a call polls for news.
 const PATIENCE_NS: u64 = 10_000_000;
 
 impl Kernel for NodeKernel<'_, '_, '_> {
@@ -60,7 +60,7 @@ impl Kernel for NodeKernel<'_, '_, '_> {
         self.node.shared.now(self.node.rank)
     }
 
-    /// No host holds anybody up in virtual time, of which each look takes a call's.
+    /// No other process needs the processor in virtual time, and each poll takes as long as a call.
     fn patience(&self) -> u64 {
         PATIENCE_NS
     }
@@ -154,11 +154,11 @@ impl<'a, 'm> Node<'a, 'm> {
         }
     }
 
-    /// Ends the program with this status, wherever it is; only of programs that a [`Carrier`](super::Carrier) has, whose
-    /// frames nothing unwinds.
+    /// Ends the program with this status, at any point; only for programs of a [`Carrier`](super::Carrier), whose
+    /// frames are never unwound.
     ///
     /// # Panics
-    /// When the cluster has no carrier.
+    /// If the cluster has no carrier.
     pub fn exit(&self, status: i32) -> ! {
         assert!(
             self.shared.carrier().is_some(),
@@ -168,34 +168,34 @@ impl<'a, 'm> Node<'a, 'm> {
         self.shared.leave(self.yielder)
     }
 
-    /// Tells the carrier what the nodes have counted, this one unless it is at work: that one tells it behind its step. Only
-    /// for a job that ends for it; may be called by a signal's handler in this process's strand.
+    /// Reports the nodes' counters to the carrier, except this node's during a step, which reports them afterwards.
+    /// Only for a job that ends with it; may be called by a signal handler in this process's strand.
     pub fn count_all(&self) {
         self.shared.count_all(self.rank);
     }
 
-    /// This process's number.
+    /// Returns this process's rank.
     pub fn rank(&self) -> u32 {
         self.rank as u32
     }
 
-    /// Number of processes.
+    /// Returns the number of processes.
     pub fn size(&self) -> u32 {
         self.shared.size() as u32
     }
 
-    /// Virtual time in nanoseconds.
+    /// Returns virtual time in nanoseconds.
     pub fn now_ns(&self) -> u64 {
         self.shared.now(self.rank)
     }
 
-    /// Computes for a while: others run, and this node's interrupts are served.
+    /// Computes for a while: others run, and this node's interrupts are handled.
     pub fn compute(&self, steps: usize) {
         self.shared.compute(self.rank, steps, self.yielder);
     }
 
-    /// Computes for so many nanoseconds of virtual time, and for as long besides as the node takes to serve what comes
-    /// meanwhile.
+    /// Computes for `ns` nanoseconds of virtual time, in addition to the time in which the node handles received
+    /// packets.
     pub fn compute_ns(&self, ns: u64) {
         self.shared.compute_ns(self.rank, ns, self.yielder);
     }

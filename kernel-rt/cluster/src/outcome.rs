@@ -1,40 +1,40 @@
-//! What a job ends with, and how far it is.
+//! Result and progress of a job.
 
 use midplane_device::kernel::CallNote;
 
-/// What a job ended with: each process's status, by rank.
+/// Result of a job: each process's status, by rank.
 pub type Statuses = Result<Vec<i32>, Failure>;
 
-/// What a block of a machine, or all of it, ended with: as [`Statuses`], of its own processes. `None`: what failed first
-/// failed in another block.
+/// Result of a block of a machine, or of all of it: [`Statuses`] of its own processes. `None`: the first failure
+/// occurred in another block.
 pub type Ended = Result<Vec<i32>, Option<Failure>>;
 
-/// Why a job did not end by itself.
+/// Reason why a job did not end by itself.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Failure {
-    /// Nothing can move any more; the calls that the processes are in, by rank.
+    /// Nothing can move any more; contains the current calls of the processes, by rank.
     Hang(Vec<Option<CallNote>>),
     /// A process ended the job.
     Abort {
-        /// Which.
+        /// Its rank.
         rank: u32,
-        /// With which status.
+        /// Its status.
         status: i32,
-        /// With which words.
+        /// Its message.
         message: String,
     },
     /// A process panicked.
     Panic {
-        /// Which.
+        /// Its rank.
         rank: u32,
-        /// With which words.
+        /// Its message.
         message: String,
     },
-    /// What watched the job has stopped it.
+    /// The watching callback has stopped the job.
     Stopped,
 }
 
-/// How far a job is.
+/// Progress of a job.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Watched {
     /// Virtual time in nanoseconds.

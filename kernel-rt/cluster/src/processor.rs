@@ -1,4 +1,4 @@
-//! A node's processor in virtual time, and the memory of its program as that counts it.
+//! A node's processor in virtual time, and its program's memory with a count of copied bytes.
 
 use std::cell::Cell;
 
@@ -8,25 +8,25 @@ use net_torus::BODY_BYTES;
 /// A node's processor.
 #[derive(Clone, Default)]
 pub(super) struct Processor {
-    /// What it does takes until then.
+    /// End of its current work.
     pub(super) busy_until: Cell<u64>,
-    /// What it has done took so long.
+    /// Total duration of its work.
     pub(super) busy: Cell<u64>,
-    /// What has been paid of `Adi::searched`.
+    /// The part of `Adi::searched` already charged.
     pub(super) searched: Cell<u64>,
-    /// Something is still to leave.
+    /// A packet remains to transmit.
     pub(super) owes: Cell<bool>,
 }
 
 impl Processor {
-    /// Something is still to leave.
+    /// Returns whether a packet remains to transmit.
     pub(super) fn owes(&self) -> bool {
         self.owes.get()
     }
 }
 
-/// The program's memory. Counts what is copied out of MPI memory, which comes in more than a packet's bytes at once. A
-/// model's spans have no bytes: only what they take counts.
+/// The program's memory. Counts bytes copied out of MPI memory, in pieces above a packet's size. A model's spans
+/// contain no bytes: only their costs count.
 #[derive(Default)]
 pub(super) struct Counted(pub(super) u64);
 

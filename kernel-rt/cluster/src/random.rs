@@ -1,20 +1,20 @@
-//! Random numbers that stay what they are: a seed replays its job on every machine, in every later version.
+//! Stable random numbers: a seed replays its job on every machine, in every later version.
 //!
-//! The algorithm is PCG-XSH-RR 64/32 (M. O'Neill, PCG: A Family of Simple Fast Space-Efficient Statistically
-//! Good Algorithms for Random Number Generation, 2014), whose first numbers a test compares with those that its
-//! author has published. How numbers are made into choices is written here, and pinned by a test, too: nothing
-//! depends on what a library thinks best today.
+//! The algorithm is PCG-XSH-RR 64/32 (M. O'Neill, PCG: A Family of Simple Fast Space-Efficient Statistically Good
+//! Algorithms for Random Number Generation, 2014). A test compares its first numbers with those that its author has
+//! published. The conversion of numbers to choices is implemented here, and verified by a test, too: nothing depends on
+//! the current version of a library.
 #![forbid(unsafe_code)]
 
 use oorandom::Rand32;
 
-/// What is drawn: each use of a seed has numbers of its own, so that what one draws more of changes nothing in
-/// the others.
+/// Purpose of a random sequence: each use of a seed has a separate sequence, so that additional draws of one do not
+/// change the others.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Stream {
-    /// How a simulated job is run.
+    /// Configuration of a simulated job.
     Setup = 1,
-    /// What its program is drawn from.
+    /// Parameters of its program.
     Plan = 2,
     /// Its program.
     Program = 3,
@@ -32,7 +32,7 @@ pub enum Stream {
     Windows = 9,
     /// Whether the operations of a simulated job's collectives commute.
     Operations = 10,
-    /// Which receives of a simulated job are polled.
+    /// Selection of a simulated job's polled receives.
     Polls = 11,
 }
 
@@ -41,44 +41,44 @@ pub enum Stream {
 pub struct Random(Rand32);
 
 impl Random {
-    /// The numbers of `seed` for `stream`.
+    /// Creates the sequence of `seed` for `stream`.
     pub fn new(seed: u64, stream: Stream) -> Random {
         Random(Rand32::new_inc(seed, stream as u64))
     }
 
-    /// A number below `end`, which is not 0.
+    /// Returns a number below `end`, which must not be 0.
     pub fn below(&mut self, end: u32) -> u32 {
         let product = u64::from(self.0.rand_u32()) * u64::from(end);
         (product >> 32) as u32
     }
 
-    /// A place in a list of `len` entries, at least 1 and at most 2^32 - 1.
+    /// Returns an index of a list of `len` entries, at least 1 and at most 2^32 - 1.
     pub fn index(&mut self, len: usize) -> usize {
         self.below(u32::try_from(len).expect("a list that is not endless")) as usize
     }
 
-    /// 64 random bits.
+    /// Returns 64 random bits.
     pub fn bits(&mut self) -> u64 {
         let high = u64::from(self.0.rand_u32());
         high << 32 | u64::from(self.0.rand_u32())
     }
 
-    /// A number from 0 up to but not including 1, a multiple of 2^-53.
+    /// Returns a number from 0 up to but not including 1, a multiple of 2^-53.
     pub fn part(&mut self) -> f64 {
         (self.bits() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// True in this part of all cases: never for 0, always for 1.
+    /// Returns true with this probability: never for 0, always for 1.
     pub fn chance(&mut self, part: f64) -> bool {
         f64::from(self.0.rand_u32()) < part * (1_u64 << 32) as f64
     }
 
-    /// One of some items.
+    /// Returns one of the items.
     pub fn pick<T: Copy>(&mut self, items: &[T]) -> T {
         items[self.index(items.len())]
     }
 
-    /// Any order is as likely as any other (Fisher and Yates).
+    /// Shuffles the items; all orders are equally likely (Fisher and Yates).
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {
             items.swap(last, self.index(last + 1));
@@ -90,7 +90,7 @@ impl Random {
 mod tests {
     use super::*;
 
-    /// What `pcg32-demo` of the author's C library prints for seed 42, sequence 54.
+    /// The output of `pcg32-demo` of the author's C library for seed 42, sequence 54.
     #[test]
     fn the_first_numbers_are_the_published_ones() {
         let mut numbers = Rand32::new_inc(42, 54);

@@ -1,19 +1,19 @@
-//! Sets of nodes from which one is drawn.
+//! Sets of nodes for random draws.
 #![forbid(unsafe_code)]
 
 use crate::random::Random;
 
-/// A set of nodes: each of them is put in, taken out and drawn in the same time, however many there are.
+/// A set of nodes. Insertion, removal and draw take constant time.
 pub(super) struct Ready {
     nodes: Vec<u32>,
-    /// By node: its place in `nodes`, or [`OUT`].
+    /// By node: its index in `nodes`, or [`OUT`].
     places: Vec<u32>,
 }
 
 const OUT: u32 = u32::MAX;
 
 impl Ready {
-    /// All of so many nodes.
+    /// Creates the set of all nodes.
     pub(super) fn all(nodes: usize) -> Ready {
         let nodes = u32::try_from(nodes).expect("a machine's nodes");
         Ready {
@@ -39,7 +39,7 @@ impl Ready {
         }
     }
 
-    /// One of them, each as likely as another; `None`: there is none.
+    /// Draws one of them, with equal probability; returns `None` if the set is empty.
     pub(super) fn draw(&self, random: &mut Random) -> Option<usize> {
         match self.nodes.len() {
             0 => None,

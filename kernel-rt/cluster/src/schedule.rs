@@ -1,7 +1,7 @@
-//! Who moves: each process is a coroutine on a stack of its own, all in the thread of the caller.
+//! Scheduler: each process is a coroutine on its own stack, all in the caller's thread.
 //!
-//! A process gives the *baton* back where a node would sleep. Who gets it is drawn from the seed ([`drawn`](super::drawn))
-//! or told by virtual time ([`timed`](super::timed)).
+//! A process gives the *baton* back where a node would sleep. The next holder is drawn from the seed
+//! ([`drawn`](super::drawn)) or determined by virtual time ([`timed`](super::timed)).
 #![forbid(unsafe_code)]
 
 use std::cell::{Cell, RefCell};
@@ -24,23 +24,23 @@ use super::wires::{Looks, WireEnd, Wires};
 use crate::costs::Costs;
 use crate::random::{Random, Stream};
 
-/// Nanoseconds of virtual time that one step of one node takes, where there is no cost model.
+/// Duration of one step of one node without a cost model, in nanoseconds of virtual time.
 pub(super) const STEP_NS: u64 = 1_000;
 
-/// Turns of processes between two looks of what watches a job.
+/// Turns of processes between two calls of a job's watching callback.
 const TURNS_PER_LOOK: u64 = 1 << 14;
 
 thread_local! {
-    /// The process whose program this thread runs now.
+    /// The process that this thread currently runs.
     static RUNNING: Cell<Option<usize>> = const { Cell::new(None) };
 }
 
-/// The rank of the process whose program the calling thread runs now; `None`: no cluster's.
+/// Returns the rank of the process that the calling thread currently runs, or `None` outside of a cluster.
 pub fn running() -> Option<usize> {
     RUNNING.get()
 }
 
-/// A node. Its process has the device while it is in a call, even asleep; the routers are taken for one step only.
+/// A node. Its process holds the device during a call, even asleep; the routers are borrowed for one step only.
 pub(super) struct Body<'m> {
     pub(super) adi: RefCell<Adi>,
     pub(super) torus: RefCell<Torus<'m, WireEnd<'m>>>,
@@ -48,40 +48,40 @@ pub(super) struct Body<'m> {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Phase {
-    /// In its own code, or about to enter the device: may get the baton, or be interrupted.
+    /// In its own code, or about to enter the device: may receive the baton, or be interrupted.
     Computing,
-    /// Asleep inside a call: may get the baton.
+    /// Asleep inside a call: may receive the baton.
     Asleep,
-    /// In its own code until this time, unless there is something for its node to do.
+    /// In its own code until this time, unless its node has work.
     Interruptible(u64),
     /// Its program has ended; its node still forwards when interrupted.
     Finished,
 }
 
-/// A process: its program under way.
+/// A process: its running program.
 pub(super) type Strand<'a> = strands::Strand<'a, ()>;
 
 pub(super) struct Shared<'m> {
-    /// Of the nodes that are here.
+    /// The local nodes.
     bodies: Vec<Body<'m>>,
-    /// Which these are: all, or a block of the machine. What follows is by rank, of the whole machine.
+    /// Their ranks: all, or a block of the machine. The following fields are by rank, for the complete machine.
     here: Range<usize>,
     pub(super) wires: &'m Wires<'m>,
     pub(super) random: RefCell<Random>,
     pub(super) phases: Vec<Cell<Phase>>,
-    /// Empty where there is no cost model.
+    /// Empty without a cost model.
     pub(super) processors: Vec<Processor>,
-    /// By rank: when its program has ended.
+    /// By rank: end of its program.
     ends: Vec<Cell<Option<u64>>>,
     ended: Cell<usize>,
-    /// Programs of other blocks that had ended when the blocks met.
+    /// Programs of other blocks that had ended at the last meeting.
     ended_elsewhere: Cell<usize>,
     calls: Vec<Cell<Option<CallNote>>>,
-    /// What has ended the job, and when; nothing more is known of what happened in another block.
+    /// Failure that has ended the job, and its time; a failure in another block has no details.
     failure: RefCell<Option<(Failed, Option<Failure>)>>,
-    /// By rank: what the program has ended with.
+    /// By rank: the program's status.
     statuses: Vec<Cell<Option<i32>>>,
-    /// Of programs that cannot be unwound.
+    /// Host of programs that cannot be unwound.
     carrier: Option<&'m dyn Carrier>,
 }
 
@@ -89,7 +89,7 @@ pub(super) struct Shared<'m> {
 pub(super) struct Over;
 
 impl<'m> Shared<'m> {
-    /// Before the first step of a machine of so many nodes, those of `bodies` being here.
+    /// Creates the state before the first step of a machine of `nodes` nodes; those of `bodies` are local.
     pub(super) fn new(
         bodies: Vec<Body<'m>>,
         nodes: usize,
@@ -141,7 +141,7 @@ impl<'m> Shared<'m> {
         for (rank, strand) in (first..).zip(strands) {
             match self.carrier {
                 Some(_) => strand.abandon(),
-                // It finds that the job is over, and unwinds.
+                // It detects that the job is over, and unwinds.
                 None if self.is_over() && strand.is_under_way() => self.resume(strand, rank),
                 None => {}
             }
@@ -158,7 +158,7 @@ impl<'m> Shared<'m> {
         }
     }
 
-    /// Meets the other blocks, if there are any. False: the job is over.
+    /// Meets the other blocks, if there are any. Returns false if the job is over.
     fn meet(&self) -> bool {
         let mut ended = self.ended.get();
         let (Some(block), Looks::Timed(events, _)) = (self.wires.block, &self.wires.looks) else {
@@ -203,7 +203,7 @@ impl<'m> Shared<'m> {
         true
     }
 
-    /// Nothing moves any more, and so many programs have ended.
+    /// Ends the job if nothing moves any more and fewer than all programs have `ended`.
     fn fail_if_they_hang(&self, ended: usize) {
         if !self.is_over() && ended < self.size() {
             let calls = self.calls[self.here.clone()].iter();
@@ -212,18 +212,18 @@ impl<'m> Shared<'m> {
         }
     }
 
-    /// The node of `rank`, which is here.
+    /// Returns the local node of `rank`.
     pub(super) fn body(&self, rank: usize) -> &Body<'m> {
         &self.bodies[rank - self.here.start]
     }
 
-    /// The nodes that are here, by rank.
+    /// Iterates over the local nodes, by rank.
     pub(super) fn bodies(&self) -> impl Iterator<Item = (usize, &Body<'m>)> {
         self.here.clone().zip(&self.bodies)
     }
 
-    /// Tells the carrier what the nodes have counted that are here. That of `rank`, whose program goes on, only if it is not
-    /// at work; the others are at rest, though a call may have them in which their programs sleep.
+    /// Reports the local nodes' counters to the carrier. The node of `rank`, whose program is running, is skipped
+    /// during a step; the others are at rest, although sleeping programs may hold them in a call.
     pub(super) fn count_all(&self, rank: usize) {
         let Some(carrier) = self.carrier else { return };
         for (other, body) in self.bodies() {
@@ -240,12 +240,12 @@ impl<'m> Shared<'m> {
         }
     }
 
-    /// Nodes of the machine.
+    /// Returns the number of nodes of the machine.
     pub(super) fn size(&self) -> usize {
         self.phases.len()
     }
 
-    /// Whose program is to go on; `None`: nothing moves any more by itself, or the job is over.
+    /// Returns the process to run next; `None`: nothing moves any more by itself, or the job is over.
     fn choose(&self) -> Option<usize> {
         match &self.wires.looks {
             Looks::Drawn(ready) => self.draw(ready),
@@ -260,7 +260,7 @@ impl<'m> Shared<'m> {
         }
     }
 
-    /// Gives the baton back; returns once it has come again.
+    /// Gives the baton back; returns when it is received again.
     pub(super) fn pass(&self, rank: usize, phase: Phase, yielder: &Yielder<(), ()>) {
         self.end_if_over(yielder);
         self.phases[rank].set(phase);
@@ -275,7 +275,7 @@ impl<'m> Shared<'m> {
         }
     }
 
-    /// The processor does what it has been given to do, if that takes time.
+    /// Waits until the processor has completed its current work, if that takes time.
     fn catch_up(&self, rank: usize, phase: Phase, yielder: &Yielder<(), ()>) {
         if let Looks::Timed(events, _) = &self.wires.looks
             && self.time_of(rank) > self.wires.now.get()
@@ -287,7 +287,7 @@ impl<'m> Shared<'m> {
         }
     }
 
-    /// One step of the node of a process that is in a call.
+    /// Makes one step of the node of a process that is in a call.
     pub(super) fn poll(
         &self,
         rank: usize,
@@ -304,13 +304,13 @@ impl<'m> Shared<'m> {
         }
     }
 
-    /// The process sleeps until something may have happened.
+    /// Puts the process to sleep until something may have happened.
     pub(super) fn sleep(&self, rank: usize, yielder: &Yielder<(), ()>) {
         self.catch_up(rank, Phase::Asleep, yielder);
         self.pass(rank, Phase::Asleep, yielder);
     }
 
-    /// The process computes for so many steps.
+    /// Makes the process compute for this number of steps.
     pub(super) fn compute(&self, rank: usize, steps: usize, yielder: &Yielder<(), ()>) {
         match self.wires.looks {
             Looks::Drawn(_) => {
@@ -320,13 +320,13 @@ impl<'m> Shared<'m> {
         }
     }
 
-    /// The process computes for so many nanoseconds of its processor, beside what interrupts take of it.
+    /// Makes the process compute for `ns` nanoseconds of its processor, in addition to the time of interrupts.
     pub(super) fn compute_ns(&self, rank: usize, ns: u64, yielder: &Yielder<(), ()>) {
         let Looks::Timed(events, costs) = &self.wires.looks else {
             return self.compute(rank, ns.div_ceil(STEP_NS) as usize, yielder);
         };
         let percent = costs.interrupt_percent;
-        // As a node's interrupt, which goes on with what the call before has left, too.
+        // Like a node's interrupt, which also continues the work of the previous call.
         self.serve(rank, costs, yielder);
         let (mut left, mut kept) = (ns, if percent == 0 { ns } else { 0 });
         while left > 0 {
@@ -351,7 +351,7 @@ impl<'m> Shared<'m> {
         }
     }
 
-    /// The node has something to do, without news.
+    /// Returns whether the node has work, without news.
     fn can_go_on(&self, rank: usize) -> bool {
         let torus = self.body(rank).torus.borrow();
         let router = torus.router();
@@ -359,7 +359,7 @@ impl<'m> Shared<'m> {
         router.has_received() || can_send
     }
 
-    /// The node does what it has to do, while its program is not in a call.
+    /// Makes the node do its work, while its program is not in a call.
     fn serve(&self, rank: usize, costs: &Costs, yielder: &Yielder<(), ()>) {
         let adi = &mut *self.body(rank).adi.borrow_mut();
         let mut moved = true;
@@ -367,7 +367,7 @@ impl<'m> Shared<'m> {
             self.catch_up(rank, Phase::Computing, yielder);
             let mut memory = Counted::default();
             moved = self.timed_step(rank, adi, &mut memory, costs);
-            // In the process's own strand, as an interrupt is on a node: what it goes on with finds its program's data.
+            // In the process's own strand, like a node's interrupt: the hook finds its program's data.
             if !moved && adi.interrupt_hook().is_some() {
                 moved = interface::run_in_interrupt(adi, &mut memory) == HookResult::Advanced;
                 self.pay(rank, adi, &mut memory, costs);
@@ -375,7 +375,7 @@ impl<'m> Shared<'m> {
         }
     }
 
-    /// The program of `rank` has ended by itself.
+    /// Records that the program of `rank` has ended by itself.
     pub(super) fn finish(&self, rank: usize, status: i32) {
         self.statuses[rank].set(Some(status));
         self.phases[rank].set(Phase::Finished);
@@ -386,12 +386,12 @@ impl<'m> Shared<'m> {
         }
     }
 
-    /// When the program of `rank` has ended.
+    /// Returns the time of the end of `rank`'s program.
     pub(super) fn end(&self, rank: usize) -> Option<u64> {
         self.ends[rank].get()
     }
 
-    /// What the process's clock says.
+    /// Returns the process's clock.
     pub(super) fn now(&self, rank: usize) -> u64 {
         match self.wires.looks {
             Looks::Drawn(_) => self.wires.now.get(),
@@ -406,7 +406,7 @@ impl<'m> Shared<'m> {
         }
     }
 
-    /// The job is over, by what the program of `rank` does, for this reason unless there is one already.
+    /// Ends the job because of the program of `rank`, for this reason unless there is one already.
     pub(super) fn fail(&self, rank: u32, failure: Failure) {
         let now_ns = self.wires.now.get();
         let failed = Failed { now_ns, rank };
@@ -417,19 +417,19 @@ impl<'m> Shared<'m> {
         self.failure.borrow().is_some()
     }
 
-    /// What has its programs, where they cannot be unwound.
+    /// Returns the host of the programs, if they cannot be unwound.
     pub(super) fn carrier(&self) -> Option<&'m dyn Carrier> {
         self.carrier
     }
 
-    /// Ends the calling process when the job is over.
+    /// Ends the calling process if the job is over.
     fn end_if_over(&self, yielder: &Yielder<(), ()>) {
         if self.is_over() {
             self.leave(yielder);
         }
     }
 
-    /// Ends the calling process: its program is unwound, or never goes on.
+    /// Ends the calling process: its program is unwound, or never resumed.
     pub(super) fn leave(&self, yielder: &Yielder<(), ()>) -> ! {
         if self.carrier.is_none() {
             resume_unwind(Box::new(Over));
@@ -439,7 +439,7 @@ impl<'m> Shared<'m> {
         }
     }
 
-    /// Lets a process go on until it gives the baton back.
+    /// Resumes a process until it gives the baton back.
     fn resume(&self, strand: &mut Strand<'_>, rank: usize) {
         let before = RUNNING.replace(Some(rank));
         if let Some(carrier) = self.carrier {

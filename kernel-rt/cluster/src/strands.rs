@@ -1,11 +1,11 @@
 //! Strands: the processes' programs as coroutines, in one thread.
 //!
-//! Their stacks are one stretch of addresses, of which each takes memory page by page as it is used, with a guard below
-//! each. A stack that overflows ends the host's process.
+//! Their stacks are one range of addresses, in which memory is allocated page by page on first use, with a guard below
+//! each stack. A stack overflow ends the host's process.
 //!
-//! The guards are Linux's guard regions (MADV_GUARD_INSTALL, since Linux 6.13), which leave the stretch one mapping;
-//! where there are none they are mappings without access, of which the host allows a number
-//! (`/proc/sys/vm/max_map_count`, 65,530 unless it was changed: then there can be 32,764 stacks).
+//! The guards are Linux's guard regions (MADV_GUARD_INSTALL, since Linux 6.13), which keep the range a single mapping.
+//! Without them the guards are mappings without access, whose number the host limits (`/proc/sys/vm/max_map_count`,
+//! 65,530 unless it was changed: then there can be 32,764 stacks).
 
 use std::cell::RefCell;
 use std::io;
@@ -16,23 +16,23 @@ use std::ptr::NonNull;
 use corosensei::stack::{Stack, StackPointer};
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 
-/// Bytes of a stack that can be used, where the programs are Rust.
+/// Usable bytes of a stack, for Rust programs.
 pub(super) const STACK_BYTES: usize = 256 << 10;
-/// Bytes of the guard below it: whole pages, whatever their size is on the host. Stacks are multiples of it.
+/// Size of the guard below it: complete pages of any size that a host uses. Stacks are multiples of it.
 pub(super) const GUARD_BYTES: usize = 64 << 10;
 
 /// `MADV_GUARD_INSTALL` of Linux's `<asm-generic/mman-common.h>`.
 #[cfg(target_os = "linux")]
 const MADV_GUARD_INSTALL: libc::c_int = 102;
 
-/// A program under way, and what it ends with.
+/// A running program, and its result.
 pub(super) struct Strand<'a, R>(Coroutine<(), (), R, OneStack<'a>>);
 
 impl<R> Strand<'_, R> {
-    /// Lets it go on until it suspends itself (`None`), or ends.
+    /// Resumes it until it suspends itself (`None`), or ends.
     ///
     /// # Panics
-    /// When it has ended already, and with the panic that ends it.
+    /// If it has ended already, and with the panic that ends it.
     pub(super) fn resume(&mut self) -> Option<R> {
         match self.0.resume(()) {
             CoroutineResult::Yield(()) => None,
@@ -40,32 +40,32 @@ impl<R> Strand<'_, R> {
         }
     }
 
-    /// It has begun and has not ended.
+    /// Returns whether it has begun and has not ended.
     pub(super) fn is_under_way(&self) -> bool {
         self.0.started() && !self.0.done()
     }
 
-    /// It never goes on, and what is on its stack is left as it is: frames of C cannot be unwound.
+    /// Abandons it without unwinding its stack: frames of C cannot be unwound.
     pub(super) fn abandon(&mut self) {
-        // SAFETY: nothing that is borrowed outlives its owner for want of a destructor: what the frames of the runtime
-        // own is on the host's heap, where it stays.
+        // SAFETY: nothing that is borrowed outlives its owner for want of a destructor: everything that the frames of
+        // the runtime own is on the host's heap, where it stays.
         unsafe { self.0.force_reset() };
     }
 }
 
-/// Looks at what a strand may have borrowed that is suspended, or abandoned. For a job that ends for it.
+/// Reads a value that a suspended or abandoned strand may have borrowed. For a job that ends with it.
 pub(super) fn look_at_rest<T>(cell: &RefCell<T>, look: impl FnOnce(&T)) {
     if let Ok(value) = cell.try_borrow() {
         return look(&value);
     }
-    // SAFETY: the value outlives the cell's borrow. Who has borrowed it is another strand of this thread, which does not go
-    // on before this returns.
+    // SAFETY: the value outlives the cell's borrow. The borrower is another strand of this thread, which does not
+    // continue before this returns.
     let value = unsafe { &*cell.as_ptr() };
     look(value);
 }
 
-/// Hands `count` strands, of which each is to run `program` with its number on a stack of so many bytes, to `f`. Those
-/// that have not ended when `f` returns are unwound. Fails when the host refuses their stacks.
+/// Passes `count` strands to `f`. Each of them runs `program` with its index on a stack of this size in bytes. Unwinds
+/// those that have not ended when `f` returns. Fails if the host cannot allocate their stacks.
 pub(super) fn with_strands<R, T>(
     count: usize,
     stack_bytes: usize,
@@ -75,7 +75,7 @@ pub(super) fn with_strands<R, T>(
     let mut stacks = Stacks::new(count, stack_bytes)?;
     let program = &program;
     let strand = |(number, stack)| {
-        // SAFETY: what is borrowed, `program` and the stacks, outlives the strands, which are dropped before this function
+        // SAFETY: `program` and the stacks are borrowed and outlive the strands, which are dropped before this function
         // returns: no one else gets to own one.
         Strand(unsafe {
             Coroutine::with_stack_unchecked(stack, move |yielder: &_, ()| program(number, yielder))
@@ -85,16 +85,14 @@ pub(super) fn with_strands<R, T>(
     Ok(f(&mut strands))
 }
 
-/// The stacks of a cluster.
 struct Stacks {
     addresses: NonNull<libc::c_void>,
     count: usize,
-    /// Of each, with its guard.
     bytes: usize,
 }
 
 impl Stacks {
-    /// As many stacks. Fails when the host refuses the addresses or the guards.
+    /// Allocates the stacks. Fails if the host rejects the addresses or the guards.
     fn new(count: usize, stack_bytes: usize) -> io::Result<Stacks> {
         let of_each = stack_bytes
             .checked_next_multiple_of(GUARD_BYTES)
@@ -102,7 +100,7 @@ impl Stacks {
         let of_each = of_each.ok_or(io::ErrorKind::OutOfMemory)?;
         let bytes = of_each.checked_mul(count.max(1));
         let bytes = bytes.ok_or(io::ErrorKind::OutOfMemory)?;
-        // SAFETY: a new mapping, of addresses that the system chooses.
+        // SAFETY: a new mapping, at an address that the system selects.
         let addresses = unsafe {
             libc::mmap(
                 std::ptr::null_mut(),
@@ -123,7 +121,7 @@ impl Stacks {
             bytes: of_each,
         };
         #[cfg(target_os = "linux")]
-        // SAFETY: the mapping just made. It is advice: where it is refused, stacks may take more memory.
+        // SAFETY: the mapping just created. It is advice: if it is rejected, stacks may use more memory.
         unsafe {
             libc::madvise(addresses.as_ptr(), bytes, libc::MADV_NOHUGEPAGE)
         };
@@ -133,7 +131,7 @@ impl Stacks {
         Ok(stacks)
     }
 
-    /// Where the guard of stack `index` begins.
+    /// Returns the start of the guard of stack `index`.
     fn guard_of(&self, index: usize) -> *mut libc::c_void {
         self.addresses
             .as_ptr()
@@ -143,7 +141,7 @@ impl Stacks {
     fn guard(&self, index: usize) -> io::Result<()> {
         let guard = self.guard_of(index);
         #[cfg(target_os = "linux")]
-        // SAFETY: whole pages of our mapping, which nothing has used yet.
+        // SAFETY: complete pages of our mapping, which nothing has used yet.
         if unsafe { libc::madvise(guard, GUARD_BYTES, MADV_GUARD_INSTALL) } == 0 {
             return Ok(());
         }
@@ -154,7 +152,7 @@ impl Stacks {
         }
     }
 
-    /// The stacks, each of them once.
+    /// Returns the stacks, each of them once.
     fn each(&mut self) -> impl Iterator<Item = OneStack<'_>> {
         (0..self.count).map(|index| {
             let limit = self.guard_of(index).addr();
@@ -170,20 +168,19 @@ impl Stacks {
 
 impl Drop for Stacks {
     fn drop(&mut self) {
-        // SAFETY: our mapping; no stack of it is in use, for each has borrowed it.
+        // SAFETY: our mapping; no stack of it is in use, because each has borrowed it.
         unsafe { libc::munmap(self.addresses.as_ptr(), self.bytes * self.count.max(1)) };
     }
 }
 
-/// One of them.
 struct OneStack<'a> {
     base: NonZeroUsize,
     limit: NonZeroUsize,
     stacks: PhantomData<&'a mut Stacks>,
 }
 
-// SAFETY: from its limit to its base it is part of a mapping that lives as long; the guard at the limit stops what
-// overflows; nothing else uses it, since each stack is handed out once. Both ends are at multiples of whole pages.
+// SAFETY: from its limit to its base it is part of a mapping that lives as long; the guard at the limit stops
+// overflows; nothing else uses it, since each stack is handed out once. Both ends are at multiples of complete pages.
 unsafe impl Stack for OneStack<'_> {
     fn base(&self) -> StackPointer {
         self.base
@@ -228,7 +225,7 @@ mod tests {
         assert_eq!(ends.expect("stacks"), Some(wanted));
     }
 
-    /// What is on the stacks of strands that do not end is dropped.
+    /// The contents of the stacks of strands that do not end are dropped.
     #[test]
     fn strands_that_have_not_ended_are_unwound() {
         let dropped = Cell::new(0);

@@ -1,8 +1,9 @@
-//! Virtual time: what links and processors do costs what the [cost model](crate::costs) says, and nothing is drawn.
+//! Virtual time: the work of links and processors has the costs of the [cost model](crate::costs), and nothing is
+//! drawn.
 //!
-//! A processor does one thing at a time, and what a call costs is added up where it is made; a process sleeps until then
-//! before its node takes or injects another packet. Routers forward meanwhile. Computing costs nothing, save for
-//! [`Node::compute_ns`](super::Node::compute_ns), which what comes interrupts.
+//! A processor does one thing at a time, and the costs of a call are added during it; a process sleeps for that time
+//! before its node receives or injects another packet. Routers forward meanwhile. Computation costs nothing, except for
+//! [`Node::compute_ns`](super::Node::compute_ns), which received packets interrupt.
 #![forbid(unsafe_code)]
 
 use std::cell::RefCell;
@@ -18,8 +19,8 @@ use crate::costs::{Costs, INJECT};
 use crate::hands::Hands;
 
 impl Shared<'_> {
-    /// Lets routers and nodes whose programs have ended do what is planned, until a program is to go on: whose.
-    /// `None`: nothing moves any more, before the horizon of these nodes if they are a block.
+    /// Runs the scheduled events of routers, and of nodes whose programs have ended, until a program must run; returns
+    /// its rank. Returns `None` if nothing moves any more, before the horizon of these nodes if they are a block.
     pub(super) fn next_event(&self, events: &RefCell<Events>, costs: &Costs) -> Option<usize> {
         while !self.is_over() {
             let (now, rank) = events.borrow_mut().next(self.wires.horizon())?;
@@ -40,7 +41,7 @@ impl Shared<'_> {
                     return Some(rank);
                 }
                 Phase::Asleep | Phase::Interruptible(_) => {}
-                // It may have to answer, and to send what its program left behind.
+                // It may have acknowledgements to send, and its program's remaining packets.
                 Phase::Finished => {
                     let adi = &mut *self.body(rank).adi.borrow_mut();
                     if self.timed_step(rank, adi, &mut Counted::default(), costs) {
@@ -53,13 +54,13 @@ impl Shared<'_> {
         None
     }
 
-    /// A step of this node may find something to do; its router has `moved`.
+    /// Returns whether a step of this node may find work; its router has `moved`.
     fn has_news(&self, rank: usize, moved: bool) -> bool {
         let has_received = self.body(rank).torus.borrow().router().has_received();
         has_received || moved && self.processors[rank].owes.get()
     }
 
-    /// The processor works for so many nanoseconds more.
+    /// Occupies the processor for `ns` more nanoseconds.
     pub(super) fn spend(&self, rank: usize, ns: u64) {
         let busy_until = &self.processors[rank].busy_until;
         busy_until.set(busy_until.get().max(self.wires.now.get()) + ns);
@@ -67,8 +68,8 @@ impl Shared<'_> {
         busy.set(busy.get() + ns);
     }
 
-    /// The clock of the process, until its program has ended, and for how much of that time its processor had nothing to
-    /// do; in nanoseconds. Without costs it always has.
+    /// Returns the clock of the process, until its program has ended, and its processor's idle time, in nanoseconds.
+    /// Without costs it is always idle.
     pub(super) fn times(&self, rank: usize) -> [u64; 2] {
         let now = self.end(rank).unwrap_or(self.now(rank));
         let busy = self
@@ -78,13 +79,13 @@ impl Shared<'_> {
         [now, now.saturating_sub(busy)]
     }
 
-    /// When the processor has done all that it has been given.
+    /// Returns the time of the end of the processor's work.
     pub(super) fn time_of(&self, rank: usize) -> u64 {
         let busy_until = self.processors[rank].busy_until.get();
         busy_until.max(self.wires.now.get())
     }
 
-    /// Pays for what was searched and copied since the last time.
+    /// Charges the searches and copies since the last time.
     pub(super) fn pay(&self, rank: usize, adi: &Adi, memory: &mut Counted, costs: &Costs) {
         let searched = adi.searched();
         let entries = searched - self.processors[rank].searched.replace(searched);
@@ -92,8 +93,8 @@ impl Shared<'_> {
         self.spend(rank, entries * costs.search_ns + copied);
     }
 
-    /// One step of the node `rank`, whose processor is free, and whose router has taken what there is: it takes one packet
-    /// at most; true when anything moved.
+    /// Makes one step of the node `rank`, whose processor is free, and whose router has received all arrived frames.
+    /// Receives at most one packet; returns true if anything moved.
     pub(super) fn timed_step(
         &self,
         rank: usize,
@@ -117,15 +118,15 @@ impl Shared<'_> {
             packets * costs.packet_ns + u64::from(moved && packets == 0),
         );
         self.pay(rank, adi, memory, costs);
-        // What is refused or unanswered waits for packets, not for room.
+        // Rejected or unacknowledged messages wait for packets, not for free space.
         let owes = adi.has_to_send() || adi.has_deferred();
         self.processors[rank].owes.set(owes);
         moved
     }
 }
 
-/// Gives the links all that they take now, since nobody looks at the node again before something happens to it. True if there
-/// was anything.
+/// Passes all possible frames to the links, since the node is not checked again before an event. Returns true if there
+/// were any.
 fn give_all<L: Link>(torus: &mut Torus<'_, L>, now: u64) -> bool {
     let given = torus.give_frames(now);
     while !torus.is_given() && torus.give_frames(now) {}

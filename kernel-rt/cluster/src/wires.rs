@@ -1,6 +1,6 @@
-//! The links of a cluster: frames in memory, from one pool for all, and which nodes they give something to do. Of a machine
-//! in [blocks](super::blocks) each has the wires on which its own nodes take, and what their neighbours need to know of
-//! those that lead out of it.
+//! The simulated links: frames in memory, from a common pool, and notification of the nodes they reach. With
+//! [blocks](super::blocks), each block has the wires on which its own nodes receive, and the neighbours' state of those
+//! that lead out of it.
 #![forbid(unsafe_code)]
 
 use std::cell::{Cell, RefCell};
@@ -14,23 +14,22 @@ use super::events::Events;
 use super::ready::Ready;
 use crate::costs::Costs;
 
-/// Greatest frame, where nothing costs time: as an Ethernet frame, which is what emulated nodes have.
+/// Maximum frame size without a cost model: that of an Ethernet frame, as on emulated nodes.
 const MTU: usize = 1514;
-/// Frames under way in a direction of a link, where nothing costs time, before it takes no more.
+/// Maximum number of outstanding frames in a direction of a link without a cost model.
 const IN_FLIGHT: usize = 16;
 
-/// No frame.
 const NONE: u32 = u32::MAX;
 
-/// What a node's neighbour on one side has sent and the node has not taken: frames of the pool, the oldest first.
+/// Frames from a node's neighbour on one side that the node has not received: frames of the pool, the oldest first.
 #[derive(Clone, Copy)]
 struct Wire {
     first: u32,
     last: u32,
     count: u32,
-    /// In virtual time it carries a frame until then.
+    /// End of the current frame's transmission in virtual time.
     busy_until: u64,
-    /// The sender is looked at then: it has another.
+    /// The sender must be checked then: it has another frame.
     is_awaited: bool,
 }
 
@@ -43,7 +42,7 @@ impl Wire {
         is_awaited: false,
     };
 
-    /// The frame with this number is the last one to come.
+    /// Appends the frame with this index.
     fn append(&mut self, frames: &mut [Frame], at: u32) {
         frames[at as usize].next = NONE;
         match self.count {
@@ -59,34 +58,34 @@ struct Frame {
     bytes: Box<[u8]>,
     len: usize,
     next: u32,
-    /// When its head is at the other end.
+    /// Arrival of its head at the other end.
     arrival: u64,
 }
 
-/// How it is told which nodes have something to do.
+/// Notification of nodes with work.
 pub(super) enum Looks {
-    /// Those that have are drawn from. Frames are there at once, several packets in each.
+    /// Random draw among those nodes. Frames arrive immediately, with several packets each.
     Drawn(RefCell<Ready>),
-    /// Each has its time. A frame takes the time that its bytes take, and has one packet.
+    /// Scheduled checks. A frame takes the time of its bytes, and contains one packet.
     Timed(RefCell<Events>, Costs),
 }
 
-/// All links of a machine. A link that carries nothing has no buffer.
+/// All links of a machine. A link without frames has no buffer.
 pub(super) struct Wires<'w> {
-    /// By the node that takes, then by its side: a node looks at all of its own at each step.
+    /// By receiving node, then by its side: a node checks all of its own at each step.
     wires: RefCell<Vec<[Wire; 6]>>,
     frames: RefCell<Vec<Frame>>,
     free: RefCell<Vec<u32>>,
     pub(super) looks: Looks,
     /// Virtual time in nanoseconds.
     pub(super) now: Cell<u64>,
-    /// The block that these nodes are; `None`: they are the whole machine.
+    /// The block of these nodes; `None`: they are the complete machine.
     pub(super) block: Option<&'w Block<'w>>,
 }
 
 impl<'w> Wires<'w> {
-    /// Those of a machine of so many nodes, or of a block of it: each node has something to do. With costs they take
-    /// time.
+    /// Creates the links of a machine of this number of nodes, or of a block of it; each node initially has work. With
+    /// costs they take time.
     pub(super) fn new(
         nodes: usize,
         costs: Option<Costs>,
@@ -106,12 +105,12 @@ impl<'w> Wires<'w> {
         }
     }
 
-    /// Until when the nodes can go on by themselves.
+    /// Returns the horizon of the nodes: until then they can run without synchronization.
     pub(super) fn horizon(&self) -> u64 {
         self.block.map_or(NEVER, Block::horizon)
     }
 
-    /// Takes the frames that other blocks have sent.
+    /// Receives the frames that other blocks have sent.
     pub(super) fn take_arrivals(&self, events: &RefCell<Events>) {
         let Some(block) = self.block else {
             return;
@@ -128,7 +127,7 @@ impl<'w> Wires<'w> {
         });
     }
 
-    /// The ends of the links of the node with this rank, by direction.
+    /// Returns the ends of the links of the node with this rank, by direction.
     pub(super) fn ends<'a>(&'a self, shape: &Shape, rank: u32) -> [Option<WireEnd<'a>>; 6] {
         let here = shape.coord(rank).expect("a rank of the machine");
         Direction::ALL.map(|direction| {
@@ -150,7 +149,7 @@ impl<'w> Wires<'w> {
         }
     }
 
-    /// Whether the wire takes a frame of the node `here`, which is looked at again when it does.
+    /// Returns whether the wire accepts a frame of the node `here`; otherwise the node is checked again when it does.
     fn takes(&self, wire: &mut Wire, here: usize) -> bool {
         match &self.looks {
             Looks::Drawn(_) => (wire.count as usize) < IN_FLIGHT,
@@ -164,7 +163,7 @@ impl<'w> Wires<'w> {
         }
     }
 
-    /// A frame of the pool that is in no wire.
+    /// Allocates a frame of the pool.
     fn frame(&self, frames: &mut Vec<Frame>) -> u32 {
         if let Some(at) = self.free.borrow_mut().pop() {
             return at;
@@ -193,7 +192,8 @@ impl Link for WireEnd<'_> {
         self.wires.mtu()
     }
 
-    /// Time is too dear for sums over bytes in memory, which do not turn; jobs that are drawn have them.
+    /// With a cost model, checksums over bytes in memory, which do not change, are too expensive; randomly scheduled
+    /// jobs use them.
     fn is_exact(&self) -> bool {
         matches!(self.wires.looks, Looks::Timed(..))
     }
@@ -245,7 +245,7 @@ impl Link for WireEnd<'_> {
             self.wires.free.borrow_mut().push(at);
             return match &self.wires.looks {
                 Looks::Drawn(_) => true,
-                // It holds a packet back, for so many looks at most.
+                // It holds a packet back, for a limited number of checks.
                 Looks::Timed(events, costs) => {
                     let again = self.wires.now.get() + costs.carries(CHUNK_BYTES);
                     events.borrow_mut().plan(again, here);
@@ -281,7 +281,7 @@ mod tests {
 
     const FRAME: usize = 100;
 
-    /// All looks that are planned from now on, beside those at the start.
+    /// Returns all checks scheduled from now on, except those at the start.
     fn looks(wires: &Wires<'_>) -> Vec<(u64, usize)> {
         let Looks::Timed(events, _) = &wires.looks else {
             return Vec::new();
@@ -296,7 +296,7 @@ mod tests {
         plus.expect("a link")
     }
 
-    /// The sender of one frame is not looked at when its link is free again; that of two is, once.
+    /// The sender of one frame is not checked when its link is free again; that of two is, once.
     #[test]
     fn a_free_link_is_news_for_who_waits_for_it() {
         let costs = Costs::BLUE_GENE;

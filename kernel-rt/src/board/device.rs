@@ -1,4 +1,4 @@
-//! The MPI device that a personality asks for.
+//! The MPI device that a personality specifies.
 #![forbid(unsafe_code)]
 
 use midplane_abi::boot_error::NoDevice;
@@ -7,7 +7,8 @@ use midplane_device::envelope::Rank;
 use midplane_device::matching::EngineKind;
 use midplane_device::{Adi, Config, Memory};
 
-/// Makes the device of the node `who` with this kind of matching engine, over memory of the heap; `seed` is for its tables.
+/// Creates the device of the node `who` with this matching engine, using memory of the heap; `seed` seeds its hash
+/// tables.
 #[cfg(not(target_arch = "arm"))]
 pub fn device(who: &Personality, kind: &EngineKind, seed: u64) -> Result<Adi, NoDevice> {
     let (config, memory) = parts(who, kind)?;
@@ -16,7 +17,7 @@ pub fn device(who: &Personality, kind: &EngineKind, seed: u64) -> Result<Adi, No
     Ok(adi)
 }
 
-/// As `device` elsewhere, in the heap itself: the stack has no room for more than one device.
+/// Creates the device directly in the heap: the stack has no space for more than one device.
 #[cfg(target_arch = "arm")]
 pub fn boxed_device(
     who: &Personality,
@@ -29,7 +30,7 @@ pub fn boxed_device(
     Ok(adi)
 }
 
-// Not inlined, so that it gives its stack back.
+// Not inlined, so that it frees its stack.
 #[inline(never)]
 fn parts(who: &Personality, kind: &EngineKind) -> Result<(Config, Memory), NoDevice> {
     let peers = who.shape.nodes();
@@ -39,7 +40,7 @@ fn parts(who: &Personality, kind: &EngineKind) -> Result<(Config, Memory), NoDev
     let config = Config {
         shape: who.shape,
         rank: Rank::new(who.rank),
-        // The heap ends sooner.
+        // The heap is exhausted earlier.
         request_slots: midplane_device::request::MAX_SLOTS,
     };
     Ok((config, memory))

@@ -1,16 +1,16 @@
-//! What the kernel takes from the device tree: memory, clock, virtio slots, random bits.
+//! Parser for the parts of the device tree that the kernel uses: memory, clock, virtio slots, random bits.
 //!
-//! The tree comes from whoever started the machine: nothing in it is trusted, and what it says is checked against the
-//! board. It is read once, from front to back, by what little there is here, as a crate for trees takes 4 KB of the image.
+//! The tree is provided by an external loader: nothing in it is trusted, and its values are checked against the board.
+//! It is read once, from front to back, by a minimal parser, because a crate for trees requires 4 KB of the image.
 #![forbid(unsafe_code)]
 
 use midplane_abi::address::Bytes;
 use midplane_abi::boot_error::TreeError;
 
-/// Most virtio-mmio slots that are looked at.
+/// Maximum number of virtio-mmio slots that are read.
 pub const MAX_SLOTS: usize = 32;
 
-/// Whether slots are read: an image without links for them leaves them alone.
+/// Whether slots are read: an image without links for them ignores them.
 const READS_SLOTS: bool = cfg!(any(feature = "options", not(target_os = "none")));
 
 /// A virtio-mmio slot.
@@ -18,11 +18,11 @@ const READS_SLOTS: bool = cfg!(any(feature = "options", not(target_os = "none"))
 pub struct Slot {
     /// Its registers.
     pub registers: Bytes,
-    /// Its interrupt number.
+    /// Its interrupt ID.
     pub interrupt: u32,
 }
 
-/// What the tree says.
+/// Contents of the device tree.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Hardware {
     /// The memory that starts at the board's first byte of RAM.
@@ -31,15 +31,15 @@ pub struct Hardware {
     pub clock_hz: u64,
     /// The virtio-mmio slots, by address.
     pub slots: heapless::Vec<Slot, MAX_SLOTS>,
-    /// Random bits that the machine hands over (`rng-seed`), as many as fit here; 0 when there are none.
+    /// Random bits from the machine (`rng-seed`), truncated to this size; 0 if there are none.
     pub random: u64,
 }
 
 impl Hardware {
-    /// Reads a device tree for a board whose RAM starts at `ram` and whose devices lie below it.
+    /// Reads a device tree for a board whose RAM starts at `ram` and whose devices have lower addresses.
     ///
     /// # Errors
-    /// When the tree is broken or lacks what a node needs; see [`TreeError`].
+    /// If the tree is malformed or lacks data that a node requires; see [`TreeError`].
     pub fn read(tree: &[u8], ram: u64) -> Result<Self, TreeError> {
         let mut found = Found::default();
         let mut nodes = Nodes {
@@ -59,18 +59,16 @@ impl Hardware {
     }
 }
 
-/// What has been read so far.
 #[derive(Default)]
 struct Found<'a> {
     ram: Option<Bytes>,
     clock_hz: Option<u64>,
     slots: heapless::Vec<Slot, MAX_SLOTS>,
     random: u64,
-    /// The child of `soc` that is being read.
+    /// The current child of `soc`.
     device: Device<'a>,
 }
 
-/// What is known of a device.
 #[derive(Clone, Copy, Default)]
 struct Device<'a> {
     is_virtio: bool,
@@ -86,7 +84,7 @@ impl<'a> Found<'a> {
         };
         let is = |other: &str| same(name, other);
         match place {
-            // The cells of an address and of a size, where those are that are read below.
+            // The cells of an address and of a size, in the nodes that are read below.
             Place::Root | Place::Soc
                 if (is("#address-cells") || is("#size-cells")) && value != [0, 0, 0, 2] =>
             {
@@ -116,7 +114,7 @@ impl<'a> Found<'a> {
         Ok(())
     }
 
-    /// A device has been read.
+    /// Handles a device that was read completely.
     fn keep(&mut self, device: Device<'a>, ram: u64) -> Result<(), TreeError> {
         if !READS_SLOTS || !device.is_virtio {
             return Ok(());
@@ -125,7 +123,7 @@ impl<'a> Found<'a> {
             .and_then(bytes_at)
             .filter(|bytes| bytes.end <= ram && bytes.start.is_multiple_of(4))
             .ok_or(TreeError::Slot)?;
-        // Behind the number some interrupt controllers have words about its kind.
+        // Some interrupt controllers add cells for the trigger type after the ID.
         let interrupt = { device.interrupts }
             .and_then(|value| value.first_chunk())
             .ok_or(TreeError::Slot)?;
@@ -145,7 +143,7 @@ impl<'a> Found<'a> {
     }
 }
 
-/// The first entry of a `reg` that has two cells for an address and two for a size.
+/// Returns the first entry of a `reg` that has two cells for an address and two for a size.
 fn bytes_at(reg: &[u8]) -> Option<Bytes> {
     let (start, rest) = reg.split_first_chunk()?;
     let (start, size) = (
@@ -156,7 +154,7 @@ fn bytes_at(reg: &[u8]) -> Option<Bytes> {
     (size != 0).then_some(Bytes { start, end })
 }
 
-/// Which node of the tree something stands in.
+/// Node of the tree that contains a property.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
     Root,
@@ -169,7 +167,7 @@ enum Place {
     Other,
 }
 
-/// How far down nodes are told from each other.
+/// Depth up to which nodes are distinguished.
 const DEPTH: usize = 3;
 
 enum Event<'a> {
@@ -178,11 +176,10 @@ enum Event<'a> {
         name: &'a [u8],
         value: &'a [u8],
     },
-    /// A node has ended, or another has begun in it: it has no more properties.
+    /// A node has ended, or a child has begun: it has no more properties.
     Boundary,
 }
 
-/// The tree, property by property.
 struct Nodes<'a> {
     tree: Tokens<'a>,
     path: [Place; DEPTH],
@@ -195,7 +192,7 @@ impl<'a> Nodes<'a> {
         self.path.get(at).copied().unwrap_or(Place::Other)
     }
 
-    /// What comes next; `Some(None)` at the tree's end, and `None` where it is broken.
+    /// Returns the next event, `Some(None)` at the tree's end, and `None` if it is malformed.
     #[expect(
         clippy::option_option,
         reason = "two ends: the tree's, and its structure's"
@@ -233,7 +230,7 @@ impl<'a> Nodes<'a> {
     }
 }
 
-/// Words of a tree's structure ("Devicetree Specification", 5.4.1).
+/// Tokens of a tree's structure ("Devicetree Specification", 5.4.1).
 enum Token<'a> {
     Begin(&'a [u8]),
     End,
@@ -241,14 +238,14 @@ enum Token<'a> {
     Over,
 }
 
-/// The structure of a tree that has not been read yet, and the names of properties.
+/// The unread part of a tree's structure, and the property names.
 struct Tokens<'a> {
     rest: &'a [u8],
     names: &'a [u8],
 }
 
 impl<'a> Tokens<'a> {
-    /// Of a tree with a header ("Devicetree Specification", 5.2); `None`: it has none that makes sense.
+    /// Parses the header of a tree ("Devicetree Specification", 5.2); returns `None` if it is invalid.
     fn of(tree: &'a [u8]) -> Option<Self> {
         const MAGIC: u32 = 0xd00d_feed;
         const VERSION: u32 = 17;
@@ -274,7 +271,7 @@ impl<'a> Tokens<'a> {
         Some(u32::from_be_bytes(*word))
     }
 
-    /// So many bytes, and what fills their last word.
+    /// Reads `count` bytes and skips the padding of their last word.
     fn bytes(&mut self, count: usize) -> Option<&'a [u8]> {
         let (all, rest) = self
             .rest
@@ -310,13 +307,13 @@ impl<'a> Tokens<'a> {
     }
 }
 
-/// Once in the image, as each comparison with a literal would else be one byte by byte.
+/// One copy in the image, as each comparison with a literal would otherwise be inlined byte by byte.
 #[inline(never)]
 fn same(name: &[u8], other: &str) -> bool {
     name == other.as_bytes()
 }
 
-/// What is in front of the first such byte, and what from it on.
+/// Splits at the first occurrence of `byte`, which starts the second part.
 fn split_at_byte(bytes: &[u8], byte: u8) -> Option<(&[u8], &[u8])> {
     let at = bytes.iter().position(|other| *other == byte)?;
     bytes.split_at_checked(at)
@@ -343,7 +340,7 @@ mod tests {
         };
     }
 
-    /// As QEMU writes it, with the slots upside down as it does.
+    /// The tree as QEMU writes it, including its reverse order of the slots.
     fn virt(slots: u32) -> DeviceTree {
         let cells = || {
             vec![

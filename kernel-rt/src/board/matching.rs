@@ -1,9 +1,9 @@
 //! The matching engine of a node.
 //!
-//! An image for nodes has one engine and the code of no other. The linker is told which: the symbol `midplane_matching` is the
-//! engine's kind, and stands for one of the symbols below (`--defsym=midplane_matching=midplane_matching_NAME`; the linker
-//! scripts in `ld` have the board's own). So one compiled kernel serves all engines. A process of this machine has all of
-//! them, and its boot parameters choose.
+//! An image for nodes contains the code of one engine only. The linker selects it: the symbol `midplane_matching` is
+//! the engine's kind, an alias of one of the symbols below (`--defsym=midplane_matching=midplane_matching_NAME`; the
+//! linker scripts in `ld` define each board's own). So one compiled kernel supports all engines. A Linux process
+//! contains all of them, and its boot parameters specify one.
 
 #[cfg(not(target_os = "none"))]
 pub use of_processes::chosen;
@@ -15,11 +15,11 @@ pub use of_images::kind;
 mod of_images {
     use midplane_device::matching::{Choice, EngineKind};
 
-    /// Makes the symbols, one for each engine.
+    /// Defines the symbols, one per engine.
     macro_rules! kinds {
         ($($symbol:literal $name:ident $choice:ident;)*) => {
             $(
-                // SAFETY: nothing else has this name; it is read as what it is.
+                // SAFETY: nothing else has this name; it is read with its own type.
                 #[unsafe(export_name = $symbol)]
                 static $name: EngineKind = Choice::$choice.kind();
             )*
@@ -36,13 +36,13 @@ mod of_images {
         "midplane_matching_unified" UNIFIED Unified;
     }
 
-    // SAFETY: the linker gives this name to one of the statics above.
+    // SAFETY: the linker defines this name as one of the statics above.
     unsafe extern "Rust" {
         #[link_name = "midplane_matching"]
         safe static MATCHING: EngineKind;
     }
 
-    /// The kind of this image's engine.
+    /// Returns the kind of this image's engine.
     pub fn kind() -> &'static EngineKind {
         &MATCHING
     }
@@ -52,8 +52,8 @@ mod of_images {
 mod of_processes {
     use midplane_device::matching::Choice;
 
-    /// The engine that the boot parameters name, or the default one: with a name that no engine has, the check of the
-    /// parameters finds that this is another.
+    /// Returns the engine that the boot parameters specify, or the default one. For an unknown name the default is
+    /// returned too, and the check of the parameters detects the difference.
     pub fn chosen(name: Option<&[u8]>) -> Choice {
         let name = name.and_then(|name| core::str::from_utf8(name).ok());
         name.and_then(Choice::named).unwrap_or_default()

@@ -1,5 +1,5 @@
-//! The boards: what stands at which address, the few devices that have no driver of their own, and the
-//! composition root of each, where types become concrete. Each board defines the same modules.
+//! The boards: addresses, the few devices without a separate driver, and each board's composition root, where types
+//! become concrete. Each board defines the same modules.
 
 pub mod device;
 pub mod device_tree;

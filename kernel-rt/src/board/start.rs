@@ -1,4 +1,4 @@
-//! What the boots of all boards share: how they fail, and the program's words.
+//! Common parts of all boards' boots: failures, and the program's arguments.
 
 use core::ffi::c_char;
 
@@ -12,18 +12,18 @@ use midplane_device::kernel::AbortReason;
 
 use crate::end::{end, mpi_error};
 
-/// A link's device could not be brought up, or is missing or superfluous; there is too little memory; the boot
-/// parameters are wrong.
+/// Ends the boot: a link's device failed, is missing or superfluous; there is too little memory; or the boot parameters
+/// are invalid.
 pub fn boot_failed(why: Boot<'_>) -> ! {
     end(End::Boot, 1, Why::Boot(why))
 }
 
-/// The value, or the end of the boot.
+/// Returns the value, or ends the boot.
 pub fn or_fail<'a, T, E: Into<Boot<'a>>>(result: Result<T, E>) -> T {
     result.unwrap_or_else(|why| boot_failed(why.into()))
 }
 
-/// The end of the boot for what only few images look at, which have the words for it.
+/// Ends the boot with a text, for checks that only few images contain.
 #[cfg(all(target_arch = "arm", feature = "options"))]
 pub fn boot_failed_in_words(why: core::fmt::Arguments<'_>) -> ! {
     use core::fmt::Write;
@@ -32,7 +32,7 @@ pub fn boot_failed_in_words(why: core::fmt::Arguments<'_>) -> ! {
     boot_failed(Boot::Words(&words.0))
 }
 
-/// Memory for ever, from the heap, of zeros; the plan leaves enough for it.
+/// Allocates zeroed memory from the heap, forever; the memory plan includes it.
 pub fn leak<T: Zeroable>(count: usize) -> &'static mut [T] {
     match try_zeroed_slice_box(count) {
         Ok(items) => Box::leak(items),
@@ -40,12 +40,12 @@ pub fn leak<T: Zeroable>(count: usize) -> &'static mut [T] {
     }
 }
 
-/// A copy of the strings that C may write to, and pointers to them with a null at the end. There are `least` at least: a
-/// node booted by hand has no arguments, but C wants argv[0] all the same.
+/// Copies the strings to memory that C may modify, and returns pointers to them with a null at the end. There are at
+/// least `least` strings: a node booted by hand has no arguments, but C requires argv[0].
 pub fn strings(strings: Strings<'_>, least: usize) -> &'static mut [*mut c_char] {
     let (count, bytes) = (strings.count().max(least), strings.bytes());
     let pointers: &mut [*mut c_char] = leak(count + 1);
-    // Those that are missing are empty: the zeros at the end.
+    // Missing strings are empty: the zeros at the end.
     let mut rest: &'static mut [u8] = leak(bytes.len() + least);
     for (place, byte) in rest.iter_mut().zip(bytes) {
         *place = *byte;
@@ -58,14 +58,14 @@ pub fn strings(strings: Strings<'_>, least: usize) -> &'static mut [*mut c_char]
     pointers
 }
 
-/// Ends the node because the neighbour in this direction does not answer any more.
+/// Ends the node because the neighbour in this direction no longer responds.
 #[cfg(any(target_arch = "arm", feature = "faults"))]
 pub fn link_lost(direction: net_torus::Direction) -> ! {
     let any_way = cfg!(feature = "faults");
     end(End::LinkLost, 1, Why::LinkLost { direction, any_way })
 }
 
-/// Ends the node because the memory of its link in this direction, which it shares with this neighbour, was overwritten.
+/// Ends the node because the memory that its link in this direction shares with this neighbour was overwritten.
 #[cfg(not(target_arch = "arm"))]
 pub fn link_overwritten(
     direction: net_torus::Direction,
@@ -78,7 +78,7 @@ pub fn link_overwritten(
     end(End::LinkOverwritten, 1, why)
 }
 
-/// Ends the node for what the MPI device says.
+/// Ends the node for the MPI device's reason.
 pub fn aborted(why: AbortReason<'_>, status: i32) -> ! {
     match why {
         AbortReason::MpiAbort => end(End::MpiAbort, status, Why::MpiAbort(status)),

@@ -1,28 +1,29 @@
-//! How what the nodes print, and how they fare, comes to the one board of a machine that has a serial console: from
-//! neighbour to neighbour, by the links' lines, below the torus. A node that has failed, whose router and device are in
-//! the middle of something, still gets its last words out.
+//! Console relay: forwards the nodes' output and status to the machine's one board with a serial console. Records pass
+//! from neighbour to neighbour over the links' serial lines, below the torus. A failed node, with its router and device
+//! in an undefined state, can still send its last output.
 //!
 //! ```text
 //!   node (2,0,0) -- line x- --> node (1,0,0) -- line x- --> node (0,0,0) -- console --> `midplane attach`
 //!      own                           own, through                  own, through
 //! ```
-//! Each node but the console's has one line up: in the first dimension in which it is not yet at the console's place, the
-//! shorter way ([`up`]). A record is a frame of the line's own kind ([`serial`](super::serial)):
+//! Each node except the console's uses one line upwards: in the first dimension in which its coordinate differs from
+//! the console's, in the shorter direction ([`up`]). A record is a frame type of the line ([`serial`](super::serial)):
 //!
 //! ```text
-//!  byte 0     0x43                                               an answer: 0x41               there is room: 0x51
-//!  byte 1     number, counting from 0, and from 1 again after 255            the number behind it         the number
+//!  byte 0     0x43                                               an acknowledgement: 0x41      space available: 0x51
+//!  byte 1     sequence number: 0, 1 .. 255, then from 1 again    the next number               the number
 //!  byte 2-3   rank, little-endian
 //!  byte 4     0: stdout, 1: stderr, 2: memory
-//!  then       what was printed; or an offset in RAM, little-endian, in 4 bytes, and what stands there
+//!  then       the output; or an offset in RAM, little-endian, in 4 bytes, and the contents of RAM there
 //! ```
-//! Each hop has one record under way, keeps it and repeats it until it is answered. So what a line loses is sent again,
-//! and who has no room does not answer: the neighbour waits, up to the program that prints. Each node keeps a record of
-//! its own, one that passes through, and the one under way; the two kinds take turns. Nothing waits for anything in the
-//! other direction, so that what is at the console's node makes room for all.
+//! Each hop has at most one outstanding record, which it stores and retransmits until it is acknowledged. So records
+//! lost on a line are retransmitted. A node without free space sends no acknowledgement: this back-pressure reaches the
+//! neighbour and finally the program that prints. Each node stores one record of its own, one to forward and the
+//! outstanding one; own and forwarded records alternate. Nothing waits for the opposite direction, so the console's
+//! node always makes progress for all.
 //!
-//! A number of 0 is that of the first record after a start: who hears it again without having heard another has heard
-//! it before.
+//! Sequence number 0 identifies the first record after a start. A receiver that gets it twice without another number in
+//! between has a duplicate.
 #![forbid(unsafe_code)]
 
 use heapless::Vec;
@@ -35,60 +36,59 @@ const RECORD: u8 = b'C';
 const ANSWER: u8 = b'A';
 const ASK: u8 = b'Q';
 const MEMORY: u8 = 2;
-/// Bytes in front of what was printed.
+/// Header size of a printed record in bytes.
 const HEADER: usize = 5;
-/// Bytes of an offset.
 const OFFSET: usize = 4;
-/// Bytes of memory in a record at most.
+/// Maximum number of memory bytes in a record.
 const BLOCK: u32 = (MTU - HEADER - OFFSET) as u32;
-/// Time until a record without an answer is first repeated, in nanoseconds.
+/// Time until an unacknowledged record is first retransmitted, in nanoseconds.
 pub const FIRST_REPEAT_NS: u64 = 20_000_000;
-/// It doubles with each repetition so often: to more than a second.
+/// Maximum number of doublings of that time, one per retransmission: to more than a second.
 const DOUBLINGS: u32 = 6;
-/// What the console's line carries, in parts of what accounts of all nodes may take of it.
+/// Reciprocal of the maximum share of the console's line that all nodes' accounts use.
 const ACCOUNTS_SHARE: u64 = 5;
-/// Accounts are no more frequent than this.
+/// Minimum interval of accounts in nanoseconds.
 const LEAST_INTERVAL_NS: u64 = 1_000_000_000;
-/// Accounts that have not changed are so much less frequent.
+/// Factor of the interval for accounts that have not changed.
 const UNCHANGED_INTERVALS: u64 = 4;
 
-/// Whether a frame of a line is the chain's.
+/// Returns whether a line's frame belongs to the console relay.
 pub fn is_of_chain(frame: &[u8]) -> bool {
     matches!(frame, [ANSWER | ASK, _] | [RECORD, _, _, _, _, ..])
 }
 
-/// What the end of the chain says to a record.
+/// Returns the acknowledgement of a record by the end of the relay.
 pub fn answer(number: u8) -> [u8; 2] {
     [ANSWER, after(number)]
 }
 
-/// The number after this one.
+/// Returns the next sequence number.
 fn after(number: u8) -> u8 {
     number.checked_add(1).unwrap_or(1)
 }
 
-/// What a record says.
+/// Payload of a record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Said<'a> {
-    /// The program has printed this.
+    /// Bytes that the program has printed.
     Printed(Stream, &'a [u8]),
-    /// From this offset in RAM on stands this.
+    /// RAM contents from this offset on.
     Memory(u32, &'a [u8]),
 }
 
-/// A record as it comes out of the chain.
+/// A record received from the relay.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Record<'a> {
-    /// Its number on this line.
+    /// Its sequence number on this line.
     pub number: u8,
-    /// Whose it is.
+    /// Rank of its source.
     pub rank: u16,
-    /// What it says.
+    /// Its payload.
     pub said: Said<'a>,
 }
 
 impl<'a> Record<'a> {
-    /// Reads a frame; `None`: it is no record.
+    /// Decodes a frame; returns `None` if it is not a record.
     pub fn read(frame: &'a [u8]) -> Option<Self> {
         let ([RECORD, number, low, high, kind], rest) = frame.split_first_chunk::<HEADER>()? else {
             return None;
@@ -110,7 +110,7 @@ impl<'a> Record<'a> {
     }
 }
 
-/// The way from `here` towards the console's node; `None`: this is it.
+/// Returns the direction from `here` to the console's node, or `None` if this is that node.
 pub fn up(shape: &Shape, here: Coord, console: Coord) -> Option<Direction> {
     let (extents, wraps) = (shape.extents(), shape.wraps());
     let [here, there] = [here, console].map(|at| [at.x, at.y, at.z].map(u16::from));
@@ -124,25 +124,25 @@ pub fn up(shape: &Shape, here: Coord, console: Coord) -> Option<Direction> {
     Some(Direction::ALL[2 * dimension + usize::from(!plus)])
 }
 
-/// What a chain's node stands on.
+/// Services that the relay requires from its node.
 pub trait Ground {
-    /// Sends a frame by a line; false: the line has no room now.
+    /// Sends a frame on a line. Returns false if the line has no free space now.
     fn send(&mut self, line: usize, frame: &[u8]) -> bool;
 
     /// Copies the node's memory from this offset on.
     fn read(&self, at: u32, out: &mut [u8]);
 }
 
-/// Bytes of RAM, by their offsets.
+/// A range of RAM, by offsets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Part {
-    /// The first.
+    /// The first byte.
     pub start: u32,
-    /// Behind the last.
+    /// The byte after the last.
     pub end: u32,
 }
 
-/// Parts that a node sends at once, at most.
+/// Maximum number of ranges that a node sends together.
 pub const PARTS: usize = 5;
 
 struct Frame {
@@ -158,7 +158,7 @@ impl Frame {
         }
     }
 
-    /// Adds what there is room for; how much.
+    /// Appends the bytes that fit; returns their count.
     fn add(&mut self, bytes: &[u8]) -> usize {
         let room = &mut self.bytes[self.length..];
         let count = bytes.len().min(room.len());
@@ -174,49 +174,48 @@ impl Frame {
     }
 }
 
-/// A node's part of the chain.
+/// One node's state of the console relay.
 pub struct Chain {
     rank: u16,
-    /// The line towards the console, or the console.
+    /// The line towards the console, or the console itself.
     line_up: usize,
-    /// What the program has printed.
+    /// Output of the program.
     own: Frame,
-    /// A neighbour's record.
+    /// A neighbour's record to forward.
     through: Frame,
-    /// The record under way.
     out: Frame,
     is_under_way: bool,
-    /// The line had no room for it.
+    /// The line had no free space for it.
     is_unsent: bool,
     number: u8,
     repeats: u32,
     sent_ns: u64,
     own_is_next: bool,
-    /// Of its own, memory: a program may print without end.
+    /// The next own record contains memory. It alternates with output, which a program may print without end.
     memory_is_next: bool,
-    /// By line: the number that was heard last.
+    /// By line: the last sequence number received.
     heard: [Option<u8>; 6],
-    /// By line: the number of a record that found no room.
+    /// By line: the number of a record that was rejected for lack of space.
     refused: [Option<u8>; 6],
-    /// The line that was asked for such a record last.
+    /// The line whose record was requested last.
     asked: usize,
-    /// There is room for a neighbour's record, for which none was asked yet.
+    /// There is space for a neighbour's record, and none was requested yet.
     has_place: bool,
-    /// Memory that is to be sent, each part from its end to its start.
+    /// Memory to send, each range from its end to its start.
     parts: Vec<Part, PARTS>,
-    /// The node's account of itself.
+    /// Range of the node's account.
     account: Part,
-    /// What was shown last, and is shown again: the account, and before it what explains the node's state.
+    /// Ranges sent last and to be repeated: the account, after the memory that explains the node's state.
     shown: Vec<Part, PARTS>,
-    /// When that was.
+    /// Time of the last repetition.
     shown_ns: u64,
-    /// The account has changed since.
+    /// The account has changed since then.
     is_stale: bool,
     interval_ns: u64,
 }
 
 impl Chain {
-    /// The part of this rank, in a machine of so many nodes whose console carries `baud` bits in a second.
+    /// Creates the state of this rank, in a machine of `nodes` nodes whose console transmits `baud` bits per second.
     pub fn new(rank: u16, line_up: usize, account: Part, (nodes, baud): (u32, u32)) -> Self {
         let bytes = u64::from(nodes) * u64::from(account.end - account.start);
         let all_ns = super::serial::line_ns(bytes as usize, baud);
@@ -246,12 +245,12 @@ impl Chain {
         }
     }
 
-    /// The line towards the console.
+    /// Returns the line towards the console.
     pub fn line_up(&self) -> usize {
         self.line_up
     }
 
-    /// Takes what the program prints, as much as there is room for; how much.
+    /// Accepts the program's output as far as there is space; returns the number of bytes accepted.
     pub fn print(&mut self, stream: Stream, bytes: &[u8]) -> usize {
         let header = self.header(stream as u8);
         if bytes.is_empty() {
@@ -265,13 +264,13 @@ impl Chain {
         self.own.add(bytes)
     }
 
-    /// The node's account of itself has changed. It goes up before long.
+    /// Records that the node's account has changed. It will be sent soon.
     pub fn changed(&mut self) {
         self.is_stale = true;
     }
 
-    /// These parts go up now, in this order, instead of what was on its way; the account behind them. From now on they go
-    /// up again and again: what reads the console may have been started after them.
+    /// Sends these ranges now, in this order and followed by the account, instead of pending ones. Repeats them from
+    /// now on, because the console's reader may start later.
     pub fn show(&mut self, parts: &[Part], now_ns: u64) {
         self.shown.clear();
         for part in parts.iter().take(PARTS - 1).chain([&self.account]) {
@@ -286,7 +285,7 @@ impl Chain {
         self.is_stale = false;
     }
 
-    /// When what was shown is shown again.
+    /// Returns the time of the next repetition.
     fn again_ns(&self) -> u64 {
         let intervals = if self.is_stale {
             1
@@ -297,7 +296,7 @@ impl Chain {
         self.shown_ns.saturating_add(wait)
     }
 
-    /// Whether all has been sent and answered.
+    /// Returns whether everything has been sent and acknowledged.
     pub fn is_done(&self) -> bool {
         !self.is_under_way
             && self.own.length == 0
@@ -305,7 +304,7 @@ impl Chain {
             && self.parts.is_empty()
     }
 
-    /// A frame of the chain has come by a line.
+    /// Handles a frame of the relay received on a line.
     pub fn hear(&mut self, line: usize, frame: &[u8], now_ns: u64, ground: &mut impl Ground) {
         match *frame {
             [ANSWER, next] if line == self.line_up && self.is_under_way => {
@@ -314,7 +313,8 @@ impl Chain {
                     self.number = next;
                 }
             }
-            // Not the answer to the record before, of which there may be several: each would make two of this one.
+            // The number must match: requests for the previous record may be duplicated, and each would duplicate this
+            // record.
             [ASK, number] if line == self.line_up => {
                 self.is_unsent |= self.is_under_way && number == self.number;
             }
@@ -324,7 +324,7 @@ impl Chain {
         self.go_on(now_ns, ground);
     }
 
-    /// Takes a neighbour's record, if there is room for it.
+    /// Accepts a neighbour's record, if there is space for it.
     fn pass(&mut self, line: usize, number: u8, frame: &[u8], ground: &mut impl Ground) {
         let (Some(heard), Some(refused)) = (self.heard.get_mut(line), self.refused.get_mut(line))
         else {
@@ -340,12 +340,12 @@ impl Chain {
             self.through.add(frame);
             self.has_place = false;
         }
-        // One that is lost is given again when the record comes again.
+        // A lost acknowledgement is sent again when the record is retransmitted.
         let _ = ground.send(line, &answer(number));
     }
 
-    /// Sends what is due. To be called when something has been printed, has come or has changed, when a line has room
-    /// again, and at the time that [`Chain::next_ns`] tells.
+    /// Sends pending frames. Must be called after output, a received frame or a change, when a line has free space
+    /// again, and at the time that [`Chain::next_ns`] returns.
     pub fn go_on(&mut self, now_ns: u64, ground: &mut impl Ground) {
         let has_some = self.is_under_way || self.choose(now_ns, ground);
         if self.has_place {
@@ -370,7 +370,7 @@ impl Chain {
             .saturating_add(FIRST_REPEAT_NS << self.repeats.min(DOUBLINGS))
     }
 
-    /// When [`Chain::go_on`] has something to do even if nothing happens before.
+    /// Returns the time of the next call of [`Chain::go_on`] if no event happens before.
     pub fn next_ns(&self) -> u64 {
         match self.is_under_way {
             true => self.repeat_ns(),
@@ -383,7 +383,7 @@ impl Chain {
         [RECORD, 0, low, high, kind]
     }
 
-    /// Chooses what is sent next; false: nothing.
+    /// Selects the next record to send; returns false if there is none.
     fn choose(&mut self, now_ns: u64, ground: &mut impl Ground) -> bool {
         if self.parts.is_empty() && now_ns >= self.again_ns() {
             self.show_again(now_ns);
@@ -414,7 +414,7 @@ impl Chain {
         true
     }
 
-    /// There is room for a neighbour's record: of those that found none, one is asked for, each in turn.
+    /// Requests one of the neighbours' rejected records, in round robin order, because there is space for one.
     fn ask(&mut self, ground: &mut impl Ground) {
         let lines = self.refused.len();
         for line in (1..=lines).map(|more| (self.asked + more) % lines) {
@@ -429,7 +429,7 @@ impl Chain {
         }
     }
 
-    /// The last block of the first part is what is sent next.
+    /// Prepares the last block of the first range as the next record.
     fn take_memory(&mut self, ground: &impl Ground) {
         let header = self.header(MEMORY);
         self.out.length = 0;

@@ -1,13 +1,13 @@
-//! Links with faults that a test orders ([`Faults`]), and what makes them whole again:
+//! Fault injection into links for tests ([`Faults`]), and the layers that repair the links:
 //!
 //! ```text
 //!   Torus
-//!   Reliable    sends again what was lost
-//!   Detour      goes another way when the link is cut
-//!   Lossy       loses, spoils, cuts
+//!   Reliable    retransmits lost frames
+//!   Detour      reroutes frames when the link is cut
+//!   Lossy       loses, corrupts, cuts
 //!   the board's own link
 //! ```
-//! Images are built with this only when faults are asked for (the feature `faults`).
+//! Images contain this only if faults are requested (the feature `faults`).
 #![forbid(unsafe_code)]
 
 use midplane_abi::boot_parameters::BootParameters;
@@ -20,26 +20,26 @@ use oorandom::Rand32;
 
 use crate::node::NodeLink;
 
-/// Frames that a link has under way at most, where the board does not say: as many as a ring has slots for.
+/// Default for the maximum number of outstanding frames on a link: the number of slots of a ring.
 pub const WINDOW: usize = 8;
 
-/// How often in a row frames are repeated before the job ends: each of the ways twice.
+/// Maximum number of consecutive retransmissions of a frame before the job ends: twice on each route.
 pub const RETRIES: u32 = 2 * detour::PATIENCE * (detour::WAYS as u32 + 1);
 
-/// A link that spoils what it sends.
+/// A link that injects faults into its transmitted frames.
 pub struct Lossy<L> {
     link: L,
     loss: u32,
     corruption: u32,
     random: Rand32,
-    /// When it is cut, since the first [`Link::poll`].
+    /// Time of the cut, relative to the first [`Link::poll`].
     cut_ns: Option<u64>,
     start: Option<u64>,
     now: u64,
 }
 
 impl<L> Lossy<L> {
-    /// `link` in direction `d` of the node at `here`, with the faults that are ordered for it.
+    /// Creates the fault injector over `link` in direction `d` of the node at `here`.
     pub fn new(link: L, faults: &Faults, shape: &Shape, here: Coord, d: Direction) -> Self {
         let stream = u64::from(shape.rank(here).unwrap_or_default()) << 3 | d as u64;
         Self {
@@ -53,7 +53,7 @@ impl<L> Lossy<L> {
         }
     }
 
-    /// The link below, for the board's own business (interrupts).
+    /// Returns the link below, for the board's interrupt handling.
     pub fn lower_mut(&mut self) -> &mut L {
         &mut self.link
     }
@@ -137,24 +137,25 @@ impl<L: NodeLink> NodeLink for Lossy<L> {
     }
 }
 
-/// A link with faults that are made good, over the board's link `L`.
+/// A link with injected faults and the layers that repair them, over the board's link `L`.
 pub type Mended<L, const FRAMES: usize = WINDOW> =
     Reliable<'static, Detour<'static, Lossy<L>>, FRAMES>;
 
-/// The faults that these boot parameters order.
+/// Returns the faults that these boot parameters specify.
 pub fn ordered(boot: &BootParameters<'_>) -> Faults {
     boot.faults.clone().unwrap_or_default()
 }
 
-/// Bytes of memory for a link with frames of `mtu` bytes.
+/// Returns the memory in bytes that a link with frames of `mtu` bytes requires.
 pub const fn memory(mtu: usize, frames: usize) -> usize {
     frames * (mtu - detour::HEADER) + 3 * mtu
 }
 
-/// `link` in direction `d` of the node at `here`, with faults, and mended; `memory` is of [`memory`] bytes.
+/// Creates a repaired link with faults over `link`, in direction `d` of the node at `here`; `memory` contains
+/// [`memory`] bytes.
 ///
 /// # Errors
-/// The memory or the link's frames are too small.
+/// If the memory or the link's frames are too small.
 pub fn mended<L: Link, const FRAMES: usize>(
     link: L,
     (faults, retry): (&Faults, Retry),
@@ -167,7 +168,7 @@ pub fn mended<L: Link, const FRAMES: usize>(
     Reliable::with_frames(Detour::new(lossy, shape, here, d, ways), retry, window)
 }
 
-/// The board's own link in a mended one.
+/// Returns the board's own link below a repaired one.
 pub fn device<L: Link, const FRAMES: usize>(link: &mut Mended<L, FRAMES>) -> &mut L {
     link.lower_mut().lower_mut().lower_mut()
 }
@@ -178,7 +179,7 @@ impl<L: NodeLink + 'static> NodeLink for Detour<'static, Lossy<L>> {
     }
 
     fn prepare_sleep(&mut self) -> bool {
-        // Asked in any case: of all links at once is known whether they interrupt.
+        // Called in any case: the interrupt state is known for all links together.
         let quiet = self.lower_mut().prepare_sleep();
         quiet && !self.has_mail()
     }
@@ -211,7 +212,7 @@ mod tests {
         Shape::new([2, 1, 1], [true; 3]).unwrap()
     }
 
-    /// Which of so many frames arrive, and which of those as they were sent; and a cut after them.
+    /// Returns which frames arrive, which of those arrive intact, and whether a cut follows.
     fn fate(faults: &Faults, frames: u32) -> (Vec<bool>, Vec<bool>) {
         let (a, mut b) = pair();
         let mut a = Lossy::new(a, faults, &shape(), Coord::default(), Direction::XPlus);

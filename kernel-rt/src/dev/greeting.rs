@@ -1,71 +1,71 @@
-//! How two ends of a link find out that both are there.
+//! Link handshake: detects that both ends of a link are running.
 //!
-//! A link is a stream without loss, except at the start: an emulator may drop, without a word, what is sent
-//! before it has connected the stream, which it does on the side while the machine boots already. Therefore a
-//! link is only used once both ends have greeted:
+//! A link is a lossless stream, except at the start. An emulator may silently drop data sent before it has connected
+//! the stream, which happens in the background while the machine already boots. Therefore a link is used only after
+//! both ends have completed the handshake:
 //!
 //! ```text
-//! end      says                                     when
-//! any      hello, with whether it has heard yours   at its start, then after 1, 2, 4, 8 .. ms without a sign
-//! any      the same                                 as soon as it has heard a hello that asks for it
-//! told that it was heard: knows that its own direction works, says so once more, and is done
+//! end      sends                                    when
+//! any      hello, with a flag: received yours       at its start, then after 1, 2, 4, 8 .. ms without a reply
+//! any      the same                                 after it has received a hello
+//! An end that receives the flag knows that its own direction works, sends one more hello, and is done.
 //! ```
 //!
-//! The end that starts later greets at once, and its greeting wakes the other. So the earlier end's repetitions
-//! matter only while the stream is not connected, and they may become rare: their number grows with the
-//! logarithm of the waiting time, and what they add to the boot is at most as long as the connection took.
+//! The end that starts later sends its hello immediately, which wakes the other end. So the earlier end's repetitions
+//! only matter until the stream is connected, and they may become rare. Their number grows with the logarithm of the
+//! waiting time, and they delay the boot at most by the time that the connection took.
 #![forbid(unsafe_code)]
 
 use net_torus::wire::FRAME_HEADER_BYTES;
 
-/// Time until an unanswered greeting is first repeated, in nanoseconds; it doubles with each repetition.
+/// Time until an unanswered hello is first repeated, in nanoseconds; it doubles with each repetition.
 pub const FIRST_REPEAT_NS: u64 = 1_000_000;
-/// Doublings after which the time stays as it is, 12 days.
+/// Maximum number of doublings, which makes the interval 12 days.
 const MOST_DOUBLINGS: u8 = 40;
-/// Size of a greeting in bytes: fewer than any frame of the torus.
+/// Size of a handshake frame in bytes: smaller than any frame of the torus.
 pub const HELLO_BYTES: usize = 2;
 const _: () = assert!(HELLO_BYTES < FRAME_HEADER_BYTES);
 
-/// First byte of a greeting; the second says whether the sender has heard the receiver.
+/// First byte of a handshake frame; the second specifies whether the sender has received the receiver's hello.
 const HELLO: u8 = b'H';
 
-/// Whether a frame is a greeting.
+/// Checks whether a frame belongs to the handshake.
 pub fn is_greeting(frame: &[u8]) -> bool {
     matches!(frame, [HELLO, _])
 }
 
-/// One end of a link, from its start until the link is up. Time is in nanoseconds, by any clock.
+/// Handshake state of one end of a link, from its start until the link is up. Time is in nanoseconds, by any clock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Greeting {
-    /// The neighbour's greeting has come.
+    /// The neighbour's hello was received.
     heard: bool,
-    /// The neighbour has said that ours has come.
+    /// The neighbour has confirmed our hello.
     was_heard: bool,
-    /// What came last asks for a greeting.
+    /// The last received frame requests a hello.
     asked: bool,
-    /// The last greeting has been said.
+    /// The last hello was sent.
     up: bool,
-    /// Repetitions so far, the first greeting among them.
+    /// Repetitions so far, including the first hello.
     repeats: u8,
     count: u16,
     repeat_ns: u64,
 }
 
 impl Greeting {
-    /// What each greeting begins with.
+    /// First byte of each handshake frame.
     pub const FIRST_BYTE: u8 = HELLO;
 
-    /// An end that has neither heard nor said anything.
+    /// Creates the state before any frame was sent or received.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// What comes may be a greeting. What comes behind the greeting that ends it is the torus's already.
+    /// Returns whether received frames may belong to the handshake. Frames after its last one belong to the torus.
     pub fn is_listening(&self) -> bool {
         !self.was_heard
     }
 
-    /// Takes a frame.
+    /// Handles a received frame.
     pub fn hear(&mut self, frame: &[u8]) {
         if let [HELLO, flag] = *frame {
             self.heard = true;
@@ -74,18 +74,18 @@ impl Greeting {
         }
     }
 
-    /// The greeting that is to be said now, if any; [`Greeting::tried`] is to be called then.
+    /// Returns the hello to send now, if any. The caller must then call [`Greeting::tried`].
     pub fn due(&self, now_ns: u64) -> Option<[u8; HELLO_BYTES]> {
         let due = !self.up && (self.asked || now_ns >= self.repeat_ns);
         due.then_some([HELLO, self.heard.into()])
     }
 
-    /// The greeting that was due has been said, or the link was full and it is to be said later.
+    /// Records that the pending hello was sent, or that the link was full and it must be sent later.
     pub fn tried(&mut self, now_ns: u64, was_said: bool) {
         if was_said {
             self.count = self.count.saturating_add(1);
             self.asked = false;
-            // The last greeting must be said: the neighbour waits for it.
+            // The last hello must be sent: the neighbour waits for it.
             self.up = self.was_heard;
         }
         if now_ns >= self.repeat_ns {
@@ -94,12 +94,12 @@ impl Greeting {
         }
     }
 
-    /// When a greeting is due if nothing is heard before; `None`: the link is up.
+    /// Returns the time of the next hello if nothing is received before, or `None` if the link is up.
     pub fn next_ns(&self) -> Option<u64> {
         (!self.up).then_some(self.repeat_ns)
     }
 
-    /// Greetings that were said.
+    /// Returns the number of hello frames sent.
     pub fn count(&self) -> u32 {
         self.count.into()
     }
@@ -111,8 +111,9 @@ mod tests {
 
     const MS: u64 = FIRST_REPEAT_NS;
 
-    /// A link whose ends start at these times, and whose stream is connected at `connected_ns`; what is sent
-    /// before is kept until then, or dropped. When both ends are up, and the greetings of each.
+    /// Simulates a link whose ends start at these times, and whose stream is connected at `connected_ns`. Earlier
+    /// frames are buffered until then, or dropped. Returns the time when both ends are up, and the hello frames of
+    /// each.
     fn greet(starts: [u64; 2], connected_ns: u64, keeps: bool) -> (u64, [u32; 2]) {
         let mut ends = [Greeting::new(); 2];
         let mut under_way: [Vec<[u8; HELLO_BYTES]>; 2] = Default::default();
@@ -153,7 +154,7 @@ mod tests {
         }
     }
 
-    /// The end that waits says its first greeting, its answers, and one for each doubling of its wait.
+    /// The waiting end sends its first hello, its replies, and one hello for each doubling of its wait.
     #[test]
     fn greetings_grow_with_the_logarithm_of_the_wait_only() {
         for keeps in [true, false] {
@@ -168,8 +169,8 @@ mod tests {
         }
     }
 
-    /// A ring of 512 nodes, each started 10 ms after the one before: with a greeting every millisecond the
-    /// earlier ends alone said 10,220.
+    /// A ring of 512 nodes, each started 10 ms after the previous one: with one hello per millisecond the earlier ends
+    /// alone sent 10,220.
     #[test]
     fn nodes_that_start_one_after_the_other_greet_a_few_times_each() {
         let starts: Vec<u64> = (0..512).map(|node| node * 10 * MS).collect();

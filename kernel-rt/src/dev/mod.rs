@@ -1,11 +1,11 @@
-//! Devices, and what implements [`Link`](net_torus::Link).
+//! Devices, and implementations of [`Link`](net_torus::Link).
 //!
 //! ```text
-//! chain             what nodes print, on its way to a serial console (portable)
+//! chain             console relay: the nodes' output on its way to a serial console (portable)
 //! virtio            memory, transport, start of every virtio device
 //! virtio_net        a link
-//! faults            links with faults, for tests, and mended (portable)
-//! greeting          how two ends of a link find out that both are there (portable)
+//! faults            links with injected faults, for tests, and their repair (portable)
+//! greeting          link handshake: both ends detect each other (portable)
 //! ring              a link in shared memory (portable)
 //! serial            a link over a serial line (portable)
 //! ```

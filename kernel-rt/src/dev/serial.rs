@@ -1,18 +1,18 @@
-//! A link over a serial line: frames in a stream of bytes that may lose, change and invent some.
+//! A link over a serial line: frames in a byte stream that may lose, change and insert bytes.
 //!
-//! A frame on the line is its bytes and their CRC-16, stuffed by COBS (Cheshire and Baker, "Consistent Overhead Byte
-//! Stuffing", 1999), which leaves no zero in them, and a zero behind:
+//! A frame on the line consists of its bytes and their CRC-16, encoded by COBS (Cheshire and Baker, "Consistent
+//! Overhead Byte Stuffing", 1999), which removes all zeros, and a zero as delimiter:
 //!
 //! ```text
 //!   COBS( up to MTU bytes | CRC-16/IBM-SDLC of them, little-endian ) | 0
 //! ```
-//! So whatever came before, a frame begins behind each zero. Of what the line spoils, only the frames that it lies in
-//! are lost: they are dropped here and counted ([`SerialStats::damaged`]). [`Reliable`](net_torus::Reliable), which goes above, sends them
-//! again; its own CRC-32 finds what the 16 bits miss.
+//! So a frame begins after each zero, regardless of the bytes before. Line errors only affect the frames that they
+//! occur in: these are dropped here and counted ([`SerialStats::damaged`]). [`Reliable`](net_torus::Reliable), the
+//! layer above, retransmits them; its own CRC-32 detects errors that the 16 bits miss.
 //!
-//! The neighbour may start later, or be reset: a link is used once both ends have greeted ([`Greeting`]). On this line
-//! the last greeting may be lost, too, for which its sender would never know. So an end that is up answers a greeting,
-//! with a third one (`UP`) that asks for no answer.
+//! The neighbour may start later, or be reset: a link is used after both ends have completed the handshake
+//! ([`Greeting`]). On this line the last hello may be lost without its sender noticing. So an end that is up replies to
+//! a hello with a third message (`UP`) that requires no reply.
 #![forbid(unsafe_code)]
 
 use core::sync::atomic::{AtomicU8, AtomicU32, AtomicUsize, Ordering};
@@ -26,78 +26,78 @@ use net_torus::wire::MIN_MTU;
 use super::greeting::{Greeting, is_greeting};
 use crate::node::NodeLink;
 
-/// Greatest frame in bytes: one that carries the greatest packet, and the header of [`Reliable`](net_torus::Reliable).
+/// Maximum frame size in bytes: a packet of the maximum size and the header of [`Reliable`](net_torus::Reliable).
 pub const MTU: usize = OVERHEAD + MIN_MTU + MORE;
-/// What is in front of frames that go another way, in images with faults.
+/// Header of rerouted frames, in images with faults.
 const MORE: usize = if cfg!(feature = "faults") {
     net_torus::detour::HEADER
 } else {
     0
 };
-/// Bytes that a frame of [`MTU`] bytes takes on the line at most.
+/// Maximum number of line bytes of a frame of [`MTU`] bytes.
 pub const LINE_BYTES: usize = cobs::max_encoding_length(MTU + CRC_BYTES) + 1;
 
 const CRC_BYTES: usize = 2;
 const DELIMITER: u8 = 0;
-/// Second byte of a greeting from an end that is up: it was heard, and wants no answer.
+/// Second byte of a hello from an end that is up: it was received, and requires no reply.
 const UP: u8 = 2;
 
 static CRC: Crc<u16, Table<1>> = Crc::<u16, Table<1>>::new(&CRC_16_IBM_SDLC);
 
-/// The bytes of a serial line, in both directions. No call blocks.
+/// The bytes of a serial line, in both directions. No method blocks.
 pub trait Line {
-    /// Takes the oldest byte that has come; `None` when there is none.
+    /// Returns the oldest received byte, or `None`.
     fn take(&mut self) -> Option<u8>;
 
-    /// Whether a frame's end may have come since [`Line::take`] last found nothing.
+    /// Returns whether a frame's end may have been received since [`Line::take`] last returned `None`.
     fn has_frame(&self) -> bool;
 
-    /// How many bytes [`Line::put`] takes now.
+    /// Returns the number of bytes that [`Line::put`] accepts now.
     fn room(&self) -> usize;
 
-    /// Sends `bytes`, of which there are at most [`Line::room`]; others are lost.
+    /// Sends `bytes`, at most [`Line::room`] of them; excess bytes are lost.
     fn put(&mut self, bytes: &[u8]);
 
-    /// Takes a frame that has come, if it is not the link's: of the consoles' chain, which shares the line. False: it is the
-    /// link's.
+    /// Handles a received frame of the console relay, which shares the line. Returns false if the frame belongs to the
+    /// link.
     fn takes(&mut self, frame: &[u8]) -> bool {
         let _ = frame;
         false
     }
 }
 
-/// A line that keeps what has come until it is taken, so that frames need not be put together elsewhere.
+/// A line that buffers received bytes until they are taken, so that frames need no reassembly buffer.
 pub trait KeptLine: Line {
-    /// Looks for a frame's end among the bytes that have come, from the `from`th on: how many stand before it. `Err`: there is
-    /// none among so many.
+    /// Searches the received bytes for a frame's end, starting at index `from`. Returns the number of bytes before it,
+    /// or `Err` with the number of bytes searched.
     fn find_end(&self, from: usize) -> Result<usize, usize>;
 }
 
-/// Bits that a byte takes on the line: start, eight of data, stop.
+/// Bits per byte on the line: start, eight data bits, stop.
 const BITS_PER_BYTE: u64 = 10;
-/// How long a neighbour takes at most to answer a frame that has come, when it is not busy: see
+/// Maximum response time of an idle neighbour to a received frame, in nanoseconds: see
 /// [`crate::node::PROGRAM_SLICE_NS`], and a step.
 const ANSWER_NS: u64 = 200_000;
-/// The least time-out: a neighbour may be in a long step, and one that is emulated may not run for a while.
+/// Minimum timeout: a neighbour may be in a long step, and an emulated one may not run for a while.
 const LEAST_TIMEOUT_NS: u64 = 20_000_000;
-/// How often in a row frames are repeated before the neighbour counts as gone: a minute, since the time-out doubles
-/// four times.
+/// Consecutive retransmissions before the neighbour counts as dead: a minute, since the timeout doubles four times.
 const RETRIES: u32 = 200;
 
-/// Nanoseconds that `bytes` take on the line.
+/// Returns the time of `bytes` on the line in nanoseconds.
 pub const fn line_ns(bytes: usize, baud: u32) -> u64 {
     bytes as u64 * BITS_PER_BYTE * 1_000_000_000 / baud as u64
 }
 
-/// Frames that are to be under way, so that a line of this rate never waits for an acknowledgement: the one that is
-/// being sent, and those that could be sent until the answer is there. A power of two, as [`Reliable`](net_torus::Reliable) uses them.
+/// Returns the window, the number of outstanding frames with which a line of this rate never waits for an
+/// acknowledgement: the frame in transmission, and those that can be sent until its acknowledgement arrives. A power of
+/// two, as [`Reliable`](net_torus::Reliable) requires.
 pub const fn window(baud: u32) -> usize {
     let answer = ANSWER_NS + line_ns(LINE_BYTES, baud) / 4;
     let meanwhile = answer.div_ceil(line_ns(LINE_BYTES, baud)) as usize;
     (1 + meanwhile).next_power_of_two()
 }
 
-/// When frames are sent again on a line of this rate: after four times what a full window takes.
+/// Returns the retransmission timing of a line of this rate: a timeout of four times the duration of a full window.
 pub const fn retry(baud: u32) -> Retry {
     let full = 4 * window(baud) as u64 * line_ns(LINE_BYTES, baud);
     Retry {
@@ -110,15 +110,16 @@ pub const fn retry(baud: u32) -> Retry {
     }
 }
 
-/// Bytes that leave by a line of this rate while a node comes to put more.
+/// Returns the bytes that a line of this rate transmits before a node can enqueue more.
 pub const fn meanwhile(baud: u32) -> usize {
     ANSWER_NS.div_ceil(line_ns(1, baud)) as usize
 }
 
-/// Bytes of a frame on the line that only acknowledges.
+/// Line bytes of a frame that only acknowledges.
 pub const ACK_LINE_BYTES: usize = cobs::max_encoding_length(OVERHEAD + CRC_BYTES) + 1;
 
-/// Bytes on their way between an interrupt and the node: one side puts, the other takes. `N` may be any number.
+/// Ring buffer of bytes between an interrupt handler and the node: a single producer and a single consumer. `N` need
+/// not be a power of two.
 pub struct ByteRing<const N: usize> {
     put: AtomicUsize,
     taken: AtomicUsize,
@@ -127,10 +128,10 @@ pub struct ByteRing<const N: usize> {
 }
 
 impl<const N: usize> ByteRing<N> {
-    /// At so many the counters begin again: a multiple of `N`, and far more than ever lie between the two.
+    /// Modulus of the counters: a multiple of `N`, and far above the maximum difference of the two.
     const TURN: usize = usize::MAX / 2 / N * N;
 
-    /// An empty ring.
+    /// Creates an empty ring.
     pub const fn new() -> Self {
         Self {
             put: AtomicUsize::new(0),
@@ -140,7 +141,7 @@ impl<const N: usize> ByteRing<N> {
         }
     }
 
-    /// A counter that has gone on by `count`, less than a turn.
+    /// Returns a counter advanced by `count`, which is below the modulus.
     fn after(counter: usize, count: usize) -> usize {
         match counter + count {
             next if next < Self::TURN => next,
@@ -148,7 +149,6 @@ impl<const N: usize> ByteRing<N> {
         }
     }
 
-    /// By how much one counter is ahead of another.
     fn ahead(put: usize, taken: usize) -> usize {
         match put.checked_sub(taken) {
             Some(count) => count,
@@ -156,18 +156,18 @@ impl<const N: usize> ByteRing<N> {
         }
     }
 
-    /// How many bytes there is room for.
+    /// Returns the free space in bytes.
     pub fn room(&self) -> usize {
         N - self.waiting()
     }
 
-    /// How many bytes there are to take.
+    /// Returns the number of bytes in the ring.
     pub fn waiting(&self) -> usize {
         let put = self.put.load(Ordering::Acquire);
         Self::ahead(put, self.taken.load(Ordering::Acquire)).min(N)
     }
 
-    /// Puts a byte; false when the ring is full: it is lost, and counted. For one side only.
+    /// Enqueues a byte. Returns false if the ring is full: the byte is lost, and counted. For the producer only.
     pub fn put(&self, byte: u8) -> bool {
         let put = self.put.load(Ordering::Relaxed);
         if self.room() == 0 {
@@ -179,9 +179,9 @@ impl<const N: usize> ByteRing<N> {
         true
     }
 
-    /// A device has put bytes into the ring's memory up to this place of it, round and round; whether there are any new ones.
-    /// Instead of [`ByteRing::put`]. Fewer than `N` may come between two calls; where the other side takes them too late, those
-    /// that came later stand in the place of earlier ones.
+    /// Records that a device has written bytes to the ring's memory up to index `place`, with wrap-around. Returns
+    /// whether there are new ones. Replaces [`ByteRing::put`]. At most `N` - 1 bytes may arrive between two calls; if
+    /// the consumer is too slow, later bytes overwrite earlier ones.
     pub fn put_up_to(&self, place: usize) -> bool {
         let put = self.put.load(Ordering::Relaxed);
         let more = (place + N - put % N) % N;
@@ -189,27 +189,27 @@ impl<const N: usize> ByteRing<N> {
         more > 0
     }
 
-    /// The oldest bytes that stand side by side: where in memory, and how many. They stay until they are [taken](ByteRing::took).
-    /// For the other side only.
+    /// Returns address and length of the oldest contiguous bytes. They remain until [`ByteRing::took`] frees them. For
+    /// the consumer only.
     pub fn row(&self) -> (*const u8, usize) {
         let place = self.taken.load(Ordering::Relaxed) % N;
         let first: *const u8 = self.bytes[place].as_ptr();
         (first, self.waiting().min(N - place))
     }
 
-    /// A device has taken so many of the oldest bytes from the ring's memory. Instead of [`ByteRing::take`].
+    /// Records that a device has consumed `count` of the oldest bytes. Replaces [`ByteRing::take`].
     pub fn took(&self, count: usize) {
         let taken = self.taken.load(Ordering::Relaxed);
         self.taken
             .store(Self::after(taken, count), Ordering::Release);
     }
 
-    /// Where in memory the bytes are.
+    /// Returns the address of the buffer.
     pub fn address(&self) -> *const u8 {
         self.bytes[0].as_ptr()
     }
 
-    /// Takes the oldest byte. For the other side only.
+    /// Dequeues the oldest byte. For the consumer only.
     pub fn take(&self) -> Option<u8> {
         let (put, mut taken) = (
             self.put.load(Ordering::Acquire),
@@ -217,7 +217,7 @@ impl<const N: usize> ByteRing<N> {
         );
         match Self::ahead(put, taken) {
             0 => return None,
-            // A device has gone round in the meantime: as many as there are room for are left.
+            // A device has overwritten the oldest bytes: only the newest `N` remain.
             more if more > N => taken = Self::after(taken, more - N),
             _ => {}
         }
@@ -226,8 +226,8 @@ impl<const N: usize> ByteRing<N> {
         Some(byte)
     }
 
-    /// How many bytes that are to be taken stand before the first zero, from the `from`th on. `Err`: there is no zero among so
-    /// many. For the side that takes.
+    /// Returns the number of bytes in the ring before the first zero, starting the search at index `from`. Returns
+    /// `Err` with the number of bytes searched if there is none. For the consumer.
     pub fn find_zero(&self, from: usize) -> Result<usize, usize> {
         let (put, taken) = (
             self.put.load(Ordering::Acquire),
@@ -235,13 +235,13 @@ impl<const N: usize> ByteRing<N> {
         );
         let ahead = Self::ahead(put, taken);
         let count = ahead.min(N);
-        // As many as `take` would leave out.
+        // Skips the overwritten bytes that `take` would skip.
         let first = taken + (ahead - count);
         let is_zero = |at: &usize| self.bytes[(first + at) % N].load(Ordering::Relaxed) == 0;
         (from..count).find(is_zero).ok_or(count)
     }
 
-    /// Bytes that found no room.
+    /// Returns the number of bytes lost for lack of space.
     pub fn lost(&self) -> u32 {
         self.lost.load(Ordering::Relaxed)
     }
@@ -256,24 +256,24 @@ impl<const N: usize> Default for ByteRing<N> {
 /// Counters of a serial link.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct SerialStats {
-    /// What stood between two zeros and was no frame.
+    /// Damaged frames: bytes between two zeros that are no valid frame.
     pub damaged: Tally,
 }
 
-/// What stands behind the last zero.
+/// State of the bytes since the last zero.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Collected {
-    /// So many bytes, all in the buffer.
+    /// Number of bytes, all in the buffer.
     Bytes(usize),
-    /// More than any frame has; they are dropped.
+    /// More bytes than any frame contains; they are dropped.
     TooMany,
 }
 
-/// Finds the frames in what a line brings.
+/// Reassembles frames from received bytes.
 pub struct Collector {
     collected: Collected,
     buffer: [u8; LINE_BYTES],
-    /// What stood between two zeros and was no frame.
+    /// Damaged frames: bytes between two zeros that are no valid frame.
     pub damaged: Tally,
 }
 
@@ -284,7 +284,7 @@ impl Default for Collector {
 }
 
 impl Collector {
-    /// Nothing has come.
+    /// Creates an empty collector.
     pub const fn new() -> Self {
         Self {
             collected: Collected::Bytes(0),
@@ -293,7 +293,7 @@ impl Collector {
         }
     }
 
-    /// Goes on with what has come until a frame is whole, which then is at the buffer's start; its size.
+    /// Consumes received bytes until a frame is complete at the buffer's start; returns its size.
     pub fn next_frame(&mut self, line: &mut impl Line) -> Option<usize> {
         while let Some(byte) = line.take() {
             if byte != DELIMITER {
@@ -322,14 +322,14 @@ impl Collector {
         None
     }
 
-    /// The frame that was found last, whose size this is.
+    /// Returns the last frame found, which has this size.
     pub fn frame(&self, size: usize) -> &[u8] {
         &self.buffer[..size]
     }
 }
 
-/// Sends the frame of at most [`MTU`] bytes that `f` writes, of the size that it returns, if that is not 0. False: the
-/// line has no room for one, and `f` was not called.
+/// Sends the frame that `f` writes. `f` receives a buffer of [`MTU`] bytes and returns the frame's size, or 0 to send
+/// nothing. Returns false if the line has no space for a frame; `f` was not called then.
 pub fn send(line: &mut impl Line, f: impl FnOnce(&mut [u8]) -> usize) -> bool {
     if line.room() < LINE_BYTES {
         return false;
@@ -342,37 +342,36 @@ pub fn send(line: &mut impl Line, f: impl FnOnce(&mut [u8]) -> usize) -> bool {
     true
 }
 
-/// Puts a frame of this size, which the line has room for.
-// In one place for all that is sent.
+/// Encodes and enqueues a frame of this size, for which the line has space.
+// One copy of the code for all senders.
 #[inline(never)]
 fn put(line: &mut impl Line, frame: &mut [u8; MTU + CRC_BYTES], size: usize) {
     let crc = CRC.checksum(&frame[..size]);
     frame[size..size + CRC_BYTES].copy_from_slice(&crc.to_le_bytes());
     let mut stuffed = [DELIMITER; LINE_BYTES];
     let len = cobs::encode(&frame[..size + CRC_BYTES], &mut stuffed);
-    // Behind a last block of 254 the encoder has begun another, which does not count.
+    // After a last block of 254 bytes the encoder has begun another; it does not count.
     stuffed[len] = DELIMITER;
     line.put(&stuffed[..len + 1]);
 }
 
-/// Room for a frame as it comes.
 type Frame = [u8; LINE_BYTES];
 
-/// A link that may lose frames, over a line. A frame is kept by the line until it is whole.
+/// A lossy link over a serial line. The line buffers a frame until it is complete.
 pub struct SerialLink<L> {
     line: L,
-    /// Bytes that have come among which there is no frame's end.
+    /// Received bytes already searched without finding a frame's end.
     searched: usize,
-    /// What has been taken since the last frame's end was too much for a frame.
+    /// The bytes taken since the last frame's end exceed a frame.
     is_too_long: bool,
     stats: SerialStats,
     greeting: Greeting,
-    /// An end that is not up has greeted this one, which is.
+    /// This end is up, and an end that is not has sent a hello.
     owes_greeting: bool,
 }
 
 impl<L: KeptLine> SerialLink<L> {
-    /// A link over `line`, which has not greeted yet.
+    /// Creates a link over `line` before its handshake.
     pub fn new(line: L) -> Self {
         Self {
             line,
@@ -384,19 +383,19 @@ impl<L: KeptLine> SerialLink<L> {
         }
     }
 
-    /// The counters.
+    /// Returns the counters.
     pub fn stats(&self) -> SerialStats {
         self.stats
     }
 
-    /// The line.
+    /// Returns the line.
     pub fn line(&self) -> &L {
         &self.line
     }
 
-    /// One step of greeting the neighbour: hears what has come and says what is to be said. `None`: the link is
-    /// up and may be used. Otherwise to be called again when something has come, or at the time returned
-    /// (nanoseconds, by the clock that `now_ns` is of).
+    /// Performs one step of the handshake: handles received frames and sends a pending hello. Returns `None` when the
+    /// link is up and may be used. Otherwise it must be called again after reception, or at the returned time
+    /// (nanoseconds, by the clock of `now_ns`).
     pub fn greet(&mut self, now_ns: u64) -> Option<u64> {
         let mut frame = [0; LINE_BYTES];
         while self.greeting.is_listening()
@@ -411,11 +410,11 @@ impl<L: KeptLine> SerialLink<L> {
         self.greeting.next_ns()
     }
 
-    /// On a link that is up while others of the node are not: answers greetings; all else that comes is lost.
+    /// Replies to hello frames on a link that is up while others of the node are not. Drops all other frames.
     pub fn answer_late(&mut self) {
         let mut frame = [0; LINE_BYTES];
         while let Some(frame) = self.next_frame(&mut frame) {
-            // A frame of a neighbour that is further is sent again.
+            // A frame of a neighbour that is already up is retransmitted.
             if is_greeting(frame) {
                 self.hear_late(frame);
             }
@@ -430,12 +429,12 @@ impl<L: KeptLine> SerialLink<L> {
         }
     }
 
-    /// Greetings that were sent before the link was up.
+    /// Returns the number of hello frames sent before the link was up.
     pub fn greetings(&self) -> u32 {
         self.greeting.count()
     }
 
-    /// Sends a frame; false when the line has no room for one.
+    /// Sends a frame; returns false if the line has no space for it.
     fn say(&mut self, frame: &[u8]) -> bool {
         self.transmit(|buffer| {
             buffer[..frame.len()].copy_from_slice(frame);
@@ -443,7 +442,7 @@ impl<L: KeptLine> SerialLink<L> {
         })
     }
 
-    /// The next frame of the link.
+    /// Returns the next frame of the link.
     fn next_frame<'f>(&mut self, frame: &'f mut Frame) -> Option<&'f [u8]> {
         loop {
             let size = self.any_frame(frame)?;
@@ -453,7 +452,7 @@ impl<L: KeptLine> SerialLink<L> {
         }
     }
 
-    /// The next good frame that has come; its size.
+    /// Receives the next valid frame and returns its size.
     fn any_frame(&mut self, frame: &mut Frame) -> Option<usize> {
         loop {
             match self.line.find_end(self.searched) {
@@ -463,7 +462,7 @@ impl<L: KeptLine> SerialLink<L> {
                     return None;
                 }
                 Err(count) => {
-                    // More than any frame has.
+                    // More bytes than any frame contains.
                     for _ in 0..count {
                         self.line.take();
                     }
@@ -484,7 +483,7 @@ impl<L: KeptLine> SerialLink<L> {
         }
     }
 
-    /// Takes what stands before a frame's end, and that; how many bytes.
+    /// Dequeues the bytes up to and including a frame's end; returns their count without it.
     fn take_up_to_end(&mut self, frame: &mut Frame) -> usize {
         let mut count = 0;
         while let Some(byte) = self.line.take().filter(|byte| *byte != DELIMITER) {
@@ -496,13 +495,13 @@ impl<L: KeptLine> SerialLink<L> {
         count
     }
 
-    /// Hears a greeting while the link is up.
+    /// Handles a hello while the link is up.
     fn hear_late(&mut self, greeting: &[u8]) {
         self.owes_greeting |= greeting.last() != Some(&UP);
     }
 }
 
-/// Takes COBS and CRC off a frame; the size of what is left at the start, or `None` when it is damaged.
+/// Removes COBS and CRC from a frame. Returns the size of the decoded frame at the start, or `None` if it is damaged.
 fn unstuffed(bytes: &mut [u8]) -> Option<usize> {
     let len = cobs::decode_in_place(bytes).ok()?;
     let (frame, crc) = bytes.get(..len)?.split_last_chunk::<CRC_BYTES>()?;
@@ -537,8 +536,8 @@ impl<L: KeptLine> Link for SerialLink<L> {
     }
 }
 
-/// The interrupt of a line is always on: it moves bytes, and asks for the node's attention when a frame's end has come
-/// or there is room for a frame again. Only what asked before is left to be looked for.
+/// The interrupt of a line is always enabled: it moves bytes, and notifies the node when a frame's end was received or
+/// a frame fits again. So only earlier notifications need a check.
 impl<L: KeptLine> NodeLink for SerialLink<L> {
     fn hold_interrupts(&mut self) {}
 
@@ -546,13 +545,13 @@ impl<L: KeptLine> NodeLink for SerialLink<L> {
         !self.line.has_frame()
     }
 
-    /// Loss and damage are a line's way, no defects.
+    /// Loss and damage are normal on a line, not protocol violations.
     fn defects(&self) -> u64 {
         0
     }
 }
 
-/// Where it lies in the heap, since the stack on which a small node is put together has no room for it.
+/// A link in the heap, since the stack on which a small node is constructed is too small for it.
 #[cfg(feature = "faults")]
 impl<L: KeptLine> Link for alloc::boxed::Box<SerialLink<L>> {
     fn mtu(&self) -> usize {

@@ -1,9 +1,9 @@
-//! What the virtio devices have in common: memory, transport, start (Virtual I/O Device, version 1.2), on the
-//! queues and the MMIO transport of the crate virtio-drivers.
+//! Common parts of the virtio devices: memory, transport, start (Virtual I/O Device, version 1.2), on the queues and
+//! the MMIO transport of the crate virtio-drivers.
 //!
-//! The devices' own drivers of that crate are not used: its console needs an allocator and reads input,
-//! its network driver negotiates the event index, whose arithmetic there loses a notification after 65536
-//! frames, and it cannot hold off the interrupts of one queue alone.
+//! The device drivers of that crate are not used. Its console requires an allocator and reads input. Its network driver
+//! negotiates the event index, whose arithmetic there loses a notification after 65536 frames, and it cannot disable
+//! the interrupts of one queue alone.
 
 use core::cell::Cell;
 use core::ptr::NonNull;
@@ -18,22 +18,22 @@ use virtio_drivers::{BufferDirection, Hal, PhysAddr};
 
 use crate::board::device_tree::Slot;
 
-/// Memory that has not yet been given to a queue.
+/// Memory not yet allocated to a queue.
 static POOL: Mutex<Cell<Bytes>> = Mutex::new(Cell::new(Bytes { start: 0, end: 0 }));
 
-/// Hands over the memory for the queues of all devices.
+/// Sets the memory for the queues of all devices.
 ///
 /// # Safety
-/// `pool` is whole pages of RAM that have no other user, now or later.
+/// `pool` consists of complete pages of RAM that have no other user, now or later.
 pub unsafe fn set_pool(pool: Bytes) {
     critical_section::with(|cs| POOL.borrow(cs).set(pool));
 }
 
-/// The board's memory as the devices see it: addresses are the same on both sides and caches coherent.
+/// The board's memory for the devices: addresses are the same on both sides and caches coherent.
 pub struct BoardHal;
 
-// SAFETY: `dma_alloc` hands out each page of the pool once, page-aligned and zeroed, and none ever comes
-// back; the other methods are the identity.
+// SAFETY: `dma_alloc` hands out each page of the pool once, page-aligned and zeroed, and none is ever returned; the
+// other methods are the identity.
 unsafe impl Hal for BoardHal {
     fn dma_alloc(pages: usize, _: BufferDirection) -> (PhysAddr, NonNull<u8>) {
         let bytes = pages as u64 * PAGE;
@@ -49,7 +49,7 @@ unsafe impl Hal for BoardHal {
             ))
         });
         let Some(start) = taken else {
-            // Address 0 is what tells the queue that there is no memory.
+            // Address 0 reports an allocation failure to the queue.
             return (0, NonNull::dangling());
         };
         // SAFETY: the pages were the pool's and are now the caller's alone.
@@ -58,7 +58,7 @@ unsafe impl Hal for BoardHal {
     }
 
     unsafe fn dma_dealloc(_: PhysAddr, _: NonNull<u8>, _: usize) -> i32 {
-        // Devices live as long as the node; a queue that failed to come up keeps its pages.
+        // Devices live as long as the node; a queue that failed to start keeps its pages.
         0
     }
 
@@ -74,17 +74,16 @@ unsafe impl Hal for BoardHal {
     unsafe fn unshare(_: PhysAddr, _: NonNull<[u8]>, _: BufferDirection) {}
 }
 
-/// To be called between a change to a queue and a look at what the device has written there, its request
-/// not to be notified or what it has used (sections 2.7.7 and 2.7.13.4). The crate leaves it out. Without it
-/// the processor may look first, the device does the same, and each believes that the other will notice:
-/// a frame stays where it is and the node sleeps. The emulator has to be told to honour it; the host's
-/// processors reorder just this.
+/// Orders a change to a queue before a read of the device's data there: its request not to be notified or its used
+/// entries (sections 2.7.7 and 2.7.13.4). The crate omits this barrier. Without it the processor may read first, the
+/// device does the same, and each assumes that the other will notice: a frame remains in the queue and the node sleeps.
+/// The emulator must be configured to honour the barrier; the host's processors perform exactly this reordering.
 pub fn settle_queue() {
     fence(Ordering::SeqCst);
 }
 
-/// The transport of the device in `slot`, if it is a `wanted` one. `Ok(None)` when the slot is empty or
-/// holds a device of another kind.
+/// Returns the transport of the device in `slot` if it has type `wanted`, and `Ok(None)` when the slot is empty or
+/// contains a device of another type.
 ///
 /// # Safety
 /// `slot` is a virtio-mmio slot of this board without another user.
@@ -94,22 +93,22 @@ pub unsafe fn transport(
 ) -> Result<Option<MmioTransport<'static>>, DeviceError> {
     let registers = core::ptr::with_exposed_provenance_mut(slot.registers.start as usize);
     let registers = NonNull::new(registers).ok_or(DeviceError::Transport)?;
-    // SAFETY: as the caller promises; a slot's registers stay where they are.
+    // SAFETY: as the caller promises; a slot's registers do not move.
     match unsafe { MmioTransport::new(registers, slot.registers.len() as usize) } {
         Ok(transport) if transport.device_type() == wanted => Ok(Some(transport)),
-        // An empty slot has device number 0 (section 4.2.2.2).
+        // An empty slot has device ID 0 (section 4.2.2.2).
         Ok(_) | Err(MmioError::InvalidDeviceID(_)) => Ok(None),
         Err(_) => Err(DeviceError::Transport),
     }
 }
 
-/// Section 3.1.1, steps 1 to 6, taking the features `wanted`, without which it fails, and the modern
-/// interface. The queues come next, then [`Transport::finish_init`].
+/// Initializes a device by section 3.1.1, steps 1 to 6. Requires the features `wanted` and the modern interface, and
+/// fails without them. The caller then configures the queues and calls [`Transport::finish_init`].
 pub fn begin(transport: &mut MmioTransport<'static>, wanted: u64) -> Result<(), DeviceError> {
     const VERSION_1: u64 = 1 << 32;
     if transport.get_status() != DeviceStatus::empty() {
-        // Only if it was used before: QEMU's network device drops on a reset what the neighbour, who
-        // may have booted earlier, has sent already.
+        // Only if it was used before: on a reset, QEMU's network device drops frames that a neighbour, which may have
+        // booted earlier, has already sent.
         transport.set_status(DeviceStatus::empty());
     }
     let known = DeviceStatus::ACKNOWLEDGE | DeviceStatus::DRIVER;

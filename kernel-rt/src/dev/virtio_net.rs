@@ -1,9 +1,9 @@
 //! A torus link over a virtio network device (section 5.1), point to point between two instances.
 //!
-//! The other end is a stream without loss: frames that are not taken stay with the device, then with the
-//! neighbour, whose link is full. So this link drops nothing and keeps the order.
+//! The other end is a lossless stream: frames not yet received remain in the device, then at the neighbour, whose link
+//! is full. So this link drops nothing and preserves the order.
 //!
-//! Except at the start; see [`greeting`](super::greeting).
+//! The start is an exception; see [`greeting`](super::greeting).
 
 use midplane_abi::boot_error::DeviceError;
 use net_torus::link::Link;
@@ -18,10 +18,10 @@ use crate::node::NodeLink;
 
 const QUEUE_RECEIVE: u16 = 0;
 const QUEUE_TRANSMIT: u16 = 1;
-/// `virtio_net_hdr` of the modern interface (section 5.1.6): all zeros, nothing is offloaded.
+/// Size of `virtio_net_hdr` of the modern interface (section 5.1.6): all zeros, no offloading.
 const HEADER_BYTES: usize = 12;
 
-/// A frame's buffer; the device's header comes first.
+/// A frame's buffer; the device's header is at its start.
 pub type Frame = [u8; FRAME_BYTES as usize];
 
 /// One link.
@@ -29,27 +29,25 @@ pub struct NetLink {
     transport: MmioTransport<'static>,
     receive: VirtQueue<BoardHal, RECEIVE_FRAMES>,
     transmit: VirtQueue<BoardHal, TRANSMIT_FRAMES>,
-    /// The frame that the device fills for each token.
+    /// The receive buffer of each token.
     filling: [Option<&'static mut Frame>; RECEIVE_FRAMES],
-    /// The frame that the device sends for each token.
+    /// The transmit buffer of each token.
     sending: [Option<&'static mut Frame>; TRANSMIT_FRAMES],
-    /// Frames to send from.
     free: heapless::Vec<&'static mut Frame, TRANSMIT_FRAMES>,
-    /// The device has frames that it was not told to send.
+    /// The device has frames that it was not yet notified of.
     unsent: bool,
     /// [`Link::transmit`] found no free frame and nothing was freed since.
     full: bool,
     greeting: Greeting,
-    /// What the device did that it must not do: tokens that were never given to it, lengths beyond the
-    /// frame. Such frames are lost.
+    /// Protocol violations of the device: unknown tokens, or lengths beyond the frame. Such frames are lost.
     defects: u64,
 }
 
 impl NetLink {
-    /// Brings the device up and gives it all frames to fill.
+    /// Initializes the device and provides it with all receive buffers.
     ///
     /// # Errors
-    /// When the device is not what this driver needs; see [`DeviceError`].
+    /// If the device does not meet this driver's requirements; see [`DeviceError`].
     pub fn new(
         mut transport: MmioTransport<'static>,
         frames: &'static mut [Frame; RECEIVE_FRAMES + TRANSMIT_FRAMES],
@@ -59,7 +57,7 @@ impl NetLink {
             .map_err(|_| DeviceError::Queue)?;
         let mut transmit = VirtQueue::new(&mut transport, QUEUE_TRANSMIT, false, false)
             .map_err(|_| DeviceError::Queue)?;
-        // Who sends does not want to hear that it was sent, except when it waits for room.
+        // A sender needs no completion interrupt, except while it waits for free space.
         transmit.set_dev_notify(false);
         transport.finish_init();
         let mut link = Self {
@@ -79,16 +77,16 @@ impl NetLink {
                 link.give(frame);
             } else {
                 frame[..HEADER_BYTES].fill(0);
-                // There are as many places as frames.
+                // Each frame has a slot in the list.
                 let _ = link.free.push(frame);
             }
         }
         Ok(link)
     }
 
-    /// Gives the device a frame to fill.
+    /// Provides the device with a receive buffer.
     fn give(&mut self, frame: &'static mut Frame) {
-        // SAFETY: the frame is kept in `filling` and not touched until the device is done with it.
+        // SAFETY: the frame is kept in `filling` and not accessed until the device is done with it.
         let token = unsafe { self.receive.add(&[], &mut [&mut frame[..]]) };
         match token {
             Ok(token) => {
@@ -103,33 +101,32 @@ impl NetLink {
         }
     }
 
-    /// Takes back the frames that have been sent.
+    /// Reclaims the buffers of transmitted frames.
     fn reclaim(&mut self) {
         while let Some(token) = self.transmit.peek_used() {
             let Some(frame) = self.sending.get_mut(token as usize).and_then(Option::take) else {
                 self.defects += 1;
                 return;
             };
-            // SAFETY: the frame that was added under this token.
+            // SAFETY: the frame that was added with this token.
             if unsafe { self.transmit.pop_used(token, &[&frame[..]], &mut []) }.is_err() {
                 self.defects += 1;
                 return;
             }
-            // There are as many places as frames.
+            // Each frame has a slot in the list.
             let _ = self.free.push(frame);
             self.full = false;
         }
     }
 
-    /// Has the device send what it was given, before this returns.
+    /// Makes the device transmit its pending frames before this returns.
     ///
-    /// A device that may put off sending (QEMU: `tx=timer`) takes one notification as a hint that there will
-    /// be more, asks not to be notified, and sends on the next one, on this processor's thread. Without that
-    /// mode sending is left to QEMU's other thread, and waking that takes about a fifth
-    /// of a hop (ping-pong of neighbours: 95 us without, 73 us with it, at the tenth percentile). So: notify
-    /// until it has been said twice; the device's request tells whether it was said once already. Where the
-    /// device sends at once, the second notification finds an empty queue. Where the neighbour's link is
-    /// full, the frame follows when it no longer is.
+    /// A device that may delay transmission (QEMU: `tx=timer`) uses the first notification as a hint that there will be
+    /// more, disables notifications, and transmits on the next one, on this processor's thread. Without that mode
+    /// transmission is left to QEMU's other thread, and waking that takes about a fifth of a hop (ping-pong of
+    /// neighbours: 95 us without, 73 us with it, at the tenth percentile). So this notifies twice; the device's request
+    /// indicates whether the first notification was already sent. If the device transmits immediately, the second
+    /// notification finds an empty queue. If the neighbour's link is full, the frame follows when it no longer is.
     fn send_now(&mut self) {
         if !core::mem::take(&mut self.unsent) {
             return;
@@ -141,14 +138,14 @@ impl NetLink {
         self.transport.notify(QUEUE_TRANSMIT);
     }
 
-    /// The device's interrupt has been taken.
+    /// Acknowledges the device's interrupt.
     pub fn acknowledge(&mut self) {
         self.transport.ack_interrupt();
     }
 
-    /// One step of greeting the neighbour: hears what has come and says what is to be said. `None`: the link is
-    /// up and may be used. Otherwise to be called again when the link has interrupted, or at the time returned
-    /// (nanoseconds, by the clock that `now_ns` is of).
+    /// Performs one step of the handshake: handles received frames and sends a pending hello. Returns `None` when the
+    /// link is up and may be used. Otherwise it must be called again when the link has interrupted, or at the returned
+    /// time (nanoseconds, by the clock of `now_ns`).
     pub fn greet(&mut self, now_ns: u64) -> Option<u64> {
         let mut greeting = self.greeting;
         while greeting.is_listening() && self.take(|frame| greeting.hear(frame)) {}
@@ -164,12 +161,12 @@ impl NetLink {
         greeting.next_ns()
     }
 
-    /// Greetings that were sent.
+    /// Returns the number of hello frames sent.
     pub fn greetings(&self) -> u32 {
         self.greeting.count()
     }
 
-    /// Hands the oldest frame to `f` and gives its buffer back to the device. False when there is none.
+    /// Passes the oldest frame to `f` and returns its buffer to the device. Returns false if there is none.
     fn take(&mut self, f: impl FnOnce(&[u8])) -> bool {
         let Some(token) = self.receive.peek_used() else {
             return false;
@@ -178,7 +175,7 @@ impl NetLink {
             self.defects += 1;
             return false;
         };
-        // SAFETY: the frame that was added under this token.
+        // SAFETY: the frame that was added with this token.
         match unsafe { self.receive.pop_used(token, &[], &mut [&mut frame[..]]) } {
             Ok(bytes) => match frame.get(HEADER_BYTES..bytes as usize) {
                 Some(body) => f(body),
@@ -200,14 +197,14 @@ impl Link for NetLink {
 
     fn receive(&mut self, f: impl FnOnce(&[u8])) -> bool {
         self.take(|frame| {
-            // Greetings that were on their way when ours was done.
+            // Skips hello frames still in transit when this end completed the handshake.
             if !is_greeting(frame) {
                 f(frame);
             }
         })
     }
 
-    /// What [`Link::transmit`] has taken since goes out, all at once.
+    /// Transmits all frames that [`Link::transmit`] has enqueued since.
     fn poll(&mut self, _: u64) {
         self.send_now();
     }
@@ -222,11 +219,11 @@ impl Link for NetLink {
         };
         let bytes = f(&mut frame[HEADER_BYTES..]).min(self.mtu());
         if bytes == 0 {
-            // Just popped, so there is a place.
+            // Just popped, so there is free capacity.
             let _ = self.free.push(frame);
             return true;
         }
-        // SAFETY: the frame is kept in `sending` and not touched until the device is done with it.
+        // SAFETY: the frame is kept in `sending` and not accessed until the device is done with it.
         let token = unsafe {
             self.transmit
                 .add(&[&frame[..HEADER_BYTES + bytes]], &mut [])
@@ -254,7 +251,7 @@ impl NodeLink for NetLink {
     }
 
     fn prepare_sleep(&mut self) -> bool {
-        // Asked for first, looked at then: what happens in between is seen or interrupts.
+        // Enable first, then check: a change in between is seen or interrupts.
         self.receive.set_dev_notify(true);
         self.transmit.set_dev_notify(self.full);
         settle_queue();

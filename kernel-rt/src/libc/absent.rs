@@ -1,5 +1,5 @@
-//! What a node cannot have, each with the answer that its standard has for that: memory shared by processes, shared
-//! libraries, the stack's callers as texts. Programs that ask first can go on.
+//! Unsupported functions, each with the standard's error result: shared memory of processes, shared libraries,
+//! backtraces as texts. Programs that check first can continue.
 
 use core::ffi::{CStr, c_char, c_int, c_long, c_ulong, c_void};
 use core::ptr;
@@ -71,7 +71,7 @@ extern "C" fn ftok(_: *const c_char, _: c_int) -> c_long {
     fail_long(ENOSYS)
 }
 
-/// Whether there is an error that `dlerror` has not told.
+/// Whether `dlerror` has an error to report.
 static HAS_FAILED: AtomicBool = AtomicBool::new(false);
 
 extern "C" fn dlopen(_: *const c_char, _: c_int) -> *mut c_void {
@@ -101,19 +101,19 @@ extern "C" fn dladdr(_: *const c_void, _: *mut c_void) -> c_int {
     0
 }
 
-/// No caller is known; when a program fails, the tool tells its lines.
+/// Returns no callers; when a program fails, the tool reports its lines.
 extern "C" fn backtrace(_: *mut *mut c_void, _: c_int) -> c_int {
     0
 }
 
-/// An empty list, which the program frees.
+/// Returns an empty list, which the program frees.
 extern "C" fn backtrace_symbols(_: *const *mut c_void, _: c_int) -> *mut *mut c_char {
     heap::c_alloc_zeroed(size_of::<c_ulong>(), heap::C_ALIGN).cast()
 }
 
 extern "C" fn backtrace_symbols_fd(_: *const *mut c_void, _: c_int, _: c_int) {}
 
-/// Nothing could be given back.
+/// Reports that no memory could be released.
 extern "C" fn malloc_trim(_: usize) -> c_int {
     0
 }

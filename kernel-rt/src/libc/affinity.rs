@@ -1,4 +1,4 @@
-//! The processor, of which a program sees one: affinity, priorities, and what is asked of a machine (sys/sysinfo.h).
+//! The single processor of a program: affinity, priorities, and system information (sys/sysinfo.h).
 
 use core::ffi::{c_int, c_long, c_uint, c_ulong, c_void};
 
@@ -27,7 +27,7 @@ define!(
     syscall,
 );
 
-/// Bytes of the least set of processors: the first word.
+/// Bytes of the smallest processor set: its first word.
 const WORD: usize = size_of::<c_ulong>();
 
 fn set_of(bytes: usize, set: *const c_void) -> Result<(), c_int> {
@@ -38,8 +38,10 @@ fn set_of(bytes: usize, set: *const c_void) -> Result<(), c_int> {
     }
 }
 
+/// Writes the set that contains the one processor.
+///
 /// # Safety
-/// `set` is null or has so many bytes.
+/// `set` is null or has that many bytes.
 unsafe fn get(bytes: usize, set: *mut c_ulong) -> Result<(), c_int> {
     set_of(bytes, set.cast())?;
     // SAFETY: the caller's promise.
@@ -50,6 +52,8 @@ unsafe fn get(bytes: usize, set: *mut c_ulong) -> Result<(), c_int> {
     Ok(())
 }
 
+/// Checks that a set contains the one processor.
+///
 /// # Safety
 /// As for [`get`].
 unsafe fn check(bytes: usize, set: *const c_ulong) -> Result<(), c_int> {
@@ -133,7 +137,7 @@ extern "C" fn sched_getscheduler(process: c_int) -> c_int {
     own(process).map_or_else(fail, |()| SCHED_OTHER)
 }
 
-/// The one policy and its one priority.
+/// Accepts only the one policy with its one priority.
 unsafe extern "C" fn sched_setscheduler(
     process: c_int,
     policy: c_int,
@@ -166,7 +170,7 @@ unsafe extern "C" fn sched_setparam(process: c_int, priority: *const c_int) -> c
     }
 }
 
-/// A turn of the one process never ends.
+/// Returns 0: the time slice of the one process never ends.
 unsafe extern "C" fn sched_rr_get_interval(process: c_int, out: *mut Timespec) -> c_int {
     if out.is_null() {
         return fail(EINVAL);
@@ -188,7 +192,7 @@ extern "C" fn get_nprocs_conf() -> c_int {
     1
 }
 
-/// It is not measured.
+/// Fails: the load is not measured.
 extern "C" fn getloadavg(_: *mut f64, _: c_int) -> c_int {
     -1
 }
@@ -228,7 +232,7 @@ unsafe extern "C" fn sysinfo(out: *mut Info) -> c_int {
     0
 }
 
-/// Two questions, by Linux's numbers for this processor (sys/syscall.h); its others are no calls of a node.
+/// Supports two calls, by Linux's numbers for this processor (sys/syscall.h); the others do not exist on a node.
 extern "C" fn syscall(number: c_long) -> c_long {
     const GETPID: c_long = 172;
     const GETTID: c_long = 178;

@@ -1,16 +1,16 @@
 //! Binary floating-point numbers and their exact decimal expansions.
 //!
-//! A [`Decimal`] is a number with a fixed point in base 10^9. Multiplication and division by powers of two are exact there,
-//! which is all that conversion needs in both directions: `printf` expands a significand, `strtod` reduces digits to one.
-//! Nothing is estimated, so that every result is rounded once, from the exact value. The memory is the caller's
+//! A [`Decimal`] is a fixed-point number in base 10^9. In it, multiplication and division by powers of two are exact,
+//! and conversion requires nothing else in either direction: `printf` expands a significand, `strtod` reduces digits to
+//! one. Nothing is estimated, so every result is rounded once, from the exact value. The caller provides the memory
 //! ([`FloatFormat::limbs`]); the largest finite and the smallest number of a `long double` of 128 bits fit.
 
 use core::ops::Range;
 
-/// How a result is rounded (C17 section 7.6).
+/// Rounding mode (C17 section 7.6).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Rounding {
-    /// To the nearest value, and to the even one of two.
+    /// To the nearest value; a tie to even.
     #[default]
     Nearest,
     /// Toward zero.
@@ -22,8 +22,8 @@ pub enum Rounding {
 }
 
 impl Rounding {
-    /// Whether the magnitude grows. `odd` is the last kept digit's; `half`: the rest is at least half of its place;
-    /// `more`: the rest is neither nothing nor exactly half.
+    /// Returns whether rounding increases the magnitude. `odd`: the last kept digit is odd; `half`: the rest is at
+    /// least half a unit of that digit; `more`: the rest is neither zero nor exactly half.
     pub fn is_away(self, negative: bool, odd: bool, half: bool, more: bool) -> bool {
         match self {
             Rounding::Nearest => half && (more || odd),
@@ -34,23 +34,25 @@ impl Rounding {
     }
 }
 
-/// The bits of a number of any format that this machine has.
+/// The bits of a number of any format that this machine supports.
 #[cfg(not(target_arch = "arm"))]
 pub type Bits = u128;
-/// The bits of a number of any format that this machine has. Wider integers would take much of a microcontroller's flash.
+/// The bits of a number of any format that this machine supports. Wider integers would use much of a microcontroller's
+/// flash.
 #[cfg(target_arch = "arm")]
 pub type Bits = u64;
 
 /// A binary interchange format of IEEE 754.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FloatFormat {
-    /// Bits of a significand, with the leading one, which is not stored.
+    /// Bits of a significand, including the leading one, which is not stored.
     pub precision: u32,
     /// Exponent of the largest finite number's leading bit.
     pub max_exponent: i32,
-    /// Significant decimal digits that can decide how a number is rounded. More are only told from zeros.
+    /// Significant decimal digits that can affect the rounding of a number. Further ones only matter by being non-zero.
     digits: u32,
-    /// A decimal number that begins at this place behind the point, or later, is less than half of the smallest.
+    /// A decimal number whose first digit is at this position after the point, or later, is below half of the smallest
+    /// number.
     least_place: i32,
 }
 
@@ -76,7 +78,7 @@ pub const QUAD: FloatFormat = FloatFormat {
     least_place: 4968,
 };
 
-/// What a number is.
+/// Class of a number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Class {
     /// Zero, subnormal or normal.
@@ -87,16 +89,16 @@ pub enum Class {
     Nan,
 }
 
-/// A number taken apart: `significand * 2^exponent`.
+/// An unpacked number: `significand * 2^exponent`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Unpacked {
     /// The sign bit.
     pub negative: bool,
-    /// What it is; only of a finite one the rest means anything.
+    /// Its class; the other fields are valid only for a finite number.
     pub class: Class,
     /// An integer.
     pub significand: Bits,
-    /// Of its last bit.
+    /// Exponent of the significand's last bit.
     pub exponent: i32,
 }
 
@@ -105,23 +107,23 @@ pub struct Unpacked {
 pub struct Packed {
     /// The bits.
     pub bits: Bits,
-    /// C's ERANGE: the magnitude is too great, or tiny (after rounding) and not exact.
+    /// C's ERANGE: the magnitude is too large, or tiny (after rounding) and not exact.
     pub range_error: bool,
 }
 
 impl FloatFormat {
-    /// Limbs that a [`Decimal`] needs for any number of the format, or for any text that is read as one.
+    /// Returns the limbs that a [`Decimal`] requires for any number of the format, or for any text read as one.
     pub const fn limbs(self) -> usize {
         let whole = (self.least_place as usize).div_ceil(DIGITS);
         whole + (self.digits as usize).div_ceil(DIGITS) + INTEGER_LIMBS + 2
     }
 
-    /// Bytes of a number in memory.
+    /// Returns the bytes of a number in memory.
     pub const fn bytes(self) -> usize {
         (self.sign_bit() as usize + 1) / 8
     }
 
-    /// Exponent of the last bit of the smallest number.
+    /// Returns the exponent of the last bit of the smallest number.
     pub const fn least_exponent(self) -> i32 {
         2 - self.max_exponent - self.precision as i32
     }
@@ -130,23 +132,22 @@ impl FloatFormat {
         2 * self.max_exponent as Bits + 1
     }
 
-    /// Bit of the sign.
     const fn sign_bit(self) -> u32 {
         self.precision - 1 + self.exponent_mask().count_ones()
     }
 
-    /// Infinity.
+    /// Returns infinity.
     pub fn infinity(self, negative: bool) -> Bits {
         Bits::from(negative) << self.sign_bit() | self.exponent_mask() << (self.precision - 1)
     }
 
-    /// A quiet NaN with this payload.
+    /// Returns a quiet NaN with this payload.
     pub fn nan(self, negative: bool, payload: Bits) -> Bits {
         let quiet = 1 << (self.precision - 2);
         self.infinity(negative) | quiet | payload & (quiet - 1)
     }
 
-    /// Takes a number apart.
+    /// Unpacks a number.
     pub fn unpack(self, bits: Bits) -> Unpacked {
         let stored = self.precision - 1;
         let field = (bits >> stored & self.exponent_mask()) as i32;
@@ -164,7 +165,8 @@ impl FloatFormat {
         }
     }
 
-    /// The same of any exponent. The last bit of a significand of more than 120 bits may stand for more.
+    /// Calls [`FloatFormat::pack`] for any exponent. The last bit of a significand of more than 120 bits may include
+    /// lower ones.
     pub fn pack_binary(
         self,
         negative: bool,
@@ -177,8 +179,8 @@ impl FloatFormat {
         self.pack(negative, significand, exponent, false, rounding)
     }
 
-    /// Rounds `significand * 2^exponent`, and a little more where `sticky`, in which case the significand has more bits
-    /// than the format.
+    /// Rounds `significand * 2^exponent`, plus a smaller fraction if `sticky`. In that case the significand must have
+    /// more bits than the format.
     pub fn pack(
         self,
         negative: bool,
@@ -212,7 +214,7 @@ impl FloatFormat {
         let tiny = exponent + unbounded < self.least_exponent()
             && !(exponent + unbounded + 1 == self.least_exponent()
                 && round(unbounded).0 >> self.precision != 0);
-        // The leading bit adds one to the exponent, where there is one.
+        // The leading bit, if present, adds one to the exponent.
         let place = i64::from(exponent) + i64::from(shift) - i64::from(self.least_exponent());
         let bits = ((place as Bits) << (self.precision - 1)).saturating_add(kept as Bits);
         let infinity = self.infinity(false);
@@ -231,11 +233,10 @@ impl FloatFormat {
 }
 
 const BASE: u32 = 1_000_000_000;
-/// Decimal digits of a limb.
 const DIGITS: usize = 9;
-/// Bits of one step of a shift: less than a limb's, so that a carry is one limb.
+/// Bits per shift step: fewer than a limb's, so that a carry fits one limb.
 const STEP: u32 = 29;
-/// Limbs of the greatest significand.
+/// Limbs of the largest significand.
 const INTEGER_LIMBS: usize = 5;
 const POWERS: [u32; DIGITS] = [
     1,
@@ -249,21 +250,21 @@ const POWERS: [u32; DIGITS] = [
     100_000_000,
 ];
 
-/// A decimal number that is not negative.
+/// A non-negative decimal number.
 #[derive(Debug)]
 pub struct Decimal<'a> {
-    /// The most significant first. Those outside of `used` count as zeros, whatever they are.
+    /// The most significant first. Those outside of `used` count as zeros, regardless of their contents.
     limbs: &'a mut [u32],
     used: Range<usize>,
-    /// The first limb behind the point.
+    /// Index of the first limb after the point.
     point: usize,
-    /// There is something behind the limbs.
+    /// Non-zero digits follow the last limb.
     sticky: bool,
 }
 
 impl<'a> Decimal<'a> {
-    /// Expands `significand * 2^exponent`. Digits further than `after` places behind the point may be missing; then they are
-    /// told from zeros all the same. The memory has the format's limbs.
+    /// Expands `significand * 2^exponent`. Digits more than `after` positions behind the point may be dropped; `sticky`
+    /// then records whether they were non-zero. The memory has the format's limbs.
     pub fn expand(number: Unpacked, after: i32, limbs: &'a mut [u32]) -> Self {
         let grows = number.exponent >= 0;
         let point = if grows { limbs.len() } else { INTEGER_LIMBS };
@@ -275,7 +276,7 @@ impl<'a> Decimal<'a> {
             point,
             sticky: false,
         };
-        // By steps, from its first bits on: a division of 128 bits takes more of an image.
+        // In steps, from its first bits: a division of 128 bits uses more space in an image.
         for step in (0..Bits::BITS.div_ceil(STEP)).rev() {
             let bits = (number.significand >> (step * STEP)) as u32 & ((1 << STEP) - 1);
             decimal.multiply(STEP, bits);
@@ -292,7 +293,7 @@ impl<'a> Decimal<'a> {
         decimal
     }
 
-    /// Multiplies by `2^bits`, at most [`STEP`], and adds less than that at the last limb, which is that of the ones.
+    /// Multiplies by `2^bits`, at most [`STEP`], and adds a smaller value to the last limb, the one of the units.
     fn multiply(&mut self, bits: u32, add: u32) {
         let mut carry = u64::from(add);
         for limb in self.limbs[self.used.clone()].iter_mut().rev() {
@@ -304,14 +305,14 @@ impl<'a> Decimal<'a> {
             self.used.start -= 1;
             self.limbs[self.used.start] = carry as u32;
         }
-        // Behind the point zeros come soon; in front of it something may be added to them.
+        // Zeros after the point are frequent; those before it may still receive an addition.
         while self.used.end > self.used.start.max(self.point) && self.limbs[self.used.end - 1] == 0
         {
             self.used.end -= 1;
         }
     }
 
-    /// Divides by `2^bits`, at most [`STEP`]. Limbs from `last` on are not kept.
+    /// Divides by `2^bits`, at most [`STEP`]. Drops limbs from `last` on.
     fn divide(&mut self, bits: u32, last: usize) {
         let mask = (1u64 << bits) - 1;
         let mut rest = 0;
@@ -342,19 +343,19 @@ impl<'a> Decimal<'a> {
         }
     }
 
-    /// The limb of a place, and the place in it.
+    /// Returns the limb of a decimal position, and the power of ten of the position in it.
     fn locate(&self, place: i32) -> (i32, u32) {
         let limb = self.point as i32 - 1 - place.div_euclid(DIGITS as i32);
         (limb, POWERS[place.rem_euclid(DIGITS as i32) as usize])
     }
 
-    /// The digit that counts `10^place`.
+    /// Returns the digit of weight `10^place`.
     pub fn digit(&self, place: i32) -> u8 {
         let (limb, power) = self.locate(place);
         (self.limb(limb) / power % 10) as u8
     }
 
-    /// The place of the leading digit; 0 of zero.
+    /// Returns the position of the leading digit; 0 for zero.
     pub fn leading_place(&self) -> i32 {
         if self.used.is_empty() {
             return 0;
@@ -363,12 +364,12 @@ impl<'a> Decimal<'a> {
         (self.point as i32 - 1 - self.used.start as i32) * DIGITS as i32 + digits as i32
     }
 
-    /// A place below which all digits are 0.
+    /// Returns a position below which all digits are 0.
     pub fn least_place(&self) -> i32 {
         (self.point as i32 - self.used.end as i32) * DIGITS as i32
     }
 
-    /// The place of the last digit that is not 0, but at least `least`.
+    /// Returns the position of the last non-zero digit, but at least `least`.
     pub fn last_place(&self, least: i32) -> i32 {
         let mut place = least.max(self.least_place());
         let leading = self.leading_place();
@@ -386,9 +387,9 @@ impl<'a> Decimal<'a> {
         let more = self.sticky || lower.any(|place| self.digit(place) != 0);
         let odd = self.digit(place) & 1 != 0;
         let away = rounding.is_away(negative, odd, next >= 5, more || !next.is_multiple_of(5));
-        // Without the places below.
+        // Without the digits below.
         let Ok(index) = usize::try_from(index) else {
-            // Left of all memory: only with precisions that no number has.
+            // Left of all memory: only with precisions that exceed every number.
             self.used.end = self.used.start;
             return;
         };
@@ -421,7 +422,7 @@ impl<'a> Decimal<'a> {
         }
     }
 
-    /// The whole part, if it has at most 127 bits.
+    /// Returns the integer part, if it has at most 127 bits.
     fn whole(&self) -> Option<u128> {
         let mut whole = 0u128;
         for index in self.used.start..self.point {
@@ -434,18 +435,18 @@ impl<'a> Decimal<'a> {
     }
 }
 
-/// Digits that come one by one, and the number that they are.
+/// Digits received one by one, and their number.
 #[derive(Debug)]
 pub struct Digits<'a> {
     format: FloatFormat,
     limbs: &'a mut [u32],
-    /// Digits so far, from the first that is not 0 on; those that fit are in the limbs, from [`Digits::first`] on.
+    /// Digits so far, from the first non-zero one; those that fit are in the limbs, from [`Digits::first`] on.
     count: u32,
     sticky: bool,
 }
 
 impl<'a> Digits<'a> {
-    /// None yet. The memory has the format's limbs.
+    /// Creates an empty sequence. The memory has the format's limbs.
     pub fn new(format: FloatFormat, limbs: &'a mut [u32]) -> Self {
         Digits {
             format,
@@ -455,12 +456,12 @@ impl<'a> Digits<'a> {
         }
     }
 
-    /// Whether only zeros have come.
+    /// Returns whether only zeros were received.
     pub fn is_zero(&self) -> bool {
         self.count == 0
     }
 
-    /// Takes the next digit.
+    /// Appends the next digit.
     pub fn push(&mut self, digit: u8) {
         if self.count == 0 && digit == 0 {
             return;
@@ -477,7 +478,7 @@ impl<'a> Digits<'a> {
         self.count += 1;
     }
 
-    /// The number that is `0.DIGITS * 10^exponent`.
+    /// Returns the number `0.DIGITS * 10^exponent`.
     pub fn finish(self, negative: bool, exponent: i64, rounding: Rounding) -> Packed {
         let format = self.format;
         let pack = |significand, exponent, sticky| {
@@ -486,7 +487,7 @@ impl<'a> Digits<'a> {
         if self.count == 0 {
             return pack(0, 0, false);
         }
-        // The greatest finite number has fewer digits than the smallest one has places behind the point.
+        // The largest finite number has fewer digits than the smallest one has positions after the point.
         if exponent > i64::from(format.least_place) {
             return pack(1, format.max_exponent + 1, false);
         }
@@ -503,7 +504,7 @@ impl<'a> Digits<'a> {
         self.limbs.copy_within(0..count, start);
         let mut used = start..start + count;
         if into != 0 {
-            // Moved to the right by the digits that the first limb has not.
+            // Shifted right by the digits that the first limb lacks.
             let (down, up) = (POWERS[DIGITS - into], POWERS[into]);
             let mut rest = 0;
             for limb in &mut self.limbs[used.clone()] {
@@ -525,7 +526,7 @@ impl<'a> Digits<'a> {
         let whole = loop {
             match decimal.whole() {
                 None => {
-                    // Of a number as great, the part behind the point decides nothing but that there is one.
+                    // In a number of this size the fraction only matters by being non-zero.
                     let behind = decimal.point.min(decimal.used.end)..decimal.used.end;
                     decimal.sticky |= decimal.limbs[behind.clone()].iter().any(|limb| *limb != 0);
                     decimal.used.end = behind.start;

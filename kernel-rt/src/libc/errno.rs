@@ -35,13 +35,13 @@ pub const ENOTSUP: c_int = 134;
 pub const EILSEQ: c_int = 138;
 pub const EOVERFLOW: c_int = 139;
 
-/// The number that picolibc has for an error that Linux calls `number`; EIO for those that it does not have.
+/// Converts Linux's error `number` to picolibc's; returns EIO for an error that picolibc lacks.
 pub fn of_linux(number: u32) -> c_int {
     match number {
         // asm-generic/errno-base.h, and the same in picolibc.
         1..=34 => number as c_int,
-        // asm-generic/errno.h: EDEADLK, ENAMETOOLONG, ENOSYS, ENOTEMPTY, ELOOP, EOVERFLOW, EOPNOTSUPP, ETIMEDOUT, ESTALE,
-        // EDQUOT.
+        // asm-generic/errno.h: EDEADLK, ENAMETOOLONG, ENOSYS, ENOTEMPTY, ELOOP, EOVERFLOW, EOPNOTSUPP, ETIMEDOUT,
+        // ESTALE, EDQUOT.
         35 => EDEADLK,
         36 => ENAMETOOLONG,
         38 => ENOSYS,
@@ -56,13 +56,13 @@ pub fn of_linux(number: u32) -> c_int {
     }
 }
 
-/// Sets `errno` and returns what failing calls return.
+/// Sets `errno` and returns -1, the result of failing calls.
 pub fn fail(errno: c_int) -> c_int {
     set_errno(errno);
     -1
 }
 
-/// The same for calls that return a long.
+/// Sets `errno` and returns -1, for calls that return a long.
 pub fn fail_long(errno: c_int) -> c_long {
     set_errno(errno);
     -1

@@ -1,6 +1,6 @@
-//! Descriptors: 0 is the input, 1 and 2 are the streams, the others files, which the tool looks after
-//! ([`midplane_abi::files`]). To the program the folder of `run --files` is `/`, and it always works there.
-//! Without that option nothing can be opened.
+//! File descriptors: 0 is standard input, 1 and 2 are the output streams, the others files, which the host tool manages
+//! ([`midplane_abi::files`]). The directory of `run --files` is the program's `/` and its permanent working directory.
+//! Without that option no file can be opened.
 
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ptr;
@@ -31,14 +31,15 @@ define!(
 );
 define_same!(fdatasync = fsync);
 
-/// How long the first wait for the tool's answer is, in nanoseconds; each is twice as long as the one before.
+/// First wait for the tool's reply, in nanoseconds; each wait is twice as long as the previous one.
 const FIRST_WAIT_NS: u64 = 50_000;
-/// And the longest.
+/// Maximum wait.
 const LONGEST_WAIT_NS: u64 = 1_000_000;
-/// The streams' descriptors are below.
+/// First descriptor of a file; the streams' descriptors are below.
 pub const FIRST_FILE: c_int = 3;
 
-/// Has the tool do a call. Blocks until it has; interrupts are served meanwhile. The error is picolibc's number.
+/// Sends a call to the tool and waits for its reply. Blocks; interrupts are handled meanwhile. Returns picolibc's error
+/// number.
 pub fn ask(call: Call, numbers: [u64; 3], parts: &[&[u8]]) -> Result<Answer, c_int> {
     if !console::is_attached() {
         return Err(EROFS);
@@ -66,10 +67,10 @@ pub fn ask(call: Call, numbers: [u64; 3], parts: &[&[u8]]) -> Result<Answer, c_i
     answer.map_err(of_linux)
 }
 
-/// A path's bytes.
+/// Returns a path's bytes.
 ///
 /// # Safety
-/// `path` is a C string, which stays while the result is used.
+/// `path` is a C string that stays valid while the result is used.
 pub unsafe fn path<'p>(path: *const c_char) -> Result<&'p [u8], c_int> {
     // SAFETY: as the caller promises.
     let bytes = unsafe { CStr::from_ptr(path) }.to_bytes();
@@ -80,7 +81,7 @@ pub unsafe fn path<'p>(path: *const c_char) -> Result<&'p [u8], c_int> {
     }
 }
 
-/// What a call returns that has only succeeded or failed.
+/// Returns the result of a call without further results.
 fn done(result: Result<Answer, c_int>) -> c_int {
     match result {
         Ok(_) => 0,
@@ -88,7 +89,7 @@ fn done(result: Result<Answer, c_int>) -> c_int {
     }
 }
 
-/// The number of a file's descriptor for the tool.
+/// Returns the tool's ID of a file's descriptor.
 pub fn file(descriptor: c_int) -> Result<u64, c_int> {
     match descriptor >= FIRST_FILE {
         true => Ok(descriptor as u64),
@@ -96,7 +97,7 @@ pub fn file(descriptor: c_int) -> Result<u64, c_int> {
     }
 }
 
-/// Whether there is something behind a descriptor: the streams are always open.
+/// Returns whether a descriptor is open: the streams always are.
 pub fn is_open(descriptor: c_int) -> bool {
     (0..FIRST_FILE).contains(&descriptor)
         || file(descriptor)
@@ -104,7 +105,7 @@ pub fn is_open(descriptor: c_int) -> bool {
             .is_ok()
 }
 
-/// Does a call for one path.
+/// Makes a call with one path.
 ///
 /// # Safety
 /// As for [`path`].
@@ -123,7 +124,7 @@ fn stream(descriptor: c_int) -> Option<Stream> {
 
 pub unsafe extern "C" fn write(descriptor: c_int, bytes: *const c_void, count: usize) -> isize {
     let bytes = match count {
-        // Of no bytes there may be no place.
+        // For zero bytes the pointer may be invalid.
         0 => &[],
         // SAFETY: C's promise.
         count => unsafe { core::slice::from_raw_parts(bytes.cast::<u8>(), count) },
@@ -147,7 +148,7 @@ pub unsafe extern "C" fn write(descriptor: c_int, bytes: *const c_void, count: u
                         return Ok(written);
                     }
                 }
-                // What was written was; the error comes with the next call.
+                // Returns the bytes written so far; the next call returns the error.
                 Err(_) if written > 0 => return Ok(written),
                 Err(error) => return Err(error),
             }
@@ -158,7 +159,7 @@ pub unsafe extern "C" fn write(descriptor: c_int, bytes: *const c_void, count: u
 
 pub unsafe extern "C" fn read(descriptor: c_int, out: *mut c_void, count: usize) -> isize {
     let out = match count {
-        // Of no bytes there may be no place.
+        // For zero bytes the pointer may be invalid.
         0 => &mut [],
         // SAFETY: C's promise that there are `count` bytes.
         count => unsafe { core::slice::from_raw_parts_mut(out.cast::<u8>(), count) },
@@ -190,7 +191,7 @@ pub unsafe extern "C" fn read(descriptor: c_int, out: *mut c_void, count: usize)
     result.map_or_else(|error| fail(error) as isize, |got| got as isize)
 }
 
-/// `mode` is what the variable arguments begin with, which are in the next registers.
+/// `mode` is the first variable argument, passed in the next register.
 unsafe extern "C" fn open(name: *const c_char, flags: c_int, mode: u32) -> c_int {
     // sys/_default_fcntl.h of picolibc.
     let mut wanted = match flags & 3 {
@@ -223,7 +224,7 @@ unsafe extern "C" fn creat(name: *const c_char, mode: u32) -> c_int {
     unsafe { open(name, 0x40 | 0x200 | 1, mode) }
 }
 
-/// The streams stay open: what the program prints later is shown all the same.
+/// The streams stay open: later output is still printed.
 extern "C" fn close(descriptor: c_int) -> c_int {
     done(file(descriptor).and_then(|file| ask(Call::Close, [file, 0, 0], &[])))
 }
@@ -236,7 +237,7 @@ pub extern "C" fn lseek(descriptor: c_int, offset: Offset, whence: c_int) -> Off
     }
 }
 
-/// What was written to the streams leaves as it comes.
+/// Output to the streams is transmitted immediately.
 extern "C" fn fsync(descriptor: c_int) -> c_int {
     match stream(descriptor) {
         Some(_) => {
@@ -268,7 +269,7 @@ unsafe extern "C" fn rmdir(name: *const c_char) -> c_int {
     done(unsafe { with_path(Call::RemoveFolder, [0; 3], name) })
 }
 
-/// The program always works in the root.
+/// The working directory is always the root.
 unsafe extern "C" fn chdir(name: *const c_char) -> c_int {
     // SAFETY: C's promise.
     match unsafe { CStr::from_ptr(name) }.to_bytes() {
@@ -313,7 +314,7 @@ struct Stat {
 const _: () = assert!(size_of::<Stat>() == 104);
 
 impl Stat {
-    /// What does not fit picolibc's types is cut.
+    /// Values that exceed picolibc's types are truncated.
     fn of(status: &files::Status) -> Stat {
         let time = |at: usize| Timespec {
             seconds: status.times[at].cast_signed(),
@@ -339,10 +340,10 @@ impl Stat {
     }
 }
 
-/// Puts what was told of a file to `out`.
+/// Stores the status of a file from the tool in `out`.
 ///
 /// # Safety
-/// `out` has room for it.
+/// `out` has space for it.
 unsafe fn told(result: Result<Answer, c_int>, out: *mut Stat) -> c_int {
     if let Err(error) = result {
         return fail(error);
@@ -386,7 +387,7 @@ extern "C" fn isatty(_: c_int) -> c_int {
     0
 }
 
-/// A descriptor has no second number.
+/// Fails: a descriptor cannot be duplicated.
 extern "C" fn dup(descriptor: c_int) -> c_int {
     fail(if descriptor < 0 { EBADF } else { EMFILE })
 }
@@ -424,7 +425,7 @@ unsafe extern "C" fn truncate(name: *const c_char, size: Offset) -> c_int {
         return -1;
     }
     let result = resize(descriptor, size);
-    // The error to be told is the first.
+    // The first error is returned.
     let _ = ask(Call::Close, [descriptor as u64, 0, 0], &[]);
     result
 }
@@ -437,7 +438,7 @@ extern "C" fn fchmod(_: c_int, _: u32) -> c_int {
     fail(EPERM)
 }
 
-/// Devices and pipes by name.
+/// Devices and named pipes are not supported.
 extern "C" fn mknod(_: *const c_char, _: u32, _: i16) -> c_int {
     fail(EPERM)
 }
@@ -446,7 +447,7 @@ extern "C" fn mkfifo(_: *const c_char, _: u32) -> c_int {
     fail(EPERM)
 }
 
-/// Times are the host's to keep.
+/// The host maintains file times.
 extern "C" fn utime(_: *const c_char, _: *const c_void) -> c_int {
     fail(EPERM)
 }
@@ -455,7 +456,7 @@ extern "C" fn utimes(_: *const c_char, _: *const c_void) -> c_int {
     fail(EPERM)
 }
 
-/// The tool holds no locks: other ranks would not see them.
+/// The tool supports no locks: other ranks would not see them.
 extern "C" fn flock(_: c_int, _: c_int) -> c_int {
     fail(ENOLCK)
 }
@@ -464,12 +465,12 @@ extern "C" fn lockf(_: c_int, _: c_int, _: Offset) -> c_int {
     fail(ENOLCK)
 }
 
-/// What was written to files is the host's at once.
+/// Writes to files reach the host immediately.
 extern "C" fn sync() {
     console::flush();
 }
 
-/// Files are made with the mask of the tool, which a program can neither see nor change. 022 is what it usually is.
+/// Files are created with the tool's mask, and a program can neither read nor change it. 022 is the usual value.
 extern "C" fn umask(_: u32) -> u32 {
     0o022
 }
@@ -486,7 +487,7 @@ extern "C" fn link(_: *const c_char, _: *const c_char) -> c_int {
     fail(EPERM)
 }
 
-/// Descriptors take no settings; F_GETFD tells that they are there, and F_GETFL how the streams are open.
+/// Descriptors have no settings; F_GETFD reports that they are open, and F_GETFL the access mode of the streams.
 extern "C" fn fcntl(descriptor: c_int, command: c_int) -> c_int {
     // fcntl.h of picolibc.
     const F_GETFD: c_int = 1;

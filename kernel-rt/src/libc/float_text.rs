@@ -1,5 +1,5 @@
-//! Floating-point numbers that are read from text: strtod's subject sequences, and scanf's items, which may be their prefixes.
-//! A result is rounded once, from the exact value, however many digits there are.
+//! Parser of floating-point numbers: strtod's subject sequences, and scanf's items, which may be their prefixes. A
+//! result is rounded once, from the exact value, for any number of digits.
 #![cfg_attr(
     target_arch = "arm",
     expect(
@@ -10,26 +10,25 @@
 
 use super::decimal::{Bits, Digits, FloatFormat, Packed, Rounding};
 
-/// Where in a number a text is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
     Start,
     Signed,
-    /// A 0 has come first: `x` may follow.
+    /// After a leading 0: `x` may follow.
     Zero,
-    /// Inside of the whole part.
+    /// In the integer part.
     Whole,
-    /// Behind the point.
+    /// After the point.
     Fraction,
-    /// Behind the letter of the exponent.
+    /// After the letter of the exponent.
     Mark,
-    /// Behind its sign.
+    /// After its sign.
     ExponentSign,
     Exponent,
-    /// Inside of a word, behind so many of its letters.
+    /// In a word, after this number of its letters.
     Infinity(u8),
     Nan(u8),
-    /// Inside of the parentheses behind a NaN.
+    /// In the parentheses after a NaN.
     Payload,
     End,
 }
@@ -37,7 +36,7 @@ enum State {
 const INFINITY: &[u8] = b"infinity";
 const NAN: &[u8] = b"nan";
 
-/// A number that is read byte by byte.
+/// Parser of a number that is read byte by byte.
 #[derive(Debug)]
 pub struct Reader<'a> {
     format: FloatFormat,
@@ -46,23 +45,22 @@ pub struct Reader<'a> {
     negative: bool,
     is_hexadecimal: bool,
     has_digits: bool,
-    /// A NaN's parentheses belong to it.
+    /// A NaN may include parentheses.
     takes_payload: bool,
-    /// Hexadecimal digits as a number, with a 1 for what has no room.
+    /// Hexadecimal digits as a number, with a 1 for non-zero digits that exceed its size.
     significand: u128,
-    /// Places that the point has to move to the right, in digits of the base.
+    /// Positions to move the point to the right, in digits of the base.
     scale: i64,
-    /// The exponent in the text, as far as it matters.
+    /// The exponent in the text, saturated.
     exponent: i64,
     exponent_negative: bool,
     payload: Payload,
-    /// Bytes that have come.
     length: usize,
-    /// How many of them are a number: the longest prefix that is one.
+    /// Length of the longest prefix that is a number.
     valid: usize,
 }
 
-/// A NaN's number: digits as C's constants have them.
+/// A NaN's payload: digits in the format of C's constants.
 #[derive(Clone, Copy, Default, Debug)]
 struct Payload {
     value: u64,
@@ -71,12 +69,12 @@ struct Payload {
     length: usize,
 }
 
-/// More than any exponent that decides something, and added up without an overflow.
+/// Above any exponent that affects a result, and small enough to add without an overflow.
 const MOST_EXPONENT: i64 = 1 << 40;
 
 impl<'a> Reader<'a> {
-    /// Nothing has come yet. The memory has the format's limbs.
-    /// `takes_payload`: a NaN may have parentheses behind it.
+    /// Creates a parser without input. The memory has the format's limbs. `takes_payload`: a NaN may be followed by
+    /// parentheses.
     pub fn new(format: FloatFormat, takes_payload: bool, limbs: &'a mut [u32]) -> Self {
         Reader {
             takes_payload,
@@ -96,20 +94,20 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Bytes of the longest prefix that is a number, 0 where there is none.
+    /// Returns the length in bytes of the longest prefix that is a number, 0 if there is none.
     pub fn valid(&self) -> usize {
         self.valid
     }
 
-    /// Whether what has come is a number for scanf, to which as glibc has it an exponent without digits may belong, but not
-    /// the beginning of a word, nor `0x` alone.
+    /// Returns whether the input is a number for scanf. As in glibc it may include an exponent without digits, but is
+    /// not the beginning of a word, nor `0x` alone.
     pub fn is_item(&self) -> bool {
         let is_word = matches!(self.state, State::Infinity(_) | State::Nan(_));
         let is_prefix = self.is_hexadecimal && self.state == State::Whole && !self.has_digits;
         self.valid > 0 && !is_prefix && (!is_word || self.valid == self.length)
     }
 
-    /// Takes a byte, unless the number ends in front of it. `takes_prefix`: the `x` of `0x` may belong to it.
+    /// Accepts a byte, unless the number ends before it. `takes_prefix`: the `x` of `0x` may belong to it.
     pub fn push(&mut self, byte: u8, takes_prefix: bool) -> bool {
         let next = self.next(byte, takes_prefix);
         let Some(next) = next else {
@@ -203,7 +201,7 @@ impl<'a> Reader<'a> {
                 !self.digits.is_zero()
             }
         };
-        // Of decimal digits the point stands in front of the first that is not 0, of others behind the last with room.
+        // For decimal digits the point is before the first non-zero one, for others after the last one stored.
         match is_fraction {
             false => self.scale += i64::from(counts),
             true => self.scale -= i64::from(!counts),
@@ -215,7 +213,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// The number, of which at least one byte is valid.
+    /// Returns the number, for input with at least one valid byte.
     pub fn finish(self, rounding: Rounding) -> Packed {
         let exact = |bits| Packed {
             bits,
@@ -258,7 +256,7 @@ impl Payload {
         }
         self.length += 1;
         match (lower as char).to_digit(u32::from(self.base)) {
-            // As of strtoull: what is too great is all ones.
+            // As in strtoull: an excessive value becomes all ones.
             Some(digit) => {
                 let next = self.value.saturating_mul(u64::from(self.base));
                 self.value = next.saturating_add(u64::from(digit));

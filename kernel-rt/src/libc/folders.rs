@@ -1,4 +1,4 @@
-//! The entries of folders. A `DIR` is a block of the program's heap.
+//! Directory entries. A `DIR` is a block of the program's heap.
 
 use core::ffi::{c_char, c_int, c_long, c_void};
 use core::ptr;
@@ -26,10 +26,10 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// Room for a name and its zero.
+    /// Size of a name with its terminating zero.
     const NAME: usize = 256;
 
-    /// Its name, as a C string.
+    /// Returns its name, as a C string.
     pub fn name_of(entry: *const Entry) -> *const c_char {
         entry
             .wrapping_byte_add(core::mem::offset_of!(Entry, name))
@@ -41,7 +41,6 @@ impl Entry {
 #[repr(C)]
 pub struct Folder {
     descriptor: c_int,
-    /// How many entries have been read.
     read: c_long,
     entry: Entry,
 }
@@ -74,7 +73,7 @@ pub unsafe extern "C" fn opendir(name: *const c_char) -> *mut Folder {
             let descriptor = answer.numbers[0] as c_int;
             let made = folder(descriptor);
             if made.is_null() {
-                // There is no memory: nothing that this could add to that.
+                // Out of memory: a second error adds nothing.
                 let _ = close(descriptor);
             }
             made
@@ -83,7 +82,7 @@ pub unsafe extern "C" fn opendir(name: *const c_char) -> *mut Folder {
     }
 }
 
-/// What is open is the folder's from now on.
+/// The directory owns the descriptor from now on.
 extern "C" fn fdopendir(descriptor: c_int) -> *mut Folder {
     let rewound = file(descriptor).and_then(|file| ask(Call::Rewind, [file, 0, 0], &[]));
     match rewound {
@@ -92,7 +91,7 @@ extern "C" fn fdopendir(descriptor: c_int) -> *mut Folder {
     }
 }
 
-/// The next entry; null at the end, with `errno` as it was, and with another one where that failed.
+/// Returns the next entry; null at the end, with `errno` unchanged, or on failure, with `errno` set.
 pub unsafe extern "C" fn readdir(folder: *mut Folder) -> *mut Entry {
     // SAFETY: C's promise.
     let Some(folder) = (unsafe { folder.as_mut() }) else {
@@ -137,7 +136,7 @@ unsafe extern "C" fn rewinddir(folder: *mut Folder) {
     // SAFETY: C's promise.
     if let Some(folder) = unsafe { folder.as_mut() } {
         folder.read = 0;
-        // POSIX has no way to say that it failed.
+        // POSIX defines no way to report a failure.
         let _ = ask(Call::Rewind, [folder.descriptor as u64, 0, 0], &[]);
     }
 }
@@ -173,14 +172,14 @@ unsafe extern "C" fn seekdir(folder: *mut Folder, place: c_long) {
 
 type Select = unsafe extern "C" fn(*const Entry) -> c_int;
 
-/// The entries of a folder, each a block of the program's, and the list of them, too.
+/// Returns the entries of a directory, each in a block of the program's heap, and their list in another.
 unsafe extern "C" fn scandir(
     name: *const c_char,
     out: *mut *mut *mut Entry,
     select: Option<Select>,
     compare: Option<Compare>,
 ) -> c_int {
-    // SAFETY: C's promises; what is opened here is closed here, and the list has room for what is put into it.
+    // SAFETY: C's promises; the directory opened here is closed here, and the list has space for its entries.
     unsafe {
         let folder = opendir(name);
         if folder.is_null() {
@@ -233,14 +232,14 @@ impl List {
         }
     }
 
-    /// Adds a copy; false where there is no memory for it.
+    /// Appends a copy; returns false if there is no memory for it.
     fn add(&mut self, entry: &Entry) -> bool {
         const AT_ONCE: usize = 32;
         let copy = heap::c_alloc(size_of::<Entry>(), heap::C_ALIGN).cast::<Entry>();
         if copy.is_null() {
             return false;
         }
-        // SAFETY: a block of this size; the list's block has room for a multiple of `AT_ONCE`.
+        // SAFETY: a block of this size; the list's block has space for a multiple of `AT_ONCE`.
         unsafe {
             copy.copy_from_nonoverlapping(entry, 1);
             if self.count.is_multiple_of(AT_ONCE) {
@@ -260,7 +259,7 @@ impl List {
 
     fn free(self) {
         for at in 0..self.count {
-            // SAFETY: `add` has made them.
+            // SAFETY: `add` has allocated them.
             let _ = unsafe { heap::c_free((*self.start.add(at)).cast()) };
         }
         if !self.start.is_null() {

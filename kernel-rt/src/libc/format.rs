@@ -1,8 +1,8 @@
-//! The conversions of printf's family (C17 sections 7.21.6.1 and 7.29.2.1, POSIX's numbered arguments, and what is GNU's):
-//! the text of a format with its arguments, unit by unit. Every function of the family, of narrow and of wide characters,
-//! is a [`Sink`] for this one formatter.
+//! The conversions of the printf family (C17 sections 7.21.6.1 and 7.29.2.1, POSIX's numbered arguments, and GNU
+//! extensions): the text of a format with its arguments, unit by unit. Every function of the family, for narrow and for
+//! wide characters, is a [`Sink`] for this one formatter.
 //!
-//! It follows glibc in the locale "C" where the standards leave a choice. Nothing is allocated.
+//! If the standards permit several results, it follows glibc in the locale "C". Nothing is allocated.
 #![cfg_attr(
     target_arch = "arm",
     expect(
@@ -15,12 +15,12 @@ use core::ptr;
 
 use super::decimal::{Bits, Class, DOUBLE, Decimal, FloatFormat, QUAD, Rounding, Unpacked};
 
-/// Why a call fails; `errno` follows from it.
+/// Reason of a failed call; it determines `errno`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Error {
-    /// The text, a width or a precision is longer than an `int` can tell: EOVERFLOW.
+    /// The text, a width or a precision exceeds an `int`: EOVERFLOW.
     TooLong,
-    /// A character is none of the locale's: EILSEQ.
+    /// A character is invalid in the locale: EILSEQ.
     NotACharacter,
     /// The format ends inside of a conversion: EINVAL.
     Format,
@@ -28,29 +28,29 @@ pub enum Error {
     Stream,
 }
 
-/// Where the text goes.
+/// Destination of the text.
 pub trait Sink {
-    /// Whether its units are wide characters.
+    /// Returns whether its units are wide characters.
     fn is_wide(&self) -> bool {
         false
     }
-    /// Takes one unit.
+    /// Appends one unit.
     ///
     /// # Errors
-    /// [`Error::Stream`], and [`Error::NotACharacter`] of wide characters that become bytes.
+    /// [`Error::Stream`], and [`Error::NotACharacter`] for wide characters that become bytes.
     fn put(&mut self, unit: u32) -> Result<(), Error>;
-    /// Takes the same unit so many times.
+    /// Appends the same unit `times` times.
     ///
     /// # Errors
-    /// The same.
+    /// Those of [`Sink::put`].
     fn fill(&mut self, unit: u32, times: u32) -> Result<(), Error> {
         (0..times).try_for_each(|_| self.put(unit))
     }
 }
 
-/// A format: its units by number. Behind the 0 that ends it nothing is asked for.
+/// A format: its units by index. Nothing after the terminating 0 is read.
 pub trait Units {
-    /// The unit at a place.
+    /// Returns the unit at an index.
     fn at(&self, place: usize) -> u32;
 }
 
@@ -60,10 +60,10 @@ impl Units for &[u8] {
     }
 }
 
-/// How an argument lies in the list of arguments.
+/// Layout of an argument in the argument list.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
-    /// `int`, and what is promoted to it.
+    /// `int`, and types promoted to it.
     Int,
     /// `long`, a pointer and others of their size.
     Word,
@@ -73,28 +73,28 @@ pub enum Kind {
     LongDouble,
 }
 
-/// A list of arguments.
+/// An argument list.
 pub trait Values {
-    /// Takes the next argument, without an extension of its sign.
+    /// Returns the next argument, without sign extension.
     ///
     /// # Safety
     /// There is one more argument, of this kind.
     unsafe fn next(&mut self, kind: Kind) -> Bits;
-    /// Goes back to the first.
+    /// Returns to the first argument.
     fn rewind(&mut self);
 }
 
-/// `long double` of this machine.
+/// Format of this machine's `long double`.
 pub const LONG_DOUBLE: FloatFormat = match cfg!(target_arch = "arm") {
     true => DOUBLE,
     false => QUAD,
 };
 
-/// A microcontroller's flash has no room for what only POSIX and GNU define: numbered arguments are errors there, and what is
-/// no conversion is shown by its letter.
+/// A microcontroller's flash has no space for the features defined only by POSIX and GNU: numbered arguments are errors
+/// there, and an unknown conversion prints its letter.
 const IS_SMALL: bool = cfg!(target_arch = "arm");
 
-/// A width or precision, or the place of an argument.
+/// A width or precision, or the index of an argument.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Count {
     /// There is none.
@@ -103,7 +103,7 @@ pub enum Count {
     Given(u32),
     /// The next argument.
     Next,
-    /// The argument of this number, from 1 on.
+    /// The argument with this index, from 1.
     Numbered(u32),
 }
 
@@ -123,7 +123,7 @@ pub enum Length {
 }
 
 impl Length {
-    /// Bits of an integer of this length.
+    /// Returns the bits of an integer of this length.
     pub fn bits(self) -> u32 {
         match self {
             Length::Plain => 32,
@@ -134,7 +134,7 @@ impl Length {
         }
     }
 
-    /// Reads modifiers from a place on, which moves behind them.
+    /// Reads modifiers from a position, and advances it behind them.
     pub fn read(units: &(impl Units + ?Sized), place: &mut usize) -> Length {
         let mut length = Length::Plain;
         loop {
@@ -151,7 +151,7 @@ impl Length {
     }
 }
 
-/// A unit as a byte, if it is one of ASCII; else 255, which no format means.
+/// Converts a unit to a byte, if it is ASCII; otherwise returns 255, which has no meaning in a format.
 pub fn ascii(unit: u32) -> u8 {
     match unit {
         0..128 => unit as u8,
@@ -159,10 +159,10 @@ pub fn ascii(unit: u32) -> u8 {
     }
 }
 
-/// Reads a number in decimal; `None` where there is no digit.
+/// Reads a decimal number; returns `None` if there is no digit.
 ///
 /// # Errors
-/// [`Error::TooLong`] for more than an `int` can tell.
+/// [`Error::TooLong`] for a number above an `int`.
 pub fn number(units: &(impl Units + ?Sized), place: &mut usize) -> Result<Option<u32>, Error> {
     let mut number = None;
     while let digit @ b'0'..=b'9' = ascii(units.at(*place)) {
@@ -178,7 +178,7 @@ pub fn number(units: &(impl Units + ?Sized), place: &mut usize) -> Result<Option
     Ok(number)
 }
 
-/// Flags of a conversion, a bit each: a byte is copied with less code than a field for each.
+/// Flags of a conversion, a bit each: a byte requires less code to copy than a field for each.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 struct Flags(u8);
 
@@ -189,7 +189,7 @@ impl Flags {
     const OTHER_FORM: Flags = Flags(1 << 3);
     const ZERO: Flags = Flags(1 << 4);
     const GROUP: Flags = Flags(1 << 5);
-    /// Those in the order in which glibc shows them.
+    /// Flags in the order in which glibc prints them.
     const LETTERS: [(Flags, u8); 6] = [
         (Flags::OTHER_FORM, b'#'),
         (Flags::GROUP, b'\''),
@@ -199,9 +199,9 @@ impl Flags {
         (Flags::ZERO, b'0'),
     ];
 
-    /// The flag of this character, if it is one.
+    /// Returns the flag of this character, or `None`.
     fn of(character: u8) -> Option<Flags> {
-        // Digits of the locale, which are those of ASCII.
+        // Digits of the locale: those of ASCII.
         if character == b'I' {
             return Some(Flags(0));
         }
@@ -222,7 +222,6 @@ impl Flags {
     }
 }
 
-/// A conversion specification.
 #[derive(Clone, Copy, Debug)]
 struct Spec {
     flags: Flags,
@@ -230,12 +229,12 @@ struct Spec {
     precision: Count,
     length: Length,
     letter: u32,
-    /// [`Count::Next`] or a number.
+    /// [`Count::Next`] or a numbered argument.
     argument: Count,
 }
 
 impl Spec {
-    /// Reads the specification whose percent sign is in front of the place, which moves behind it.
+    /// Reads the specification after the percent sign before `place`, and advances `place` behind it.
     fn read(units: &dyn Units, place: &mut usize) -> Result<Spec, Error> {
         let mut spec = Spec {
             flags: Flags::default(),
@@ -274,7 +273,7 @@ impl Spec {
         Ok(spec)
     }
 
-    /// How its argument lies, if it has one.
+    /// Returns the layout of its argument, if it has one.
     fn kind(&self) -> Option<Kind> {
         Some(match ascii(self.letter) {
             b'd' | b'i' | b'o' | b'u' | b'x' | b'X' | b'b' | b'B' => match self.length {
@@ -293,7 +292,6 @@ impl Spec {
     }
 }
 
-/// Reads a width or precision.
 fn count(units: &dyn Units, place: &mut usize) -> Result<Count, Error> {
     if units.at(*place) != u32::from(b'*') {
         return Ok(number(units, place)?.map_or(Count::Absent, Count::Given));
@@ -315,7 +313,7 @@ fn count(units: &dyn Units, place: &mut usize) -> Result<Count, Error> {
     })
 }
 
-/// The place of the next percent sign, or of the end.
+/// Returns the index of the next percent sign, or of the end.
 fn percent(units: &dyn Units, mut place: usize) -> usize {
     while !matches!(units.at(place), 0 | PERCENT) {
         place += 1;
@@ -323,10 +321,10 @@ fn percent(units: &dyn Units, mut place: usize) -> usize {
     place
 }
 
-/// What begins a conversion.
+/// First unit of a conversion.
 pub const PERCENT: u32 = b'%' as u32;
 
-/// How the argument of this number lies, by what the format says of it. One that nothing is said of is an `int`.
+/// Returns the layout of the argument with this index, as the format specifies it; `int` if no conversion uses it.
 fn kind_of(units: &dyn Units, argument: u32) -> Result<Kind, Error> {
     let mut place = 0;
     loop {
@@ -349,7 +347,7 @@ fn kind_of(units: &dyn Units, argument: u32) -> Result<Kind, Error> {
     }
 }
 
-/// The argument that `count` says, which is not [`Count::Absent`] and has no number in it.
+/// Returns the argument that `count` specifies. It must not be [`Count::Absent`] or a literal number.
 unsafe fn value(
     units: &dyn Units,
     values: &mut dyn Values,
@@ -370,7 +368,6 @@ unsafe fn value(
     }
 }
 
-/// What has been written so far.
 struct Output<'a> {
     sink: &'a mut dyn Sink,
     length: u32,
@@ -385,7 +382,7 @@ impl Output<'_> {
         self.sink.put(unit)
     }
 
-    /// Characters of the locale "C" are those of ASCII, where a unit of one width becomes one of the other.
+    /// Checks that a unit can change its width: the characters of the locale "C" are those of ASCII.
     fn check(&self, unit: u32, is_wide: bool) -> Result<(), Error> {
         match is_wide != self.sink.is_wide() && unit > 127 {
             true => Err(Error::NotACharacter),
@@ -409,10 +406,10 @@ impl Output<'_> {
 /// Writes the text of a format, and returns its length.
 ///
 /// # Safety
-/// The arguments are those that the format asks for, as for C's `printf`.
+/// The arguments match the format, as for C's `printf`.
 ///
 /// # Errors
-/// As [`Error`] says; what comes before is written.
+/// Those of [`Error`]; the text before the failure is written.
 pub unsafe fn format(
     sink: &mut dyn Sink,
     units: &dyn Units,
@@ -436,7 +433,7 @@ pub unsafe fn format(
     }
 }
 
-/// What a conversion's width and precision are.
+/// Evaluated flags, width and precision of a conversion.
 #[derive(Clone, Copy)]
 struct Field {
     flags: Flags,
@@ -551,7 +548,7 @@ pub unsafe fn write_at<T>(address: usize, value: T) {
     unsafe { ptr::with_exposed_provenance_mut::<T>(address).write_unaligned(value) };
 }
 
-/// As glibc shows what is no conversion.
+/// Prints an unknown conversion as glibc does.
 #[inline(never)]
 fn unknown(output: &mut Output<'_>, field: Field, letter: u32) -> Result<(), Error> {
     if IS_SMALL {
@@ -596,7 +593,7 @@ fn sign(negative: bool, flags: Flags) -> Option<u8> {
 }
 
 impl Output<'_> {
-    /// Writes what `body` writes, which is of this length, with spaces in front of it or behind.
+    /// Writes the output of `body`, of this length, with spaces before or after it.
     fn padded(
         &mut self,
         field: Field,
@@ -618,7 +615,7 @@ impl Output<'_> {
         self.padded(field, text.len() as u32, &mut |output| output.put_all(text))
     }
 
-    /// The same of a number, whose digits `body` writes: zeros instead of spaces stand behind its sign and its prefix.
+    /// Writes a number, whose digits `body` writes. Zeros used instead of spaces follow its sign and its prefix.
     fn padded_number(
         &mut self,
         mut field: Field,
@@ -642,7 +639,7 @@ impl Output<'_> {
     }
 }
 
-/// `has_prefix`: the base is told whatever the flags say.
+/// Writes an integer. `has_prefix`: the base's prefix is written regardless of the flags.
 fn integer(
     output: &mut Output<'_>,
     mut field: Field,
@@ -675,7 +672,7 @@ fn integer(
         2 | 16 if has_prefix || is_other_form => &[b'0', letter],
         _ => b"",
     };
-    // A precision makes the flag nothing.
+    // A precision disables the flag.
     if field.precision.is_some() {
         field.flags.clear(Flags::ZERO);
     }
@@ -695,8 +692,10 @@ fn hexadecimal(digit: u8, upper: bool) -> u8 {
     }
 }
 
+/// Writes a string.
+///
 /// # Safety
-/// The address is 0 or that of a string, of which at most as many units are read as the precision says.
+/// The address is 0 or that of a string, of which at most `precision` units are read.
 #[inline(never)]
 unsafe fn string(
     output: &mut Output<'_>,
@@ -740,7 +739,6 @@ unsafe fn string(
     )
 }
 
-/// A floating-point number to be written.
 #[derive(Clone, Copy)]
 struct Number {
     bits: Bits,
@@ -772,7 +770,7 @@ fn float(output: &mut Output<'_>, mut field: Field, number: Number) -> Result<()
     })
 }
 
-// Each has its limbs on the stack, of which a `long double` needs more than 7 KiB.
+// One function per format, with its limbs on the stack: more than 7 KiB for a `long double`.
 #[inline(never)]
 fn double(
     output: &mut Output<'_>,
@@ -793,7 +791,7 @@ fn long_double(
     decimal_float(output, field, number, unpacked, &mut [0; QUAD.limbs()])
 }
 
-/// A lower bound of the place of the leading digit, at most two too low.
+/// Returns a lower bound of the position of the leading digit, at most two below it.
 fn least_leading_place(number: Unpacked) -> i32 {
     let length = (Bits::BITS - number.significand.leading_zeros()) as i32;
     let binary = number.exponent + length - 1;
@@ -801,13 +799,12 @@ fn least_leading_place(number: Unpacked) -> i32 {
     (binary * 30103).div_euclid(100_000) - 1
 }
 
-/// More places than a number of any format has digits behind the point, or in front of it.
+/// Exceeds the number of digits after, or before, the point of a number in any format.
 const MOST_DIGITS: u32 = 20_000;
 
-/// The digits of a number.
 enum Figures<'a> {
     Decimal(Decimal<'a>),
-    /// Of base 16: the one in front of the point, above so many bits behind it.
+    /// In base 16: the digit before the point, above `behind` bits after it.
     Hexadecimal {
         significand: Bits,
         behind: u32,
@@ -816,7 +813,7 @@ enum Figures<'a> {
 }
 
 impl Figures<'_> {
-    /// The character of the digit that counts the base to the power of `place`.
+    /// Returns the character of the digit at position `place`.
     fn at(&self, place: i32) -> u8 {
         match self {
             Figures::Decimal(decimal) => b'0' + decimal.digit(place),
@@ -831,7 +828,7 @@ impl Figures<'_> {
         }
     }
 
-    /// A place below which all digits are 0.
+    /// Returns a position below which all digits are 0.
     fn least_place(&self) -> i32 {
         match self {
             Figures::Decimal(decimal) => decimal.least_place(),
@@ -840,24 +837,22 @@ impl Figures<'_> {
     }
 }
 
-/// How a number is to be shown.
+/// A number prepared for output.
 struct Shown<'a> {
     figures: Figures<'a>,
-    /// Place of the first digit that is shown.
     first: i32,
-    /// Digits behind the point.
+    /// Number of digits after the point.
     behind: i32,
-    /// Zeros behind those.
+    /// Number of zeros after those.
     zeros: u32,
-    /// The exponent, if it is shown.
     exponent: Option<i32>,
 }
 
-/// Chooses style and digits by the letter, as C17 says. Not of the sink's type, so that there is one of it.
+/// Selects style and digits by the letter, as C17 specifies. Independent of the sink's type, so that there is one copy.
 #[inline(never)]
 fn show<'a>(field: Field, number: Number, unpacked: Unpacked, limbs: &'a mut [u32]) -> Shown<'a> {
     let precision = field.precision.unwrap_or(6);
-    // No number has a digit behind the others.
+    // No number has non-zero digits after those.
     let zeros = precision.saturating_sub(MOST_DIGITS);
     let precision = (precision - zeros) as i32;
     let negative = unpacked.negative;
@@ -874,7 +869,7 @@ fn show<'a>(field: Field, number: Number, unpacked: Unpacked, limbs: &'a mut [u3
             exponent: None,
         };
     }
-    // Digits behind the first.
+    // Digits after the first.
     let digits = match letter {
         b'g' => (precision - 1).max(0),
         _ => precision,
@@ -893,7 +888,7 @@ fn show<'a>(field: Field, number: Number, unpacked: Unpacked, limbs: &'a mut [u3
         last = decimal.last_place(last);
         zeros = 0;
     } else if letter == b'g' && before == digits && leading > before {
-        // The standard wants these zeros; glibc leaves them out (`%#.2g` of 99.8 is `1.e+02`).
+        // The standard requires these zeros; glibc omits them (`%#.2g` of 99.8 is `1.e+02`).
         last = leading;
     }
     if letter == b'g' && (-4..=digits).contains(&leading) {
@@ -972,7 +967,7 @@ fn write_shown(
     })
 }
 
-/// An exponent with its letter and its sign.
+/// Returns the text of an exponent with its letter and its sign.
 fn exponent_text(text: &mut [u8; 8], mark: u8, exponent: i32, least: usize) -> &[u8] {
     let mut start = text.len();
     let mut rest = exponent.unsigned_abs();

@@ -1,4 +1,4 @@
-//! The formatter beside this machine's `snprintf`.
+//! The formatter, compared with this machine's `snprintf`.
 
 use core::ffi::{c_char, c_int};
 use std::ffi::CString;
@@ -12,7 +12,6 @@ unsafe extern "C" {
     fn snprintf(text: *mut c_char, room: usize, format: *const c_char, ...) -> c_int;
 }
 
-/// Arguments of 64 bits each.
 struct List<'a> {
     values: &'a [u128],
     next: usize,
@@ -52,12 +51,12 @@ enum Argument {
     Double(f64),
 }
 
-/// The host's text, with up to two counts in front of the argument.
+/// Returns the host's text, with up to two counts before the argument.
 fn theirs(format: &str, counts: &[i32], argument: &Argument) -> String {
     let mut text = vec![0u8; 4000];
     let format = CString::new(format).unwrap();
     let (to, room, format) = (text.as_mut_ptr().cast(), text.len(), format.as_ptr());
-    // SAFETY: the buffer has this room, and the arguments are the format's.
+    // SAFETY: the buffer has this capacity, and the arguments are the format's.
     let length = unsafe {
         match (counts, argument) {
             ([], Argument::Integer(v)) => snprintf(to, room, format, *v),
@@ -77,7 +76,7 @@ fn below(random: &mut Rand64, limit: u64) -> u64 {
     random.rand_range(0..limit)
 }
 
-/// A double of any kind: random bits, short decimals, ties of decimal places, powers, what is special.
+/// Returns a double of any kind: random bits, short decimals, ties of decimal positions, powers, special values.
 fn double(random: &mut Rand64) -> f64 {
     let bits = random.rand_u64();
     let sign = if bits & 1 != 0 { -1.0 } else { 1.0 };

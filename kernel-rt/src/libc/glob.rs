@@ -42,14 +42,14 @@ struct Found {
 }
 
 impl Found {
-    /// Adds a copy of a path; the list has a null pointer behind its last.
+    /// Appends a copy of a path; the list is terminated by a null pointer.
     ///
     /// # Safety
-    /// A list that is made here alone.
+    /// The list was created here.
     unsafe fn add(&mut self, path: *const c_char) -> Result<(), c_int> {
         let at = self.offset + self.count;
         let bytes = (at + 2) * size_of::<*mut c_char>();
-        // SAFETY: the caller's promise; there is room for two more pointers, and for the first ones, which are null.
+        // SAFETY: the caller's promise; there is space for two more pointers, and for the first ones, which are null.
         unsafe {
             let list = realloc(self.paths.cast(), bytes).cast::<*mut c_char>();
             if list.is_null() {
@@ -71,7 +71,7 @@ impl Found {
     }
 }
 
-/// A search: what the program has asked for, and the path so far.
+/// A search: the program's arguments, and the path so far.
 struct Search<'f> {
     flags: c_int,
     failed: Option<Failed>,
@@ -80,12 +80,12 @@ struct Search<'f> {
 }
 
 impl Search<'_> {
-    /// Whether a part of the pattern stands for several names.
+    /// Returns whether a part of the pattern contains wildcards.
     fn has_magic(part: &[u8]) -> bool {
         part.iter().any(|byte| matches!(byte, b'*' | b'?' | b'['))
     }
 
-    /// A part as it is meant where it stands for one name only.
+    /// Returns the literal name of a part without wildcards.
     fn plain<'p>(&self, part: &'p [u8]) -> impl Iterator<Item = u8> + use<'p> {
         let escapes = self.flags & GLOB_NOESCAPE == 0;
         let mut is_escaped = false;
@@ -103,7 +103,7 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// Finds what follows the path that there is.
+    /// Finds the paths that continue the current path by the pattern.
     fn follow(&mut self, pattern: &[u8]) -> Result<(), c_int> {
         let slashes = pattern.iter().take_while(|byte| **byte == b'/').count();
         self.add(pattern[..slashes].iter().copied())?;
@@ -124,7 +124,7 @@ impl Search<'_> {
         }
     }
 
-    /// Goes on with each name that a part stands for.
+    /// Continues the search with each name that matches a part.
     fn each(&mut self, part: &[u8], rest: &[u8]) -> Result<(), c_int> {
         const FNM_NOESCAPE: c_int = 0x1;
         const FNM_PERIOD: c_int = 0x4;
@@ -139,7 +139,7 @@ impl Search<'_> {
         };
         let length = self.path.length();
         let result = loop {
-            // SAFETY: a folder that is open; the entry stays until the next call.
+            // SAFETY: an open directory; the entry stays until the next call.
             let name = unsafe {
                 match readdir(folder).as_ref() {
                     Some(entry) => Entry::name_of(entry),
@@ -168,7 +168,6 @@ impl Search<'_> {
         result
     }
 
-    /// Opens the folder that the path is.
     fn open(&self) -> Result<Option<*mut Folder>, c_int> {
         let path = match self.path.length() {
             0 => c".".as_ptr(),
@@ -189,7 +188,6 @@ impl Search<'_> {
         }
     }
 
-    /// The path is whole: it is found if it is there.
     fn end(&mut self) -> Result<(), c_int> {
         const F_OK: c_int = 0;
         // SAFETY: a C string.
@@ -207,7 +205,7 @@ impl Search<'_> {
     }
 
     fn is_folder(&self) -> bool {
-        // SAFETY: a C string, and a folder that is open.
+        // SAFETY: a C string, and a directory that is open.
         unsafe {
             let folder = opendir(self.path.as_c());
             !folder.is_null() && closedir(folder) == 0
@@ -259,7 +257,7 @@ unsafe extern "C" fn glob(
         };
     }
     if flags & GLOB_NOSORT == 0 {
-        // SAFETY: so many pointers to strings.
+        // SAFETY: that many pointers to strings.
         unsafe {
             let start = found.paths.add(found.offset + before);
             let bytes = size_of::<*mut c_char>();

@@ -1,11 +1,11 @@
-//! Searches of tables, and lists (POSIX search.h).
+//! Searches of tables, and linked lists (POSIX search.h).
 
 use core::ffi::{c_char, c_int, c_void};
 use core::ptr;
 
 define!(lfind, lsearch, insque, remque);
 
-/// How C's functions compare two elements.
+/// Comparison function of two elements.
 pub type Compare = unsafe extern "C" fn(*const c_void, *const c_void) -> c_int;
 
 unsafe extern "C" {
@@ -13,7 +13,7 @@ unsafe extern "C" {
     pub fn strcoll(a: *const c_char, b: *const c_char) -> c_int;
 }
 
-/// The first element that is the key; null where there is none.
+/// Returns the first element equal to the key; null if there is none.
 unsafe extern "C" fn lfind(
     key: *const c_void,
     start: *const c_void,
@@ -33,7 +33,7 @@ unsafe extern "C" fn lfind(
     ptr::null_mut()
 }
 
-/// The same, and adds the key where there is none: the table has room.
+/// Returns the first element equal to the key, and appends the key if there is none: the table has space.
 unsafe extern "C" fn lsearch(
     key: *const c_void,
     start: *mut c_void,
@@ -54,14 +54,14 @@ unsafe extern "C" fn lsearch(
     }
 }
 
-/// What the program's elements begin with.
+/// Header of the program's elements.
 #[repr(C)]
 struct Element {
     next: *mut Element,
     previous: *mut Element,
 }
 
-/// Puts an element behind another, or alone.
+/// Inserts an element after another, or alone.
 unsafe extern "C" fn insque(element: *mut Element, behind: *mut Element) {
     // SAFETY: C's promises.
     unsafe {

@@ -1,5 +1,5 @@
-//! Memory (C17 section 7.22.3). A pointer that is no block of this heap ends the program at once: going on
-//! would corrupt memory that other ranks' messages land in.
+//! Memory (C17 section 7.22.3). A pointer that is no block of this heap ends the program immediately: otherwise it
+//! could corrupt memory that receives other ranks' messages.
 
 use core::ffi::{c_int, c_void};
 use core::ptr;
@@ -28,8 +28,8 @@ macro_rules! return_address_as {
     };
 }
 
-/// Defines C's names, as `define` does, of functions that are told the address that they return to in one argument
-/// more, whose number from 0 on is given.
+/// Defines C's names, as `define` does, for functions with an additional argument: the return address. The index of
+/// that argument, from 0, is specified.
 macro_rules! define_with_caller {
     ($($function:ident: $argument:literal),* $(,)?) => {
         $(core::arch::global_asm!(
@@ -53,7 +53,7 @@ define_with_caller!(
     posix_memalign: 3,
 );
 
-/// An allocation of so many bytes has failed; the call returns to `from`.
+/// Records a failed allocation of this size; the call returns to `from`.
 fn failed(bytes: usize, from: usize) -> *mut c_void {
     MIDPLANE_FAILED_MALLOC.note(Failed {
         bytes: bytes as u64,
@@ -150,7 +150,7 @@ unsafe extern "C" fn malloc_usable_size(block: *mut c_void) -> usize {
     unsafe { heap::c_size(block.cast()) }.unwrap_or(0)
 }
 
-/// The heap is the allocator's alone.
+/// Fails: the allocator owns the complete heap.
 extern "C" fn sbrk(_: isize) -> *mut c_void {
     set_errno(ENOMEM);
     ptr::without_provenance_mut(usize::MAX)

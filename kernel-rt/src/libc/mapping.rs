@@ -44,7 +44,7 @@ unsafe extern "C" fn mmap(
     block.cast()
 }
 
-/// Whole mappings only.
+/// Unmaps a complete mapping.
 unsafe extern "C" fn munmap(start: *mut c_void, bytes: usize) -> c_int {
     if start.is_null() || !start.addr().is_multiple_of(PAGE) {
         return fail(EINVAL);
@@ -64,7 +64,7 @@ unsafe extern "C" fn munmap(start: *mut c_void, bytes: usize) -> c_int {
     }
 }
 
-/// All memory can be read and written; less cannot be had.
+/// All memory is readable and writable; restrictions are not supported.
 extern "C" fn mprotect(_: *mut c_void, _: usize, protection: c_int) -> c_int {
     const READ_AND_WRITE: c_int = 3;
     if protection & READ_AND_WRITE == READ_AND_WRITE {

@@ -1,5 +1,5 @@
-//! Messages to standard error: err.h, error.h, syslog.h, and what a node cannot do. A node has no log of a system, so
-//! `syslog` writes there, too.
+//! Messages to standard error: err.h, error.h, syslog.h, and warnings about unsupported features. A node has no system
+//! log, so `syslog` also writes to standard error.
 
 use core::ffi::{CStr, c_char, c_int};
 use core::fmt::Write as _;
@@ -34,19 +34,20 @@ fn put(bytes: &[u8]) {
     console::write(Stream::Err, bytes);
 }
 
-/// Says once, by `has_said`, what nodes are not good for. Only rank 0 does: all ranks run the same program.
+/// Prints a warning about unsupported features of nodes once, tracked by `has_said`. Only rank 0 prints it: all ranks
+/// run the same program.
 pub fn say_of_nodes(has_said: &AtomicBool, words: &str) {
     if personality().is_some_and(|p| p.rank == 0) && !has_said.swap(true, Ordering::Relaxed) {
         put(words.as_bytes());
     }
 }
 
-/// Writes `program: text: error`, or less of it.
+/// Writes `program: text: error`, or a part of it.
 ///
 /// # Safety
 /// As for C's `vprintf`, unless the format is null.
 unsafe fn say(format: *const c_char, arguments: Arguments, error: Option<c_int>) {
-    // What stands there first was written first.
+    // Earlier output is printed first.
     console::flush();
     put(program_name().to_bytes());
     put(b": ");
@@ -54,10 +55,10 @@ unsafe fn say(format: *const c_char, arguments: Arguments, error: Option<c_int>)
     unsafe { say_rest(format, arguments, error) };
 }
 
-/// The same from the text on.
+/// Writes the part of [`say`] after the program's name.
 ///
 /// # Safety
-/// The same.
+/// That of [`say`].
 unsafe fn say_rest(format: *const c_char, arguments: Arguments, error: Option<c_int>) {
     if !format.is_null() {
         // SAFETY: the caller's promise.
@@ -69,7 +70,7 @@ unsafe fn say_rest(format: *const c_char, arguments: Arguments, error: Option<c_
         }
     }
     if let Some(error) = error {
-        // SAFETY: C's own function, which gives a string for every number.
+        // SAFETY: C's own function, which returns a string for every number.
         put(unsafe { CStr::from_ptr(strerror(error)) }.to_bytes());
     }
     put(b"\n");
@@ -122,11 +123,10 @@ unsafe extern "C" fn vwarnx(format: *const c_char, arguments: Arguments) {
     unsafe { say(format, arguments, None) };
 }
 
-/// How often `error` was called; the program may read and change it.
+/// Number of calls of `error`; the program may read and change it.
 #[unsafe(no_mangle)]
 static error_message_count: AtomicU32 = AtomicU32::new(0);
 
-/// Ends the program unless `status` is 0.
 fn counted(status: c_int) {
     error_message_count.fetch_add(1, Ordering::Relaxed);
     if status != 0 {
@@ -171,9 +171,9 @@ unsafe extern "C" fn error_at_line(
     counted(status);
 }
 
-/// What `openlog` was given to begin messages with.
+/// Prefix of messages set by `openlog`.
 static IDENTITY: AtomicPtr<c_char> = AtomicPtr::new(ptr::null_mut());
-/// The priorities that are written, a bit each.
+/// Bit mask of the enabled priorities.
 static LOG_MASK: AtomicI32 = AtomicI32::new(0xff);
 
 extern "C" fn openlog(identity: *mut c_char, _: c_int, _: c_int) {
@@ -184,7 +184,7 @@ extern "C" fn closelog() {
     IDENTITY.store(ptr::null_mut(), Ordering::Relaxed);
 }
 
-/// 0 changes nothing (POSIX).
+/// Sets the mask; 0 changes nothing (POSIX).
 extern "C" fn setlogmask(mask: c_int) -> c_int {
     match mask {
         0 => LOG_MASK.load(Ordering::Relaxed),

@@ -1,24 +1,24 @@
-//! What picolibc asks of the system below it: streams, files, memory, time, the end of the program; and the few
-//! POSIX calls that programs expect to find. What does not exist on a node (other processes) answers -1 with
-//! `errno`, as POSIX has it.
+//! System functions that picolibc requires: streams, files, memory, time, the end of the program; and the few POSIX
+//! calls that programs expect. Functions for features that a node lacks (other processes) return -1 with `errno`, as
+//! POSIX specifies.
 //!
 //! ```text
 //! stdio     stdin, stdout, stderr           files     descriptors, and calls on files
-//! folders   opendir and the like
-//! malloc    the heap, as C calls it         process   start and end of the program, sysconf and the like
+//! folders   opendir and related functions
+//! malloc    the heap, as C calls it         process   start and end of the program, sysconf and others
 //! time      clocks and sleep                printf, scanf  C's functions that write and read by a format
-//! decimal   exact decimal expansions        format, scan, float_text  what is common to these
-//! threads   POSIX threads, of which there is one
+//! decimal   exact decimal expansions        format, scan, float_text  common parts of these
+//! threads   POSIX threads, limited to one
 //! signals   within the program              mapping   anonymous memory by mmap
-//! errno     error numbers                   streams   streams in memory, what POSIX adds to stdio
-//! messages  err, error, syslog              positioned  reads and writes at a place, in several pieces
+//! errno     error numbers                   streams   streams in memory, POSIX extensions of stdio
+//! messages  err, error, syslog              positioned  reads and writes at an offset, of several buffers
 //! polling   poll, select                    paths     realpath, mkdtemp, limits of paths
 //! affinity  the one processor               semaphores  POSIX semaphores, for one thread
-//! omp       OpenMP's functions, for one thread  net     names and sockets, of which there are none
+//! omp       OpenMP's functions, for one thread  net     names and sockets: none exist
 //! terminal  ioctl, termios: no terminal     users     the one user
 //! random    getrandom, initstate            lists     lsearch, insque
 //! glob      paths that match a pattern
-//! absent    what a node cannot have: shared memory of processes, shared libraries, timers
+//! absent    unsupported functions: shared memory of processes, shared libraries, backtraces
 //! ```
 
 #[cfg(all(target_os = "none", target_arch = "riscv64"))]
@@ -35,7 +35,7 @@ macro_rules! jump {
     };
 }
 
-// An assembler whose comments begin with `@`; the directive makes the name one of Thumb code.
+// An assembler whose comments begin with `@`; the directive declares the name as Thumb code.
 #[cfg(all(target_os = "none", target_arch = "arm"))]
 macro_rules! function_type {
     () => {
@@ -50,7 +50,7 @@ macro_rules! jump {
     };
 }
 
-/// Defines a name of C by what the assembler takes.
+/// Defines a C symbol with this assembler code.
 #[cfg(target_os = "none")]
 macro_rules! weak_symbol {
     ($name:ident: $($code:tt)*) => {
@@ -65,8 +65,7 @@ macro_rules! weak_symbol {
 }
 
 #[cfg(target_os = "none")]
-/// Defines C's names. Weak, as in every C library: a program that has a function of its own with one of
-/// these names means its own.
+/// Defines C's names. Weak, as in every C library: a program's own function of the same name replaces the library's.
 macro_rules! define {
     ($($function:ident),* $(,)?) => {
         $(weak_symbol!($function:
@@ -119,10 +118,10 @@ macro_rules! variadic {
     };
 }
 
-/// Defines C's names of functions with arguments that vary, of which so many come first that do not; the Rust function
-/// takes a `va_list` in place of the others. What came in registers is put in memory in front of what came there, as
-/// the calling conventions of both processors intend. The frame is described, so that the tool finds the program's line
-/// when a fault happens further inside.
+/// Defines variadic C functions with this number of fixed arguments; the Rust function receives a `va_list` instead of
+/// the variable ones. Arguments from registers are stored in memory before those on the stack, as the calling
+/// conventions of both processors specify. The frame is described, so that the tool finds the program's line when a
+/// fault happens further inside.
 #[cfg(target_os = "none")]
 macro_rules! define_variadic {
     ($($function:ident: $fixed:literal),* $(,)?) => {
@@ -148,7 +147,7 @@ macro_rules! jump_to {
     };
 }
 
-/// Defines C's names of functions that do what another of C's functions does.
+/// Defines additional C names of C functions.
 #[cfg(target_os = "none")]
 macro_rules! define_same {
     ($($name:ident = $function:ident),* $(,)?) => {
@@ -158,11 +157,11 @@ macro_rules! define_same {
     };
 }
 
-/// C's `va_list`, which functions take and give as a pointer on both processors.
+/// C's `va_list`, passed as a pointer on both processors.
 #[cfg(target_os = "none")]
 type Arguments = *const core::ffi::c_void;
 
-/// A list of arguments as it lies in memory: each at a multiple of its size, in words of the processor.
+/// An argument list in memory: each argument at a multiple of its size, in words of the processor.
 #[cfg(target_os = "none")]
 struct List {
     start: Arguments,
@@ -210,7 +209,7 @@ struct Narrow(*const core::ffi::c_char);
 #[cfg(target_os = "none")]
 impl format::Units for Narrow {
     fn at(&self, place: usize) -> u32 {
-        // SAFETY: C's promise: a string, behind whose end nothing is asked for.
+        // SAFETY: C's promise: a string, of which nothing after its end is read.
         u32::from(unsafe { self.0.add(place).read() })
     }
 }
@@ -231,7 +230,7 @@ impl format::Units for Wide {
 #[cfg(target_os = "none")]
 type Offset = core::ffi::c_long;
 
-/// An offset as the tool has them.
+/// Converts an offset to the tool's type.
 #[cfg(target_os = "none")]
 #[cfg_attr(
     target_arch = "riscv64",

@@ -1,5 +1,5 @@
-//! Names and sockets. A node's network is the torus, which MPI has to itself: no socket can be made, no other host has a
-//! name here. Addresses as numbers and texts work.
+//! Names and sockets. A node's only network is the torus, used exclusively by MPI: no socket can be created, and no
+//! other host has a name here. Conversions of addresses between numbers and texts work.
 
 use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use core::net::{Ipv4Addr, Ipv6Addr};
@@ -48,7 +48,7 @@ define!(
     __h_errno_location,
 );
 
-// Both processors have the lower byte first.
+// Both processors are little-endian.
 extern "C" fn htonl(word: u32) -> u32 {
     word.to_be()
 }
@@ -65,7 +65,7 @@ extern "C" fn ntohs(word: u16) -> u16 {
     word.to_be()
 }
 
-/// The address that four numbers with dots are, in the network's order.
+/// Parses a dotted IPv4 address, in network byte order.
 ///
 /// # Safety
 /// There is a string.
@@ -95,18 +95,18 @@ unsafe extern "C" fn inet_aton(text: *const c_char, out: *mut u32) -> c_int {
     }
 }
 
-/// An address's text and its zero.
+/// An address's text with its terminating zero.
 type Text = heapless::String<48>;
 
 fn text_of(address: impl core::fmt::Display) -> Text {
     use core::fmt::Write as _;
     let mut text = Text::new();
-    // The longest is of 45 letters.
+    // The longest has 45 letters.
     let _ = write!(text, "{address}\0");
     text
 }
 
-/// In one place for all calls (POSIX).
+/// Uses one static buffer for all calls (POSIX).
 extern "C" fn inet_ntoa(address: u32) -> *const c_char {
     static PLACE: [AtomicU8; 16] = [const { AtomicU8::new(0) }; 16];
     let text = text_of(Ipv4Addr::from(address.to_ne_bytes()));
@@ -116,7 +116,7 @@ extern "C" fn inet_ntoa(address: u32) -> *const c_char {
     PLACE.as_ptr().cast()
 }
 
-/// Of the project's sys/socket.h.
+/// From the project's sys/socket.h.
 const AF_INET: c_int = 2;
 const AF_INET6: c_int = 10;
 
@@ -172,7 +172,7 @@ extern "C" fn socketpair(_: c_int, _: c_int, _: c_int, _: *mut c_int) -> c_int {
     fail(EAFNOSUPPORT)
 }
 
-/// What a call on a socket says of a descriptor, of which none is one.
+/// Returns the error of a socket call for a descriptor, none of which is a socket.
 fn no_socket(descriptor: c_int) -> c_int {
     fail(match is_open(descriptor) {
         true => ENOTSOCK,
@@ -258,7 +258,7 @@ extern "C" fn gethostbyaddr(_: *const c_void, _: c_uint, _: c_int) -> *mut c_voi
     ptr::null_mut()
 }
 
-/// Of the project's netdb.h: the name is not known; there is no such family.
+/// From the project's netdb.h: unknown name; unsupported address family.
 const EAI_NONAME: c_int = -2;
 const EAI_FAMILY: c_int = -6;
 
@@ -271,7 +271,7 @@ extern "C" fn getaddrinfo(
     EAI_NONAME
 }
 
-/// None was given.
+/// Does nothing: no address list exists.
 extern "C" fn freeaddrinfo(_: *mut c_void) {}
 
 extern "C" fn getnameinfo(_: *const c_void, _: c_uint, _: *mut c_char, _: Offset) -> c_int {

@@ -1,6 +1,6 @@
-//! OpenMP's functions, as they are where directives are not compiled (OpenMP 4.5, appendix A.1, stubs for runtime library
-//! routines): thread 0 of 1, no device but the node. A lock that is set cannot be set again: the wait would be for ever,
-//! and ends the program.
+//! OpenMP's functions for a program compiled without directives (OpenMP 4.5, appendix A.1, stubs for runtime library
+//! routines): thread 0 of 1, no device but the node. A lock that is set cannot be set again: the wait would last
+//! forever, and ends the program.
 
 use core::ffi::{c_int, c_void};
 use core::ptr;
@@ -9,7 +9,7 @@ use super::errno::EINVAL;
 use crate::end::program_abort;
 use crate::{clock, heap};
 
-/// Defines the functions that always give the same number.
+/// Defines functions that return a constant.
 macro_rules! constant {
     ($($function:ident: $value:expr,)*) => {
         define!($($function),*);
@@ -19,7 +19,7 @@ macro_rules! constant {
     };
 }
 
-/// Defines the functions that set what stays as it is.
+/// Defines setters without effect.
 macro_rules! without_effect {
     ($($function:ident,)*) => {
         define!($($function),*);
@@ -27,7 +27,7 @@ macro_rules! without_effect {
     };
 }
 
-/// The node's number as a device, `omp_get_initial_device()`.
+/// The node's device ID, `omp_get_initial_device()`.
 const HOST: c_int = -10;
 
 constant! {
@@ -132,14 +132,14 @@ extern "C" fn omp_get_wtick() -> f64 {
     clock::ns(1).max(1) as f64 / 1e9
 }
 
-/// `omp_lock_t` and `omp_nest_lock_t` of the project's omp.h: how often it is set, or that it was not made.
+/// `omp_lock_t` and `omp_nest_lock_t` of the project's omp.h: the nesting count, or -1 if it was not initialized.
 type Lock = c_int;
 const NOT_MADE: Lock = -1;
 
-/// The lock, if it was made.
+/// Returns the lock if it was initialized; otherwise ends the program.
 ///
 /// # Safety
-/// There is one.
+/// The pointer is valid.
 unsafe fn made<'l>(lock: *mut Lock) -> &'l mut Lock {
     // SAFETY: the caller's promise.
     match unsafe { &mut *lock } {
@@ -216,7 +216,7 @@ unsafe extern "C" fn omp_unset_nest_lock(lock: *mut Lock) {
     }
 }
 
-/// How often it is set now.
+/// Increments the nesting count and returns it.
 unsafe extern "C" fn omp_test_nest_lock(lock: *mut Lock) -> c_int {
     // SAFETY: C's promise.
     let lock = unsafe { made(lock) };
@@ -233,12 +233,12 @@ extern "C" fn omp_target_alloc(bytes: usize, device: c_int) -> *mut c_void {
 
 unsafe extern "C" fn omp_target_free(block: *mut c_void, _: c_int) {
     if !block.is_null() {
-        // SAFETY: C's promise. OpenMP has no way to say that it was no block.
+        // SAFETY: C's promise. OpenMP defines no way to report an invalid block.
         let _ = unsafe { heap::c_free(block.cast()) };
     }
 }
 
-/// Everything is where the node is.
+/// Returns true: all memory belongs to the node.
 extern "C" fn omp_target_is_present(_: *const c_void, _: c_int) -> c_int {
     1
 }
@@ -263,7 +263,7 @@ unsafe extern "C" fn omp_target_memcpy(
     0
 }
 
-/// As the standard's own stub has it.
+/// Fails as the standard's stub does.
 extern "C" fn omp_target_memcpy_rect(_: *mut c_void, _: *const c_void, _: usize) -> c_int {
     EINVAL
 }

@@ -1,4 +1,4 @@
-//! Paths: the whole one, a fresh one, and the limits of what may be one.
+//! Paths: absolute paths, unique directories, and limits of paths.
 
 use core::ffi::{CStr, c_char, c_int, c_long, c_void};
 use core::ptr;
@@ -13,7 +13,7 @@ use crate::heap;
 
 define!(realpath, mkdtemp, pathconf, fpathconf, statvfs, fstatvfs);
 
-/// A path with its zero, in a block of the heap until it is given away.
+/// A path with its terminating zero, in a heap block that it owns.
 pub struct Path {
     start: *mut u8,
     length: usize,
@@ -22,7 +22,7 @@ pub struct Path {
 impl Path {
     const ROOM: usize = MAX_PATH + 1;
 
-    /// An empty one.
+    /// Creates an empty path.
     ///
     /// # Errors
     /// ENOMEM.
@@ -35,11 +35,11 @@ impl Path {
     }
 
     fn bytes(&mut self) -> &mut [u8] {
-        // SAFETY: the block has so many, all of which have a value.
+        // SAFETY: the block has this size, and all bytes are initialized.
         unsafe { core::slice::from_raw_parts_mut(self.start, Path::ROOM) }
     }
 
-    /// Adds something at the end.
+    /// Appends `part`.
     ///
     /// # Errors
     /// ENAMETOOLONG.
@@ -53,13 +53,13 @@ impl Path {
         Ok(())
     }
 
-    /// Leaves so many bytes, which there are.
+    /// Truncates to `length` bytes, which must exist.
     pub fn cut(&mut self, length: usize) {
         self.length = length;
         self.bytes()[length] = 0;
     }
 
-    /// Bytes of it.
+    /// Returns the length in bytes.
     pub fn length(&self) -> usize {
         self.length
     }
@@ -69,7 +69,7 @@ impl Path {
         self.bytes()[..length].ends_with(b"/")
     }
 
-    /// As a C string, which stays until it is changed.
+    /// Returns a C string that stays valid until the path changes.
     pub fn as_c(&self) -> *const c_char {
         self.start.cast()
     }
@@ -77,13 +77,13 @@ impl Path {
 
 impl Drop for Path {
     fn drop(&mut self) {
-        // SAFETY: a block of this heap, which nothing else has.
+        // SAFETY: a block of this heap without another owner.
         let _ = unsafe { heap::c_free(self.start) };
     }
 }
 
-/// The path from the root, without `.` and `..`. The program always works in the root. Links are not followed: what they
-/// are is the tool's to know.
+/// Returns the absolute path, without `.` and `..`. The working directory is always the root. Symbolic links are not
+/// followed: only the tool knows their targets.
 fn whole(path: &[u8]) -> Result<Path, c_int> {
     let mut whole = Path::new()?;
     for part in path.split(|byte| *byte == b'/') {
@@ -126,13 +126,13 @@ unsafe extern "C" fn realpath(path: *const c_char, out: *mut c_char) -> *mut c_c
         Err(error) => return failed(error),
     };
     const F_OK: c_int = 0;
-    // SAFETY: a C string; C's promise that `out` has room for PATH_MAX bytes.
+    // SAFETY: a C string; C's promise that `out` has space for PATH_MAX bytes.
     unsafe {
         if whole.length > 1 && access(whole.as_c(), F_OK) != 0 {
             return ptr::null_mut();
         }
         if out.is_null() {
-            // The block is the program's from now on.
+            // The program owns the block from now on.
             return core::mem::ManuallyDrop::new(whole).start.cast();
         }
         out.copy_from_nonoverlapping(whole.as_c(), whole.length + 1);
@@ -140,7 +140,7 @@ unsafe extern "C" fn realpath(path: *const c_char, out: *mut c_char) -> *mut c_c
     out
 }
 
-/// Makes a folder whose name ends in six letters that no other has.
+/// Creates a directory whose name ends in six unique letters.
 unsafe extern "C" fn mkdtemp(template: *mut c_char) -> *mut c_char {
     const X: &[u8] = b"XXXXXX";
     const LETTERS: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
@@ -149,7 +149,7 @@ unsafe extern "C" fn mkdtemp(template: *mut c_char) -> *mut c_char {
         set_errno(error);
         ptr::null_mut()
     };
-    // SAFETY: C's promise that it is a string, which may be changed.
+    // SAFETY: C's promise that it is a writable string.
     let bytes = unsafe {
         let length = CStr::from_ptr(template).count_bytes();
         core::slice::from_raw_parts_mut(template.cast::<u8>(), length)
@@ -178,11 +178,11 @@ unsafe extern "C" fn mkdtemp(template: *mut c_char) -> *mut c_char {
 extern "C" fn pathconf(_: *const c_char, name: c_int) -> c_long {
     // sys/unistd.h of picolibc.
     match name {
-        0 => 1,                      // links, of which none can be made
-        3 => 255,                    // a name's bytes
-        4 => MAX_PATH as c_long + 1, // a path's, with its zero
-        5 => 4096,                   // what a pipe takes in one piece
-        7 => 1,                      // longer names are refused
+        0 => 1,                      // links: none can be created
+        3 => 255,                    // bytes of a name
+        4 => MAX_PATH as c_long + 1, // bytes of a path, with its zero
+        5 => 4096,                   // bytes that a pipe accepts atomically
+        7 => 1,                      // longer names are rejected
         12 => 64,                    // bits of a file's size
         _ => fail_long(EINVAL),
     }
@@ -192,7 +192,7 @@ extern "C" fn fpathconf(_: c_int, name: c_int) -> c_long {
     pathconf(ptr::null(), name)
 }
 
-/// How full the host's disk is, is not told.
+/// Fails: the host's disk usage is not available.
 extern "C" fn statvfs(_: *const c_char, _: *mut c_void) -> c_int {
     fail(ENOSYS)
 }

@@ -1,5 +1,5 @@
-//! Waiting for descriptors (POSIX poll, select). The streams and files are always ready: a read of standard input may
-//! wait all the same. A wait for nothing is a sleep; without an end it would be for ever, and ends the program.
+//! Waits for file descriptors (POSIX poll, select). The streams and files are always ready, although a read of standard
+//! input may block. A wait for no descriptor is a sleep; without a timeout it would last forever, and ends the program.
 
 use core::ffi::{c_int, c_short, c_uint, c_ulong, c_void};
 
@@ -18,11 +18,11 @@ struct Polled {
     ready: c_short,
 }
 
-/// POLLIN, POLLRDNORM; POLLOUT, POLLWRNORM: what files are ready for.
+/// POLLIN, POLLRDNORM; POLLOUT, POLLWRNORM: the events that files are ready for.
 const READY: c_short = 0x1 | 0x40 | 0x4 | 0x100;
 const POLLNVAL: c_short = 0x20;
 
-/// Marks what is ready; the result is how many.
+/// Marks ready descriptors and returns their number.
 ///
 /// # Safety
 /// `polled` points to `count`.
@@ -41,7 +41,7 @@ unsafe fn mark(polled: *mut Polled, count: c_ulong) -> c_int {
     ready
 }
 
-/// What a wait returns for which nothing is ready.
+/// Returns the result of a wait that no descriptor was ready for.
 fn slept(result: Result<(), c_int>) -> c_int {
     match result {
         Ok(()) => 0,
@@ -73,7 +73,7 @@ unsafe extern "C" fn ppoll(
     }
 }
 
-/// Nothing is ready, and nothing will be.
+/// Ends the program: no descriptor is ready or ever will be.
 fn for_ever(call: &str) -> ! {
     let mut words = heapless::String::<96>::new();
     for word in [
@@ -93,7 +93,7 @@ const WORD_BITS: usize = c_ulong::BITS as usize;
 /// `fd_set`.
 type Set = [c_ulong; SET_BITS / WORD_BITS];
 
-/// How many descriptors of the sets are ready, which all but the last are.
+/// Returns the number of ready descriptors in the sets: all except those in the last set.
 ///
 /// # Safety
 /// The sets are null or sets.
@@ -118,14 +118,14 @@ unsafe fn ready(count: c_int, sets: [*mut Set; 3]) -> Result<c_int, c_int> {
             ready += c_int::from(at < 2);
         }
         if at == 2 {
-            // Nothing exceptional comes.
+            // No exceptional conditions occur.
             *set = [0; SET_BITS / WORD_BITS];
         }
     }
     Ok(ready)
 }
 
-/// What a call on sets returns: how many are ready, or when it has slept, if there is an end to that.
+/// Returns the result of a call on sets: the number of ready descriptors, or the result of the sleep, if it is finite.
 fn selected(
     call: &str,
     ready: Result<c_int, c_int>,

@@ -1,5 +1,5 @@
-//! Reads and writes at a place, and of several pieces (POSIX pread, readv). The tool reads and writes where a descriptor
-//! stands; with one thread, going there and back is the same.
+//! Reads and writes at an offset, and of several buffers (POSIX pread, readv). The tool reads and writes at a
+//! descriptor's position; with one thread, seeking there and back is equivalent.
 
 use core::ffi::{c_int, c_void};
 
@@ -23,7 +23,7 @@ const MOST_PIECES: c_int = 1024;
 const SEEK_SET: c_int = 0;
 const SEEK_CUR: c_int = 1;
 
-/// Does something at a place of a file, and goes back to where the descriptor stood.
+/// Runs `f` at an offset of a file, and restores the descriptor's position.
 fn at(descriptor: c_int, offset: Offset, f: impl FnOnce() -> isize) -> isize {
     if (0..FIRST_FILE).contains(&descriptor) {
         return fail(ESPIPE) as isize;
@@ -37,7 +37,6 @@ fn at(descriptor: c_int, offset: Offset, f: impl FnOnce() -> isize) -> isize {
     }
     let result = f();
     let error = errno();
-    // It stood there.
     lseek(descriptor, before, SEEK_SET);
     set_errno(error);
     result
@@ -67,7 +66,7 @@ unsafe extern "C" fn pwrite(
     })
 }
 
-/// Does each of some pieces until one comes short.
+/// Transfers the buffers in order until a transfer is short.
 ///
 /// # Safety
 /// `pieces` points to `count` of them.
@@ -88,7 +87,7 @@ unsafe fn each(
     let mut all: isize = 0;
     for piece in pieces {
         match f(piece) {
-            // What was done was; the error comes with the next call.
+            // Returns the bytes transferred so far; the next call returns the error.
             ..0 if all > 0 => break,
             failed @ ..0 => return failed,
             done => {

@@ -1,5 +1,5 @@
-//! printf's family: C's functions, each with its own [`Sink`] for the one formatter of [`super::format`]. picolibc's own
-//! is built without `long double` and wide characters, and rounds twice.
+//! The printf family: C's functions, each with its own [`Sink`] for the one formatter of [`super::format`]. picolibc's
+//! own version is built without `long double` and wide characters, and rounds twice.
 
 use core::ffi::{c_char, c_int};
 use core::ptr;
@@ -26,7 +26,7 @@ define!(
     strfromd, strfroml, gcvt,
 );
 
-/// What a call returns for what the formatter says.
+/// Converts the formatter's result to a call's return value.
 fn returned(result: Result<u32, Error>) -> c_int {
     match result {
         Ok(length) => length as c_int,
@@ -37,6 +37,8 @@ fn returned(result: Result<u32, Error>) -> c_int {
     }
 }
 
+/// Formats to a sink.
+///
 /// # Safety
 /// As for C's `vprintf`.
 unsafe fn write(sink: &mut dyn Sink, units: &dyn Units, arguments: Arguments) -> c_int {
@@ -44,7 +46,6 @@ unsafe fn write(sink: &mut dyn Sink, units: &dyn Units, arguments: Arguments) ->
     returned(unsafe { format(sink, units, &mut List::new(arguments), arch::rounding()) })
 }
 
-/// A stream, which takes bytes.
 struct Stream {
     file: *mut File,
     is_wide: bool,
@@ -67,7 +68,7 @@ impl Sink for Stream {
     }
 }
 
-/// An array, of which the last unit is kept for the 0.
+/// An array, whose last unit is reserved for the terminating 0.
 struct Array {
     start: *mut c_char,
     room: usize,
@@ -83,10 +84,10 @@ impl Array {
         }
     }
 
-    /// Ends the text, where there is room for anything.
+    /// Terminates the text, if the array is not empty.
     fn end(&mut self) {
         if self.room > 0 {
-            // SAFETY: C's promise: so many characters.
+            // SAFETY: C's promise: this many characters.
             unsafe { self.start.add(self.length.min(self.room - 1)).write(0) };
         }
     }
@@ -95,7 +96,7 @@ impl Array {
 impl Sink for Array {
     fn put(&mut self, unit: u32) -> Result<(), Error> {
         if self.room.saturating_sub(self.length) > 1 {
-            // SAFETY: C's promise: so many characters.
+            // SAFETY: C's promise: this many characters.
             unsafe { self.start.add(self.length).write(unit as c_char) };
         }
         self.length += 1;
@@ -106,7 +107,7 @@ impl Sink for Array {
         let room = self.room.saturating_sub(self.length.saturating_add(1));
         let fits = room.min(times as usize);
         if fits > 0 {
-            // SAFETY: C's promise: so many characters.
+            // SAFETY: C's promise: this many characters.
             unsafe { self.start.add(self.length).write_bytes(unit as u8, fits) };
         }
         self.length += times as usize;
@@ -114,7 +115,7 @@ impl Sink for Array {
     }
 }
 
-/// An array of wide characters, which must have room for all.
+/// An array of wide characters, which must have space for all.
 struct WideArray {
     start: *mut u32,
     room: usize,
@@ -130,13 +131,15 @@ impl Sink for WideArray {
         if self.room.saturating_sub(self.length) <= 1 {
             return Err(Error::TooLong);
         }
-        // SAFETY: C's promise: so many characters.
+        // SAFETY: C's promise: this many characters.
         unsafe { self.start.add(self.length).write(unit) };
         self.length += 1;
         Ok(())
     }
 }
 
+/// Formats to a stream.
+///
 /// # Safety
 /// As for C's `vfprintf`, unless the format is null.
 unsafe fn write_to_stream(
@@ -146,7 +149,7 @@ unsafe fn write_to_stream(
     is_wide: bool,
 ) -> c_int {
     let Some(units) = units else {
-        // As other C libraries do; what is behind a null pointer is no format.
+        // As in other C libraries: a null pointer is no format.
         return fail(EINVAL);
     };
     // SAFETY: the caller's promise.
@@ -238,13 +241,13 @@ unsafe extern "C" fn sprintf(
     unsafe { vsprintf(text, format, arguments) }
 }
 
-/// As GNU has it. The text is made twice, the first time for its length.
+/// Implements GNU's function. The text is formatted twice, the first time for its length.
 unsafe extern "C" fn vasprintf(
     out: *mut *mut c_char,
     format: *const c_char,
     arguments: Arguments,
 ) -> c_int {
-    // SAFETY: C's promises, and a block of the text's length with its end.
+    // SAFETY: C's promises, and a block of the text's length with its terminator.
     unsafe {
         out.write(ptr::null_mut());
         let length = vsnprintf(ptr::null_mut(), 0, format, arguments);
@@ -322,7 +325,6 @@ unsafe extern "C" fn swprintf(
     unsafe { vswprintf(text, room, format, arguments) }
 }
 
-/// The one argument of a conversion.
 struct One(Bits);
 
 impl Values for One {
@@ -333,13 +335,13 @@ impl Values for One {
     fn rewind(&mut self) {}
 }
 
-/// A format of strfroml, which has one conversion and no modifier, with the modifier.
+/// A strfroml format, which contains one conversion without modifier, with the modifier added.
 struct LongConversion(Narrow);
 
 impl Units for LongConversion {
     fn at(&self, place: usize) -> u32 {
         let is_letter = |place: usize| (self.0.at(place) as u8).is_ascii_alphabetic();
-        // The letter is the first; the modifier is in its place, and what follows is further back by one.
+        // At the first letter, the modifier is inserted, and the following units are shifted by one.
         match (0..=place).any(is_letter) {
             true if is_letter(place) && !(0..place).any(is_letter) => u32::from(b'L'),
             true => self.0.at(place - 1),
@@ -348,6 +350,8 @@ impl Units for LongConversion {
     }
 }
 
+/// Formats one number.
+///
 /// # Safety
 /// As for C's `strfromd`.
 unsafe fn write_one(text: *mut c_char, room: usize, units: &dyn Units, bits: Bits) -> c_int {
@@ -378,7 +382,7 @@ unsafe extern "C" fn strfromd(
     unsafe { write_one(text, room, &Narrow(format), Bits::from(value.to_bits())) }
 }
 
-/// A `long double`: of 128 bits, which is passed as any integer of so many is, or the same as a `double`.
+/// A `long double`: 128 bits, passed like a 128-bit integer, or identical to a `double`.
 #[cfg(target_arch = "riscv64")]
 type LongDouble = u128;
 #[cfg(target_arch = "arm")]
@@ -401,7 +405,7 @@ unsafe extern "C" fn strfroml(
     unsafe { write_one(text, room, &units, bits_of(value)) }
 }
 
-/// As `%.*g`; digits beyond 17 tell nothing more.
+/// Formats with `%.*g`; digits beyond 17 add no information.
 unsafe extern "C" fn gcvt(value: f64, digits: c_int, text: *mut c_char) -> *mut c_char {
     const MOST: c_int = 17;
     let precision = digits.clamp(0, MOST) as u8;

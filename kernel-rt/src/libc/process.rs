@@ -1,4 +1,4 @@
-//! The one process: its start, its end, and what it can ask about itself and its node.
+//! The single process: its start, its end, and queries about itself and its node.
 
 use core::cell::Cell;
 use core::ffi::{CStr, c_char, c_int, c_long, c_void};
@@ -57,21 +57,21 @@ define!(
     clearenv,
 );
 
-/// What writes out the streams of files, where there are any.
+/// Function that flushes the streams of files, if there are any.
 static WRITE_OUT: Mutex<Cell<fn()>> = Mutex::new(Cell::new(|| ()));
 
-/// From now on [`write_out`] calls this.
+/// Registers the function that [`write_out`] calls.
 pub fn write_out_with(write_out: fn()) {
     critical_section::with(|cs| WRITE_OUT.borrow(cs).set(write_out));
 }
 
-/// Writes out the streams of files. By this way a program that has none is not linked with what writes them.
+/// Flushes the streams of files. The indirection keeps the flush code out of programs without such streams.
 pub fn write_out() {
     let write_out = critical_section::with(|cs| WRITE_OUT.borrow(cs).get());
     write_out();
 }
 
-/// The program ends with `status`; atexit's functions have run.
+/// Ends the program with `status`; atexit's functions have run.
 extern "C" fn _exit(status: c_int) -> ! {
     write_out();
     finish(status)
@@ -81,7 +81,7 @@ extern "C" fn abort() -> ! {
     program_abort("the program called abort()")
 }
 
-/// The node has one process.
+/// Does nothing: the node has one process.
 extern "C" fn sched_yield() -> c_int {
     0
 }
@@ -110,7 +110,7 @@ extern "C" fn getegid() -> u32 {
     0
 }
 
-/// What there is to know of a node (POSIX sysconf); -1 for what has no limit, or is not known.
+/// Returns properties of the node (POSIX sysconf); -1 for an unlimited or unknown one.
 extern "C" fn sysconf(name: c_int) -> c_long {
     const PAGE: u64 = 4096;
     // sys/unistd.h of picolibc.
@@ -139,7 +139,7 @@ fn host_name() -> heapless::String<24> {
     name
 }
 
-/// A name for this node, from its coordinates; cut, with its ending zero, to the room there is (POSIX).
+/// Returns a name for this node, from its coordinates; truncated, with its terminating zero, to the buffer (POSIX).
 unsafe extern "C" fn gethostname(out: *mut c_char, room: usize) -> c_int {
     let name = host_name();
     let Some(most) = room.checked_sub(1) else {
@@ -181,7 +181,7 @@ unsafe extern "C" fn uname(out: *mut [[u8; UTSNAME_BYTES]; 6]) -> c_int {
     0
 }
 
-/// `struct rlimit`: what is, and what may be.
+/// `struct rlimit`: the current and the maximum limit.
 unsafe extern "C" fn getrlimit(resource: c_int, out: *mut [u64; 2]) -> c_int {
     // The project's sys/resource.h.
     const INFINITY: u64 = u64::MAX;
@@ -202,7 +202,7 @@ unsafe extern "C" fn getrlimit(resource: c_int, out: *mut [u64; 2]) -> c_int {
     0
 }
 
-/// Limits stay as they are.
+/// Accepts only the current limits.
 unsafe extern "C" fn setrlimit(resource: c_int, new: *const [u64; 2]) -> c_int {
     let mut now = [0; 2];
     // SAFETY: C's promise.
@@ -219,7 +219,7 @@ unsafe extern "C" fn setrlimit(resource: c_int, new: *const [u64; 2]) -> c_int {
     }
 }
 
-/// A node has one process.
+/// Fails: a node has one process.
 extern "C" fn fork() -> c_int {
     fail(EAGAIN)
 }
@@ -250,7 +250,7 @@ extern "C" fn execvp(_: *const c_char, _: *const c_void) -> c_int {
 
 type Ending = extern "C" fn();
 
-/// What `quick_exit` is to call: as many as C wants at least (C17 section 7.22.4.3).
+/// Functions for `quick_exit`: the minimum number that C requires (C17 section 7.22.4.3).
 static QUICK_ENDINGS: [AtomicUsize; 32] = [const { AtomicUsize::new(0) }; 32];
 
 extern "C" fn at_quick_exit(ending: Ending) -> c_int {
@@ -267,25 +267,25 @@ extern "C" fn at_quick_exit(ending: Ending) -> c_int {
     }
 }
 
-/// The last that was named is called first.
+/// Calls the functions in reverse order of registration.
 extern "C" fn quick_exit(status: c_int) -> ! {
     for place in QUICK_ENDINGS.iter().rev() {
         let address = place.swap(0, Ordering::Relaxed);
         if address != 0 {
             let address = ptr::with_exposed_provenance::<()>(address);
-            // SAFETY: what was given to `at_quick_exit`.
+            // SAFETY: an argument of `at_quick_exit`.
             unsafe { core::mem::transmute::<*const (), Ending>(address)() };
         }
     }
     _exit(status)
 }
 
-/// The one process is alone in its group and session, which it leads.
+/// The one process leads its own group and session.
 extern "C" fn getpgrp() -> c_int {
     getpid()
 }
 
-/// Whether a number is this process's, which 0 is too.
+/// Checks whether an ID is this process's; 0 is too.
 fn own(process: c_int) -> Result<c_int, c_int> {
     match process {
         0 | 1 => Ok(getpid()),
@@ -317,7 +317,7 @@ extern "C" fn gettid() -> c_int {
     getpid()
 }
 
-/// With one process no priority is other than 0.
+/// Only priority 0 is supported, because there is one process.
 extern "C" fn nice(more: c_int) -> c_int {
     if more == 0 { 0 } else { fail(EPERM) }
 }
@@ -338,7 +338,7 @@ extern "C" fn setpriority(which: c_int, who: u32, priority: c_int) -> c_int {
     }
 }
 
-/// It has none.
+/// Returns an empty domain name.
 unsafe extern "C" fn getdomainname(out: *mut c_char, room: usize) -> c_int {
     if out.is_null() || room == 0 {
         return fail(EINVAL);
@@ -348,7 +348,7 @@ unsafe extern "C" fn getdomainname(out: *mut c_char, room: usize) -> c_int {
     0
 }
 
-/// One more than the rank.
+/// Returns the rank plus one.
 extern "C" fn gethostid() -> c_long {
     personality().map_or(0, |p| p.rank as c_long + 1)
 }
@@ -364,10 +364,10 @@ unsafe extern "C" fn secure_getenv(name: *const c_char) -> *mut c_char {
     unsafe { getenv(name) }
 }
 
-/// Leaves no variable.
+/// Removes all variables.
 extern "C" fn clearenv() -> c_int {
     struct Empty([*mut c_char; 1]);
-    // SAFETY: a null pointer, which nothing writes: who adds a variable makes a new list.
+    // SAFETY: a null pointer that nothing writes: adding a variable creates a new list.
     unsafe impl Sync for Empty {}
     static EMPTY: Empty = Empty([ptr::null_mut()]);
     // SAFETY: C's variable, by the one thread.
@@ -375,13 +375,13 @@ extern "C" fn clearenv() -> c_int {
     0
 }
 
-/// The program's words, for the name in its messages.
+/// The program's arguments, for its name in messages.
 static WORDS: AtomicPtr<*mut c_char> = AtomicPtr::new(ptr::null_mut());
 
-/// The program's name: its first word from the last slash on.
+/// Returns the program's name: its first argument after the last slash.
 pub fn program_name() -> &'static CStr {
     let words = WORDS.load(Ordering::Relaxed);
-    // SAFETY: `run` has put them there; the words live for ever, though the program may have taken the pointer.
+    // SAFETY: `run` has stored it; the arguments live forever, though the program may have changed the pointer.
     let word = unsafe { words.as_ref().filter(|word| !word.is_null()) };
     let Some(word) = word else {
         return c"program";
@@ -394,7 +394,7 @@ pub fn program_name() -> &'static CStr {
 }
 
 unsafe extern "C" {
-    // Where `main` is the kernel's entry (see ld/stm32f405.ld), the linker calls the program's so.
+    // Where `main` is the kernel's entry (see ld/stm32f405.ld), the linker uses this name for the program's function.
     #[cfg_attr(target_arch = "arm", link_name = "__real_main")]
     fn main(argc: c_int, argv: *mut *mut c_char, environment: *mut *mut c_char) -> c_int;
     pub fn exit(status: c_int) -> !;
@@ -406,11 +406,11 @@ unsafe extern "C" {
     static __init_array_end: [extern "C" fn(); 0];
 }
 
-/// Runs the constructors, then `main`, then `exit` with what it returned.
+/// Runs the constructors, then `main`, then `exit` with its result.
 ///
 /// # Safety
-/// Called once, when everything that the program may use is set up. `argv` holds the arguments, which
-/// C may change and keep, and a null pointer behind them; `environment` the variables, likewise.
+/// Called once, when everything that the program may use is set up. `argv` holds the arguments, which C may change and
+/// keep, and a null pointer behind them; `environment` the variables, likewise.
 pub unsafe fn run(argv: &'static mut [*mut c_char], environment: &'static mut [*mut c_char]) -> ! {
     WORDS.store(argv.as_mut_ptr(), Ordering::Relaxed);
     let environment = environment.as_mut_ptr();

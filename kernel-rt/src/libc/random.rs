@@ -1,5 +1,5 @@
-//! Random bytes. A node has no source of them: they come from its clock, its rank and a count, differ from node to node
-//! and from call to call, and are no secret. Keys are not to be made of them.
+//! Random bytes. A node has no source of entropy: the bytes are computed from its clock, its rank and a count, differ
+//! between nodes and between calls, and are not secret. They must not be used for keys.
 
 use core::ffi::{c_char, c_int, c_uint, c_void};
 use core::ptr;
@@ -12,7 +12,7 @@ use crate::records::personality;
 
 define!(getrandom, getentropy, initstate, setstate);
 
-/// The next word.
+/// Returns the next word.
 pub fn random_word() -> u64 {
     static CALLS: AtomicU32 = AtomicU32::new(0);
     let calls = CALLS.fetch_add(1, Ordering::Relaxed);
@@ -29,8 +29,10 @@ fn mixed(word: u64) -> u64 {
     word ^ word >> 31
 }
 
+/// Fills a buffer with random bytes.
+///
 /// # Safety
-/// `out` has room for so many bytes.
+/// `out` has space for `count` bytes.
 unsafe fn fill(out: *mut c_void, count: usize) {
     for at in (0..count).step_by(8) {
         let bytes = random_word().to_ne_bytes();
@@ -49,7 +51,7 @@ unsafe extern "C" fn getrandom(out: *mut c_void, count: usize, _: c_uint) -> isi
     count as isize
 }
 
-/// 256 bytes at most (POSIX).
+/// Supports at most 256 bytes (POSIX).
 unsafe extern "C" fn getentropy(out: *mut c_void, count: usize) -> c_int {
     const MOST: usize = 256;
     if count > MOST {
@@ -64,13 +66,13 @@ unsafe extern "C" {
     fn srandom(seed: c_uint);
 }
 
-/// The state that `random` works with, as the program knows it: picolibc's has one word, and so the first word of a
-/// program's block is the seed.
+/// The state of `random`, as the program sees it. picolibc's state is one word, so the first word of a program's block
+/// is the seed.
 static STATE: AtomicPtr<c_char> = AtomicPtr::new(FIRST.as_ptr().cast());
-/// The one that there is before a program names its own: of seed 1 (C17 section 7.22.2.2).
+/// The initial state, of seed 1 (C17 section 7.22.2.2).
 static FIRST: AtomicU32 = AtomicU32::new(1);
 
-/// Begins the sequence of `seed`; the least block is of 8 bytes (POSIX).
+/// Starts the sequence of `seed`; the minimum block size is 8 bytes (POSIX).
 unsafe extern "C" fn initstate(seed: c_uint, state: *mut c_char, bytes: usize) -> *mut c_char {
     const LEAST: usize = 8;
     if bytes < LEAST || state.is_null() {
@@ -85,7 +87,7 @@ unsafe extern "C" fn initstate(seed: c_uint, state: *mut c_char, bytes: usize) -
     STATE.swap(state, Ordering::Relaxed)
 }
 
-/// Begins the sequence of a block's seed again.
+/// Restarts the sequence of a block's seed.
 unsafe extern "C" fn setstate(state: *mut c_char) -> *mut c_char {
     if state.is_null() {
         set_errno(EINVAL);

@@ -1,7 +1,7 @@
-//! The conversions of scanf's family (C17 sections 7.21.6.2 and 7.29.2.2, and POSIX's numbered arguments and `m`). Every
-//! function of the family is a [`Source`] for this one reader.
+//! The conversions of the scanf family (C17 sections 7.21.6.2 and 7.29.2.2, and POSIX's numbered arguments and `m`).
+//! Every function of the family is a [`Source`] for this one reader.
 //!
-//! It follows glibc in the locale "C" where the standards leave a choice: one unit at most is put back.
+//! If the standards permit several results, it follows glibc in the locale "C": at most one unit is put back.
 #![cfg_attr(
     target_arch = "arm",
     expect(
@@ -17,50 +17,50 @@ use super::decimal::{Bits, DOUBLE, FloatFormat, QUAD, Rounding, SINGLE};
 use super::float_text::Reader;
 use super::format::{Kind, LONG_DOUBLE, Length, PERCENT, Units, Values, ascii, number, write_at};
 
-/// Where the text comes from.
+/// Source of the text.
 pub trait Source {
-    /// Whether its units are wide characters.
+    /// Returns whether its units are wide characters.
     fn is_wide(&self) -> bool {
         false
     }
-    /// Takes the next unit; `None` at the end, and where the stream fails.
+    /// Returns the next unit; `None` at the end, and if the stream fails.
     fn get(&mut self) -> Option<u32>;
-    /// Puts back the unit that was taken last.
+    /// Puts back the last unit.
     fn unget(&mut self, unit: u32);
 }
 
 /// C's `realloc` and `free`, for the modifier `m`.
 #[derive(Clone, Copy, Debug)]
 pub struct Heap {
-    /// Makes a block of this size of a block or null.
+    /// Resizes a block, or allocates one if it is null.
     pub realloc: unsafe extern "C" fn(*mut c_void, usize) -> *mut c_void,
-    /// Gives a block back.
+    /// Frees a block.
     pub free: unsafe extern "C" fn(*mut c_void),
 }
 
-/// What `errno` becomes.
+/// New value of `errno`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Trouble {
     /// A number is out of its type's range: ERANGE.
     Range,
-    /// A character is none of the locale's: EILSEQ.
+    /// A character is invalid in the locale: EILSEQ.
     NotACharacter,
     /// There is no memory for a string: ENOMEM.
     NoMemory,
-    /// The format is none: EINVAL.
+    /// The format is invalid: EINVAL.
     Format,
 }
 
-/// What a call comes to.
+/// Result of a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Outcome {
-    /// What it returns: arguments that are set, or -1 (EOF).
+    /// Return value: the number of assigned arguments, or -1 (EOF).
     pub assigned: i32,
     /// `errno`, if it is set.
     pub trouble: Option<Trouble>,
 }
 
-/// Why the reading ends before the format does.
+/// Reason to stop before the format ends.
 enum Stop {
     /// There is no more input.
     Input,
@@ -78,7 +78,7 @@ impl From<super::format::Error> for Stop {
 /// Reads by a format.
 ///
 /// # Safety
-/// The arguments are pointers that the format asks for, as for C's `scanf`.
+/// The arguments are the pointers that the format requires, as for C's `scanf`.
 pub unsafe fn scan(
     source: &mut dyn Source,
     units: &dyn Units,
@@ -123,7 +123,6 @@ pub unsafe fn scan(
 
 struct Input<'a> {
     source: &'a mut dyn Source,
-    /// Units that are taken.
     length: usize,
     assigned: i32,
     trouble: Option<Trouble>,
@@ -151,7 +150,8 @@ impl Input<'_> {
         self.take_while(u64::MAX, |unit, _| is_space(unit));
     }
 
-    /// Takes units, at most so many, as long as they are accepted. That is told how many can come, this one included.
+    /// Reads at most `width` units while `accepts` returns true; it receives the unit and the number of units still
+    /// possible, this one included.
     fn take_while(&mut self, width: u64, mut accepts: impl FnMut(u32, u64) -> bool) -> u64 {
         let mut left = width;
         while left > 0 {
@@ -167,7 +167,7 @@ impl Input<'_> {
         width - left
     }
 
-    /// The end of the input is an input failure.
+    /// Returns an input failure at the end of the input.
     fn expect_more(&mut self) -> Result<(), Stop> {
         let unit = self.take().ok_or(Stop::Input)?;
         self.put_back(unit);
@@ -185,10 +185,9 @@ impl Input<'_> {
     }
 }
 
-/// A conversion specification.
 #[derive(Clone, Copy)]
 struct Spec {
-    /// The argument's number; 0 of the next.
+    /// Index of the argument; 0 for the next one.
     argument: u32,
     is_suppressed: bool,
     width: u64,
@@ -234,7 +233,7 @@ impl Spec {
     }
 }
 
-/// Carries out what stands at a place of the format, which moves behind it.
+/// Executes the directive at `place` of the format, and advances `place` behind it.
 unsafe fn directive(
     input: &mut Input<'_>,
     units: &dyn Units,
@@ -258,7 +257,7 @@ unsafe fn directive(
     if letter == b'%' {
         return input.expect(PERCENT);
     }
-    // A null pointer is not the same: the store through it is the program's fault, and must be one.
+    // A null pointer is different: the store through it is the program's error, and must fault.
     let mut address = None;
     if !spec.is_suppressed {
         // SAFETY: the caller's promise: every argument is a pointer.
@@ -273,7 +272,7 @@ unsafe fn directive(
         }
     }
     let is_wide = spec.length == Length::Long;
-    // SAFETY: the caller's promise about what the argument points to, here and below.
+    // SAFETY: the caller's promise about the target of the argument, here and below.
     unsafe {
         match letter {
             b'n' => {
@@ -330,6 +329,8 @@ unsafe fn directive(
     Ok(())
 }
 
+/// Stores an integer.
+///
 /// # Safety
 /// At the address is an integer of this length.
 unsafe fn store(address: usize, length: Length, value: u64) {
@@ -354,7 +355,7 @@ struct Set<'a> {
 }
 
 impl<'a> Set<'a> {
-    /// The set that begins at a place, which moves behind it; `None` if it does not end.
+    /// Reads the set at `place`, and advances `place` behind it; returns `None` if it has no end.
     fn read(units: &'a dyn Units, place: &mut usize) -> Option<Self> {
         let is_negated = units.at(*place) == u32::from(b'^');
         let first = *place + usize::from(is_negated);
@@ -391,6 +392,8 @@ impl<'a> Set<'a> {
     }
 }
 
+/// Reads an integer.
+///
 /// # Safety
 /// The address, if there is one, is that of an integer of the specification's length.
 unsafe fn integer(
@@ -404,7 +407,7 @@ unsafe fn integer(
     let mut negative = false;
     let mut magnitude = 0u64;
     let mut too_great = false;
-    // Units that have come, digits among them, and whether the last was a 0 that may begin `0x`.
+    // Units received, digits among them, and whether the last was a 0 that may begin `0x`.
     let (mut length, mut digits, mut is_zero) = (0, 0, false);
     let taken = input.take_while(spec.width, |unit, _| {
         let byte = ascii(unit);
@@ -452,7 +455,7 @@ unsafe fn integer(
             return Err(Stop::Mismatch);
         }
     }
-    // As of strtol and its like: at least a long's range.
+    // As in strtol and related functions: the range of a long or more.
     let bits = spec.length.bits().max(usize::BITS);
     let is_signed = matches!(spec.letter, b'd' | b'i');
     let most = match (is_signed, negative) {
@@ -480,6 +483,8 @@ unsafe fn integer(
     Ok(())
 }
 
+/// Reads a floating-point number.
+///
 /// # Safety
 /// The address, if there is one, is that of a number of the specification's length.
 unsafe fn float(input: &mut Input<'_>, spec: Spec, address: Option<usize>) -> Result<(), Stop> {
@@ -495,6 +500,8 @@ unsafe fn float(input: &mut Input<'_>, spec: Spec, address: Option<usize>) -> Re
     Ok(())
 }
 
+/// Stores a value, if there is an address.
+///
 /// # Safety
 /// As for [`write_at`], if there is an address.
 unsafe fn write<T>(address: Option<usize>, value: T) {
@@ -504,7 +511,7 @@ unsafe fn write<T>(address: Option<usize>, value: T) {
     }
 }
 
-// Each has its limbs on the stack, of which a `long double` needs more than 7 KiB.
+// One function per format, with its limbs on the stack: more than 7 KiB for a `long double`.
 #[inline(never)]
 fn read(input: &mut Input<'_>, spec: Spec, format: FloatFormat) -> Result<Bits, Stop> {
     read_float(input, spec, format, &mut [0; DOUBLE.limbs()])
@@ -534,23 +541,22 @@ fn read_float(
     Ok(number.bits)
 }
 
-/// Where characters go.
+/// Destination of characters.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Target {
-    /// Nowhere: the assignment is suppressed.
+    /// None: the assignment is suppressed.
     Nowhere,
     /// The program's array at this address.
     Array(usize),
-    /// A block that is made here, at this address; 0 before there is one.
+    /// A block allocated here, at this address; 0 before there is one.
     Block(usize),
 }
 
-/// Characters that are stored for the program.
 struct Store {
     target: Target,
     is_wide: bool,
     length: usize,
-    /// Characters that a block has room for.
+    /// Capacity of a block in characters.
     room: usize,
     heap: Heap,
 }
@@ -560,11 +566,11 @@ impl Store {
         if self.is_wide { size_of::<u32>() } else { 1 }
     }
 
-    /// Makes the block, which is at `start` if there is one, as large as this; where it is then.
+    /// Resizes the block at `start`, or allocates it; returns its new address.
     fn resize(&mut self, start: usize, room: usize) -> Result<usize, Stop> {
         let block = ptr::with_exposed_provenance_mut(start);
         let bytes = room.saturating_mul(self.size());
-        // SAFETY: a block that was made here, or none.
+        // SAFETY: a block that was allocated here, or none.
         let block = unsafe { (self.heap.realloc)(block, bytes) };
         if block.is_null() {
             return Err(Stop::Trouble(Trouble::NoMemory));
@@ -575,8 +581,10 @@ impl Store {
         Ok(start)
     }
 
+    /// Appends a character.
+    ///
     /// # Safety
-    /// The program's array has room.
+    /// The program's array has space.
     unsafe fn push(&mut self, unit: u32) -> Result<(), Stop> {
         const FIRST: usize = 32;
         let start = match self.target {
@@ -589,7 +597,7 @@ impl Store {
         };
         if let Some(start) = start {
             let address = start.wrapping_add(self.length * self.size());
-            // SAFETY: there is room.
+            // SAFETY: there is space.
             unsafe {
                 match self.is_wide {
                     true => write_at(address, unit),
@@ -602,9 +610,11 @@ impl Store {
     }
 }
 
+/// Reads a string.
+///
 /// # Safety
-/// The address, if there is one, is that of an array with room for the characters, or of a pointer where a block is
-/// asked for.
+/// The address, if there is one, is that of an array with space for the characters, or of a pointer if a block is
+/// allocated.
 unsafe fn string(
     input: &mut Input<'_>,
     spec: Spec,
@@ -631,7 +641,7 @@ unsafe fn string(
         let block = match result {
             Ok(()) => block,
             Err(_) => {
-                // SAFETY: a block that was made here, or none.
+                // SAFETY: a block that was allocated here, or none.
                 unsafe { (input.heap.free)(ptr::with_exposed_provenance_mut(block)) };
                 0
             }
@@ -642,6 +652,8 @@ unsafe fn string(
     result
 }
 
+/// Stores the accepted characters.
+///
 /// # Safety
 /// As for [`Store::push`].
 unsafe fn fill(

@@ -1,4 +1,4 @@
-//! The reader beside this machine's `sscanf` and `strtod`.
+//! The reader, compared with this machine's `sscanf` and `strtod`.
 
 use core::ffi::{c_char, c_int};
 use std::ffi::CString;
@@ -11,7 +11,7 @@ use super::super::float_text::Reader;
 use super::*;
 
 unsafe extern "C" {
-    // C17's, which does not take `%as` for a modifier.
+    // C17's version: it does not interpret the `a` of `%as` as a modifier.
     fn __isoc99_sscanf(text: *const c_char, format: *const c_char, ...) -> c_int;
     fn strtod(text: *const c_char, end: *mut *mut c_char) -> f64;
     fn strtof(text: *const c_char, end: *mut *mut c_char) -> f32;
@@ -60,7 +60,7 @@ fn below(random: &mut Rand64, limit: u64) -> u64 {
     random.rand_range(0..limit)
 }
 
-/// Digits, short and long, some of them of a number half way between two doubles.
+/// Returns digits, short and long, some of them of a number half way between two doubles.
 fn digits(random: &mut Rand64, most: u64) -> String {
     let length = match below(random, 40) {
         0 => below(random, 900),
@@ -71,7 +71,7 @@ fn digits(random: &mut Rand64, most: u64) -> String {
         .collect()
 }
 
-/// The text of a number, often with a fault in it.
+/// Returns the text of a number, often with an error in it.
 fn text(random: &mut Rand64) -> String {
     let mut text = String::from(["", "-", "+", " ", "\t\n "][below(random, 5) as usize]);
     let exponent = [18, 60, 400][below(random, 3) as usize];
@@ -81,7 +81,7 @@ fn text(random: &mut Rand64) -> String {
         4 => text += &format!("{}.{}", digits(random, 12), digits(random, 12)),
         5 => text += &digits(random, 20),
         6 | 7 => {
-            // A double, and half way to the next; with a digit behind it or not.
+            // A double, and half way to the next, optionally followed by another digit.
             let value = f64::from_bits(random.rand_u64() & (u64::MAX >> 1));
             let value = if below(random, 3) == 0 {
                 f64::from_bits(random.rand_u64() >> (12 + below(random, 40)))
@@ -126,7 +126,7 @@ fn text(random: &mut Rand64) -> String {
     text
 }
 
-/// The number in the middle between a double and the next greater one, exactly.
+/// Returns the number in the middle between a double and the next larger one, exactly.
 fn half_way(value: f64) -> String {
     let bits = u128::from(value.to_bits());
     let mut number = DOUBLE.unpack(bits);
@@ -144,7 +144,7 @@ fn half_way(value: f64) -> String {
     text
 }
 
-/// Bytes that belong to the number, and the number.
+/// Returns the length of the number in bytes, and the number.
 fn ours(text: &str, format: FloatFormat) -> (usize, u128, bool) {
     let text = text.as_bytes();
     let spaces = text
@@ -177,7 +177,7 @@ fn compare_strtod(seed: u128, number: u64) {
         let c = CString::new(text.as_str()).unwrap();
         let mut end = ptr::null_mut();
         errno(0);
-        // SAFETY: a string, and a place for the pointer.
+        // SAFETY: a string, and a variable for the pointer.
         let value = unsafe { strtod(c.as_ptr(), &raw mut end) };
         let wanted = (
             end.addr() - c.as_ptr().addr(),
@@ -268,7 +268,7 @@ fn compare_scanf(seed: u128, number: u64) {
         let mut got = wanted.clone();
         let at = |block: &mut [u8], place: usize| block[place * ROOM..].as_mut_ptr();
         let w: Vec<*mut u8> = (0..4).map(|place| at(&mut wanted, place)).collect();
-        // SAFETY: strings, and room for the longest of them as wide characters.
+        // SAFETY: strings, and buffers for the longest of them as wide characters.
         let result =
             unsafe { __isoc99_sscanf(c.as_ptr(), c_format.as_ptr(), w[0], w[1], w[2], w[3]) };
         let values: Vec<usize> = (0..4)
@@ -302,7 +302,7 @@ fn compare_scanf(seed: u128, number: u64) {
     }
 }
 
-/// Numbers of 128 bits, which Rust has no type for: a C program asks this machine's library.
+/// Numbers of 128 bits, for which Rust has no type: a C program calls this machine's library.
 #[cfg(target_os = "linux")]
 mod quad {
     use std::fs;
@@ -313,7 +313,7 @@ mod quad {
     use super::super::super::format::{Error, Sink, format};
     use super::*;
 
-    /// For each line its answer: a number in a format, or the number that a text is.
+    /// Replies to each line: with the text of a number in a format, or the number of a text.
     const PROGRAM: &str = r#"
         #define _GNU_SOURCE
         #include <errno.h>
@@ -360,7 +360,7 @@ mod quad {
         let units = format!("%.{precision}L{letter}");
         let mut text = Text(Vec::new());
         let mut one = One(bits);
-        // SAFETY: one argument, as the format asks for.
+        // SAFETY: one argument, as the format requires.
         unsafe { format(&mut text, &units.as_bytes(), &mut one, Rounding::Nearest) }.unwrap();
         String::from_utf8(text.0).unwrap()
     }
@@ -487,7 +487,7 @@ fn strings_are_made_in_blocks_of_their_size() {
             values: &values,
             next: 0,
         };
-        // SAFETY: a pointer, as the format asks for.
+        // SAFETY: a pointer, as the format requires.
         unsafe {
             scan(
                 &mut source,
@@ -501,7 +501,7 @@ fn strings_are_made_in_blocks_of_their_size() {
     };
     let long = "x".repeat(1000);
     assert_eq!(read(&long, "%ms", &mut block), 1);
-    // SAFETY: the string that was made, which is given back.
+    // SAFETY: the allocated string, which is freed.
     unsafe {
         assert_eq!(
             std::ffi::CStr::from_ptr(block.cast()).to_bytes(),

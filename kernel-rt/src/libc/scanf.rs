@@ -1,4 +1,4 @@
-//! scanf's family: C's functions, each with its own [`Source`] for the one reader of [`super::scan`].
+//! The scanf family: C's functions, each with its own [`Source`] for the one reader of [`super::scan`].
 
 use core::ffi::{c_char, c_int, c_void};
 
@@ -17,6 +17,8 @@ unsafe extern "C" {
     fn ungetc(byte: c_int, file: *mut File) -> c_int;
 }
 
+/// Reads from a source.
+///
 /// # Safety
 /// As for C's `vscanf`.
 unsafe fn read(source: &mut dyn Source, units: &dyn Units, arguments: Arguments) -> c_int {
@@ -41,7 +43,6 @@ unsafe fn read(source: &mut dyn Source, units: &dyn Units, arguments: Arguments)
     outcome.assigned
 }
 
-/// A stream, which has bytes.
 struct Stream {
     file: *mut File,
     is_wide: bool,
@@ -58,12 +59,11 @@ impl Source for Stream {
     }
 
     fn unget(&mut self, unit: u32) {
-        // SAFETY: as above; there is room for the one byte that was taken last.
+        // SAFETY: as above; there is space for the one byte that was read last.
         unsafe { ungetc(unit as c_int, self.file) };
     }
 }
 
-/// A string.
 struct Text<'a> {
     units: &'a dyn Units,
     place: usize,
@@ -86,6 +86,8 @@ impl Source for Text<'_> {
     }
 }
 
+/// Reads from a stream.
+///
 /// # Safety
 /// As for C's `vfscanf`.
 unsafe fn read_stream(

@@ -1,4 +1,4 @@
-//! Semaphores. One thread waits for none: a wait that could never end fails with EDEADLK, as those for mutexes do.
+//! Semaphores for one thread: a wait that could never end fails with EDEADLK, like a wait for a mutex.
 
 use core::ffi::{c_char, c_int, c_uint};
 use core::ptr;
@@ -36,7 +36,7 @@ extern "C" fn sem_destroy(_: *mut c_uint) -> c_int {
     0
 }
 
-/// Takes one; false where there is none.
+/// Decrements a semaphore; returns false if it is 0.
 ///
 /// # Safety
 /// There is a semaphore.
@@ -85,12 +85,12 @@ unsafe extern "C" fn sem_post(semaphore: *mut c_uint) -> c_int {
 }
 
 unsafe extern "C" fn sem_getvalue(semaphore: *const c_uint, out: *mut c_int) -> c_int {
-    // SAFETY: C's promises; no value is greater than an int.
+    // SAFETY: C's promises; no value exceeds an int.
     unsafe { out.write(*semaphore as c_int) };
     0
 }
 
-/// Semaphores by name are for several processes.
+/// Not supported: named semaphores are for several processes.
 extern "C" fn sem_open(_: *const c_char, _: c_int) -> *mut c_uint {
     set_errno(ENOSYS);
     ptr::null_mut()

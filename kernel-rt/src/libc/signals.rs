@@ -1,4 +1,4 @@
-//! Signals: within the program only, by `raise`, which calls the handlers that `signal` was given.
+//! Signals: within the program only, by `raise`, which calls the handlers set by `signal`.
 
 use core::ffi::{c_int, c_uint, c_ulong, c_void};
 use core::fmt::Write as _;
@@ -34,11 +34,11 @@ define!(
 
 type Handler = *const c_void;
 
-/// What `signal` takes and gives besides functions, in picolibc's signal.h.
+/// Special handlers of `signal` in picolibc's signal.h.
 const SIG_DFL: usize = 0;
 const SIG_IGN: usize = 1;
 const SIG_ERR: usize = usize::MAX;
-/// Of picolibc's sys/signal.h; NSIG is the number of signals.
+/// From picolibc's sys/signal.h; NSIG is the number of signals.
 const SIGKILL: c_int = 9;
 const SIGURG: c_int = 16;
 const SIGSTOP: c_int = 17;
@@ -51,13 +51,13 @@ const NSIG: c_int = 32;
 static HANDLERS: [AtomicUsize; NSIG as usize] =
     [const { AtomicUsize::new(SIG_DFL) }; NSIG as usize];
 
-/// The handler's place, if there is such a signal.
+/// Returns the handler's slot, if there is such a signal.
 fn slot(signal: c_int) -> Option<&'static AtomicUsize> {
     let number = usize::try_from(signal).ok().filter(|number| *number > 0)?;
     HANDLERS.get(number)
 }
 
-/// Says once what handlers are good for here.
+/// Warns once about the limits of handlers.
 fn say_once() {
     static HAS_SAID: AtomicBool = AtomicBool::new(false);
     say_of_nodes(
@@ -66,7 +66,7 @@ fn say_once() {
     );
 }
 
-/// Handlers stay when they have run, as on Linux; picolibc's would be forgotten.
+/// Sets a handler. It remains set after it has run, as on Linux; picolibc's version resets it.
 extern "C" fn signal(signal: c_int, handler: Handler) -> Handler {
     let slot = slot(signal).filter(|_| !matches!(signal, SIGKILL | SIGSTOP));
     let Some(slot) = slot else {
@@ -80,7 +80,7 @@ extern "C" fn signal(signal: c_int, handler: Handler) -> Handler {
     ptr::with_exposed_provenance(before)
 }
 
-/// Runs the handler; without one the program ends, but for signals that end none.
+/// Runs the handler. Without one it ends the program, except for signals that are ignored by default.
 extern "C" fn raise(signal: c_int) -> c_int {
     let Some(slot) = slot(signal) else {
         return fail(EINVAL);
@@ -91,7 +91,7 @@ extern "C" fn raise(signal: c_int) -> c_int {
         SIG_DFL => program_ended_by(signal),
         address => {
             let address = ptr::with_exposed_provenance::<()>(address);
-            // SAFETY: C's promise that what it gave to `signal` is a handler.
+            // SAFETY: C's promise that the argument of `signal` is a handler.
             unsafe { core::mem::transmute::<*const (), extern "C" fn(c_int)>(address)(signal) };
         }
     }
@@ -139,7 +139,7 @@ unsafe extern "C" fn sigaction(number: c_int, new: *const Action, old: *mut Acti
     0
 }
 
-/// Nothing comes that could be held back.
+/// Does nothing: no signal arrives that could be blocked.
 unsafe extern "C" fn sigprocmask(_: c_int, _: *const c_ulong, old: *mut c_ulong) -> c_int {
     if !old.is_null() {
         // SAFETY: C's promise.
@@ -148,7 +148,7 @@ unsafe extern "C" fn sigprocmask(_: c_int, _: *const c_ulong, old: *mut c_ulong)
     0
 }
 
-/// None waits.
+/// Reports that no signal is pending.
 unsafe extern "C" fn sigpending(out: *mut c_ulong) -> c_int {
     // SAFETY: C's promise.
     unsafe { sigprocmask(0, ptr::null(), out) }
@@ -171,7 +171,7 @@ extern "C" fn pthread_kill(thread: c_ulong, signal: c_int) -> c_int {
     }
 }
 
-/// To this process, which has number 1, or to its group: there are no others.
+/// Raises a signal for this process, which has ID 1, or for its group: there are no others.
 extern "C" fn kill(process: c_int, signal: c_int) -> c_int {
     match (process, signal) {
         (-1..=1, 0) => 0,
@@ -180,7 +180,7 @@ extern "C" fn kill(process: c_int, signal: c_int) -> c_int {
     }
 }
 
-/// The alarm never comes; says so.
+/// Warns that the alarm never occurs.
 extern "C" fn alarm(_: c_uint) -> c_uint {
     say_once();
     0
@@ -216,7 +216,7 @@ extern "C" fn timer_create(_: c_ulong, _: *const c_void, _: *mut c_void) -> c_in
     fail(ENOSYS)
 }
 
-/// There are none, for these four.
+/// Fails, like the next three functions: there are no timers.
 extern "C" fn timer_delete(_: c_ulong) -> c_int {
     fail(EINVAL)
 }

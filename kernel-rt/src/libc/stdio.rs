@@ -19,12 +19,12 @@ use crate::running::sleep;
 
 define!(fflush, getdelim, getline, popen, pclose);
 
-/// How often the inbox is looked at while the program waits for input, in nanoseconds.
+/// Poll interval of the inbox while the program waits for input, in nanoseconds.
 const INPUT_EVERY_NS: u64 = 5_000_000;
 
-/// The program's standard input, as the host has it. Blocks until there is at least 1 byte and takes at
-/// most as many as `out` holds, which is at least 1; 0 at the end. Only rank 0 has input, and only where a
-/// host tool looks after the node.
+/// Reads the program's standard input, provided by the host. Blocks until there is at least 1 byte and returns at most
+/// the number of bytes that `out` holds, which must be at least 1; 0 at the end. Only rank 0 has input, and only if a
+/// host tool is attached.
 pub fn input(out: &mut [u8]) -> usize {
     let is_served = console::is_attached();
     if !is_served || personality().is_none_or(|p| p.rank != 0) {
@@ -38,7 +38,7 @@ pub fn input(out: &mut [u8]) -> usize {
     let mut has_said = false;
     let taken = loop {
         let taken = MIDPLANE_INBOX.take(out);
-        // There is room for more, or it is asked for.
+        // There is space for more, or the node requests it.
         console::ring();
         match taken {
             Taken::Nothing => {
@@ -46,7 +46,7 @@ pub fn input(out: &mut [u8]) -> usize {
                     MIDPLANE_BLACKBOARD.call(Some(waiting));
                     has_said = true;
                 }
-                // Shows the prompt, too.
+                // Also publishes the prompt.
                 sleep(INPUT_EVERY_NS);
             }
             taken => break taken,
@@ -78,7 +78,7 @@ pub struct File {
 }
 
 impl File {
-    /// A stream to be written, by this function.
+    /// Creates an output stream with this function.
     pub fn to_write(flags: u8, put: unsafe extern "C" fn(c_char, *mut File) -> c_int) -> Self {
         File {
             unget: 0,
@@ -91,7 +91,7 @@ impl File {
 }
 
 impl File {
-    /// Puts a byte into a stream that can be written to, and returns whether that succeeded. A stream that fails is marked.
+    /// Writes a byte to an output stream, and returns whether that succeeded. Marks a stream that fails.
     ///
     /// # Safety
     /// A stream that is open.
@@ -109,7 +109,7 @@ impl File {
         }
     }
 
-    /// Whether a stream can be used in this way ([`READABLE`], [`WRITABLE`]); it is marked as failed where it cannot.
+    /// Returns whether a stream supports this access ([`READABLE`], [`WRITABLE`]); marks it as failed otherwise.
     ///
     /// # Safety
     /// A stream that is open.
@@ -134,14 +134,14 @@ const EOF: c_int = -2; // _FDEV_EOF
 
 #[repr(transparent)]
 pub struct FileCell(UnsafeCell<File>);
-// SAFETY: only the one program's code, in C, touches the contents.
+// SAFETY: only the one program's code, in C, accesses the contents.
 unsafe impl Sync for FileCell {}
 
 #[repr(transparent)]
 pub struct FileRef(&'static FileCell);
 
 impl FileRef {
-    /// The stream.
+    /// Returns the stream.
     pub fn file(&self) -> *mut File {
         self.0.0.get()
     }
@@ -195,13 +195,12 @@ pub static stdout: FileRef = FileRef(&OUT);
 #[unsafe(no_mangle)]
 static stderr: FileRef = FileRef(&ERR);
 
-/// Streams of files that are open. picolibc keeps no account of them, and C wants what was written to them written out
-/// at the program's end.
+/// Open streams of files. picolibc does not track them, and C requires that they are flushed at the program's end.
 static OPEN: [AtomicPtr<File>; MAX_OPEN] = [const { AtomicPtr::new(ptr::null_mut()) }; MAX_OPEN];
-/// Bytes of the buffer of such a stream. picolibc's are of 512 bytes, and each piece is a call to the tool.
+/// Buffer size of such a stream in bytes. picolibc's buffers have 512 bytes, and each flush is a call to the tool.
 const BUFFER_BYTES: usize = 4096;
 
-// Linked by `--wrap`: a call of `fdopen`, which `fopen` makes too, comes here, and `__real_fdopen` is picolibc's.
+// Linked by `--wrap`: a call of `fdopen`, also by `fopen`, enters here, and `__real_fdopen` is picolibc's.
 unsafe extern "C" {
     fn __real_fdopen(descriptor: c_int, mode: *const c_char) -> *mut File;
     fn __real_fclose(file: *mut File) -> c_int;
@@ -216,9 +215,9 @@ unsafe extern "C" fn __wrap_fdopen(descriptor: c_int, mode: *const c_char) -> *m
     if file.is_null() {
         return file;
     }
-    // SAFETY: a stream that was just opened. Where there is no memory for it, its own buffer stays.
+    // SAFETY: a stream that was just opened. If there is no memory for it, its own buffer stays.
     unsafe { setvbuf(file, ptr::null_mut(), FULL, BUFFER_BYTES) };
-    // There are as many places as descriptors.
+    // Each descriptor has a slot.
     if let Some(free) = OPEN.iter().find(|place| is(place, ptr::null_mut())) {
         free.store(file, Ordering::Relaxed);
     }
@@ -239,20 +238,20 @@ fn is(place: &AtomicPtr<File>, file: *mut File) -> bool {
     place.load(Ordering::Relaxed) == file
 }
 
-/// Writes out what was written to streams of files.
+/// Flushes the streams of files.
 fn write_out() {
     for place in &OPEN {
         let file = place.load(Ordering::Relaxed);
-        // SAFETY: a stream is in its place from when it was opened until it is closed.
+        // SAFETY: a stream is in its slot from its opening until it is closed.
         let flush = unsafe { file.as_ref() }.and_then(|file| file.flush);
         if let Some(flush) = flush {
-            // SAFETY: the file's own function. What fails here, nothing is left to be told of.
+            // SAFETY: the file's own function. A failure here cannot be reported any more.
             unsafe { flush(file) };
         }
     }
 }
 
-/// As C has it; picolibc's own does not know the null pointer, which means all streams.
+/// Implements C's function; picolibc's version does not support the null pointer, which selects all streams.
 unsafe extern "C" fn fflush(file: *mut File) -> c_int {
     // SAFETY: C's promise.
     match unsafe { file.as_ref() } {
@@ -276,7 +275,7 @@ unsafe extern "C" {
     pub fn realloc(block: *mut c_void, bytes: usize) -> *mut c_void;
 }
 
-/// Reads up to and with `end` (POSIX). The buffer grows by doubling.
+/// Reads up to and including `end` (POSIX). The buffer grows by doubling.
 unsafe extern "C" fn getdelim(
     line: *mut *mut c_char,
     room: *mut usize,
@@ -288,8 +287,8 @@ unsafe extern "C" fn getdelim(
         return fail(EINVAL) as isize;
     }
     let mut length = 0;
-    // SAFETY: C's promises about the pointers; the block has `room` bytes, and room for a zero is made before each
-    // byte is written.
+    // SAFETY: C's promises about the pointers; the block has `room` bytes, and space for a zero is allocated before
+    // each byte is written.
     unsafe {
         if (*line).is_null() {
             *room = 0;
@@ -327,7 +326,7 @@ unsafe extern "C" fn getline(line: *mut *mut c_char, room: *mut usize, file: *mu
     unsafe { getdelim(line, room, c_int::from(b'\n'), file) }
 }
 
-/// A node has no other processes.
+/// Not supported: a node has no other processes.
 extern "C" fn popen(_: *const c_char, _: *const c_char) -> *mut File {
     set_errno(ENOSYS);
     ptr::null_mut()

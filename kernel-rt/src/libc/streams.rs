@@ -1,5 +1,5 @@
-//! What POSIX adds to streams: text for a descriptor, streams in memory, places as values, and locks, of which the one
-//! thread needs none.
+//! POSIX extensions of streams: formatted output to a descriptor, streams in memory, positions as values, and locks,
+//! which the one thread does not need.
 
 use core::ffi::{c_char, c_int, c_void};
 use core::{ptr, slice};
@@ -47,14 +47,14 @@ unsafe extern "C" {
     fn fseek(file: *mut File, offset: Offset, whence: c_int) -> c_int;
 }
 
-/// A text that C's `vasprintf` has made.
+/// A text allocated by C's `vasprintf`.
 pub struct Text {
     start: *mut c_char,
     length: usize,
 }
 
 impl Text {
-    /// The text of a format with its arguments; `None` where there is no memory for it.
+    /// Formats a text; returns `None` if there is no memory for it.
     ///
     /// # Safety
     /// As for C's `vprintf`.
@@ -66,16 +66,16 @@ impl Text {
         (!start.is_null()).then_some(Text { start, length })
     }
 
-    /// Its bytes.
+    /// Returns its bytes.
     pub fn bytes(&self) -> &[u8] {
-        // SAFETY: `vasprintf` has written so many.
+        // SAFETY: `vasprintf` has written this many.
         unsafe { slice::from_raw_parts(self.start.cast(), self.length) }
     }
 }
 
 impl Drop for Text {
     fn drop(&mut self) {
-        // SAFETY: a block of the heap, which nothing else has. That it is one needs no test.
+        // SAFETY: a block of the heap without another owner. That it is one needs no test.
         let _ = unsafe { heap::c_free(self.start.cast()) };
     }
 }
@@ -105,7 +105,7 @@ unsafe extern "C" fn vdprintf(
 
 type Put = unsafe extern "C" fn(c_char, *mut File) -> c_int;
 
-/// picolibc's `struct __file_ext`, and what this stream needs behind it.
+/// picolibc's `struct __file_ext`, followed by this stream's fields.
 #[repr(C)]
 struct InMemory {
     file: File,
@@ -115,7 +115,7 @@ struct InMemory {
     /// The program's two variables.
     text: *mut *mut c_char,
     size: *mut usize,
-    /// Bytes of the block, those that are written, and where the next goes.
+    /// Size of the block, bytes written, and position of the next one.
     room: usize,
     length: usize,
     at: usize,
@@ -124,7 +124,7 @@ struct InMemory {
 /// `__SCLOSE` and `__SEXT`.
 const HAS_CLOSE_AND_SEEK: u8 = 0x30;
 
-/// A stream to be written, whose text grows in a block that is the program's to free (POSIX).
+/// Creates an output stream, whose text grows in a block that the program must free (POSIX).
 unsafe extern "C" fn open_memstream(text: *mut *mut c_char, size: *mut usize) -> *mut File {
     const PUT: Put = put_in_memory;
     const FIRST: usize = 64;
@@ -137,7 +137,7 @@ unsafe extern "C" fn open_memstream(text: *mut *mut c_char, size: *mut usize) ->
     if block.is_null() || stream.is_null() {
         for made in [block, stream.cast()] {
             if !made.is_null() {
-                // SAFETY: a block of this heap, which nothing else has.
+                // SAFETY: a block of this heap without another owner.
                 let _ = unsafe { heap::c_free(made) };
             }
         }
@@ -166,8 +166,8 @@ unsafe extern "C" fn open_memstream(text: *mut *mut c_char, size: *mut usize) ->
 
 unsafe extern "C" fn put_in_memory(byte: c_char, file: *mut File) -> c_int {
     const FAILED: c_int = -1;
-    // SAFETY: the stream that `open_memstream` has made; the program's variables stay while it is open, and so does the
-    // block (POSIX). The block has `room` bytes, and room for the zero is made first.
+    // SAFETY: the stream that `open_memstream` has created; the program's variables exist while it is open, and so does
+    // the block (POSIX). The block has `room` bytes, and space for the zero is allocated first.
     unsafe {
         let stream = &mut *file.cast::<InMemory>();
         let Some(needed) = stream.at.max(stream.length).checked_add(2) else {
@@ -224,7 +224,7 @@ unsafe extern "C" fn keep_buffer(_: *mut File, _: *mut c_char, _: c_int, _: usiz
 }
 
 unsafe extern "C" fn close_memory(file: *mut File) -> c_int {
-    // SAFETY: the block that `open_memstream` has made.
+    // SAFETY: the block that `open_memstream` has allocated.
     match unsafe { heap::c_free(file.cast()) } {
         Ok(()) => 0,
         Err(heap::NotABlock) => fail(EINVAL),

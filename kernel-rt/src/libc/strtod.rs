@@ -1,4 +1,4 @@
-//! strtod's family: C's functions for the one reader of [`super::float_text`].
+//! The strtod family: C's functions for the one parser of [`super::float_text`].
 
 use core::ffi::c_char;
 
@@ -26,7 +26,7 @@ define_same!(
     wcstold_l = wcstold,
 );
 
-/// The bits of a number, and how many units it takes, with spaces in front.
+/// Returns the bits of a number, and its length in units, including leading spaces.
 fn read(units: &dyn Units, format: FloatFormat, limbs: &mut [u32]) -> (Bits, usize) {
     let mut start = 0;
     while matches!(ascii(units.at(start)), b' ' | b'\t'..=b'\r') {
@@ -48,6 +48,8 @@ fn read(units: &dyn Units, format: FloatFormat, limbs: &mut [u32]) -> (Bits, usi
     (number.bits, start + length)
 }
 
+/// Reads a number from a string.
+///
 /// # Safety
 /// The end is null or a pointer of the program's.
 unsafe fn read_narrow(
@@ -58,12 +60,14 @@ unsafe fn read_narrow(
 ) -> Bits {
     let (bits, length) = read(&Narrow(text), format, limbs);
     if !end.is_null() {
-        // SAFETY: the caller's promise, and a place in the string.
+        // SAFETY: the caller's promise, and an address in the string.
         unsafe { end.write(text.add(length)) };
     }
     bits
 }
 
+/// Reads a number from a wide string.
+///
 /// # Safety
 /// The same.
 unsafe fn read_wide(
@@ -74,7 +78,7 @@ unsafe fn read_wide(
 ) -> Bits {
     let (bits, length) = read(&Wide(text), format, limbs);
     if !end.is_null() {
-        // SAFETY: the caller's promise, and a place in the string.
+        // SAFETY: the caller's promise, and an address in the string.
         unsafe { end.write(text.add(length)) };
     }
     bits
@@ -100,7 +104,7 @@ unsafe extern "C" fn wcstod(text: *const u32, end: *mut *const u32) -> f64 {
     f64::from_bits(unsafe { read_wide(text, end, DOUBLE, &mut [0; DOUBLE.limbs()]) } as u64)
 }
 
-// A `long double` is returned as any integer of 128 bits is.
+// A `long double` is returned like a 128-bit integer.
 #[cfg(target_arch = "riscv64")]
 unsafe extern "C" fn strtold(text: *const c_char, end: *mut *const c_char) -> u128 {
     // SAFETY: C's promise.

@@ -1,4 +1,4 @@
-//! Terminals, of which a node has none: POSIX's answer is ENOTTY.
+//! Terminals: a node has none, so calls fail with POSIX's ENOTTY.
 
 use core::ffi::{c_char, c_int, c_uint, c_ulong, c_void};
 use core::ptr;
@@ -34,7 +34,7 @@ fn error(descriptor: c_int) -> c_int {
     }
 }
 
-/// Its third argument, which varies, is not looked at.
+/// Ignores its variable third argument.
 extern "C" fn ioctl(descriptor: c_int, _: c_ulong) -> c_int {
     fail(error(descriptor))
 }
@@ -71,7 +71,7 @@ extern "C" fn tcsetpgrp(descriptor: c_int, _: c_int) -> c_int {
     fail(error(descriptor))
 }
 
-/// `struct termios` of the project's sys/termios.h, from its speeds on.
+/// `struct termios` of the project's sys/termios.h, up to its speeds.
 #[repr(C)]
 struct Settings {
     modes: [c_uint; 4],
@@ -107,7 +107,7 @@ unsafe extern "C" fn cfsetspeed(settings: *mut Settings, speed: c_uint) -> c_int
     0
 }
 
-/// Nothing is made of what is typed.
+/// Disables all processing of input.
 unsafe extern "C" fn cfmakeraw(settings: *mut Settings) {
     // SAFETY: C's promise.
     unsafe { (*settings).modes = [0; 4] };

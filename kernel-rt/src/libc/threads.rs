@@ -1,5 +1,5 @@
-//! POSIX threads, for the one that there is. A wait for what only another thread could do is an error where the
-//! call has one (EDEADLK), else the end of the program: it would be for ever.
+//! POSIX threads, limited to the single one. A wait that only another thread could end would last forever: it returns
+//! EDEADLK if the call supports that error, and otherwise ends the program.
 
 use core::cell::UnsafeCell;
 use core::ffi::{c_int, c_uint, c_ulong, c_void};
@@ -72,7 +72,7 @@ define!(
     pthread_getspecific,
 );
 
-/// The one thread's name.
+/// ID of the one thread.
 const SELF: c_ulong = 1;
 
 extern "C" fn pthread_create(
@@ -81,7 +81,7 @@ extern "C" fn pthread_create(
     _: *const c_void,
     _: *mut c_void,
 ) -> c_int {
-    // Programs that do not look at the result would do less than they should, and say nothing.
+    // Programs that ignore the result would silently do less than intended.
     static HAS_SAID: AtomicBool = AtomicBool::new(false);
     say_of_nodes(
         &HAS_SAID,
@@ -98,12 +98,12 @@ extern "C" fn pthread_detach(thread: c_ulong) -> c_int {
     if thread == SELF { 0 } else { ESRCH }
 }
 
-/// The one thread cannot cancel itself without ending the program, which `exit` is for.
+/// Fails: the one thread cannot cancel itself without ending the program, which is the purpose of `exit`.
 extern "C" fn pthread_cancel(thread: c_ulong) -> c_int {
     if thread == SELF { ENOTSUP } else { ESRCH }
 }
 
-/// The last thread ends, and the program with status 0 (POSIX).
+/// Ends the last thread, and the program with status 0 (POSIX).
 extern "C" fn pthread_exit(_: *mut c_void) -> ! {
     Keys::end_thread();
     // SAFETY: C's own function.
@@ -130,12 +130,12 @@ unsafe extern "C" fn pthread_once(once: *mut c_int, routine: Option<extern "C" f
     0
 }
 
-/// Nothing forks.
+/// Does nothing: no process forks.
 extern "C" fn pthread_atfork(_: *const c_void, _: *const c_void, _: *const c_void) -> c_int {
     0
 }
 
-/// Sets what `old` points to, if anything, to the only state that there is.
+/// Stores the only state in `old`, unless it is null.
 unsafe fn only_state(old: *mut c_int) -> c_int {
     // SAFETY: the caller's promise.
     if let Some(old) = unsafe { old.as_mut() } {
@@ -277,7 +277,7 @@ unsafe extern "C" fn pthread_mutex_destroy(mutex: *mut Mutex) -> c_int {
     }
 }
 
-/// Takes a mutex, or fails with `held` when the thread has it and it is not recursive.
+/// Locks a mutex. Returns `held` if the thread already holds it and it is not recursive.
 unsafe fn take(mutex: *mut Mutex, held: c_int) -> c_int {
     // SAFETY: the caller's promise.
     let mutex = unsafe { &mut *mutex };
@@ -343,7 +343,7 @@ unsafe extern "C" fn pthread_rwlock_destroy(lock: *mut ReadWrite) -> c_int {
     }
 }
 
-/// Takes a lock to read, or fails with `held` when the thread writes.
+/// Locks for reading. Returns `held` if the thread holds the lock for writing.
 unsafe fn take_to_read(lock: *mut ReadWrite, held: c_int) -> c_int {
     // SAFETY: the caller's promise.
     let lock = unsafe { &mut *lock };
@@ -357,7 +357,7 @@ unsafe fn take_to_read(lock: *mut ReadWrite, held: c_int) -> c_int {
     0
 }
 
-/// Takes a lock to write, or fails with `held` when the thread has it.
+/// Locks for writing. Returns `held` if the thread holds the lock.
 unsafe fn take_to_write(lock: *mut ReadWrite, held: c_int) -> c_int {
     // SAFETY: the caller's promise.
     let lock = unsafe { &mut *lock };
@@ -516,7 +516,7 @@ struct Key {
 }
 
 struct Keys(UnsafeCell<[Key; KEYS]>);
-// SAFETY: only the one program's code touches the contents.
+// SAFETY: only the one program's code accesses the contents.
 unsafe impl Sync for Keys {}
 
 static TABLE: Keys = Keys(UnsafeCell::new(
@@ -529,11 +529,10 @@ static TABLE: Keys = Keys(UnsafeCell::new(
 
 impl Keys {
     fn with<R>(&self, f: impl FnOnce(&mut [Key; KEYS]) -> R) -> R {
-        // SAFETY: only the one program's code comes here, and `f` calls nothing that does.
+        // SAFETY: only the one program's code enters here, and `f` calls nothing that does.
         f(unsafe { &mut *self.0.get() })
     }
 
-    /// The key, if it is one.
     fn key<R>(&self, key: c_uint, f: impl FnOnce(&mut Key) -> R) -> Option<R> {
         let found = |keys: &mut [Key; KEYS]| {
             let key = keys.get_mut(key as usize).filter(|key| key.is_used)?;
@@ -542,7 +541,7 @@ impl Keys {
         self.with(found)
     }
 
-    /// Calls destructors, as often as POSIX's least allows: they may set values again.
+    /// Calls destructors for POSIX's minimum number of rounds: they may set values again.
     fn end_thread() {
         const ROUNDS: usize = 4;
         for _ in 0..ROUNDS {

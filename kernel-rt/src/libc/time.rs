@@ -1,4 +1,4 @@
-//! Time.
+//! Clocks and sleep.
 
 use core::ffi::{c_int, c_long, c_void};
 
@@ -27,7 +27,7 @@ pub struct Timeval {
 }
 
 impl Timeval {
-    /// So many of them.
+    /// Returns `count` milliseconds.
     pub fn milliseconds(count: u32) -> Timeval {
         timeval(u64::from(count) * 1_000_000)
     }
@@ -65,12 +65,11 @@ unsafe extern "C" fn clock_gettime(clock: c_int, out: *mut Timespec) -> c_int {
     0
 }
 
-/// What a clock shows.
 fn now(clock: c_int) -> u64 {
     const CLOCK_REALTIME: c_int = 1; // time.h of picolibc
     match clock {
         CLOCK_REALTIME => kernel_clock::wall_clock_ns(),
-        // Monotonic, or the processor time of the one process, which has the processor to itself.
+        // Monotonic, or the processor time of the one process: it always runs.
         _ => kernel_clock::now_ns(),
     }
 }
@@ -82,7 +81,7 @@ fn timespec(ns: u64) -> Timespec {
     }
 }
 
-/// One tick, for every clock.
+/// Returns the resolution: one tick, for every clock.
 unsafe extern "C" fn clock_getres(_: c_int, out: *mut Timespec) -> c_int {
     if !out.is_null() {
         let tick = Timespec {
@@ -98,7 +97,7 @@ unsafe extern "C" fn clock_getres(_: c_int, out: *mut Timespec) -> c_int {
 /// Units of `clock` and `times` in a second: CLOCKS_PER_SEC of picolibc's time.h.
 pub const CLOCKS_PER_SECOND: c_long = 1_000_000;
 
-/// Processor time: the program has the processor to itself.
+/// Returns the processor time: the program has the processor to itself.
 extern "C" fn clock() -> c_long {
     (kernel_clock::now_ns() / (1_000_000_000 / CLOCKS_PER_SECOND as u64)) as c_long
 }
@@ -149,10 +148,10 @@ unsafe extern "C" fn getrusage(who: c_int, out: *mut Usage) -> c_int {
     0
 }
 
-/// Sleeps for this long.
+/// Sleeps for this duration.
 ///
 /// # Errors
-/// EINVAL: not a time.
+/// EINVAL: invalid time.
 pub fn sleep_for(time: &Timeval) -> Result<(), c_int> {
     let (Ok(seconds), Ok(microseconds @ 0..1_000_000)) = (
         u64::try_from(time.seconds),
@@ -168,16 +167,15 @@ pub fn sleep_for(time: &Timeval) -> Result<(), c_int> {
     Ok(())
 }
 
-/// The same for a `struct timespec`.
+/// Sleeps for the duration in a `struct timespec`.
 ///
 /// # Errors
-/// EINVAL: not a time.
+/// EINVAL: invalid time.
 pub fn sleep_for_spec(time: &Timespec) -> Result<(), c_int> {
     running::sleep(nanoseconds(time)?);
     Ok(())
 }
 
-/// How long a time is.
 fn nanoseconds(time: &Timespec) -> Result<u64, c_int> {
     let (Ok(seconds), Ok(nanoseconds @ 0..1_000_000_000)) =
         (u64::try_from(time.seconds), u64::try_from(time.nanoseconds))
@@ -189,10 +187,10 @@ fn nanoseconds(time: &Timespec) -> Result<u64, c_int> {
         .saturating_add(nanoseconds))
 }
 
-/// Sleeps until the wall clock shows this time.
+/// Sleeps until this wall clock time.
 ///
 /// # Errors
-/// EINVAL: not a time.
+/// EINVAL: invalid time.
 ///
 /// # Safety
 /// `until` is null or a `struct timespec`.
@@ -225,7 +223,7 @@ unsafe extern "C" fn nanosleep(duration: *const Timespec, left: *mut Timespec) -
     0
 }
 
-/// With TIMER_ABSTIME until the clock shows the time, else for so long; the result is the error's number (POSIX).
+/// Sleeps until the time with TIMER_ABSTIME, otherwise for that duration; returns the error number (POSIX).
 unsafe extern "C" fn clock_nanosleep(
     clock: c_int,
     flags: c_int,
@@ -250,7 +248,7 @@ unsafe extern "C" fn clock_nanosleep(
     0
 }
 
-/// The time of day in base TIME_UTC, the only one there is (C17 section 7.27.2.5).
+/// Returns the time of day in base TIME_UTC, the only supported one (C17 section 7.27.2.5).
 unsafe extern "C" fn timespec_get(out: *mut Timespec, base: c_int) -> c_int {
     const TIME_UTC: c_int = 1;
     if base != TIME_UTC || out.is_null() {

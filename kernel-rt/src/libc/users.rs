@@ -1,4 +1,4 @@
-//! Users and groups: the one that there is has number 0 and the name that it has everywhere.
+//! Users and groups: the only one has ID 0 and the usual name.
 
 use core::ffi::{CStr, c_char, c_int, c_uint};
 use core::ptr;
@@ -11,7 +11,7 @@ define!(
     getlogin, getlogin_r, getgroups, setuid, setgid, seteuid, setegid,
 );
 
-/// A pointer to a string that nothing changes.
+/// A pointer to a constant string.
 type Word = *const c_char;
 
 /// `struct passwd` of picolibc.
@@ -38,7 +38,7 @@ struct Group {
 }
 
 struct Fixed<T>(T);
-// SAFETY: nothing writes them, nor what they point to.
+// SAFETY: nothing writes them, nor their targets.
 unsafe impl<T> Sync for Fixed<T> {}
 
 const NAME: &CStr = c"root";
@@ -62,6 +62,8 @@ static GROUP: Fixed<Group> = Fixed(Group {
     members: MEMBERS.0.as_ptr(),
 });
 
+/// Checks whether a name is that of the one user.
+///
 /// # Safety
 /// There is a string.
 unsafe fn is_ours(name: Word) -> bool {
@@ -69,7 +71,7 @@ unsafe fn is_ours(name: Word) -> bool {
     unsafe { CStr::from_ptr(name) == NAME }
 }
 
-/// The record, or null with `errno` as it was: that there is none is no error (POSIX).
+/// Returns the record, or null with `errno` unchanged: a missing record is no error (POSIX).
 fn found<T>(is: bool, record: &'static Fixed<T>) -> *const T {
     match is {
         true => &raw const record.0,
@@ -77,10 +79,10 @@ fn found<T>(is: bool, record: &'static Fixed<T>) -> *const T {
     }
 }
 
-/// The same as a copy, for the calls with `_r`; their strings are no part of it.
+/// Copies the record, for the calls with `_r`; the copy refers to the same strings.
 ///
 /// # Safety
-/// There is room for both.
+/// There is space for both.
 unsafe fn copied<T: Copy>(
     is: bool,
     record: &'static Fixed<T>,
@@ -157,7 +159,7 @@ unsafe extern "C" fn getgrnam_r(
     unsafe { copied(is_ours(name), &GROUP, out, result) }
 }
 
-/// Nothing has logged in.
+/// Fails: no user has logged in.
 extern "C" fn getlogin() -> *mut c_char {
     set_errno(ENOENT);
     ptr::null_mut()
@@ -167,7 +169,7 @@ extern "C" fn getlogin_r(_: *mut c_char, _: usize) -> c_int {
     ENOENT
 }
 
-/// None besides its own.
+/// Returns no supplementary groups.
 extern "C" fn getgroups(_: c_int, _: *mut u16) -> c_int {
     0
 }

@@ -15,7 +15,7 @@ use midplane_device::memory::Span;
 /// # Safety
 /// The call that receives the span must finish all of its requests before it returns, while `bytes` is borrowed.
 pub(super) unsafe fn reading(bytes: &[u8]) -> Span {
-    //
+    // SAFETY: guaranteed by the caller.
     unsafe { Span::new(bytes.as_ptr(), bytes.len()) }
 }
 
@@ -24,7 +24,7 @@ pub(super) unsafe fn reading(bytes: &[u8]) -> Span {
 /// # Safety
 /// See [`reading`].
 pub(super) unsafe fn writing(bytes: &mut [u8]) -> Span {
-    //
+    // SAFETY: guaranteed by the caller; the borrow is exclusive.
     unsafe { Span::new(bytes.as_mut_ptr(), bytes.len()) }
 }
 

@@ -1,4 +1,4 @@
-//! Programs of the Rust binding on clusters: each finds its process by which one the cluster runs.
+//! Programs of the Rust binding in the simulator: each finds its process by the currently running one.
 #![forbid(unsafe_code)]
 
 use std::cell::RefCell;
@@ -15,13 +15,13 @@ thread_local! {
     static CARRIED: RefCell<BTreeMap<usize, Carried>> = const { RefCell::new(BTreeMap::new()) };
 }
 
-/// The process whose program is asking.
+/// Returns the process of the calling program.
 fn find() -> Option<Carried> {
     let rank = running()?;
     CARRIED.with_borrow(|carried| carried.get(&rank).cloned())
 }
 
-/// While it is there, the process is found.
+/// Guard that keeps the process registered.
 struct Found(usize);
 
 impl Found {
@@ -43,7 +43,7 @@ pub fn as_program<R>(node: &Node<'_, '_>, program: impl FnOnce() -> R) -> R {
     as_program_in(node, node.rank() as usize, program)
 }
 
-/// As [`as_program`], where messages take the fast path.
+/// Runs `program` as [`as_program`] does, with the fast path of messages.
 pub fn as_fast_program<R>(node: &Node<'_, '_>, program: impl FnOnce() -> R) -> R {
     as_program_in(&FastNode(node), node.rank() as usize, program)
 }

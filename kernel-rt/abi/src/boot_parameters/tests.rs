@@ -1,4 +1,4 @@
-//! Records that are written and read back, at each limit, and bytes that are none.
+//! Records that are written and read back, at each limit, and malformed ones.
 
 use super::*;
 use crate::faults::MAX_CUTS;
@@ -137,7 +137,7 @@ fn fields_are_where_the_table_says() {
         0, 4, 8, 12, 16, 22, 24, 30, 32, 36, 40, 48, 56, 64, 72, 76, 80, 84, 88, 92, 96,
     ];
     assert_eq!((offsets, RECORD_BYTES), (table, 112));
-    // Each byte differs from the others, so that no two words are exchanged.
+    // Each byte differs from the others, so that an exchange of words is detected.
     let bytes = core::array::from_fn(|at| at as u8);
     let record = BootRecord::from_bytes(&bytes);
     assert_eq!(record.to_bytes(), bytes);
@@ -180,7 +180,7 @@ fn what_is_written_is_read_back() {
     ] {
         let bytes = written(&parameters, &[]);
         assert_eq!(BootParameters::read(&bytes).as_ref(), Ok(&parameters));
-        // Erased flash behind it is no part of it.
+        // Erased flash after it is not part of it.
         let bytes = [&bytes[..], &[0xff; 100]].concat();
         assert_eq!(BootParameters::read(&bytes).as_ref(), Ok(&parameters));
     }
@@ -268,7 +268,7 @@ fn a_console_is_where_the_machine_has_no_link() {
     assert!(!on([2, 2, 1], [true; 3], [0, 0, 1], ZPlus));
     assert!(on([2; 3], [false, true, true], [0, 1, 1], XMinus));
     assert!(!on([2; 3], [false, true, true], [0, 1, 1], XPlus));
-    // Where places are found, so is which node is the console's.
+    // If coordinates are discovered, so is the console's node.
     let record = BootRecord::auto(2).with(flag::CONSOLE).to_bytes();
     let read = BootParameters::read(&record).expect("sound");
     assert_eq!(read.console, None);
@@ -307,7 +307,7 @@ fn a_node_without_a_record_is_alone_and_exits() {
     assert_eq!(read.mpi_memory, Some(8192));
 }
 
-/// What is said of a record that is sound but for one change.
+/// Returns the error of a record that is valid except for one change.
 fn refused(change: impl FnOnce(&mut BootRecord)) -> RecordError {
     let mut record = BootRecord {
         flags: flag::BOXES,
@@ -473,7 +473,7 @@ impl Numbers {
     }
 }
 
-/// Reads whatever this is. What is taken for sound has all of its fields in their ranges, and is written as it was read.
+/// Reads arbitrary bytes. An accepted record has all of its fields in their ranges, and is written as it was read.
 fn read_hostile(bytes: &[u8]) -> bool {
     let Ok(read) = BootParameters::read(bytes) else {
         return false;
@@ -555,7 +555,7 @@ fn hostile_bytes_never_panic() {
                 let at = numbers.below(damaged.len());
                 damaged[at] = numbers.next() as u8;
             }
-            // Sizes and counts are what the reader goes by.
+            // Sizes and counts control the reader.
             let word = 4 * numbers.below(damaged.len() / 4);
             if numbers.below(2) == 0 {
                 let small = numbers.below(300) as u32;
@@ -569,7 +569,7 @@ fn hostile_bytes_never_panic() {
         let length = numbers.below(400);
         let mut bytes: Vec<u8> = (0..length).map(|_| numbers.next() as u8).collect();
         count(&bytes);
-        // Behind a fixed part that is sound.
+        // After a valid fixed part.
         let fixed = BootRecord {
             bytes: number(RECORD_BYTES + length),
             programs: 1 + numbers.below(3) as u32,

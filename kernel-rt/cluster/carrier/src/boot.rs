@@ -1,4 +1,4 @@
-//! From the process's start to the job's end.
+//! Runs a job, from the process's start to the job's end.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -23,21 +23,21 @@ use crate::several::{self, Role, Worker};
 use crate::system::System;
 use crate::thread::Threads;
 
-/// MPI memory of a node where it is not said, in bytes.
+/// Default MPI memory of a node, in bytes.
 const MPI_MEMORY: u64 = 1 << 20;
-/// The seed of the devices' tables.
+/// Seed of the devices' hash tables.
 const SEED: u64 = 1;
-/// From one word on how far the job is to the next.
+/// Interval of progress messages.
 const WORD: Duration = Duration::from_secs(10);
-/// Stacks are whole pages.
+/// Stacks consist of complete pages.
 const PAGE: usize = 4096;
 
 unsafe extern "C" {
-    /// Runs the program as this rank, until [`rank::midplane_leave`]. In `cluster.c`.
+    /// Runs the program as this rank, until [`rank::midplane_leave`]. Defined in `cluster.c`.
     fn midplane_begin(rank: u32, argc: c_int, argv: *const *const c_char) -> !;
 }
 
-/// Runs the job in place of the program's `main`.
+/// Runs the job instead of the program's `main`.
 #[unsafe(no_mangle)]
 extern "C" fn midplane_cluster() -> ! {
     let Some(told) = Told::read() else {
@@ -86,7 +86,7 @@ extern "C" fn midplane_cluster() -> ! {
             .filter_map(|string| CString::new(string).ok())
             .collect();
         let argv: Vec<*const c_char> = strings.iter().map(|string| string.as_ptr()).collect();
-        // SAFETY: the program ends by `Node::exit`, and never returns; the cluster is there until the process's end.
+        // SAFETY: the program ends by `Node::exit`, and never returns; the cluster exists until the process's end.
         unsafe {
             rank::begin(node, accounts, system);
             midplane_objects::installed::set_appnum(own.number);
@@ -113,14 +113,14 @@ extern "C" fn midplane_cluster() -> ! {
             accounts.fail(0, End::Boot, 1, &why)
         }
     }
-    // The tool sees that all have ended.
+    // The tool detects that all have ended.
     loop {
         std::thread::park();
     }
 }
 
-/// The worker that this process is from now on, where several are to have the nodes; the process that was started stays
-/// here.
+/// Divides the process if several workers are specified, and returns the worker that this process becomes; the original
+/// process remains in this function.
 fn divided(told: &Told, boot: &BootParameters<'_>, cluster: &Cluster) -> Option<&'static Worker> {
     let division = cluster.division()?;
     if division.count() == 1 {
@@ -136,12 +136,12 @@ fn divided(told: &Told, boot: &BootParameters<'_>, cluster: &Cluster) -> Option<
     }
 }
 
-/// Tells what the programs from rank `first` on have ended with.
+/// Reports the statuses of the programs from rank `first`.
 fn tell(accounts: &Accounts, worker: Option<&Worker>, first: u32, ended: Ended) {
     match ended {
         Ok(statuses) => {
-            // SAFETY: all streams, of which no program is in the middle of using one: files that programs have not closed
-            // are written, as at the end of a process.
+            // SAFETY: all streams, none of which a program is using: files that programs have not closed are written,
+            // as at the end of a process.
             unsafe { libc::fflush(std::ptr::null_mut()) };
             if let Some(worker) = worker {
                 worker.mark(several::END);
@@ -161,12 +161,12 @@ fn tell(accounts: &Accounts, worker: Option<&Worker>, first: u32, ended: Ended) 
             }
         }
         Err(Some(failure)) => accounts.fail(0, End::Panic, 1, &format!("{failure:?}")),
-        // Another worker says what.
+        // Another worker reports the failure.
         Err(None) => {}
     }
 }
 
-/// The cost model's, but what the tool has said.
+/// Returns the cost model with the tool's changes.
 fn costs(boot: &BootParameters<'_>, changes: &str) -> Costs {
     let changes = changes.split(',').filter(|word| !word.is_empty());
     let changes: Result<Vec<Change>, String> = changes.map(Change::parse).collect();
@@ -187,7 +187,7 @@ fn cluster(boot: &BootParameters<'_>, processors: usize, costs: Costs) -> Cluste
         .processors(processors)
 }
 
-/// The stack of the coroutine that asks, whose first page this is.
+/// Returns the stack of the calling coroutine; its first page contains the current frame.
 fn stack(bytes: usize) -> Bytes {
     let here = 0_u8;
     let end = (&raw const here).addr().next_multiple_of(PAGE);
@@ -197,7 +197,7 @@ fn stack(bytes: usize) -> Bytes {
     }
 }
 
-/// Nothing moves any more, and these ranks wait, in these functions: the job ends, for what the first of them does.
+/// Ends a job that makes no more progress, while these ranks wait in these functions. The first of them reports it.
 fn hang(accounts: &Accounts, waiting: &[(u32, impl AsRef<str>)]) -> ! {
     let mut by_function = BTreeMap::<&str, usize>::new();
     for (_, function) in waiting {
@@ -217,9 +217,9 @@ fn hang(accounts: &Accounts, waiting: &[(u32, impl AsRef<str>)]) -> ! {
     accounts.fail(first, End::Panic, 1, &why)
 }
 
-/// What the cluster calls of the process around it.
+/// Callbacks of the simulator to its process.
 struct Carried {
-    /// The rank whose state is in place; `None`: none has gone on yet.
+    /// The rank whose state is in place; `None` before any has run.
     in_place: Cell<Option<usize>>,
     data: Data,
     threads: Threads,
@@ -292,7 +292,7 @@ impl Carrier for Carried {
     }
 }
 
-/// Words on how far the job is.
+/// Progress messages of the job.
 struct Progress {
     ranks: u32,
     began: Duration,
@@ -316,7 +316,7 @@ impl Progress {
         }
         self.said = now;
         let line = format!(
-            // By integers: the floating-point environment is a program's.
+            // Uses integers: the floating-point environment belongs to a program.
             "{}.{:03} ms of virtual time after {} s; {ended} of {} programs have ended\n",
             now_ns / 1_000_000,
             now_ns / 1_000 % 1_000,
@@ -327,13 +327,14 @@ impl Progress {
     }
 }
 
-/// The host's clock, which is not the programs'.
+/// Returns the host's clock, not the programs' virtual one.
 fn host_time() -> Duration {
     let mut now = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,
     };
-    // SAFETY: writes the time there; this clock is always there. By the system call: `clock_gettime` is the programs'.
+    // SAFETY: writes the time to `now`; this clock always exists. Uses the system call: `clock_gettime` is the
+    // programs'.
     unsafe { libc::syscall(libc::SYS_clock_gettime, libc::CLOCK_MONOTONIC, &raw mut now) };
     Duration::new(now.tv_sec as u64, now.tv_nsec as u32)
 }

@@ -1,11 +1,11 @@
-//! The program's data, of which each rank has its own: its variables, and its thread-local variables, which are copied
-//! however many they are.
+//! Separate program data for each rank: its variables, and its thread-local variables, which are copied regardless of
+//! their size.
 //!
-//! There are two ways to put another rank's data in place. *Copies*: what differs from the data as it was before `main` is
-//! kept for each rank in blocks, and what one rank has changed is found by comparing. It costs by the size of the data, but
-//! little memory, and no call of the system. *Mappings*: each rank's data is a stretch of a file in memory, and that of the
-//! rank that goes on is mapped. It costs a call and a fault for each page that is used, whatever the size. Small data is
-//! copied ([`MOST_COPIED`]; measured in docs/scale.md).
+//! Two methods put another rank's data in place. *Copies*: each rank's differences from the data before `main` are
+//! stored in blocks, and a rank's changes are found by comparison. The cost depends on the size of the data, but it
+//! requires little memory, and no system call. *Mappings*: each rank's data is a range of a file in memory, and the
+//! running rank's range is mapped. The cost is a system call and a page fault for each used page, regardless of the
+//! size. Small data is copied ([`MOST_COPIED`]; measured in docs/scale.md).
 
 use std::cell::{Cell, RefCell};
 use std::ffi::{c_int, c_void};
@@ -17,14 +17,14 @@ use std::{ptr, slice};
 
 use crate::system::duplicate;
 
-/// Bytes of data up to which copies are made.
+/// Maximum size of copied data in bytes.
 const MOST_COPIED: usize = 256 << 10;
-/// Bytes that are compared and kept together; the last block of a place may be shorter.
+/// Bytes that are compared and stored together; the last block of a range may be shorter.
 const BLOCK: usize = 512;
 const PAGE: usize = 4096;
 
 unsafe extern "C" {
-    /// Begin of the program's thread-local variables in its file, and their end: those of the runtime lie beside them
+    /// Start of the program's thread-local variables in its file, and their end: those of the runtime are adjacent
     /// (`kernel-rt/ld/cluster.ld`).
     static midplane_tls_begin: u8;
     static midplane_tls_end: u8;
@@ -33,7 +33,7 @@ unsafe extern "C" {
 /// The variables of the program, and the values of each rank.
 pub struct Data {
     variables: Variables,
-    /// Thread-local variables; `None`: the program has none.
+    /// Thread-local variables; `None` if the program has none.
     thread_locals: Option<Copies>,
 }
 
@@ -43,32 +43,29 @@ enum Variables {
     Mapped(Mappings),
 }
 
-/// A place in memory, and the blocks of it in which a rank differs from the first values.
+/// A memory range, and each rank's blocks that differ from the initial values.
 struct Copies {
     place: Place,
-    /// Values that all ranks find at first.
     first: Box<[u8]>,
     /// By rank, in order of their indices.
     blocks: Vec<RefCell<Vec<Block>>>,
 }
 
-/// Whole pages, and a stretch of a file in memory for each rank.
+/// Complete pages, and a range of a file in memory for each rank.
 struct Mappings {
     place: Place,
-    /// Values that all ranks find at first.
     first: Box<[u8]>,
     file: File,
-    /// By rank: its stretch is filled.
+    /// By rank: its range is initialized.
     begun: Vec<Cell<bool>>,
 }
 
-/// A block that differs, or has differed, from the first values.
+/// A block that differs, or has differed, from the initial values.
 struct Block {
     index: u32,
     bytes: [u8; BLOCK],
 }
 
-/// Addresses of variables.
 #[derive(Clone, Copy)]
 struct Place {
     start: *mut u8,
@@ -76,7 +73,7 @@ struct Place {
 }
 
 impl Data {
-    /// The program's, as it is now, for so many ranks. Fails where the host has no file in memory for it.
+    /// Captures the program's current data, for this number of ranks. Fails if the host cannot create a file in memory.
     pub fn new(ranks: usize) -> io::Result<Data> {
         let Found {
             variables,
@@ -95,8 +92,8 @@ impl Data {
         })
     }
 
-    /// Puts the data of the rank `next` in place of that of `before`; `None`: of the first values. Only code that runs on
-    /// no rank's behalf may call it.
+    /// Replaces the data of the rank `before` by that of `next`; `None` stands for the initial values. Must be called
+    /// by code that runs on no rank's behalf.
     pub fn put_in_place(&self, before: Option<usize>, next: usize) {
         match &self.variables {
             Variables::Copied(copies) => copies.put_in_place(before, next),
@@ -124,11 +121,11 @@ impl Copies {
         }
     }
 
-    /// Takes into `blocks` what the data is in place, where it was what they and the data at first say.
+    /// Updates `blocks` from the data in place, of which they and the initial values are an earlier version.
     fn keep(&self, blocks: &mut Vec<Block>) {
         let live = self.place.live();
         let (mut at, mut from) = (0, 0);
-        // Between the blocks that there are, what has changed becomes one.
+        // Adjacent changes between the existing blocks become new blocks.
         while from < live.len() {
             let until = blocks.get(at).map_or(live.len(), Block::start);
             if live[from..until] != self.first[from..until] {
@@ -151,9 +148,9 @@ impl Copies {
         live[start..end] != self.first[start..end]
     }
 
-    /// Makes the data in place, which has the blocks `before`, that with the blocks `after`.
+    /// Changes the data in place from the version with the blocks `before` to that with the blocks `after`.
     fn copy_back(&self, before: &[Block], after: &[Block]) {
-        // SAFETY: the program's own variables, which it may write; no program goes on meanwhile, and nothing here is among
+        // SAFETY: the program's own variables, which it may write; no program runs meanwhile, and nothing here is among
         // them.
         let live = unsafe { slice::from_raw_parts_mut(self.place.start, self.place.bytes) };
         for block in before {
@@ -178,7 +175,7 @@ impl Mappings {
         })
     }
 
-    /// Maps the stretch of `rank`, which is filled before if the rank has not begun.
+    /// Maps the range of `rank`, and initializes it if the rank has not begun.
     fn put_in_place(&self, rank: usize) {
         let offset = rank as u64 * self.place.bytes as u64;
         if !self.begun[rank].replace(true) {
@@ -189,8 +186,8 @@ impl Mappings {
                 written.expect("memory for the data of all ranks");
             }
         }
-        // SAFETY: in place of the program's own pages, of which no reference is held here; the file has as many bytes,
-        // and a rank finds there what it has left.
+        // SAFETY: replaces the program's own pages, of which no reference is held here; the file contains that many
+        // bytes, and the rank's last values.
         let mapped = unsafe {
             libc::mmap(
                 self.place.start.cast(),
@@ -228,7 +225,7 @@ impl Block {
         self.index as usize * BLOCK
     }
 
-    /// The part of a place of so many bytes.
+    /// Returns its part of a range of this size.
     fn range(&self, bytes: usize) -> std::ops::Range<usize> {
         self.start()..bytes.min(self.start() + BLOCK)
     }
@@ -236,15 +233,15 @@ impl Block {
 
 impl Place {
     fn live(&self) -> &[u8] {
-        // SAFETY: mapped for as long as the process lives, and no program goes on while it is looked at.
+        // SAFETY: mapped for as long as the process lives, and no program runs while it is read.
         unsafe { slice::from_raw_parts(self.start, self.bytes) }
     }
 }
 
-/// The places that the program's file names.
+/// Memory ranges from the headers of the program's file.
 #[derive(Default)]
 struct Found {
-    /// Whole pages.
+    /// Complete pages.
     variables: Option<Place>,
     thread_locals: Option<Place>,
 }
@@ -252,20 +249,20 @@ struct Found {
 impl Found {
     fn find() -> Found {
         let mut found = Found::default();
-        // SAFETY: the function is of the right type, and its argument outlives the call.
+        // SAFETY: the function has the right type, and its argument outlives the call.
         unsafe { libc::dl_iterate_phdr(Some(look), (&raw mut found).cast()) };
         found
     }
 }
 
-/// Sees the program itself first, and goes no further.
+/// Examines the program itself, the first object, and stops the iteration.
 extern "C" fn look(info: *mut libc::dl_phdr_info, _: usize, found: *mut c_void) -> c_int {
-    // SAFETY: what `dl_iterate_phdr` hands to it: information of a loaded file, and `find`'s place for the answer.
+    // SAFETY: the arguments of `dl_iterate_phdr`: information of a loaded file, and `find`'s result variable.
     let (info, found) = unsafe { (&*info, &mut *found.cast::<Found>()) };
-    // SAFETY: as many headers, of a file that stays loaded.
+    // SAFETY: that many headers, of a file that stays loaded.
     let headers = unsafe { slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()) };
     let end = |header: &libc::Elf64_Phdr| (header.p_vaddr + header.p_memsz) as usize;
-    // What is only written to before the program starts is the same for all.
+    // Data that is only written before the program starts is the same for all.
     let is_constant = |header: &&libc::Elf64_Phdr| header.p_type == libc::PT_GNU_RELRO;
     let constant = headers.iter().find(is_constant).map_or(0, end);
     for header in headers {
@@ -289,9 +286,9 @@ extern "C" fn look(info: *mut libc::dl_phdr_info, _: usize, found: *mut c_void) 
     1
 }
 
-/// A file in memory of so many bytes.
+/// Creates a file in memory of this size.
 fn memory_file(bytes: u64) -> io::Result<File> {
-    // SAFETY: the name is a C string; the descriptor, if it is one, belongs to nothing else.
+    // SAFETY: the name is a C string; the descriptor, if valid, has no other owner.
     let file = unsafe {
         let number = libc::memfd_create(c"midplane-data".as_ptr(), libc::MFD_CLOEXEC);
         if number < 0 {
@@ -299,7 +296,7 @@ fn memory_file(bytes: u64) -> io::Result<File> {
         }
         OwnedFd::from_raw_fd(number)
     };
-    // The program may close descriptors that are small.
+    // The program may close small descriptors.
     let file = File::from(duplicate(file.as_raw_fd())?);
     file.set_len(bytes)?;
     Ok(file)

@@ -1,4 +1,4 @@
-//! A rank's way to its node, for the C binding and for `cluster.c`.
+//! Interface of a rank to its node, for the C binding and for `cluster.c`.
 
 use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -20,31 +20,31 @@ use crate::socket::{MOST_PRINTED, hand_on};
 use crate::system::{System, duplicate};
 
 unsafe extern "C" {
-    /// When the rank's alarm goes off, in nanoseconds of virtual time; 0: it has none. In `cluster_system.c`.
+    /// Time of the rank's alarm, in nanoseconds of virtual time; 0 if there is none. Defined in `cluster_system.c`.
     static midplane_alarm: u64;
-    /// Sends the rank the signal of an alarm that has gone off.
+    /// Sends the rank the signal of an expired alarm.
     fn midplane_ring(now: u64);
 }
 
-/// How many percent of the process's processor time the programs' computing takes in virtual time.
+/// Percentage of the process's CPU time that the programs' computation uses in virtual time.
 static COMPUTE_PERCENT: AtomicU64 = AtomicU64::new(0);
-/// Nanoseconds of processor time at which the program of the rank that goes on has come back from its last call; 0: it has
-/// made none. This is a variable of the program's data: each rank finds its own.
+/// CPU time in nanoseconds at which the running rank's program returned from its last call; 0 before the first. This
+/// variable is part of the program's data: each rank has its own.
 static CAME_BACK: AtomicU64 = AtomicU64::new(0);
 
-/// From now on the programs' computing takes this share of the processor's time.
+/// Sets the percentage of CPU time that the programs' computation uses in virtual time.
 pub fn compute_for(percent: u64) {
     COMPUTE_PERCENT.store(percent, Ordering::Relaxed);
 }
 
-/// Nanoseconds of a processor that this thread has taken.
+/// Returns the CPU time of this thread in nanoseconds.
 fn processor_ns() -> u64 {
     let mut time = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,
     };
-    // SAFETY: a place for the time; without such a clock it stays 0. The C library's function is the ranks' (`cluster.c`), which
-    // tells virtual time.
+    // SAFETY: a variable for the time; without such a clock it stays 0. The C library's function belongs to the ranks
+    // (`cluster.c`) and returns virtual time.
     unsafe {
         libc::syscall(
             libc::SYS_clock_gettime,
@@ -55,7 +55,7 @@ fn processor_ns() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// What the program has computed since it came back from its last call takes its time.
+/// Charges the program's computation since its last call to virtual time.
 fn pay_computing(node: &Node<'_, '_>) {
     let percent = COMPUTE_PERCENT.load(Ordering::Relaxed);
     let came_back = CAME_BACK.load(Ordering::Relaxed);
@@ -67,14 +67,13 @@ fn pay_computing(node: &Node<'_, '_>) {
     node.compute_ns(u64::try_from(ns).unwrap_or(u64::MAX));
 }
 
-/// The program goes on.
 fn go_on() {
     if COMPUTE_PERCENT.load(Ordering::Relaxed) != 0 {
         CAME_BACK.store(processor_ns(), Ordering::Relaxed);
     }
 }
 
-/// A call of the rank that goes on, between two stretches of its program's computing.
+/// Executes a call of the running rank, between two phases of its program's computation.
 fn call<R>(f: impl FnOnce(&'static Node<'static, 'static>) -> R) -> R {
     let node = here().node;
     pay_computing(node);
@@ -83,7 +82,7 @@ fn call<R>(f: impl FnOnce(&'static Node<'static, 'static>) -> R) -> R {
     result
 }
 
-/// The rank that goes on.
+/// The running rank.
 #[derive(Clone, Copy)]
 struct Here {
     node: &'static Node<'static, 'static>,
@@ -91,7 +90,7 @@ struct Here {
     system: &'static System,
 }
 
-/// Where its node is. This is a variable of the program's data: each rank finds its own.
+/// Location of its node. This variable is part of the program's data: each rank has its own.
 struct HereCell(Cell<Option<Here>>);
 
 // SAFETY: the process has one thread.
@@ -99,12 +98,12 @@ unsafe impl Sync for HereCell {}
 
 static HERE: HereCell = HereCell(Cell::new(None));
 
-/// The rank that goes on has this node from now on.
+/// Sets the running rank's node.
 ///
 /// # Safety
-/// The rank never ends by returning, nor by unwinding, and the cluster that the node is of outlives it.
+/// The rank never ends by returning, nor by unwinding, and the node's cluster outlives it.
 pub unsafe fn begin(node: &Node<'_, '_>, accounts: &'static Accounts, system: &'static System) {
-    // SAFETY: only the lifetimes change, and the caller says that none of them ends before the rank.
+    // SAFETY: only the lifetimes change, and the caller guarantees that none of them ends before the rank.
     let node = unsafe { mem::transmute::<&Node<'_, '_>, &'static Node<'static, 'static>>(node) };
     HERE.0.set(Some(Here {
         node,
@@ -119,7 +118,7 @@ fn here() -> Here {
     HERE.0.get().expect("programs call, and each has begun")
 }
 
-/// The device of the rank that goes on.
+/// The device of the running rank.
 struct RankEnv;
 
 impl Enter for RankEnv {
@@ -137,15 +136,15 @@ impl Env for RankEnv {
     }
 }
 
-/// Says what the nodes have counted, for the tool, which then ends the job. A node that is at work says it itself when it has
-/// made its step.
+/// Writes the nodes' counters for the tool, which then ends the job. A node that is making a step writes them after it.
 pub fn answer() {
     if let Some(here) = HERE.0.get() {
         here.node.count_all();
     }
 }
 
-/// Nanoseconds of virtual time. To ask takes as long as a call of MPI, so that a loop that waits for a time ends.
+/// Returns virtual time in nanoseconds. The call itself takes as long as an MPI call, so that a loop that waits for a
+/// time ends.
 #[unsafe(no_mangle)]
 extern "C" fn midplane_now() -> u64 {
     call(|node| {
@@ -155,9 +154,9 @@ extern "C" fn midplane_now() -> u64 {
     })
 }
 
-/// Sends the signal of an alarm that has gone off.
+/// Sends the signal of an expired alarm.
 fn ring_if_due(node: &Node<'_, '_>) {
-    // SAFETY: a variable of `cluster_system.c`, which this thread alone writes to.
+    // SAFETY: a variable of `cluster_system.c`, which only this thread writes to.
     let alarm = unsafe { midplane_alarm };
     if alarm != 0 && node.now_ns() >= alarm {
         // SAFETY: the signal's handler runs on the program's behalf, as in any of its calls.
@@ -165,13 +164,13 @@ fn ring_if_due(node: &Node<'_, '_>) {
     }
 }
 
-/// The program sleeps so long.
+/// Makes the program sleep for `ns` nanoseconds.
 #[unsafe(no_mangle)]
 extern "C" fn midplane_sleep(ns: u64) {
     call(|node| node.compute_ns(ns));
 }
 
-/// The program has ended, and what it had to do at its end is done.
+/// Ends the rank's program after its exit handlers.
 #[unsafe(no_mangle)]
 extern "C" fn midplane_leave(status: c_int) -> ! {
     if phase() == Phase::Running {
@@ -190,10 +189,10 @@ extern "C" fn midplane_leave(status: c_int) -> ! {
     node.exit(status)
 }
 
-/// The program calls a function that it cannot have here, for this reason.
+/// Fails because the program calls an unsupported function, for this reason.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn midplane_refuse(function: *const c_char, why: *const c_char) -> ! {
-    // SAFETY: a name and a reason in `cluster.c` and its like.
+    // SAFETY: a name and a reason in `cluster.c` and related files.
     let [function, why] =
         unsafe { [function, why].map(|text| CStr::from_ptr(text).to_string_lossy()) };
     fail_here(
@@ -206,7 +205,7 @@ unsafe extern "C" fn midplane_refuse(function: *const c_char, why: *const c_char
     );
 }
 
-/// The rank is about to change state that the system keeps, of the kind with this number ([`System::uses`]).
+/// Announces that the rank is about to change system state of the kind with this number ([`System::uses`]).
 #[unsafe(no_mangle)]
 extern "C" fn midplane_uses(kind: c_int) {
     // A library may change it before there are ranks.
@@ -219,10 +218,10 @@ extern "C" fn midplane_uses(kind: c_int) {
     }
 }
 
-/// Descriptors of the streams 1 and 2 as the tool has given them, whatever a program does to these numbers.
+/// The tool's descriptors of the streams 1 and 2, unaffected by the programs' use of these numbers.
 static STREAMS: [AtomicI32; 2] = [AtomicI32::new(1), AtomicI32::new(2)];
 
-/// Keeps descriptors of the streams for what is printed. Fails where the system has none.
+/// Duplicates the descriptors of the streams for output. Fails if the system has none.
 pub fn keep_streams() -> io::Result<()> {
     for (number, kept) in (1..).zip(&STREAMS) {
         kept.store(duplicate(number)?.into_raw_fd(), Ordering::Relaxed);
@@ -230,7 +229,7 @@ pub fn keep_streams() -> io::Result<()> {
     Ok(())
 }
 
-/// The descriptor of a stream, 1 or 2.
+/// Returns the descriptor of a stream, 1 or 2.
 fn kept(stream: c_int) -> RawFd {
     STREAMS[usize::from(stream == 2)].load(Ordering::Relaxed)
 }
@@ -238,20 +237,20 @@ fn kept(stream: c_int) -> RawFd {
 /// Prints to a stream, 1 or 2, on behalf of `rank`.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn midplane_print(rank: u32, stream: c_int, bytes: *const c_void, count: usize) {
-    // SAFETY: what the program wants printed.
+    // SAFETY: the program's output.
     let bytes = unsafe { std::slice::from_raw_parts(bytes.cast::<u8>(), count) };
     for part in bytes.chunks(MOST_PRINTED) {
         send(rank, stream, part);
     }
 }
 
-/// The rank that goes on, for what is printed without a stream.
+/// Returns the running rank, for output without a stream.
 #[unsafe(no_mangle)]
 extern "C" fn midplane_rank() -> u32 {
     HERE.0.get().map_or(NO_RANK, |here| here.node.rank())
 }
 
-/// Hands a part to the tool; waits for room. Without the tool there is nothing left to print for.
+/// Sends a part of the output to the tool; blocks until there is space. Without the tool the output is not needed.
 pub fn send(rank: u32, stream: c_int, part: &[u8]) {
     let message = [&PRINT_MARK, &rank.to_ne_bytes()[..], part].concat();
     match several::worker() {

@@ -1,14 +1,14 @@
-//! Several processes, each of which has a block of the nodes and its own place for the programs' data.
+//! Several worker processes, each with a block of the nodes and its own location of the programs' data.
 //!
 //! ```text
-//!   the process that was started: what is printed, in order            no nodes; it ends as the first worker that dies
+//!   the process that was started: output, in order            no nodes; it ends like the first worker that dies
 //!      ^  ^
-//!      |  |  prints with their times; "nothing comes before this time"
+//!      |  |  output with its times; "no more output before this time"
 //!   worker 0 <--> worker 1 ..   a block each; frames and times in memory that they share (`Block`)
 //! ```
-//! The workers are forked before anything is set up. What a worker prints goes to the first process, which hands it to
-//! the tool in the order of virtual time and, of one time, of ranks: that in which one process prints it. A worker that
-//! fails meets the others before it says so, so that what counts is what has failed first.
+//! The workers are forked before any initialization. A worker sends its output to the first process, which forwards it
+//! to the tool in the order of virtual time and, for equal times, of ranks: the order of a single process. A failing
+//! worker synchronizes with the others before it reports the failure, so that the earliest failure counts.
 
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -26,33 +26,33 @@ use midplane_cluster::{Block, Division, Failed};
 use crate::socket::{MOST_PRINTED, hand_on};
 use crate::system::duplicate;
 
-/// A time and a rank: what happens before it has an earlier time, or the same one and a lower rank.
+/// A time and a rank. An earlier event has a lower time, or the same time and a lower rank.
 pub type Moment = (u64, u32);
 
-/// After all that happens.
+/// After all events.
 pub const END: Moment = (u64::MAX, u32::MAX);
 
-/// What a message of a worker is, in place of a stream's number.
+/// Type of a worker's message, in the field of the stream's number.
 const MARK: u32 = 0;
-/// The rank waits for ever, in the function whose name follows.
+/// The rank waits forever, in the function whose name follows.
 const WAITS: u32 = 3;
-/// Bytes of the moment, and of the stream or what is in place of it.
+/// Size of the moment and of the stream or message type, in bytes.
 const HEAD_BYTES: usize = 16;
-/// Greatest message: a mark and a rank stand before what is printed.
+/// Maximum message size: a mark and a rank precede the output.
 const MESSAGE_BYTES: usize = HEAD_BYTES + MOST_PRINTED + 64;
 
-/// Nanoseconds between two looks at what other processes have said.
+/// Interval of polls for messages of other processes, in nanoseconds.
 const LOOK_NS: i64 = 50_000;
 
 unsafe extern "C" {
-    /// The C library's `fork`, whatever the program calls so.
+    /// The C library's `fork`, even if the program defines that name.
     fn __fork() -> libc::pid_t;
 }
 
-/// This process, if it is a worker. It is set before the data of the ranks is looked at, so that all of them find it.
+/// This process, if it is a worker. It is set before the ranks' data is captured, so that all of them have it.
 static WORKER: OnceLock<&'static Worker> = OnceLock::new();
 
-/// The worker that this process is; `None`: it has all nodes.
+/// Returns the worker of this process; `None` if it has all nodes.
 pub fn worker() -> Option<&'static Worker> {
     WORKER.get().copied()
 }
@@ -61,11 +61,11 @@ pub fn worker() -> Option<&'static Worker> {
 pub struct Worker {
     pub block: Block<'static>,
     first: OwnedFd,
-    /// Marks of all workers that the first process has heeded.
+    /// Number of marks of all workers that the first process has handled.
     heeded: &'static AtomicU64,
-    /// Marks of this one.
+    /// Number of marks of this worker.
     marks: Cell<u64>,
-    /// What goes on.
+    /// The current event.
     now: Cell<Moment>,
     has_printed: Cell<bool>,
     is_failing: Cell<bool>,
@@ -74,7 +74,7 @@ pub struct Worker {
 // SAFETY: the process has one thread.
 unsafe impl Sync for Worker {}
 
-/// What a process is after it has been divided.
+/// Role of a process after the division.
 pub enum Role {
     Worker(&'static Worker),
     First(First),
@@ -85,13 +85,13 @@ pub fn divide(division: Division) -> io::Result<Role> {
     let words = shared_words(division.words() + 1)?;
     let (heeded, words) = words.split_last().expect("one word at least");
     let mut workers = Vec::new();
-    // SAFETY: a system call that touches no memory.
+    // SAFETY: a system call that accesses no memory.
     let us = unsafe { libc::getpid() };
     for own in 0..division.count() {
         let (ours, its) = messages()?;
-        // The program may close descriptors that are small.
+        // The program may close small descriptors.
         let its = duplicate(its.as_raw_fd())?;
-        // SAFETY: the process has one thread, so that the child has all of it.
+        // SAFETY: the process has one thread, so the child has all of it.
         match unsafe { __fork() } {
             -1 => return Err(io::Error::last_os_error()),
             0 => {
@@ -121,9 +121,9 @@ fn about_to_fail() {
     }
 }
 
-/// Memory of zeros that the processes share which are forked from now on.
+/// Allocates zeroed memory that later forked processes share.
 fn shared_words(count: usize) -> io::Result<&'static [AtomicU64]> {
-    // SAFETY: a new mapping, of addresses that the system chooses; it stays for ever, and zeros are valid words.
+    // SAFETY: a new mapping, at an address that the system selects; it stays forever, and zeros are valid words.
     unsafe {
         let words = libc::mmap(
             ptr::null_mut(),
@@ -140,11 +140,11 @@ fn shared_words(count: usize) -> io::Result<&'static [AtomicU64]> {
     }
 }
 
-/// Two ends of a socket that keeps messages apart.
+/// Creates two ends of a socket that preserves message boundaries.
 fn messages() -> io::Result<(OwnedFd, OwnedFd)> {
     let mut ends = [0; 2];
     let kind = libc::SOCK_SEQPACKET | libc::SOCK_CLOEXEC;
-    // SAFETY: writes two descriptors there, which belong to nothing else.
+    // SAFETY: writes two descriptors to `ends`, without another owner.
     unsafe {
         match libc::socketpair(libc::AF_UNIX, kind, 0, ends.as_mut_ptr()) {
             0 => Ok((OwnedFd::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1]))),
@@ -153,9 +153,9 @@ fn messages() -> io::Result<(OwnedFd, OwnedFd)> {
     }
 }
 
-/// A worker without the first process is of no use.
+/// Makes a worker die with the first process.
 fn die_with(first: libc::pid_t) {
-    // SAFETY: system calls that touch no memory.
+    // SAFETY: system calls that access no memory.
     unsafe {
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
         // It may have ended before the line above took effect.
@@ -165,54 +165,54 @@ fn die_with(first: libc::pid_t) {
     }
 }
 
-/// Sleeps for a little of the host's time: the C library's functions for it are the programs'.
+/// Sleeps for a short host time: the C library's functions for it belong to the programs.
 fn rest() {
     let time = libc::timespec {
         tv_sec: 0,
         tv_nsec: LOOK_NS,
     };
-    // SAFETY: reads the time there.
+    // SAFETY: reads `time`.
     unsafe { libc::syscall(libc::SYS_nanosleep, &raw const time, 0) };
 }
 
 impl Worker {
-    /// The program of this rank goes on at this time.
+    /// Records that the program of this rank runs at this time.
     pub fn goes_on(&self, rank: usize, now_ns: u64) {
         self.now.set((now_ns, rank as u32));
     }
 
-    /// Something was printed since the last mark.
+    /// Returns whether there was output since the last mark.
     pub fn is_unsettled(&self) -> bool {
         self.has_printed.get()
     }
 
-    /// What is printed at this moment; as the tool wants it.
+    /// Sends output of the current moment; `message` has the tool's format.
     pub fn print(&self, stream: c_int, message: &[u8]) {
         self.has_printed.set(true);
         self.tell(self.now.get(), stream as u32, message);
     }
 
-    /// This worker prints nothing more that happens before this moment.
+    /// Announces that this worker sends no more output before this moment.
     pub fn mark(&self, moment: Moment) {
         self.has_printed.set(self.now.get() >= moment);
         self.marks.set(self.marks.get() + 1);
         self.tell(moment, MARK, &[]);
     }
 
-    /// The job is over, since nothing moves: this rank waits in this function.
+    /// Reports, at the end of a job without progress, that this rank waits in this function.
     pub fn waits(&self, rank: u32, function: &str) {
         self.tell((u64::MAX, rank), WAITS, function.as_bytes());
     }
 
-    /// Returns once what all workers have printed before their last marks has been handed on.
+    /// Waits until all output of all workers before their last marks was forwarded.
     pub fn wait_for_the_prints(&self) {
         while self.heeded.load(Ordering::Acquire) < self.marks.get() {
             rest();
         }
     }
 
-    /// The program that goes on ends the job, unless another one has done so before, in virtual time: then this does not
-    /// return. Neither allocates nor takes locks.
+    /// Prepares the running program to end the job. Does not return if another program has done so at an earlier
+    /// virtual time. Neither allocates nor takes locks.
     fn about_to_fail(&self) {
         if self.is_failing.replace(true) {
             return;
@@ -222,7 +222,7 @@ impl Worker {
         let first = self.block.fail(own);
         self.mark((first.now_ns, first.rank + 1));
         if first != own {
-            // The tool ends the process for what the other one says.
+            // The tool ends the process because of the other's report.
             loop {
                 rest();
             }
@@ -241,11 +241,11 @@ impl Worker {
     }
 }
 
-/// What was heard of a worker.
+/// State of a worker, as received by the first process.
 struct Heard {
     number: libc::pid_t,
     socket: OwnedFd,
-    /// What is still to be handed on: when it was printed, the stream, the message.
+    /// Output to forward: its moment, the stream, the message.
     prints: VecDeque<(Moment, c_int, Vec<u8>)>,
     marked: Moment,
     marks: u64,
@@ -270,8 +270,8 @@ pub struct First {
 }
 
 impl First {
-    /// Hands on what is printed, until a worker ends, with which the process ends; or until nothing moves any more:
-    /// returns the ranks that wait for ever, and in which functions.
+    /// Forwards output until a worker ends, and then ends the process like it; or until nothing makes progress any
+    /// more: then returns the ranks that wait forever, and their functions.
     pub fn hand_on(mut self) -> Vec<(u32, String)> {
         let mut waiting = Vec::new();
         loop {
@@ -289,7 +289,7 @@ impl First {
         }
     }
 
-    /// A worker that has said something, or has ended.
+    /// Waits for a worker that has sent a message, or has ended.
     fn next_to_speak(&self) -> usize {
         let event = |worker: &Heard| libc::pollfd {
             fd: worker.socket.as_raw_fd(),
@@ -299,7 +299,7 @@ impl First {
         let mut events: Vec<_> = self.workers.iter().map(event).collect();
         loop {
             let count = events.len() as libc::nfds_t;
-            // SAFETY: as many events. Not by `poll`, which is the programs'.
+            // SAFETY: that many events. Not by `poll`, which is the programs'.
             unsafe { libc::ppoll(events.as_mut_ptr(), count, ptr::null(), ptr::null()) };
             if let Some(at) = events.iter().position(|event| event.revents != 0) {
                 return at;
@@ -307,11 +307,10 @@ impl First {
         }
     }
 
-    /// Takes a message of a worker.
     fn hear(&mut self, at: usize, waiting: &mut Vec<(u32, String)>) {
         let worker = &mut self.workers[at];
         let mut message = [0; MESSAGE_BYTES];
-        // SAFETY: there is room for as many bytes.
+        // SAFETY: the buffer has that many bytes.
         let bytes = unsafe {
             libc::recv(
                 worker.socket.as_raw_fd(),
@@ -344,7 +343,6 @@ impl First {
         }
     }
 
-    /// Hands on what was printed before this moment.
     fn hand_on_before(&mut self, marked: Moment) {
         loop {
             let first = |worker: &&mut Heard| worker.prints.front().map(|print| print.0);
@@ -362,11 +360,11 @@ impl First {
     }
 }
 
-/// Ends the process as this child has ended; after all of them.
+/// Ends the process as this child has ended, after all others.
 fn end_as(number: libc::pid_t, all: &[libc::pid_t]) -> ! {
     let mut status = 0;
-    // SAFETY: our own children, one of whose statuses is written there; what follows ends the process, whatever the
-    // program calls `signal` and `raise`.
+    // SAFETY: our own children, one of whose statuses is written to `status`; the rest ends the process, regardless of
+    // the program's own `signal` and `raise`.
     unsafe {
         libc::waitpid(number, &raw mut status, 0);
         for other in all.iter().filter(|&&other| other != number) {

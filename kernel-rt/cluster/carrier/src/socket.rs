@@ -2,13 +2,13 @@
 
 use std::ffi::c_int;
 
-/// Greatest number of bytes that the tool is given at once.
+/// Maximum number of bytes per message to the tool.
 pub const MOST_PRINTED: usize = 8 << 10;
 
-/// Sends a message by a socket; waits for room.
+/// Sends a message by a socket; blocks until there is space.
 pub fn hand_on(socket: c_int, message: &[u8]) {
     loop {
-        // SAFETY: there are as many bytes.
+        // SAFETY: the message has that many bytes.
         let sent = unsafe {
             libc::send(
                 socket,

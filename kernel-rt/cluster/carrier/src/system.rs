@@ -1,9 +1,9 @@
-//! State of the process that the system keeps: signals' actions and mask, the umask, the working directory, the standard
-//! streams' descriptors, limits; and the thread's locale.
+//! Process state that the operating system maintains: signals' actions and mask, the umask, the working directory, the
+//! standard streams' descriptors, limits; and the thread's locale.
 //!
-//! A rank that changes one of them has it for itself from then on: it is read when another rank goes on, and set when it
-//! differs. `kernel-rt/ld/cluster_system.c` says so before it changes one. The other ranks have the state that the process
-//! began with. This takes system calls, which a job makes only where its program changes such state.
+//! A rank that changes one of them has its own copy from then on: it is saved when another rank runs, and set if it
+//! differs. `kernel-rt/ld/cluster_system.c` announces each change in advance. The other ranks have the state that the
+//! process began with. The required system calls are made only in a job whose program changes such state.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -14,23 +14,19 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::ptr;
 use std::rc::Rc;
 
-/// Signals of Linux.
 const SIGNALS: usize = 64;
-/// Bytes of the kernel's set of signals.
+/// Size of the kernel's signal set in bytes.
 const MASK_BYTES: usize = 8;
-/// Standard streams.
 const STREAMS: usize = 3;
-/// Kinds of limits.
 const LIMITS: usize = 16;
-/// The runtime's descriptors begin here, where the limit allows it: a program expects its own to be small.
+/// First descriptor of the runtime, if the limit permits it: a program expects small numbers for its own.
 const FIRST_OWN: RawFd = 200;
 
 unsafe extern "C" {
-    /// `uselocale` of the C library.
+    /// The C library's `uselocale`.
     fn __uselocale(locale: libc::locale_t) -> libc::locale_t;
 }
 
-/// Kinds of state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Kind {
     Mask,
@@ -44,7 +40,7 @@ enum Kind {
     Action(usize),
 }
 
-/// Kinds as C numbers them: an action's number is that of the last one and the signal.
+/// Kinds by C's numbers: an action's number is that of the last one plus the signal.
 const KINDS: [Kind; 7] = [
     Kind::Mask,
     Kind::SignalStack,
@@ -58,7 +54,7 @@ const KINDS: [Kind; 7] = [
 /// A set of kinds, a bit for each number.
 type Kinds = u128;
 
-/// Its members, each with its bit.
+/// Iterates over its members, each with its bit.
 fn each(kinds: Kinds) -> impl Iterator<Item = (Kinds, Kind)> {
     let numbers = (0..KINDS.len() + SIGNALS).filter(move |number| kinds >> number & 1 != 0);
     numbers.map(|number| {
@@ -68,18 +64,17 @@ fn each(kinds: Kinds) -> impl Iterator<Item = (Kinds, Kind)> {
     })
 }
 
-/// The state of all ranks that have one of their own.
+/// The state of all ranks that have changed any.
 pub struct System {
-    /// State that the process began with, of the kinds that any rank has changed.
+    /// The process's initial state, for the kinds that any rank has changed.
     first: RefCell<State>,
     ranks: Vec<RefCell<Option<Box<State>>>>,
     /// A rank has changed something.
     is_used: Cell<bool>,
-    /// Directories in which ranks are, each once.
+    /// Working directories of ranks, each once.
     directories: RefCell<Vec<Rc<Directory>>>,
 }
 
-/// Values of some kinds of state.
 #[derive(Default)]
 struct State {
     kinds: Kinds,
@@ -96,12 +91,11 @@ struct State {
 
 struct Directory {
     file: OwnedFd,
-    /// Its device and inode.
     identity: (u64, u64),
 }
 
 impl System {
-    /// For so many ranks, none of which has changed anything.
+    /// Creates the initial state of this number of ranks.
     pub fn new(ranks: usize) -> System {
         System {
             first: RefCell::default(),
@@ -111,8 +105,8 @@ impl System {
         }
     }
 
-    /// The rank, which goes on now, is about to change state of the kind with this number. Fails where the system refuses
-    /// to tell the state.
+    /// Announces that the running rank will change state of the kind with this number. Fails if the system cannot
+    /// report the state.
     pub fn uses(&self, rank: usize, number: usize) -> io::Result<()> {
         let bit = 1_u128.checked_shl(number as u32).unwrap_or(0);
         let first = &mut *self.first.borrow_mut();
@@ -126,8 +120,7 @@ impl System {
         Ok(())
     }
 
-    /// Gives the process the state of the rank `next`, after the rank `before` has gone on. Fails where the system refuses
-    /// it.
+    /// Switches the process from the state of the rank `before` to that of `next`. Fails if the system rejects it.
     pub fn put_in_place(&self, before: Option<usize>, next: usize) -> io::Result<()> {
         let Some(before) = before.filter(|_| self.is_used.get()) else {
             return Ok(());
@@ -154,12 +147,11 @@ impl System {
         Ok(())
     }
 
-    /// The working directory.
     fn directory(&self) -> io::Result<Rc<Directory>> {
         let flags = libc::O_PATH | libc::O_DIRECTORY | libc::O_CLOEXEC;
         let here = c".".as_ptr();
         let mut status = mem::MaybeUninit::<libc::stat64>::zeroed();
-        // SAFETY: a C string; the status is written there, and zeros are valid.
+        // SAFETY: a C string; the status is written to `status`, and zeros are valid.
         let (number, status) = unsafe {
             let number = check(libc::syscall(libc::SYS_openat, libc::AT_FDCWD, here, flags))?;
             let told = libc::fstat64(number as RawFd, status.as_mut_ptr());
@@ -173,7 +165,7 @@ impl System {
         if let Some(known) = known.iter().find(|known| known.identity == identity) {
             return Ok(Rc::clone(known));
         }
-        // Where no rank is any more.
+        // Removes directories that no rank uses any more.
         known.retain(|known| Rc::strong_count(known) > 1);
         let file = duplicate(file.as_raw_fd())?;
         let directory = Rc::new(Directory { file, identity });
@@ -183,9 +175,8 @@ impl System {
 }
 
 impl State {
-    /// Takes the process's state of this kind.
     fn read(&mut self, kind: Kind, system: &System) -> io::Result<()> {
-        // SAFETY: system calls that write to places of their types, of which zeros are valid values.
+        // SAFETY: system calls that write to variables of their types, of which zeros are valid values.
         unsafe {
             match kind {
                 Kind::Mask => {
@@ -246,9 +237,9 @@ impl State {
         Ok(())
     }
 
-    /// Makes the process's state of this kind, which is `now`, this one.
+    /// Sets the process's state of this kind, currently `now`, to this one.
     fn put_in_place(&self, kind: Kind, now: &State) -> io::Result<()> {
-        // SAFETY: system calls that read from places of their types, what the process has had before.
+        // SAFETY: system calls that read from variables of their types, earlier values of the process.
         unsafe {
             match kind {
                 Kind::Mask if self.mask != now.mask => {
@@ -325,23 +316,22 @@ impl State {
     }
 }
 
-/// A descriptor of the same file that is out of the program's way.
+/// Duplicates a descriptor to a number that programs do not use.
 pub fn duplicate(file: RawFd) -> io::Result<OwnedFd> {
     let from = |least: RawFd| {
-        // SAFETY: makes a descriptor, which belongs to nothing else.
+        // SAFETY: creates a descriptor without another owner.
         unsafe {
             let made = libc::syscall(libc::SYS_fcntl, file, libc::F_DUPFD_CLOEXEC, least);
             check(made).map(|number| OwnedFd::from_raw_fd(number as RawFd))
         }
     };
     from(FIRST_OWN).or_else(|error| match error.raw_os_error() {
-        // No descriptor may be as great.
+        // The limit is below that number.
         Some(libc::EINVAL) => from(STREAMS as RawFd),
         _ => Err(error),
     })
 }
 
-/// The result of a system call.
 fn check(result: c_long) -> io::Result<c_long> {
     match result {
         -1 => Err(io::Error::last_os_error()),

@@ -1,5 +1,5 @@
-//! State of the thread that is neither memory of the program nor the system's, of which each rank has its own: `errno`,
-//! rounding, floating-point exceptions. To read and to set it takes no system call.
+//! Thread state outside of memory and the operating system, separate for each rank: `errno`, rounding, floating-point
+//! exceptions. Reading and setting it requires no system call.
 
 use std::cell::Cell;
 use std::ffi::c_int;
@@ -22,12 +22,12 @@ pub struct State {
 }
 
 impl Threads {
-    /// As the thread is now, for so many ranks.
+    /// Copies the thread's current state for this number of ranks.
     pub fn new(ranks: usize) -> Threads {
         Threads(vec![Cell::new(State::read()); ranks])
     }
 
-    /// The state of the thread, which is kept as that of `rank`, whose program has gone on so far; `None`: no program has.
+    /// Returns the thread's state and saves it for `rank`, whose program has just run; `None` if no program has.
     pub fn keep(&self, rank: Option<usize>) -> State {
         let state = State::read();
         if let Some(rank) = rank {
@@ -36,7 +36,7 @@ impl Threads {
         state
     }
 
-    /// Gives the thread, which has the state `now` but for `errno`, the state of `rank`.
+    /// Sets the thread's state to that of `rank`; `now` is the current one, except for `errno`.
     pub fn put_in_place(&self, rank: usize, now: State) {
         self.0[rank].get().put_in_place(now);
     }
@@ -66,7 +66,7 @@ impl State {
     }
 }
 
-/// The registers that say how to compute, and what has happened.
+/// Floating-point control and status registers.
 #[cfg(target_arch = "x86_64")]
 mod floats {
     use std::arch::asm;
@@ -74,23 +74,21 @@ mod floats {
     #[derive(Clone, Copy, PartialEq, Eq)]
     pub struct Floats {
         mxcsr: u32,
-        /// Control word and exceptions of the x87.
         control: u16,
         exceptions: u16,
     }
 
-    /// Exceptions in the x87's status word.
     const EXCEPTIONS: u16 = 0x3f;
-    /// Bits in the same word that say that one of them waits to be handled.
+    /// Bits of the same word that report a pending unmasked exception.
     const PENDING: u32 = 0x8080;
-    /// What `fnstenv` writes, in words of 32 bits; the first two are control and status.
+    /// Size of the environment of `fnstenv` in words of 32 bits; the first two are control and status.
     const ENVIRONMENT_WORDS: usize = 7;
 
     impl Floats {
         pub fn read() -> Floats {
             let (mut mxcsr, mut control) = (0_u32, 0_u16);
             let status: u16;
-            // SAFETY: the instructions write these places and nothing else.
+            // SAFETY: the instructions write these variables and nothing else.
             unsafe {
                 asm!(
                     "stmxcsr [{mxcsr}]",
@@ -109,11 +107,11 @@ mod floats {
             }
         }
 
-        /// Sets what differs from `now`: to set it takes much longer than to read it.
+        /// Sets the registers that differ from `now`: setting takes much longer than reading.
         pub fn put_in_place(self, now: Floats) {
             if now.mxcsr != self.mxcsr {
-                // SAFETY: a value that the register has had. The compiler takes its default for granted in the runtime's
-                // own arithmetic, of which there is none on this thread that rounds (`Costs::carries`).
+                // SAFETY: a value that the register has had. The compiler assumes its default in the runtime's own
+                // arithmetic, of which there is none on this thread that rounds (`Costs::carries`).
                 unsafe {
                     asm!("ldmxcsr [{}]", in(reg) &raw const self.mxcsr, options(nostack, readonly));
                 }
@@ -123,7 +121,7 @@ mod floats {
                 // SAFETY: writes the array.
                 unsafe { asm!("fnstenv [{}]", in(reg) &raw mut words, options(nostack)) };
                 words[0] = words[0] & !0xffff | u32::from(self.control);
-                // Whether one of them waits to be handled follows from the control word.
+                // The control word determines whether one of them is pending.
                 let is_pending = self.exceptions & !self.control & EXCEPTIONS != 0;
                 words[1] &= !(u32::from(EXCEPTIONS) | PENDING);
                 words[1] |= u32::from(self.exceptions) | if is_pending { PENDING } else { 0 };
@@ -137,12 +135,12 @@ mod floats {
     }
 }
 
-/// By the C library's functions where the registers are others.
+/// Uses the C library's functions on other processors.
 #[cfg(not(target_arch = "x86_64"))]
 mod floats {
     use std::ffi::c_int;
 
-    /// Room for any `fenv_t`.
+    /// Large enough for any `fenv_t`.
     type Words = [u64; 8];
 
     unsafe extern "C" {
@@ -156,13 +154,13 @@ mod floats {
     impl Floats {
         pub fn read() -> Floats {
             let mut words = [0; 8];
-            // SAFETY: there is room.
+            // SAFETY: the buffer is large enough.
             unsafe { fegetenv(&raw mut words) };
             Floats(words)
         }
 
         pub fn put_in_place(self, _: Floats) {
-            // SAFETY: what `fegetenv` has written.
+            // SAFETY: written by `fegetenv`.
             unsafe { fesetenv(&raw const self.0) };
         }
     }

@@ -1,11 +1,11 @@
-//! The registers from which the calls that led here can be found.
+//! Registers for a backtrace.
 
 use core::arch::asm;
 
 use midplane_abi::callers::{Registers, SAVED};
 
-/// Puts the registers in the places that the tool reads: the return address and the stack pointer first, then r4 to
-/// r11; the places behind them stay 0.
+/// Stores the registers in the order that the tool reads: the return address and the stack pointer first, then r4 to
+/// r11; the remaining slots stay 0.
 pub(super) fn noted(pc: u32, lr: u32, sp: u32, kept: [u32; 8]) -> Registers {
     let mut saved = [0; SAVED.len()];
     let values = [lr, sp].into_iter().chain(kept);
@@ -13,17 +13,17 @@ pub(super) fn noted(pc: u32, lr: u32, sp: u32, kept: [u32; 8]) -> Registers {
         *place = value.into();
     }
     Registers {
-        // 0 would say that nothing is noted.
+        // 0 would mean that no registers are stored.
         pc: pc.max(1).into(),
         saved,
     }
 }
 
-/// The registers at this place of the function that it is inlined into.
+/// Returns the registers at this point of the function that it is inlined into.
 #[inline(always)]
 pub fn registers() -> Registers {
     let mut words = [0u32; 11];
-    // SAFETY: writes `words`, which are as many as are stored, and r0.
+    // SAFETY: writes `words`, whose length is the number of stores, and r0.
     unsafe {
         asm!(
             "mov r0, pc",

@@ -1,4 +1,4 @@
-//! What the fault registers say (Armv7-M Architecture Reference Manual, B3.2.15 Configurable Fault Status Register,
+//! Decoder of the fault registers (Armv7-M Architecture Reference Manual, B3.2.15 Configurable Fault Status Register,
 //! B3.2.16 HardFault Status Register).
 #![forbid(unsafe_code)]
 
@@ -27,19 +27,19 @@ const DIVBYZERO: u32 = 1 << 25;
 /// Bit of HFSR: a breakpoint without a debugger.
 const DEBUGEVT: u32 = 1 << 31;
 
-/// What has happened, and the address that it was about, if the registers tell.
+/// A decoded fault.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Decoded {
-    /// Why.
+    /// Its cause.
     pub cause: Cause,
-    /// The address that was accessed.
+    /// The accessed address, if the registers contain it.
     pub address: Option<u32>,
-    /// The processor could not put its registers on the stack: that stack is used up.
+    /// The processor could not stack its registers: that stack is exhausted.
     pub no_stack: bool,
 }
 
-/// Reads CFSR, HFSR, MMFAR and BFAR. The processor does not say whether an access was a load or a store: `is_store`
-/// tells what the instruction is.
+/// Decodes CFSR, HFSR, MMFAR and BFAR. The processor does not report whether an access was a load or a store:
+/// `is_store` specifies it from the instruction.
 pub fn decode(cfsr: u32, hfsr: u32, mmfar: u32, bfar: u32, is_store: bool) -> Decoded {
     let has = |bits: u32| cfsr & bits != 0;
     let address = match (has(MMARVALID), has(BFARVALID)) {
@@ -48,7 +48,7 @@ pub fn decode(cfsr: u32, hfsr: u32, mmfar: u32, bfar: u32, is_store: bool) -> De
         (false, false) => None,
     };
     let cause = if has(IACCVIOL | IBUSERR | INVSTATE | INVPC) {
-        // A jump to an even address, too, which on this processor means instructions that it does not have.
+        // Includes a jump to an even address, which this processor treats as an unsupported instruction set.
         Cause::InstructionAccess
     } else if has(UNDEFINSTR | NOCP) {
         Cause::IllegalInstruction
@@ -65,7 +65,7 @@ pub fn decode(cfsr: u32, hfsr: u32, mmfar: u32, bfar: u32, is_store: bool) -> De
     } else if hfsr & DEBUGEVT != 0 {
         Cause::Breakpoint
     } else {
-        // A division by zero among them, which traps only where it is asked to.
+        // Includes a division by zero, if that trap is enabled.
         debug_assert!(!has(DIVBYZERO) || cfsr == DIVBYZERO);
         Cause::Other(cfsr.into())
     };
@@ -76,17 +76,17 @@ pub fn decode(cfsr: u32, hfsr: u32, mmfar: u32, bfar: u32, is_store: bool) -> De
     }
 }
 
-/// Whether the Thumb instruction `first`, `second` (halfwords) stores to memory.
+/// Returns whether the Thumb instruction `first`, `second` (halfwords) stores to memory.
 pub fn is_store(first: u16, second: u16) -> bool {
     match first >> 11 {
         // STR, STRH, STRB with a register (A5.2.4): opA 0101, opB 000 to 010.
         0b01010 => (first >> 9) & 0b11 != 0b11,
-        // STR, STRB, STRH with a number; STR relative to SP; STM.
+        // STR, STRB, STRH with an immediate; STR relative to SP; STM.
         0b01100 | 0b01110 | 0b10000 | 0b10010 | 0b11000 => true,
         // PUSH.
         0b10110 => (first >> 9) & 0b11 == 0b10,
         // 32 bits: bit 4 of the first halfword is set in loads. Single (A5.3.10), multiple and dual (A5.3.5, A5.3.6),
-        // coprocessor, which is floating point (A5.3.18).
+        // coprocessor, used for floating point (A5.3.18).
         0b11101 | 0b11111 => {
             let _ = second;
             let group = (first >> 9) & 0b11;
@@ -144,7 +144,7 @@ mod tests {
 
     #[test]
     fn stores_are_told_from_loads() {
-        // As the assembler has them.
+        // Encodings of the assembler.
         for (first, second, store) in [
             (0x6008, 0, true),       // str r0, [r1]
             (0x6808, 0, false),      // ldr r0, [r1]

@@ -7,11 +7,11 @@ use cortex_m::peripheral::{Peripherals, SCB};
 
 use crate::libc::decimal::Rounding;
 
-/// Priority of what is never held off: links' bytes and the clock. Of the eight bits the processor has the upper four.
+/// Priority of interrupts that are never masked: links' bytes and the clock. The processor implements the upper four of
+/// the eight bits.
 pub const URGENT: u8 = 0x40;
-/// What is as urgent as this or less is held off in a critical section.
+/// Threshold of a critical section: it masks interrupts of this urgency or less.
 const HELD_OFF: u8 = 0x80;
-/// Priority of the node's interrupt.
 const NODE: u8 = 0xF0;
 
 // SAFETY: the board defines it, with this signature.
@@ -19,11 +19,12 @@ unsafe extern "Rust" {
     safe fn midplane_interrupt();
 }
 
-/// Sets the priorities, with the node's interrupt held off until [`enable_interrupts`]. The others may come from now on.
+/// Sets the priorities, with the node's interrupt masked until [`enable_interrupts`]. The others are enabled from now
+/// on.
 pub fn arm_interrupts() {
     // SAFETY: one processor, before it has any other interrupt.
     let mut system = unsafe { Peripherals::steal() };
-    // SAFETY: PendSV's and SysTick's handlers share nothing with this code yet, and the first is held off.
+    // SAFETY: PendSV's and SysTick's handlers share nothing with this code yet, and the first is masked.
     unsafe {
         hold_off(HELD_OFF);
         system.SCB.set_priority(SystemHandler::PendSV, NODE);
@@ -31,51 +32,51 @@ pub fn arm_interrupts() {
     }
 }
 
-/// Takes the node's interrupts from now on, outside critical sections.
+/// Enables the node's interrupts, outside critical sections.
 pub fn enable_interrupts() {
-    // SAFETY: called once by the boot, outside any critical section, when all that the handler uses is set up.
+    // SAFETY: called once by the boot, outside any critical section, when everything the handler uses is set up.
     unsafe { hold_off(0) };
 }
 
-/// Holds off what has this priority or a lower one; 0: nothing.
+/// Masks interrupts of this priority or a lower one; 0 masks none.
 ///
 /// # Safety
-/// With 0, what the interrupts share with the caller must be in order.
+/// With 0, the data that the interrupts share with the caller must be consistent.
 unsafe fn hold_off(priority: u8) {
-    // SAFETY: no memory access may be moved across (no `nomem`), which is what exclusion needs.
+    // SAFETY: no memory access may be moved across (no `nomem`), as exclusion requires.
     unsafe { asm!("msr BASEPRI, {}", "isb", in(reg) u32::from(priority), options(nostack)) };
 }
 
-/// Asks for the node's interrupt. From any interrupt, or the node itself.
+/// Requests the node's interrupt. Callable from any interrupt handler, or the node itself.
 pub fn call_node() {
     SCB::set_pendsv();
 }
 
-/// Takes the node's interrupt, if it was asked for.
+/// Clears the node's interrupt, if it was requested.
 pub fn acknowledge_call() {
     SCB::clear_pendsv();
-    // What its sender wrote before is seen by what follows.
+    // Makes the requester's earlier writes visible to the following code.
     cortex_m::asm::dsb();
 }
 
-/// Whether the node's interrupt was asked for and not taken.
+/// Returns whether the node's interrupt is pending.
 pub fn is_interrupt_pending() -> bool {
     SCB::is_pendsv_pending()
 }
 
-/// Sleeps until the node's interrupt is asked for, whether or not it would be taken; others, on the way, are.
+/// Sleeps until the node's interrupt is pending, even if it is masked; other interrupts are handled meanwhile.
 pub fn wait_for_interrupt() {
-    // Held off by PRIMASK, an interrupt that comes after the look still ends the sleep; it is taken right after.
+    // With PRIMASK set, an interrupt after the check still ends the sleep; it is handled right after.
     cortex_m::interrupt::disable();
     if !is_interrupt_pending() {
         cortex_m::asm::dsb();
         cortex_m::asm::wfi();
     }
-    // SAFETY: nothing outside this function holds interrupts off by PRIMASK.
+    // SAFETY: nothing outside this function masks interrupts by PRIMASK.
     unsafe { cortex_m::interrupt::enable() };
 }
 
-/// How the program wants results to be rounded (Armv7-M, B1.5.5: FPSCR, bits 23 and 22).
+/// Returns the rounding mode that the program has set (Armv7-M, B1.5.5: FPSCR, bits 23 and 22).
 pub fn rounding() -> Rounding {
     let status: u32;
     // SAFETY: reads a register of the floating-point unit, which is on.
@@ -88,7 +89,7 @@ pub fn rounding() -> Rounding {
     }
 }
 
-/// Stops the processor for good: interrupts off, asleep.
+/// Stops the processor forever: interrupts disabled, asleep.
 pub fn park() -> ! {
     cortex_m::interrupt::disable();
     loop {
@@ -96,7 +97,7 @@ pub fn park() -> ! {
     }
 }
 
-/// The node's interrupt. Its entry has kept what a called function may change, floating point included (B1.5.7).
+/// Interrupt handler of the node. Its entry has saved the caller-saved registers, floating point included (B1.5.7).
 #[unsafe(no_mangle)]
 extern "C" fn PendSV() {
     midplane_interrupt();
@@ -105,8 +106,8 @@ extern "C" fn PendSV() {
 struct NodeOff;
 critical_section::set_impl!(NodeOff);
 
-// SAFETY: on one processor, holding off the node's interrupt is exclusion from all code but the urgent handlers, which
-// have no critical sections and share only atomics; `release` puts back what `acquire` found, so sections nest.
+// SAFETY: on one processor, masking the node's interrupt is exclusion from all code but the urgent handlers, which have
+// no critical sections and share only atomics; `release` restores the state that `acquire` found, so sections nest.
 unsafe impl critical_section::Impl for NodeOff {
     unsafe fn acquire() -> critical_section::RawRestoreState {
         let before: u32;

@@ -1,10 +1,11 @@
-//! C's `errno`, a thread-local variable of the one thread there is.
+//! C's `errno`, a thread-local variable of the only thread.
 
 use core::arch::global_asm;
 use core::ffi::c_int;
 
-// Where C finds its thread-local data: called by compiled code, which expects all registers but r0 as they were (Run-time
-// ABI for the Arm Architecture, 5.3.5). Eight bytes in front of the data are the thread's own, as the linker counts.
+// Returns C's thread pointer: called by compiled code, which requires that all registers except r0 are preserved
+// (Run-time ABI for the Arm Architecture, 5.3.5). Eight bytes before the data belong to the thread, by the linker's
+// convention.
 global_asm!(
     ".section .text.__aeabi_read_tp, \"ax\"",
     ".global __aeabi_read_tp",
@@ -18,7 +19,7 @@ global_asm!(
 
 /// Sets `errno`.
 pub fn set_errno(value: c_int) {
-    // SAFETY: writes the 32-bit variable at its place behind the thread pointer, as compiled C does.
+    // SAFETY: writes the 32-bit variable at its offset from the thread pointer, as compiled C does.
     unsafe {
         core::arch::asm!(
             "ldr {at}, 2f",
@@ -37,7 +38,7 @@ pub fn set_errno(value: c_int) {
     }
 }
 
-/// `errno` as it is.
+/// Returns `errno`.
 pub fn errno() -> c_int {
     let value;
     // SAFETY: as above, a read.

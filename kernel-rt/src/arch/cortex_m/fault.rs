@@ -1,4 +1,4 @@
-//! Faults: all come as HardFault, because the finer ones are not switched on; the status registers tell which it was.
+//! Faults: all arrive as HardFault, because the specific ones are not enabled; the status registers identify them.
 
 use core::arch::global_asm;
 
@@ -14,9 +14,9 @@ unsafe extern "Rust" {
     safe fn midplane_fault(fault: Fault, registers: &Registers) -> !;
 }
 
-// The frame is where the stack pointer in use was: bit 2 of EXC_RETURN says which (B1.5.8). It may lie outside
-// memory, and is looked at only where it does not. r4 to r11 are as they were. The fault starts on the main stack's
-// top: it does not come back, so what was there is not needed.
+// The frame is at the stack pointer in use: bit 2 of EXC_RETURN specifies which one (B1.5.8). It may be outside memory,
+// and is read only if it is inside. r4 to r11 are unchanged. The handler starts at the main stack's top: it does not
+// return, so the previous contents are not needed.
 global_asm!(
     ".section .text.midplane_hard_fault, \"ax\"",
     ".global HardFault",
@@ -37,7 +37,7 @@ global_asm!(
     fault = sym hard_fault,
 );
 
-/// What the processor has put on the stack (B1.5.6).
+/// The exception frame that the processor has pushed (B1.5.6).
 #[repr(C)]
 struct Frame {
     r0_to_r3: [u32; 4],
@@ -47,15 +47,15 @@ struct Frame {
     xpsr: u32,
 }
 
-/// Bytes of the frame, and of one with floating-point registers.
+/// Size of the frame in bytes, and of one with floating-point registers.
 const FRAME: u32 = 32;
 const LONG_FRAME: u32 = 104;
 /// Bit of EXC_RETURN: the frame is the short one.
 const IS_SHORT: u32 = 1 << 4;
-/// Bit of xPSR: the stack was moved by four bytes more, to a multiple of eight.
+/// Bit of xPSR: the stack was moved by four more bytes, to a multiple of eight.
 const WAS_ALIGNED: u32 = 1 << 9;
 
-/// `kept`: r4 to r11.
+/// Handles a fault; `kept` contains r4 to r11.
 extern "C" fn hard_fault(frame: u32, exc_return: u32, kept: *const [u32; 8]) -> ! {
     // SAFETY: reads of status registers; nothing else runs any more.
     let scb = unsafe { &*SCB::PTR };
@@ -74,8 +74,8 @@ extern "C" fn hard_fault(frame: u32, exc_return: u32, kept: *const [u32; 8]) -> 
     } else {
         LONG_FRAME
     };
-    // The stack pointer moves also where the stacking fails (B1.5.6). What was to be stored, the program counter and the
-    // return address among it, is then lost: the tool finds the function by its stack.
+    // The stack pointer moves even if the stacking fails (B1.5.6). The stacked values, including the program counter
+    // and the return address, are then lost: the tool finds the function by its stack.
     let before = frame.wrapping_add(size);
     let (pc, lr, sp) = if is_there {
         // SAFETY: within RAM, aligned, and outside the guards.
@@ -107,7 +107,7 @@ fn is_store_at(pc: u32) -> bool {
         return false;
     }
     let at = core::ptr::with_exposed_provenance::<u16>(pc as usize & !1);
-    // SAFETY: within the code, behind which there is more of the image's.
+    // SAFETY: within the code, behind which there is more of the image.
     let [first, second] = unsafe { [at.read(), at.add(1).read()] };
     cause::is_store(first, second)
 }

@@ -1,4 +1,4 @@
-//! Where the image's parts stand: the linker script's symbols.
+//! Addresses of the image's parts: the linker script's symbols.
 
 use midplane_abi::address::Bytes;
 
@@ -15,19 +15,18 @@ unsafe extern "C" {
     static MIDPLANE_IMAGE_END: u8;
 }
 
-/// Address of a linker symbol.
 macro_rules! address_of {
     ($symbol:ident) => {
         (&raw const $symbol).addr()
     };
 }
 
-/// First byte of RAM that the image does not use.
+/// Returns the first byte of RAM that the image does not use.
 pub fn image_end() -> usize {
     address_of!(MIDPLANE_IMAGE_END)
 }
 
-/// A function for each part, from one symbol up to another.
+/// Defines a function for each part, from one symbol up to another.
 macro_rules! parts {
     ($($(#[$doc:meta])* $name:ident: $start:ident..$end:ident;)*) => {
         $(
@@ -47,9 +46,9 @@ parts! {
     ram: __ram_start..__ram_end;
     /// The stack of interrupts and faults.
     trap_stack: __trap_stack..__trap_stack_top;
-    /// The guard of that stack.
+    /// The guard of the trap stack.
     trap_guard: __trap_guard..__trap_stack;
-    /// The program's stack, which begins where RAM does.
+    /// The program's stack, at the start of RAM.
     stack: __stack_bottom..__stack_top;
     /// Code and constants.
     constants: __text_start..__rodata_end;

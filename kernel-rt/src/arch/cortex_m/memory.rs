@@ -1,9 +1,9 @@
-//! `memcpy`, `memmove` and `memset`, which compilers call for what they move and make zero, and programs for what they copy and
-//! fill.
+//! `memcpy`, `memmove` and `memset`, called by compilers to move and to zero data, and by programs to copy and to fill
+//! it.
 //!
-//! The ones that come with the compiler take ten times as much of an image. These go by words, as the processor reads and
-//! writes them at any address. The other names are those of the processor's ABI ("Run-time ABI for the Arm Architecture",
-//! 4.3.4), whose `memset` has its last arguments exchanged.
+//! The compiler's own versions use ten times as much space in an image. These use words, which the processor reads and
+//! writes at any address. The other names are those of the processor's ABI ("Run-time ABI for the Arm Architecture",
+//! 4.3.4), whose `memset` swaps its last two arguments.
 
 use core::arch::global_asm;
 

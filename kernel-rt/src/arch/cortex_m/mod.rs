@@ -3,18 +3,18 @@
 //! ```text
 //! cpu       interrupts, sleep, clock, the critical section
 //! timer     SysTick: the clock, and its interrupt
-//! mpu       the guards of the stacks, what may be written and executed
-//! fault     what the fault registers say; a fault does not come back
-//! callers   the registers from which the calls that led here can be found
-//! layout    where the image's parts stand
+//! mpu       the stack guards, write and execute permissions
+//! fault     decodes the fault registers; a fault does not return
+//! callers   registers for a backtrace
+//! layout    addresses of the image's parts
 //! errno     C's `errno`
 //! memory    `memcpy`, `memmove`, `memset`
 //! stack     from the boot's stack to the program's
 //! ```
-//! Priorities, the most urgent first: faults; what moves bytes and time (the links' USARTs, SysTick), which takes
-//! microseconds and is never held off; PendSV, which is the node's interrupt: the others ask for it when there is
-//! something to do. The critical section holds off PendSV only (BASEPRI), so that no byte is lost while the program is
-//! in a call. What the urgent ones share with the rest is atomic.
+//! Priorities, the most urgent first: faults; the handlers that move bytes and time (the links' USARTs, SysTick), which
+//! run for microseconds and are never masked; PendSV, the node's interrupt, requested by the others when there is work.
+//! The critical section masks PendSV only (BASEPRI), so that no byte is lost while the program is in a call. Data
+//! shared by the urgent handlers and the rest is atomic.
 
 #[cfg(all(target_arch = "arm", target_os = "none"))]
 mod callers;
@@ -36,7 +36,7 @@ mod stack;
 #[cfg(all(target_arch = "arm", target_os = "none"))]
 mod timer;
 
-/// What `uname` calls the machine.
+/// Machine name returned by `uname`.
 #[cfg(all(target_arch = "arm", target_os = "none"))]
 pub const NAME: &str = "armv7e-m";
 

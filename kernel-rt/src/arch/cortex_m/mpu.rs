@@ -1,4 +1,5 @@
-//! The memory protection unit (Armv7-M Architecture Reference Manual, B3.5): what a wild pointer or a full stack meets.
+//! The memory protection unit (Armv7-M Architecture Reference Manual, B3.5): guards against wild pointers and stack
+//! overflows.
 //!
 //! | region | what | |
 //! |---|---|---|
@@ -8,7 +9,7 @@
 //! | 3 | RAM, all of it | read, write |
 //! | 4 | the guard below the stack of interrupts and faults | no access |
 //!
-//! Where no region is, the default map holds, for the devices. Of two that overlap the higher counts.
+//! Outside all regions the default map applies, for the devices. Of two that overlap the higher one applies.
 
 use cortex_m::peripheral::MPU;
 use midplane_abi::address::Bytes;
@@ -17,19 +18,19 @@ const NO_ACCESS: u32 = 0;
 const READ_WRITE: u32 = 0b011 << 24;
 const READ_ONLY: u32 = 0b110 << 24;
 const NEVER_EXECUTE: u32 = 1 << 28;
-/// Normal memory, write-through: what the manual has for flash and internal SRAM.
+/// Normal memory, write-through: the manual's attributes for flash and internal SRAM.
 const NORMAL: u32 = 1 << 17;
 const ENABLE: u32 = 1;
-/// Bits of MPU_CTRL: on, and the default map where there is no region.
+/// Bits of MPU_CTRL: enable, and use the default map outside all regions.
 const CONTROL: u32 = 1 | 1 << 2;
-/// Bit of MPU_RBAR: it names the region, too.
+/// Bit of MPU_RBAR: it also selects the region.
 const VALID: u32 = 1 << 4;
 
 const MIB: u32 = 1 << 20;
-/// Size of the guard below RAM: no local array that the address space has room for reaches past it.
+/// Size of the guard below RAM: no local array that fits the address space reaches past it.
 const BELOW_BYTES: u64 = 256 << 20;
 
-/// The guarded range below RAM, which the program's stack would grow into.
+/// Returns the guarded range below RAM, which the program's stack would overflow into.
 pub fn below(ram: Bytes) -> Bytes {
     Bytes {
         start: ram.start - BELOW_BYTES,
@@ -37,8 +38,8 @@ pub fn below(ram: Bytes) -> Bytes {
     }
 }
 
-/// Switches the guards on, but for the one below the trap stack. `flash` and `ram` are as long as a power of two and
-/// lie at a multiple of it.
+/// Enables the guards, except the one below the trap stack. `flash` and `ram` have a power of two as size and are
+/// aligned to it.
 pub fn protect(flash: Bytes, ram: Bytes) {
     let below = below(ram);
     let size = |bytes: Bytes| bytes.len() as u32;
@@ -58,7 +59,7 @@ pub fn protect(flash: Bytes, ram: Bytes) {
     switch_on();
 }
 
-/// Enables the guard below the trap stack, once the boot, which runs across it, has ended.
+/// Enables the guard below the trap stack after the boot, which uses the memory on both sides of it.
 pub fn protect_below_trap_stack(guard: Bytes) {
     const GUARD: u32 = 4;
     let rights = NO_ACCESS | NEVER_EXECUTE;
@@ -67,9 +68,9 @@ pub fn protect_below_trap_stack(guard: Bytes) {
     cortex_m::asm::isb();
 }
 
-/// Runs `f` without guards.
+/// Runs `f` with the guards disabled.
 pub fn unguarded<R>(f: impl FnOnce() -> R) -> R {
-    // SAFETY: what is guarded is not used otherwise.
+    // SAFETY: guarded memory is not used otherwise.
     unsafe { (*MPU::PTR).ctrl.write(0) };
     cortex_m::asm::dsb();
     cortex_m::asm::isb();
@@ -78,18 +79,17 @@ pub fn unguarded<R>(f: impl FnOnce() -> R) -> R {
     result
 }
 
-/// Switches on what is set.
+/// Enables the configured regions.
 fn switch_on() {
-    // SAFETY: no region takes away what the kernel uses.
+    // SAFETY: no region denies an access that the kernel makes.
     unsafe { (*MPU::PTR).ctrl.write(CONTROL) };
     cortex_m::asm::dsb();
     cortex_m::asm::isb();
 }
 
-/// Sets a region.
 fn set(number: u32, start: u32, bytes: u32, rights: u32) {
     let size = bytes.trailing_zeros() - 1;
-    // SAFETY: the region is one of the table above, none of which takes away what the kernel uses.
+    // SAFETY: the region is one of the table above, none of which denies an access that the kernel makes.
     unsafe {
         (*MPU::PTR).rbar.write(start | VALID | number);
         (*MPU::PTR).rasr.write(rights | size << 1 | ENABLE);

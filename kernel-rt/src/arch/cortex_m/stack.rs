@@ -1,17 +1,17 @@
-//! From the boot's stack to the program's, and from any to that of a node that has failed.
+//! Switches from the boot's stack to the program's, and from any stack to that of a failed node.
 
 use core::arch::asm;
 
 use cortex_m::peripheral::{FPU, SCB};
 
-/// Goes on with `next`, on the program's stack from its top, as the process stack; interrupts have their own from now
-/// on. The boot has run on both as the main one, and nothing of it is needed any more: they are made zero, so that later
-/// it can be seen how far they were used. The guard between them is not enabled yet.
+/// Continues with `next` at the top of the program's stack, as the process stack; interrupts use the main stack from
+/// now on. The boot has run on both as the main one, and none of its data is needed any more. Both are zeroed, so that
+/// their later use can be measured. The guard between them is not enabled yet.
 ///
 /// # Safety
-/// Called once, outside interrupts; what `next` uses does not lie on the stack.
+/// Called once, outside interrupts; nothing that `next` uses is on the stack.
 pub unsafe fn run_on_program_stack(next: extern "C" fn() -> !) -> ! {
-    // SAFETY: the caller's promise. CONTROL.SPSEL makes the process stack thread mode's.
+    // SAFETY: the caller's promise. CONTROL.SPSEL selects the process stack for thread mode.
     unsafe {
         asm!(
             "msr PSP, r0",
@@ -20,7 +20,7 @@ pub unsafe fn run_on_program_stack(next: extern "C" fn() -> !) -> ! {
             "msr CONTROL, r3",
             "isb",
             "msr MSP, r1",
-            // An interrupt on the way leaves nothing there that it needs once it is over.
+            // An interrupt meanwhile needs nothing there after it has returned.
             "movs r3, #0",
             "2:",
             "str r3, [r4], #4",
@@ -36,21 +36,21 @@ pub unsafe fn run_on_program_stack(next: extern "C" fn() -> !) -> ! {
     }
 }
 
-/// Goes on with `next` in thread mode, on the stack of interrupts from its top, whatever runs now: where a node has failed its
-/// own stack may be full, and where a fault is handled no interrupt comes, nor ends a sleep.
+/// Continues with `next` in thread mode, at the top of the interrupt stack, from any mode. A failed node's own stack
+/// may be exhausted, and inside a fault handler no interrupt is handled or ends a sleep.
 ///
 /// # Safety
-/// With interrupts off; nothing that lies on either stack, and nothing that was interrupted, is gone back to.
+/// With interrupts disabled; nothing on either stack, and no interrupted code, is used again.
 pub unsafe fn run_on_trap_stack(next: extern "C" fn() -> !) -> ! {
-    /// Bit of CCR: thread mode may be returned to while other interrupts are active (B3.2.8).
+    /// Bit of CCR: permits a return to thread mode while other exceptions are active (B3.2.8).
     const FROM_ANY: u32 = 1;
     // SAFETY: nothing else runs any more.
     let scb = unsafe { &*SCB::PTR };
     // SAFETY: the caller's promise.
     unsafe { scb.ccr.modify(|ccr| ccr | FROM_ANY) };
-    // SAFETY: the caller's promise. From a handler it is a return from an exception (B1.5.8), whose frame of eight words is
-    // made here: the program counter, and a status that says Thumb. FPCCR.LSPACT is cleared, so that no registers are kept
-    // late on a stack that has no room.
+    // SAFETY: the caller's promise. From a handler it is a return from an exception (B1.5.8), whose frame of eight
+    // words is created here: the program counter, and a status with the Thumb bit. FPCCR.LSPACT is cleared, so that no
+    // registers are stacked late on a stack without space.
     unsafe {
         asm!(
             "ldr r3, [r0]",

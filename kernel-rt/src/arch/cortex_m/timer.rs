@@ -1,8 +1,8 @@
-//! The clock, which is the board's count of microseconds made longer, and SysTick as the timer.
+//! The clock, an extension of the board's microsecond counter, and SysTick as the timer.
 //!
-//! SysTick alone would do, but it has no comparator: it would be set anew for each deadline, and each setting loses what
-//! goes by until it counts again. An emulator loses a hundred times as much there as the processor does. The cycle
-//! counter of the DWT would be the finer clock, but QEMU has none.
+//! SysTick alone could be the clock, but it has no comparator: each deadline would set it again, and each setting loses
+//! time until it counts again. An emulator loses a hundred times as much there as the processor. The cycle counter of
+//! the DWT would be a finer clock, but QEMU does not support it.
 
 use core::cell::Cell;
 
@@ -14,31 +14,30 @@ use super::cpu::call_node;
 
 // SAFETY: the board defines it, with this signature.
 unsafe extern "Rust" {
-    /// A counter of microseconds, which wraps around.
+    /// Returns a microsecond counter that wraps around.
     safe fn midplane_microseconds() -> u32;
 }
 
-/// Ticks of the clock in a second.
+/// Ticks of the clock per second.
 pub const TICKS_PER_SECOND: u32 = 1_000_000;
-/// Nanoseconds that a tick takes, where the build knows them.
+/// Nanoseconds per tick, if known at build time.
 pub const TICK_NS: Option<u64> = Some(1_000_000_000 / TICKS_PER_SECOND as u64);
-/// Greatest count of the timer, in cycles of the processor.
+/// Maximum count of the timer, in processor cycles.
 const MOST: u32 = (1 << 24) - 1;
-/// Least count: fewer cycles than the handler takes.
+/// Minimum count: fewer cycles than the handler uses.
 const LEAST: u32 = 200;
 
 #[derive(Clone, Copy)]
 struct Clock {
-    /// The clock when it was last looked at. The counter wraps around in more than an hour, and the timer ends ten times
-    /// a second.
+    /// The clock at its last read. The counter wraps around in more than an hour, and the timer expires ten times a
+    /// second.
     last: u64,
-    /// When the node wants its interrupt.
+    /// Requested time of the node's interrupt.
     deadline: u64,
-    /// Cycles of the processor in a tick.
     cycles: u32,
 }
 
-/// Kept by PRIMASK: the interrupt that uses it is never held off otherwise.
+/// Protected by PRIMASK: the interrupt that uses it is never masked otherwise.
 static CLOCK: Mutex<Cell<Clock>> = Mutex::new(Cell::new(Clock {
     last: 0,
     deadline: u64::MAX,
@@ -52,18 +51,18 @@ impl Clock {
         self.last
     }
 
-    /// Has the timer end at the deadline, or as late as it can.
+    /// Sets the timer to the deadline, or to the latest possible time.
     fn set(&mut self) {
         let left = self.deadline.saturating_sub(self.now());
         let cycles = left.saturating_mul(self.cycles.into());
-        // SAFETY: used in this file only, with interrupts off.
+        // SAFETY: used in this file only, with interrupts disabled.
         let mut timer = unsafe { cortex_m::Peripherals::steal() }.SYST;
         timer.set_reload(cycles.clamp(LEAST.into(), MOST.into()) as u32);
         timer.clear_current();
     }
 }
 
-/// Runs `f` on the clock, with all interrupts off.
+/// Runs `f` on the clock, with all interrupts disabled.
 fn with_clock<R>(f: impl FnOnce(&mut Clock) -> R) -> R {
     interrupt::free(|cs| {
         let mut clock = CLOCK.borrow(cs).get();
@@ -73,13 +72,13 @@ fn with_clock<R>(f: impl FnOnce(&mut Clock) -> R) -> R {
     })
 }
 
-/// Starts clock and timer; the processor has `core_hz` cycles in a second.
+/// Starts clock and timer; the processor runs `core_hz` cycles per second.
 pub fn start_clock(core_hz: u32) {
     with_clock(|clock| {
         clock.cycles = core_hz / TICKS_PER_SECOND;
         clock.last = midplane_microseconds().into();
         clock.set();
-        // SAFETY: used in this file only, with interrupts off.
+        // SAFETY: used in this file only, with interrupts disabled.
         let mut timer: SYST = unsafe { cortex_m::Peripherals::steal() }.SYST;
         timer.set_clock_source(SystClkSource::Core);
         timer.enable_counter();
@@ -87,13 +86,12 @@ pub fn start_clock(core_hz: u32) {
     });
 }
 
-/// The clock, in microseconds.
+/// Returns the clock in microseconds.
 pub fn ticks() -> u64 {
     with_clock(Clock::now)
 }
 
-/// The node's interrupt comes once [`ticks`] reaches `deadline`, or it came for an earlier one. Only the earliest
-/// counts.
+/// Requests the node's interrupt at `deadline` by [`ticks`], or earlier. Only the earliest deadline is kept.
 pub fn wake_by(deadline: u64) {
     with_clock(|clock| {
         if deadline < clock.deadline {
@@ -103,7 +101,7 @@ pub fn wake_by(deadline: u64) {
     });
 }
 
-/// The timer has ended.
+/// Interrupt handler of the timer.
 #[unsafe(no_mangle)]
 extern "C" fn SysTick() {
     let is_due = with_clock(|clock| {

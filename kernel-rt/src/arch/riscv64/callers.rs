@@ -1,14 +1,14 @@
-//! The registers from which the calls that led here can be found.
+//! Registers for a backtrace.
 
 use core::arch::asm;
 
 use midplane_abi::callers::{Registers, SAVED};
 
-/// The registers at this place of the function that it is inlined into.
+/// Returns the registers at this point of the function that it is inlined into.
 #[inline(always)]
 pub fn registers() -> Registers {
     let mut words = [0u64; 1 + SAVED.len()];
-    // SAFETY: writes `words`, which are as many as are stored, and `t0`.
+    // SAFETY: writes `words`, whose length is the number of stores, and `t0`.
     unsafe {
         asm!(
             "auipc t0, 0",

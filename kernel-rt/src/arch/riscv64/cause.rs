@@ -1,4 +1,4 @@
-//! Causes of traps, as `scause` holds them. Pure; tested on the host.
+//! Decoder of trap causes in `scause`. Pure; tested on the host.
 #![forbid(unsafe_code)]
 
 use midplane_abi::fault::Cause;

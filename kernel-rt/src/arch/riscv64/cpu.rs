@@ -4,33 +4,33 @@ use core::arch::asm;
 
 use crate::libc::decimal::Rounding;
 
-/// Bit of `sstatus.SIE`: interrupts are taken.
+/// Bit of `sstatus.SIE`: interrupts are enabled.
 const SSTATUS_SIE: usize = 1 << 1;
 /// `sie`/`sip`: supervisor software, timer and external interrupt.
 const SOFTWARE: usize = 1 << 1;
 const TIMER: usize = 1 << 5;
 const EXTERNAL: usize = 1 << 9;
 
-/// Lets the three supervisor interrupts wake the hart; they are taken only once [`enable_interrupts`] ran.
+/// Enables the three supervisor interrupts to wake the hart; they are handled only after [`enable_interrupts`].
 pub fn arm_interrupts() {
-    // SAFETY: a pending interrupt is not taken before `sstatus.SIE` is set.
+    // SAFETY: a pending interrupt is not handled before `sstatus.SIE` is set.
     unsafe { asm!("csrw sie, {}", in(reg) SOFTWARE | TIMER | EXTERNAL, options(nomem, nostack)) };
 }
 
-/// Takes interrupts from now on, outside critical sections.
+/// Enables interrupts, outside critical sections.
 pub fn enable_interrupts() {
-    // SAFETY: called once by `boot`, outside any critical section, when all that the handler uses is set up.
+    // SAFETY: called once by `boot`, outside any critical section, when everything the handler uses is set up.
     unsafe { asm!("csrsi sstatus, 2", options(nostack)) };
 }
 
-/// The timer interrupts once [`ticks`] reaches `deadline` (`stimecmp`), and until it is set again.
+/// Sets the timer to interrupt from [`ticks`] = `deadline` (`stimecmp`) until it is set again.
 #[inline]
 pub fn set_timer(deadline: u64) {
     // SAFETY: sets a comparator.
     unsafe { asm!("csrw 0x14d, {}", in(reg) deadline, options(nomem, nostack)) };
 }
 
-/// Whether the timer interrupts.
+/// Returns whether the timer interrupt is pending.
 #[inline]
 pub fn is_timer_pending() -> bool {
     let pending: usize;
@@ -39,21 +39,21 @@ pub fn is_timer_pending() -> bool {
     pending & 1 << 5 != 0
 }
 
-/// Takes the software interrupt, if there is one. What its sender wrote before is seen by what follows.
+/// Clears the software interrupt, if there is one, and makes its sender's earlier writes visible to the following code.
 #[inline]
 pub fn acknowledge_software() {
     // SAFETY: clears a pending interrupt; memory accesses stay behind it (no `nomem`).
     unsafe { asm!("csrc sip, {}", "fence iorw, iorw", in(reg) SOFTWARE, options(nostack)) };
 }
 
-/// What was written to memory is seen before what is written to devices from now on.
+/// Orders earlier writes to memory before later writes to devices.
 #[inline]
 pub fn memory_before_devices() {
     // SAFETY: orders accesses.
     unsafe { asm!("fence w, o", options(nostack)) };
 }
 
-/// How floating-point results are rounded, as C's `fesetround` has set it.
+/// Returns the floating-point rounding mode, as set by C's `fesetround`.
 pub fn rounding() -> Rounding {
     let mode: usize;
     // SAFETY: reads a control register.
@@ -66,14 +66,14 @@ pub fn rounding() -> Rounding {
     }
 }
 
-/// Sleeps until an interrupt is pending, whether or not it would be taken.
+/// Sleeps until an interrupt is pending, even if it is masked.
 #[inline]
 pub fn wait_for_interrupt() {
     // SAFETY: changes no state.
     unsafe { asm!("wfi", options(nostack)) };
 }
 
-/// The clock, in ticks since the machine started.
+/// Returns the clock in ticks since the machine started.
 #[inline]
 pub fn ticks() -> u64 {
     let ticks: u64;
@@ -82,7 +82,7 @@ pub fn ticks() -> u64 {
     ticks
 }
 
-/// Whether the interrupt controller has something: cheaper to ask than the controller itself.
+/// Returns whether the interrupt controller has a pending interrupt: cheaper than a read of the controller.
 #[inline]
 pub fn is_external_pending() -> bool {
     let pending: usize;
@@ -91,7 +91,7 @@ pub fn is_external_pending() -> bool {
     pending & EXTERNAL != 0
 }
 
-/// Whether any interrupt is pending.
+/// Returns whether any interrupt is pending.
 #[inline]
 pub fn is_interrupt_pending() -> bool {
     let pending: usize;
@@ -100,7 +100,7 @@ pub fn is_interrupt_pending() -> bool {
     pending != 0
 }
 
-/// Stops this hart for good: interrupts off, asleep.
+/// Stops this hart forever: interrupts disabled, asleep.
 pub fn park() -> ! {
     // SAFETY: from here on nothing else runs.
     unsafe { asm!("csrci sstatus, 2", "csrw sie, zero", options(nostack)) };
@@ -112,12 +112,12 @@ pub fn park() -> ! {
 struct SingleHart;
 critical_section::set_impl!(SingleHart);
 
-// SAFETY: with one hart, holding interrupts off is exclusion; the handler runs with them off throughout,
-// and `release` puts back what `acquire` found, so sections nest.
+// SAFETY: with one hart, disabling interrupts is exclusion; the handler runs with them disabled throughout, and
+// `release` restores the state that `acquire` found, so sections nest.
 unsafe impl critical_section::Impl for SingleHart {
     unsafe fn acquire() -> critical_section::RawRestoreState {
         let before: usize;
-        // SAFETY: no memory access may be moved across (no `nomem`), which is what exclusion needs.
+        // SAFETY: no memory access may be moved across (no `nomem`), as exclusion requires.
         unsafe { asm!("csrrci {}, sstatus, 2", out(reg) before, options(nostack)) };
         before & SSTATUS_SIE != 0
     }

@@ -1,24 +1,23 @@
-//! Machine mode: from the first instruction to `midplane_boot` in supervisor mode, with memory as Rust expects
-//! it. Nothing ever returns to machine mode: all traps are the supervisor's.
+//! Machine mode: from the first instruction to `midplane_boot` in supervisor mode, with memory as Rust requires it.
+//! Nothing ever returns to machine mode: the supervisor handles all traps.
 
 use core::arch::global_asm;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use super::layout;
 
-/// What every hart must know before it has memory of its own; the board's `midplane_survey` fills it in.
+/// Information that every hart needs before it has its own memory; the board's `midplane_survey` fills it in.
 #[repr(C)]
 pub struct Start {
-    /// Number of nodes: further harts sleep. 0: the rest does not stand yet.
+    /// Number of nodes: further harts sleep. 0: the other fields are not valid yet.
     nodes: AtomicU64,
-    /// Physical address of node 0's memory.
     first: u64,
-    /// Distance of two nodes' memories.
+    /// Distance of two nodes' memories in bytes.
     stride: u64,
 }
 
 impl Start {
-    /// Nothing known.
+    /// Creates the empty information.
     pub const fn unknown() -> Self {
         Start {
             nodes: AtomicU64::new(0),
@@ -27,7 +26,7 @@ impl Start {
         }
     }
 
-    /// There are `nodes` nodes, at least 1: the first one's memory at the physical address `first`, each further one's
+    /// Sets the number of nodes, at least 1: the first one's memory at the physical address `first`, each further one's
     /// `stride` bytes behind.
     pub fn set(&mut self, nodes: u64, first: u64, stride: u64) {
         self.first = first;
@@ -36,15 +35,14 @@ impl Start {
     }
 }
 
-// The machine starts all harts at the first byte of RAM, with the hart's number in mhartid and the device tree's
-// address in a1. What must be zero is: RAM is, when the machine starts, but for the image and the device tree.
+// The machine starts all harts at the first byte of RAM, with the hart's ID in mhartid and the device tree's address in
+// a1. Memory required to be zero is zero: RAM is at the machine's start, except for the image and the device tree.
 //
-// Hart 0 looks at the machine with the trap stack of the image as loaded; the others sleep until a software interrupt
-// of the supervisor's calls them. Then each hart builds its own tables on its own trap stack, which it does not
-// need before it is a node.
+// Hart 0 examines the machine with the trap stack of the image as loaded; the others sleep until a supervisor software
+// interrupt calls them. Then each hart builds its own tables on its own trap stack, not needed before it is a node.
 global_asm!(
     ".option push",
-    ".option arch, +d, +m", // said again: as part of a library the text is also read without the target
+    ".option arch, +d, +m", // repeated: as part of a library the text is also read without the target
     ".section .entry, \"ax\"",
     ".globl _start",
     "_start:",
@@ -56,7 +54,7 @@ global_asm!(
     ".option norelax",
     "la gp, __global_pointer$",
     ".option pop",
-    // Floating point on, and clean.
+    // Enable floating point, with a clean state.
     "li t0, 0x2000",
     "csrs mstatus, t0",
     "fscsr zero",
@@ -78,7 +76,7 @@ global_asm!(
     "fence iorw, iorw",
     "4:",
     "ld t0, 0(s2)",
-    "beqz t0, 2b", // not called: a bell that was meant for a node
+    "beqz t0, 2b", // not called: a doorbell that was meant for a node
     "bgeu s0, t0, 8f",
     "ld t1, 8(s2)",
     "ld t2, 16(s2)",
@@ -92,7 +90,7 @@ global_asm!(
     "call midplane_map",
     "csrw satp, a0",
     "sfence.vma",
-    // Supervisor mode has what the tables map; they, not this, are what binds it.
+    // Supervisor mode may access all that the tables map; they, not the PMP, restrict it.
     "li t0, -1",
     "csrw pmpaddr0, t0",
     "li t0, 0x1f",
@@ -135,7 +133,7 @@ global_asm!(
     ".option pop",
 );
 
-// What is called in place of functions that a program may have and has not (ld/virt.ld).
+// Replacement for optional functions that a program does not define (ld/virt.ld).
 global_asm!(
     ".section .text.midplane_nothing, \"ax\"",
     ".globl midplane_nothing",
@@ -145,7 +143,7 @@ global_asm!(
     ".size midplane_nothing, . - midplane_nothing",
 );
 
-/// In machine mode: whether a supervisor's software interrupt is pending on this hart.
+/// In machine mode: returns whether a supervisor software interrupt is pending on this hart.
 pub fn is_called() -> bool {
     let pending: usize;
     // SAFETY: reads a register.
@@ -153,16 +151,16 @@ pub fn is_called() -> bool {
     pending & 2 != 0
 }
 
-/// In machine mode: takes that interrupt.
+/// In machine mode: clears that interrupt.
 pub fn forget_call() {
     // SAFETY: clears a pending interrupt.
     unsafe { core::arch::asm!("csrci mip, 2", options(nostack)) };
 }
 
-/// Runs one instruction of each page of code: a return, wherever one stands, as an instruction or inside one.
+/// Executes one instruction of each page of code: a return, found as an instruction or inside one.
 ///
-/// For QEMU, which goes through the address translations of all harts when it first runs code of a page, while the
-/// other harts that run into the page wait in a spin lock.
+/// For QEMU: it searches the address translations of all harts when it first runs code of a page, while other harts
+/// that enter the page wait in a spin lock.
 pub fn touch_code() {
     const RETURN: [u8; 2] = 0x8082u16.to_le_bytes();
     let code = layout::constants();
@@ -173,18 +171,18 @@ pub fn touch_code() {
         let Some(at) = words.iter().position(|word| *word == RETURN) else {
             continue;
         };
-        // SAFETY: comes back at once and changes nothing but `ra`.
+        // SAFETY: returns immediately and changes nothing but `ra`.
         unsafe {
             core::arch::asm!("jalr {}", in(reg) page + 2 * at as u64, out("ra") _, options(nostack));
         }
     }
 }
 
-/// Copies the template of the data to the node whose memory stands `offset` bytes behind where it is linked, for
-/// [`midplane_map`](Start); nothing for offset 0, where the template is the data.
+/// Copies the data template to the node whose memory is `offset` bytes above its link address, for
+/// [`midplane_map`](Start). Does nothing for offset 0, where the template is the data.
 ///
 /// # Safety
-/// In machine mode, once, for memory that is that node's alone.
+/// In machine mode, once, for memory that belongs to that node alone.
 pub unsafe fn copy_data(offset: u64) {
     if offset == 0 {
         return;
@@ -192,6 +190,6 @@ pub unsafe fn copy_data(offset: u64) {
     let data = layout::loaded_data();
     let from = core::ptr::with_exposed_provenance::<u8>(data.start as usize);
     let to = core::ptr::with_exposed_provenance_mut::<u8>((data.start + offset) as usize);
-    // SAFETY: the template is loaded where it is linked, and the caller owns the other place.
+    // SAFETY: the template is loaded where it is linked, and the caller owns the target.
     unsafe { to.copy_from_nonoverlapping(from, data.len() as usize) };
 }

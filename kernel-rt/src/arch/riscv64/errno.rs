@@ -1,10 +1,10 @@
-//! C's `errno`, a thread-local variable of the one thread there is.
+//! C's `errno`, a thread-local variable of the only thread.
 
 use core::ffi::c_int;
 
 /// Sets `errno`.
 pub fn set_errno(value: c_int) {
-    // SAFETY: writes the 32-bit variable at its place behind the thread pointer, as compiled C does.
+    // SAFETY: writes the 32-bit variable at its offset from the thread pointer, as compiled C does.
     unsafe {
         core::arch::asm!(
             "lui {at}, %tprel_hi(errno)",
@@ -17,7 +17,7 @@ pub fn set_errno(value: c_int) {
     }
 }
 
-/// `errno` as it is.
+/// Returns `errno`.
 pub fn errno() -> c_int {
     let value;
     // SAFETY: as above, a read.

@@ -1,4 +1,4 @@
-//! Where the image's parts stand: the linker script's symbols.
+//! Addresses of the image's parts: the linker script's symbols.
 
 use midplane_abi::address::Bytes;
 
@@ -18,19 +18,18 @@ unsafe extern "C" {
     static MIDPLANE_IMAGE_END: u8;
 }
 
-/// Address of a linker symbol.
 macro_rules! address_of {
     ($symbol:ident) => {
         (&raw const $symbol).addr()
     };
 }
 
-/// First byte of RAM that the image does not use.
+/// Returns the first byte of RAM that the image does not use.
 pub fn image_end() -> usize {
     address_of!(MIDPLANE_IMAGE_END)
 }
 
-/// A function for each part, from one symbol up to another.
+/// Defines a function for each part, from one symbol up to another.
 macro_rules! parts {
     ($($(#[$doc:meta])* $name:ident: $start:ident..$end:ident;)*) => {
         $(
@@ -50,13 +49,13 @@ parts! {
     stack: __stack_bottom..__stack_top;
     /// Code and constants.
     constants: __text_start..__rodata_end;
-    /// What of the data is loaded.
+    /// The loaded part of the data.
     loaded_data: __data_start..__data_end;
     /// Data and thread-local data, up to the handover.
     data: __data_start..__private_end;
-    /// What machine mode leaves for the nodes.
+    /// Boot information from machine mode for the nodes.
     handover: __handover..__handover_end;
-    /// Room for the page tables.
+    /// Memory for the page tables.
     tables: __tables..__trap_guard;
     /// The guard of the trap stack.
     trap_guard: __trap_guard..__trap_stack;

@@ -1,19 +1,19 @@
 //! riscv64: a node runs in supervisor mode under Sv39; machine mode only prepares it.
 //!
 //! ```text
-//! entry     machine mode: the machine is looked at, each hart is mapped and becomes a node
+//! entry     machine mode: examines the machine, maps each hart and makes it a node
 //! paging    page tables (pure)
-//! trap      registers kept and restored around an interrupt; a fault does not come back
-//! callers   the registers from which the calls that led here can be found
-//! cause     what `scause` says (pure)
+//! trap      registers saved and restored around an interrupt; a fault does not return
+//! callers   registers for a backtrace
+//! cause     decodes `scause` (pure)
 //! cpu       interrupts, sleep, clock, the critical section
-//! layout    where the image's parts stand
+//! layout    addresses of the image's parts
 //! memory    `memcpy`, `memset`
 //! errno     C's `errno`
 //! ```
-//! Boot order: `_start` (entry page) calls the board's `midplane_survey` on hart 0, then on each hart that is to be
-//! a node its `midplane_map`, sets stack, thread pointer and trap vector, and enters the board's `midplane_boot`
-//! in supervisor mode.
+//! Boot order: `_start` (entry page) calls the board's `midplane_survey` on hart 0. On each hart that becomes a node it
+//! then calls `midplane_map`, sets stack, thread pointer and trap vector, and enters the board's `midplane_boot` in
+//! supervisor mode.
 
 #[cfg(all(target_arch = "riscv64", target_os = "none"))]
 mod callers;
@@ -32,10 +32,10 @@ pub mod paging;
 #[cfg(all(target_arch = "riscv64", target_os = "none"))]
 mod trap;
 
-/// What `uname` calls the machine.
+/// Machine name returned by `uname`.
 #[cfg(all(target_arch = "riscv64", target_os = "none"))]
 pub const NAME: &str = "riscv64";
-/// Nanoseconds that a tick of the clock takes, where the build knows them: the device tree says it.
+/// Nanoseconds per tick, if known at build time: the device tree specifies it.
 #[cfg(all(target_arch = "riscv64", target_os = "none"))]
 pub const TICK_NS: Option<u64> = None;
 

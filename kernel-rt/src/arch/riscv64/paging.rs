@@ -7,7 +7,7 @@ use midplane_abi::address::PAGE;
 /// A table of any level.
 pub type Table = [u64; 512];
 
-/// What may be done with mapped memory.
+/// Permitted accesses to mapped memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Access {
     /// Load.
@@ -18,12 +18,12 @@ pub enum Access {
     ReadExecute,
 }
 
-/// The levels of tables; the root is the last.
+/// Number of table levels; the root is the last.
 const LEVELS: u32 = 3;
 const VALID: u64 = 1;
-/// Of an entry that maps memory and is no table.
+/// Permission bits, set in an entry that maps memory instead of a table.
 const LEAF: u64 = 2 | 4 | 8;
-/// The processor need not note that the page was used.
+/// Accessed and dirty bits, preset so that the processor need not update them.
 const USED: u64 = 1 << 6 | 1 << 7;
 /// Sv39, in `satp`.
 const MODE: u64 = 8 << 60;
@@ -38,7 +38,7 @@ impl Access {
     }
 }
 
-/// No table is left for an entry, or the memory is mapped already.
+/// Error: no table is left for an entry, or the memory is mapped already.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Unmappable;
 
@@ -49,7 +49,7 @@ pub struct Tables<'a> {
     used: usize,
 }
 
-/// Bytes that an entry of this level maps.
+/// Returns the bytes that an entry of this level maps.
 const fn size(level: u32) -> u64 {
     PAGE << (9 * level)
 }
@@ -59,8 +59,8 @@ fn index(address: u64, level: u32) -> usize {
 }
 
 impl<'a> Tables<'a> {
-    /// Tables that map nothing. They lie at the physical address `physical`, a multiple of [`PAGE`]. `None` when
-    /// there is no room for a root.
+    /// Creates empty tables at the physical address `physical`, a multiple of [`PAGE`]. Returns `None` if there is no
+    /// space for a root.
     pub fn new(tables: &'a mut [Table], physical: u64) -> Option<Self> {
         tables.first_mut()?.fill(0);
         Some(Self {
@@ -73,7 +73,7 @@ impl<'a> Tables<'a> {
     /// Maps `bytes` bytes at the address `address`, below 2^38, to `physical`. All are multiples of [`PAGE`].
     ///
     /// # Errors
-    /// When the tables are used up, or some of it is mapped already.
+    /// If the tables are used up, or a part of the range is mapped already.
     pub fn map(
         &mut self,
         address: u64,
@@ -99,7 +99,7 @@ impl<'a> Tables<'a> {
         Ok(())
     }
 
-    /// The entry of `level` for an address, with the tables that lead to it.
+    /// Returns the entry of `level` for an address; creates the tables on the path to it.
     fn entry(&mut self, address: u64, level: u32) -> Result<&mut u64, Unmappable> {
         let mut table = 0;
         for above in (level + 1..LEVELS).rev() {
@@ -121,7 +121,7 @@ impl<'a> Tables<'a> {
         Ok(&mut self.tables[table][index(address, level)])
     }
 
-    /// What `satp` must be for the processor to use them.
+    /// Returns the value of `satp` that selects these tables.
     pub fn satp(&self) -> u64 {
         MODE | (self.physical / PAGE)
     }
@@ -133,7 +133,7 @@ mod tests {
 
     const AT: u64 = 0x8030_0000;
 
-    /// What the processor makes of an address, by the manual's algorithm.
+    /// Translates an address by the manual's algorithm.
     fn translate(tables: &Tables<'_>, address: u64) -> Option<(u64, u64)> {
         let mut table = (tables.satp() & ((1 << 44) - 1)) * PAGE;
         for level in (0..LEVELS).rev() {
@@ -158,7 +158,7 @@ mod tests {
         let parts = [
             // A large page in the middle, small ones at both ends.
             (0x8000_1000, 0x8000_1000, 0x5f_f000, Access::ReadWrite),
-            // Not at the same distance from a large page's start: small ones only.
+            // Different offsets from a large page's start: small ones only.
             (0x8060_1000, 0x9000_0000, 0x20_0000, Access::ReadExecute),
             (0x1000_0000, 0x1000_0000, 0x1000, Access::ReadWrite),
             (0x1_0000_0000, 0x8123_4000, 0x1_1000, Access::Read),

@@ -1,4 +1,4 @@
-//! Traps: registers are kept, then `midplane_interrupt` (board/steps.rs) or the board's `midplane_fault` takes over.
+//! Traps: saves registers, then calls `midplane_interrupt` (board/steps.rs) or the board's `midplane_fault`.
 
 use core::arch::global_asm;
 
@@ -13,10 +13,10 @@ unsafe extern "Rust" {
     safe fn midplane_fault(fault: Fault, registers: &Registers) -> !;
 }
 
-// Trap entry. Every trap runs on the trap stack from its top: interrupts do not nest, and a fault inside
-// a handler never goes back, so it may write over the handler's frame. Saved are the registers that a
-// called function may change, the floating-point ones included; for a fault also those that it may not, by which
-// the tool finds out who called the code that trapped.
+// Trap entry. Every trap runs on the trap stack from its top. Interrupts do not nest, and a fault inside a handler
+// never returns, so it may overwrite the handler's frame. The entry saves the caller-saved registers, the
+// floating-point ones included, and for a fault also the callee-saved ones, from which the tool reconstructs the
+// backtrace.
 global_asm!(
     ".option push",
     ".option arch, +d",
@@ -132,7 +132,7 @@ global_asm!(
     trap = sym trap,
 );
 
-/// `kept`: s0 to s11, for a fault only.
+/// Handles a trap; `kept` contains s0 to s11, for a fault only.
 extern "C" fn trap(code: u64, pc: u64, address: u64, sp: u64, ra: u64, kept: *const [u64; 12]) {
     const INTERRUPT: u64 = 1 << 63;
     if code & INTERRUPT != 0 {
@@ -149,7 +149,7 @@ extern "C" fn trap(code: u64, pc: u64, address: u64, sp: u64, ra: u64, kept: *co
         sp,
         ra,
     };
-    // 0 would say that nothing is noted.
+    // 0 would mean that no registers are stored.
     let pc = pc.max(1);
     midplane_fault(fault, &Registers { pc, saved })
 }

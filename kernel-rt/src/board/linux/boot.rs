@@ -1,4 +1,4 @@
-//! From the process's start to the program, and the program's end.
+//! Boot of a Linux process as a node, from its start to the program, and the program's end.
 
 use core::ffi::{CStr, c_char, c_int, c_void};
 use std::fmt::Display;
@@ -32,10 +32,10 @@ use crate::lend::NodeMemory;
 use crate::mem::{MPI_SHARE, ROUTER};
 use crate::mpi_failure::write_text;
 
-/// Memory that a process counts as its node's when it was not started by the tool, in bytes.
+/// Node memory of a process that was not started by the host tool, in bytes.
 const MEMORY: u64 = 64 << 20;
 
-/// This node's device, for the bindings.
+/// This node's device, for the language bindings.
 struct LinuxEnv;
 
 impl Env for LinuxEnv {
@@ -76,7 +76,7 @@ impl Enter for LinuxEnv {
     }
 }
 
-// What is not at hand: calls, so that what is at hand need not save their registers.
+// The uncached cases are separate calls, so that the cached ones need not save their registers.
 
 #[inline(never)]
 fn sent(node: &mut LinuxNode, outgoing: &Outgoing) -> Sent {
@@ -93,13 +93,13 @@ fn waited(node: &mut LinuxNode, function: &'static str, id: RequestId) -> Option
     within(node, |node| node.fast_wait(function, id))
 }
 
-/// What a call does that takes the node.
+/// Runs the work of a call that locks the node.
 #[inline]
 fn in_call<R>(work: impl FnOnce(&mut LinuxNode) -> R) -> R {
     with_node(|node| within(node, work))
 }
 
-/// What a call does with the node.
+/// Runs the work of a call on the locked node.
 #[inline]
 fn within<R>(node: &mut LinuxNode, work: impl FnOnce(&mut LinuxNode) -> R) -> R {
     if heap::is_free_wanted() {
@@ -110,13 +110,13 @@ fn within<R>(node: &mut LinuxNode, work: impl FnOnce(&mut LinuxNode) -> R) -> R 
     result
 }
 
-/// The process cannot become a node.
+/// Ends a process that cannot become a node.
 pub fn boot_failed(why: impl Display) -> ! {
     let name = NodeName(process().map(|p| (p.who.rank, p.who.coord)));
     end::end(End::Boot, 1, &format!("{name}: cannot start: {why}"))
 }
 
-/// A shared library has functions of MPI, as tools have that are preloaded: the program would not call them.
+/// Ends a process whose shared library defines MPI functions, as preloaded tools do: the program would not call them.
 ///
 /// # Safety
 /// The names are C strings.
@@ -141,13 +141,13 @@ fn or_fail<T, E: Display>(result: Result<T, E>) -> T {
     result.unwrap_or_else(|why| boot_failed(why))
 }
 
-/// Sets the node up; called before the program's first constructor.
+/// Sets up the node; called before the program's first constructor.
 #[unsafe(no_mangle)]
 extern "C" fn midplane_boot() {
     boot(Panics::EndTheJob);
 }
 
-/// Sets the node up of a program whose panics mean this.
+/// Sets up the node of a program with this meaning of panics.
 pub(super) fn boot(panics: Panics) {
     let told = or_fail(Told::read());
     let own;
@@ -185,7 +185,7 @@ pub(super) fn boot(panics: Panics) {
         None => panics.alone(),
     });
     if was_there {
-        // A debugger that starts it again: the links would begin anew at one end only.
+        // A debugger has restarted the process: the links would restart at one end only.
         boot_failed("this rank has run before; start the job again");
     }
     or_fail(boot.check_matching(matching.name()));
@@ -225,7 +225,7 @@ fn wire(link: Link, _: Direction, boot: &BootParameters<'_>, _: &Personality) ->
     link
 }
 
-/// The link with the faults that the boot parameters order.
+/// Creates the link with the faults that the boot parameters specify.
 #[cfg(feature = "faults")]
 fn wire(link: Link, d: Direction, boot: &BootParameters<'_>, who: &Personality) -> Wire {
     use crate::dev::faults;
@@ -234,7 +234,7 @@ fn wire(link: Link, d: Direction, boot: &BootParameters<'_>, who: &Personality) 
     let memory = vec![0; faults::memory(link.mtu(), faults::WINDOW)].leak();
     let retry = Retry {
         timeout_ns: 20_000_000,
-        // A neighbour that computes does not answer for as long as that takes; ten minutes of it are a cut.
+        // A computing neighbour does not respond until it is done; ten minutes of that count as a cut.
         retries: 2000,
     };
     let place = (&who.shape, who.coord, d);
@@ -246,7 +246,6 @@ fn wire(link: Link, d: Direction, boot: &BootParameters<'_>, who: &Personality) 
     ))
 }
 
-/// The MPI device over the torus.
 fn node(
     (who, matching): (&Personality, Choice),
     torus: Torus<'static, Wire>,
@@ -254,7 +253,7 @@ fn node(
     word: &'static Asleep,
 ) -> LinuxNode {
     let adi = or_fail(device(who, &matching.kind(), random()));
-    // Who cannot take the node between two calls cannot stand in for them.
+    // If the node cannot be locked between two calls, a progress thread is impossible.
     let share = if held::can_be_taken() {
         who.interrupts
     } else {
@@ -276,10 +275,10 @@ fn node(
     LinuxNode::new(adi, torus, platform).limit_interrupts(share)
 }
 
-/// What no program knows before.
+/// Returns an unpredictable value.
 fn random() -> u64 {
     let mut bytes = [0; 8];
-    // SAFETY: there is room for as many as it is told. Where there are none, the time of day is left.
+    // SAFETY: the buffer has the specified length. If there are no random bytes, the time of day remains.
     unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), bytes.len(), libc::GRND_NONBLOCK) };
     u64::from_ne_bytes(bytes) ^ now_ns()
 }
@@ -289,7 +288,7 @@ fn identify(boot: &BootParameters<'_>, memory: u64) -> Personality {
         boot_failed("a process is one node");
     };
     let Some(rank) = boot.shape.rank(coord) else {
-        // `BootParameters::read` has refused coordinates outside the shape.
+        // `BootParameters::read` has rejected coordinates outside the shape.
         boot_failed("coordinates outside the torus");
     };
     Personality {
@@ -306,9 +305,9 @@ fn identify(boot: &BootParameters<'_>, memory: u64) -> Personality {
     }
 }
 
-/// The file of a job of one process.
+/// Creates the file of a job of one process.
 fn own_file() -> std::io::Result<File> {
-    // SAFETY: the name is a C string; the descriptor, if it is one, is nobody else's.
+    // SAFETY: the name is a C string; the descriptor, if valid, has no other owner.
     let file = unsafe {
         let number = libc::memfd_create(c"midplane".as_ptr(), libc::MFD_CLOEXEC);
         if number < 0 {
@@ -320,9 +319,9 @@ fn own_file() -> std::io::Result<File> {
     Ok(file)
 }
 
-/// A part of the shared file, for ever.
+/// Maps a part of the shared file, forever.
 pub(super) fn map<T>(file: &File, offset: u64, bytes: usize) -> &'static T {
-    // SAFETY: a new mapping, of which nothing else knows.
+    // SAFETY: a new mapping without other users.
     let start = unsafe {
         libc::mmap(
             ptr::null_mut(),
@@ -339,18 +338,18 @@ pub(super) fn map<T>(file: &File, offset: u64, bytes: usize) -> &'static T {
             "cannot map {bytes} bytes of the job's memory: {why}"
         ));
     }
-    // SAFETY: page-aligned memory of as many bytes or more, never unmapped. What lies there is made of atomics and
-    // of cells that take any bytes.
+    // SAFETY: page-aligned memory of at least this size, never unmapped. The types there consist of atomics and of
+    // cells that accept any bytes.
     unsafe { &*start.cast::<T>() }
 }
 
-/// The program has ended, by `exit` or by the end of `main`: says so, and goes on forwarding for others until the tool says
-/// that the job is over. Then it returns, and the process ends as its program has, with what else is to be done at its end:
-/// leak checkers, profilers and counters of coverage write then.
+/// Handles the program's end, by `exit` or the end of `main`. Reports it, and forwards for other nodes until the tool
+/// reports the end of the job. Then it returns, and the process ends as its program has, with its usual exit handlers:
+/// leak checkers, profilers and coverage counters write then.
 #[unsafe(no_mangle)]
 pub(super) extern "C" fn midplane_exit(status: c_int, _: *mut c_void) {
     let Some(process) = process() else { return };
-    // SAFETY: all streams. Nothing else writes them out when this does not come back.
+    // SAFETY: all streams. Nothing else flushes them if this does not return.
     unsafe { libc::fflush(ptr::null_mut()) };
     if midplane_objects::installed::phase() == midplane_objects::installed::Phase::Running {
         let failure = Failure {

@@ -1,7 +1,7 @@
-//! Nodes that are several to a process, each with its program's data in place while it goes on: the cluster's.
+//! Several nodes in one process, each with its program's data in place while it runs: for the simulator.
 //!
-//! This board's record of the process is such data, too. So what explains a node that fails speaks of the one that goes
-//! on, and says it on that one's account.
+//! This board's record of the process is part of that data. So the failure report describes the running node and uses
+//! that node's account.
 
 use std::env;
 use std::fmt::Display;
@@ -25,13 +25,13 @@ use super::{PROCESS, Process, end, tool};
 use crate::board::matching;
 use crate::counters::{LinkFigures, NodeFigures, Sources, publish};
 
-/// The variable in which the tool says how many processes are to have the nodes; without it, one.
+/// Environment variable with the number of processes that simulate the nodes; without it, one.
 pub const PROCESSORS: &str = "MIDPLANE_PROCESSORS";
 
-/// The variable in which the tool says what costs other than the cost model's: `NAME=VALUE`, separated by commas.
+/// Environment variable with changes to the cost model: `NAME=VALUE`, separated by commas.
 pub const COSTS: &str = "MIDPLANE_COSTS";
 
-/// Where all nodes say how they fare.
+/// Status records of all nodes.
 pub struct Accounts {
     all: &'static [Account; 0],
     shape: Shape,
@@ -40,19 +40,19 @@ pub struct Accounts {
     running: AtomicU32,
 }
 
-/// What the tool has told the process, whose shared file has the accounts, one of each node behind the other. `None` where
-/// it was not the tool that started it.
+/// Parameters from the host tool. The shared file contains one account per node, consecutively. `None` if the tool did
+/// not start this process.
 pub struct Told {
     told: tool::Told,
-    /// Processes that are to have the nodes.
+    /// Number of processes that simulate the nodes.
     pub processors: usize,
-    /// As [`COSTS`] has them.
+    /// Value of [`COSTS`].
     pub costs: String,
 }
 
 impl Told {
-    /// Reads the variables, and takes them from the environment. From now on the process dies with the tool. To be called
-    /// once, by the only thread.
+    /// Reads the variables and removes them from the environment. From now on the process dies with the tool. Must be
+    /// called once, by the only thread.
     pub fn read() -> Option<Told> {
         let told = or_fail(tool::Told::read())?;
         let processors = env::var(PROCESSORS).ok();
@@ -71,26 +71,26 @@ impl Told {
         })
     }
 
-    /// Bytes of a program's stack.
+    /// Returns the stack size of a program in bytes.
     pub fn stack_bytes(&self) -> usize {
         self.told.bytes as usize
     }
 
-    /// From now on `answer` is called when the tool asks for the counters of this process's nodes, by a signal's handler: it
-    /// must neither allocate nor take locks.
+    /// Registers `answer`, called when the tool requests the counters of this process's nodes. It runs in a signal
+    /// handler, so it must neither allocate nor take locks.
     pub fn answer_by(&self, answer: fn()) {
         or_fail(self.told.answer_by(answer));
     }
 
-    /// The boot parameters. Ends the process where they make no sense.
+    /// Returns the boot parameters. Ends the process if they are invalid.
     pub fn boot_parameters(&self) -> BootParameters<'_> {
         let boot = or_fail(BootParameters::read(&self.told.record));
         or_fail(boot.check_matching(matching::chosen(boot.matching).name()));
         boot
     }
 
-    /// The accounts of all nodes, which have this matching engine, and of which so many are this process's, and have not begun. From now on what fails is
-    /// explained, on the account of the node that goes on.
+    /// Returns the accounts of all nodes, which use this matching engine; `here` of them belong to this process, and
+    /// have not begun. From now on failures are explained, on the account of the running node.
     pub fn accounts(&self, shape: Shape, matching: Choice, here: u32) -> Accounts {
         let bytes = shape.nodes() as usize * size_of::<Account>();
         let all = map(&self.told.file, 0, bytes);
@@ -111,11 +111,11 @@ fn or_fail<T, E: Display>(result: Result<T, E>) -> T {
 impl Accounts {
     fn of(&self, rank: Rank) -> &'static Account {
         assert!(rank < self.shape.nodes(), "a rank of the machine");
-        // SAFETY: as many are mapped, for ever, and made of atomics.
+        // SAFETY: this many are mapped, forever, and consist of atomics.
         unsafe { &*self.all.as_ptr().add(rank as usize) }
     }
 
-    /// The node of `rank` goes on for the first time, its data being in place: its program is to run on this stack.
+    /// Records that the node of `rank` runs for the first time, with its data in place and its program on this stack.
     pub fn begin(&self, rank: Rank, stack: Bytes) {
         let account = self.of(rank);
         account.blackboard.begin();
@@ -135,13 +135,13 @@ impl Accounts {
         account.blackboard.running();
     }
 
-    /// Says which call the program is in; `None`: it is in its own code.
+    /// Sets the program's current MPI call; `None`: it is in its own code.
     pub fn call(&self, rank: Rank, call: Option<Call<'_>>) {
         self.of(rank).blackboard.call(call);
     }
 
-    /// The program has ended with this status. The tool ends the process when it sees that of all: so of the last one it
-    /// is said at the [job's end](Accounts::all_done).
+    /// Records that the program has ended with this status. The tool ends the process when all programs have, so the
+    /// last one is reported at the [job's end](Accounts::all_done).
     pub fn done(&self, rank: Rank, status: i32) {
         self.of(rank).blackboard.call(None);
         if self.running.fetch_sub(1, Ordering::Relaxed) > 1 {
@@ -149,14 +149,14 @@ impl Accounts {
         }
     }
 
-    /// All of this process's programs have ended, these ranks with these statuses, and what nodes have counted is said.
+    /// Reports these ranks' statuses after all of this process's programs have ended and the counters were written.
     pub fn all_done(&self, statuses: impl IntoIterator<Item = (Rank, i32)>) {
         for (rank, status) in statuses {
             self.of(rank).blackboard.done(status);
         }
     }
 
-    /// Says what a node has counted, which has run for so many nanoseconds of its clock and idled for so many of them.
+    /// Writes a node's counters. Its clock has run for `run` nanoseconds, `idle` of them without work.
     pub fn count(&self, rank: Rank, adi: &Adi, router: &Router<'_>, [run, idle]: [u64; 2]) {
         let own = NodeFigures {
             beats: 0,
@@ -177,22 +177,22 @@ impl Accounts {
         publish(&self.of(rank).blackboard, sources, links);
     }
 
-    /// Whether the tool waits for what the node of `rank` has counted.
+    /// Returns whether the tool requests the counters of `rank`.
     pub fn is_asked(&self, rank: Rank) -> bool {
         self.of(rank).orders.wants_counters()
     }
 
-    /// It has been said.
+    /// Confirms that the counters were written.
     pub fn answered(&self, rank: Rank) {
         self.of(rank).orders.answer();
     }
 
-    /// What counter number `index` of the list was when it was last said.
+    /// Returns the last written value of counter `index`.
     pub fn counted(&self, rank: Rank, index: usize) -> u64 {
         self.of(rank).blackboard.counter(index)
     }
 
-    /// The job cannot go on for what the program of `rank` does: says so on its account, and waits for the tool to
+    /// Ends the job because of an error of the program of `rank`: reports it on that account, and waits for the tool to
     /// end the process.
     pub fn fail(&self, rank: Rank, why: End, status: i32, message: &str) -> ! {
         let message = Message::Words(message);
@@ -203,12 +203,13 @@ impl Accounts {
     }
 }
 
-/// The node that goes on fails: says why on its account, with where it was, and waits for the tool to end the process.
+/// Fails the running node: reports the reason and the location on its account, and waits for the tool to end the
+/// process.
 pub fn fail_here(why: End, status: i32, message: &str) -> ! {
     end::end(why, status, message)
 }
 
-/// The name of the node that goes on, in messages.
+/// Returns the running node's name for messages.
 pub fn name() -> impl Display {
     NodeName(super::process().map(|process| (process.who.rank, process.who.coord)))
 }

@@ -1,8 +1,8 @@
-//! A node that fails: by a call, a panic, a signal.
+//! Abort path of a Linux process: by a call, a panic, a signal.
 //!
-//! The blackboard says why, and where the process was; the tool ends the job, by killing it. A process that a signal
-//! ends does end by it, as without us: debuggers, sanitizers and core files see what they expect. Where one of them
-//! has a handler already, ours is not installed.
+//! The blackboard reports the reason and the process's location; the tool ends the job by killing it. A process that
+//! receives a fatal signal ends by that signal, as it would without this module: debuggers, sanitizers and core files
+//! work as usual. If one of them has already installed a handler, this module does not replace it.
 
 use core::cell::UnsafeCell;
 use core::ffi::{c_int, c_void};
@@ -20,7 +20,7 @@ use midplane_abi::status::exit_byte;
 use super::process;
 use crate::mpi_failure::write_text;
 
-/// The signals that end a program for what it did.
+/// Signals that end a program because of its errors.
 const SIGNALS: [c_int; 5] = [
     libc::SIGSEGV,
     libc::SIGBUS,
@@ -28,28 +28,28 @@ const SIGNALS: [c_int; 5] = [
     libc::SIGFPE,
     libc::SIGABRT,
 ];
-/// Stack on which they are handled: the program's own may be what is used up.
+/// Size of the signal handlers' stack: the program's own stack may be exhausted.
 const STACK_BYTES: usize = 64 << 10;
-/// Below the stack, where an overrun ends up.
+/// Bytes below the stack in which a fault counts as a stack overflow.
 const GUARD_BYTES: u64 = 64 << 20;
-/// The lowest page of a stack may be closed.
+/// The lowest page of a stack may be inaccessible.
 const GUARD_PAGE: u64 = 4096;
-/// Where null pointers and what is computed from them point.
+/// Range of null pointers and of addresses computed from them.
 const NULL_BYTES: u64 = 1 << 20;
 
 #[repr(align(16))]
 struct Stack(UnsafeCell<[u8; STACK_BYTES]>);
 
-// SAFETY: the system alone uses it.
+// SAFETY: only the operating system uses it.
 unsafe impl Sync for Stack {}
 
 static STACK: Stack = Stack(UnsafeCell::new([0; STACK_BYTES]));
 
-/// What goes on before a failure is told.
+/// Callback before a failure is reported.
 static BEFORE: OnceLock<fn()> = OnceLock::new();
 
-/// From now on `f` is called before a failure is told, by a signal's handler, too: it must neither allocate nor take
-/// locks. What is said first stands.
+/// Registers `f`, called before a failure is reported, also in a signal handler: it must neither allocate nor take
+/// locks. The first registration remains.
 pub fn before_end(f: fn()) {
     let _ = BEFORE.set(f);
 }
@@ -60,9 +60,9 @@ fn about_to_tell() {
     }
 }
 
-/// Ends the node; in a job of several the tool then ends the others.
+/// Ends the node; in a job of several nodes the tool then ends the others.
 pub fn end(why: End, status: i32, message: &str) -> ! {
-    // SAFETY: all streams; the program is not in the middle of a call of C's library, it is in one of ours.
+    // SAFETY: all streams; the program is in one of our functions, not inside a call of the C library.
     unsafe { libc::fflush(ptr::null_mut()) };
     if let Some(process) = process() {
         about_to_tell();
@@ -73,8 +73,8 @@ pub fn end(why: End, status: i32, message: &str) -> ! {
         let message = Message::Words(message);
         process.account.blackboard.failed(why, status, message);
         if is_traced() {
-            // The debugger shows how it came to this, and ends with us.
-            // SAFETY: a signal that a debugger takes, and that none but it would be sent by.
+            // The debugger shows the backtrace, and ends with this process.
+            // SAFETY: a signal that a debugger handles, and that only a debugger would see.
             unsafe { libc::raise(libc::SIGTRAP) };
         } else if process.is_tended {
             loop {
@@ -83,53 +83,52 @@ pub fn end(why: End, status: i32, message: &str) -> ! {
         }
     }
     eprintln!("{message}");
-    // SAFETY: ends the process. Not by `_exit`, which tells us of the program's end (`ld/linux.c`).
+    // SAFETY: ends the process. Not by `_exit`, which reports the program's end to this module (`ld/linux.c`).
     unsafe { libc::syscall(libc::SYS_exit_group, c_int::from(exit_byte(status).max(1))) };
     unreachable!("exit_group does not return")
 }
 
-/// Whether a debugger has this process.
 fn is_traced() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let tracer = { status.lines() }.find_map(|line| line.strip_prefix("TracerPid:"));
     tracer.is_some_and(|number| number.trim() != "0")
 }
 
-/// As many return addresses are looked for: a handler's own come first.
+/// Number of return addresses to examine: a handler's own are first.
 const LOOKED_AT: usize = 2 * super::share::FRAMES;
 
-/// How far behind the addresses in its file the program is loaded, in bytes: 0 where it is linked for fixed addresses.
+/// Load offset of the program relative to the addresses in its file, in bytes: 0 if it is linked for fixed addresses.
 static LOADED_BEHIND: AtomicU64 = AtomicU64::new(0);
 
-/// From now on addresses in the program are told as they are in its file.
+/// Makes later reports use the program's addresses as in its file.
 fn find_program() {
-    /// The first object is the program.
+    /// Uses the first object, which is the program.
     unsafe extern "C" fn first(info: *mut libc::dl_phdr_info, _: usize, _: *mut c_void) -> c_int {
-        // SAFETY: the loader hands it to us.
+        // SAFETY: the loader provides the structure.
         let behind = unsafe { (*info).dlpi_addr };
         LOADED_BEHIND.store(behind, Ordering::Relaxed);
         1
     }
-    // SAFETY: the function takes what it is given.
+    // SAFETY: the callback has the required signature and uses no data.
     unsafe { libc::dl_iterate_phdr(Some(first), ptr::null_mut()) };
 }
 
-/// An address in the program, as it is in its file.
+/// Converts an address of the running program to its address in the file.
 fn in_file(address: u64) -> u64 {
     let behind = LOADED_BEHIND.load(Ordering::Relaxed);
     address.checked_sub(behind).unwrap_or(address)
 }
 
-/// Where the process is, and where it would return to, innermost first.
+/// Returns the backtrace of the process, innermost first.
 fn frames() -> [u64; LOOKED_AT] {
     let mut addresses = [ptr::null_mut::<c_void>(); LOOKED_AT];
-    // SAFETY: there is room for as many as it is told.
+    // SAFETY: the buffer has the specified length.
     unsafe { libc::backtrace(addresses.as_mut_ptr(), addresses.len() as c_int) };
     addresses.map(|address| address.addr() as u64)
 }
 
-/// Where the process would return to from where a signal has come. After a jump to where no code is, what the jump was a
-/// call from is on top of the stack.
+/// Returns the backtrace from the location of a signal. After a jump to an address without code, the caller's return
+/// address is on top of the stack.
 fn frames_at(at: &Registers) -> [u64; LOOKED_AT] {
     let mut frames = match at.access {
         // The unwinder reads the code there, and would fault itself.
@@ -150,14 +149,14 @@ fn frames_at(at: &Registers) -> [u64; LOOKED_AT] {
     frames
 }
 
-/// The word on top of the program's stack; 0 where the stack pointer does not point there.
+/// Returns the word on top of the program's stack; 0 if the stack pointer is outside.
 fn top_of_stack(at: &Registers) -> u64 {
     let stack = stack();
     let is_there = stack.contains(at.sp) && stack.contains(at.sp + 7) && at.sp.is_multiple_of(8);
     if !is_there || at.sp < stack.start + GUARD_PAGE {
         return 0;
     }
-    // SAFETY: a word of the stack in use; its lowest page, which may be closed, is left out.
+    // SAFETY: a word of the stack in use; its lowest page, which may be inaccessible, is excluded.
     unsafe { *(at.sp as *const u64) }
 }
 
@@ -173,7 +172,7 @@ pub enum Panics {
 }
 
 impl Panics {
-    /// The meaning where the process is the only one of its job.
+    /// Returns the meaning in a job of one process.
     pub fn alone(self) -> Self {
         match self {
             Self::EndTheRank => Self::AreThePrograms,
@@ -181,12 +180,12 @@ impl Panics {
         }
     }
 
-    /// Whether a panic of this thread ends the job.
+    /// Returns whether a panic of this thread ends the job.
     fn end_here(self) -> bool {
         match self {
             Self::EndTheJob => true,
             Self::EndTheRank => {
-                // SAFETY: asks for a number.
+                // SAFETY: only returns the thread ID.
                 let thread = unsafe { libc::gettid() };
                 thread as u32 == std::process::id() || midplane_objects::installed::is_owner()
             }
@@ -195,7 +194,7 @@ impl Panics {
     }
 }
 
-/// From now on panics of the runtime, and signals that end the program, are explained.
+/// Enables reports of the runtime's panics and of fatal signals.
 pub fn explain(panics: Panics) {
     let usual = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
@@ -205,7 +204,7 @@ pub fn explain(panics: Panics) {
         let name = NodeName(process().map(|p| (p.who.rank, p.who.coord)));
         end(End::Panic, 1, &format!("{name}: {info}"));
     }));
-    // The first call loads a library, which a handler must not.
+    // The first call loads a library, which a handler must not do.
     frames();
     find_program();
     let stack = libc::stack_t {
@@ -213,12 +212,11 @@ pub fn explain(panics: Panics) {
         ss_flags: 0,
         ss_size: STACK_BYTES,
     };
-    // SAFETY: the stack is there for ever, and nothing else uses it. It is no heap's: the system alone knows of it, so that
-    // to a checker of leaks it would be lost.
+    // SAFETY: the stack exists forever, and nothing else uses it. It is not on the heap: only the operating system
+    // knows its address, so a leak checker would report it.
     unsafe { libc::sigaltstack(&stack, ptr::null_mut()) };
     for signal in SIGNALS {
-        // SAFETY: the structures are C's, for which zeros are valid; the handler is of the type that goes with
-        // SA_SIGINFO.
+        // SAFETY: the structures are C's, for which zeros are valid; the handler has the type that SA_SIGINFO requires.
         unsafe {
             let mut before: libc::sigaction = mem::zeroed();
             libc::sigaction(signal, ptr::null(), &mut before);
@@ -233,11 +231,10 @@ pub fn explain(panics: Panics) {
     }
 }
 
-/// Registers at a signal.
 struct Registers {
     pc: u64,
     sp: u64,
-    /// The access that failed, where the processor says.
+    /// The access that failed, if the processor reports it.
     access: Cause,
 }
 
@@ -276,16 +273,16 @@ fn registers(_: &libc::ucontext_t) -> Registers {
     }
 }
 
-/// A signal has come that ends the program. Neither allocates nor takes locks.
+/// Handles a fatal signal. Neither allocates nor takes locks.
 extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
     if let Some(process) = process() {
-        // SAFETY: what the kernel hands to a handler with SA_SIGINFO.
+        // SAFETY: the arguments that the kernel passes to a handler with SA_SIGINFO.
         let (info, context) = unsafe { (&*info, &*context.cast::<libc::ucontext_t>()) };
         let at = registers(context);
         let place = Some((process.who.rank, process.who.coord));
         let mut message = Words::default();
         let blackboard = &process.account.blackboard;
-        // SAFETY: these signals' information has an address, or the number of the process that has sent it.
+        // SAFETY: these signals' information contains an address, or the ID of the sending process.
         let (address, sender) = unsafe { (info.si_addr().addr() as u64, info.si_pid()) };
         let name = NodeName(place);
         let Registers { pc, sp, .. } = at;
@@ -336,15 +333,15 @@ extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_
             .note(frames_at(&at).map(in_file).into_iter());
         blackboard.failed(why, 1, Message::Words(&message.0));
         if !process.is_tended {
-            // SAFETY: writes what is there; there is no one to tell that it cannot.
+            // SAFETY: writes the buffer's contents; a failure cannot be reported.
             unsafe {
                 libc::write(2, message.0.as_ptr().cast(), message.0.len());
                 libc::write(2, b"\n".as_ptr().cast(), 1);
             }
         }
     }
-    // SAFETY: the default action; what follows is what would have been without a handler. A fault comes again when
-    // its instruction is repeated, any other signal is sent again. Not by `signal` and `raise`: a program may have its own.
+    // SAFETY: the default action; the process then continues as without a handler. A fault recurs when its instruction
+    // is repeated, any other signal is sent again. Not by `signal` and `raise`: a program may define its own.
     unsafe {
         let default: libc::sigaction = mem::zeroed();
         libc::sigaction(signal, &default, ptr::null_mut());
@@ -360,13 +357,13 @@ extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_
     }
 }
 
-/// The processor gives no address.
+/// The processor provides no address.
 const SI_KERNEL: c_int = 128;
 
-/// Words on a signal, and a value that goes with them.
+/// Description of a signal, and a value to print with it.
 type Explained = (&'static str, Option<u64>);
 
-/// A signal that a process has sent, and that one's number.
+/// Describes a signal sent by a process, with that process's ID.
 fn sent(signal: c_int, sender: libc::pid_t) -> Option<Explained> {
     let words = match signal {
         libc::SIGSEGV => "signal 11 (SIGSEGV)",
@@ -378,7 +375,6 @@ fn sent(signal: c_int, sender: libc::pid_t) -> Option<Explained> {
     Some((words, Some(sender as u64)))
 }
 
-/// What SIGFPE means.
 fn arithmetic(code: c_int) -> Option<Explained> {
     let words = match code {
         1 => "integer division by zero, or one whose result is too big",
@@ -393,7 +389,6 @@ fn arithmetic(code: c_int) -> Option<Explained> {
     Some((words, None))
 }
 
-/// What SIGBUS means.
 fn bus(code: c_int) -> &'static str {
     match code {
         1 => "misaligned access",
@@ -402,7 +397,7 @@ fn bus(code: c_int) -> &'static str {
     }
 }
 
-/// What a general protection fault means, for which the processor gives no address.
+/// Describes a general protection fault, for which the processor provides no address.
 #[cfg(target_arch = "x86_64")]
 fn protection(context: &libc::ucontext_t, at: &Registers) -> Explained {
     /// `ret`, which reads its address from the stack.
@@ -415,7 +410,7 @@ fn protection(context: &libc::ucontext_t, at: &Registers) -> Explained {
         let words = "the return address on the stack has been overwritten";
         return (words, Some(top));
     }
-    // The general registers come first.
+    // The general registers are first.
     let registers = &context.uc_mcontext.gregs[..libc::REG_RIP as usize];
     let mut registers = registers.iter().map(|value| *value as u64);
     match registers.find(is_no_address) {
@@ -435,7 +430,7 @@ fn protection(_: &libc::ucontext_t, _: &Registers) -> Explained {
     ("an access that the processor does not allow", None)
 }
 
-/// The fault that SIGSEGV tells of, and where things stand.
+/// Returns the fault that SIGSEGV reports, and the memory map around it.
 fn fault(code: c_int, address: u64, at: &Registers) -> (Fault, Map) {
     /// The address is mapped, but not for this access.
     const SEGV_ACCERR: c_int = 2;
@@ -481,14 +476,14 @@ fn fault(code: c_int, address: u64, at: &Registers) -> (Fault, Map) {
     (fault, map)
 }
 
-/// The stack of the process's first thread, as far as it may grow.
+/// Returns the stack of the process's first thread, up to its size limit.
 fn stack() -> Bytes {
     process().map_or(Bytes { start: 0, end: 0 }, |p| p.stack)
 }
 
-/// The stack of the calling thread, the process's first.
+/// Returns the stack of the calling thread, the process's first.
 pub fn look_at_stack() -> Bytes {
-    // SAFETY: the structure is filled before it is read, and given back.
+    // SAFETY: the structure is initialized before it is read, and destroyed.
     unsafe {
         let mut attributes: libc::pthread_attr_t = mem::zeroed();
         let (mut start, mut bytes) = (ptr::null_mut(), 0);

@@ -1,23 +1,24 @@
-//! A node as a process of Linux: the same stack over links in memory that the job's processes share.
+//! A node as a Linux process: the same stack over links in memory that the job's processes share.
 //!
 //! ```text
 //! boot        from the process's start to the program, and the program's end
-//! carried     nodes that are several to a process, for the cluster
-//! end         a node that fails: by a call, a panic, a signal
-//! held        the node, which one thread has at a time
-//! own_start   start and end of a program in Rust, which cargo has linked
-//! platform    clock, sleep and heap, as a node asks for them
-//! heap        what the process's own heap could lend
+//! carried     several nodes in one process, for the simulator
+//! end         abort path: by a call, a panic, a signal
+//! held        the node's lock: one thread at a time
+//! own_start   start and end of a Rust program linked by cargo
+//! platform    clock, sleep and heap of the node
+//! heap        loan limit of the process's heap
 //! share       the file in memory that the processes and the tool share
-//! stand_in    what goes on while the program computes
-//! tool        the process ends with the tool, and publishes its counters when the tool asks
+//! stand_in    progress thread, for the time in which the program computes
+//! tool        the process ends with the tool, and publishes its counters on request
 //! ```
-//! A program in C is compiled by the host's compiler, and linked with this and `ld/linux.c`, which calls it. Streams,
-//! files, malloc and threads are the host's own.
+//! The host's compiler compiles a C program, and links it with this and `ld/linux.c`, which calls it. Streams, files,
+//! malloc and threads are those of the host.
 //!
-//! There are no interrupts. While a request, a window or an answer that waits is there, a thread stands in for them when the
-//! program computes or sleeps. Else messages make progress in the program's calls of MPI, in MPI_Finalize and after its end: a rank that
-//! computes for long without a call, and has nothing under way itself, holds up those whose messages pass its node.
+//! There are no interrupts. While a request, a window or a delayed acknowledgement exists, a progress thread replaces
+//! them when the program computes or sleeps. Otherwise messages make progress only in the program's MPI calls, in
+//! MPI_Finalize and after its end. A rank that computes for long without a call, and has no pending work of its own,
+//! delays the messages that are routed through its node.
 
 mod boot;
 pub mod carried;
@@ -37,18 +38,17 @@ pub use own_start::{ended, start};
 
 use std::sync::OnceLock;
 
-/// The variable in which the tool tells a process who it is: the numbers of four inherited descriptors (the shared file;
-/// a pipe that the tool closes when the process is to die, as it does when it dies itself; a pipe into which it writes when
-/// it asks for the counters; a file with the record of [`boot_parameters`](midplane_abi::boot_parameters)) and the node's
-/// memory in bytes, with spaces between them. Without it the process is the only one of its job.
+/// Environment variable with the process's identity: four inherited file descriptors and the node's memory in bytes,
+/// separated by spaces. The descriptors are the shared file, a pipe that the tool closes to end the process (or by its
+/// own death), a pipe that it writes to when it requests the counters, and a file with the record of
+/// [`boot_parameters`](midplane_abi::boot_parameters). Without it the process is the only one of its job.
 pub const VARIABLE: &str = "MIDPLANE_NODE";
 
-/// What the process knows of itself.
 struct Process {
     who: Personality,
-    /// Whether the tool looks after the job.
+    /// Whether the host tool manages the job.
     is_tended: bool,
-    /// Children of a fork are no nodes.
+    /// Process ID: children of a fork are no nodes.
     number: u32,
     account: &'static share::Account,
     stack: Bytes,
@@ -56,17 +56,17 @@ struct Process {
 
 static PROCESS: OnceLock<Process> = OnceLock::new();
 
-/// This process, once it is set up; `None` in a child that it has forked, too.
+/// Returns this process after its setup, and `None` before it and in a forked child.
 fn process() -> Option<&'static Process> {
     PROCESS.get().filter(|p| p.number == std::process::id())
 }
 
-/// From now on forks are noted.
+/// Registers the handler of forks.
 fn note_forks() {
     extern "C" fn forked() {
         held::leave();
     }
-    // SAFETY: the function only stores a word. Where there is no memory to note it, a child that calls MPI harms the job,
-    // as it may under any MPI. So do children that share our memory until they run another program (vfork).
+    // SAFETY: the function only stores a word. If there is no memory to register it, a child that calls MPI harms the
+    // job, as it may under any MPI. So do children that share our memory until they run another program (vfork).
     unsafe { libc::pthread_atfork(None, None, Some(forked)) };
 }

@@ -1,9 +1,9 @@
-//! The start and the end of a program in Rust that cargo has linked. Of others they are in `ld/linux.c`.
+//! Start and end of a Rust program linked by cargo. For other programs `ld/linux.c` implements them.
 //!
-//! The table of constructors leads to [`start`], and the table of destructors to [`ended`]
-//! ([`starts_by_itself!`](crate::starts_by_itself)). The tool's process is a rank from the start on, whether or not its
-//! program asks for MPI, because others' messages pass it. Alone it becomes one when MPI is first asked for something:
-//! a program, or a test, that needs no MPI has no node.
+//! The constructor table contains [`start`], and the destructor table [`ended`]
+//! ([`starts_by_itself!`](crate::starts_by_itself)). A process that the tool has started is a rank from the beginning,
+//! even if its program never uses MPI, because others' messages pass it. A standalone process becomes a rank at its
+//! first use of MPI: a program, or a test, without MPI creates no node.
 
 use core::ffi::{c_int, c_void};
 use std::ptr;
@@ -15,26 +15,26 @@ use super::VARIABLE;
 use super::boot::{boot, midplane_exit};
 use super::end::Panics;
 
-// SAFETY: as the manual of the C library has it.
+// SAFETY: as the manual of the C library specifies.
 unsafe extern "C" {
-    /// on_exit(3), which the C library's header for other languages lacks.
+    /// on_exit(3), missing in the C library's bindings.
     fn on_exit(function: extern "C" fn(c_int, *mut c_void), argument: *mut c_void) -> c_int;
 }
 
-/// The program's status, once it has called `exit` or has returned from `main`.
+/// The program's status after it has called `exit` or has returned from `main`.
 static STATUS: AtomicI32 = AtomicI32::new(0);
 
 extern "C" fn note_status(status: c_int, _: *mut c_void) {
     STATUS.store(status, Ordering::Relaxed);
 }
 
-/// Called as the program's first constructor, possibly several times.
+/// Runs as the program's first constructor, possibly several times.
 pub extern "C" fn start() {
     static IS_STARTED: AtomicBool = AtomicBool::new(false);
     if IS_STARTED.swap(true, Ordering::Relaxed) {
         return;
     }
-    // SAFETY: the function is there as long as the program.
+    // SAFETY: the function exists as long as the program.
     unsafe { on_exit(note_status, ptr::null_mut()) };
     start_by(Starter {
         boot: || boot(Panics::EndTheRank),
@@ -46,7 +46,7 @@ pub extern "C" fn start() {
     }
 }
 
-/// Called as the program's last destructor, possibly several times.
+/// Runs as the program's last destructor, possibly several times.
 pub extern "C" fn ended() {
     static HAS_ENDED: AtomicBool = AtomicBool::new(false);
     if !HAS_ENDED.swap(true, Ordering::Relaxed) {
@@ -55,6 +55,6 @@ pub extern "C" fn ended() {
 }
 
 fn number_of_thread() -> usize {
-    // SAFETY: asks for a number, which is positive.
+    // SAFETY: only returns the thread ID, a positive number.
     unsafe { libc::gettid() as usize }
 }

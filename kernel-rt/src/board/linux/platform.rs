@@ -1,4 +1,4 @@
-//! Clock, sleep and heap, as a node asks for them.
+//! Clock, sleep and heap of a node.
 
 use std::sync::atomic::AtomicU32;
 use std::{hint, ptr};
@@ -18,30 +18,30 @@ use crate::node::{Node, Platform};
 
 /// This board's node.
 pub type LinuxNode = Node<Wire, Linux>;
-/// A link as the node has it.
+/// A link of the node.
 #[cfg(not(feature = "faults"))]
 pub type Wire = Link;
-/// The same, in images with faults.
+/// A link of the node in images with faults.
 #[cfg(feature = "faults")]
 pub type Wire = crate::dev::faults::Mended<Link>;
 /// A link to another process.
 pub type Link = RingLink<'static, Futex>;
 
-/// How often a node that has a processor to itself looks whether it has been rung, before it sleeps: some tens of
-/// microseconds, what it costs to sleep and to be woken.
+/// Polls of the sleep flag before a sleep, on a node with its own processor: some tens of microseconds, the cost of a
+/// sleep and a wake.
 const LOOKS: u32 = 2000;
 
-/// Looks in vain after which a node that shares its processor leaves it to others. What a program waits for with MPI_Test
-/// comes from one of them, and until the kernel takes the processor away are thousands of looks more.
+/// Unsuccessful polls before a node yields a shared processor. A message that a program polls for with MPI_Test comes
+/// from another process, and thousands of polls would pass before the operating system preempts this one.
 const VAIN_LOOKS: u32 = 16;
 
-/// The longest sleep. A wake that is lost, because a wild store hit the word, costs no more.
+/// Maximum duration of a sleep. If a wild store to the word loses a wake, the node is delayed no longer.
 const LONGEST_SLEEP_NS: u64 = 250_000_000;
 
-/// The least time between two audits of the links.
+/// Minimum time between two audits of the links.
 const AUDIT_NS: u64 = 100_000_000;
 
-/// Wakes a process that waits on its word.
+/// Doorbell that wakes a process waiting on its word.
 pub struct Futex(pub &'static Asleep);
 
 impl Bell for Futex {
@@ -50,13 +50,13 @@ impl Bell for Futex {
     }
 }
 
-/// A call of futex(2), whose wait ends after so many nanoseconds. What it returns tells nothing that the word does not.
+/// Calls futex(2), with an optional timeout in nanoseconds. Its result is redundant: the word contains the state.
 fn futex(word: &AtomicU32, operation: i32, value: u32, limit_ns: Option<u64>) {
     let limit = limit_ns.map(|ns| libc::timespec {
         tv_sec: (ns / 1_000_000_000) as libc::time_t,
         tv_nsec: (ns % 1_000_000_000) as libc::c_long,
     });
-    // SAFETY: the word outlives the call, and neither operation looks at anything else.
+    // SAFETY: the word outlives the call, and neither operation accesses anything else.
     unsafe {
         libc::syscall(
             libc::SYS_futex,
@@ -68,49 +68,49 @@ fn futex(word: &AtomicU32, operation: i32, value: u32, limit_ns: Option<u64>) {
     }
 }
 
-/// Wakes what waits on the word.
+/// Wakes all waiters of the word.
 pub fn futex_wake(word: &AtomicU32) {
     futex(word, libc::FUTEX_WAKE, i32::MAX as u32, None);
 }
 
-/// Waits while the word has this value, for so many nanoseconds at most; it may end earlier.
+/// Waits while the word has this value, with an optional timeout in nanoseconds; it may return earlier.
 pub fn futex_wait(word: &AtomicU32, value: u32, limit_ns: Option<u64>) {
     futex(word, libc::FUTEX_WAIT, value, limit_ns);
 }
 
-/// Nanoseconds by the clock that never goes back.
+/// Returns the monotonic clock in nanoseconds.
 pub fn now_ns() -> u64 {
     ns_of(libc::CLOCK_MONOTONIC)
 }
 
-/// Nanoseconds by one of the clocks that are always there.
+/// Returns one of the standard clocks in nanoseconds.
 fn ns_of(clock: libc::clockid_t) -> u64 {
     let mut now = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,
     };
-    // SAFETY: writes the time there.
+    // SAFETY: writes the time to `now`.
     unsafe { libc::clock_gettime(clock, &mut now) };
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
-/// The process below the node.
+/// The process that runs the node.
 pub struct Linux {
     /// The program's memory.
     pub memory: NodeMemory,
-    /// This node's word.
+    /// This node's sleep flag.
     pub word: &'static Asleep,
-    /// Where the node says how it fares, and the tool what it asks.
+    /// This node's status, and the tool's requests.
     pub account: &'static Account,
-    /// The node has a processor to itself.
+    /// The node has its own processor, so it polls before it sleeps.
     pub watches: bool,
-    /// Something goes on while the program computes ([`super::stand_in`]).
+    /// A progress thread runs while the program computes ([`super::stand_in`]).
     pub stands_in: bool,
-    /// Looks in vain since the processor was left to others.
+    /// Unsuccessful polls since the processor was yielded.
     pub vain_looks: u32,
-    /// When the next sleep ends at the latest, where links send again what is lost.
+    /// Latest end of the next sleep, if links retransmit lost frames.
     pub wake_at: Option<u64>,
-    /// When the links are to be audited next.
+    /// Time of the next audit of the links.
     pub audit_at: u64,
 }
 
@@ -127,18 +127,20 @@ impl Platform<Wire> for Linux {
         ticks
     }
 
-    /// As of the kernel's last tick: a look at the exact clock takes as long as a message's way through the library.
+    /// Returns the coarse clock of the kernel's last tick: a read of the exact clock takes as long as a message's path
+    /// through the library.
     fn about_ns(&self) -> u64 {
         ns_of(libc::CLOCK_MONOTONIC_COARSE)
     }
 
-    /// The stand-in goes on, which is no burden where processes have processors to themselves.
+    /// Delays acknowledgements if the progress thread runs, which costs little when processes have their own
+    /// processors.
     fn lets_answers_wait(&self) -> bool {
         self.watches && self.stands_in
     }
 
-    /// There is no interrupt: the node goes on in the program's next call. Only where links lose frames does a sleep end
-    /// in time.
+    /// There are no interrupts: the node makes progress in the program's next call. Only with lossy links does a sleep
+    /// use the timeout.
     fn wake_in(&mut self, ns: u64) {
         if cfg!(feature = "faults") {
             let at = now_ns() + ns;
@@ -158,7 +160,7 @@ impl Platform<Wire> for Linux {
         if self.watches && self.word.watch(&mut goes_on) {
             return;
         }
-        // Returns at once when the word has been rung; a signal that ends the wait does no harm.
+        // Returns immediately when the word was rung; a signal that ends the wait is harmless.
         futex_wait(self.word.word(), Asleep::ARMED, Some(limit));
     }
 
@@ -173,7 +175,7 @@ impl Platform<Wire> for Linux {
         self.vain_looks += 1;
         if self.vain_looks >= VAIN_LOOKS {
             self.vain_looks = 0;
-            // SAFETY: it takes nothing. Not by the library's function, whose name can be one of the program's.
+            // SAFETY: no arguments. Not by the library's function: the program may define one of that name.
             unsafe { libc::syscall(libc::SYS_sched_yield) };
         }
         false

@@ -5,8 +5,8 @@
 //! words      a page for each node: whether it sleeps                                  the node's and its neighbours'
 //! pairs      three for each node: its links towards X+, Y+ and Z+                    the node's and its neighbour's
 //! ```
-//! A process maps its own account, its own word and pairs, and its neighbours' words. Nothing else of another node is within
-//! its reach: a wild store harms neighbours at most.
+//! A process maps its own account, its own word and pairs, and its neighbours' words, and nothing else of other nodes:
+//! a wild store affects neighbours at most.
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -16,7 +16,7 @@ use net_torus::coord::Rank;
 
 use crate::dev::ring::RingPair;
 
-/// Greatest number of return addresses that a failing node leaves.
+/// Maximum number of return addresses that a failing node stores.
 pub const FRAMES: usize = 32;
 /// Offset of [`Trace`] in an account.
 pub const AT_TRACE: u64 = core::mem::offset_of!(Account, trace) as u64;
@@ -29,24 +29,24 @@ pub const AT_ASKED: u64 = AT_ORDERS + core::mem::offset_of!(Orders, asked) as u6
 pub const AT_ANSWERED: u64 = AT_ORDERS + core::mem::offset_of!(Orders, answered) as u64;
 const AT_ORDERS: u64 = core::mem::offset_of!(Account, orders) as u64;
 
-/// In front of what a process of several nodes prints: that it is that; then whose it is, in four bytes.
+/// Prefix of a print by a process of several nodes, followed by the rank in four bytes.
 pub const PRINT_MARK: [u8; 4] = *b"MPR1";
-/// Whose that process's own words are.
+/// Rank of that process's own messages.
 pub const NO_RANK: Rank = Rank::MAX;
 
-/// A node's own account.
+/// A node's status record in the shared file.
 #[repr(C, align(4096))]
 #[derive(Default)]
 pub struct Account {
-    /// How it fares.
+    /// Its status.
     pub blackboard: Blackboard,
-    /// Where it was when it failed.
+    /// Its backtrace when it failed.
     pub trace: Trace,
-    /// What the tool asks of it.
+    /// The tool's requests.
     pub orders: Orders,
 }
 
-/// What the tool asks of a node. The tool writes all but `answered`.
+/// Requests of the tool to a node. The tool writes all words except `answered`.
 #[repr(C)]
 #[derive(Default)]
 pub struct Orders {
@@ -56,31 +56,31 @@ pub struct Orders {
 }
 
 impl Orders {
-    /// The job is over, and a process whose program has ended is to end.
+    /// Returns whether the job is over, so that a process whose program has ended must end.
     pub fn has_ended(&self) -> bool {
         self.ends.load(Ordering::Acquire) != 0
     }
 
-    /// The counters are to be published, since the tool is about to end the job.
+    /// Returns whether the tool requests the counters, because it is about to end the job.
     #[inline]
     pub fn wants_counters(&self) -> bool {
         self.asked.load(Ordering::Relaxed) != self.answered.load(Ordering::Relaxed)
     }
 
-    /// They have been published.
+    /// Confirms that the counters were published.
     pub fn answer(&self) {
         let asked = self.asked.load(Ordering::Relaxed);
         self.answered.store(asked, Ordering::Release);
     }
 }
 
-/// Addresses to return to, innermost first; ends with a zero, or when it is full.
+/// Return addresses, innermost first, terminated by a zero unless the array is full.
 #[repr(C)]
 #[derive(Default)]
 pub struct Trace([AtomicU64; FRAMES]);
 
 impl Trace {
-    /// Notes them; those that do not fit are left out.
+    /// Stores the addresses; excess ones are omitted.
     pub fn note(&self, addresses: impl Iterator<Item = u64>) {
         let ended = addresses.chain([0]);
         for (word, address) in self.0.iter().zip(ended) {
@@ -88,7 +88,7 @@ impl Trace {
         }
     }
 
-    /// Reads the bytes of one.
+    /// Decodes the bytes of a trace.
     pub fn read(bytes: &[u8; 8 * FRAMES]) -> impl Iterator<Item = u64> {
         let (words, _) = bytes.as_chunks();
         words
@@ -98,47 +98,47 @@ impl Trace {
     }
 }
 
-/// Where what lies in the file; all in bytes.
+/// Layout of the shared file, in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Layout {
     nodes: u64,
 }
 
 impl Layout {
-    /// The file of a job of so many nodes.
+    /// Returns the layout for a job of this many nodes.
     pub fn new(nodes: u32) -> Self {
         Self {
             nodes: nodes.into(),
         }
     }
 
-    /// The node's account.
+    /// Returns the offset of the node's account.
     pub fn account(self, rank: Rank) -> u64 {
         u64::from(rank) * size_of::<Account>() as u64
     }
 
-    /// Start of the nodes' words.
+    /// Returns the offset of the nodes' words.
     pub fn words(self) -> u64 {
         self.nodes * size_of::<Account>() as u64
     }
 
-    /// Size of the words: a page each, so that a process maps its neighbours' alone.
+    /// Returns the size of the words: a page each, so that a process maps only its neighbours' words.
     fn words_bytes(self) -> u64 {
         self.nodes * PAGE
     }
 
-    /// The node's word, an [`Asleep`](crate::dev::ring::Asleep) at the start of a page.
+    /// Returns the offset of the node's word, an [`Asleep`](crate::dev::ring::Asleep) at the start of a page.
     pub fn word(self, rank: Rank) -> u64 {
         self.words() + u64::from(rank) * PAGE
     }
 
-    /// The link of the node towards greater coordinates along axis 0, 1 or 2.
+    /// Returns the offset of the node's link in the positive direction of axis 0, 1 or 2.
     pub fn pair(self, rank: Rank, axis: usize) -> u64 {
         let number = 3 * u64::from(rank) + axis as u64;
         self.words() + self.words_bytes() + number * size_of::<RingPair>() as u64
     }
 
-    /// Size of the file.
+    /// Returns the size of the file.
     pub fn total(self) -> u64 {
         self.words() + self.words_bytes() + 3 * self.nodes * size_of::<RingPair>() as u64
     }

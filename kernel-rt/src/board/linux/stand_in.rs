@@ -1,15 +1,15 @@
-//! What goes on while the program computes: a thread that stands in for the program's calls.
+//! Progress thread: makes progress while the program computes.
 //!
-//! Links between processes cannot interrupt a program as a node's do. A signal could, but it would end the program's
-//! own system calls early, such as `sleep` and `poll`. So a thread makes the steps that an interrupt makes, while the
-//! program has the node to itself by no call. It has a stack of its own and the lock that calls have, all signals go to
-//! the program, and what it does needs no memory: it does not matter where in `malloc` the program is.
+//! Links between processes cannot interrupt a program as a node's links do. A signal could, but it would end the
+//! program's own system calls early, such as `sleep` and `poll`. So a thread makes the steps that an interrupt would
+//! make, while no call of the program holds the node. It uses its own stack and the lock of the calls, all signals are
+//! delivered to the program, and its work allocates no memory: the program may be anywhere inside `malloc`.
 //!
-//! The thread is there for what needs it: it is started by the first call that leaves a request, a window, packets for
-//! which a link has no room or, where the process has a processor to itself, an answer that waits for something to go with. A
-//! program that shares its processor, blocks in every receive and sends short messages has none. It looks each
-//! millisecond whether a call has ended since, less often while the program is in calls; where none has, it serves, and
-//! waits for the links as a call does that sleeps. When nothing needs it for a while it sleeps until something does.
+//! The thread starts only when needed: in the first call that ends with a request, a window, packets that exceed a
+//! link's free space or, if the process has its own processor, a delayed acknowledgement. A program that shares its
+//! processor, blocks in every receive and sends short messages has no such thread. Each millisecond, or less often
+//! while the program is in calls, the thread checks whether a call has ended since. If none has, it makes progress, and
+//! waits for the links like a sleeping call. After a while without work it sleeps until it is needed.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -21,19 +21,18 @@ use super::platform::{LinuxNode, futex_wait, futex_wake};
 use super::tool;
 use crate::dev::ring::Asleep;
 
-/// How long a program computes before it is stood in for, in nanoseconds.
+/// Computation time after which the thread makes progress for a program, in nanoseconds.
 const PAUSE_NS: u64 = 1_000_000;
-/// The longest pause between two looks at a program that is in calls.
+/// Maximum pause between two checks of a program that is in calls.
 const MOST_PAUSE_NS: u64 = 8 * PAUSE_NS;
-/// The longest wait for links before the next look at the program.
+/// Maximum wait for links before the next check of the program.
 const WAIT_NS: u64 = 10 * PAUSE_NS;
-/// The pause where links do not wake, since the program is to have the processor first.
+/// Pause if links do not wake the node, since the program should get the processor first.
 const SLICE_NS: u64 = 50_000;
-/// Looks, one after the other, at which nothing needs the thread, before it sleeps.
+/// Consecutive checks without work before the thread sleeps.
 const IDLE_LOOKS: u32 = 16;
 const STACK_BYTES: usize = 256 << 10;
 
-/// What the thread does.
 static STATE: AtomicU32 = AtomicU32::new(ABSENT);
 const ABSENT: u32 = 0;
 const AT_WORK: u32 = 1;
@@ -43,7 +42,7 @@ const ENDED: u32 = 3;
 
 static THREAD: Mutex<Option<JoinHandle<()>>> = Mutex::new(None);
 
-/// A call is about to end, which has the node: what it leaves may need the thread.
+/// Starts or wakes the thread at the end of a call that holds the node, if work remains for it.
 #[inline]
 pub fn call_ended(node: &LinuxNode) {
     if STATE.load(Ordering::Relaxed) != AT_WORK && node.is_interruptible() && node.is_under_way() {
@@ -58,12 +57,12 @@ fn to_work() {
         _ if STATE.swap(AT_WORK, Ordering::Relaxed) == ASLEEP => return futex_wake(&STATE),
         _ => {}
     }
-    // SAFETY: both sets are here, and the mask is set back as it was.
+    // SAFETY: both sets are local, and the mask is restored.
     unsafe {
         let (mut all, mut before) = (mem::zeroed(), mem::zeroed());
         libc::sigfillset(&mut all);
         libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut before);
-        // Without a thread the node goes on in calls alone.
+        // Without a thread the node makes progress in calls only.
         let started = thread::Builder::new().stack_size(STACK_BYTES).spawn(run);
         if let Ok(mut thread) = THREAD.lock() {
             *thread = started.ok();
@@ -72,8 +71,8 @@ fn to_work() {
     }
 }
 
-/// Ends the thread, since the program has ended: leak checkers look at what a thread has. Blocks for as long as a pause at
-/// most.
+/// Ends the thread after the program's end, because leak checkers examine a thread's memory. Blocks for at most one
+/// pause.
 pub fn end() {
     if STATE.swap(ENDED, Ordering::Relaxed) == ASLEEP {
         futex_wake(&STATE);
@@ -85,13 +84,12 @@ pub fn end() {
     }
 }
 
-/// What a look has found.
 enum Look {
-    /// The program is in a call, or has been since the last look.
+    /// The program is in a call, or was since the last check.
     Calls,
-    /// Nothing needs the thread.
+    /// There is no work for the thread.
     Idle,
-    /// The program computes, and what there was to do has been done.
+    /// The program computes, and all pending work is done.
     Served(&'static Asleep),
 }
 
@@ -103,7 +101,7 @@ fn run() {
             Look::Calls => pause = (2 * pause).clamp(PAUSE_NS, MOST_PAUSE_NS),
             Look::Idle if idle < IDLE_LOOKS => (idle, pause) = (idle + 1, MOST_PAUSE_NS),
             Look::Idle => {
-                // Under the lock, so that no call's need is missed.
+                // Under the lock, so that no call's request is missed.
                 try_node(|node| {
                     if !node.is_under_way() {
                         let order = Ordering::Relaxed;

@@ -1,9 +1,10 @@
-//! What a process and the tool that has started it are to each other, beside the [shared file](super::share).
+//! Connection between a process and the tool that has started it, in addition to the [shared file](super::share).
 //!
-//! A tracer or a shell may stand between them, so that the process is not the tool's child. Of two pipes whose other ends
-//! only the tool has, the system itself sends signals: SIGKILL when the first one has no writer any more, however the tool
-//! has ended and whatever the program does, and SIGURG when the tool has written into the second one. SIGURG does nothing
-//! where it has no handler, so that a process that is not ready, or runs another program by then, does not heed it.
+//! A tracer or a shell may run between them, so the process need not be the tool's child. The connection uses two pipes
+//! whose other ends only the tool has, and for which the operating system sends signals. SIGKILL is sent when the first
+//! pipe has no writer any more, regardless of how the tool has ended and of the program's state. SIGURG is sent when
+//! the tool has written to the second pipe. Without a handler SIGURG has no effect, so a process that is not ready, or
+//! already runs another program, ignores it.
 
 use core::ffi::{c_int, c_void};
 use std::fs::{File, OpenOptions};
@@ -20,28 +21,28 @@ use super::platform::LinuxNode;
 use super::{VARIABLE, process};
 use crate::dev::ring::Asleep;
 
-/// fcntl(2), of which the C library's header for other languages lacks it.
+/// fcntl(2) command, missing in the C library's bindings.
 const F_SETSIG: c_int = 10;
 const F_SETOWN: c_int = 8;
 
-/// What the tool has told the process.
+/// Parameters from the tool.
 pub struct Told {
     /// The shared file.
     pub file: File,
     life: OwnedFd,
     asks: OwnedFd,
-    /// A number of bytes.
+    /// Memory size in bytes.
     pub bytes: u64,
     /// The record of the boot parameters.
     pub record: Vec<u8>,
 }
 
 impl Told {
-    /// Reads the variable, and takes it from the environment. `None`: it was not the tool that started the process. To be
-    /// called once, by the only thread.
+    /// Reads the variable and removes it from the environment. Returns `None` if the tool did not start the process.
+    /// Must be called once, by the only thread.
     ///
     /// # Errors
-    /// The variable makes no sense; its text.
+    /// If the variable is invalid; returns its text.
     pub fn read() -> Result<Option<Told>, String> {
         let Ok(told) = env::var(VARIABLE) else {
             return Ok(None);
@@ -53,7 +54,7 @@ impl Told {
             let mut number = || words.next()?.parse::<RawFd>().ok();
             let [file, life, asks, record] = [number()?, number()?, number()?, number()?];
             let bytes = words.next()?.parse().ok()?;
-            // SAFETY: the tool hands us these descriptors, and nothing else has them.
+            // SAFETY: the tool passes us these descriptors, and nothing else owns them.
             let ([file, record], [life, asks]) = unsafe {
                 (
                     [file, record].map(|number| File::from_raw_fd(number)),
@@ -73,10 +74,10 @@ impl Told {
             .ok_or_else(|| format!("{VARIABLE} makes no sense: {told:?}"))
     }
 
-    /// From now on the process dies when the tool closes the pipe, which its death does.
+    /// Makes the process die when the tool closes the pipe, also by its own death.
     ///
     /// # Errors
-    /// Those of the system.
+    /// Those of the operating system.
     pub fn die_with_tool(&self) -> io::Result<()> {
         signal_from(&self.life, libc::SIGKILL)?;
         let mut poll = libc::pollfd {
@@ -87,21 +88,22 @@ impl Told {
         // SAFETY: one structure, which is there.
         unsafe { libc::syscall(libc::SYS_poll, &raw mut poll, 1, 0) };
         if poll.revents & libc::POLLHUP != 0 {
-            // It has died before.
+            // The tool has died before.
             // SAFETY: ends the process.
             unsafe { libc::syscall(libc::SYS_exit_group, 1) };
         }
         Ok(())
     }
 
-    /// From now on `answer` is called when the tool asks for the counters, by a signal's handler: it must neither allocate
-    /// nor take locks.
+    /// Registers `answer`, called when the tool requests the counters. It runs in a signal handler, so it must neither
+    /// allocate nor take locks.
     ///
     /// # Errors
-    /// Those of the system.
+    /// Those of the operating system.
     pub fn answer_by(&self, answer: fn()) -> io::Result<()> {
         ANSWER.store(answer as *mut c_void, Ordering::Relaxed);
-        // SAFETY: the structure is C's, for which zeros are valid; the handler is of the type that goes without SA_SIGINFO.
+        // SAFETY: the structure is C's, for which zeros are valid; the handler has the type required without
+        // SA_SIGINFO.
         unsafe {
             let mut action: libc::sigaction = mem::zeroed();
             action.sa_sigaction = handle as *const () as usize;
@@ -112,7 +114,7 @@ impl Told {
     }
 }
 
-/// What is in a file, as far as a node reads it. Its position is shared with others that inherit it, and is left alone.
+/// Reads a file's contents up to the maximum size of a record. Uses no file position, because other processes share it.
 fn contents(file: &File) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; MAX_BYTES];
     let mut size = 0;
@@ -123,8 +125,8 @@ fn contents(file: &File) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The process has this signal when a pipe's other end is written to, or has gone. The signal belongs to what is opened, which
-/// a descriptor that was inherited shares with the other ranks: so it is opened anew, and stays open.
+/// Makes the process receive this signal when a pipe's other end is written to or closed. The signal is a property of
+/// the open file description, shared with the other ranks by inheritance: so the pipe is opened again, and stays open.
 fn signal_from(pipe: &OwnedFd, signal: c_int) -> io::Result<()> {
     let own = OpenOptions::new()
         .read(true)
@@ -137,7 +139,7 @@ fn signal_from(pipe: &OwnedFd, signal: c_int) -> io::Result<()> {
         (F_SETSIG, signal),
         (libc::F_SETFL, flags),
     ] {
-        // SAFETY: these commands take a number. By the system call: a program may have its own `fcntl`.
+        // SAFETY: these commands take a number. Uses the system call: a program may define its own `fcntl`.
         if unsafe { libc::syscall(libc::SYS_fcntl, own, command, argument) } < 0 {
             return Err(io::Error::last_os_error());
         }
@@ -148,29 +150,29 @@ fn signal_from(pipe: &OwnedFd, signal: c_int) -> io::Result<()> {
 static ANSWER: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
 
 extern "C" fn handle(_: c_int) {
-    // SAFETY: this thread's own number.
+    // SAFETY: this thread's own errno.
     let errno = unsafe { &mut *libc::__errno_location() };
     let before = *errno;
     let answer = ANSWER.load(Ordering::Relaxed);
     if !answer.is_null() {
-        // SAFETY: such functions alone are stored there.
+        // SAFETY: only such functions are stored there.
         let answer = unsafe { mem::transmute::<*mut c_void, fn()>(answer) };
         answer();
     }
     *errno = before;
 }
 
-/// The word on which the node sleeps.
+/// The word that the node sleeps on.
 static WORD: OnceLock<&'static Asleep> = OnceLock::new();
 
-/// From now on [`answer_now`] wakes the node that sleeps on this word.
+/// Registers the word that [`answer_now`] uses to wake the sleeping node.
 pub fn set_word(word: &'static Asleep) {
-    // Said once.
+    // Called once.
     let _ = WORD.set(word);
 }
 
-/// The answer of a process that is one node: now, if no call has the node; else the call gives it. A call that sleeps does
-/// so when it looks at its links next: it is woken, as its sleep would go on behind the handler.
+/// Publishes the counters of a process with one node: now, if no call holds the node; otherwise that call does it when
+/// it polls its links next. A sleeping call is woken, since its sleep would continue after the handler.
 pub fn answer_now() {
     if try_node(answer).is_none()
         && let Some(word) = WORD.get()
@@ -180,7 +182,7 @@ pub fn answer_now() {
     }
 }
 
-/// Publishes the counters if the tool waits for them.
+/// Publishes the counters if the tool has requested them.
 pub fn answer(node: &mut LinuxNode) {
     if let Some(process) = process()
         && process.account.orders.wants_counters()

@@ -1,5 +1,5 @@
-//! What the tool is told of this node by the machine's serial console: what the program prints, the blackboard, and of a
-//! node that has failed its stacks and registers (`dev/chain.rs`; the other end is `midplane attach`).
+//! Status of this node on the machine's serial console: the program's output, the blackboard and, for a failed node,
+//! its stacks and registers (`dev/chain.rs`; the other end is `midplane attach`).
 
 use core::cell::RefCell;
 
@@ -21,22 +21,21 @@ use crate::dev::serial::{self, Collector, Line};
 use crate::records::{MIDPLANE_BLACKBOARD, MIDPLANE_CALLERS, MIDPLANE_FAILED_MALLOC};
 use crate::{arch, clock, running};
 
-/// How often a node that cannot print looks whether it can, in nanoseconds.
+/// Poll interval of a node that waits for space to print, in nanoseconds.
 const FULL_NS: u64 = 1_000_000;
 
 struct Held {
     chain: Chain,
-    /// Of the line up, where the node's link does not listen: it is the console, or the node does not get to it.
+    /// Collector for the line up if the node's link does not receive from it: the line is the console, or the node
+    /// cannot poll the link.
     collector: Collector,
-    /// The line up is the console.
     is_console: bool,
-    /// Which lines are used.
     lines: [bool; 6],
-    /// The state that was shown last.
+    /// The last state sent.
     shown: Option<State>,
 }
 
-/// An `Option` of which nothing is zeros: so it takes no room in the image's data.
+/// An `Option` whose empty value is all zeros, so that it uses no space in the image's data.
 #[repr(u8)]
 #[expect(
     clippy::large_enum_variant,
@@ -50,7 +49,7 @@ enum Slot {
 const _: () = assert!(size_of::<Slot>() <= CHAIN_BYTES);
 static CHAIN: Mutex<RefCell<Slot>> = Mutex::new(RefCell::new(Slot::Empty));
 
-/// This node's lines and memory.
+/// Access to this node's lines and memory.
 struct Here;
 
 impl Ground for Here {
@@ -65,14 +64,14 @@ impl Ground for Here {
         for (offset, byte) in out.iter_mut().enumerate() {
             let address = RAM.start as usize + at as usize + offset;
             let place = core::ptr::with_exposed_provenance::<u8>(address);
-            // SAFETY: a byte of RAM that no guard is over: parts are those below.
+            // SAFETY: a byte of RAM without a guard: the ranges are those below.
             *byte = unsafe { place.read_volatile() };
         }
     }
 }
 
 impl Held {
-    /// Hears what the line up has brought, if that is the chain's; all else is lost.
+    /// Handles the relay's frames received on the line up; all others are lost.
     fn listen(&mut self) {
         let mut line = UsartLine::of(self.chain.line_up());
         while let Some(size) = self.collector.next_frame(&mut line) {
@@ -90,7 +89,8 @@ impl Held {
         arch::wake_by(clock::ticks_of(self.chain.next_ns()));
     }
 
-    /// Has the chain show the node's account, at once if it is in another state, with what explains that.
+    /// Sends the node's account through the relay: immediately, with the memory that explains it, if its state has
+    /// changed.
     fn show(&mut self) {
         let state = MIDPLANE_BLACKBOARD.state();
         if self.shown == state {
@@ -109,14 +109,13 @@ impl Held {
         }
     }
 
-    /// The lines that are used.
     fn used(&self) -> impl Iterator<Item = usize> + use<> {
         let lines = self.lines;
         (0..lines.len()).filter(move |at| lines[*at])
     }
 }
 
-/// Runs `f` on the chain; `None`: the machine has no console, or the node has failed in the middle of this.
+/// Runs `f` on the relay. Returns `None` if the machine has no console, or the node has failed inside such a call.
 fn with<R>(f: impl FnOnce(&mut Held) -> R) -> Option<R> {
     critical_section::with(|cs| match &mut *CHAIN.borrow(cs).try_borrow_mut().ok()? {
         Slot::Empty => None,
@@ -124,12 +123,12 @@ fn with<R>(f: impl FnOnce(&mut Held) -> R) -> Option<R> {
     })
 }
 
-/// The same on a node that has failed, also in the middle of this: as when its stack ends here.
+/// Runs `f` on a failed node's relay, even if it failed inside such a call, for example by a stack overflow.
 fn with_last<R>(f: impl FnOnce(&mut Held) -> R) -> Option<R> {
     critical_section::with(|cs| {
-        // SAFETY: the node's interrupt is off for good, those of the lines do not use it, and who else has borrowed it is not
-        // gone back to. What was left there half
-        // done is plain data: at worst a record comes twice, or with bytes of another.
+        // SAFETY: the node's interrupt is disabled forever, those of the lines do not use the relay, and any other
+        // borrower never resumes. A change that it left incomplete is plain data: at worst a record is duplicated, or
+        // contains another's bytes.
         match unsafe { &mut *CHAIN.borrow(cs).as_ptr() } {
             Slot::Empty => None,
             Slot::Held(held) => Some(f(held)),
@@ -137,7 +136,7 @@ fn with_last<R>(f: impl FnOnce(&mut Held) -> R) -> Option<R> {
     })
 }
 
-/// From now on the node is part of the chain to this console.
+/// Makes the node part of the relay to this console.
 pub fn open((shape, coord): (Shape, Coord), console: Console) {
     let up = chain::up(&shape, coord, console.at);
     let line_up = up.unwrap_or(console.direction) as usize;
@@ -162,12 +161,12 @@ pub fn open((shape, coord): (Shape, Coord), console: Console) {
     show();
 }
 
-/// The line in this direction, for a link: the chain hears what is its own.
+/// Starts the line in this direction, for a link: the relay receives its own frames.
 pub fn start(direction: Direction) -> UsartLine {
     lines::start(direction).shared_with(hear)
 }
 
-/// A frame has come by a link's line; false: it is not of the chain.
+/// Handles a frame received on a link's line; returns false if it does not belong to the relay.
 fn hear(line: usize, frame: &[u8]) -> bool {
     let is_of_chain = chain::is_of_chain(frame);
     if is_of_chain {
@@ -179,12 +178,13 @@ fn hear(line: usize, frame: &[u8]) -> bool {
     is_of_chain
 }
 
-/// Goes on after an interrupt.
+/// Advances the relay after an interrupt.
 pub fn go_on() {
     with(Held::go_on);
 }
 
-/// Prints `bytes`; false when the machine has no console. Blocks while there is no room, as `console::write` does.
+/// Prints `bytes`; returns false if the machine has no console. Blocks while there is no free space, like
+/// `console::write`.
 pub fn print(stream: Stream, bytes: &[u8]) -> bool {
     let mut rest = bytes;
     while !rest.is_empty() {
@@ -204,22 +204,22 @@ pub fn print(stream: Stream, bytes: &[u8]) -> bool {
     true
 }
 
-/// Waits for an interrupt, which is taken behind this.
+/// Waits for an interrupt, handled after this function.
 fn wait() {
     critical_section::with(|_| {
         arch::wake_by(arch::ticks() + clock::ticks_of(FULL_NS));
         arch::wait_for_interrupt();
     });
     if running::is_at_work() {
-        // A function of the program's that the device has called prints: until it returns, the links do not listen.
-        // What they lose is sent again.
+        // The program prints in a callback of the device: until it returns, the links do not receive. Lost frames are
+        // retransmitted.
         arch::acknowledge_call();
         with(Held::listen);
         arch::call_node();
     }
 }
 
-/// The blackboard has changed. That the node is in another state goes up at once, with what explains it.
+/// Sends a changed blackboard. A new state is sent immediately, with the memory that explains it.
 pub fn show() {
     with(|held| {
         held.show();
@@ -227,22 +227,23 @@ pub fn show() {
     });
 }
 
-/// What a node does that has failed: it gets its last words out, and passes on what others say. Comes back at once
-/// where the machine has no console.
+/// Runs a failed node: sends its last output and forwards the others' records. Returns immediately if the machine has
+/// no console.
 pub fn finish() {
     cortex_m::interrupt::disable();
-    // SAFETY: never released, so that the node's interrupt does not come any more.
+    // SAFETY: never released, so that the node's interrupt stays disabled.
     let _ = unsafe { critical_section::acquire() };
     if with_last(Held::show).is_some() {
-        // SAFETY: interrupts are off, and what has called this is not gone back to.
+        // SAFETY: interrupts are disabled, and the caller never resumes.
         unsafe { arch::run_on_trap_stack(pass_on) }
     }
 }
 
-/// The links listen no more, so each line has a collector here. Lines and clock have their interrupts, the node does not.
+/// Forwards records forever. The links no longer receive, so each line has a collector here. Lines and clock keep their
+/// interrupts, the node does not.
 extern "C" fn pass_on() -> ! {
     let mut collectors = [const { Collector::new() }; 6];
-    // A frame that the node was sending ends here.
+    // Terminates a frame that the node was sending.
     with_last(|held| {
         for at in held.used() {
             UsartLine::of(at).put(&[0]);
@@ -265,7 +266,7 @@ extern "C" fn pass_on() -> ! {
     }
 }
 
-/// So many bytes of RAM from an address on.
+/// Returns the range of `bytes` bytes of RAM from an address.
 fn part(address: usize, bytes: usize) -> Part {
     let start = (address as u64 - RAM.start) as u32;
     Part {
@@ -274,20 +275,20 @@ fn part(address: usize, bytes: usize) -> Part {
     }
 }
 
-/// The part of a stack that has been used: from the first word on that is not zero.
+/// Returns the used part of a stack: from the first non-zero word.
 fn used(stack: Bytes) -> Part {
     const WORD: u64 = 4;
     let words = (stack.start..stack.end).step_by(WORD as usize);
     let is_used = |address: &u64| {
         let place = core::ptr::with_exposed_provenance::<u32>(*address as usize);
-        // SAFETY: an aligned word of RAM, with no guard over it.
+        // SAFETY: an aligned word of RAM without a guard.
         unsafe { place.read_volatile() != 0 }
     };
     let first = { words }.find(is_used).unwrap_or(stack.end);
     part(first as usize, (stack.end - first) as usize)
 }
 
-/// What tells the tool how far a stack was used.
+/// Returns the range that shows the tool how far a stack was used.
 fn first_word(used: Part) -> Part {
     let end = used.end.min(used.start + size_of::<u64>() as u32);
     Part { end, ..used }

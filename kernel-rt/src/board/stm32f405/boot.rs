@@ -1,10 +1,11 @@
-//! From reset to the program.
+//! Boot from reset to the program.
 //!
-//! cortex-m-rt's reset handler sets up data and floating point and calls `main`. That name is the program's; the image
-//! is linked with `--wrap=main`, so the handler comes here, and [`libc::run`] calls the program's.
+//! cortex-m-rt's reset handler initializes data and floating point and calls `main`, a name that belongs to the
+//! program. The image is linked with `--wrap=main`, so the handler calls this module, and [`libc::run`] calls the
+//! program's function.
 //!
-//! Boot order: clocks, personality, output, guards, memory plan, heap, links, router, device, interrupts, program.
-//! Whatever fails on the way is left on the blackboard as [`End::Boot`](midplane_abi::blackboard::End::Boot).
+//! Boot order: clocks, personality, output, guards, memory plan, heap, links, router, device, interrupts, program. A
+//! failure on the way is reported on the blackboard as [`End::Boot`](midplane_abi::blackboard::End::Boot).
 
 use core::cell::Cell;
 use core::ffi::c_char;
@@ -45,10 +46,9 @@ use crate::records::{MIDPLANE_BLACKBOARD, set_personality};
 use crate::running;
 use crate::{arch, clock, console, heap, libc, log};
 
-/// How much longer than on wires a frame's acknowledgement is waited for in an emulator.
+/// Factor of the acknowledgement timeout in an emulator, compared with wires.
 const EMULATED_PATIENCE: u64 = 25;
 
-/// From reset to the program.
 #[unsafe(export_name = "__wrap_main")]
 extern "C" fn boot() -> ! {
     clocks::start();
@@ -82,7 +82,7 @@ extern "C" fn boot() -> ! {
     );
     match boot.auto {
         None => super::heap::start(needs),
-        // There is one already.
+        // The heap was already created.
         Some(_) => drop(or_fail(memory::heap(arch::image_end() as u64, needs))),
     }
     #[cfg(feature = "options")]
@@ -100,7 +100,7 @@ extern "C" fn boot() -> ! {
     console::ring();
     let words = Words { argv, environment };
     critical_section::with(|cs| WORDS.borrow(cs).set(Some(words)));
-    // SAFETY: the only call, outside interrupts; what goes on lies in the heap and in statics.
+    // SAFETY: the only call, outside interrupts; all later state lives in the heap and in statics.
     unsafe { arch::run_on_program_stack(run) }
 }
 
@@ -109,10 +109,10 @@ struct Words {
     environment: &'static mut [*mut c_char],
 }
 
-// SAFETY: the pointers are to memory that is the program's from its start on.
+// SAFETY: the pointers are to memory that belongs to the program from its start on.
 unsafe impl Send for Words {}
 
-/// The program's words, on the way from one stack to the other.
+/// The program's arguments, passed from one stack to the other.
 static WORDS: Mutex<Cell<Option<Words>>> = Mutex::new(Cell::new(None));
 
 extern "C" fn run() -> ! {
@@ -121,11 +121,10 @@ extern "C" fn run() -> ! {
     let Some(Words { argv, environment }) = words else {
         arch::park()
     };
-    // SAFETY: the only call, with everything set up; the arguments live for ever.
+    // SAFETY: the only call, with everything set up; the arguments live forever.
     unsafe { libc::run(argv, environment) }
 }
 
-/// What the record in the personality sector says.
 fn boot_parameters() -> Result<BootParameters<'static>, RecordError> {
     let start = core::ptr::with_exposed_provenance::<u8>(PERSONALITY.start as usize);
     // SAFETY: flash, which nothing writes while this runs.
@@ -138,7 +137,7 @@ fn identify(boot: &BootParameters<'_>) -> Personality {
         boot_failed(Boot::NoBox);
     };
     let Some(rank) = boot.shape.rank(coord) else {
-        // `BootParameters::read` has refused coordinates outside the shape.
+        // `BootParameters::read` has rejected coordinates outside the shape.
         boot_failed(Boot::Outside);
     };
     Personality {
@@ -159,8 +158,8 @@ fn links_of(who: &Personality) -> Directions {
     who.shape.links(who.coord)
 }
 
-/// The parts of the node come together in the heap, one after the other: the stack has no room for more. The boot runs
-/// from the top of the interrupts' stack and, before there is a guard, on through that of the program.
+/// Assembles the node's parts in the heap, one after the other: the stack is too small for more. The boot runs from the
+/// top of the interrupt stack and, before there is a guard, continues into the program's stack.
 fn start_node(who: &Personality, boot: &BootParameters<'_>) {
     let torus = torus(who, boot);
     let adi = mpi_device(who);
@@ -183,14 +182,14 @@ fn start_node(who: &Personality, boot: &BootParameters<'_>) {
     end::publish_with(steps::publish);
 }
 
-/// Router and links are boxed on the way, so that no stack frame has two of anything.
+/// Creates the torus. Router and links are boxed on the way, so that no stack frame contains two copies.
 #[inline(never)]
 fn torus(who: &Personality, boot: &BootParameters<'_>) -> Box<Torus<'static, BoardLink>> {
     let lines = greeted(start_links(who));
     let mut retry = serial::retry(memory::BAUD);
     if tool::is_there() {
-        // An emulator has each byte pass through four threads, which share processors with those of the other nodes.
-        // Sent again too early, frames only make the way longer.
+        // In an emulator each byte passes four threads that share processors with those of the other nodes. Early
+        // retransmissions only lengthen the queue.
         retry.timeout_ns *= EMULATED_PATIENCE;
         retry.retries /= EMULATED_PATIENCE as u32;
     }
@@ -227,7 +226,7 @@ fn wires(lines: SerialLinks, retry: Retry, _: (&Personality, &BootParameters<'_>
     links
 }
 
-/// The links with the faults that the personality orders.
+/// Creates the links with the faults that the personality specifies.
 #[cfg(feature = "faults")]
 #[inline(never)]
 fn wires(
@@ -238,7 +237,7 @@ fn wires(
     use crate::dev::faults::{self, RETRIES};
     let faults = faults::ordered(boot);
     let retry = Retry {
-        // What is lost on purpose is not waited for so long.
+        // Frames lost on purpose use a shorter timeout.
         timeout_ns: retry.timeout_ns / 5,
         retries: RETRIES,
     };
@@ -256,8 +255,8 @@ fn wires(
 
 #[inline(never)]
 fn mpi_device(who: &Personality) -> Box<Adi> {
-    // The chip's random numbers are not there in an emulator; the time until all neighbours were up is nothing that
-    // the author of a program knows.
+    // An emulator lacks the chip's random numbers; the time until all neighbours were up is unknown to a program's
+    // author.
     let seed = arch::ticks() ^ clock::wall_clock_ns();
     or_fail(boxed_device(who, matching::kind(), seed))
 }
@@ -270,8 +269,8 @@ fn install(adi: Box<Adi>, torus: Box<Torus<'static, BoardLink>>, who: &Personali
     let mut node = Box::<BoardNode>::new_uninit();
     let place = node.as_mut_ptr();
     let adi = Box::into_raw(adi);
-    // SAFETY: both parts of the place are written, once each. The device moves there from its own, which then holds
-    // nothing and goes back to the heap.
+    // SAFETY: both parts of the target are written, once each. The device moves there from its own box, which is then
+    // empty and returned to the heap.
     let mut node = unsafe {
         (&raw mut (*place).adi).copy_from_nonoverlapping(adi, 1);
         drop(Box::from_raw(adi.cast::<MaybeUninit<Adi>>()));
@@ -294,7 +293,8 @@ fn start_links(who: &Personality) -> SerialLinks {
     links
 }
 
-/// Waits until all neighbours are there; then the links. The host sees a node that waits here as booting.
+/// Waits until all neighbours have completed the handshake, then returns the links. The host displays a waiting node as
+/// booting.
 fn greeted(mut links: SerialLinks) -> SerialLinks {
     loop {
         let now = clock::now_ns();
@@ -303,7 +303,7 @@ fn greeted(mut links: SerialLinks) -> SerialLinks {
             if let Some(at) = link.greet(now) {
                 next = Some(next.map_or(at, |next: u64| next.min(at)));
             } else {
-                // Its neighbour may not have heard that it is up.
+                // Its neighbour may not know that this end is up.
                 link.answer_late();
             }
         }

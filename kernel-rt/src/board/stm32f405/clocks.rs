@@ -1,4 +1,4 @@
-//! Oscillator and buses: 168 MHz from a crystal, or without one from the chip's own oscillator (RM0090, 7).
+//! Oscillator and buses: 168 MHz from a crystal, or without one from the chip's internal oscillator (RM0090, 7).
 
 use stm32f4::stm32f405 as pac;
 
@@ -13,15 +13,16 @@ pub const SLOW_BUS_HZ: u32 = CORE_HZ / 4;
 
 /// The crystal, in Hz: 8 MHz on most boards.
 const CRYSTAL_HZ: u32 = 8_000_000;
-/// The chip's own oscillator, in Hz. It is off by 1 % at most between 0 and 55 degrees, which two ends of a line take.
+/// The internal oscillator, in Hz. Its error is at most 1 % between 0 and 55 degrees, a tolerance that both ends of a
+/// line support.
 const OWN_HZ: u32 = 16_000_000;
-/// TIM2's clock, in Hz: twice its bus's. QEMU has another.
+/// TIM2's clock, in Hz: twice its bus's. QEMU uses another.
 const TIMER_HZ: u32 = 2 * SLOW_BUS_HZ;
 const EMULATED_TIMER_HZ: u32 = 1_000_000_000;
-/// How often a bit is looked at that an oscillator sets: some milliseconds.
+/// Maximum number of polls of a bit that an oscillator sets: some milliseconds.
 const PATIENCE: u32 = 200_000;
 
-/// What the loop multiplies.
+/// Input of the PLL.
 const COMPARED_HZ: u32 = 1_000_000;
 const MULTIPLY: u32 = 2 * CORE_HZ / COMPARED_HZ;
 
@@ -32,10 +33,10 @@ const CRYSTAL_READY: u32 = 1 << 17;
 const LOOP_ON: u32 = 1 << 24;
 const LOOP_READY: u32 = 1 << 25;
 
-/// Starts the clocks, and those of the devices that this board uses. An emulator has them running: there RCC reads as
-/// zeros, which it never does on the chip.
+/// Starts the clocks of the processor and of this board's devices. In an emulator they already run: RCC reads as zeros
+/// there, a value impossible on the chip.
 pub fn start() {
-    // SAFETY: at the boot nothing else uses these registers; what is written is as the manual has it.
+    // SAFETY: at boot nothing else uses these registers; the values are those of the manual.
     unsafe {
         let (rcc, flash) = (&*pac::RCC::ptr(), &*pac::FLASH::ptr());
         // Ports A to D and both DMA controllers; TIM2; USART1 and USART6; USART2, USART3, UART4, UART5.
@@ -55,42 +56,42 @@ pub fn start() {
             true => (CRYSTAL_HZ, 1 << 22),
             false => (OWN_HZ, 0),
         };
-        // Divided to 1 MHz, times 336, halved; USB's divisor makes 48 MHz of it.
+        // Divided to 1 MHz, times 336, halved; USB's divisor creates 48 MHz from it.
         rcc.pllcfgr()
             .write(|w| w.bits((hz / COMPARED_HZ) | (MULTIPLY << 6) | source | (7 << 24)));
         rcc.cr().modify(|r, w| w.bits(r.bits() | LOOP_ON | OWN_ON));
-        // Without it the core stays at 16 MHz, the lines at the wrong rate, and the neighbours say so.
+        // Without the PLL the core stays at 16 MHz with the wrong baud rate, and the neighbours report that.
         if !is_set(LOOP_READY) {
             return;
         }
         // Five wait states at 168 MHz and 3.3 V, with prefetch and both caches.
         flash.acr().write(|w| w.bits(5 | 0b111 << 8));
-        // APB1 a quarter, APB2 a half, and the loop's output as the core's clock.
+        // APB1 a quarter, APB2 a half, and the PLL's output as the core's clock.
         rcc.cfgr()
             .write(|w| w.bits(0b101 << 10 | 0b100 << 13 | 0b10));
         while rcc.cfgr().read().bits() & 0b1100 != 0b1000 {}
     }
 }
 
-/// Starts TIM2, whose clock is of `hz`.
+/// Starts TIM2 with an input clock of `hz`.
 fn count_microseconds(hz: u32) {
     const ON: u32 = 1;
     const UPDATE: u32 = 1;
-    // SAFETY: at the boot nothing else uses these registers.
+    // SAFETY: at boot nothing else uses these registers.
     unsafe {
         let timer = &*pac::TIM2::ptr();
         timer
             .psc()
             .write(|w| w.bits(hz / arch::TICKS_PER_SECOND - 1));
         timer.arr().write(|w| w.bits(u32::MAX));
-        // The divisor counts from the next update on.
+        // The divisor is effective from the next update on.
         timer.egr().write(|w| w.bits(UPDATE));
         timer.cnt().write(|w| w.bits(0));
         timer.cr1().write(|w| w.bits(ON));
     }
 }
 
-/// What the clock is made of.
+/// Returns the counter that the clock is based on.
 #[unsafe(no_mangle)]
 fn midplane_microseconds() -> u32 {
     // SAFETY: reads a counter.

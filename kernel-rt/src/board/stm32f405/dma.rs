@@ -1,7 +1,8 @@
-//! The DMA streams that carry the lines' bytes between the USARTs and their rings, where there is a controller (RM0090, 10).
+//! DMA streams that transfer the lines' bytes between the USARTs and their rings, if there is a controller (RM0090,
+//! 10).
 //!
-//! Each direction of each line has a stream of its own (tables 42 and 43). What is received goes round the ring, so that its
-//! stream never ends; what is to be sent goes in pieces.
+//! Each direction of each line uses a separate stream (tables 42 and 43). The receive stream is circular and never
+//! ends; the transmit stream sends the ring in pieces.
 
 use core::sync::atomic::{Ordering, fence};
 
@@ -10,8 +11,8 @@ use stm32f4::stm32f405 as pac;
 type Controller = pac::dma2::RegisterBlock;
 type Stream = pac::dma2::ST;
 
-/// By direction: whether it is the second controller, the streams that receive and send, and their channel. The first
-/// controller reaches the slow bus only, the second one both.
+/// By direction: whether it uses the second controller, the receive and transmit streams, and their channel. The first
+/// controller reaches only the slow bus, the second one both.
 const STREAMS: [(bool, u8, u8, u8); 6] = [
     (true, 2, 7, 4),
     (false, 5, 6, 4),
@@ -21,8 +22,8 @@ const STREAMS: [(bool, u8, u8, u8); 6] = [
     (true, 1, 6, 5),
 ];
 
-// Bits of a stream's configuration (10.5.5): on; from memory; round and round; the next place of memory after each byte;
-// what is received first, as the line does not wait. Bytes on both sides, without the FIFO, are zeros.
+// Bits of a stream's configuration (10.5.5): enable; from memory; circular; memory increment; high priority for
+// reception, as the line does not wait. Zeros select bytes on both sides without the FIFO.
 const ON: u32 = 1;
 const FROM_MEMORY: u32 = 0b01 << 6;
 const ROUND: u32 = 1 << 8;
@@ -30,7 +31,7 @@ const NEXT_PLACE: u32 = 1 << 10;
 const FIRST: u32 = 0b11 << 16;
 const CHANNEL_AT: u32 = 25;
 
-/// All flags of a stream, and where each of four streams in a word has them (10.5.3).
+/// All flags of a stream, and their position for each of four streams in a word (10.5.3).
 const FLAGS: u32 = 0b11_1101;
 const FLAGS_AT: [u8; 4] = [0, 6, 16, 22];
 
@@ -39,7 +40,7 @@ fn controller(at: usize) -> &'static Controller {
         true => pac::DMA2::ptr(),
         false => pac::DMA1::ptr(),
     };
-    // SAFETY: registers of this chip, which are there for ever; each access is to one word, and volatile.
+    // SAFETY: registers of this chip, valid forever; each access is to one word, and volatile.
     unsafe { &*registers }
 }
 
@@ -51,15 +52,16 @@ fn sending(at: usize) -> &'static Stream {
     controller(at).st(STREAMS[at].2.into())
 }
 
-/// Starts what carries the line's bytes, from and to its data register, of which those that come go round `count` bytes at
-/// `ring`. False: there is no controller, as in an emulator, and nothing has been started.
+/// Starts the line's streams from and to its data register; received bytes circulate in the `count` bytes at `ring`.
+/// Returns false if there is no controller, as in an emulator; nothing was started then.
 ///
 /// # Safety
-/// The ring is there for ever, and of atomics; the addresses are such.
+/// The ring lives forever and consists of atomics; both addresses are valid.
 pub(super) unsafe fn start(at: usize, register: u32, (ring, count): (u32, u16)) -> bool {
     let channel = u32::from(STREAMS[at].3) << CHANNEL_AT;
     let (stream, sender) = (receiving(at), sending(at));
-    // SAFETY: the streams are off since the reset, and nothing else uses them; the caller answers for the memory.
+    // SAFETY: the streams are off since the reset, and nothing else uses them; the caller is responsible for the
+    // memory.
     unsafe {
         stream.ndtr().write(|w| w.bits(count.into()));
         if stream.ndtr().read().bits() != u32::from(count) {
@@ -78,30 +80,31 @@ pub(super) unsafe fn start(at: usize, register: u32, (ring, count): (u32, u16)) 
     true
 }
 
-/// How many bytes come before the ring begins anew.
+/// Returns the number of bytes until the ring wraps around.
 pub(super) fn left(at: usize) -> usize {
     let left = receiving(at).ndtr().read().bits() as usize;
-    // What has been counted is read after that.
+    // The counted bytes are read after the counter.
     fence(Ordering::Acquire);
     left
 }
 
-/// Whether the line's last piece has not left memory yet.
+/// Returns whether the line's last piece is still in memory.
 pub(super) fn is_sending(at: usize) -> bool {
     sending(at).cr().read().bits() & ON != 0
 }
 
-/// Sends `count` bytes at `bytes`; the piece before has left.
+/// Sends `count` bytes at `bytes`; the previous piece must be complete.
 ///
 /// # Safety
-/// The bytes are atomics, and stay as they are until they have left.
+/// The bytes are atomics, and remain unchanged until they were sent.
 pub(super) unsafe fn send(at: usize, bytes: u32, count: u16) {
     let (registers, stream) = (controller(at), sending(at));
     let number = usize::from(STREAMS[at].2);
     let flags = FLAGS << FLAGS_AT[number % 4];
-    // What is to be sent is in memory before the stream looks.
+    // The bytes must be in memory before the stream reads them.
     fence(Ordering::Release);
-    // SAFETY: the stream is off; without its flags it may be switched on again. The caller answers for the memory.
+    // SAFETY: the stream is off; with its flags cleared it may be enabled again. The caller is responsible for the
+    // memory.
     unsafe {
         match number / 4 {
             0 => registers.lifcr().write(|w| w.bits(flags)),

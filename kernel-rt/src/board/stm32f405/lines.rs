@@ -1,4 +1,4 @@
-//! The six USARTs: which is which direction, and their bytes' way, by DMA where there is a controller ([`dma`]), else by
+//! The six USARTs: their directions, and their transfers, by DMA if there is a controller ([`dma`]), otherwise by
 //! interrupts.
 //!
 //! | direction | USART | sends | receives | serial port of QEMU |
@@ -10,14 +10,14 @@
 //! | z+ | UART5 | PC12 | PD2 | 4 |
 //! | z- | USART6 | PC6 | PC7 | 5 |
 //!
-//! Without DMA an interrupt takes what has come into a ring and sends what the other ring holds. It asks for the node's
-//! interrupt when a frame has come to its end, and when there is room for one again. The node starts the sending by asking
-//! for the USART's interrupt itself: QEMU 7.2 has none for an empty transmitter, but its transmitter is always empty, so
-//! that one interrupt sends all.
+//! Without DMA an interrupt moves received bytes to one ring and transmits the contents of the other ring. It requests
+//! the node's interrupt at the end of a received frame, and when a frame fits the transmit ring again. The node starts
+//! a transmission by requesting the USART's interrupt itself: QEMU 7.2 raises none for an empty transmitter, but its
+//! transmitter is always empty, so that one interrupt transmits all.
 //!
-//! With DMA no byte is an interrupt. What the ring holds leaves as one piece, and the USART's interrupt comes when its last
-//! bit has left. Between two pieces the line is idle for a byte: so the receiver, whose interrupt is that of an idle line,
-//! hears of a piece when it is whole, also where the next one follows at once.
+//! With DMA there is no interrupt per byte. The ring's contents are sent as one piece, and the USART interrupts after
+//! its last bit. Between two pieces the line is idle for a byte. The receiver uses the interrupt of an idle line, so it
+//! is notified of each complete piece, even if the next one follows immediately.
 
 use core::sync::atomic::{AtomicBool, AtomicU16, Ordering};
 
@@ -39,23 +39,22 @@ const OVERRUN: u16 = 1 << 3;
 const IDLE: u16 = 1 << 4;
 const HAS_SENT: u16 = 1 << 6;
 const CAN_SEND: u16 = 1 << 7;
-// Bits of control register 1 (30.6.4): on, receiver, transmitter, their interrupts.
+// Bits of control register 1 (30.6.4): enable, receiver, transmitter, their interrupts.
 const ON: u16 = 1 << 13 | 1 << 2 | TRANSMITTER;
 const TRANSMITTER: u16 = 1 << 3;
 const IDLE_INTERRUPT: u16 = 1 << 4;
 const RECEIVE_INTERRUPT: u16 = 1 << 5;
 const SENT_INTERRUPT: u16 = 1 << 6;
 const SEND_INTERRUPT: u16 = 1 << 7;
-// Of control register 3 (30.6.6): bytes that come, and those to be sent, are a stream's.
+// Bits of control register 3 (30.6.6): DMA for reception and transmission.
 const BY_DMA: u16 = 1 << 7 | 1 << 6;
 
-/// Both directions of one line.
 struct Rings {
-    /// Streams carry the bytes.
+    /// DMA streams transfer the bytes.
     by_dma: AtomicBool,
-    /// How many bytes a stream is sending.
+    /// Number of bytes that a stream is sending.
     leaving: AtomicU16,
-    /// A frame's end is among what was received, or no room for it: the node has to look.
+    /// A frame's end was received, or there is no free space: the node must poll.
     has_frame: AtomicBool,
     received: ByteRing<RECEIVE_RING>,
     to_send: ByteRing<SEND_RING>,
@@ -80,10 +79,10 @@ const INTERRUPTS: [Interrupt; 6] = [
     Interrupt::USART6,
 ];
 
-/// Interrupts of the chip up to the last one that is used.
+/// Number of the chip's interrupts up to the last one in use.
 const COUNT: usize = Interrupt::USART6 as usize + 1;
 
-/// The part of the vector table behind the processor's own; the other interrupts are never switched on.
+/// The part of the vector table after the processor's own; the other interrupts are never enabled.
 #[unsafe(no_mangle)]
 #[unsafe(link_section = ".vector_table.interrupts")]
 #[used]
@@ -98,7 +97,7 @@ static __INTERRUPTS: [Option<extern "C" fn()>; COUNT] = {
     table
 };
 
-/// The registers of direction `at`. What is used of them is the same in all six.
+/// Returns the registers of direction `at`. The used ones are the same in all six.
 fn registers(at: usize) -> &'static Registers {
     let registers: *const Registers = match at {
         0 => pac::USART1::ptr(),
@@ -108,17 +107,16 @@ fn registers(at: usize) -> &'static Registers {
         4 => pac::UART5::ptr().cast(),
         _ => pac::USART6::ptr(),
     };
-    // SAFETY: registers of this chip, which are there for ever; each access is to one word, and volatile.
+    // SAFETY: registers of this chip, valid forever; each access is to one word, and volatile.
     unsafe { &*registers }
 }
 
-/// The interrupt of direction `AT`.
 extern "C" fn interrupt<const AT: usize>() {
     serve(AT);
 }
 
-/// Moves the bytes of the line of direction `at`.
-// In one place, or it would be there six times.
+/// Moves the bytes of the line in direction `at`.
+// Not inlined, or there would be six copies.
 #[inline(never)]
 fn serve(at: usize) {
     let rings = &RINGS[at];
@@ -135,15 +133,15 @@ fn serve(at: usize) {
     }
 }
 
-/// Moves each byte; whether the node has to look at what has come.
+/// Moves each byte; returns whether the node must check the received bytes.
 fn serve_bytes(at: usize) -> bool {
     let (usart, rings) = (registers(at), &RINGS[at]);
     let mut hears = false;
     loop {
-        // A byte that was overrun is lost; reading takes the flag away.
+        // A byte lost by an overrun is gone; reading clears the flag.
         while usart.sr().read().bits() & (RECEIVED | OVERRUN) != 0 {
             let byte = usart.dr().read().bits() as u8;
-            // Without room the node has to make some.
+            // Without free space the node must dequeue.
             hears |= !rings.received.put(byte) || byte == 0;
         }
         while usart.sr().read().bits() & CAN_SEND != 0
@@ -152,7 +150,7 @@ fn serve_bytes(at: usize) -> bool {
             // SAFETY: any byte may be sent.
             usart.dr().write(|w| unsafe { w.bits(byte.into()) });
         }
-        // QEMU takes the interrupt of a byte that has come away when one is sent.
+        // QEMU clears the interrupt of a received byte when one is sent.
         if usart.sr().read().bits() & RECEIVED == 0 {
             break;
         }
@@ -166,13 +164,14 @@ fn serve_bytes(at: usize) -> bool {
     hears
 }
 
-/// Sees how far the streams are, and sends the next piece; whether the node has to look at what has come.
+/// Updates the rings from the streams' progress, and sends the next piece. Returns whether the node must check the
+/// received bytes.
 fn serve_streams(at: usize) -> bool {
     let (usart, rings) = (registers(at), &RINGS[at]);
     let status = usart.sr().read().bits();
     let mut hears = false;
     if status & (IDLE | OVERRUN) != 0 {
-        // Takes these flags away. At another time it could take a byte from the stream.
+        // Clears these flags. At any other time this read could steal a byte from the stream.
         usart.dr().read();
         hears = rings.received.put_up_to(RECEIVE_RING - dma::left(at));
     }
@@ -181,10 +180,10 @@ fn serve_streams(at: usize) -> bool {
         rings.to_send.took(sent.into());
         let (address, count) = rings.to_send.row();
         rings.leaving.store(count as u16, Ordering::Relaxed);
-        // SAFETY: bits of these registers. The ring keeps the bytes until they are said to be taken.
+        // SAFETY: bits of these registers. The ring keeps the bytes until `took` frees them.
         unsafe {
             if sent > 0 && count > 0 {
-                // Switched on again, the transmitter begins with an idle byte (30.3.2).
+                // Enabled again, the transmitter begins with an idle byte (30.3.2).
                 usart.cr1().write(|w| w.bits(ON & !TRANSMITTER));
                 usart.cr1().write(|w| w.bits(ON));
             }
@@ -203,7 +202,7 @@ fn serve_streams(at: usize) -> bool {
     hears
 }
 
-/// Takes a frame that has come by the line of direction `at`, if it is not the link's; false: it is.
+/// Handles a frame received on the line in direction `at`; returns false if it belongs to the link.
 #[cfg(feature = "options")]
 pub type Takes = fn(at: usize, frame: &[u8]) -> bool;
 
@@ -215,7 +214,8 @@ pub struct UsartLine {
 }
 
 impl UsartLine {
-    /// The line of direction `at`, which a link may have, too: whole frames are put within a critical section.
+    /// Returns the line in direction `at`, possibly shared with a link: complete frames are enqueued within a critical
+    /// section.
     pub fn of(at: usize) -> Self {
         Self {
             at,
@@ -224,7 +224,7 @@ impl UsartLine {
         }
     }
 
-    /// The line, of whose frames this takes those that are not the link's.
+    /// Returns the line with a handler for frames that do not belong to the link.
     #[cfg(feature = "options")]
     pub fn shared_with(self, takes: Takes) -> Self {
         Self { takes, ..self }
@@ -236,7 +236,7 @@ impl Line for UsartLine {
         let rings = &RINGS[self.at];
         rings.received.take().or_else(|| {
             rings.has_frame.store(false, Ordering::Relaxed);
-            // What has come before that is not missed.
+            // Bytes received before the flag was cleared are not missed.
             rings.received.take()
         })
     }
@@ -267,13 +267,13 @@ impl KeptLine for UsartLine {
         let rings = &RINGS[self.at];
         rings.received.find_zero(from).or_else(|none| {
             rings.has_frame.store(false, Ordering::Relaxed);
-            // What has come before that is not missed.
+            // Bytes received before the flag was cleared are not missed.
             rings.received.find_zero(none)
         })
     }
 }
 
-/// Starts the line in this direction, which is used by what is returned last.
+/// Starts the line in this direction. The last returned value uses it.
 pub fn start(direction: Direction) -> UsartLine {
     let at = direction as usize;
     pins(at);
@@ -283,7 +283,8 @@ pub fn start(direction: Direction) -> UsartLine {
         _ => SLOW_BUS_HZ,
     };
     let (interrupt, rings) = (INTERRUPTS[at], &RINGS[at]);
-    // SAFETY: bits of these registers; the rings are there for ever, and share only atomics with the interrupt and the streams.
+    // SAFETY: bits of these registers; the rings live forever, and share only atomics with the interrupt and the
+    // streams.
     unsafe {
         usart.brr().write(|w| w.bits((clock / BAUD) as u16));
         let ring = (rings.received.address() as u32, RECEIVE_RING as u16);
@@ -306,9 +307,9 @@ pub fn start(direction: Direction) -> UsartLine {
     UsartLine::of(at)
 }
 
-/// Gives the line its pins, the receiver's pulled up so that a line without a neighbour is idle.
+/// Configures the line's pins, with a pull-up at the receiver so that a line without a neighbour is idle.
 fn pins(at: usize) {
-    // Port (A to D), pin, alternate function: of the sender, of the receiver (DS8626, table 9).
+    // Port (A to D), pin, alternate function: of the transmitter, of the receiver (DS8626, table 9).
     let [send, receive] = match at {
         0 => [(0, 9, 7), (0, 10, 7)],
         1 => [(0, 2, 7), (0, 3, 7)],
@@ -329,7 +330,7 @@ fn pins(at: usize) {
         let set = |word: u32, bits: u32, width: u32, at: u32| {
             word & !(((1 << width) - 1) << (at * width)) | bits << (at * width)
         };
-        // SAFETY: registers of a port, of which the parts that this board uses are alike; bits of one pin are changed.
+        // SAFETY: registers of a port; the parts that this board uses are alike. Bits of one pin are changed.
         unsafe {
             let port = &*port;
             port.moder()

@@ -1,4 +1,4 @@
-//! What stands where on this board, and the sum of it. The tool goes by it, too.
+//! Memory layout of this board, and its sum. The host tool uses it, too.
 //!
 //! ```text
 //! 0x0800_0000   flash: vectors, code, constants, the data's first contents
@@ -9,7 +9,7 @@
 //!               data, zeroed data with the lines' rings
 //!               MIDPLANE_IMAGE_END
 //!               heap: windows of the links, router, MPI memory, then the program's own
-//! 0x2002_0000   end of RAM. Behind it, for a tool that emulates the board, what only its memory has
+//! 0x2002_0000   end of RAM; followed, in the memory of a tool that emulates the board, by additional records
 //! ```
 #![forbid(unsafe_code)]
 
@@ -27,27 +27,27 @@ use crate::dev::serial::{self, ACK_LINE_BYTES, LINE_BYTES, MTU};
 /// Bits per second of each line. Nine in ten boards reach it over 30 cm of wire, and every clock here divides to it
 /// without an error.
 pub const BAUD: u32 = 1_000_000;
-/// Frames that each link has under way at most.
+/// Maximum number of outstanding frames of each link.
 pub const WINDOW: usize = serial::window(BAUD);
-/// Bytes of the ring of what a line has received: the neighbour's whole window and its acknowledgements of this node's,
-/// which is all that it may send unheard; in an image that has a console, a record of the chain, too.
+/// Bytes of a line's receive ring. It holds all that the neighbour may send before this node polls: its window and its
+/// acknowledgements of this node's window and, in an image that supports a console, a record of the relay.
 pub const RECEIVE_RING: usize =
     ((WINDOW + CHAINED) * LINE_BYTES + WINDOW * ACK_LINE_BYTES + 1).next_multiple_of(WORD);
 const CHAINED: usize = if cfg!(feature = "options") { 1 } else { 0 };
-/// Bytes of the ring of what a line is to send: a frame, and the end of the one before it, which leaves while the node comes.
+/// Bytes of a line's transmit ring: a frame, and the end of the previous one, transmitted while the node responds.
 pub const SEND_RING: usize = (LINE_BYTES + serial::meanwhile(BAUD)).next_multiple_of(WORD);
 const WORD: usize = 4;
 
-/// Packets that fit the router's buffers: the smallest that are legal. All goes by the bubble channels.
+/// Capacity of the router's buffers in packets: the legal minimum. All packets use the bubble channels.
 pub const ROUTER: Sizes = Sizes {
     dynamic: 0,
     ..Sizes::SMALLEST
 };
 
-/// Bytes of their memory, in a router that is built for this board: the tool's own has longer packets, and wants more.
+/// Bytes of these buffers in a router built for this board. The host tool's packets are longer and require more.
 pub const ROUTER_BYTES: usize = 3456;
-/// Greatest size of the node itself, which lies in the heap; of C programs' images, as these are where nothing else is asked
-/// for: links without faults, no console. Rust programs' can borrow memory, too.
+/// Maximum size of the node itself, allocated in the heap. The smallest value is for a C program's default image;
+/// options, heap loans and link faults require more.
 pub const NODE_BYTES: usize = if cfg!(feature = "faults") {
     7168
 } else if IS_LEAST || !IS_THE_BOARD {
@@ -56,24 +56,24 @@ pub const NODE_BYTES: usize = if cfg!(feature = "faults") {
     6016
 };
 const IS_LEAST: bool = cfg!(not(any(feature = "options", feature = "borrow")));
-/// Greatest size of the first requests, which a program's first call takes from the heap.
+/// Maximum size of the first requests, allocated from the heap by a program's first call.
 pub const REQUESTS_BYTES: usize = 960;
-/// The stack of interrupts and faults: one bounded poll of the node, the urgent interrupts on top of it, and what a
-/// failing node says.
+/// The stack of interrupts and faults: one bounded poll of the node, the urgent interrupts on top of it, and the report
+/// of a failing node.
 pub const TRAP_STACK_BYTES: u64 = 3584;
-/// The program's stack, if it is not said otherwise. The kernel boots on both, which takes some 9 KiB.
+/// Default size of the program's stack. The kernel boots on both stacks and uses some 9 KiB.
 pub const STACK_BYTES: u64 = 20480;
 
-/// Greatest size of the node's part of the chain to a serial console: three records, and what comes in. It is static data
-/// of the images that have one, beside the sum below.
+/// Maximum size of the node's part of the console relay: three records, and the received bytes. It is static data of
+/// the images that contain it, in addition to the sum below.
 pub const CHAIN_BYTES: usize = 1472;
 
-/// Memory of a link's window in bytes, of this board's frames.
+/// Memory of a link's window in bytes, for this board's frames.
 pub const WINDOW_MEMORY: usize = if cfg!(feature = "faults") { 860 } else { 320 };
-/// Frames that go other ways, in images with faults.
+/// Rerouted frames, in images with faults.
 const MAIL: usize = if cfg!(feature = "faults") { 3 } else { 0 };
 
-// The sum, term by term, as far as the build knows it: the six lines' rings, the router, six windows, the stacks.
+// The sum, term by term, as far as known at build time: the six lines' rings, the router, six windows, the stacks.
 const LINES: u64 = 6 * (RECEIVE_RING + SEND_RING) as u64;
 const LINKS: u64 = 6 * WINDOW_MEMORY as u64;
 const STACKS: u64 = TRAP_STACK_BYTES + STACK_BYTES;
@@ -95,10 +95,10 @@ const _: () = assert!(
         || cfg!(feature = "faults"),
     "half of the RAM is to be the program's and the MPI memory's"
 );
-// What the neighbour may send before this node looks fits its ring.
+// All frames that the neighbour may send before this node polls fit its ring.
 const _: () = assert!(WINDOW * LINE_BYTES < RECEIVE_RING);
 
-/// What a node needs of the heap besides the program's own.
+/// Heap memory that a node requires in addition to the program's own.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Needs {
     /// Number of links.
@@ -110,7 +110,7 @@ pub struct Needs {
 }
 
 impl Needs {
-    /// Of a node with this kind of matching engine and so many links in a job of so many nodes.
+    /// Returns the needs of a node with this matching engine and number of links, in a job of `nodes` nodes.
     pub fn of(kind: &EngineKind, links: usize, mpi: u64, nodes: u32) -> Self {
         let nodes = nodes as usize;
         Self::with(
@@ -120,7 +120,8 @@ impl Needs {
         )
     }
 
-    /// Of a node with this kind of matching engine and so many links in this machine: no more than of any with as many nodes.
+    /// Returns the needs of a node with this matching engine and number of links in this machine: at most those of any
+    /// machine with as many nodes.
     pub fn in_machine(kind: &EngineKind, links: usize, mpi: u64, shape: &Shape) -> Self {
         let nodes = shape.nodes() as usize;
         let budget = Budget::with_engine(kind, bytes(mpi), nodes);
@@ -131,12 +132,12 @@ impl Needs {
         Self {
             links,
             mpi,
-            // The whole table of peers: in so little memory nothing is left to chance.
+            // The complete peer table: with so little memory all of it is reserved.
             tables: (budget.total() - budget.region - budget.peers + budget.most_peers) as u64,
         }
     }
 
-    /// Bytes of the node itself, at most: device, router, links.
+    /// Returns the maximum size of the node itself in bytes: device, router, links.
     pub fn kernel(&self) -> u64 {
         (self.links * WINDOW_MEMORY + ROUTER_BYTES + NODE_BYTES) as u64
     }
@@ -146,10 +147,10 @@ fn bytes(mpi: u64) -> usize {
     usize::try_from(mpi).unwrap_or(usize::MAX)
 }
 
-/// The heap behind an image that ends at `image_end`.
+/// Returns the heap behind an image that ends at `image_end`.
 ///
 /// # Errors
-/// What is taken from it before the program starts does not fit, with [`MIN_HEAP`] besides.
+/// If the allocations before the program's start, plus [`MIN_HEAP`], do not fit.
 pub fn heap(image_end: u64, needs: Needs) -> Result<Bytes, NoRoom> {
     let start = image_end.next_multiple_of(16);
     let taken = needs

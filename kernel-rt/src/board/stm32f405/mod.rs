@@ -1,22 +1,22 @@
-//! STM32F405 (Cortex-M4F, 1 MiB of flash, 128 KiB of RAM): a node on a chip, its links six serial lines. QEMU has it as
-//! machine `netduinoplus2`. Wiring, pins and baud rate: docs/stm32f405.md.
+//! STM32F405 (Cortex-M4F, 1 MiB of flash, 128 KiB of RAM): a node on a chip, its links six serial lines. QEMU supports
+//! it as machine `netduinoplus2`. Wiring, pins and baud rate: docs/stm32f405.md.
 //!
 //! ```text
-//! attach      what the tool is told by a serial console, if the machine has one
+//! attach      the node's status on a serial console, if the machine has one
 //! boot        from reset to the program
-//! place       where it finds out how it is wired, if it is told to
+//! place       discovery of the node's coordinates, if requested
 //! platform    the node's types: links, clock, sleep, heap
-//! dma         the streams that carry their bytes, where there is a controller
+//! dma         the lines' DMA streams, if there is a controller
 //! lines       the six USARTs
 //! clocks      oscillator and buses
-//! traps       interrupts and faults, as the processor's code hands them over
+//! traps       interrupts and faults, called by the processor's code
 //! heap        the start of the heap
-//! memory      what stands where, and the sum of it (portable)
-//! tool        the tool, through semihosting
-//! records     what of it the tool's memory has
-//! system      the end of the emulator
-//! timer       the timer, as the console asks for it
-//! uart        the bell; output and log without a tool, for a debug probe
+//! memory      memory layout, and its sum (portable)
+//! tool        the host tool, through semihosting
+//! records     records in the host tool's memory
+//! system      exit from the emulator
+//! timer       the timer for the console
+//! uart        the doorbell; output and log without a tool, for a debug probe
 //! ```
 
 pub mod memory;

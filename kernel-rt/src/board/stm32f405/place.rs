@@ -1,4 +1,5 @@
-//! The node's place, found out from the wires, of a node whose personality does not say it ([`flag::AUTO`](midplane_abi::boot_parameters::flag::AUTO)).
+//! Discovery of the node's coordinates from the wiring, if its personality does not specify them
+//! ([`flag::AUTO`](midplane_abi::boot_parameters::flag::AUTO)).
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -17,17 +18,17 @@ use crate::dev::serial::SerialLink;
 use crate::mem::MPI_SHARE;
 use crate::{arch, clock};
 
-/// Nodes at most, where it is not said how many there are.
+/// Maximum number of nodes, if their number is not specified.
 const MOST: usize = 512;
-/// How long nothing changes when all nodes are there that are expected: boards are switched on at once, or nearly.
+/// Time without changes after which all expected nodes count as present: boards are switched on almost simultaneously.
 const QUIET_NS: u64 = 3_000_000_000;
-/// How long fewer nodes than were said are waited for.
+/// Maximum wait for missing nodes.
 const PATIENCE_NS: u64 = 60_000_000_000;
-/// The chip's unique number, of 96 bits (RM0090, 39.1).
+/// Address of the chip's unique ID, of 96 bits (RM0090, 39.1).
 const UNIQUE: usize = 0x1fff_7a10;
 
-/// The same parameters, with the machine's shape and the node's place, if these were to be found out. The heap is there
-/// then.
+/// Returns the same parameters and, if they were to be discovered, the machine's shape and the node's coordinates. In
+/// that case it initializes the heap.
 pub fn found(boot: BootParameters<'static>) -> BootParameters<'static> {
     let Some(auto) = boot.auto else {
         return boot;
@@ -50,7 +51,7 @@ pub fn found(boot: BootParameters<'static>) -> BootParameters<'static> {
 
 fn discover(auto: Auto) -> (Shape, Coord, Option<Console>) {
     let expected = auto.nodes as usize;
-    // It lies in what is guarded because a stack would run into it.
+    // The ID is inside the guarded range, because a stack overflow would reach it.
     let number = { auto.number }.unwrap_or_else(|| arch::unguarded(unique_number));
     let mut room = Vec::new();
     let most = if expected > 0 { expected } else { MOST };
@@ -117,7 +118,7 @@ fn discover(auto: Auto) -> (Shape, Coord, Option<Console>) {
     (shape, coord, console)
 }
 
-/// A machine that is wrong has no places. Its console's node speaks as if it were alone.
+/// Reports an invalid machine, where nodes have no coordinates. The console's node prints as if it were alone.
 fn speak(number: u32, discovery: &Discovery<'_>) {
     #[cfg(feature = "options")]
     if let Some(End { link, .. }) = discovery.console().filter(|end| end.node == number) {
@@ -129,11 +130,11 @@ fn speak(number: u32, discovery: &Discovery<'_>) {
     let _ = (number, discovery);
 }
 
-/// A number made of the chip's, which is not another chip's (of 512, two have the same with a chance of 1 in 30,000).
+/// Returns a hash of the chip's unique ID (among 512 chips, two have the same with a probability of 1 in 30,000).
 fn unique_number() -> u32 {
     let word = |at: usize| {
         let address = core::ptr::with_exposed_provenance::<u32>(UNIQUE + 4 * at);
-        // SAFETY: memory of the chip that can only be read.
+        // SAFETY: read-only memory of the chip.
         unsafe { address.read_volatile() }
     };
     // FNV-1a, by words.

@@ -1,4 +1,4 @@
-//! Clock, timer, sleep and heap, as a node asks for them.
+//! Clock, timer, sleep and heap of a node.
 #![forbid(unsafe_code)]
 
 use alloc::boxed::Box;
@@ -20,14 +20,14 @@ use crate::{arch, clock, heap};
 
 /// This board's node.
 pub type BoardNode = Node<BoardLink, Stm32>;
-/// How the node is kept: in the heap, into which its parts come one by one.
+/// Storage of the node: in the heap, into which its parts are moved one by one.
 pub type Held = Box<BoardNode>;
 const _: () = assert!(size_of::<BoardNode>() <= NODE_BYTES);
 const _: () = assert!(CHUNK_SLOTS * RequestPool::SLOT_BYTES <= REQUESTS_BYTES);
-/// A link of it.
+/// A link of the node.
 #[cfg(not(feature = "faults"))]
 pub type BoardLink = net_torus::Reliable<'static, SerialLink<UsartLine>, WINDOW>;
-/// The same, in images with faults.
+/// A link of the node in images with faults.
 #[cfg(feature = "faults")]
 pub type BoardLink = crate::dev::faults::Mended<Box<SerialLink<UsartLine>>, WINDOW>;
 

@@ -1,4 +1,4 @@
-//! The records that lie in the tool's memory. Their symbols, at which the tool finds them, are the linker script's.
+//! Records in the host tool's memory. The linker script defines their symbols for the tool.
 #![forbid(unsafe_code)]
 
 use midplane_abi::remote::{Desk, Inbox, Outbox};

@@ -1,15 +1,15 @@
-//! The end of the emulator.
+//! Exit from the emulator.
 #![forbid(unsafe_code)]
 
 use super::tool;
 
-/// Leaves the emulator with an exit status; without one the node stays where it is.
+/// Exits the emulator with a status; without an emulator the node stops.
 pub fn exit(status: u8) -> ! {
     tool::exit(status);
     stay()
 }
 
-/// The node has failed, and stays where it is.
+/// Stops a failed node.
 pub fn stay() -> ! {
     #[cfg(feature = "options")]
     super::attach::finish();

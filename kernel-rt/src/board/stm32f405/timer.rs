@@ -1,9 +1,9 @@
-//! The timer, as console and program ask for it.
+//! The timer for console and program.
 #![forbid(unsafe_code)]
 
 pub use crate::arch::wake_by;
 
-/// The timer's interrupt has been taken: it asks for the node's, and nothing is left of it.
+/// Acknowledges the timer's interrupt. It only requests the node's interrupt, cleared here.
 pub fn acknowledge() {
     crate::arch::acknowledge_call();
 }

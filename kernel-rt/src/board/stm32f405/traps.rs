@@ -1,4 +1,4 @@
-//! Interrupts and faults, as the processor's code hands them over.
+//! Interrupts and faults, called by the processor's code.
 
 use midplane_abi::address::Bytes;
 use midplane_abi::callers::Registers;
@@ -10,13 +10,13 @@ use crate::arch;
 use crate::end::end;
 use crate::records::{MIDPLANE_BLACKBOARD, MIDPLANE_CALLERS};
 
-/// Where null pointers and their neighbourhood point.
+/// Range of null pointers and nearby addresses.
 const NULL: Bytes = Bytes {
     start: 0,
     end: 1 << 20,
 };
 
-/// A trap that is no interrupt.
+/// Handles a trap that is not an interrupt.
 #[unsafe(no_mangle)]
 fn midplane_fault(fault: Fault, registers: &Registers) -> ! {
     MIDPLANE_CALLERS.note(registers);

@@ -1,8 +1,9 @@
-//! The bell; and what a node prints and logs that neither the tool looks after nor a serial console. A debug probe
-//! reads that out of RAM (SEGGER's RTT; `probe-rs run` and `probe-rs attach` show both channels): all USARTs are links.
+//! The doorbell; and output and log of a node without a tool or a serial console. A debug probe reads them from RAM
+//! (SEGGER's RTT; `probe-rs run` and `probe-rs attach` show both channels): all USARTs are links.
 //!
-//! Channel 0, "Terminal", is the program's streams; channel 1, "defmt", the kernel's log, in images that have one. Without a
-//! reader they keep what came first and lose the rest; a reader may ask the node to wait for it instead.
+//! Channel 0, "Terminal", contains the program's streams; channel 1, "defmt", the kernel's log, in images that have
+//! one. Without a reader they keep the first bytes and drop the rest; a reader may configure the node to wait for it
+//! instead.
 
 use core::cell::RefCell;
 
@@ -12,7 +13,7 @@ use rtt_target::{UpChannel, rtt_init};
 
 pub use super::tool::ring;
 
-/// What a probe reads.
+/// Channels that a probe reads.
 struct Channels {
     terminal: UpChannel,
     #[cfg(feature = "options")]
@@ -21,7 +22,7 @@ struct Channels {
 
 static CHANNELS: Mutex<RefCell<Option<Channels>>> = Mutex::new(RefCell::new(None));
 
-/// Makes the channels, which a probe finds from now on. Called once.
+/// Creates the channels for a probe. Called once.
 #[cfg(not(feature = "options"))]
 pub(super) fn open() {
     let channels = rtt_init! {
@@ -34,7 +35,7 @@ pub(super) fn open() {
     });
 }
 
-/// The same, for output and log.
+/// Creates the channels for output and log. Called once.
 #[cfg(feature = "options")]
 pub(super) fn open() {
     let channels = rtt_init! {
@@ -53,14 +54,14 @@ fn set(channels: Channels) {
     critical_section::with(|cs| CHANNELS.borrow(cs).replace(Some(channels)));
 }
 
-/// Shows the tool the blackboard, by whatever way there is to it.
+/// Publishes the blackboard to the tool, by file or console.
 pub fn show() {
     super::tool::show();
     #[cfg(feature = "options")]
     super::attach::show();
 }
 
-/// Prints `bytes` of a stream where no tool takes them out of rings.
+/// Prints `bytes` of a stream if no tool reads the rings.
 pub fn print(stream: Stream, bytes: &[u8]) {
     #[cfg(feature = "options")]
     if super::attach::print(stream, bytes) {
@@ -72,7 +73,7 @@ pub fn print(stream: Stream, bytes: &[u8]) {
     }
 }
 
-/// Prints `byte`; false when there is no room, and it was dropped.
+/// Prints `byte`; returns false if there was no free space and it was dropped.
 pub fn put(byte: u8) -> bool {
     critical_section::with(|cs| {
         let mut channels = CHANNELS.borrow_ref_mut(cs);
@@ -82,7 +83,7 @@ pub fn put(byte: u8) -> bool {
     })
 }
 
-/// Logs what fits.
+/// Logs the bytes that fit.
 pub fn log(bytes: &[u8]) {
     let _ = bytes;
     #[cfg(feature = "options")]

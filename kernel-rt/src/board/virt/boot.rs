@@ -1,7 +1,7 @@
-//! From a node's first instruction to the program.
+//! Boot of a node, from its first instruction to the program.
 //!
-//! Boot order: boot parameters, output, memory plan, heap, links, router, device, interrupts,
-//! program. Whatever fails on the way is left on the blackboard as [`End::Boot`].
+//! Boot order: boot parameters, output, memory plan, heap, links, router, device, interrupts, program. A failure on the
+//! way is reported on the blackboard as [`End::Boot`].
 
 use midplane_abi::address::Bytes;
 use midplane_abi::boot_parameters::{BootParameters, Nodes, Output};
@@ -31,7 +31,7 @@ use crate::records::{MIDPLANE_BLACKBOARD, set_personality};
 use crate::running;
 use crate::{arch, clock, heap, libc, log};
 
-/// From a node's first instruction to the program. `hart`: the one it runs on, from 0 on.
+/// Boots a node from its first instruction to the program. `hart`: the ID of its hart, from 0.
 #[unsafe(no_mangle)]
 extern "C" fn midplane_boot(hart: usize) -> ! {
     MIDPLANE_BLACKBOARD.begin();
@@ -105,7 +105,7 @@ extern "C" fn midplane_boot(hart: usize) -> ! {
         machine.call_next(hart as u32);
     }
     console::ring();
-    // SAFETY: the only call, with everything set up; the arguments live for ever.
+    // SAFETY: the only call, with everything set up; the arguments live forever.
     unsafe { libc::run(argv, environment) }
 }
 
@@ -126,11 +126,12 @@ fn divide_memory(memory: Bytes, who: &Personality, devices: &Devices) -> Plan {
     or_fail(Plan::new(memory, arch::image_end() as u64, needs))
 }
 
-/// The node: router, torus and MPI device over `links`; `random` is a seed for its tables, `watched` the word that it
-/// watches before it sleeps.
+/// Creates the node: router, torus and MPI device over `links`. `random` seeds its hash tables; `watched` is the word
+/// that it watches before it sleeps.
 ///
-/// The stack has room for a copy of each part, but the image should not copy their fields one by one: hence a function
-/// for each, that is not inlined. That of the router returns what its caller unwraps, for the same reason.
+/// The stack has space for a copy of each part, but the image should not contain code that copies their fields one by
+/// one. Hence each part has a function that is not inlined. The router's function returns an unwrapped result for the
+/// same reason.
 fn node(
     who: &Personality,
     random: u64,
@@ -141,7 +142,7 @@ fn node(
     let memory = NodeMemory {
         lends: who.mpi_borrow,
     };
-    // Where the machine has no random bits, the time of day is what nobody who writes a program knows.
+    // If the machine has no random bits, the time of day is unknown to a program's author.
     let adi = adi(who, random ^ clock::wall_clock_ns());
     joined(
         adi,
@@ -181,13 +182,13 @@ fn wires(links: Links, _: &BootParameters<'_>, _: &Personality) -> Links<Wire> {
     links
 }
 
-/// The links with the faults that the boot parameters order.
+/// Creates the links with the faults that the boot parameters specify.
 #[cfg(feature = "faults")]
 fn wires(links: Links, boot: &BootParameters<'_>, who: &Personality) -> Links<Wire> {
     use crate::dev::faults::{self, RETRIES, WINDOW};
     use net_torus::link::Link;
     use net_torus::reliable::Retry;
-    /// A neighbour that is emulated may not run for a while.
+    /// An emulated neighbour may not run for a while.
     const TIMEOUT_NS: u64 = 20_000_000;
     let faults = faults::ordered(boot);
     let mut directions = net_torus::Direction::ALL.into_iter();
@@ -217,7 +218,7 @@ fn identify(hart: usize, found: &Found, boot: &BootParameters<'_>) -> Personalit
     }
     let coord = boot.nodes.coord(hart as u32);
     let Some((coord, rank)) = coord.and_then(|c| Some((c, boot.shape.rank(c)?))) else {
-        // `BootParameters::read` has refused coordinates outside the shape.
+        // `BootParameters::read` has rejected coordinates outside the shape.
         boot_failed(Boot::Outside);
     };
     let memory = found.node_memory().len();
@@ -235,8 +236,8 @@ fn identify(hart: usize, found: &Found, boot: &BootParameters<'_>) -> Personalit
     }
 }
 
-/// The links of a node of a box. They need no greeting: what a neighbour sends before this node is there waits in its
-/// rings. `seal`: frames are sealed whole.
+/// Creates the links of a node of a box. They require no handshake: frames that a neighbour sends early wait in its
+/// rings. `seal`: seals cover complete frames.
 fn ring_links(machine: &BoxMachine, who: &Personality, seal: bool) -> Links {
     if machine.is_cut_off(who.coord) {
         boot_failed(Boot::NoDoorbell(machine.boxed.instance));

@@ -1,5 +1,5 @@
-//! The way to other instances: QEMU's ivshmem-doorbell (docs/specs/ivshmem-spec.txt) in PCI slot 1. Its memory is
-//! shared by all instances, and a word to its register rings any node of any of them: the instance is the peer, the
+//! Doorbell to other instances: QEMU's ivshmem-doorbell (docs/specs/ivshmem-spec.txt) in PCI slot 1. All instances
+//! share its memory, and a store to its register interrupts any node of any instance. The instance is the peer, the
 //! node's hart the vector, and the vector's message a store to that hart's software interrupt.
 
 use super::registers::{SOFTWARE, read32, write32};
@@ -12,7 +12,7 @@ const ID: u32 = 0x1110_1af4;
 const COMMAND: usize = CONFIG + 4;
 const BAR_0: usize = CONFIG + 0x10;
 const CAPABILITIES: usize = CONFIG + 0x34;
-/// Memory access and bus mastering, which messages need.
+/// Memory access and bus mastering, required by messages.
 const ENABLE: u32 = 6;
 const MSI_X: u32 = 0x11;
 const MSI_X_ENABLE: u32 = 1 << 31;
@@ -21,23 +21,24 @@ const MSI_X_ENABLE: u32 = 1 << 31;
 const REGISTERS: usize = 0x4000_0000;
 /// The vectors' messages, by BAR 1.
 const VECTORS: usize = 0x4010_0000;
-/// The memory, by BAR 2: at a multiple of the greatest size there is room for.
+/// The shared memory, in BAR 2: at a multiple of the maximum supported size.
 pub const SHARED: u64 = 0x6000_0000;
-/// This instance's number, behind the registers' start.
+/// Offset of this instance's ID in the registers.
 const POSITION: usize = 8;
-/// The doorbell, behind the registers' start.
+/// Offset of the doorbell in the registers.
 const DOORBELL: u64 = 12;
 
-/// The page with the doorbell.
+/// The page that contains the doorbell.
 pub const PAGE: u64 = REGISTERS as u64;
 
-/// How long this instance's own bell may take to be heard, in seconds.
+/// Timeout of the test of this instance's own doorbell, in seconds.
 const PATIENCE_SECONDS: u64 = 30;
-/// How often it is rung in a second.
+/// Number of test rings per second.
 const RINGS_PER_SECOND: u64 = 2000;
 
-/// Sets the device up, so that each vector rings the hart of its number. False when there is no such device, it
-/// belongs to another instance, or is not heard. For machine mode, before any other hart runs.
+/// Configures the device so that each vector interrupts the hart with its number. Returns false if there is no such
+/// device, it belongs to another instance, or its interrupt is never received. For machine mode, before any other hart
+/// runs.
 pub fn set_up(instance: u32, harts: u32, clock_hz: u64) -> bool {
     if read32(CONFIG) != ID {
         return false;
@@ -60,7 +61,7 @@ pub fn set_up(instance: u32, harts: u32, clock_hz: u64) -> bool {
         && is_heard(instance, last, harts, clock_hz)
 }
 
-/// Vector `vector` rings `hart` from now on.
+/// Routes vector `vector` to `hart`.
 fn set_vector(vector: u32, hart: u32) {
     let message = [SOFTWARE as u32 + 4 * hart, 0, 1, 0];
     for (word, value) in message.into_iter().enumerate() {
@@ -68,8 +69,8 @@ fn set_vector(vector: u32, hart: u32) {
     }
 }
 
-/// Rings this hart by the instance's last vector until it hears it. QEMU learns of bells while the harts run already,
-/// and drops what is rung before; of its own last one it learns when it knows all others.
+/// Rings this hart by the instance's last vector until the interrupt is received. QEMU learns of doorbells while the
+/// harts already run, and drops earlier rings; it learns of its own last one after all others.
 fn is_heard(instance: u32, last: u32, harts: u32, clock_hz: u64) -> bool {
     set_vector(last, 0);
     let (address, word) = ring(PAGE, instance, last);
@@ -80,14 +81,14 @@ fn is_heard(instance: u32, last: u32, harts: u32, clock_hz: u64) -> bool {
         arch::is_called()
     });
     arch::forget_call();
-    // A vector beyond the harts rings none; what is still to be heard of the last wakes a hart needlessly.
+    // A vector beyond the harts must ring none; a late ring of the last one only wakes a hart unnecessarily.
     set_vector(last, last.min(harts - 1));
     heard
 }
 
-/// Switches the vectors' messages on; the number of the last vector.
+/// Enables the vectors' messages; returns the index of the last vector.
 fn enable_messages() -> Option<u32> {
-    /// More capabilities than fit configuration space.
+    /// An upper bound of the number of capabilities in configuration space.
     const MANY: usize = 48;
     let mut at = read32(CAPABILITIES) & 0xfc;
     for _ in 0..MANY {
@@ -105,7 +106,8 @@ fn enable_messages() -> Option<u32> {
     None
 }
 
-/// What to write where, in a node to which [`PAGE`] is mapped at `page`, to ring `hart` of `instance`.
+/// Returns the address and the value of the store that rings `hart` of `instance`, in a node with [`PAGE`] mapped at
+/// `page`.
 pub fn ring(page: u64, instance: u32, hart: u32) -> (u64, u32) {
     (page + DOORBELL, instance << 16 | hart)
 }

@@ -1,4 +1,4 @@
-//! A link of a node that may have a machine to itself, or be one of a box: only the machine tells.
+//! Link variants of a node that has its own machine or belongs to a box; known only at run time.
 #![forbid(unsafe_code)]
 
 use net_torus::link::Link;
@@ -14,14 +14,14 @@ use crate::node::NodeLink;
     reason = "all links of a node are of one kind, and there are six"
 )]
 pub enum BoardLink {
-    /// Of a node that has an instance to itself.
+    /// A link of a node with its own instance.
     Net(NetLink),
-    /// Of a node of a box.
+    /// A link of a node of a box.
     Ring(RingLink<'static, Register>),
 }
 
 impl BoardLink {
-    /// The virtio link, if it is one.
+    /// Returns the virtio link, or `None`.
     pub fn net(&mut self) -> Option<&mut NetLink> {
         match self {
             BoardLink::Net(link) => Some(link),
@@ -29,7 +29,6 @@ impl BoardLink {
         }
     }
 
-    /// The ring, if it is one.
     fn ring(&mut self) -> Option<&mut RingLink<'static, Register>> {
         match self {
             BoardLink::Net(_) => None,
@@ -38,7 +37,7 @@ impl BoardLink {
     }
 }
 
-/// The same of either link.
+/// Evaluates the same expression for either variant.
 macro_rules! either {
     ($self:expr, $link:ident => $value:expr) => {
         match $self {
@@ -134,7 +133,7 @@ impl NodeLink for BoardLink {
         for link in links.iter_mut().flatten() {
             link.hold_interrupts();
             if matches!(link, BoardLink::Ring(_)) {
-                // The others have the same word.
+                // The other links share this word.
                 return;
             }
         }

@@ -1,9 +1,9 @@
-//! What machine mode does before there are nodes: hart 0 looks at the machine and leaves what it found for all,
-//! then each hart gives its node an address space.
+//! Machine mode before there are nodes: hart 0 examines the machine and stores the result for all, then each hart
+//! creates its node's address space.
 //!
-//! A node sees its own memory at [`RAM`], in it the code and constants of which all nodes have the one copy that was
-//! loaded, what stands in the handover, and the registers that it needs. What it does not see is nothing it
-//! could reach: its page tables are not mapped, and it cannot choose others.
+//! A node can access its own memory at [`RAM`], including code and constants shared by all nodes as the one loaded
+//! copy, the handover, and the registers it needs. Everything else is unreachable: its page tables do not map it, and
+//! it cannot select others.
 
 use core::cell::UnsafeCell;
 use core::mem::MaybeUninit;
@@ -22,21 +22,21 @@ use crate::arch;
 use crate::arch::paging::{Access, Table, Tables, Unmappable};
 use crate::board::device_tree::Hardware;
 
-/// What hart 0 found.
+/// Hardware and configuration that hart 0 found.
 pub struct Found {
-    /// What the device tree says.
+    /// Contents of the device tree.
     pub hardware: Result<Hardware, TreeError>,
-    /// The first bytes of flash, which are the boot parameters' record if the tool has put one there.
+    /// The first bytes of flash: the boot parameters' record if the tool has stored one there.
     pub record: &'static [u8],
-    /// The time of day in nanoseconds, when the clock stood at `ticks`.
+    /// The time of day in nanoseconds at clock value `ticks`.
     pub calendar_ns: u64,
     /// See `calendar_ns`.
     pub ticks: u64,
-    /// The box that the boot parameters ask for, when the memory holds it.
+    /// The box that the boot parameters specify, if the memory is sufficient.
     pub machine: Option<BoxMachine>,
 }
 
-/// Written by hart 0 in machine mode, then only read.
+/// Boot information: written by hart 0 in machine mode, then read-only.
 #[repr(C, align(4096))]
 struct Handover {
     start: UnsafeCell<arch::Start>,
@@ -54,22 +54,22 @@ static HANDOVER: Handover = Handover {
     record: UnsafeCell::new([0; MAX_BYTES]),
 };
 
-/// What hart 0 found. Only to be called by a node.
+/// Returns the findings of hart 0. Must be called by a node.
 pub fn found() -> &'static Found {
     // SAFETY: nodes run after `midplane_survey`, which has written it.
     unsafe { (*HANDOVER.found.get()).assume_init_ref() }
 }
 
 impl Found {
-    /// The memory of each node, as it sees it.
+    /// Returns the memory of each node, in the node's address space.
     pub fn node_memory(&self) -> Bytes {
         let end = match (&self.machine, &self.hardware) {
             (Some(machine), _) => RAM + machine.layout.node_memory,
-            // Memory that could not be mapped is left alone.
+            // Memory that could not be mapped is not used.
             (None, Ok(hardware)) => hardware.ram.end.min(MAX_RAM) / PAGE * PAGE,
             (None, Err(_)) => RAM,
         };
-        // At least what it takes to say why there is no more.
+        // At least enough to report why there is no more.
         let image_end = (arch::image_end() as u64).next_multiple_of(PAGE);
         Bytes {
             start: RAM,
@@ -78,10 +78,10 @@ impl Found {
     }
 }
 
-/// On hart 0, before any node runs. `tree`: where the machine says that its device tree is.
+/// Examines the machine on hart 0, before any node runs. `tree`: address of the device tree, provided by the machine.
 #[unsafe(no_mangle)]
 extern "C" fn midplane_survey(tree: *mut u8) {
-    // SAFETY: the machine's promise; nothing else is there yet.
+    // SAFETY: the machine's promise; nothing else exists yet.
     let found = survey(unsafe { device_tree(tree) });
     let layout = found.machine.map(|machine| machine.layout);
     let nodes = layout.map_or(1, |layout| layout.nodes);
@@ -94,43 +94,43 @@ extern "C" fn midplane_survey(tree: *mut u8) {
     }
 }
 
-/// The device tree, which is its size's word away from its start; empty when there is none.
+/// Returns the device tree, whose size is in its second word; empty if there is none.
 ///
 /// # Safety
 /// `tree` is null, or points to memory without another user. Called once.
 unsafe fn device_tree(tree: *mut u8) -> &'static mut [u8] {
     const MAGIC: u32 = 0xd00d_feed;
-    /// QEMU makes none that is greater (include/sysemu/device_tree.h).
+    /// QEMU creates no larger one (include/sysemu/device_tree.h).
     const GREATEST: usize = 1 << 20;
     if tree.is_null() || !tree.addr().is_multiple_of(8) {
         return &mut [];
     }
-    // SAFETY: a device tree has these two words at its start.
+    // SAFETY: a device tree contains these two words at its start.
     let [magic, size] = unsafe { tree.cast::<[u32; 2]>().read() }.map(u32::from_be);
     if magic != MAGIC || size as usize > GREATEST {
         return &mut [];
     }
-    // SAFETY: the tree says that it is so long.
+    // SAFETY: the tree specifies this size.
     unsafe { core::slice::from_raw_parts_mut(tree, size as usize) }
 }
 
 fn survey(tree: &mut [u8]) -> Found {
     let hardware = Hardware::read(tree, RAM);
     let record = read_record();
-    // It lies in some node's memory, of which the rest is zero.
+    // It is in some node's memory; the rest of that is zero.
     tree.fill(0);
     Found {
         machine: { hardware.as_ref().ok() }.and_then(|hardware| machine(hardware, record)),
         hardware,
         record,
-        // Reading the lower half fixes the upper one (hw/rtc/goldfish_rtc.c).
+        // Reading the lower half latches the upper one (hw/rtc/goldfish_rtc.c).
         calendar_ns: u64::from(read32(CALENDAR)) | u64::from(read32(CALENDAR + 4)) << 32,
         ticks: arch::ticks(),
     }
 }
 
-/// The box that the record asks for; `None` when it does not, is wrong, or the memory does not hold it: the node that is
-/// started then says so.
+/// Returns the box that the record specifies. Returns `None` if there is none, the record is invalid, or the memory is
+/// too small: the single node started then reports that.
 fn machine(hardware: &Hardware, record: &[u8]) -> Option<BoxMachine> {
     let Nodes::Box(boxed) = BootParameters::read(record).ok()?.nodes else {
         return None;
@@ -146,10 +146,10 @@ fn machine(hardware: &Hardware, record: &[u8]) -> Option<BoxMachine> {
     })
 }
 
-/// A copy of the record in the handover, which nodes see.
+/// Copies the record to the handover, where nodes can read it.
 fn read_record() -> &'static [u8] {
-    // SAFETY: flash, which every `virt` machine has, is larger, and nothing writes to it. Nothing else runs yet, and this
-    // is called once.
+    // SAFETY: flash, present on every `virt` machine, is larger, and nothing writes to it. Nothing else runs yet, and
+    // this is called once.
     let (flash, room) = unsafe {
         let flash = ptr::with_exposed_provenance::<[u8; MAX_BYTES]>(FLASH as usize);
         (&*flash, &mut *HANDOVER.record.get())
@@ -158,12 +158,13 @@ fn read_record() -> &'static [u8] {
     room
 }
 
-/// On each hart that is to be a node, whose memory lies `offset` bytes behind where it sees it: gives it its data and
-/// its address space, and returns the latter for `satp`.
+/// Prepares each hart that becomes a node, whose memory is `offset` bytes above the address that it sees: initializes
+/// its data and its address space, and returns the latter for `satp`.
 #[unsafe(no_mangle)]
 extern "C" fn midplane_map(hart: u64, offset: u64) -> u64 {
-    // It is pending from the start, as all timers begin with zero. Nobody would take it, and QEMU, which looks at all of a
-    // hart's interrupts whenever any is pending, would lock all of its devices for that, many times a message.
+    // It is pending from the start, as all timers begin with zero. Nothing would handle it, and QEMU, when it checks
+    // all of a hart's interrupts because any is pending, would lock all of its devices for that, many times per
+    // message.
     write64(MACHINE_TIMERS + 8 * hart as usize, u64::MAX);
     let tables = arch::tables();
     let physical = tables.start + offset;
@@ -186,7 +187,7 @@ extern "C" fn midplane_map(hart: u64, offset: u64) -> u64 {
         });
     match mapped {
         Ok(satp) => satp,
-        // The linker script keeps enough tables for every node.
+        // The linker script reserves enough tables for every node.
         Err(Unmappable) => panic!("hart {hart}: no room for page tables"),
     }
 }
@@ -208,7 +209,7 @@ fn map_memory(tables: &mut Tables<'_>, found: &Found, offset: u64) -> Result<(),
     Ok(())
 }
 
-/// The registers of a node that has a machine to itself.
+/// Maps the registers of a node with its own machine.
 fn map_devices(tables: &mut Tables<'_>, found: &Found) -> Result<(), Unmappable> {
     for page in [EXIT, UART] {
         map_page(tables, page as u64)?;
@@ -224,7 +225,7 @@ fn map_devices(tables: &mut Tables<'_>, found: &Found) -> Result<(), Unmappable>
     Ok(())
 }
 
-/// The registers of a node of a box, and what it shares with its neighbours.
+/// Maps the registers of a node of a box, and the memory shared with its neighbours.
 fn map_box(tables: &mut Tables<'_>, machine: &BoxMachine, hart: u32) -> Result<(), Unmappable> {
     for page in [UART, SOFTWARE] {
         map_page(tables, page as u64)?;

@@ -1,17 +1,17 @@
 //! QEMU's riscv64 `virt` machine (hw/riscv/virt.c): the composition root, where types become concrete.
 //!
 //! ```text
-//! machine     machine mode: the machine is looked at, each hart gets a node's address space
-//! neighbours  what the nodes of a box share, and their links
-//! doorbell    the way to other instances
+//! machine     machine mode: examines the machine, each hart receives a node's address space
+//! neighbours  memory shared by the nodes of a box, and their links
+//! doorbell    the doorbell to other instances
 //! boot        from a node's first instruction to the program
-//! traps       interrupts and faults, as the processor's code hands them over
-//! slots       the links of a node that has a machine to itself, and no_slots: an image without such links
-//! platform    clock, timer, sleep and heap, as a node asks for them
-//! records     what of it the tool sees in the node's memory
-//! plic, timer, uart, system, registers    the few devices that have no driver of their own
+//! traps       interrupts and faults, called by the processor's code
+//! slots       the links of a node with its own machine, and no_slots: an image without such links
+//! platform    clock, timer, sleep and heap of a node
+//! records     records that the tool reads in the node's memory
+//! plic, timer, uart, system, registers    the few devices without a separate driver
 //! ```
-//! What differs between instances is in the device tree (memory, slots, clock) and in the boot parameters.
+//! The device tree (memory, slots, clock) and the boot parameters contain everything that differs between instances.
 
 mod boot;
 mod doorbell;

@@ -1,4 +1,4 @@
-//! How the nodes of a box reach their neighbours: where in the machine what they share lies, and where a node sees it.
+//! Links between the nodes of a box: location of their shared memory in the machine and in a node's address space.
 //!
 //! ```text
 //! RING_WINDOWS + d * RING_WINDOW    the rings of the link in direction d; behind them (ASLEEP) the page
@@ -25,25 +25,25 @@ use crate::dev::ring::{Asleep, Bell, RingLink, RingPair};
 
 const OWN: u64 = RING_WINDOWS + 6 * RING_WINDOW;
 const DOORBELL: u64 = RING_WINDOWS + 7 * RING_WINDOW;
-/// Behind a window's start.
+/// Offset in a window.
 const ASLEEP: u64 = RING_BYTES;
-/// The rings of a link, as they are mapped.
+/// Mapped size of a link's rings.
 const PAIR_BYTES: u64 = (size_of::<RingPair>() as u64).next_multiple_of(PAGE);
 
 const _: () = assert!(PAIR_BYTES <= RING_BYTES - PAGE && size_of::<Asleep>() as u64 <= PAGE);
 
-/// The machine that carries a box.
+/// The machine that runs a box.
 #[derive(Clone, Copy)]
 pub struct BoxMachine {
-    /// What lies where in its memory.
+    /// Layout of its memory.
     pub layout: Layout,
-    /// Which nodes those are.
+    /// The nodes of the box.
     pub boxed: Boxed,
     /// Other instances can be reached.
     pub doorbell: bool,
 }
 
-/// What rings a neighbour: a word to a register.
+/// Doorbell of a neighbour: a store to a register.
 pub struct Register {
     address: u64,
     word: u32,
@@ -57,19 +57,18 @@ impl Bell for Register {
     }
 }
 
-/// A neighbour, as a node of the box sees it.
+/// A neighbour of a node of the box.
 struct Neighbour {
     direction: Direction,
-    /// Physical addresses of the rings and of its word.
+    /// Physical addresses of the rings and of its sleep flag.
     rings: u64,
     asleep: u64,
     bell: Register,
-    /// It is in another instance.
     is_outside: bool,
 }
 
 impl BoxMachine {
-    /// Physical address of the page that says whether the node at `coord` sleeps.
+    /// Returns the physical address of the page with the sleep flag of the node at `coord`.
     fn asleep(&self, coord: Coord) -> Option<u64> {
         let division = &self.boxed.division;
         if division.is_at_the_edge(coord) {
@@ -108,14 +107,14 @@ impl BoxMachine {
         all.filter_map(move |direction| self.neighbour(coord, direction))
     }
 
-    /// Whether the node on `hart` has neighbours that cannot be reached, because there is no doorbell.
+    /// Returns whether the node at `coord` has neighbours that cannot be reached, because there is no doorbell.
     pub fn is_cut_off(&self, coord: Coord) -> bool {
         !self.doorbell && self.boxed.division.is_at_the_edge(coord)
     }
 
-    /// Calls the harts that wait for this one, which has finished its own start: two, of which each calls two. All at
-    /// once would translate the same code at the same time, and QEMU's threads would wait for each other in
-    /// spin locks, longer than for all else.
+    /// Starts the harts that wait for this one, which has completed its own start: two, each of which starts two more.
+    /// If all started simultaneously, they would translate the same code at the same time, and QEMU's threads would
+    /// wait for each other in spin locks, longer than for everything else.
     pub fn call_next(&self, hart: u32) {
         if hart == 0 {
             arch::touch_code();
@@ -128,12 +127,12 @@ impl BoxMachine {
         }
     }
 
-    /// Maps what the node at `coord` shares with its neighbours.
+    /// Maps the memory that the node at `coord` shares with its neighbours.
     pub fn map(&self, tables: &mut Tables<'_>, coord: Coord) -> Result<(), Unmappable> {
         let mut share =
             |address, physical, bytes| tables.map(address, physical, bytes, Access::ReadWrite);
         if self.is_cut_off(coord) {
-            // It will say so.
+            // The node will report it.
             return Ok(());
         }
         if let Some(asleep) = self.asleep(coord) {
@@ -150,7 +149,7 @@ impl BoxMachine {
         Ok(())
     }
 
-    /// The links of the node at `coord`, on that node; `seal`: frames are sealed whole.
+    /// Creates the links of the node at `coord`, on that node; `seal`: seals cover complete frames.
     ///
     /// # Safety
     /// Called once, on the node for which [`BoxMachine::map`] was called.
@@ -159,27 +158,27 @@ impl BoxMachine {
         coord: Coord,
         seal: bool,
     ) -> [Option<RingLink<'static, Register>>; 6] {
-        // SAFETY: as this function's.
+        // SAFETY: this function's own conditions.
         let own = unsafe { own_word() };
         Direction::ALL.map(|direction| {
             let neighbour = self.neighbour(coord, direction)?;
             let window = window(direction) as usize;
             let pair = ptr::with_exposed_provenance::<RingPair>(window);
             let asleep = ptr::with_exposed_provenance::<Asleep>(window + ASLEEP as usize);
-            // SAFETY: mapped by `map`, for ever. All zeros is a word of a node that is awake, and rings with nothing
-            // under way; the memory is shared by atomics and as `RingLink` has it.
+            // SAFETY: mapped by `map`, forever. All zeros is a valid word of a node that is awake, and valid rings
+            // without outstanding frames; the memory is shared by atomics and as `RingLink` requires.
             let (pair, there) = unsafe { (&*pair, &*asleep) };
             Some(RingLink::new(pair, direction, own, there, neighbour.bell).seal(seal))
         })
     }
 }
 
-/// The word of the node that asks.
+/// Returns the sleep flag of the calling node.
 ///
 /// # Safety
 /// Called on a node for which [`BoxMachine::map`] was called.
 pub unsafe fn own_word() -> &'static Asleep {
-    // SAFETY: mapped by `map`, for ever. All zeros is a word of a node that is awake; it is shared by atomics.
+    // SAFETY: mapped by `map`, forever. All zeros is a valid word of a node that is awake; it is shared by atomics.
     unsafe { &*ptr::with_exposed_provenance::<Asleep>(OWN as usize) }
 }
 

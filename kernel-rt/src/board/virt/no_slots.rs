@@ -1,4 +1,4 @@
-//! The links of a node that has a machine to itself, in an image for one instance: it must have no neighbours.
+//! Stub of `slots`: an image for one instance, whose nodes with their own machine must have no neighbours.
 
 use midplane_abi::boot_parameters::RecordError;
 use midplane_abi::personality::Personality;
@@ -12,12 +12,12 @@ use crate::mem::Plan;
 pub struct Devices;
 
 impl Devices {
-    /// Of a node of a box.
+    /// Returns the devices of a node of a box.
     pub fn none() -> Self {
         Self
     }
 
-    /// Of the node `who`, which has the machine to itself.
+    /// Returns the devices of the node `who` with its own machine.
     pub fn find(_: &Hardware, who: &Personality) -> Self {
         if who.shape.nodes() > 1 {
             boot_failed(RecordError::OneInstance.into());
@@ -25,15 +25,15 @@ impl Devices {
         Self
     }
 
-    /// How many there are.
+    /// Returns the number of devices.
     pub fn count(&self) -> usize {
         0
     }
 
-    /// The links, and how many greetings they sent.
+    /// Returns the links, and the number of hello frames sent.
     ///
     /// # Safety
-    /// None is needed: it is as the other kind of image has it.
+    /// No requirements; `unsafe` to match the other kind of image.
     pub unsafe fn links(self, _: &Plan) -> (Links, u32) {
         ([const { None }; 6], 0)
     }

@@ -1,4 +1,4 @@
-//! Clock, timer, sleep and heap, as a node asks for them.
+//! Clock, timer, sleep and heap of a node.
 #![forbid(unsafe_code)]
 
 use midplane_abi::blackboard::Blackboard;
@@ -20,33 +20,32 @@ use crate::{arch, clock, heap};
 /// A link of this board: of a node of a box.
 #[cfg(not(feature = "options"))]
 pub type BoardLink = RingLink<'static, Register>;
-/// The same, in images for nodes that have a machine to themselves.
+/// A link of this board, in images for nodes with their own machine.
 #[cfg(feature = "options")]
 pub use super::either::BoardLink;
 /// This board's node.
 pub type BoardNode = Node<Wire, Virt>;
-/// A link as the node has it.
+/// A link of the node.
 #[cfg(not(feature = "faults"))]
 pub type Wire = BoardLink;
-/// The same, in images with faults.
+/// A link of the node in images with faults.
 #[cfg(feature = "faults")]
 pub type Wire = crate::dev::faults::Mended<BoardLink>;
-/// How the node is kept: in the image's own memory.
+/// Storage of the node: in the image's own memory.
 pub type Held = BoardNode;
 /// Links, by direction.
 pub type Links<L = BoardLink> = [Option<L>; 6];
 
 /// The machine below the node.
 pub struct Virt {
-    /// The node's word, which it watches before it sleeps, where it has a processor of the host to itself.
+    /// The sleep flag that the node watches before it sleeps, if it has its own host processor.
     pub watched: Option<&'static Asleep>,
     /// The program's memory.
     pub memory: NodeMemory,
-    /// Looks without result since the node slept last.
+    /// Unsuccessful polls since the node slept last.
     pub vain_looks: u32,
 }
 
-/// The board's own link.
 #[cfg(all(feature = "options", not(feature = "faults")))]
 fn device(link: &mut Wire) -> &mut BoardLink {
     link
@@ -54,24 +53,24 @@ fn device(link: &mut Wire) -> &mut BoardLink {
 #[cfg(all(feature = "options", feature = "faults"))]
 use crate::dev::faults::device;
 
-/// How often a node that has a processor to itself looks whether it has been rung, before it sleeps: some twenty
-/// microseconds, what it costs to put one of QEMU's threads to sleep and to wake it.
+/// Polls of the sleep flag before a sleep, on a node with its own processor: some twenty microseconds, the cost to
+/// suspend and to wake one of QEMU's threads.
 const LOOKS: u32 = 500;
 
-/// Looks without result after which a node that shares processors with others yields its own. A thread of QEMU's that polls
-/// keeps it for milliseconds, in which the nodes that it waits for do not run.
+/// Unsuccessful polls before a node yields a shared processor. A polling QEMU thread keeps it for milliseconds, in
+/// which the nodes that it waits for do not run.
 const VAIN_LOOKS: u32 = 64;
-/// The same of a node that has a processor to itself: some milliseconds of them. The sleep shows which call it polls with.
+/// Unsuccessful polls before a node with its own processor sleeps: some milliseconds. The sleep shows which call polls.
 const ALONE_LOOKS: u32 = 4096;
 
-/// Takes all pending interrupts but those of devices; false when there are none at all.
+/// Clears all pending interrupts except those of devices; returns false if there are none at all.
 pub fn acknowledge() -> bool {
-    // The wait ended by the word, or the node looks on its own: all of it would lock the emulator's devices.
+    // The word ended the wait, or the node polls by itself: the rest would lock the emulator's devices.
     if !arch::is_interrupt_pending() {
         return false;
     }
     timer::acknowledge();
-    // A neighbour's bell; the node looks at all its links next.
+    // A neighbour's doorbell; the node polls all its links next.
     arch::acknowledge_software();
     true
 }

@@ -8,10 +8,10 @@ const THRESHOLD: usize = PLIC + 0x20_1000;
 const CLAIM: usize = PLIC + 0x20_1004;
 /// The pages with the registers used here.
 pub const PAGES: [usize; 3] = [PLIC, ENABLE, THRESHOLD];
-/// Greatest interrupt number of a virtio-mmio slot.
+/// Maximum interrupt ID of a virtio-mmio slot.
 const LAST: u32 = 31;
 
-/// Lets interrupt `number` through; false when it is none of a virtio slot.
+/// Enables interrupt `number`; returns false if it does not belong to a virtio slot.
 pub fn enable(number: u32) -> bool {
     if !(1..=LAST).contains(&number) {
         return false;
@@ -22,12 +22,12 @@ pub fn enable(number: u32) -> bool {
     true
 }
 
-/// Takes the next pending interrupt, to be given back by [`complete`].
+/// Claims the next pending interrupt. The caller must call [`complete`] for it.
 pub fn claim() -> Option<u32> {
     Some(read32(CLAIM)).filter(|&number| number != 0)
 }
 
-/// The interrupt has been served at its device.
+/// Completes an interrupt that was handled at its device.
 pub fn complete(number: u32) {
     write32(CLAIM, number);
 }

@@ -1,5 +1,5 @@
-//! The records of this image that the tool sees in the node's memory, beside [those of all boards](crate::records). It finds
-//! them by their symbols.
+//! Records of this image that the tool reads in the node's memory, in addition to [those of all
+//! boards](crate::records). It finds them by their symbols.
 
 use midplane_abi::files::Desk;
 use midplane_abi::inbox::Inbox;

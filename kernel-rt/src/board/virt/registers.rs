@@ -6,7 +6,7 @@ use core::ptr;
 pub const EXIT: usize = 0x10_0000;
 /// The calendar.
 pub const CALENDAR: usize = 0x10_1000;
-/// When machine mode's timers interrupt, a double word for each hart.
+/// Deadlines of machine mode's timers, a double word for each hart.
 pub const MACHINE_TIMERS: usize = 0x200_4000;
 /// Supervisor mode's software interrupts, a word for each hart (`aclint=on`).
 pub const SOFTWARE: usize = 0x2f0_0000;
@@ -15,7 +15,7 @@ pub const UART: usize = 0x1000_0000;
 
 /// Reads a register.
 pub fn read32(address: usize) -> u32 {
-    // SAFETY: called with registers of the devices above only, which are there on every `virt` machine.
+    // SAFETY: called with registers of the devices above only, present on every `virt` machine.
     unsafe { ptr::with_exposed_provenance::<u32>(address).read_volatile() }
 }
 

@@ -1,4 +1,4 @@
-//! The links of a node that has a machine to itself: the network devices in its virtio slots.
+//! The links of a node with its own machine: the network devices in its virtio slots.
 
 use core::ptr;
 
@@ -21,19 +21,19 @@ use crate::{arch, clock};
 
 type Transports = [Option<MmioTransport<'static>>; 6];
 
-/// The node's network devices, by slots.
+/// The node's network devices, by slot.
 pub struct Devices<'h> {
     transports: Transports,
     slots: &'h [Slot],
 }
 
 impl<'h> Devices<'h> {
-    /// Of a node of a box.
+    /// Returns the devices of a node of a box.
     pub fn none() -> Self {
         Self::of(&[])
     }
 
-    /// Of a node that has the machine to itself.
+    /// Finds the devices of a node with its own machine.
     pub fn find(hardware: &'h Hardware, _: &Personality) -> Self {
         Self::of(&hardware.slots)
     }
@@ -41,7 +41,7 @@ impl<'h> Devices<'h> {
     fn of(slots: &'h [Slot]) -> Self {
         let transports = core::array::from_fn(|number| {
             let slot = slots.get(number)?;
-            // SAFETY: the device tree says that this slot is one, and each is looked at once.
+            // SAFETY: the device tree specifies this slot, and each is used once.
             match unsafe { virtio::transport(slot, DeviceType::Network) } {
                 Ok(transport) => transport,
                 Err(why) => device_failed(number, why),
@@ -50,17 +50,17 @@ impl<'h> Devices<'h> {
         Self { transports, slots }
     }
 
-    /// How many there are.
+    /// Returns the number of devices.
     pub fn count(&self) -> usize {
         self.transports.iter().flatten().count()
     }
 
-    /// The links once all neighbours are there, and how many greetings they sent.
+    /// Starts the links, and waits for all neighbours. Returns the links and the number of hello frames sent.
     ///
     /// # Safety
-    /// What the plan has for queues and frames is RAM without another user.
+    /// The plan's memory for queues and frames is RAM without another user.
     pub unsafe fn links(self, plan: &Plan) -> (Links, u32) {
-        // SAFETY: as this function's.
+        // SAFETY: this function's own conditions.
         unsafe { virtio::set_pool(plan.queues) };
         midplane_greeted(start_links(self.transports, self.slots, plan.frames))
     }
@@ -84,8 +84,8 @@ fn start_links(transports: Transports, slots: &[Slot], frames: Bytes) -> [Option
     let count = frames.len() as usize / size_of::<[Frame; PER_LINK]>();
     let start = ptr::with_exposed_provenance_mut::<[Frame; PER_LINK]>(frames.start as usize);
     let mut frames = (0..count).map(|i| {
-        // SAFETY: the plan gave this memory to the links; each part is handed out once. It is
-        // initialised: RAM is zero at start, and bytes have no invalid values.
+        // SAFETY: the plan gave this memory to the links; each part is handed out once. It is initialised: RAM is zero
+        // at start, and bytes have no invalid values.
         unsafe { &mut *start.add(i) }
     });
     let mut number = 0..;
@@ -105,8 +105,8 @@ fn start_links(transports: Transports, slots: &[Slot], frames: Bytes) -> [Option
     })
 }
 
-/// Waits until all neighbours are there; then the links, and how many greetings they sent. The host sees a node that
-/// waits here as booting, and that its image is for such nodes by this function's name
+/// Waits until all neighbours have completed the handshake. Returns the links and the number of hello frames sent. The
+/// host displays a waiting node as booting, and recognizes an image for such nodes by this function's symbol
 /// ([`SEVERAL_SYMBOL`](midplane_abi::layout::SEVERAL_SYMBOL)).
 #[unsafe(no_mangle)]
 #[inline(never)]
@@ -126,7 +126,7 @@ fn midplane_greeted(links: [Option<NetLink>; 6]) -> (Links, u32) {
     }
 }
 
-/// Takes all pending interrupts, those of links among them, of which `device` is the board's own part.
+/// Clears all pending interrupts, including those of links; `device` returns the board's own part of a link.
 pub fn acknowledge<L>(links: &mut Links<L>, device: impl Fn(&mut L) -> &mut BoardLink) {
     if !platform::acknowledge() {
         return;
@@ -134,7 +134,7 @@ pub fn acknowledge<L>(links: &mut Links<L>, device: impl Fn(&mut L) -> &mut Boar
     while arch::is_external_pending()
         && let Some(number) = plic::claim()
     {
-        // Interrupt numbers are in the order of the slots on this board, from 1 on; slots and links are the same.
+        // On this board interrupt IDs are in the order of the slots, from 1; links use the same indices.
         let link = links.get_mut((number as usize).wrapping_sub(1));
         let link = link.and_then(Option::as_mut).map(&device);
         if let Some(link) = link.and_then(BoardLink::net) {

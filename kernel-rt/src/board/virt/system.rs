@@ -2,10 +2,10 @@
 
 use super::registers::{EXIT, write32};
 
-/// The node has failed, and stays where it is.
+/// Stops a failed node.
 pub use crate::arch::park as stay;
 
-/// Leaves QEMU with an exit status of 0..=255 (`sifive_test`, hw/misc/sifive_test.c).
+/// Exits QEMU with a status of 0..=255 (`sifive_test`, hw/misc/sifive_test.c).
 pub fn exit(status: u8) -> ! {
     const PASS: u32 = 0x5555;
     const FAIL: u32 = 0x3333;

@@ -1,21 +1,20 @@
-//! The hart's timer. A caller asks for an interrupt by a deadline; the earliest one counts, and the interrupt's handler
-//! looks for all there may be to do.
+//! The hart's timer. A caller requests an interrupt by a deadline; only the earliest one is set, and the interrupt
+//! handler checks for all possible work.
 
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::{arch, clock};
 
-/// Beside rings the timer is never further away than this, even without a deadline: a bell that is lost, because a wild store
-/// hit the node's word, costs no more.
+/// Maximum timer interval of a node with rings, even without a deadline. If a wild store to the node's word loses a
+/// doorbell, the node is delayed no longer.
 const FURTHEST_NS: u64 = 250_000_000;
 
-/// Beside virtio links it is never further away than this. QEMU wakes its main thread, which
-/// then contends with the processor's, whenever the earliest of its timers changes; with this one
-/// in front, the links' timers, which lie 4 s ahead and are put off with each frame, never are. Two
-/// seconds cost an idle node nothing that can be measured.
+/// Maximum timer interval of a node with virtio links. QEMU wakes its main thread, which then contends with the
+/// processor's, whenever the earliest of its timers changes. With this timer first, the links' timers, which are 4 s
+/// ahead and are postponed with each frame, never are the earliest. Two seconds cost an idle node nothing measurable.
 const FURTHEST_BESIDE_VIRTIO_NS: u64 = 2_000_000_000;
 
-/// What the timer is set to. Changed with interrupts held off only.
+/// Current setting of the timer. Changed only with interrupts masked.
 static DEADLINE: AtomicU64 = AtomicU64::new(u64::MAX);
 
 #[inline]
@@ -24,10 +23,10 @@ fn set(deadline: u64) {
     arch::set_timer(deadline);
 }
 
-/// How far away it is without a deadline, in ticks.
+/// Interval without a deadline, in ticks.
 static FURTHEST: AtomicU64 = AtomicU64::new(u64::MAX);
 
-/// A deadline has passed since this was asked for.
+/// A deadline has passed since the last check.
 static HAS_PASSED: AtomicBool = AtomicBool::new(false);
 
 #[inline]
@@ -35,7 +34,7 @@ fn set_furthest() {
     set(arch::ticks().saturating_add(FURTHEST.load(Ordering::Relaxed)));
 }
 
-/// Starts without a deadline, before interrupts are taken. `has_virtio`: the node has virtio links.
+/// Starts without a deadline, before interrupts are enabled. `has_virtio`: the node has virtio links.
 pub fn start(has_virtio: bool) {
     let furthest = match has_virtio {
         true => FURTHEST_BESIDE_VIRTIO_NS,
@@ -45,7 +44,7 @@ pub fn start(has_virtio: bool) {
     set_furthest();
 }
 
-/// Whether a deadline has passed since the last call.
+/// Returns whether a deadline has passed since the last call.
 #[inline]
 pub fn has_passed() -> bool {
     let has_passed = HAS_PASSED.load(Ordering::Relaxed);
@@ -53,7 +52,7 @@ pub fn has_passed() -> bool {
     has_passed
 }
 
-/// Asks for an interrupt once [`arch::ticks`] reaches `deadline`, or earlier.
+/// Requests an interrupt once [`arch::ticks`] reaches `deadline`, or earlier.
 #[inline]
 pub fn wake_by(deadline: u64) {
     critical_section::with(|_| {
@@ -63,11 +62,11 @@ pub fn wake_by(deadline: u64) {
     });
 }
 
-/// Takes the interrupt, if the deadline has passed.
+/// Acknowledges the interrupt, if the deadline has passed.
 ///
-/// QEMU raises the interrupt in a thread of its own, which may do so for a deadline that was put off at that very moment.
-/// Nothing would take that interrupt before the next deadline, and the program would not go on until then: it is taken by
-/// setting the deadline once more.
+/// QEMU raises the interrupt in a separate thread, possibly for a deadline that was postponed at that moment. Nothing
+/// would clear that interrupt before the next deadline, and the program would not continue until then. So this function
+/// clears it by setting the deadline again.
 #[inline]
 pub fn acknowledge() {
     critical_section::with(|_| {

@@ -1,4 +1,4 @@
-//! Interrupts and faults, as the processor's code hands them over.
+//! Interrupts and faults, called by the processor's code.
 
 use core::cell::Cell;
 
@@ -15,12 +15,12 @@ use crate::records::{MIDPLANE_BLACKBOARD, MIDPLANE_CALLERS};
 
 static RAM: Mutex<Cell<Bytes>> = Mutex::new(Cell::new(Bytes { start: 0, end: 0 }));
 
-/// Says where the memory is.
+/// Sets the node's memory range.
 pub fn set_ram(ram: Bytes) {
     critical_section::with(|cs| RAM.borrow(cs).set(ram));
 }
 
-/// A trap that is no interrupt.
+/// Handles a trap that is not an interrupt.
 #[unsafe(no_mangle)]
 fn midplane_fault(fault: Fault, registers: &Registers) -> ! {
     MIDPLANE_CALLERS.note(registers);

@@ -9,20 +9,20 @@ use super::registers::UART;
 const DATA: usize = UART;
 const LINE_STATUS: usize = UART + 5;
 const TRANSMITTER_EMPTY: u8 = 1 << 5;
-/// How often the status is asked before a byte is given up: the other end may have no reader.
+/// Number of status polls before a byte is dropped: the other end may have no reader.
 const PATIENCE: u32 = 20_000;
 
-/// The tool sees this board's memory.
+/// Does nothing: the tool reads this board's memory.
 pub fn show() {}
 
-/// Sends `byte` as a bell: at once, whether the UART has sent the one before or not. Lost is only what comes while
-/// the other end has not even read the bells before.
+/// Sends `byte` as a doorbell immediately, whether or not the UART has sent the previous byte. It is lost only if the
+/// other end has not yet read the earlier doorbells.
 pub fn ring(byte: u8) {
     // SAFETY: the UART's data register, which every `virt` machine has.
     unsafe { ptr::with_exposed_provenance_mut::<u8>(DATA).write_volatile(byte) };
 }
 
-/// Sends `byte`; false when the UART would not take it for a long time, and it was dropped.
+/// Sends `byte`; returns false if the UART accepted none for a long time, and it was dropped.
 pub fn put(byte: u8) -> bool {
     for _ in 0..PATIENCE {
         // SAFETY: the UART's status register, which every `virt` machine has.
@@ -43,5 +43,5 @@ pub fn print(_: Stream, bytes: &[u8]) {
     }
 }
 
-/// Without a tool there is no log: the UART is the program's console, and the two must not mix.
+/// Does nothing: without a tool there is no log. The UART is the program's console, and the two must not mix.
 pub fn log(_: &[u8]) {}

@@ -1,4 +1,4 @@
-//! Chains of nodes whose lines lose frames, and the tool at their end.
+//! Chains of nodes over lossy lines, and the tool at their end.
 
 use super::*;
 use oorandom::Rand32;
@@ -7,18 +7,17 @@ use std::vec::Vec;
 
 const MS: u64 = 1_000_000;
 const BAUD: u32 = 1_000_000;
-/// Where the nodes' account of themselves lies in their memory.
+/// Range of the nodes' account in their memory.
 const ACCOUNT: Part = Part {
     start: 100,
     end: 1000,
 };
 
-/// A node's lines and memory.
 #[derive(Default)]
 struct Lines {
-    /// Frames that have been sent, with the line.
+    /// Transmitted frames, with the line.
     sent: Vec<(usize, Vec<u8>)>,
-    /// How many more each line takes now.
+    /// Number of further frames that each line accepts now.
     room: [usize; 6],
     memory: Vec<u8>,
 }
@@ -38,7 +37,7 @@ impl Ground for Lines {
     }
 }
 
-/// What the tool has of a node.
+/// Data that the tool has received from a node.
 #[derive(Default, Clone)]
 struct Told {
     out: Vec<u8>,
@@ -53,10 +52,10 @@ struct Machine {
     nodes: Vec<(Chain, Lines)>,
     told: Vec<Told>,
     heard: Option<u8>,
-    /// Answers on their way to the console's node.
+    /// Acknowledgements in transit to the console's node.
     answers: VecDeque<[u8; 2]>,
     random: Rand32,
-    /// Frames in a thousand that are lost.
+    /// Lost frames in a thousand.
     loss: u32,
     now: u64,
 }
@@ -94,7 +93,6 @@ impl Machine {
         self.random.rand_range(0..1000) < self.loss
     }
 
-    /// The tool takes a record.
     fn take(&mut self, frame: &[u8]) {
         let Some(record) = Record::read(frame) else {
             return;
@@ -115,7 +113,7 @@ impl Machine {
         self.answers.push_back(answer(record.number));
     }
 
-    /// A round: every node sends what it can, and all of that comes or is lost.
+    /// Runs a round: every node sends all it can, and each frame arrives or is lost.
     fn step(&mut self) {
         self.now += MS;
         let now = self.now;
@@ -153,7 +151,7 @@ impl Machine {
         }
     }
 
-    /// Goes on until nothing is on its way.
+    /// Runs until nothing is in transit.
     fn settle(&mut self) {
         for _ in 0..2_000_000 {
             let at_rest = |node: &(Chain, Lines)| node.0.is_done();
@@ -170,8 +168,8 @@ fn at(x: u8, y: u8, z: u8) -> Coord {
     Coord { x, y, z }
 }
 
-/// Everything printed comes, once and in order, over lines that lose a fifth of the frames, from every node of machines of
-/// several shapes, with memory between.
+/// All output arrives, once and in order, over lines that lose a fifth of the frames, from every node of machines of
+/// several shapes, with memory in between.
 #[test]
 fn what_is_printed_comes_once_and_in_order() {
     for (seed, extents, console) in [
@@ -213,7 +211,7 @@ fn what_is_printed_comes_once_and_in_order() {
     }
 }
 
-/// The account's start, which says in which state the node is, comes last, behind what explains it and what was printed.
+/// The account's start, with the node's state, arrives last, after the memory that explains it and the output.
 #[test]
 fn what_explains_a_state_comes_before_it() {
     let mut machine = Machine::new([2, 1, 1], at(0, 0, 0), (1, 0));
@@ -236,7 +234,7 @@ fn what_explains_a_state_comes_before_it() {
     assert!(had_all);
 }
 
-/// What has been shown, and answered, comes again before long, with what explains it.
+/// Ranges that were sent and acknowledged are repeated soon, with the memory that explains them.
 #[test]
 fn a_tool_that_comes_later_is_told_the_same() {
     let mut machine = Machine::new([2, 1, 1], at(0, 0, 0), (1, 0));
@@ -252,7 +250,7 @@ fn a_tool_that_comes_later_is_told_the_same() {
     assert_eq!(machine.told[1].memory, told.memory);
 }
 
-/// A tool that starts when the boards have run for long has all that they had to say, up to what they hold.
+/// A tool that starts late receives all earlier output, up to the nodes' buffer capacity.
 #[test]
 fn nothing_is_lost_while_nobody_listens() {
     let mut machine = Machine::new([3, 1, 1], at(0, 0, 0), (4, 1000));
@@ -261,14 +259,14 @@ fn nothing_is_lost_while_nobody_listens() {
         printed += machine.nodes[2].0.print(Stream::Out, &[b'a'; 100]);
         machine.step();
     }
-    // Its own two places: what is under way, and the next.
+    // Its own two buffers: the outstanding record, and the next.
     assert!(printed > 300 && printed < 2 * MTU, "{printed}");
     machine.loss = 0;
     machine.settle();
     assert_eq!(machine.told[2].out, std::vec![b'a'; printed]);
 }
 
-/// Of nodes that all print without end none is left out.
+/// None of several nodes that print forever is starved.
 #[test]
 fn neighbours_take_turns() {
     let mut machine = Machine::new([3, 3, 1], at(0, 0, 0), (4, 0));
@@ -280,7 +278,7 @@ fn neighbours_take_turns() {
     }
     let counts: Vec<usize> = machine.told.iter().map(|told| told.out.len()).collect();
     assert!(counts.iter().all(|count| *count > 10_000), "{counts:?}");
-    // Nor is how they fare.
+    // Nor are their accounts.
     let account = ACCOUNT.start as usize..ACCOUNT.end as usize;
     for ((_, lines), told) in machine.nodes.iter().zip(&machine.told) {
         assert_eq!(
@@ -290,7 +288,7 @@ fn neighbours_take_turns() {
     }
 }
 
-/// A node's accounts take no more than their share of the console's line, however often it changes.
+/// A node's accounts use at most their share of the console's line, even if they change all the time.
 #[test]
 fn accounts_leave_room_for_what_is_printed() {
     let part = Part {
@@ -301,7 +299,7 @@ fn accounts_leave_room_for_what_is_printed() {
         memory: std::vec![1; 2000],
         ..Lines::default()
     };
-    // 100 nodes of 2,000 bytes take 2 s of the line.
+    // 100 nodes of 2,000 bytes use 2 s of the line.
     let mut chain = Chain::new(0, 4, part, (100, BAUD));
     chain.show(&[], 0);
     let mut bytes = 0;
@@ -319,7 +317,7 @@ fn accounts_leave_room_for_what_is_printed() {
     assert!((20_000..25_000).contains(&bytes), "{bytes}");
 }
 
-/// An answer that comes twice makes no record come twice; that there is room makes one that was refused come again.
+/// A duplicate acknowledgement duplicates no record; a notification of free space makes a rejected one arrive again.
 #[test]
 fn an_answer_that_is_repeated_repeats_nothing() {
     let mut lines = Lines {
@@ -342,7 +340,7 @@ fn an_answer_that_is_repeated_repeats_nothing() {
     assert_eq!(lines.sent.len(), 3);
 }
 
-/// Neither garbage nor an answer to something else moves anything.
+/// Neither garbage nor an acknowledgement of another record has an effect.
 #[test]
 fn what_is_no_answer_is_none() {
     let mut lines = Lines {
@@ -367,7 +365,7 @@ fn what_is_no_answer_is_none() {
     assert_eq!(Record::read(&[RECORD, 0, 0, 0, 9]), None);
 }
 
-/// The way up ends at the console, without turning back, on tori and meshes.
+/// The path upwards ends at the console, without detours, on tori and meshes.
 #[test]
 fn every_way_leads_to_the_console() {
     for (extents, wraps) in [([5, 4, 3], [true; 3]), ([4, 3, 2], [false; 3])] {

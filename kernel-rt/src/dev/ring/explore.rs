@@ -1,8 +1,8 @@
-//! Every interleaving of small cases, and every value that a load may see under the memory model of C11: the link
-//! itself, compiled once more over loom's atomics and with rings of one slot.
+//! Model checking of small cases: every interleaving, and every value that a load may return under the C11 memory
+//! model. The link is compiled again over loom's atomics, with rings of one slot.
 //!
-//! A node is a thread that steps and sleeps as [`Node`](crate::node::Node) does. A lost wake shows as a deadlock, a
-//! slot in two hands as a data race. Faulty variants of the link must be found.
+//! A node is a thread that steps and sleeps as [`Node`](crate::node::Node) does. A lost wake appears as a deadlock, a
+//! slot with two users as a data race. The exploration must detect faulty variants of the link.
 
 use std::env;
 use std::process::Command;
@@ -72,11 +72,11 @@ macro_rules! link_with {
             use super::{Case, Doorbell, Flaw, Role};
             use crate::node::NodeLink;
 
-            /// What others see of a node.
+            /// State of a node that others can access.
             struct Node {
                 asleep: Asleep,
                 kind: Doorbell,
-                /// The interrupt is pending, or the lock of those who wait on the word.
+                /// The interrupt is pending, or the lock of the threads that wait on the word.
                 pending: Mutex<bool>,
                 rung: Condvar,
             }
@@ -91,7 +91,7 @@ macro_rules! link_with {
                     }
                 }
 
-                /// Blocks until the bell rings, or has rung.
+                /// Blocks until the doorbell rings, or has rung.
                 fn sleep(&self) {
                     let mut watches = 1;
                     let mut once = || core::mem::take(&mut watches) == 1;
@@ -129,18 +129,18 @@ macro_rules! link_with {
                 }
             }
 
-            /// One link of a node, with what is to go over it.
+            /// One link of a node, with the frames to send and to receive over it.
             struct Port {
                 link: RingLink<'static, DoorbellOf>,
                 sends: VecDeque<u8>,
                 takes: VecDeque<u8>,
             }
 
-            /// Steps and sleeps until all has been sent and taken.
+            /// Steps and sleeps until all frames were sent and received.
             fn run(node: &Node, ports: &mut [Port], flaw: Option<Flaw>) {
                 loop {
                     if let Some(port) = ports.first_mut() {
-                        // The others have the same word.
+                        // The other links share this word.
                         port.link.hold_interrupts();
                     }
                     let mut moved = false;
@@ -150,7 +150,7 @@ macro_rules! link_with {
                             moved = true;
                         }
                         while let Some(&byte) = sends.front() {
-                            // Some wait for others, which here is until the ring is empty.
+                            // Some frames wait for others: here until the ring is empty.
                             let waits = byte % 2 == 0 && link.is_behind();
                             let fill = |frame: &mut [u8]| {
                                 frame[0] = byte;
@@ -185,7 +185,6 @@ macro_rules! link_with {
                 }
             }
 
-            /// One execution of a case.
             fn play(case: Case) {
                 let nodes: Vec<_> = case
                     .nodes
@@ -261,34 +260,32 @@ link_with!(
 );
 link_with!(relaxed, fence: loom::sync::atomic::fence, store: |_| loom::sync::atomic::Ordering::Relaxed);
 
-/// How a sleeper is woken.
 #[derive(Clone, Copy, PartialEq)]
 enum Doorbell {
-    /// By an interrupt, which stays pending.
+    /// An interrupt, which stays pending.
     Interrupt,
-    /// By a wake on its word, which it waits on while the word says so.
+    /// A futex wake on the node's word, which it waits on while the word is armed.
     Futex,
-    /// As by [`Doorbell::Futex`], but at first it watches the word.
+    /// [`Doorbell::Futex`], but the node first watches the word.
     Watched,
-    /// As by [`Doorbell::Interrupt`], but at first it watches the word.
+    /// [`Doorbell::Interrupt`], but the node first watches the word.
     WatchedInterrupt,
 }
 
 impl Doorbell {
-    /// Whether the node watches its word before it sleeps.
+    /// Returns whether the node watches its word before it sleeps.
     fn is_watched(self) -> bool {
         matches!(self, Doorbell::Watched | Doorbell::WatchedInterrupt)
     }
 }
 
-/// Which thread a node runs on.
 #[derive(Clone, Copy, PartialEq)]
 enum Role {
     Main,
     Spawned,
 }
 
-/// A link between two nodes, with the frames that go up and down.
+/// A link between two nodes, with the number of frames in each direction.
 struct Wire {
     low: usize,
     high: usize,
@@ -296,12 +293,12 @@ struct Wire {
     down: u8,
 }
 
-/// What is wrong with a variant, beside its atomics.
+/// Fault of a variant, in addition to its atomics.
 #[derive(Clone, Copy, PartialEq)]
 enum Flaw {
-    /// The word is set after the last look.
+    /// The word is set after the last check.
     LateWord,
-    /// This node never rings.
+    /// This node never rings the doorbell.
     Mute(usize),
 }
 
@@ -341,7 +338,7 @@ const fn case(bell: Doorbell, nodes: &'static [Role], wires: &'static [Wire]) ->
     }
 }
 
-/// A case, with each kind of bell.
+/// Returns a case with each kind of doorbell.
 const fn cases(nodes: &'static [Role], wires: &'static [Wire]) -> [Case; 4] {
     [
         case(Doorbell::Interrupt, nodes, wires),
@@ -351,19 +348,18 @@ const fn cases(nodes: &'static [Role], wires: &'static [Wire]) -> [Case; 4] {
     ]
 }
 
-/// Two frames over one slot: sleep against wake, full against free.
+/// Two frames over one slot: sleep races with wake, full with free.
 static STREAM: [Case; 4] = cases(TWO, &[wire(0, 1, 2, 0)]);
-/// Three frames: a wait for room after a wait for room.
+/// Three frames: two successive waits for free space.
 static LONGER: [Case; 4] = cases(TWO, &[wire(0, 1, 3, 0)]);
-/// Both ways at once.
+/// Both directions simultaneously.
 static BOTH: [Case; 4] = cases(TWO, &[wire(0, 1, 2, 1)]);
 /// Two neighbours wake one node by one word.
 static JOIN: [Case; 4] = cases(THREE, &[wire(1, 0, 1, 0), wire(2, 0, 1, 0)]);
-/// A node waits by one word for a frame of one neighbour and for room at the other.
+/// A node uses one word to wait for a frame from one neighbour and for free space at the other.
 static RELAY: [Case; 4] = cases(THREE, &[wire(1, 0, 1, 0), wire(0, 2, 2, 0)]);
 
-/// With at most two preemptions for each thread, which finds every flaw below; the tests that are left out of the
-/// ordinary run go further.
+/// At most two preemptions per thread, which is enough to find every flaw below. The ignored tests explore more.
 #[test]
 fn no_wake_is_lost() {
     for cases in [&STREAM, &LONGER, &BOTH] {
@@ -399,11 +395,11 @@ fn no_wake_is_lost_with_more_preemptions() {
     }
 }
 
-/// Set in the process that explores a flawed variant.
+/// Environment variable of the process that explores a flawed variant.
 const FLAWED: &str = "MIDPLANE_EXPLORE_FLAWED";
 
-/// What the exploration of a flawed variant, all that the test of this name does, says. In a process of its own:
-/// loom cannot unwind from a deadlock.
+/// Returns the output of the exploration of a flawed variant, which the named test performs in a separate process,
+/// because loom cannot unwind from a deadlock.
 fn found(test: &str, explore: impl Fn(&Case)) -> String {
     if env::var_os(FLAWED).is_some() {
         explore(&STREAM[0]);

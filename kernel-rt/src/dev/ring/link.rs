@@ -1,14 +1,16 @@
-//! The link: slots in shared memory, written and read in place, and the words that say who sleeps.
+//! The link: slots in shared memory, written and read in place, and the sleep flags of its nodes.
 //!
 //! ```text
-//! producer   fills slot head % SLOTS, then names it       full when head - tail = SLOTS
-//! consumer   reads slot tail % SLOTS, publishes tail + 1  empty when the slot is not named so
-//! both       at the end of a round: one fence, then a look at the other node's word; only a sleeper is rung
+//! producer   fills slot head % SLOTS, then stores its name  full when head - tail = SLOTS
+//! consumer   reads slot tail % SLOTS, publishes tail + 1    empty when the slot has another name
+//! both       at the end of a round: one fence, then a check of the other node's flag; only a sleeping node is rung
 //! ```
-//! A slot's name is the number of its frame. The consumer waits for it, and finds the frame in the same line of its cache.
+//! A slot's name is the sequence number of its frame. The consumer polls it, and finds the frame in the same cache
+//! line.
 //!
-//! What the neighbour writes is not believed, and a wild store of either end may hit anything here. A frame has a seal, an
-//! index or a length that cannot be ends the link, and [`NodeLink::audit`] finds what else would let an end wait for ever.
+//! The neighbour's data is not trusted, and a wild store of either end may corrupt anything here. A frame contains a
+//! seal (checksum). An impossible index or length ends the link, and [`NodeLink::audit`] detects other corruption that
+//! would make an end wait forever.
 
 use net_torus::coord::Direction;
 use net_torus::link::Link;
@@ -20,58 +22,58 @@ use super::sync::{AtomicU32, Ordering, UnsafeCell, fence};
 use super::{FRAME_BYTES, SLOTS};
 use crate::node::NodeLink;
 
-/// The node looks at its links.
+/// The node polls its links.
 const AWAKE: u32 = 0;
-/// The node sleeps, or is about to: who has something for it rings.
+/// The node sleeps, or is about to: a neighbour with work for it must ring its doorbell.
 const ASLEEP: u32 = 1;
-/// As [`ASLEEP`], and it has been rung.
+/// The node is [`ASLEEP`], and its doorbell was rung.
 const RUNG: u32 = 2;
-/// As [`ASLEEP`], but the node still watches this word: to set it to [`RUNG`] is enough, without the bell.
+/// The node is [`ASLEEP`] but still watches this word: a store of [`RUNG`] is sufficient, without the doorbell.
 const WATCHED: u32 = 3;
 
-/// Frames under way behind which a frame that is not worth much had better wait for others: while the neighbour takes
-/// one, the next one is there already.
+/// Number of outstanding frames from which a frame with few packets should wait for more. While the neighbour handles
+/// one frame, the next one is already there.
 const BEHIND: u32 = if SLOTS < 2 { SLOTS as u32 } else { 2 };
 
-/// How a neighbour that sleeps is woken.
+/// Doorbell that wakes a sleeping neighbour.
 pub trait Bell {
-    /// Wakes the node: its sleep ends now or, if it is about to sleep, at once. Does not block. What was
-    /// written before must be visible to the node when it wakes.
+    /// Wakes the node: its sleep ends now or, if it is about to sleep, immediately. Does not block. Earlier writes must
+    /// be visible to the node when it wakes.
     fn ring(&self);
 }
 
-/// One word of a node, shared by all its links and seen by all its neighbours: whether it sleeps. All zeros:
-/// awake.
+/// Sleep flag of a node: one word, shared by all its links and checked by all its neighbours. All zeros: awake.
 ///
-/// The sleep itself is the board's: until the bell rings, or while the word is [`Asleep::ARMED`].
+/// The board implements the sleep itself: until the doorbell rings, or while the word is [`Asleep::ARMED`].
 #[repr(C, align(64))]
 pub struct Asleep(AtomicU32);
 
 impl Default for Asleep {
-    /// Of a node that is awake.
+    /// Creates the flag of a node that is awake.
     fn default() -> Self {
         Self(AtomicU32::new(AWAKE))
     }
 }
 
 impl Asleep {
-    /// Value of the word while the node may sleep and has not been rung.
+    /// Value of the word while the node may sleep and was not rung.
     pub const ARMED: u32 = ASLEEP;
-    /// Value of the word that ends the sleep, for a board whose tool rings, too.
+    /// Value of the word that ends the sleep, for a board whose host tool also rings.
     pub const RUNG: u32 = RUNG;
 
-    /// The word, for a board that sleeps by a wait on it, while it is [`Asleep::ARMED`].
+    /// Returns the word, for a board that sleeps by waiting on it while it is [`Asleep::ARMED`].
     pub fn word(&self) -> &AtomicU32 {
         &self.0
     }
 
-    /// It has been rung since the last look.
+    /// Returns whether the node was rung since its last check.
     pub fn is_rung(&self) -> bool {
         self.0.load(Ordering::Relaxed) == RUNG
     }
 
-    /// Watches for a ring instead of sleep, for as long as `goes_on` says: neighbours need no bell meanwhile, which
-    /// may cost them more than the word. True when it has been rung. To be called where the sleep would be.
+    /// Watches for a ring instead of sleeping, while `goes_on` returns true. Meanwhile neighbours need no doorbell,
+    /// which may be more expensive than the word. Returns true if the node was rung. Must be called where the sleep
+    /// would start.
     pub fn watch(&self, mut goes_on: impl FnMut() -> bool) -> bool {
         if !self.change(ASLEEP, WATCHED) {
             return true;
@@ -84,22 +86,21 @@ impl Asleep {
         !self.change(WATCHED, ASLEEP)
     }
 
-    /// Changes the word if it is `old`.
     fn change(&self, old: u32, new: u32) -> bool {
         self.0
             .compare_exchange(old, new, Ordering::Relaxed, Ordering::Relaxed)
             .is_ok()
     }
 
-    /// From now on neighbours ring. False when one has rung already. To be called before the last look.
+    /// Makes neighbours ring from now on. Returns false if one has rung already. Must be called before the last check.
     #[inline]
     fn arm(&self) -> bool {
-        // Neighbours change the word to RUNG, and never from AWAKE: that is what this node has left there.
+        // Neighbours change the word to RUNG, and never from AWAKE: only this node stores that value.
         match self.0.load(Ordering::Relaxed) {
             ASLEEP | WATCHED => true,
             AWAKE => {
                 self.0.store(ASLEEP, Ordering::Relaxed);
-                // Against the fence of `RingLink::announce`.
+                // Pairs with the fence of `RingLink::announce`.
                 fence(Ordering::SeqCst);
                 true
             }
@@ -107,19 +108,19 @@ impl Asleep {
         }
     }
 
-    /// The node is awake, or will not hear a bell: neighbours need not ring.
+    /// Makes neighbours ring no more: the node is awake, or would ignore a doorbell.
     #[inline]
     pub fn disarm(&self) {
         if self.0.load(Ordering::Relaxed) != AWAKE {
-            // A store would do, as the ring that it overwrites is an exchange; loom does not see that.
+            // A store would suffice, as the ring that it overwrites is an exchange; loom does not model that.
             self.0.swap(AWAKE, Ordering::Relaxed);
         }
     }
 
-    /// Notes the ring; whether the bell is to follow. Behind a fence.
+    /// Records the ring and returns whether the doorbell is required. Must be called after a fence.
     fn is_to_be_rung(&self) -> bool {
         let mut seen = self.0.load(Ordering::Relaxed);
-        // Repeated only when the node has meanwhile begun, or ended, to watch.
+        // Repeated only if the node has just begun or stopped to watch.
         while seen == ASLEEP || seen == WATCHED {
             let rung = self
                 .0
@@ -133,25 +134,25 @@ impl Asleep {
     }
 }
 
-/// An index, or a flag, on a cache line of its own.
+/// An index or a flag on a separate cache line.
 #[repr(C, align(64))]
 struct Word(AtomicU32);
 
-/// The same, of which an exploration need not know.
+/// A [`Word`] that the exploration does not model.
 #[repr(C, align(64))]
 struct Head(core::sync::atomic::AtomicU32);
 
-/// A frame's name: how many frames there are with it, modulo 2^32. A slot that was never filled has 0.
+/// Returns a frame's name: the number of frames including it, modulo 2^32. A slot that was never filled contains 0.
 #[inline]
 const fn name(before: u32) -> u32 {
     before.wrapping_add(1)
 }
 
-/// Room for a frame. Its name and its length stand before its data, so that a short frame is all in one place of the
-/// processor's caches. The data begins at a multiple of 16 bytes, and with it each packet's: so they are copied by the word.
+/// Buffer of one frame. Name and length precede the data, so that a short frame occupies adjacent cache lines. The
+/// data, and with it each packet, starts at a multiple of 16 bytes, which permits copies by machine words.
 #[repr(C, align(16))]
 struct Slot {
-    /// Which frame is there. The producer's.
+    /// Sequence number of the frame. Written by the producer.
     name: AtomicU32,
     frame: UnsafeCell<Frame>,
 }
@@ -159,13 +160,13 @@ struct Slot {
 #[repr(C)]
 struct Frame {
     bytes: u32,
-    /// [`seal`], its lower half first.
+    /// The [`seal`], its lower half first.
     seal: [u32; 2],
     data: [u8; FRAME_BYTES],
 }
 
 impl Frame {
-    /// The frame is written, with so many bytes.
+    /// Completes a frame that was written in place with this many bytes.
     #[inline]
     fn close(&mut self, name: u32, bytes: usize) {
         let bytes = bytes.min(FRAME_BYTES);
@@ -173,7 +174,7 @@ impl Frame {
         self.seal = halves(seal(name, bytes, &[]));
     }
 
-    /// The same of a frame that was written elsewhere. The seal is of what was written there.
+    /// Copies and completes a frame that was written to a draft. The seal is computed from the draft.
     fn copy(&mut self, name: u32, bytes: usize, draft: &Draft) {
         let bytes = bytes.min(FRAME_BYTES);
         let data = &draft.0[..bytes];
@@ -183,17 +184,17 @@ impl Frame {
     }
 }
 
-/// The data of a frame that is being written, in memory of this end alone: a store into the ring before the frame has its
-/// seal would have one, too. Aligned as in a [`Slot`].
+/// Data of a frame under construction, in memory of this end only. In the ring, a wild store before the seal is
+/// computed would be sealed too. Aligned as in a [`Slot`].
 #[repr(C, align(16))]
 struct Draft([u8; FRAME_BYTES]);
 
-/// How far what was before is moved for each part of a frame.
+/// Rotation of the sum for each part of a frame, in bits.
 const TURN: u32 = 23;
 
-/// What a frame of this name and length with this data has for a seal. A store of up to eight bytes makes it another one in
-/// any case, as it changes one word, or disjoint lanes of two; of what changes more, one in 2^64 is missed, unless it is
-/// made for that.
+/// Returns the seal of a frame with this name, length and data. A store of up to eight bytes always changes the seal,
+/// because it changes one word, or disjoint lanes of two. Of larger changes, one in 2^64 is missed, except for a
+/// constructed one.
 #[inline]
 fn seal(name: u32, bytes: usize, data: &[u8]) -> u64 {
     let seed = u64::from(name) << 32 | bytes as u64;
@@ -203,14 +204,14 @@ fn seal(name: u32, bytes: usize, data: &[u8]) -> u64 {
     }
 }
 
-/// With data, which most links' seals are not of: apart, for its registers.
+/// The seal with data, which most links do not use: a separate function, for its registers.
 #[inline(never)]
 fn seal_on(seed: u64, data: &[u8]) -> u64 {
     let start = data.as_ptr().cast::<u64>();
     if !start.is_aligned() || !data.len().is_multiple_of(size_of::<u64>()) {
         return seal_by_bytes(seed, data);
     }
-    // SAFETY: the same memory, aligned; any bytes are words.
+    // SAFETY: the same memory, aligned; any bytes are valid words.
     let words = unsafe { core::slice::from_raw_parts(start, data.len() / size_of::<u64>()) };
     let (fours, rest) = words.as_chunks();
     let sum = fours.iter().fold(seed, |sum: u64, [a, b, c, d]| {
@@ -220,7 +221,7 @@ fn seal_on(seed: u64, data: &[u8]) -> u64 {
     { rest.iter() }.fold(sum, |sum, word| sum.rotate_left(TURN).wrapping_add(*word))
 }
 
-/// The same of a frame that is no words: no router's.
+/// The seal of a frame whose length or alignment is not that of words; the router creates none.
 #[cold]
 #[inline(never)]
 fn seal_by_bytes(seed: u64, data: &[u8]) -> u64 {
@@ -234,28 +235,29 @@ fn halves(seal: u64) -> [u32; 2] {
     [seal as u32, (seal >> 32) as u32]
 }
 
-/// One direction.
+/// Ring buffer of one direction.
 #[repr(C)]
 struct Ring {
-    /// Frames freed so far, modulo 2^32. The consumer's.
+    /// Frames freed so far, modulo 2^32. Written by the consumer.
     tail: Word,
-    /// 1: the producer waits for room. The producer's.
+    /// 1: the producer waits for free space. Written by the producer.
     full: Word,
-    /// Frames sent so far, modulo 2^32, as of the end of a round. The producer's, and read by [`NodeLink::audit`] alone.
+    /// Frames sent so far, modulo 2^32, as of the end of a round. Written by the producer; only [`NodeLink::audit`]
+    /// reads it.
     head: Head,
     slots: [Slot; SLOTS],
 }
 
-// SAFETY: a slot belongs to the producer until it has the next frame's name and to the consumer until `tail` passes it;
-// each end is one `RingLink`.
+// SAFETY: a slot belongs to the producer until it contains the next frame's name and to the consumer until `tail`
+// passes it; each end is one `RingLink`.
 unsafe impl Sync for Slot {}
 
-/// Both directions of one link, in memory that its two ends share. All zeros: nothing under way.
+/// Both directions of one link, in memory that its two ends share. All zeros: no outstanding frames.
 #[repr(C, align(4096))]
 pub struct RingPair([Ring; 2]);
 
 impl Default for RingPair {
-    /// A pair with nothing under way.
+    /// Creates a pair without outstanding frames.
     fn default() -> Self {
         let word = || Word(AtomicU32::new(0));
         Self([(); 2].map(|()| Ring {
@@ -281,38 +283,41 @@ pub struct RingLink<'m, B> {
     here: &'m Asleep,
     there: &'m Asleep,
     bell: B,
-    /// This end's own indices; what stands in the ring is for the neighbour.
+    /// This end's own index; the copy in the ring is for the neighbour.
     head: u32,
-    /// The name of the next frame that comes, and where it comes.
+    /// Name of the next received frame, and its slot.
     awaited: u32,
     slot_in: &'m Slot,
-    /// The neighbour's index, as last seen.
+    /// The neighbour's index, as last read.
     seen_tail: u32,
-    /// [`Link::transmit`] or [`Link::is_behind`] found so many frames under way that this end waits for fewer; or 0.
+    /// Limit of outstanding frames that [`Link::transmit`] or [`Link::is_behind`] found reached: this end waits for
+    /// fewer. Or 0.
     full_at: u32,
-    /// What is out of the ordinary, a bit each: the look before sleep is at one word.
+    /// Bit set of exceptional states, so that the check before sleep reads one word.
     state: u8,
-    /// Where frames are written whose bytes have a seal; `None`: in the ring, with a seal of their name and length.
+    /// Buffer for frames whose seal covers all bytes; `None`: frames are written in the ring, and the seal covers name
+    /// and length.
     draft: Option<Box<Draft>>,
     defects: u64,
 }
 
-/// In [`RingLink::state`]: frames were published, and the neighbour was not told.
+/// In [`RingLink::state`]: frames were published, and the neighbour was not notified.
 const PUBLISHED: u8 = 1 << 0;
-/// Slots were freed, and the neighbour was not told.
+/// Slots were freed, and the neighbour was not notified.
 const FREED: u8 = 1 << 1;
 /// `full_at` is not 0.
 const FULL: u8 = 1 << 2;
-/// The neighbour knows that this end waits for room.
+/// The neighbour knows that this end waits for free space.
 const WAITS: u8 = 1 << 3;
-/// The memory is not as the two ends have written it: nothing in it means anything any more.
+/// The memory is corrupted: nothing in it is valid any more.
 const BROKEN: u8 = 1 << 4;
 
 impl<'m, B: Bell> RingLink<'m, B> {
-    /// The end of `pair` whose neighbour is in this `direction`; the other end is the neighbour's, in the opposite
-    /// direction. `here` and `there` are the words of this node and of the neighbour, whom `bell` wakes.
+    /// Creates the end of `pair` whose neighbour is in this `direction`; the other end belongs to the neighbour, in the
+    /// opposite direction. `here` and `there` are the sleep flags of this node and of the neighbour, which `bell`
+    /// wakes.
     ///
-    /// Each end is taken once, before anything was sent.
+    /// Each end must be created once, before any frame is sent.
     pub fn new(
         pair: &'m RingPair,
         direction: Direction,
@@ -342,8 +347,8 @@ impl<'m, B: Bell> RingLink<'m, B> {
         }
     }
 
-    /// All bytes of frames have a seal, if `whole`, and not the name and the length only. Both ends of a link must say the same.
-    /// Takes [`FRAME_BYTES`] of the heap, once.
+    /// Makes the seal cover all bytes of frames if `whole`, instead of name and length only. Both ends of a link must
+    /// use the same setting. Allocates [`FRAME_BYTES`] from the heap, once.
     #[must_use]
     pub fn seal(mut self, whole: bool) -> Self {
         self.draft = whole.then(|| Box::new(Draft([0; FRAME_BYTES])));
@@ -355,32 +360,31 @@ impl<'m, B: Bell> RingLink<'m, B> {
         self.state & state != 0
     }
 
-    /// Whether a frame is there.
     #[inline]
     fn has_frame(&self) -> bool {
         self.slot_in.name.load(Ordering::Relaxed) == self.awaited
     }
 
-    /// The next slot that this end fills.
+    /// Returns the next slot that this end fills.
     #[inline]
     fn slot_out(&self) -> &'m Slot {
         &self.outgoing.slots[self.head as usize & (SLOTS - 1)]
     }
 
-    /// Whether fewer than `most` frames are under way.
     #[inline]
     fn has_room(&mut self, most: u32) -> bool {
         let under_way = self.head.wrapping_sub(self.seen_tail);
         if under_way < most {
             return !self.is(BROKEN);
         }
-        // Acquires that the consumer has done with the slots.
+        // Acquires the slots that the consumer has released.
         self.seen_tail = self.outgoing.tail.0.load(Ordering::Acquire);
         let under_way = self.head.wrapping_sub(self.seen_tail);
         self.check(under_way) && under_way < most
     }
 
-    /// Whether that many frames can be under way, and could ever since; else the link ends.
+    /// Checks whether `under_way` frames can be outstanding, and that the link was always valid; otherwise ends the
+    /// link.
     #[inline]
     fn check(&mut self, under_way: u32) -> bool {
         if under_way > SLOTS as u32 {
@@ -389,7 +393,6 @@ impl<'m, B: Bell> RingLink<'m, B> {
         !self.is(BROKEN)
     }
 
-    /// The link has ended.
     #[cold]
     fn end(&mut self) {
         self.defects += !self.is(BROKEN) as u64;
@@ -404,10 +407,10 @@ impl<'m, B: Bell> RingLink<'m, B> {
             return;
         }
         self.state &= !news;
-        // What was published and freed, against what the neighbour says before its last look: see `Asleep::arm`
-        // and `prepare_all`. At least one of the two sees the other's.
+        // Orders published frames and freed slots before the check of the neighbour's flag, which the neighbour sets
+        // before its last check: see `Asleep::arm` and `prepare_all`. At least one of the two sees the other's change.
         fence(Ordering::SeqCst);
-        // Behind the fence, and so behind the frames' names.
+        // After the fence, and thus after the frames' names.
         self.outgoing.head.0.store(self.head, Ordering::Relaxed);
         let wanted = news & PUBLISHED != 0 || self.incoming.full.0.load(Ordering::Relaxed) != 0;
         if wanted && self.there.is_to_be_rung() {
@@ -415,17 +418,17 @@ impl<'m, B: Bell> RingLink<'m, B> {
         }
     }
 
-    /// Makes the next slot, which is written, the neighbour's.
+    /// Publishes the next slot, which is written, to the neighbour.
     #[inline]
     fn publish(&mut self) {
-        // Releases the frame, written.
+        // Releases the written frame.
         let name = name(self.head);
         self.slot_out().name.store(name, Ordering::Release);
         self.head = self.head.wrapping_add(1);
         self.state |= PUBLISHED;
     }
 
-    /// From when on this end waits for room: with fewer than so many frames under way; 0: it does not.
+    /// Sets the number of outstanding frames below which this end has free space again; 0: it does not wait.
     #[inline]
     fn wait_for(&mut self, full_at: u32) {
         self.full_at = full_at;
@@ -435,16 +438,17 @@ impl<'m, B: Bell> RingLink<'m, B> {
         }
     }
 
-    /// The last look before sleep, behind [`Asleep::arm`]: whether there is nothing to do, no frame, and no room for one
-    /// that waits.
+    /// Last check before sleep, after [`Asleep::arm`]. Returns whether there is nothing to do: no frame, and no free
+    /// space that this end waits for.
     #[inline]
     fn is_quiet(&mut self) -> bool {
         let is_calm = self.state == 0 || self.is_settled();
         is_calm && (!self.has_frame() || self.is(BROKEN))
     }
 
-    /// Tells the neighbour what it has to know while this end sleeps; false when there is room for what waits.
-    // Most links have nothing to tell.
+    /// Notifies the neighbour of everything it must know while this end sleeps. Returns false if there is free space
+    /// for a waiting frame.
+    // Most links have no notification to send.
     #[inline(never)]
     fn is_settled(&mut self) -> bool {
         self.announce();
@@ -461,7 +465,7 @@ impl<'m, B: Bell> RingLink<'m, B> {
     }
 }
 
-/// [`NodeLink::prepare_sleep`] of all links of one node, which have its word in common.
+/// Implements [`NodeLink::prepare_sleep`] for all links of one node, which share its word.
 #[inline]
 pub fn prepare_all<'l, 'm: 'l, B: Bell + 'l>(
     links: impl Iterator<Item = &'l mut RingLink<'m, B>>,
@@ -497,11 +501,11 @@ impl<B: Bell> Link for RingLink<'_, B> {
         if !self.has_frame() || self.is(BROKEN) {
             return false;
         }
-        // Acquires what the producer wrote before: the frame.
+        // Acquires the frame that the producer wrote before.
         fence(Ordering::Acquire);
         let good = self.slot_in.frame.with(|frame| {
-            // SAFETY: the slot has the frame's name, so the producer is done with it until `tail` passes it. Bytes have no
-            // invalid values. A neighbour that does not keep to it changes bytes that the torus checks. The length is read
+            // SAFETY: the slot has the frame's name, so the producer is done with it until `tail` passes it. Bytes have
+            // no invalid values. A neighbour that violates this changes bytes that the torus checks. The length is read
             // once.
             let (frame, bytes) = unsafe { (&*frame, (&raw const (*frame).bytes).read_volatile()) };
             let bytes = bytes as usize;
@@ -509,8 +513,9 @@ impl<B: Bell> Link for RingLink<'_, B> {
                 return false;
             };
             f(data);
-            // Behind `f`, whatever a wild store has changed until then: the seal is of what `f` has read, or of what is no
-            // longer as it was sent. The layers above use nothing of it before they have asked whether the link is dead.
+            // After `f`, to include every change that a wild store made until then: the seal matches the bytes that `f`
+            // read, or they are no longer as sent. The layers above use none of them before they have checked whether
+            // the link is dead.
             compiler_fence(Ordering::SeqCst);
             let sealed = if self.draft.is_some() { data } else { &[] };
             frame.seal == halves(seal(self.awaited, bytes, sealed))
@@ -578,7 +583,7 @@ impl<B: Bell> Link for RingLink<'_, B> {
         self.wait_for(0);
         let name = name(self.head);
         let draft = self.draft.as_deref();
-        // SAFETY: as in `transmit`; `unsent` has seen that the slot is this end's.
+        // SAFETY: as in `transmit`; `unsent` has checked that the slot is this end's.
         self.slot_out().frame.with_mut(|frame| unsafe {
             match draft {
                 Some(draft) => (*frame).copy(name, bytes, draft),
@@ -602,37 +607,36 @@ impl<B: Bell> Link for RingLink<'_, B> {
         !self.has_room(1)
     }
 
-    /// Memory changes nothing on the way.
+    /// Shared memory transmits frames unchanged.
     fn is_exact(&self) -> bool {
         true
     }
 
-    /// What was published and freed since is made known, at once for all.
+    /// Notifies the neighbour of all frames published and slots freed since the last call.
     fn poll(&mut self, _: u64) {
         self.announce();
     }
 
-    /// The memory is not as the two ends have written it.
     fn is_dead(&self) -> bool {
         self.is(BROKEN)
     }
 }
 
 impl<B: Bell> NodeLink for RingLink<'_, B> {
-    /// The neighbour may go on to believe that this end waits for room: it rings only who sleeps.
+    /// The neighbour may continue to assume that this end waits for free space: it only rings sleeping nodes.
     #[inline]
     fn hold_interrupts(&mut self) {
         self.here.disarm();
     }
 
-    /// Between two calls that are to be followed by sleep, [`NodeLink::hold_interrupts`] is called.
+    /// [`NodeLink::hold_interrupts`] must be called between two calls before a sleep.
     fn prepare_sleep(&mut self) -> bool {
         prepare_all(core::iter::once(self))
     }
 
     #[inline]
     fn hold_all(links: &mut [Option<Self>]) {
-        // All have the same word.
+        // All links share one word.
         if let Some(link) = links.iter_mut().flatten().next() {
             link.hold_interrupts();
         }
@@ -643,11 +647,12 @@ impl<B: Bell> NodeLink for RingLink<'_, B> {
         prepare_all(links.iter_mut().flatten())
     }
 
-    /// Finds a frame that was sent and has not come, and indices that are not as they were written.
+    /// Detects a frame that was sent but not received, and corrupted indices.
     fn audit(&mut self) {
         const SLOTS_EACH: i32 = SLOTS as i32;
         let taken = self.awaited.wrapping_sub(1);
-        // Acquires the frames' names. It says less than was taken where the neighbour's round has not ended.
+        // Acquires the frames' names. The value may be below the number received while the neighbour's round has not
+        // ended.
         let head = self.incoming.head.0.load(Ordering::Acquire);
         let is_right = match head.wrapping_sub(taken) as i32 {
             1..=SLOTS_EACH => self.has_frame(),
@@ -668,10 +673,10 @@ impl<B: Bell> NodeLink for RingLink<'_, B> {
 
 #[cfg(test)]
 pub mod tests {
-    //! What a neighbour may do to the memory; the tests beside and the explorations use it.
+    //! Corruption of the shared memory, for the tests next to this module and the explorations.
     use super::*;
 
-    /// As if `start` frames had gone each way before.
+    /// Simulates that `start` frames were sent in each direction before.
     pub fn start_at<B>(link: &mut RingLink<'_, B>, start: u32) {
         for ring in [link.outgoing, link.incoming] {
             ring.tail.0.store(start, Ordering::Relaxed);
@@ -686,7 +691,7 @@ pub mod tests {
         link.slot_in = &link.incoming.slots[start as usize & (SLOTS - 1)];
     }
 
-    /// The sender writes another length.
+    /// Changes the length as the sender's wild store would.
     pub fn set_bytes<B>(link: &RingLink<'_, B>, slot: usize, bytes: u32) {
         link.outgoing.slots[slot].frame.with_mut(|frame| {
             // SAFETY: the other end is not reading.
@@ -694,7 +699,7 @@ pub mod tests {
         });
     }
 
-    /// A wild store hits a byte of a frame's data.
+    /// Simulates a wild store to a byte of a frame's data.
     pub fn set_byte<B>(link: &RingLink<'_, B>, slot: usize, at: usize, byte: u8) {
         link.outgoing.slots[slot].frame.with_mut(|frame| {
             // SAFETY: the other end is not reading.
@@ -702,11 +707,11 @@ pub mod tests {
         });
     }
 
-    /// A store of 1, 2, 4 or 8 bytes, of zeros or of anything, somewhere within what the ends use.
+    /// Simulates a store of 1, 2, 4 or 8 bytes, of zeros or random values, at a random address that the ends use.
     pub fn store(pair: &RingPair, mut random: impl FnMut() -> u32) {
         let bytes = 1usize << (random() % 4);
         let words = random().is_multiple_of(4);
-        // Every fourth where the indices are, as few of the bytes are theirs.
+        // Every fourth store hits the indices, because they occupy only few of the bytes.
         let within = if words { 192 } else { size_of::<Ring>() };
         let ring = (random() % 2) as usize * size_of::<Ring>();
         let at = ring + (random() as usize % within) / bytes * bytes;
@@ -716,19 +721,19 @@ pub mod tests {
             _ => u64::from(random()) << 32 | u64::from(random()),
         };
         let value = value.to_le_bytes();
-        // SAFETY: within the pair; neither end is at work.
+        // SAFETY: within the pair; neither end is running.
         unsafe {
             let to = core::ptr::from_ref(pair).cast_mut().cast::<u8>().add(at);
             to.copy_from_nonoverlapping(value.as_ptr(), bytes);
         }
     }
 
-    /// The receiver writes another tail.
+    /// Changes the tail as the receiver's wild store would.
     pub fn set_tail<B>(link: &RingLink<'_, B>, tail: u32) {
         link.incoming.tail.0.store(tail, Ordering::Relaxed);
     }
 
-    /// Some of the words become what `random` says.
+    /// Overwrites some of the words with values from `random`.
     pub fn scribble(pair: &RingPair, mut random: impl FnMut() -> u32) {
         for ring in &pair.0 {
             for word in [&ring.tail, &ring.full] {
@@ -739,14 +744,14 @@ pub mod tests {
             for slot in &ring.slots {
                 let name = random() >> (random() % 32);
                 slot.name.store(name, Ordering::Relaxed);
-                // SAFETY: neither end is at work.
+                // SAFETY: neither end is running.
                 slot.frame
                     .with_mut(|frame| unsafe { (*frame).bytes = random() >> (random() % 32) });
             }
         }
     }
 
-    /// The last look, and only then the word: the wrong way round.
+    /// Performs the last check and then sets the word: the wrong order.
     pub fn prepare_late<B: Bell>(link: &mut RingLink<'_, B>) -> bool {
         let quiet = link.is_quiet();
         link.here.arm() && quiet

@@ -1,4 +1,4 @@
-//! The link on the host: order, back-pressure, what a neighbour must not be able to do.
+//! The link on the host: order, back-pressure, and protection from the neighbour.
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
@@ -8,7 +8,6 @@ use net_torus::link::Link;
 use super::*;
 use crate::node::NodeLink;
 
-/// Counts how often it was rung.
 #[derive(Default)]
 struct Count(AtomicU32);
 
@@ -33,7 +32,7 @@ struct Wire {
 }
 
 impl Wire {
-    /// The lower and the upper end.
+    /// Returns the lower and the upper end.
     fn ends(&self) -> [RingLink<'_, &Count>; 2] {
         let [low, high] = &self.words;
         let [low_bell, high_bell] = &self.bells;
@@ -133,7 +132,7 @@ fn what_is_unsent_stays_until_it_is_sent() {
     for number in 0..SLOTS as u8 {
         assert_eq!(take(&mut high), Some(vec![number, 0xff - number]));
     }
-    // It waited for room, and no longer does.
+    // It waited for free space, and no longer does.
     low.unsent().expect("a slot")[0] = 1;
     low.send_unsent(1);
     assert!(low.prepare_sleep());
@@ -288,7 +287,7 @@ fn an_index_that_cannot_be_ends_the_link_and_is_counted() {
     }
 }
 
-/// Random bytes all over the shared memory, again and again: nothing but frames within the ring, no panic.
+/// Random bytes all over the shared memory, repeatedly: only frames within the ring, and no panic.
 #[test]
 fn nonsense_in_the_shared_memory_stays_in_the_ring() {
     for seed in 0..200 {
@@ -309,12 +308,12 @@ fn nonsense_in_the_shared_memory_stays_in_the_ring() {
     }
 }
 
-/// A frame as a router makes it, with so many bytes.
+/// Returns a frame as a router creates it, of this size.
 fn routed(random: &mut oorandom::Rand32, bytes: usize) -> Vec<u8> {
     (0..bytes).map(|_| random.rand_u32() as u8).collect()
 }
 
-/// Where whole frames are sealed, one that is being written is not in the ring yet.
+/// If seals cover complete frames, a frame under construction is not in the ring yet.
 #[test]
 fn a_store_before_a_frame_is_sealed_changes_nothing() {
     let wire = Wire::default();
@@ -327,8 +326,8 @@ fn a_store_before_a_frame_is_sealed_changes_nothing() {
     assert!(!high.is_dead());
 }
 
-/// One store of 1, 2, 4 or 8 bytes anywhere in the memory of a link at work, as a wild pointer makes: each frame that is taken
-/// while the link lives is the one that was sent, and where one does not come, an audit ends the link.
+/// One store of 1, 2, 4 or 8 bytes anywhere in the memory of an active link, as by a wild pointer. Each frame received
+/// while the link is alive is unchanged, and if one is missing, an audit ends the link.
 fn wild_stores(jobs: u64) -> [u32; 2] {
     const MOST: usize = 60;
     let mut ended = [0, 0];
@@ -338,7 +337,7 @@ fn wild_stores(jobs: u64) -> [u32; 2] {
         let [low, high] = wire.ends();
         let (mut low, mut high) = (low.seal(true), high.seal(true));
         if random.rand_u32().is_multiple_of(2) {
-            // Beyond the first lap.
+            // After the first lap.
             let start = random.rand_u32();
             link::tests::start_at(&mut low, start);
             link::tests::start_at(&mut high, start);

@@ -1,4 +1,4 @@
-//! Lines that lose, change and invent bytes.
+//! Lines that lose, change and insert bytes.
 
 use super::*;
 use net_torus::reliable::Reliable;
@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 use std::vec::Vec;
 
-/// What a line does to each byte, in thousandths.
+/// Errors per byte of a line, in thousandths.
 #[derive(Clone, Copy)]
 struct Noise {
     lost: u32,
@@ -24,7 +24,7 @@ const CLEAN: Noise = Noise {
 
 type Bytes = Rc<RefCell<VecDeque<u8>>>;
 
-/// One end of a line in memory. It takes what UARTs hold at once, and spoils what it sends.
+/// One end of a line in memory. It has the capacity of a UART, and corrupts its transmitted bytes.
 struct TestLine {
     comes: Bytes,
     goes: Bytes,
@@ -94,7 +94,7 @@ fn pair(noise: Noise, seed: u64) -> [TestLink; 2] {
     })
 }
 
-/// A frame of any size, often full of the bytes that are stuffed.
+/// Returns a frame of any size, often full of the bytes that are stuffed.
 fn frame(random: &mut Rand32) -> Vec<u8> {
     let size = random.rand_range(1..MTU as u32 + 1);
     let zeros = random.rand_range(0..4);
@@ -103,7 +103,7 @@ fn frame(random: &mut Rand32) -> Vec<u8> {
         false => random.rand_u32() as u8,
     };
     let mut frame: Vec<u8> = (0..size).map(|_| byte(random)).collect();
-    // No greeting.
+    // Not a hello.
     frame[0] |= 0x80;
     frame
 }
@@ -148,7 +148,7 @@ fn a_full_line_takes_no_frame_and_asks_for_none() {
     assert!(send(&mut a, &[3; MTU]));
 }
 
-/// A frame that came before the node slept is not slept through, and an idle line keeps no node awake.
+/// A frame received before the node slept prevents the sleep, and an idle line keeps no node awake.
 #[test]
 fn a_frame_that_waits_is_something_to_do() {
     let [mut a, mut b] = pair(CLEAN, 1);
@@ -160,7 +160,7 @@ fn a_frame_that_waits_is_something_to_do() {
     assert!(b.prepare_sleep());
 }
 
-/// Whatever comes before: behind one zero, or one frame that is lost with it, all is well again.
+/// After any garbage: behind one zero, or one frame that is lost with it, reception works again.
 #[test]
 fn any_garbage_costs_the_frame_that_it_touches() {
     for seed in 0..2000 {
@@ -170,7 +170,7 @@ fn any_garbage_costs_the_frame_that_it_touches() {
             a.line.goes.borrow_mut().push_back(random.rand_u32() as u8);
         }
         let mut waiting = a.line.goes.borrow().len();
-        // Nothing of it is taken for a frame, as far as 16 bits can tell.
+        // None of it is received as a frame, as far as 16 bits can detect.
         while received(&mut b).is_some() {}
         assert!(b.stats().damaged <= waiting as u64);
         waiting = 0;
@@ -187,7 +187,7 @@ fn any_garbage_costs_the_frame_that_it_touches() {
     }
 }
 
-/// A line that is all noise neither ends the node nor fills its memory.
+/// A line with nothing but noise neither ends the node nor fills its memory.
 #[test]
 fn noise_is_no_frame() {
     let [a, mut b] = pair(CLEAN, 1);
@@ -197,7 +197,7 @@ fn noise_is_no_frame() {
         a.line.goes.borrow_mut().push_back(random.rand_u32() as u8);
         taken += u32::from(received(&mut b).is_some());
     }
-    // About 780 pieces, each of which passes with a chance of 1 in 65,536.
+    // About 780 pieces; each is accepted with a probability of 1 in 65,536.
     assert!(taken <= 1, "{taken}");
     assert!(b.stats().damaged > 500);
 }
@@ -226,7 +226,7 @@ fn reliable(link: TestLink) -> Good {
     Reliable::with_frames(link, retry, std::vec![0; 2 * MTU].leak()).unwrap()
 }
 
-/// Two ends greet over a bad line; the links are then up at both.
+/// Performs the handshake of two ends over a bad line; the links are then up at both.
 fn greeted(noise: Noise, seed: u64) -> [TestLink; 2] {
     let mut ends = pair(noise, seed);
     let mut now = 0;
@@ -235,7 +235,7 @@ fn greeted(noise: Noise, seed: u64) -> [TestLink; 2] {
         for end in &mut ends {
             match end.greeting.next_ns() {
                 Some(_) => up += usize::from(end.greet(now).is_none()),
-                // As a node does whose other links are up, too.
+                // Like a node whose other links are up, too.
                 None => {
                     up += 1;
                     end.receive(|_| ());
@@ -266,7 +266,7 @@ fn both_ends_come_up_whatever_is_lost() {
     }
 }
 
-/// Ends that are up say no more.
+/// Ends that are up send nothing more.
 #[test]
 fn greetings_come_to_an_end() {
     let [mut a, mut b] = greeted(CLEAN, 3);
@@ -279,7 +279,7 @@ fn greetings_come_to_an_end() {
     assert!(a.line.goes.borrow().is_empty() && b.line.goes.borrow().is_empty());
 }
 
-/// Under the reliable layer every frame arrives, once, in order and undamaged.
+/// With the reliable layer every frame arrives, once, in order and undamaged.
 #[test]
 fn nothing_is_lost_over_bad_lines() {
     for (seed, noise) in (0..40).flat_map(|seed| NOISES.map(|noise| (seed, noise))) {
@@ -329,7 +329,7 @@ fn the_window_covers_the_answer() {
         assert_eq!(window(baud), frames, "{baud}");
         let retry = retry(baud);
         assert!(retry.timeout_ns >= 2 * window(baud) as u64 * line_ns(LINE_BYTES, baud));
-        // Three minutes at least, and not for ever.
+        // At least three minutes, but finite.
         let doubled: u64 = (0..=u64::from(retry.retries))
             .map(|n| retry.timeout_ns << n.min(4))
             .sum();
@@ -357,7 +357,7 @@ fn a_ring_keeps_bytes_in_order_and_counts_those_it_has_no_room_for() {
     assert_eq!(ring.lost(), 50);
 }
 
-/// A device that goes round the ring's memory, as a DMA controller does: it says where it is, not what it put.
+/// A device that writes the ring's memory circularly, like a DMA controller: it reports its position, not its data.
 struct Round<'a> {
     ring: &'a ByteRing<8>,
     at: usize,
@@ -387,7 +387,7 @@ fn what_a_device_writes_round_and_round_is_taken_in_order() {
         device.write(&bytes);
         assert_eq!(ring.put_up_to(device.at), !bytes.is_empty());
         assert_eq!(all_of(&ring), bytes);
-        // The end of a ring is its beginning: controllers count down and begin anew.
+        // The end of a ring is its beginning: controllers count down and restart.
         assert!(!ring.put_up_to(if device.at == 0 { 8 } else { device.at }));
     }
 }
@@ -435,7 +435,7 @@ fn a_ring_of_any_length_goes_on_where_its_counters_begin_again() {
     assert_eq!(zeros, [Ok(2), Ok(4), Err(5)]);
     ring.took(5);
     assert_eq!((ring.find_zero(0), ring.find_zero(3)), (Err(0), Err(0)));
-    // Of what a device has put while nothing was taken, the last is left.
+    // Of the bytes that a device has written without a reader, the last remain.
     ring.put.store(Odd::TURN - 2, Ordering::Relaxed);
     ring.taken.store(Odd::TURN - 2, Ordering::Relaxed);
     let mut at = (Odd::TURN - 2) % 5;
