@@ -4,8 +4,6 @@
 //! error. An error first invokes the communicator's error handler (MPI-3.1 section 8.3). Handles are integers; those of
 //! requests contain a generation. No handle is a pointer.
 //!
-//! The host environment calls [`install`] once before the program's `main`, and checks [`phase`] at its end.
-//!
 //! ```text
 //! entries        entry points, generated from the function table (`midplane-api`); they call the bodies
 //! environment  communicators  groups  topologies  graphs  point_to_point  matched  buffered  completion  several

@@ -31,6 +31,7 @@ impl Default for Attributes {
 }
 
 impl Attributes {
+    /// Creates an empty list.
     pub const fn new() -> Attributes {
         Attributes { list: Vec::new() }
     }

@@ -8,6 +8,7 @@ use crate::error::{Error, Limited};
 /// Maximum number of dimensions.
 pub const DIMENSIONS: usize = 16;
 
+/// A dimension of a Cartesian topology.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Dimension {
     /// Processes along this dimension.
@@ -70,6 +71,7 @@ impl Grid {
         &self.0
     }
 
+    /// Returns the number of processes of the grid.
     pub fn places(&self) -> u32 {
         self.0.iter().map(|dimension| dimension.extent).product()
     }

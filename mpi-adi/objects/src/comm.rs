@@ -1,6 +1,6 @@
 //! Communicators and point-to-point operations on spans, shared by the Rust and the C binding.
 //!
-//! Arguments are checked here for both bindings. Data is untyped here: [`crate::rust`] and [`crate::c`] convert
+//! Arguments are checked here for both bindings. Data is untyped here: `midplane_rust` and `midplane_c` convert
 //! elements to bytes.
 #![forbid(unsafe_code)]
 

@@ -53,6 +53,7 @@ impl FakeEnv {
         }
     }
 
+    /// Returns the number of progress steps.
     pub fn polls(&self) -> usize {
         self.counts.polls.get()
     }
@@ -62,6 +63,7 @@ impl FakeEnv {
         self.counts.moves.set(polls);
     }
 
+    /// Returns how often the process slept.
     pub fn sleeps(&self) -> usize {
         self.counts.sleeps.get()
     }

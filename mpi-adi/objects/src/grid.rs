@@ -8,6 +8,7 @@ use net_torus::Shape;
 
 use midplane_device::envelope::Rank;
 
+/// A box of nodes of the torus.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Grid {
     /// Nodes along x, y and z.

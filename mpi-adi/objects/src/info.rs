@@ -19,6 +19,7 @@ pub const MAX_VALUE: usize = 1024;
 
 type Pair = (Box<[u8]>, Box<[u8]>);
 
+/// An info object (MPI-3.1 chapter 9): keys and values in the order of their creation.
 #[derive(Default, Debug)]
 pub struct Info {
     pairs: Vec<Pair>,
@@ -54,6 +55,7 @@ pub fn environment(processes: u32, thread_level: &[u8]) -> Result<Info, Error> {
 }
 
 impl Info {
+    /// Creates an info object without keys.
     pub const fn new() -> Info {
         Info { pairs: Vec::new() }
     }
@@ -124,6 +126,7 @@ impl Info {
         self.pairs.get(n).map(|(key, _)| &**key)
     }
 
+    /// Returns keys and values in their order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&[u8], &[u8])> {
         self.pairs.iter().map(|(key, value)| (&**key, &**value))
     }

@@ -16,6 +16,7 @@ use crate::split::{Made, Ready};
 use midplane_device::envelope::Rank;
 use midplane_device::memory::area::Area;
 
+/// Virtual topology of a communicator (MPI-3.1 chapter 7).
 #[derive(PartialEq, Eq, Debug)]
 pub enum Topology {
     /// MPI_CART.

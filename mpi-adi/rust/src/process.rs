@@ -4,7 +4,7 @@
 //! process contains one process. Where processes are threads, the host environment runs each with [`carry`], and
 //! [`find_by`] registers how to find the calling one.
 //!
-//! A program built by cargo starts by itself: the first MPI call sets up its node ([`Starter`]).
+//! A program built by cargo starts by itself: the first MPI call sets up its node ([`installed::Starter`]).
 //!
 //! Objects of the program can outlive the process. They reference the `Here`, not the device, which is removed from it
 //! at the end. A call on such an object then returns an error.

@@ -89,7 +89,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Enables steps in interrupt handlers if `may` is set. The work, except the part [for calls](Work::is_for_calls),
+    /// Enables steps in interrupt handlers if `may` is set. The work, except the part for calls (`Work::is_for_calls`),
     /// and the combining function must then be no function of the program, must not use the heap, and must have a short
     /// run time.
     pub fn advances_in_interrupts(self, may: bool) -> Plan {

@@ -288,7 +288,7 @@ impl<H: Home> Window<'_, H> {
         fetch.run(elements, bytes, unit);
     }
 
-    /// Compares and swaps an element of `len` bytes, at most [`RESULT_BYTES`], at a target; requests the old value.
+    /// Compares and swaps an element of `len` bytes, at most `RESULT_BYTES`, at a target; requests the old value.
     pub fn swap(&self, place: &TargetBase, (new, compare, into): (Span, Span, Span), len: usize) {
         self.ask(&Question {
             target: place.rank,

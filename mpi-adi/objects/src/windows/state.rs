@@ -96,6 +96,7 @@ impl<H> Default for State<H> {
 }
 
 impl<H> State<H> {
+    /// Creates the state of a window without epochs.
     pub fn new() -> State<H> {
         State {
             uniform: None,

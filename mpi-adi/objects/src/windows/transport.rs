@@ -91,6 +91,7 @@ impl<H: Home> Window<'_, H> {
         opened.map_err(refused::<Serial>(8 + members))
     }
 
+    /// Closes an epoch and requests the notification `told`.
     pub fn close_epoch(&self, epoch: Serial, told: Told) -> Result<(), Error> {
         let closed = { self.env }.call_epoch(self.context(), EpochCall::Close(epoch, told));
         closed.map(|_| ()).map_err(refused::<()>(0))

@@ -11,13 +11,13 @@
 //! | reduce_scatter | a reduce of one group to each rank of the other in turn, then the reverse | m log2 n a segment |
 //!
 //! All of these are schedules like those of one group ([`super`]), and mostly the same ones. A schedule runs among the
-//! processes of both groups ([`Intercommunicator::everyone`]), and its steps use ranks among all: local and remote
+//! processes of both groups (`Intercommunicator::everyone`), and its steps use ranks among all: local and remote
 //! ranks are never mixed. A tree or a star of one group and one process of the other is the schedule of an ordinary
-//! communicator whose last rank is that process, in a party with its members ([`party`]).
+//! communicator whose last rank is that process, in a party with its members (`party`).
 //!
-//! Each function creates a plan for blocking and nonblocking calls ([`crate::coll::running`]). `hold` keeps data
+//! Each function creates a plan for blocking and nonblocking calls (`coll::running`). `hold` keeps data
 //! alive until the collective is complete, in addition to the captures of its closures. A blocking call can also run
-//! without a plan, and so without heap memory ([`blocking`]). An error contains a process's rank in its group, not that
+//! without a plan, and so without heap memory (`blocking`). An error contains a process's rank in its group, not that
 //! among all.
 //!
 //! There is no scan across groups (section 5.11), and MPI_IN_PLACE has no meaning here (section 5.2.3).
