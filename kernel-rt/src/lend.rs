@@ -30,9 +30,10 @@ impl NodeMemory {
     }
 
     fn spare_bytes(&self) -> usize {
-        match self.lends() {
-            true => heap::free().saturating_sub(heap::size() / KEPT_SHARE),
-            false => 0,
+        if self.lends() {
+            heap::free().saturating_sub(heap::size() / KEPT_SHARE)
+        } else {
+            0
         }
     }
 }

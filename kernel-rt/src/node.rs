@@ -341,9 +341,10 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
         }
         self.put_away();
         let memory = self.carrier.platform.memory();
-        match self.adi.send_to_first(memory, &outgoing.to, outgoing.span) {
-            true => Sent::Complete,
-            false => self.send(outgoing),
+        if self.adi.send_to_first(memory, &outgoing.to, outgoing.span) {
+            Sent::Complete
+        } else {
+            self.send(outgoing)
         }
     }
 
@@ -582,9 +583,10 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
     /// Returns the time for uses that tolerate a millisecond, exact for links with [timeouts](Link::KEEPS_TIME).
     #[inline]
     fn step_ns(&self) -> u64 {
-        match L::KEEPS_TIME {
-            true => self.now_ns(),
-            false => self.platform.about_ns(),
+        if L::KEEPS_TIME {
+            self.now_ns()
+        } else {
+            self.platform.about_ns()
         }
     }
 
@@ -719,9 +721,10 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
             self.give(adi);
         }
         self.end_call(adi);
-        self.gathers_for = match P::INTERRUPTS && self.watch == Watch::Armed && self.torus.holds() {
-            true => adi.gathered_for(),
-            false => None,
+        self.gathers_for = if P::INTERRUPTS && self.watch == Watch::Armed && self.torus.holds() {
+            adi.gathered_for()
+        } else {
+            None
         };
     }
 
@@ -776,9 +779,10 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
     #[inline]
     fn settle(&mut self, adi: &mut Adi, asked: bool) {
         let is_over = (self.quiet || self.is_at_rest(adi)) && adi.interrupt_hook().is_none();
-        match is_over && (!asked || self.is_watched()) {
-            true => self.settled(adi),
-            false => self.settle_by_steps(adi, asked, !is_over),
+        if is_over && (!asked || self.is_watched()) {
+            self.settled(adi)
+        } else {
+            self.settle_by_steps(adi, asked, !is_over)
         }
     }
 
@@ -862,9 +866,10 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
     /// node polls its links before it [sleeps](Platform::looks), their interrupts remain disabled for now.
     #[inline]
     fn has_nothing(&mut self) -> bool {
-        match !L::KEEPS_TIME && self.platform.looks() > 0 && !self.torus.holds() {
-            true => !self.torus.has_news(),
-            false => self.prepare_sleep(),
+        if !L::KEEPS_TIME && self.platform.looks() > 0 && !self.torus.holds() {
+            !self.torus.has_news()
+        } else {
+            self.prepare_sleep()
         }
     }
 
@@ -917,9 +922,10 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
     /// Polls the links for a while. Returns true when one has work.
     #[inline]
     fn sees_news(&mut self) -> bool {
-        let looks = match self.watch == Watch::Held && !L::KEEPS_TIME {
-            true => self.platform.looks(),
-            false => 0,
+        let looks = if self.watch == Watch::Held && !L::KEEPS_TIME {
+            self.platform.looks()
+        } else {
+            0
         };
         for _ in 0..looks {
             if self.torus.has_news() {

@@ -275,9 +275,10 @@ impl Port for Fake {
         count: usize,
         fill: impl FnMut(&mut [u8]),
     ) -> usize {
-        match !is_ordered && self.1 == Some(dest) {
-            true => 0,
-            false => inject_one(self, is_ordered, dest, count, fill),
+        if !is_ordered && self.1 == Some(dest) {
+            0
+        } else {
+            inject_one(self, is_ordered, dest, count, fill)
         }
     }
 

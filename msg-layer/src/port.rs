@@ -136,9 +136,10 @@ pub(crate) fn inject_one<P: Port + ?Sized>(
 ) -> usize {
     let fill = |body: &mut [u8]| fill(body);
     let injected = count > 0
-        && match is_ordered {
-            true => port.inject(Class::Normal, dest, BODY_BYTES, fill),
-            false => port.inject_unordered(dest, BODY_BYTES, fill),
+        && if is_ordered {
+            port.inject(Class::Normal, dest, BODY_BYTES, fill)
+        } else {
+            port.inject_unordered(dest, BODY_BYTES, fill)
         };
     injected.into()
 }
@@ -168,9 +169,10 @@ fn run_injected(result: Result<usize, InjectError>, count: usize, dest: Coord) -
 }
 
 fn routing(is_ordered: bool) -> Routing {
-    match is_ordered {
-        true => Routing::Deterministic,
-        false => Routing::Adaptive,
+    if is_ordered {
+        Routing::Deterministic
+    } else {
+        Routing::Adaptive
     }
 }
 

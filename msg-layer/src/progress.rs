@@ -47,12 +47,13 @@ pub fn progress<P: Port, C: Context>(
 ) -> usize {
     let mut taken = 0;
     while taken < budget {
-        taken += match take_answer(port, handlers, context) {
-            true => 1,
-            false => match take_requests(port, here, handlers, context, budget - taken) {
+        taken += if take_answer(port, handlers, context) {
+            1
+        } else {
+            match take_requests(port, here, handlers, context, budget - taken) {
                 0 => break,
                 requests => requests,
-            },
+            }
         };
     }
     taken

@@ -75,9 +75,10 @@ impl Transfer {
                     offset = self.end;
                 };
                 let bytes = LONG_HEADER + left;
-                usize::from(match self.in_order {
-                    true => port.inject(Class::Normal, dest, bytes, fill),
-                    false => port.inject_unordered(dest, bytes, fill),
+                usize::from(if self.in_order {
+                    port.inject(Class::Normal, dest, bytes, fill)
+                } else {
+                    port.inject_unordered(dest, bytes, fill)
                 })
             };
             if injected == 0 {

@@ -27,17 +27,19 @@ impl<L: Link> Begun<L> {
 
     #[inline]
     pub fn bytes(&self, d: Direction) -> usize {
-        match L::MAY_KEEP_UNSENT {
-            true => self.bytes[d as usize].into(),
-            false => 0,
+        if L::MAY_KEEP_UNSENT {
+            self.bytes[d as usize].into()
+        } else {
+            0
         }
     }
 
     #[inline]
     pub fn directions(&self) -> Directions {
-        match L::MAY_KEEP_UNSENT {
-            true => self.directions,
-            false => Directions::NONE,
+        if L::MAY_KEEP_UNSENT {
+            self.directions
+        } else {
+            Directions::NONE
         }
     }
 

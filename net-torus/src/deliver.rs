@@ -33,9 +33,10 @@ impl Router<'_> {
     #[inline]
     pub fn head(&self, fifo: Fifo) -> Option<&[u8]> {
         // The usual result of repeated polls is an empty FIFO.
-        match self.queues[RECEPTION + fifo as usize].is_empty() {
-            true => None,
-            false => self.body_at_head(fifo),
+        if self.queues[RECEPTION + fifo as usize].is_empty() {
+            None
+        } else {
+            self.body_at_head(fifo)
         }
     }
 

@@ -197,9 +197,10 @@ impl Router<'_> {
             return Err(InjectError::TooLong);
         }
         let known = self.lines[d as usize];
-        let word = match known.0 == hops && hops != 0 {
-            true => known.1,
-            false => self.find_line(d, hops)?,
+        let word = if known.0 == hops && hops != 0 {
+            known.1
+        } else {
+            self.find_line(d, hops)?
         };
         Ok(word.of(len, bubble_channel(fifo), fifo, false))
     }

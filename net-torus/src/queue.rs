@@ -90,9 +90,10 @@ impl Queue {
     }
     /// Returns the free space in chunks.
     pub fn free(&self) -> u16 {
-        match self.begins_anew() {
-            true => self.capacity - self.head - self.used,
-            false => self.capacity - self.used,
+        if self.begins_anew() {
+            self.capacity - self.head - self.used
+        } else {
+            self.capacity - self.used
         }
     }
     fn begins_anew(&self) -> bool {

@@ -148,9 +148,10 @@ pub(crate) fn check(
     }
     // No direction remains, so this check is sufficient.
     let arrival = packet.hints().has(side.opposite());
-    match arrival && !(packet.is_deposit() && packet.is_dynamic()) {
-        true => Ok(()),
-        false => Err(Defect::Hints),
+    if arrival && !(packet.is_deposit() && packet.is_dynamic()) {
+        Ok(())
+    } else {
+        Err(Defect::Hints)
     }
 }
 

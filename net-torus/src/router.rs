@@ -863,9 +863,10 @@ impl<'m> Router<'m> {
     #[inline]
     pub(crate) fn note_room(&mut self, source: usize) {
         let bit = 1 << (source - INJECT);
-        match self.queues[source].free() < greatest(source) as u16 {
-            true => self.tight |= bit,
-            false => self.tight &= !bit,
+        if self.queues[source].free() < greatest(source) as u16 {
+            self.tight |= bit
+        } else {
+            self.tight &= !bit
         }
     }
 
@@ -1018,9 +1019,10 @@ impl<'m> Router<'m> {
         let waits = source >= INJECT
             && self.injected_run[d as usize] < ALONE
             && self.through_burst[d as usize] < THROUGH_LIMIT;
-        match waits {
-            true => needed_to_inject(chunks, tokens.most()),
-            false => chunks as u16,
+        if waits {
+            needed_to_inject(chunks, tokens.most())
+        } else {
+            chunks as u16
         }
     }
 
@@ -1232,9 +1234,10 @@ impl<'m> Router<'m> {
     pub(crate) fn tokens_for_more(&self, word: Word, d: Direction, choice: Choice) -> usize {
         let Choice { source, vc } = choice;
         let tokens = &self.tokens[d as usize][vc as usize];
-        let needed = match vc.is_bubble() {
-            true => vc.needed(PACKET_CHUNKS, source == straight_source(d, word.fifo())),
-            false => self.needed(source, d, PACKET_CHUNKS, tokens),
+        let needed = if vc.is_bubble() {
+            vc.needed(PACKET_CHUNKS, source == straight_source(d, word.fifo()))
+        } else {
+            self.needed(source, d, PACKET_CHUNKS, tokens)
         };
         tokens.available().saturating_sub(needed) as usize / PACKET_CHUNKS
     }
@@ -1326,9 +1329,10 @@ impl<'m> Router<'m> {
         while let Some(taken) = self.take(d, &mut rest[bytes..]) {
             bytes += taken;
         }
-        match bytes == 0 && !self.is_grant_due(d) {
-            true => 0,
-            false => self.end_frame(d, buffer, bytes),
+        if bytes == 0 && !self.is_grant_due(d) {
+            0
+        } else {
+            self.end_frame(d, buffer, bytes)
         }
     }
 

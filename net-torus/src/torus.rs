@@ -80,9 +80,10 @@ impl<'m, L: Link> Torus<'m, L> {
         if kinds.mtu < MIN_MTU {
             return Err(ConfigError::Mtu);
         }
-        match L::ALL_EXACT {
-            true => router.set_all_exact(),
-            false => router.set_exact(kinds.exact),
+        if L::ALL_EXACT {
+            router.set_all_exact()
+        } else {
+            router.set_exact(kinds.exact)
         }
         Ok(Self {
             router,
@@ -171,9 +172,10 @@ impl<'m, L: Link> Torus<'m, L> {
 
     /// Transmits frames to the links, the second half of a step. Returns true if there were any.
     pub fn give_frames(&mut self, now_ns: u64) -> bool {
-        let moved = match self.router.outputs().is_empty() {
-            true => !self.begun.directions().is_empty() && self.send_begun(),
-            false => self.send(),
+        let moved = if self.router.outputs().is_empty() {
+            !self.begun.directions().is_empty() && self.send_begun()
+        } else {
+            self.send()
         };
         self.end_round(now_ns);
         moved
@@ -194,9 +196,10 @@ impl<'m, L: Link> Torus<'m, L> {
     /// Polls the links at the end of a round.
     #[inline]
     fn end_round(&mut self, now_ns: u64) {
-        let mut touched = match L::KEEPS_TIME {
-            true => self.router.links().bits(),
-            false => self.touched.bits(),
+        let mut touched = if L::KEEPS_TIME {
+            self.router.links().bits()
+        } else {
+            self.touched.bits()
         };
         self.touched = Directions::NONE;
         while touched != 0 {

@@ -292,9 +292,10 @@ mod tests {
             let capacity = packets * PACKET_CHUNKS as u16;
             let mut grants = Grants::new([capacity; Vc::COUNT]);
             grants.tell();
-            let needed = match HAS_DYNAMIC {
-                true => needed_to_inject(PACKET_CHUNKS, capacity),
-                false => vc.needed(PACKET_CHUNKS, false),
+            let needed = if HAS_DYNAMIC {
+                needed_to_inject(PACKET_CHUNKS, capacity)
+            } else {
+                vc.needed(PACKET_CHUNKS, false)
             };
             assert!(needed <= capacity || !HAS_DYNAMIC && packets < MIN_BUBBLE_PACKETS);
             let at = vc as usize;

@@ -495,9 +495,12 @@ impl<'a> Packet<'a> {
     /// packet.
     #[inline(never)]
     pub fn new_checked(bytes: &'a [u8]) -> Checked<'a> {
-        Self::new(bytes, |word, sum| match word.sum() == sum {
-            true => word.check(),
-            false => Err(Defect::Checksum),
+        Self::new(bytes, |word, sum| {
+            if word.sum() == sum {
+                word.check()
+            } else {
+                Err(Defect::Checksum)
+            }
         })
     }
 
@@ -712,9 +715,10 @@ mod tests {
                     dynamic,
                     ..repr()
                 };
-                let expected = match usize::from(body) <= fifo.body_bytes() {
-                    true => Ok(repr),
-                    false => Err(Defect::Channel),
+                let expected = if usize::from(body) <= fifo.body_bytes() {
+                    Ok(repr)
+                } else {
+                    Err(Defect::Channel)
                 };
                 assert_eq!(Repr::parse(&repr.emit()), expected);
             }

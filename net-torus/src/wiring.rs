@@ -167,9 +167,10 @@ impl Box3 {
     fn coord(&self, place: [i16; 3]) -> Option<Coord> {
         let mut axes = [0; 3];
         for (d, axis) in axes.iter_mut().enumerate() {
-            let at = match self.wraps[d] {
-                true => i32::from(place[d]).rem_euclid(self.extents[d].max(1).into()),
-                false => i32::from(place[d]) - i32::from(self.least[d]),
+            let at = if self.wraps[d] {
+                i32::from(place[d]).rem_euclid(self.extents[d].max(1).into())
+            } else {
+                i32::from(place[d]) - i32::from(self.least[d])
             };
             *axis = u8::try_from(at).ok()?;
         }
@@ -367,22 +368,28 @@ impl<'m> Map<'m> {
         } = *dimensions;
         let d = link.dimension();
         if let Some((other, off)) = self.off(at, link) {
-            let is_right = |d: usize| match wraps[d] {
-                true => [0, extents[d]].contains(&off[d].unsigned_abs()),
-                false => off[d] == 0,
+            let is_right = |d: usize| {
+                if wraps[d] {
+                    [0, extents[d]].contains(&off[d].unsigned_abs())
+                } else {
+                    off[d] == 0
+                }
             };
-            return match (0..3).all(is_right) {
-                true => Ok(()),
-                false => Err(Trouble::NoNeighbour(other)),
+            return if (0..3).all(is_right) {
+                Ok(())
+            } else {
+                Err(Trouble::NoNeighbour(other))
             };
         }
-        let edge = match link.is_plus() {
-            true => least[d] + (extents[d] - 1) as i16,
-            false => least[d],
+        let edge = if link.is_plus() {
+            least[d] + (extents[d] - 1) as i16
+        } else {
+            least[d]
         };
-        match extents[d] > 1 && (wraps[d] || place[d] != edge) {
-            true => Err(Trouble::Missing),
-            false => Ok(()),
+        if extents[d] > 1 && (wraps[d] || place[d] != edge) {
+            Err(Trouble::Missing)
+        } else {
+            Ok(())
         }
     }
 
@@ -482,9 +489,10 @@ impl<'m> Map<'m> {
 
     /// Marks a wire at its end in plus direction.
     fn suspect_wire(&mut self, at: usize, link: Direction) {
-        let (at, link) = match link.is_plus() {
-            true => (Some(at), link),
-            false => (self.behind(at, link), link.opposite()),
+        let (at, link) = if link.is_plus() {
+            (Some(at), link)
+        } else {
+            (self.behind(at, link), link.opposite())
         };
         if let Some(at) = at {
             self.nodes[at].suspected |= 1 << link as u8;
@@ -510,10 +518,7 @@ impl<'m> Map<'m> {
 }
 
 fn stepped(mut place: [i16; 3], link: Direction) -> [i16; 3] {
-    place[link.dimension()] += match link.is_plus() {
-        true => 1,
-        false => -1,
-    };
+    place[link.dimension()] += if link.is_plus() { 1 } else { -1 };
     place
 }
 

@@ -119,9 +119,10 @@ fn holds_for_stateright(row: &Row, states: u64) -> Result<(), String> {
         ));
     }
     let found = checker.unique_state_count() as u64;
-    match checker.is_done() && found == states {
-        true => Ok(()),
-        false => Err(format!("{found} states, where there must be {states}")),
+    if checker.is_done() && found == states {
+        Ok(())
+    } else {
+        Err(format!("{found} states, where there must be {states}"))
     }
 }
 
@@ -142,11 +143,12 @@ fn fails_for_stateright(row: &Row, property: &'static str, after: u64) -> Result
         row.name,
         path.into_actions()
     );
-    match found == after {
-        true => Ok(()),
-        false => Err(format!(
+    if found == after {
+        Ok(())
+    } else {
+        Err(format!(
             "\"{property}\" found broken after {found} states, where there must be {after}"
-        )),
+        ))
     }
 }
 

@@ -482,9 +482,10 @@ fn operations_of_the_programs_own_are_asked_and_dropped_once_however_they_end() 
             for is_cancelled in [false, true] {
                 let (request, completion) = start_generalized(scope, of());
                 completion.complete();
-                match is_cancelled {
-                    true => drop(CancelGuard::from(request)),
-                    false => drop(WaitGuard::from(request)),
+                if is_cancelled {
+                    drop(CancelGuard::from(request))
+                } else {
+                    drop(WaitGuard::from(request))
                 }
             }
             assert_eq!((dropped.get(), asked.get()), (2, 2));
@@ -758,18 +759,20 @@ fn two_groups(world: &SimpleCommunicator, first: Rank) -> (InterCommunicator, bo
     // Each group's leader is its last process.
     let (own, _) = of_both(first - 1, world.size() - first - 1, is_first);
     let (_, other) = of_both(first - 1, world.size() - 1, is_first);
-    let other = match half.rank() == own {
-        true => world.process_at_rank(other),
-        false => world.null_process(),
+    let other = if half.rank() == own {
+        world.process_at_rank(other)
+    } else {
+        world.null_process()
     };
     (half.create_intercommunicator(own, &other, 3), is_first)
 }
 
 /// Returns the values of the own and of the other group.
 fn of_both<T>(first: T, second: T, is_first: bool) -> (T, T) {
-    match is_first {
-        true => (first, second),
-        false => (second, first),
+    if is_first {
+        (first, second)
+    } else {
+        (second, first)
     }
 }
 
@@ -1101,9 +1104,10 @@ fn an_intercommunicator_is_duplicated_split_and_merged() {
             assert_eq!((from_both, from_twin), (1, 2));
         }
         for high_is_first in [true, false] {
-            let order = match is_first == high_is_first {
-                true => MergeOrder::High,
-                false => MergeOrder::Low,
+            let order = if is_first == high_is_first {
+                MergeOrder::High
+            } else {
+                MergeOrder::Low
             };
             let merged = twin.merge(order);
             let behind = is_first == high_is_first;
@@ -1447,9 +1451,12 @@ fn every_process_gives_every_other_a_datatype_of_its_own() {
             let own: Vec<bool> = truths(me).collect();
             // Numbers are sent to lower ranks, booleans to higher ones and to itself.
             let sendbufs: Vec<AnyBuffer<'_>> = (0..size)
-                .map(|to| match to < me as usize {
-                    true => AnyBuffer::new(&numbers[to]),
-                    false => AnyBuffer::new(&own),
+                .map(|to| {
+                    if to < me as usize {
+                        AnyBuffer::new(&numbers[to])
+                    } else {
+                        AnyBuffer::new(&own)
+                    }
                 })
                 .collect();
             let mut rows = [(); 2].map(|()| vec![(vec![0u64; len], vec![false; len]); size]);
@@ -1457,9 +1464,12 @@ fn every_process_gives_every_other_a_datatype_of_its_own() {
             let take = |rows: &mut [(Vec<u64>, Vec<bool>)],
                         call: &mut dyn FnMut(&mut [AnyBufferMut<'_>])| {
                 let each = rows.iter_mut().enumerate();
-                let recvbufs = each.map(|(from, row)| match from > me as usize {
-                    true => AnyBufferMut::new(&mut row.0),
-                    false => AnyBufferMut::new(&mut row.1),
+                let recvbufs = each.map(|(from, row)| {
+                    if from > me as usize {
+                        AnyBufferMut::new(&mut row.0)
+                    } else {
+                        AnyBufferMut::new(&mut row.1)
+                    }
                 });
                 call(&mut recvbufs.collect::<Vec<_>>());
             };
@@ -1475,9 +1485,10 @@ fn every_process_gives_every_other_a_datatype_of_its_own() {
             });
             for row in rows {
                 for (from, (numbers, got)) in row.into_iter().enumerate() {
-                    let expected = match from > me as usize {
-                        true => (given(from as Rank, me as usize, len), vec![false; len]),
-                        false => (vec![0; len], truths(from as Rank).collect()),
+                    let expected = if from > me as usize {
+                        (given(from as Rank, me as usize, len), vec![false; len])
+                    } else {
+                        (vec![0; len], truths(from as Rank).collect())
                     };
                     assert_eq!((numbers, got), expected, "from {from}");
                 }
@@ -1775,9 +1786,10 @@ fn waits(interrupt_percent: u64) -> Vec<(&'static str, u64)> {
             .collect();
         world.barrier();
         let before = mpi::request::scope(|scope| {
-            std::mem::forget(match root.is_self() {
-                true => root.immediate_scatter_into_root(scope, &parts[..], &mut part[..]),
-                false => root.immediate_scatter_into(scope, &mut part[..]),
+            std::mem::forget(if root.is_self() {
+                root.immediate_scatter_into_root(scope, &parts[..], &mut part[..])
+            } else {
+                root.immediate_scatter_into(scope, &mut part[..])
             });
             before_wait()
         });

@@ -179,9 +179,10 @@ fn the_table_of_names_is_true() {
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(folder).expect("a folder") {
             let path = entry.expect("an entry").path();
-            match path.is_dir() {
-                true => folders.push(path.display().to_string()),
-                false => sources += &std::fs::read_to_string(path).expect("a source"),
+            if path.is_dir() {
+                folders.push(path.display().to_string())
+            } else {
+                sources += &std::fs::read_to_string(path).expect("a source")
             }
         }
     }

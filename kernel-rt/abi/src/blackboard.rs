@@ -554,9 +554,10 @@ impl Snapshot {
         let up = magic == MAGIC;
         let flags = word(AT_CALL_ACTIVE);
         let whole = word(AT_CALL_COMPLETE) == word(AT_CALL_BEGUN);
-        let last_call = match whole {
-            true => text(bytes, AT_CALL_NAME, word(AT_CALL_BYTES)),
-            false => heapless::String::new(),
+        let last_call = if whole {
+            text(bytes, AT_CALL_NAME, word(AT_CALL_BYTES))
+        } else {
+            heapless::String::new()
         };
         let call = (whole && flags & CALL_ACTIVE != 0).then(|| SeenCall {
             function: last_call.clone(),

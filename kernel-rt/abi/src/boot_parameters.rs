@@ -719,9 +719,10 @@ impl<'a> Programs<'a> {
             }
             (first, *sections) = (rank, rest);
         }
-        match sections.is_empty() {
-            true => Ok(Self(all)),
-            false => Err(RecordError::Range(Field::Bytes)),
+        if sections.is_empty() {
+            Ok(Self(all))
+        } else {
+            Err(RecordError::Range(Field::Bytes))
         }
     }
 
@@ -761,9 +762,10 @@ fn section(sections: &[u8]) -> Result<(Rank, Program<'_>, &[u8]), RecordError> {
         environment: Strings::split(&mut strings, variables)?,
         arguments: Strings::split(&mut strings, arguments)?,
     };
-    match strings.is_empty() {
-        true => Ok((first, program, rest)),
-        false => Err(RecordError::Range(Field::Strings)),
+    if strings.is_empty() {
+        Ok((first, program, rest))
+    } else {
+        Err(RecordError::Range(Field::Strings))
     }
 }
 

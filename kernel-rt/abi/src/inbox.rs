@@ -125,9 +125,10 @@ impl Head {
         let is_there = window.write(ring + u64::from(place), first) && window.write(ring, rest);
         // The count last, after the bytes that it counts.
         let written = self.written.wrapping_add(bytes.len() as u32);
-        match is_there && window.store(at + AT_WRITTEN, written) {
-            true => bytes.len(),
-            false => 0,
+        if is_there && window.store(at + AT_WRITTEN, written) {
+            bytes.len()
+        } else {
+            0
         }
     }
 }

@@ -179,9 +179,10 @@ impl Division {
 pub fn owner(shape: &Shape, coord: Coord, d: Direction) -> Option<(Coord, usize)> {
     let neighbour = shape.neighbour(coord, d)?;
     let axis = d as usize / 2;
-    Some(match (d as usize).is_multiple_of(2) {
-        true => (coord, axis),
-        false => (neighbour, axis),
+    Some(if (d as usize).is_multiple_of(2) {
+        (coord, axis)
+    } else {
+        (neighbour, axis)
     })
 }
 
@@ -275,9 +276,10 @@ impl Layout {
             .checked_sub(RAM)
             .filter(|at| *at < self.node_memory)?;
         (k < self.nodes).then_some(())?;
-        Some(match shared.contains(address) && at < self.image_slot {
-            true => at,
-            false => self.node(k) + at,
+        Some(if shared.contains(address) && at < self.image_slot {
+            at
+        } else {
+            self.node(k) + at
         })
     }
 }

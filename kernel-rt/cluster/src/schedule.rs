@@ -166,9 +166,10 @@ impl<'m> Shared<'m> {
             return false;
         };
         let met = block.meet(Says {
-            next: match self.is_over() {
-                true => NEVER,
-                false => events.borrow().peek().unwrap_or(NEVER),
+            next: if self.is_over() {
+                NEVER
+            } else {
+                events.borrow().peek().unwrap_or(NEVER)
             },
             ended,
             failed: self.failure.borrow().as_ref().map(|(failed, _)| *failed),

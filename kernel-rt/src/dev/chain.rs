@@ -117,9 +117,10 @@ pub fn up(shape: &Shape, here: Coord, console: Coord) -> Option<Direction> {
     let dimension = (0..3).find(|d| here[*d] != there[*d])?;
     let extent = extents[dimension];
     let ahead = (there[dimension] + extent - here[dimension]) % extent;
-    let plus = match wraps[dimension] {
-        true => 2 * ahead <= extent,
-        false => there[dimension] > here[dimension],
+    let plus = if wraps[dimension] {
+        2 * ahead <= extent
+    } else {
+        there[dimension] > here[dimension]
     };
     Some(Direction::ALL[2 * dimension + usize::from(!plus)])
 }
@@ -372,9 +373,10 @@ impl Chain {
 
     /// Returns the time of the next call of [`Chain::go_on`] if no event happens before.
     pub fn next_ns(&self) -> u64 {
-        match self.is_under_way {
-            true => self.repeat_ns(),
-            false => self.again_ns(),
+        if self.is_under_way {
+            self.repeat_ns()
+        } else {
+            self.again_ns()
         }
     }
 
@@ -401,9 +403,10 @@ impl Chain {
                 _ => self.memory_is_next,
             };
             self.memory_is_next = !is_memory;
-            match is_memory {
-                true => self.take_memory(ground),
-                false => self.out.take(&mut self.own),
+            if is_memory {
+                self.take_memory(ground)
+            } else {
+                self.out.take(&mut self.own)
             }
         } else {
             return false;

@@ -284,9 +284,10 @@ impl<'a> Decimal<'a> {
         let mut left = number.exponent.unsigned_abs();
         while left > 0 {
             let bits = left.min(STEP);
-            match grows {
-                true => decimal.multiply(bits, 0),
-                false => decimal.divide(bits, last.min(most) as usize),
+            if grows {
+                decimal.multiply(bits, 0)
+            } else {
+                decimal.divide(bits, last.min(most) as usize)
             }
             left -= bits;
         }

@@ -202,9 +202,10 @@ impl<'a> Reader<'a> {
             }
         };
         // For decimal digits the point is before the first non-zero one, for others after the last one stored.
-        match is_fraction {
-            false => self.scale += i64::from(counts),
-            true => self.scale -= i64::from(!counts),
+        if !is_fraction {
+            self.scale += i64::from(counts)
+        } else {
+            self.scale -= i64::from(!counts)
         }
         Some(if is_fraction {
             State::Fraction
@@ -219,9 +220,10 @@ impl<'a> Reader<'a> {
             bits,
             range_error: false,
         };
-        let exponent = match self.exponent_negative {
-            true => -self.exponent,
-            false => self.exponent,
+        let exponent = if self.exponent_negative {
+            -self.exponent
+        } else {
+            self.exponent
         };
         match self.state {
             State::Infinity(_) => exact(self.format.infinity(self.negative)),
@@ -266,9 +268,6 @@ impl Payload {
     }
 
     fn value(&self) -> Bits {
-        match self.is_number {
-            true => self.value.into(),
-            false => 0,
-        }
+        if self.is_number { self.value.into() } else { 0 }
     }
 }

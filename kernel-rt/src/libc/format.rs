@@ -85,9 +85,10 @@ pub trait Values {
 }
 
 /// Format of this machine's `long double`.
-pub const LONG_DOUBLE: FloatFormat = match cfg!(target_arch = "arm") {
-    true => DOUBLE,
-    false => QUAD,
+pub const LONG_DOUBLE: FloatFormat = if cfg!(target_arch = "arm") {
+    DOUBLE
+} else {
+    QUAD
 };
 
 /// A microcontroller's flash has no space for the features defined only by POSIX and GNU: numbered arguments are errors
@@ -384,9 +385,10 @@ impl Output<'_> {
 
     /// Checks that a unit can change its width: the characters of the locale "C" are those of ASCII.
     fn check(&self, unit: u32, is_wide: bool) -> Result<(), Error> {
-        match is_wide != self.sink.is_wide() && unit > 127 {
-            true => Err(Error::NotACharacter),
-            false => Ok(()),
+        if is_wide != self.sink.is_wide() && unit > 127 {
+            Err(Error::NotACharacter)
+        } else {
+            Ok(())
         }
     }
 
@@ -495,9 +497,10 @@ unsafe fn convert(
         }
         b'c' | b'C' => {
             let is_wide = spec.length == Length::Long || letter == b'C';
-            let unit = match is_wide {
-                true => argument as u32,
-                false => u32::from(argument as u8),
+            let unit = if is_wide {
+                argument as u32
+            } else {
+                u32::from(argument as u8)
             };
             output.check(unit, is_wide)?;
             output.padded(field, 1, &mut |output| output.put(unit))
@@ -713,15 +716,16 @@ unsafe fn string(
     }
     // SAFETY: the caller's promise; only units up to the 0 are read.
     let unit = |place: usize| unsafe {
-        match is_wide {
-            true => ptr::with_exposed_provenance::<u32>(address)
+        if is_wide {
+            ptr::with_exposed_provenance::<u32>(address)
                 .add(place)
-                .read(),
-            false => u32::from(
+                .read()
+        } else {
+            u32::from(
                 ptr::with_exposed_provenance::<u8>(address)
                     .add(place)
                     .read(),
-            ),
+            )
         }
     };
     let mut length = 0;

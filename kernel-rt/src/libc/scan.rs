@@ -383,9 +383,10 @@ impl<'a> Set<'a> {
                 && place > self.first
                 && place + 1 < self.end
                 && at(place - 1) <= at(place + 1);
-            match is_range {
-                true => (at(place - 1)..at(place + 1)).contains(&unit),
-                false => at(place) == unit,
+            if is_range {
+                (at(place - 1)..at(place + 1)).contains(&unit)
+            } else {
+                at(place) == unit
             }
         });
         is_in != self.is_negated
@@ -599,9 +600,10 @@ impl Store {
             let address = start.wrapping_add(self.length * self.size());
             // SAFETY: there is space.
             unsafe {
-                match self.is_wide {
-                    true => write_at(address, unit),
-                    false => write_at(address, unit as u8),
+                if self.is_wide {
+                    write_at(address, unit)
+                } else {
+                    write_at(address, unit as u8)
                 }
             }
         }
@@ -670,10 +672,10 @@ unsafe fn fill(
         if !accepts(unit) {
             return false;
         }
-        result = match is_other && unit > 127 {
-            true => Err(Stop::Trouble(Trouble::NotACharacter)),
-            // SAFETY: the caller's promise.
-            false => unsafe { store.push(unit) },
+        result = if is_other && unit > 127 {
+            Err(Stop::Trouble(Trouble::NotACharacter))
+        } else {
+            unsafe { store.push(unit) }
         };
         result.is_ok()
     });

@@ -83,9 +83,10 @@ impl Entry {
         }
         // SAFETY: the list of the communicator, which exists until the entry is removed and contains one item per rank.
         let list = unsafe { slice::from_raw_parts(self.numbers, self.size as usize) };
-        match self.is_remote {
-            true => RankMap::Remote(list),
-            false => RankMap::List(list),
+        if self.is_remote {
+            RankMap::Remote(list)
+        } else {
+            RankMap::List(list)
         }
     }
 }
@@ -166,10 +167,10 @@ impl Peers {
         if rank >= self.size {
             return None;
         }
-        match self.numbers.is_null() {
-            true => Some(Rank::new(rank)),
-            // SAFETY: the list contains an item per rank.
-            false => Some(unsafe { *self.numbers.add(rank as usize) }),
+        if self.numbers.is_null() {
+            Some(Rank::new(rank))
+        } else {
+            Some(unsafe { *self.numbers.add(rank as usize) })
         }
     }
 }

@@ -55,15 +55,14 @@ unsafe fn copy(function: &'static str, from: *const Ints, to: *mut Ints) -> c_in
     let is_none = from.addr() <= STATUS_IGNORE || to.addr() <= STATUS_IGNORE;
     early(
         function,
-        match is_none {
-            true => Err(Error::Argument {
+        if is_none {
+            Err(Error::Argument {
                 what: "there is no status: a null pointer, or MPI_STATUS_IGNORE",
-            }),
-            false => {
-                // SAFETY: guaranteed by the caller; the two may be the same.
-                unsafe { from.copy_to(to, 1) };
-                Ok(())
-            }
+            })
+        } else {
+            // SAFETY: guaranteed by the caller; the two may be the same.
+            unsafe { from.copy_to(to, 1) };
+            Ok(())
         },
     )
 }

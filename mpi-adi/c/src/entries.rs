@@ -263,9 +263,10 @@ mod tests {
     fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
         for entry in fs::read_dir(folder).expect("a folder") {
             let path = entry.expect("an entry").path();
-            match path.is_dir() {
-                true => sources(&path, found),
-                false => found.push(path),
+            if path.is_dir() {
+                sources(&path, found)
+            } else {
+                found.push(path)
             }
         }
     }

@@ -139,9 +139,10 @@ pub unsafe fn MPI_Graph_map(
             graph(&comm, nnodes, index, edges)?;
             out(newrank, "newrank")?
         };
-        *newrank = match comm.rank() < nnodes as u32 {
-            true => comm.rank() as c_int,
-            false => MPI_UNDEFINED,
+        *newrank = if comm.rank() < nnodes as u32 {
+            comm.rank() as c_int
+        } else {
+            MPI_UNDEFINED
         };
         Ok(())
     })

@@ -76,9 +76,10 @@ fn enter_group(table: &mut Groups, members: Vec<Rank>) -> Result<c_int, Error> {
 
 /// Adds a group. No group in the table may have the same members.
 fn add_group(table: &mut Groups, members: Vec<Rank>) -> Result<c_int, Error> {
-    match members.is_empty() {
-        true => Ok(MPI_GROUP_EMPTY),
-        false => table.add(Group { members, uses: 1 }),
+    if members.is_empty() {
+        Ok(MPI_GROUP_EMPTY)
+    } else {
+        table.add(Group { members, uses: 1 })
     }
 }
 

@@ -155,9 +155,10 @@ impl<T> Table<T> {
     pub fn end_hold(&mut self, handle: c_int) -> Option<T> {
         let entry = self.entry(handle)?;
         entry.holds = entry.holds.saturating_sub(1);
-        match entry.is_freed && entry.holds == 0 {
-            true => self.take_out(handle),
-            false => None,
+        if entry.is_freed && entry.holds == 0 {
+            self.take_out(handle)
+        } else {
+            None
         }
     }
 

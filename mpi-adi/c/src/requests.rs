@@ -402,9 +402,12 @@ type Active = fn(c_int, bool) -> Option<c_int>;
 /// Adds a persistent request and returns its handle. Fails with [`Error::Limit`] or [`Error::NoRoom`].
 pub(super) fn enter_persistent(object: Object) -> Result<c_int, Error> {
     ACTIVE.set(|handle, is_over| {
-        with_object(handle, |object| match is_over {
-            true => core::mem::replace(&mut object.active, MPI_REQUEST_NULL),
-            false => object.active,
+        with_object(handle, |object| {
+            if is_over {
+                core::mem::replace(&mut object.active, MPI_REQUEST_NULL)
+            } else {
+                object.active
+            }
         })
     });
     TABLE.lock().add(object)

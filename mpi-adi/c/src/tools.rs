@@ -211,9 +211,10 @@ fn pvar(index: usize) -> Option<Pvar> {
     Some(Pvar {
         name: counted.name,
         meaning: counted.meaning,
-        class: match counted.is_peak {
-            true => CLASS_HIGHWATERMARK,
-            false => CLASS_COUNTER,
+        class: if counted.is_peak {
+            CLASS_HIGHWATERMARK
+        } else {
+            CLASS_COUNTER
         },
         category: match counted.unit {
             "searches" | "hops" => Category::Matching,

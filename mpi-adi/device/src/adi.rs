@@ -239,9 +239,10 @@ impl<R: Rules> Adi<R> {
     /// which knows that only the order of receives and horizons (cut-off sequence numbers) matters.
     #[doc(hidden)]
     pub fn turn_back_posts(&mut self) -> Serial {
-        match self.requests.has_any_posted() {
-            true => 0,
-            false => core::mem::take(&mut self.receiver.posts),
+        if self.requests.has_any_posted() {
+            0
+        } else {
+            core::mem::take(&mut self.receiver.posts)
         }
     }
 

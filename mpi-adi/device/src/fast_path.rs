@@ -83,9 +83,10 @@ impl<R: Rules> Adi<R> {
         debug_assert!(to.dest.index() < self.size() && to.tag >= 0);
         let length = span.len() as u32;
         if to.dest != self.identity.rank {
-            return match self.copy_for_call(memory, to, span) {
-                true => Sent::Complete,
-                false => Sent::Not,
+            return if self.copy_for_call(memory, to, span) {
+                Sent::Complete
+            } else {
+                Sent::Not
             };
         }
         if !self.may_match_here(to.dest) {
@@ -162,9 +163,10 @@ impl<R: Rules> Adi<R> {
             bytes: wanted,
             context: envelope.context,
         };
-        Some(match wanted < length {
-            false => Received::Complete(whole),
-            true => Received::Truncated(whole),
+        Some(if wanted >= length {
+            Received::Complete(whole)
+        } else {
+            Received::Truncated(whole)
         })
     }
 }

@@ -76,9 +76,10 @@ impl GroupSets {
 
     /// Updates whether `group` contains a member of `set`.
     pub(super) fn set(&mut self, set: Set, group: usize, has_member: bool) {
-        match has_member {
-            true => self.insert(set, group),
-            false => self.remove(set, group),
+        if has_member {
+            self.insert(set, group)
+        } else {
+            self.remove(set, group)
         }
     }
 

@@ -149,13 +149,12 @@ impl Rts {
     /// Parses an RTS and its inline data; returns `None` when it is inconsistent.
     pub fn parse(bytes: &[u8]) -> Option<(Rts, &[u8])> {
         let (head, mut data) = bytes.split_first_chunk::<RTS_BYTES>()?;
-        let asked = match head[2] & FLAG_ASKED != 0 {
-            true => {
-                let (horizon, rest) = data.split_first_chunk::<ASKED_BYTES>()?;
-                data = rest;
-                Some(u64::from_le_bytes(*horizon))
-            }
-            false => None,
+        let asked = if head[2] & FLAG_ASKED != 0 {
+            let (horizon, rest) = data.split_first_chunk::<ASKED_BYTES>()?;
+            data = rest;
+            Some(u64::from_le_bytes(*horizon))
+        } else {
+            None
         };
         let rts = Rts {
             context: u16::from_le_bytes([head[0], head[1]]),

@@ -58,11 +58,12 @@ impl Grid {
         ranks: u32,
     ) -> Result<Grid, Error> {
         let grid = Grid::new(dimensions)?;
-        match grid.places() <= ranks {
-            true => Ok(grid),
-            false => Err(Error::Dims {
+        if grid.places() <= ranks {
+            Ok(grid)
+        } else {
+            Err(Error::Dims {
                 what: "a grid of more places than the communicator has ranks",
-            }),
+            })
         }
     }
 
@@ -91,11 +92,12 @@ impl Grid {
     pub fn rank(&self, coords: &[i32]) -> Option<u32> {
         let mut rank = 0;
         for (at, dimension) in coords.iter().zip(&self.0) {
-            let inside = match dimension.periodic {
-                true => i64::from(*at).rem_euclid(dimension.extent.into()) as u32,
-                false => u32::try_from(*at)
+            let inside = if dimension.periodic {
+                i64::from(*at).rem_euclid(dimension.extent.into()) as u32
+            } else {
+                u32::try_from(*at)
                     .ok()
-                    .filter(|at| *at < dimension.extent)?,
+                    .filter(|at| *at < dimension.extent)?
             };
             rank = rank * dimension.extent + inside;
         }
@@ -107,9 +109,10 @@ impl Grid {
         let mut coords = self.coords(rank);
         let extent = i64::from(self.0[dimension].extent);
         let to = i64::from(coords[dimension]) + steps;
-        coords[dimension] = match self.0[dimension].periodic {
-            true => to.rem_euclid(extent) as i32,
-            false => i32::try_from(to).ok()?,
+        coords[dimension] = if self.0[dimension].periodic {
+            to.rem_euclid(extent) as i32
+        } else {
+            i32::try_from(to).ok()?
         };
         self.rank(&coords)
     }

@@ -288,9 +288,10 @@ impl<'e> Partners<'e> {
     }
 
     fn check_rank(self, rank: CommRank) -> Result<(), Error> {
-        match rank.0 < self.group.size {
-            true => Ok(()),
-            false => Err(self.group.no_rank(rank.0.into())),
+        if rank.0 < self.group.size {
+            Ok(())
+        } else {
+            Err(self.group.no_rank(rank.0.into()))
         }
     }
 

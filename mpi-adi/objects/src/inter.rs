@@ -79,13 +79,14 @@ impl<'e> Bridge<'e> {
             (given, self.leader, LEADERS),
             (taken, Some(self.leader), Some(LEADERS)),
         )?;
-        match status.bytes == expected {
-            true => Ok(()),
-            false => Err(Error::CountsDiffer {
+        if status.bytes == expected {
+            Ok(())
+        } else {
+            Err(Error::CountsDiffer {
                 rank: status.source,
                 expected,
                 given: Some(status.bytes),
-            }),
+            })
         }
     }
 }
@@ -201,9 +202,10 @@ pub fn connect(
     }
     // The same rule for both groups; no process is in both.
     let is_first = own[0] < others[0];
-    let (before, behind) = match is_first {
-        true => (&own, &others),
-        false => (&others, &own),
+    let (before, behind) = if is_first {
+        (&own, &others)
+    } else {
+        (&others, &own)
     };
     list.extend(before.iter().chain(behind).map(|index| Rank::new(*index)));
     let (context, list) = agree(env, ready, Ok(list), &mut |masks| meeting.and_masks(masks))?;
@@ -285,9 +287,10 @@ impl Intercommunicator<'_> {
             everyone.choose(function, ready, color, key)?;
         let halves = sides.halves();
         let (local, remote) = (halves.local_ranks(), halves.remote_ranks());
-        let (before, behind) = match halves.is_first() {
-            true => (local, remote),
-            false => (remote, local),
+        let (before, behind) = if halves.is_first() {
+            (local, remote)
+        } else {
+            (remote, local)
         };
         choices.append(before, &mut members);
         let first = members.len();
@@ -330,9 +333,10 @@ impl Intercommunicator<'_> {
         everyone.and_masks(function, &mut high)?;
         let is_high = |is_first: bool| high[0] & bit(is_first) != 0;
         let (before, behind) = sides.list.split_at(sides.first as usize);
-        let (before, behind) = match is_high(true) && !is_high(false) {
-            true => (behind, before),
-            false => (before, behind),
+        let (before, behind) = if is_high(true) && !is_high(false) {
+            (behind, before)
+        } else {
+            (before, behind)
         };
         let list = room(sides.list.len()).map(|mut list: Vec<_>| {
             list.extend(before.iter().chain(behind));

@@ -84,17 +84,18 @@ impl Halves {
             return error;
         };
         let (local, remote) = (self.local_ranks(), self.remote_ranks());
-        match remote.contains(&rank) {
-            true => Error::RemoteDiffers {
+        if remote.contains(&rank) {
+            Error::RemoteDiffers {
                 rank: rank - remote.start,
                 expected,
                 given,
-            },
-            false => Error::LocalDiffers {
+            }
+        } else {
+            Error::LocalDiffers {
                 rank: rank - local.start,
                 expected,
                 given,
-            },
+            }
         }
     }
 }

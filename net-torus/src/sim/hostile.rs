@@ -206,9 +206,10 @@ fn check_output(router: &Router<'_>, d: Direction, frame: &[u8], exact: bool) {
     if frame.is_empty() {
         return;
     }
-    let parsed = match exact {
-        true => FrameRepr::parse_unsummed(frame),
-        false => FrameRepr::parse(frame),
+    let parsed = if exact {
+        FrameRepr::parse_unsummed(frame)
+    } else {
+        FrameRepr::parse(frame)
     };
     let mut packets = match parsed {
         Ok((_, packets)) => packets,
@@ -216,9 +217,10 @@ fn check_output(router: &Router<'_>, d: Direction, frame: &[u8], exact: bool) {
     };
     let there = router.shape().neighbour(router.coord(), d);
     while !packets.is_empty() {
-        let packet = match exact {
-            true => Packet::new_unsummed(packets),
-            false => Packet::new_checked(packets),
+        let packet = if exact {
+            Packet::new_unsummed(packets)
+        } else {
+            Packet::new_checked(packets)
         };
         let packet = match packet {
             Ok(packet) => packet,

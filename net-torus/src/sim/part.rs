@@ -305,9 +305,10 @@ impl<'m> Part<'m> {
     /// Returns the index of the node with this rank, or its part and its index there.
     fn place(&self, rank: u32) -> Result<usize, (usize, u32)> {
         let node = rank.wrapping_sub(self.first) as usize;
-        match node < self.routers.len() {
-            true => Ok(node),
-            false => Err(((rank / self.each) as usize, rank % self.each)),
+        if node < self.routers.len() {
+            Ok(node)
+        } else {
+            Err(((rank / self.each) as usize, rank % self.each))
         }
     }
 
@@ -405,9 +406,10 @@ impl<'m> Part<'m> {
     /// Sends the tokens that `node` released to its neighbours, `after` ticks from now; `all` includes the initial
     /// tokens.
     fn return_tokens(&mut self, node: usize, after: u64, all: bool) {
-        let released = match all {
-            true => self.routers[node].links(),
-            false => Directions::from_bits(self.routers[node].take_released()),
+        let released = if all {
+            self.routers[node].links()
+        } else {
+            Directions::from_bits(self.routers[node].take_released())
         };
         for d in released.iter() {
             let granted = self.routers[node].tell_grants(d);

@@ -42,9 +42,10 @@ impl Gate {
                 return false;
             }
             looks += 1;
-            match looks < LOOKS {
-                true => core::hint::spin_loop(),
-                false => std::thread::yield_now(),
+            if looks < LOOKS {
+                core::hint::spin_loop()
+            } else {
+                std::thread::yield_now()
             }
         }
         true

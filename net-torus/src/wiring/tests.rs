@@ -83,9 +83,12 @@ impl Bench {
         let first = self.coord(first.unwrap()).axes();
         let here = self.coord(rank).axes();
         let (extents, wraps) = (self.shape.extents(), self.shape.wraps());
-        let expected = [0, 1, 2].map(|d| match wraps[d] {
-            true => ((u16::from(here[d]) + extents[d] - u16::from(first[d])) % extents[d]) as u8,
-            false => here[d],
+        let expected = [0, 1, 2].map(|d| {
+            if wraps[d] {
+                ((u16::from(here[d]) + extents[d] - u16::from(first[d])) % extents[d]) as u8
+            } else {
+                here[d]
+            }
         });
         let told = name.coord.map(Coord::axes);
         assert_eq!(told, Some(expected), "{name:?}");
@@ -191,9 +194,10 @@ fn a_wire_at_a_wrong_link_is_named() {
                     || told.link == wrong && told.at.node == bench.numbers[other],
                 "{told} {shape:?}"
             );
-            match one == other {
-                true => assert!(matches!(told.trouble, Trouble::Loop(_)), "{told}"),
-                false => assert!(matches!(told.trouble, Trouble::Direction(..)), "{told}"),
+            if one == other {
+                assert!(matches!(told.trouble, Trouble::Loop(_)), "{told}")
+            } else {
+                assert!(matches!(told.trouble, Trouble::Direction(..)), "{told}")
             }
             // If all other wires are correct and sufficient, so are the positions.
             if shape.extents().iter().all(|extent| *extent > 2) {

@@ -64,13 +64,14 @@ pub struct Places {
 /// # Errors
 /// Returns a message with the remedy if `root` is no checkout.
 pub fn check_root(root: &Path) -> Result<(), Refusal> {
-    match root.join("kernel-rt/Cargo.toml").exists() {
-        true => Ok(()),
-        false => Err(Refusal(format!(
+    if root.join("kernel-rt/Cargo.toml").exists() {
+        Ok(())
+    } else {
+        Err(Refusal(format!(
             "this command was built in {}, where there is no checkout of Midplane any more; run \
-             `cargo midplane` in the checkout",
+         `cargo midplane` in the checkout",
             root.display()
-        ))),
+        )))
     }
 }
 

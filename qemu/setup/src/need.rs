@@ -67,9 +67,10 @@ impl Need {
             Self::Gcc => known(&[kit().gcc_package]),
             Self::Picolibc => known(&[kit().picolibc_package]),
         };
-        match alternatives.is_empty() {
-            true => Err(NoPackage::Unknown),
-            false => Ok(alternatives),
+        if alternatives.is_empty() {
+            Err(NoPackage::Unknown)
+        } else {
+            Ok(alternatives)
         }
     }
 

@@ -112,11 +112,12 @@ pub fn plan(
         return Ok(done(steps));
     }
     if needs.contains(&Need::Target) {
-        return match machine.has_apt() || needs == [Need::Target] {
-            true => refuse(&format!(
+        return if machine.has_apt() || needs == [Need::Target] {
+            refuse(&format!(
                 "install the library's sources with: {ADD_SOURCES}"
-            )),
-            false => refuse(&Missing(needs).by_hand()),
+            ))
+        } else {
+            refuse(&Missing(needs).by_hand())
         };
     }
     if !machine.has_apt() {
@@ -327,9 +328,10 @@ pub struct ThisMachine {
 impl ThisMachine {
     /// Creates the view of this machine through these package lists.
     pub fn with(lists: Lists) -> Self {
-        let candidates = match apt::is_there() {
-            true => apt::candidates(&lists),
-            false => HashMap::new(),
+        let candidates = if apt::is_there() {
+            apt::candidates(&lists)
+        } else {
+            HashMap::new()
         };
         Self { lists, candidates }
     }

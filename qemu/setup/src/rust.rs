@@ -315,9 +315,10 @@ fn has_target(root: &Path) -> bool {
 
 /// Returns Debian's compiler in a file system, if its version is supported and it has the library's sources.
 fn debian_in(root: &Path) -> Option<(Debian, String)> {
-    let libraries = match root == Path::new("/") {
-        true => None,
-        false => folder::libraries(root),
+    let libraries = if root == Path::new("/") {
+        None
+    } else {
+        folder::libraries(root)
     };
     let tool = |path| Tool {
         path: root.join(path),

@@ -39,9 +39,10 @@ impl Board {
 
     /// Returns the board of this command.
     pub fn chosen() -> Self {
-        match kit::kit() == &kit::STM32F405 {
-            true => Self::Stm32f405,
-            false => Self::Virt,
+        if kit::kit() == &kit::STM32F405 {
+            Self::Stm32f405
+        } else {
+            Self::Virt
         }
     }
 

@@ -178,9 +178,10 @@ impl Line {
             .filter(|word| on_linux && *word != "-pie" || compiler::is_for_nodes(word))
             .cloned()
             .collect();
-        let words = match on_linux {
-            true => words,
-            false => compiler::with_symbols(&words),
+        let words = if on_linux {
+            words
+        } else {
+            compiler::with_symbols(&words)
         };
         let inputs = inputs(&words);
         is_cpp |= inputs.iter().any(|input| Kind::is_cpp(Path::new(input)));
@@ -266,14 +267,18 @@ pub fn run(words: &[OsString]) -> Result<u8, Stop> {
 /// Creates the requested command. Progress output of the runtime's build and of downloads is shown only on a terminal,
 /// because build systems parse the reply to a query.
 fn prepared(line: &Line) -> Result<Command, Stop> {
-    let prepare = || match line.on_linux {
-        true => on_linux(line),
-        false => for_nodes(line, &Linker::Gnu),
+    let prepare = || {
+        if line.on_linux {
+            on_linux(line)
+        } else {
+            for_nodes(line, &Linker::Gnu)
+        }
     };
     let is_seen = line.show.is_none() && line.step == Step::Link && std::io::stderr().is_terminal();
-    match is_seen {
-        true => prepare(),
-        false => say::quietly(prepare),
+    if is_seen {
+        prepare()
+    } else {
+        say::quietly(prepare)
     }
 }
 
@@ -310,12 +315,13 @@ fn answer(shown: Show, command: &Command) -> String {
 /// Joins words in a line. Quotes only words that a shell would split: CMake does not recognize quoted options.
 fn joined<'a>(words: impl Iterator<Item = Cow<'a, str>>) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || "_@%+=:,./-".contains(c);
-    let quoted = words.map(
-        |word| match !word.is_empty() && word.chars().all(is_plain) {
-            true => word,
-            false => shell_words::quote(&word).into_owned().into(),
-        },
-    );
+    let quoted = words.map(|word| {
+        if !word.is_empty() && word.chars().all(is_plain) {
+            word
+        } else {
+            shell_words::quote(&word).into_owned().into()
+        }
+    });
     quoted.collect::<Vec<_>>().join(" ")
 }
 
@@ -520,9 +526,10 @@ fn link_quickly(line: &Line) -> Result<bool, Stop> {
         return Ok(false);
     };
     let prepare = || for_nodes(line, &linker);
-    let mut command = match std::io::stderr().is_terminal() {
-        true => prepare()?,
-        false => say::quietly(prepare)?,
+    let mut command = if std::io::stderr().is_terminal() {
+        prepare()?
+    } else {
+        say::quietly(prepare)?
     };
     sys::bind_to_us(&mut command, Signal::TERM, Vec::new());
     let output = command.stdin(Stdio::null()).output();

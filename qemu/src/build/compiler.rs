@@ -71,12 +71,13 @@ pub(super) fn with_symbols(words: &[OsString]) -> Vec<OsString> {
             _ if is_linkers && is_strip(word) => STRIP_DEBUG.into(),
             _ if word == "-s" => format!("-Wl,{STRIP_DEBUG}").into(),
             Some(list) if list.split(',').any(|word| is_strip(OsStr::new(word))) => {
-                let words = list
-                    .split(',')
-                    .map(|word| match is_strip(OsStr::new(word)) {
-                        true => STRIP_DEBUG,
-                        false => word,
-                    });
+                let words = list.split(',').map(|word| {
+                    if is_strip(OsStr::new(word)) {
+                        STRIP_DEBUG
+                    } else {
+                        word
+                    }
+                });
                 format!("-Wl,{}", words.collect::<Vec<_>>().join(",")).into()
             }
             _ => word.clone(),
@@ -91,9 +92,12 @@ pub(super) const OPENMP: &str = "-fopenmp";
 
 /// Replaces the OpenMP option by one that disables warnings about unknown directives.
 pub(super) fn without_openmp(words: &[OsString]) -> impl Iterator<Item = &OsStr> {
-    words.iter().map(|word| match word == OPENMP {
-        true => OsStr::new("-Wno-unknown-pragmas"),
-        false => word,
+    words.iter().map(|word| {
+        if word == OPENMP {
+            OsStr::new("-Wno-unknown-pragmas")
+        } else {
+            word
+        }
     })
 }
 

@@ -253,9 +253,10 @@ impl Program {
                 Ok(package.map_or_else(|| Self::Rust(first.clone()), Self::Package))
             }
             (Kind::Package, []) => {
-                let manifest = match first.is_dir() {
-                    true => first.join(MANIFEST),
-                    false => first.clone(),
+                let manifest = if first.is_dir() {
+                    first.join(MANIFEST)
+                } else {
+                    first.clone()
                 };
                 Package::find(first, &manifest, binary).map(Self::Package)
             }

@@ -340,9 +340,10 @@ impl Image {
         let is_code = self.is_code(pc);
         let is_here = is_code
             && addr2line::Loader::new(&self.path).is_ok_and(|loader| is_program(&loader, pc));
-        let here = match is_code {
-            true => self.describe(pc),
-            false => Vec::new(),
+        let here = if is_code {
+            self.describe(pc)
+        } else {
+            Vec::new()
         };
         if is_here {
             return here;
@@ -494,9 +495,10 @@ impl Image {
         let call = calls.iter().find(|address| is_programs(**address - 1));
         let Some(call) = call else {
             let is_runtimes = |address: &u64| is_rust(&loader, *address - 1);
-            return match pc.is_some() && calls.iter().any(is_runtimes) {
-                true => vec![BESIDE_CALLS.into()],
-                false => Vec::new(),
+            return if pc.is_some() && calls.iter().any(is_runtimes) {
+                vec![BESIDE_CALLS.into()]
+            } else {
+                Vec::new()
             };
         };
         // The return address is after the call.

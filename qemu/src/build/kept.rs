@@ -199,9 +199,10 @@ fn remove(folder: &Path, made: &Made) -> io::Result<bool> {
     match mark.try_lock() {
         Ok(()) => {
             for path in made.of(folder) {
-                match path.is_dir() {
-                    true => fs::remove_dir_all(path)?,
-                    false => fs::remove_file(path)?,
+                if path.is_dir() {
+                    fs::remove_dir_all(path)?
+                } else {
+                    fs::remove_file(path)?
                 }
             }
             fs::remove_dir_all(folder).map(|()| true)

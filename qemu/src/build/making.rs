@@ -125,9 +125,10 @@ impl Making {
         linked: &Path,
         program: &Path,
     ) -> Result<(), Stop> {
-        match link_quickly(&link, linked)? {
-            true => self.put_in_place(linked),
-            false => self.link(link(&Linker::Gnu), linked, program),
+        if link_quickly(&link, linked)? {
+            self.put_in_place(linked)
+        } else {
+            self.link(link(&Linker::Gnu), linked, program)
         }
     }
 

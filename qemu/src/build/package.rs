@@ -247,13 +247,13 @@ impl Package {
         let within = path.strip_prefix(manifest.parent().unwrap_or(Path::new("/")));
         let is_usual =
             within.is_ok_and(|path| path.starts_with("src") || path.starts_with("examples"));
-        let found = match is_usual {
-            true => metadata(&manifest)?,
-            // The manifest of a parent directory may be unrelated.
-            false => match ask(&manifest)? {
+        let found = if is_usual {
+            metadata(&manifest)?
+        } else {
+            match ask(&manifest)? {
                 Ok(found) => found,
                 Err(_) => return Ok(None),
-            },
+            }
         };
         let is_it = |target: &Target| target.src_path == path && target.option().is_some();
         for mut package in found.packages {
@@ -330,10 +330,10 @@ impl Package {
         file: &Path,
     ) -> Result<(), Stop> {
         let is_for_nodes = !link.is_empty();
-        let mut cargo = match self.manifest.starts_with(folders::root()) {
-            true => compiler.cargo,
-            // In addition to the user's configuration; below the workspace cargo finds it itself.
-            false => configured(&compiler.cargo),
+        let mut cargo = if self.manifest.starts_with(folders::root()) {
+            compiler.cargo
+        } else {
+            configured(&compiler.cargo)
         };
         self.begin_versions();
         cargo.current_dir(self.folder()).env(LINKS, "1");

@@ -341,9 +341,10 @@ pub(super) fn run_cargo(
     artifact: Option<&Artifact>,
 ) -> Result<Option<Trouble>, Stop> {
     let begun = artifact.map(Artifact::begin);
-    let color = match std::io::stderr().is_terminal() {
-        true => "always",
-        false => "never",
+    let color = if std::io::stderr().is_terminal() {
+        "always"
+    } else {
+        "never"
     };
     if cargo.get_current_dir().is_none() {
         cargo.current_dir(folders::root());

@@ -28,9 +28,10 @@ fn file_and_line(place: &str) -> &str {
     let has_line = place
         .rsplit_once(':')
         .is_some_and(|(_, line)| !line.is_empty() && line.bytes().all(|b| b.is_ascii_digit()));
-    match has_line {
-        true => place.rsplit('/').next().unwrap_or(place),
-        false => "",
+    if has_line {
+        place.rsplit('/').next().unwrap_or(place)
+    } else {
+        ""
     }
 }
 

@@ -29,9 +29,10 @@ pub fn target() -> PathBuf {
     static TARGET: OnceLock<PathBuf> = OnceLock::new();
     let target = TARGET.get_or_init(|| {
         let built = built();
-        match is_writable(&built) {
-            true => built,
-            false => of_user(root()).unwrap_or(built),
+        if is_writable(&built) {
+            built
+        } else {
+            of_user(root()).unwrap_or(built)
         }
     });
     target.clone()

@@ -578,9 +578,10 @@ fn measure(
 /// Formats the progress of a run and an estimate of the remaining time.
 fn how_far(nodes: u64, far: Far, took: Duration) -> String {
     let seconds = took.as_secs_f64();
-    let rest = match far.part > 0.01 {
-        true => format!("about {:.0} s more", seconds * (1.0 / far.part - 1.0)),
-        false => "too early to tell the rest".into(),
+    let rest = if far.part > 0.01 {
+        format!("about {:.0} s more", seconds * (1.0 / far.part - 1.0))
+    } else {
+        "too early to tell the rest".into()
     };
     format!(
         "{nodes} nodes: {:.0} % after {seconds:.0} s, {:.3} ms of virtual time; {rest}",

@@ -181,13 +181,14 @@ fn terms_of_mpi(options: &MemoryArgs) -> Vec<Term> {
 /// Describes the memory of the peer table and its maximum.
 fn peers_why(nodes: u64, budget: &Budget) -> String {
     let each = "2.5 each: an age each way, four bits";
-    match budget.most_peers > budget.peers {
-        false => format!("{nodes} x {each}, by 16 peers"),
-        true => format!(
+    if budget.most_peers <= budget.peers {
+        format!("{nodes} x {each}, by 16 peers")
+    } else {
+        format!(
             "{each}; {STOCK_PAGES} pages of {PAGE_PEERS} of {nodes} peers in stock, more from the program's heap as there is \
-             something to keep; at most {}",
+         something to keep; at most {}",
             budget.most_peers
-        ),
+        )
     }
 }
 

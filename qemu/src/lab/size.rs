@@ -320,9 +320,10 @@ fn of_file(file: &str) -> Part {
     if file.contains("libgcc") {
         return (C_LIBRARY, "libgcc".into());
     }
-    match file.ends_with(".rs") {
-        true => (RUST, library_of(file)),
-        false => (PROGRAM, file_name()),
+    if file.ends_with(".rs") {
+        (RUST, library_of(file))
+    } else {
+        (PROGRAM, file_name())
     }
 }
 
@@ -362,9 +363,10 @@ fn part_of_inner<'p>((layer, name): (usize, &str), path: impl Iterator<Item = &'
 /// Returns the part of a symbol, by its name.
 fn of_name(name: &str) -> Part {
     let Some(path) = addr2line::demangle(name, gimli::DW_LANG_Rust) else {
-        return match name.starts_with("MIDPLANE_") || name.starts_with("__") {
-            true => (KERNEL, ABI.into()),
-            false => (PROGRAM, "and C library: data".into()),
+        return if name.starts_with("MIDPLANE_") || name.starts_with("__") {
+            (KERNEL, ABI.into())
+        } else {
+            (PROGRAM, "and C library: data".into())
         };
     };
     // `<midplane_c::A as core::B>::C`: Midplane's crate counts.

@@ -74,12 +74,13 @@ fn check_probe() -> Result<(), Stop> {
             said.trim()
         )));
     }
-    match said.contains("No debug probes") {
-        true => Err(Stop::failure(
+    if said.contains("No debug probes") {
+        Err(Stop::failure(
             "no debug probe was found; connect one (ST-Link, J-Link or CMSIS-DAP) to this machine and to the board, and \
-             look whether `probe-rs list` shows it",
-        )),
-        false => Ok(()),
+         look whether `probe-rs list` shows it",
+        ))
+    } else {
+        Ok(())
     }
 }
 

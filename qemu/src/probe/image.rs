@@ -212,12 +212,13 @@ impl What {
             ..Flags::default()
         };
         let image = program.build(&tools, &flags)?;
-        let (links, place) = match self.auto {
-            true => (6, "auto".into()),
-            false => (
+        let (links, place) = if self.auto {
+            (6, "auto".into())
+        } else {
+            (
                 shape.links(self.node).iter().count(),
                 format!("{x}-{y}-{z}"),
-            ),
+            )
         };
         image.check_fits_board(links, self.mpi_bytes(), shape.nodes())?;
         Ok(Made {
@@ -355,8 +356,9 @@ fn objcopy(tools: &Tools) -> Result<PathBuf, Stop> {
     command.arg("-print-prog-name=objcopy");
     let output = command.output().doing("ask the C compiler for objcopy")?;
     let path = String::from_utf8_lossy(&output.stdout).trim().to_string();
-    match path.is_empty() {
-        true => Err(Stop::failure("the C compiler names no objcopy")),
-        false => Ok(path.into()),
+    if path.is_empty() {
+        Err(Stop::failure("the C compiler names no objcopy"))
+    } else {
+        Ok(path.into())
     }
 }

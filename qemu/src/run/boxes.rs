@@ -99,9 +99,10 @@ fn is_by_image(division: &Division, starts: &[u32]) -> bool {
 /// Divides `shape` into as few instances as possible, the fastest choice (docs/emulation.md); `None` if boxes cannot
 /// contain it.
 fn fewest(shape: Shape, starts: &[u32]) -> Option<Division> {
-    let most = match shared_bytes(&shape) > MAX_SHARED_BYTES {
-        true => 1,
-        false => shape.nodes() - 1,
+    let most = if shared_bytes(&shape) > MAX_SHARED_BYTES {
+        1
+    } else {
+        shape.nodes() - 1
     };
     (1..=most.max(1)).find_map(|instances| {
         let parts = parts(shape.extents(), instances)?;

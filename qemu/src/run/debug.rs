@@ -42,9 +42,10 @@ impl Debug {
     /// # Errors
     /// Returns an error if none is available.
     pub fn find(rank: u32, given: &[String], is_process: bool) -> Result<Self, Stop> {
-        let known: &[&str] = match is_process {
-            true => &OF_PROCESSES,
-            false => &OF_MACHINES,
+        let known: &[&str] = if is_process {
+            &OF_PROCESSES
+        } else {
+            &OF_MACHINES
         };
         let found = || known.iter().find(|name| in_path(name).is_some());
         let command = match given {

@@ -130,9 +130,10 @@ impl Folder {
         if let Ok(before) = before {
             check_kind(&before, wanted & OPEN_NO_LINK != 0)?;
         }
-        let mode = match flags.contains(OFlags::CREATE) {
-            true => Mode::from_raw_mode(mode as u32 & 0o777),
-            false => Mode::empty(),
+        let mode = if flags.contains(OFlags::CREATE) {
+            Mode::from_raw_mode(mode as u32 & 0o777)
+        } else {
+            Mode::empty()
         };
         // Non-blocking, in case the file was replaced by a pipe meanwhile.
         let flags = flags | OFlags::NONBLOCK | OFlags::NOCTTY;

@@ -73,10 +73,10 @@ impl Instance {
     /// Returns its process, or a child of it, that a signal has stopped.
     pub fn stopped(&self) -> Option<u32> {
         let own = self.child.id();
-        let others = match self.ears.is_several {
-            // The assignment of nodes to processes is unknown here.
-            true => Vec::new(),
-            false => used::children(own),
+        let others = if self.ears.is_several {
+            Vec::new()
+        } else {
+            used::children(own)
         };
         let mut all = [own].into_iter().chain(others);
         all.find(|process| used::is_stopped(*process))
@@ -103,9 +103,10 @@ impl Instance {
             self.signal(Signal::KILL);
             return Vec::new();
         }
-        let others = match self.ears.is_several {
-            true => self.children(),
-            false => Vec::new(),
+        let others = if self.ears.is_several {
+            self.children()
+        } else {
+            Vec::new()
         };
         self.signal(Signal::KILL);
         others

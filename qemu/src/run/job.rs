@@ -662,10 +662,10 @@ impl Job<'_, '_, '_> {
         let room = [self.out.has_room(), self.err.has_room()];
         for stream in Stream::ALL {
             let to = usize::from(stream != Stream::Out);
-            match room[to] {
-                true => self.pass_on_stream(at, stream),
-                // Conservative: whether output is pending is checked when there is space.
-                false => self.held[to] = true,
+            if room[to] {
+                self.pass_on_stream(at, stream)
+            } else {
+                self.held[to] = true
             }
         }
     }

@@ -27,9 +27,12 @@ pub fn parse_mpi_memory(text: &str) -> Result<u64, String> {
 /// Parses the maximum size of an eager message in bytes.
 pub fn parse_eager(text: &str) -> Result<u64, String> {
     let greatest = GREATEST_EAGER_LIMIT as u64;
-    size::parse(text).and_then(|bytes| match bytes > greatest {
-        true => Err(format!("the greatest is {}", size::exact(greatest))),
-        false => Ok(bytes),
+    size::parse(text).and_then(|bytes| {
+        if bytes > greatest {
+            Err(format!("the greatest is {}", size::exact(greatest)))
+        } else {
+            Ok(bytes)
+        }
     })
 }
 

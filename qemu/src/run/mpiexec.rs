@@ -420,18 +420,20 @@ impl Request {
                 let mut variable = name.clone();
                 variable.push("=");
                 variable.push(value);
-                match all {
-                    true => self.run.extend(["--env".into(), variable]),
-                    false => app.env.push(variable),
+                if all {
+                    self.run.extend(["--env".into(), variable])
+                } else {
+                    app.env.push(variable)
                 }
             }
             (Does::Export, [variable]) => app.export.push(variable.clone()),
             (Does::ExportList { all }, [names]) => {
                 let names = names.as_bytes().split(|byte| *byte == b',');
                 for name in names.filter(|name| !name.is_empty()).map(OsStr::from_bytes) {
-                    match all {
-                        true => self.run.extend(["-x".into(), name.into()]),
-                        false => app.export.push(name.into()),
+                    if all {
+                        self.run.extend(["-x".into(), name.into()])
+                    } else {
+                        app.export.push(name.into())
                     }
                 }
             }

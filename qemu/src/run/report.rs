@@ -332,9 +332,12 @@ pub fn table(end: &JobEnd) -> Vec<String> {
 /// Returns the peak stack usage of all nodes.
 fn stacks(nodes: &[Seen]) -> Option<String> {
     let seen = nodes.iter().filter_map(|node| node.stacks);
-    let peak = |one: StackUse, other: StackUse| match other.peak_bytes > one.peak_bytes {
-        true => other,
-        false => one,
+    let peak = |one: StackUse, other: StackUse| {
+        if other.peak_bytes > one.peak_bytes {
+            other
+        } else {
+            one
+        }
     };
     let StacksUse {
         program,
@@ -462,9 +465,10 @@ pub fn cut_links(shape: &Shape, end: &JobEnd) -> Vec<String> {
             let Some(there) = shape.neighbour(node.coord, d) else {
                 continue;
             };
-            let ends = match d.is_plus() {
-                true => [(node.coord, d), (there, d.opposite())],
-                false => [(there, d.opposite()), (node.coord, d)],
+            let ends = if d.is_plus() {
+                [(node.coord, d), (there, d.opposite())]
+            } else {
+                [(there, d.opposite()), (node.coord, d)]
             };
             let [one, other] = ends.map(|(c, d)| {
                 let direction = d.name().to_lowercase();

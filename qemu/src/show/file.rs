@@ -62,9 +62,10 @@ impl ResultFile {
     pub fn write(mut self, text: &str) -> Result<(), Stop> {
         // A pipe or a terminal cannot be truncated.
         let is_regular = self.file.metadata().is_ok_and(|m| m.is_file());
-        let cut = match is_regular {
-            true => self.file.set_len(0),
-            false => Ok(()),
+        let cut = if is_regular {
+            self.file.set_len(0)
+        } else {
+            Ok(())
         };
         cut.and_then(|()| self.file.write_all(text.as_bytes()))
             .doing(format_args!("write {}", self.path.display()))

@@ -379,10 +379,7 @@ type Drawn<'b, C> =
 
 /// Creates a mark at a point in any coordinates.
 fn element<'b, C: Clone>(at: C, mark: Mark) -> Drawn<'b, C> {
-    let ground = match mark.filled {
-        true => mark.colour,
-        false => WHITE,
-    };
+    let ground = if mark.filled { mark.colour } else { WHITE };
     let mut outline = mark.shape.corners();
     outline.extend(outline.first().copied());
     EmptyElement::at(at)

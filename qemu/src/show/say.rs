@@ -73,9 +73,10 @@ fn told(result: io::Result<()>) -> Result<(), Stop> {
 
 /// Returns the error for a failed write to stdout.
 pub fn unwritable(error: io::Error) -> Stop {
-    match sys::stdout_was_closed() {
-        true => Stop::failure("cannot write to stdout: it is closed"),
-        false => Stop::failure(format!("cannot write to stdout: {error}")),
+    if sys::stdout_was_closed() {
+        Stop::failure("cannot write to stdout: it is closed")
+    } else {
+        Stop::failure(format!("cannot write to stdout: {error}"))
     }
 }
 

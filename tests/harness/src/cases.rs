@@ -98,9 +98,12 @@ fn arguments_come_as_given(options: &[&str]) {
     let is_plain = |byte: u8| (33..=126).contains(&byte);
     let shown = |text: &str| {
         { text.bytes() }
-            .map(|byte| match is_plain(byte) {
-                true => char::from(byte).to_string(),
-                false => format!("\\{byte:02x}"),
+            .map(|byte| {
+                if is_plain(byte) {
+                    char::from(byte).to_string()
+                } else {
+                    format!("\\{byte:02x}")
+                }
             })
             .collect::<String>()
     };

@@ -47,26 +47,17 @@ fn main() {
     // Lower ranks receive numbers, the others booleans.
     let (number, truth) = (f64::from(rank), rank % 2 == 0);
     let given: Vec<AnyBuffer<'_>> = (0..size)
-        .map(|to| match to < rank {
-            true => AnyBuffer::new(&number),
-            false => AnyBuffer::new(&truth),
-        })
+        .map(|to| if to < rank { AnyBuffer::new(&number) } else { AnyBuffer::new(&truth) })
         .collect();
     let (mut numbers, mut truths) = (vec![-1.0; size as usize], vec![false; size as usize]);
     let places = numbers.iter_mut().zip(&mut truths);
     let mut taken: Vec<AnyBufferMut<'_>> = (0..size)
         .zip(places)
-        .map(|(from, (number, truth))| match rank < from {
-            true => AnyBufferMut::new(number),
-            false => AnyBufferMut::new(truth),
-        })
+        .map(|(from, (number, truth))| if rank < from { AnyBufferMut::new(number) } else { AnyBufferMut::new(truth) })
         .collect();
     world.all_to_all_vartype_into(&given, &mut taken);
     for (from, (number, truth)) in (0..size).zip(numbers.into_iter().zip(truths)) {
-        let expected = match rank < from {
-            true => (f64::from(from), false),
-            false => (-1.0, from % 2 == 0),
-        };
+        let expected = if rank < from { (f64::from(from), false) } else { (-1.0, from % 2 == 0) };
         assert_eq!((number, truth), expected);
     }
 }

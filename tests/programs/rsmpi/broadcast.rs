@@ -19,10 +19,7 @@ fn main() {
     assert_eq!(x, 1 << 40 | 5);
 
     let n = 500;
-    let mut powers: Vec<u32> = match root.is_self() {
-        true => (0..n).map(|i| 3u32.wrapping_pow(i)).collect(),
-        false => (0..n).map(|_| 0).collect(),
-    };
+    let mut powers: Vec<u32> = if root.is_self() { (0..n).map(|i| 3u32.wrapping_pow(i)).collect() } else { (0..n).map(|_| 0).collect() };
     root.broadcast_into(&mut powers[..]);
     assert!(
         powers

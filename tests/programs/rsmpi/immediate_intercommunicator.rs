@@ -307,10 +307,7 @@ fn main() {
     let groups = Groups { both, group };
     // First the one group contains the roots, then the other.
     for roots in 0..2 {
-        match roots == group {
-            true => groups.roots(),
-            false => groups.members(),
-        }
+        if roots == group { groups.roots() } else { groups.members() }
         groups.of_all();
     }
     groups.of_whatever_datatypes();

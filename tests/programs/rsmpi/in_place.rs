@@ -257,21 +257,15 @@ fn rooted(world: &impl Communicator) {
             both(
                 &parts.alone(rank),
                 &parts.own(),
-                |data| match is_varied {
-                    true => root.gather_varcount_in_place_root(&mut PartitionMut::new(
-                        data, counts, displs,
-                    )),
-                    false => root.gather_in_place_root(data),
-                },
-                |data| match is_varied {
-                    true => {
-                        let mut data = PartitionMut::new(data, counts, displs);
-                        started!(|scope| {
-                            root.immediate_gather_varcount_in_place_root(scope, &mut data)
-                        })
-                    }
-                    false => started!(|scope| root.immediate_gather_in_place_root(scope, data)),
-                },
+                |data| if is_varied { root.gather_varcount_in_place_root(&mut PartitionMut::new(
+                    data, counts, displs,
+                )) } else { root.gather_in_place_root(data) },
+                |data| if is_varied {
+                    let mut data = PartitionMut::new(data, counts, displs);
+                    started!(|scope| {
+                        root.immediate_gather_varcount_in_place_root(scope, &mut data)
+                    })
+                } else { started!(|scope| root.immediate_gather_in_place_root(scope, data)) },
             );
             let all = parts.own();
             if is_varied {

@@ -66,10 +66,7 @@ fn main() {
     others.all_reduce_into(&1, &mut count, SystemOperation::sum());
     assert_eq!(count, others.remote_size());
 
-    let order = match answers {
-        true => MergeOrder::High,
-        false => MergeOrder::Low,
-    };
+    let order = if answers { MergeOrder::High } else { MergeOrder::Low };
     let all = others.merge(order);
     let behind = if answers { asking } else { 0 };
     assert_eq!(

@@ -22,10 +22,7 @@ fn main() {
     message.matched_receive_into(&mut value);
     assert_eq!(value, 7);
     // The ends of a line, without a special case.
-    let at = |rank| match (0..world.size()).contains(&rank) {
-        true => world.process_at_rank(rank),
-        false => world.null_process(),
-    };
+    let at = |rank| if (0..world.size()).contains(&rank) { world.process_at_rank(rank) } else { world.null_process() };
     let (left, right) = (at(world.rank() - 1), at(world.rank() + 1));
     let (got, _): (i32, _) = p2p::send_receive(&world.rank(), &right, &left);
     assert_eq!(got, (world.rank() - 1).max(0));

@@ -59,9 +59,10 @@ fn a_messages_way_is_as_it_is_told() {
         }
         for name in cells[1..].iter().flat_map(|cell| quoted(cell)) {
             names += 1;
-            let is_there = match name.ends_with(".rs") {
-                true => beside(name).is_file() || root.join(name).is_file(),
-                false => defines(&text, name),
+            let is_there = if name.ends_with(".rs") {
+                beside(name).is_file() || root.join(name).is_file()
+            } else {
+                defines(&text, name)
             };
             assert!(is_there, "`{name}` is not where this row has it: {cells:?}");
         }
@@ -194,9 +195,12 @@ fn rust_files(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder)
         .unwrap()
         .map(|entry| entry.unwrap().path());
-    let files = entries.flat_map(|path| match path.is_dir() {
-        true => rust_files(&path),
-        false => vec![path],
+    let files = entries.flat_map(|path| {
+        if path.is_dir() {
+            rust_files(&path)
+        } else {
+            vec![path]
+        }
     });
     files
         .filter(|path| path.extension().is_some_and(|end| end == "rs"))

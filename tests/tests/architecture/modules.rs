@@ -226,9 +226,10 @@ impl Reader<'_> {
                         }
                     } else {
                         self.defined(&path, name);
-                        match has_block {
-                            true => self.block(child),
-                            false => self.children.push(child),
+                        if has_block {
+                            self.block(child)
+                        } else {
+                            self.children.push(child)
                         }
                     }
                     (is_test, is_public) = (false, false);

@@ -199,9 +199,10 @@ const FAULTS: [(&str, &[&str]); 21] = [
 fn a_fault_is_explained_with_the_programs_line_wherever_it_is() {
     for (at, (what, words)) in FAULTS.into_iter().enumerate() {
         let board = if at % 2 == 0 { "linux" } else { "cluster" };
-        let flags = match at == FAULTS.len() - 1 {
-            true => "--cflags=-fno-builtin -fno-inline -g0",
-            false => "--cflags=-fno-builtin -fno-inline",
+        let flags = if at == FAULTS.len() - 1 {
+            "--cflags=-fno-builtin -fno-inline -g0"
+        } else {
+            "--cflags=-fno-builtin -fno-inline"
         };
         let options = ["--on", board, "-q", "-n", "2", "-l", "m", flags];
         harness::run(&options, "faults.c", &[what])
@@ -463,9 +464,10 @@ fn a_cluster_of_several_processes_leaves_none_behind() {
             }
         }
         let ended = job.end();
-        match killed == tool {
-            true => assert_eq!(ended.status, None, "{whom}: {ended}"),
-            false => drop(ended.expect(1).says(&["killed by signal 9"])),
+        if killed == tool {
+            assert_eq!(ended.status, None, "{whom}: {ended}")
+        } else {
+            drop(ended.expect(1).says(&["killed by signal 9"]))
         }
     }
 }

@@ -533,9 +533,12 @@ fn hostile_bytes_never_panic() {
     let seeds = [everything(), box_of([2, 1, 2], 3), auto_of(found)]
         .map(|parameters| written(&parameters, &programs));
     let (mut sound, mut refused) = (0, 0);
-    let mut count = |bytes: &[u8]| match read_hostile(bytes) {
-        true => sound += 1,
-        false => refused += 1,
+    let mut count = |bytes: &[u8]| {
+        if read_hostile(bytes) {
+            sound += 1
+        } else {
+            refused += 1
+        }
     };
     for seed in &seeds {
         for length in 0..seed.len() {

@@ -82,9 +82,10 @@ impl Data {
         let variables =
             variables.ok_or_else(|| io::Error::other("the program's file has no data"))?;
         Ok(Data {
-            variables: match variables.bytes > MOST_COPIED {
-                false => Variables::Copied(Copies::new(variables, ranks)),
-                true => Variables::Mapped(Mappings::new(variables, ranks)?),
+            variables: if variables.bytes <= MOST_COPIED {
+                Variables::Copied(Copies::new(variables, ranks))
+            } else {
+                Variables::Mapped(Mappings::new(variables, ranks)?)
             },
             thread_locals: thread_locals
                 .filter(|place| place.bytes > 0)

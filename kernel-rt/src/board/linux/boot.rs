@@ -51,9 +51,12 @@ impl Enter for LinuxEnv {
     }
 
     fn fast_send(&self, outgoing: &Outgoing) -> Sent {
-        with_node(|node| match node.send_to_hand(outgoing) {
-            true => Sent::Complete,
-            false => sent(node, outgoing),
+        with_node(|node| {
+            if node.send_to_hand(outgoing) {
+                Sent::Complete
+            } else {
+                sent(node, outgoing)
+            }
         })
     }
 

@@ -304,9 +304,10 @@ extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_
                 End::Fault
             }
             Some((words, Some(number))) if info.si_code <= 0 => {
-                let _ = match number == u64::from(process.number) {
-                    true => write!(message, "{name}: the program sent itself {words}"),
-                    false => write!(message, "{name}: process {number} sent {words}"),
+                let _ = if number == u64::from(process.number) {
+                    write!(message, "{name}: the program sent itself {words}")
+                } else {
+                    write!(message, "{name}: process {number} sent {words}")
                 };
                 End::Fault
             }

@@ -116,9 +116,10 @@ fn run() {
             }
             Look::Served(word) => {
                 (idle, pause) = (0, 0);
-                match word.word().load(Ordering::Relaxed) == Asleep::ARMED {
-                    true => futex_wait(word.word(), Asleep::ARMED, Some(WAIT_NS)),
-                    false => pause = SLICE_NS,
+                if word.word().load(Ordering::Relaxed) == Asleep::ARMED {
+                    futex_wait(word.word(), Asleep::ARMED, Some(WAIT_NS))
+                } else {
+                    pause = SLICE_NS
                 }
             }
         }

@@ -198,9 +198,10 @@ const TURN: u32 = 23;
 #[inline]
 fn seal(name: u32, bytes: usize, data: &[u8]) -> u64 {
     let seed = u64::from(name) << 32 | bytes as u64;
-    match data.is_empty() {
-        true => seed,
-        false => seal_on(seed, data),
+    if data.is_empty() {
+        seed
+    } else {
+        seal_on(seed, data)
     }
 }
 

@@ -62,9 +62,10 @@ impl Line for TestLine {
             if self.happens(self.noise.lost) {
                 continue;
             }
-            let turned = match self.happens(self.noise.changed) {
-                true => 1 << self.random.rand_range(0..8),
-                false => 0,
+            let turned = if self.happens(self.noise.changed) {
+                1 << self.random.rand_range(0..8)
+            } else {
+                0
             };
             self.goes.borrow_mut().push_back(byte ^ turned);
         }
@@ -98,9 +99,12 @@ fn pair(noise: Noise, seed: u64) -> [TestLink; 2] {
 fn frame(random: &mut Rand32) -> Vec<u8> {
     let size = random.rand_range(1..MTU as u32 + 1);
     let zeros = random.rand_range(0..4);
-    let byte = |random: &mut Rand32| match random.rand_range(0..4) < zeros {
-        true => 0,
-        false => random.rand_u32() as u8,
+    let byte = |random: &mut Rand32| {
+        if random.rand_range(0..4) < zeros {
+            0
+        } else {
+            random.rand_u32() as u8
+        }
     };
     let mut frame: Vec<u8> = (0..size).map(|_| byte(random)).collect();
     // Not a hello.

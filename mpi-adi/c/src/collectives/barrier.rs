@@ -10,9 +10,10 @@ use midplane_objects::error::Error;
 
 /// Runs the barrier of these processes. That of MPI_COMM_WORLD is the network's own.
 fn barrier_of(comm: Communicator<'static>, function: &'static str) -> Result<(), Error> {
-    match coll::carried_barrier(comm, function, false)? {
-        true => Ok(()),
-        false => barrier_beside(comm, function),
+    if coll::carried_barrier(comm, function, false)? {
+        Ok(())
+    } else {
+        barrier_beside(comm, function)
     }
 }
 

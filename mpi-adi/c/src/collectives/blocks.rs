@@ -26,14 +26,15 @@ impl Own {
         place: impl FnOnce() -> Area,
     ) -> Result<Own, Error> {
         let in_place = args::is_in_place(buffer);
-        let data = match in_place {
-            true => Lent::EMPTY,
-            // SAFETY: guaranteed by the caller.
-            false => unsafe { args::buffer(buffer, count, datatype) }?,
+        let data = if in_place {
+            Lent::EMPTY
+        } else {
+            unsafe { args::buffer(buffer, count, datatype) }?
         };
-        let area = match in_place {
-            true => place(),
-            false => data.span().into(),
+        let area = if in_place {
+            place()
+        } else {
+            data.span().into()
         };
         Ok(Own { area, _data: data })
     }
@@ -220,9 +221,10 @@ impl WBlocks {
         };
         let mut blocks = coll::room(many)?;
         for ((place, count), datatype) in places.zip(counts).zip(types) {
-            let at = match args::is_in_place(base) {
-                true => base,
-                false => base.wrapping_byte_offset(place),
+            let at = if args::is_in_place(base) {
+                base
+            } else {
+                base.wrapping_byte_offset(place)
             };
             // SAFETY: guaranteed by the caller.
             blocks.push(unsafe { args::buffer(at, *count, *datatype) }?);

@@ -51,9 +51,10 @@ fn role(halves: Halves, root: c_int) -> Result<Role, Error> {
 
 /// Fails with [`Error::InPlace`] even if no element is accessed.
 fn not_in_place(buffers: [*const c_void; 2]) -> Result<(), Error> {
-    match buffers.into_iter().any(args::is_in_place) {
-        true => Err(Error::InPlace),
-        false => Ok(()),
+    if buffers.into_iter().any(args::is_in_place) {
+        Err(Error::InPlace)
+    } else {
+        Ok(())
     }
 }
 
@@ -313,9 +314,10 @@ pub(crate) unsafe fn reduce(
     // SAFETY: guaranteed by the caller.
     let data = unsafe { elements.at(if is_root { recvbuf } else { sendbuf }, count) }?;
     let area = Area::from(data.span());
-    let areas = match is_root {
-        true => (Area::EMPTY, area),
-        false => (area, Area::EMPTY),
+    let areas = if is_root {
+        (Area::EMPTY, area)
+    } else {
+        (area, Area::EMPTY)
     };
     let combine = move |left: &[u8], right: &mut [u8]| combiner.combine(left, right);
     let plan = coll::reduce(halves, areas, elements.size(), combine, role, data)?;

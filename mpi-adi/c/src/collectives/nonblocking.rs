@@ -357,9 +357,10 @@ fn unless_in_place<P>(
     buffer: *const c_void,
     make: impl FnOnce() -> Result<P, Error>,
 ) -> Result<Option<P>, Error> {
-    match args::is_in_place(buffer) {
-        true => Ok(None),
-        false => make().map(Some),
+    if args::is_in_place(buffer) {
+        Ok(None)
+    } else {
+        make().map(Some)
     }
 }
 

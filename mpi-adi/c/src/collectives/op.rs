@@ -69,9 +69,10 @@ pub(super) fn operation(op: c_int, datatype: c_int) -> Result<(Elements, Combine
         (Operation::Predefined(_), _) => return Err(Error::Undefined),
         (Operation::User(op), _) => op.function,
     };
-    let unpacked = match elements.is_as_packed() {
-        true => None,
-        false => Some([Unpacked::new(of()?)?, Unpacked::new(of()?)?]),
+    let unpacked = if elements.is_as_packed() {
+        None
+    } else {
+        Some([Unpacked::new(of()?)?, Unpacked::new(of()?)?])
     };
     let size = elements.size().max(1);
     let user = User {

@@ -34,9 +34,10 @@ impl DataAndResult {
         // SAFETY: guaranteed by the caller.
         let (data, result) = unsafe {
             let result = elements.at(recvbuf, count)?;
-            let data = match is_in_place {
-                true => Lent::EMPTY,
-                false => elements.at(sendbuf, count)?,
+            let data = if is_in_place {
+                Lent::EMPTY
+            } else {
+                elements.at(sendbuf, count)?
             };
             (data, result)
         };
@@ -49,9 +50,10 @@ impl DataAndResult {
 
     pub(super) fn areas(&self) -> (Area, Area) {
         let result = Area::from(self.result.span());
-        match self.is_in_place {
-            true => (result, result),
-            false => (self.data.span().into(), result),
+        if self.is_in_place {
+            (result, result)
+        } else {
+            (self.data.span().into(), result)
         }
     }
 }
@@ -153,9 +155,10 @@ pub unsafe fn MPI_Reduce_local(
 
 /// Returns the location of the data in a reduce-scatter: with MPI_IN_PLACE, the receive buffer.
 pub(super) fn data_of([sendbuf, recvbuf]: [*const c_void; 2]) -> *const c_void {
-    match args::is_in_place(sendbuf) {
-        true => recvbuf,
-        false => sendbuf,
+    if args::is_in_place(sendbuf) {
+        recvbuf
+    } else {
+        sendbuf
     }
 }
 

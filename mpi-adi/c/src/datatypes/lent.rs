@@ -291,9 +291,10 @@ impl Elements {
         if is_row && first == 0 {
             let end = buffer.addr().checked_add(self.size * count);
             let is_there = end.is_some_and(|end| end <= END_OF_ADDRESSES);
-            return match is_there && buffer.addr() >= MODEL_KEYS {
-                true => Ok(()),
-                false => Err(Error::NullBuffer),
+            return if is_there && buffer.addr() >= MODEL_KEYS {
+                Ok(())
+            } else {
+                Err(Error::NullBuffer)
             };
         }
         let wide = |number: isize| number as Wide;
@@ -303,9 +304,10 @@ impl Elements {
         let reach = wide(self.reach.0) + wide(self.reach.1);
         let high = begin.max(last).saturating_add(reach);
         // Nothing is at such addresses: null, or a member of a structure at null.
-        match low < MODEL_KEYS as Wide || high > END_OF_ADDRESSES as Wide {
-            true => Err(Error::NullBuffer),
-            false => Ok(()),
+        if low < MODEL_KEYS as Wide || high > END_OF_ADDRESSES as Wide {
+            Err(Error::NullBuffer)
+        } else {
+            Ok(())
         }
     }
 

@@ -45,9 +45,10 @@ const BY_HANDLE: [Basic; Basic::ALL.len() + OTHERS.len()] = {
     let mut all = [Basic::Byte; Basic::ALL.len() + OTHERS.len()];
     let mut at = 0;
     while at < all.len() {
-        all[at] = match at < Basic::ALL.len() {
-            true => Basic::ALL[at],
-            false => OTHERS[at - Basic::ALL.len()].0,
+        all[at] = if at < Basic::ALL.len() {
+            Basic::ALL[at]
+        } else {
+            OTHERS[at - Basic::ALL.len()].0
         };
         at += 1;
     }
@@ -246,9 +247,10 @@ pub fn made(handle: c_int) -> Result<Shared<Object>, Error> {
 /// Returns a committed datatype; see [`made`]. Also fails with [`Error::Uncommitted`].
 pub fn committed(handle: c_int) -> Result<Shared<Object>, Error> {
     let object = made(handle)?;
-    match object.is_committed() {
-        true => Ok(object),
-        false => Err(Error::Uncommitted { handle }),
+    if object.is_committed() {
+        Ok(object)
+    } else {
+        Err(Error::Uncommitted { handle })
     }
 }
 
@@ -299,9 +301,10 @@ impl HeldHandle {
             Known::Made(_) => HOLD.get(),
             _ => None,
         };
-        match hold.is_none_or(|hold| hold(handle, Hold::Begin)) {
-            true => Ok(HeldHandle { handle, hold }),
-            false => Err(Error::Datatype { handle }),
+        if hold.is_none_or(|hold| hold(handle, Hold::Begin)) {
+            Ok(HeldHandle { handle, hold })
+        } else {
+            Err(Error::Datatype { handle })
         }
     }
 

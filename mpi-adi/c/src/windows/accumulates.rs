@@ -37,9 +37,10 @@ fn operation_of(op: c_int, fetches: bool) -> Result<Operation, Error> {
 fn elements_of(operation: Operation, datatype: c_int) -> Result<(Elements, Option<Basic>), Error> {
     let (elements, basic) = match known(datatype)? {
         Known::Basic(basic, _) => {
-            let elements = match element_bytes(basic) == basic.extent() {
-                true => Elements::of_basic(basic),
-                false => Elements::of(datatype)?,
+            let elements = if element_bytes(basic) == basic.extent() {
+                Elements::of_basic(basic)
+            } else {
+                Elements::of(datatype)?
             };
             (elements, Some(parts_of(operation, basic)))
         }
@@ -120,16 +121,14 @@ unsafe fn get_accumulate(
     let count = args::count(target.count)?;
     let bytes = elements.length(count)?;
     let has_operand = operation != Operation::Nothing;
-    let from = match has_operand {
-        true => {
-            // SAFETY: guaranteed by the caller.
-            let (from, origin_basic) = unsafe { buffer(operation, origin) }?;
-            same(origin_basic, basic, bytes)?;
-            fits(bytes, from.span().len())?;
-            from
-        }
-        // The origin arguments are ignored.
-        false => Lent::EMPTY,
+    let from = if has_operand {
+        // SAFETY: guaranteed by the caller.
+        let (from, origin_basic) = unsafe { buffer(operation, origin) }?;
+        same(origin_basic, basic, bytes)?;
+        fits(bytes, from.span().len())?;
+        from
+    } else {
+        Lent::EMPTY
     };
     // SAFETY: guaranteed by the caller.
     let (into, result_basic) = unsafe { buffer(operation, result) }?;

@@ -140,9 +140,10 @@ unsafe fn make(
     let own = enter(env, made, parent)?;
     let views = views(own).ok_or(Error::Communicator { handle: own })?;
     let allocates = part.flavor == MPI_WIN_FLAVOR_ALLOCATE || part.flavor == MPI_WIN_FLAVOR_SHARED;
-    let allocated = match allocates {
-        true => allocate(part.size),
-        false => Ok(part.base),
+    let allocated = if allocates {
+        allocate(part.size)
+    } else {
+        Ok(part.base)
     };
     let entered = allocated.and_then(|base| {
         part.base = base;
@@ -320,12 +321,13 @@ pub unsafe fn MPI_Win_create_dynamic(info: c_int, comm: c_int, win: *mut c_int) 
 }
 
 fn check_dynamic(window: &Window) -> Result<(), Error> {
-    match window.is_dynamic {
-        true => Ok(()),
-        false => Err(wrong(
+    if window.is_dynamic {
+        Ok(())
+    } else {
+        Err(wrong(
             Class::RmaFlavor,
             "win was not made by MPI_Win_create_dynamic",
-        )),
+        ))
     }
 }
 

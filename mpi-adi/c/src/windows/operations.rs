@@ -38,9 +38,10 @@ impl Window {
         let Peer::Rank(rank) = self.target(target.rank)? else {
             return Ok(None);
         };
-        let entry = match is_request {
-            true => Entry::Request,
-            false => Entry::AsOpened,
+        let entry = if is_request {
+            Entry::Request
+        } else {
+            Entry::AsOpened
         };
         self.find((rank, target.disp), elements, entry).map(Some)
     }
@@ -72,9 +73,10 @@ impl Window {
             self.defer(place, (head, operands), elements, holds, told)
                 .map(|_| ())
         };
-        match is_request {
-            true => self.request(defer),
-            false => defer(None).map(|()| SEND_COMPLETE),
+        if is_request {
+            self.request(defer)
+        } else {
+            defer(None).map(|()| SEND_COMPLETE)
         }
     }
 }

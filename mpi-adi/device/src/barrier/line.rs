@@ -83,9 +83,12 @@ impl LinePosition {
             (Circle::Line, true) => (others.div_ceil(2), others / 2),
             (Circle::Line, false) => (self.extent - 1 - last, first),
         };
-        let tells = |is_end: bool, hops| match circle == Circle::Group || is_end {
-            true => hops,
-            false => 0,
+        let tells = |is_end: bool, hops| {
+            if circle == Circle::Group || is_end {
+                hops
+            } else {
+                0
+            }
         };
         let direction = |down: usize| Direction::ALL[2 * self.dimension + down];
         [

@@ -266,9 +266,10 @@ impl<R: Rules> Adi<R> {
     #[inline]
     pub(crate) fn send_barrier<P: Port>(&mut self, port: &mut P) -> usize {
         self.barrier.has_lines = P::LINES;
-        match self.barrier.state.has_steps() {
-            true => self.go_through(port),
-            false => 0,
+        if self.barrier.state.has_steps() {
+            self.go_through(port)
+        } else {
+            0
         }
     }
 
@@ -368,9 +369,10 @@ impl<R: Rules> Adi<R> {
         let bytes = self.barrier.state.value.bytes().len();
         let is_told =
             heard.values > 0 || bytes > 0 || heard.marks & self.barrier.state.unwanted != 0;
-        Some(match is_told {
-            true => self.hear_values(origin, heard),
-            false => self.after(origin),
+        Some(if is_told {
+            self.hear_values(origin, heard)
+        } else {
+            self.after(origin)
         })
     }
 
@@ -391,9 +393,10 @@ impl<R: Rules> Adi<R> {
         if !all_fit {
             self.barrier.state.marks |= DIFFER;
         }
-        match heard.values > 0 && self.barrier.state.marks & DIFFER == 0 {
-            true => BarrierStage::Combining(origin),
-            false => self.after(origin),
+        if heard.values > 0 && self.barrier.state.marks & DIFFER == 0 {
+            BarrierStage::Combining(origin)
+        } else {
+            self.after(origin)
         }
     }
 
@@ -556,9 +559,10 @@ impl<R: Rules> Adi<R> {
             return Err(Malformed);
         }
         let fits = arrival.bytes.len() == self.barrier.state.value.bytes().len();
-        match fits && arrival.argument & DIFFER == 0 {
-            true => self.barrier.state.value.set(arrival.bytes),
-            false => self.barrier.state.marks |= arrival.argument & MARKS | DIFFER,
+        if fits && arrival.argument & DIFFER == 0 {
+            self.barrier.state.value.set(arrival.bytes)
+        } else {
+            self.barrier.state.marks |= arrival.argument & MARKS | DIFFER
         }
         self.barrier.state.stage = BarrierStage::Releasing(firsts);
         Ok(())

@@ -57,15 +57,17 @@ impl Area {
 
     /// Returns an area of `len` bytes at `offset`, which may lie before or after this area.
     pub fn moved(&self, offset: isize, len: usize) -> Area {
-        let address = match self.span.is_typed() {
-            true => self.span.address,
-            false => self.span.address.wrapping_add_signed(offset),
+        let address = if self.span.is_typed() {
+            self.span.address
+        } else {
+            self.span.address.wrapping_add_signed(offset)
         };
         Area {
             span: Span { address, len },
-            start: match self.span.is_typed() {
-                true => self.start + offset,
-                false => 0,
+            start: if self.span.is_typed() {
+                self.start + offset
+            } else {
+                0
             },
         }
     }

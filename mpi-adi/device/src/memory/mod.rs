@@ -319,9 +319,10 @@ pub fn boxed_with<T>(make: impl FnOnce() -> T) -> Option<Box<T>> {
 /// Walks `len` bytes at `offset` of a plain or typed span. `run` receives the address of each run, the bytes before it,
 /// and its length. The memory itself is not accessed.
 pub fn runs(span: Span, offset: usize, len: usize, run: &mut dyn FnMut(usize, usize, usize)) {
-    match span.is_typed() {
-        true => walk(span, offset, len, run),
-        false => run(span.address.wrapping_add(offset), 0, len),
+    if span.is_typed() {
+        walk(span, offset, len, run)
+    } else {
+        run(span.address.wrapping_add(offset), 0, len)
     }
 }
 

@@ -594,9 +594,10 @@ impl Region {
         let count = record.blocks();
         self.block_mut(at)[field::KIND] = KIND_FREE;
         self.records -= 1;
-        let more = match self.extended > 0 && EXTENDS {
-            true => self.free_extension(memory, at),
-            false => 0,
+        let more = if self.extended > 0 && EXTENDS {
+            self.free_extension(memory, at)
+        } else {
+            0
         };
         self.free_run(memory, at, count);
         count + more
@@ -660,10 +661,7 @@ impl Region {
     /// Returns the number of free blocks for [`Region::extend`], of the reserve and of loans.
     #[inline]
     pub(crate) fn free_to_extend(&self) -> u32 {
-        match EXTENDS {
-            true => self.free,
-            false => 0,
-        }
+        if EXTENDS { self.free } else { 0 }
     }
 
     /// Copies `bytes` into the buffer of the record at `at`, at `offset`.

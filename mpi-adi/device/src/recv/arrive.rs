@@ -115,15 +115,18 @@ impl<R: Rules> Adi<R> {
             && posted.is_some_and(|slot| !self.is_older(slot, rts.asked));
         let refused_before = matches!(standing, Standing::Refused | Standing::WildcardQueued);
         let recordable = rts.is(Rts::IN_ORDER) && !refused_before || !rules.records_in_order();
-        let verdict = decide(ages_equal && !early, posted, || match recordable {
-            true => self.make_room(
-                memory,
-                &envelope,
-                rts.length,
-                rts.request,
-                rts.is(Rts::SYNCHRONOUS),
-            ),
-            false => Recorded::Nothing,
+        let verdict = decide(ages_equal && !early, posted, || {
+            if recordable {
+                self.make_room(
+                    memory,
+                    &envelope,
+                    rts.length,
+                    rts.request,
+                    rts.is(Rts::SYNCHRONOUS),
+                )
+            } else {
+                Recorded::Nothing
+            }
         });
         let fields = Fields {
             request: rts.request,

@@ -62,9 +62,10 @@ impl<R: Rules> Adi<R> {
     pub(crate) fn reserve_for_recv(&mut self, keep: u32) -> Result<(), NoMemory> {
         let grown = self.requests.grow(1 + keep);
         let is_there = grown.is_ok() && self.matching.reserve(self.requests.slots()).is_ok();
-        match is_there {
-            true => Ok(()),
-            false => Err(self.no_memory()),
+        if is_there {
+            Ok(())
+        } else {
+            Err(self.no_memory())
         }
     }
 

@@ -108,9 +108,10 @@ impl RequestPool {
     #[inline]
     pub fn grow(&mut self, slots: u32) -> Result<(), Full> {
         let slots = slots + self.reserved;
-        match self.free_slots >= slots {
-            true => Ok(()),
-            false => self.add_chunks(slots),
+        if self.free_slots >= slots {
+            Ok(())
+        } else {
+            self.add_chunks(slots)
         }
     }
 
@@ -579,10 +580,7 @@ impl RequestPool {
     #[inline]
     pub(crate) fn open_span(&self, slot: Slot) -> Option<Span> {
         let entry = self.listed(slot);
-        match entry.holds() {
-            true => None,
-            false => entry.span(),
-        }
+        if entry.holds() { None } else { entry.span() }
     }
 
     #[inline]

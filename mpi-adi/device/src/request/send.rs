@@ -165,9 +165,10 @@ impl PendingSend {
     /// Sets or clears a mark.
     #[inline]
     pub(crate) fn set(&mut self, mark: u8, to: bool) {
-        match to {
-            true => self.marks |= mark,
-            false => self.marks &= !mark,
+        if to {
+            self.marks |= mark
+        } else {
+            self.marks &= !mark
         }
     }
 

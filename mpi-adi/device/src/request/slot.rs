@@ -323,9 +323,10 @@ impl SlotEntry {
             dest: self.peer?,
             tag: self.tag,
             context: self.context,
-            mode: match self.is_synchronous() {
-                true => Mode::Synchronous,
-                false => Mode::Standard,
+            mode: if self.is_synchronous() {
+                Mode::Synchronous
+            } else {
+                Mode::Standard
             },
             length: self.data.len(),
             data: self.send_data(),
@@ -389,9 +390,10 @@ impl SlotEntry {
 
     #[inline]
     pub(crate) fn send_data(&self) -> Data {
-        match self.marks.has(Marks::BCOPY) {
-            true => Data::Bcopy(BcopyId(self.data.span().address() as u8)),
-            false => Data::User(self.data.span()),
+        if self.marks.has(Marks::BCOPY) {
+            Data::Bcopy(BcopyId(self.data.span().address() as u8))
+        } else {
+            Data::User(self.data.span())
         }
     }
 

@@ -147,9 +147,10 @@ impl Buckets {
     #[inline]
     pub(crate) fn add(&mut self, buckets: usize) -> Option<u32> {
         self.members += 1;
-        match self.members > self.used && (self.used as usize) < buckets {
-            true => Some(self.use_one_more()),
-            false => None,
+        if self.members > self.used && (self.used as usize) < buckets {
+            Some(self.use_one_more())
+        } else {
+            None
         }
     }
 

@@ -430,9 +430,10 @@ impl<R: Rules> OneSided<R> {
         out: &mut [u8; SHORT_BYTES],
     ) -> (usize, usize) {
         operation.head.emit(out);
-        let room = match operation.unit <= RESULT_BYTES {
-            true => RESULT_BYTES,
-            false => MOST_BYTES,
+        let room = if operation.unit <= RESULT_BYTES {
+            RESULT_BYTES
+        } else {
+            MOST_BYTES
         };
         let most = (room / operation.unit * operation.unit).min(operation.len - done);
         let (place, bytes) = first_run(self, operation.to, done, most);

@@ -488,9 +488,10 @@ impl Window {
         if rules.breaks(Flaw::AsksNone) {
             return true;
         }
-        let asked = match rules.breaks(Flaw::AsksTheLastOnly) {
-            true => before.len().saturating_sub(1),
-            false => 0,
+        let asked = if rules.breaks(Flaw::AsksTheLastOnly) {
+            before.len().saturating_sub(1)
+        } else {
+            0
         };
         let mut asked = before[asked..].iter().filter(|epoch| epoch.is_active());
         asked.all(|epoch| self.lets(rules, epoch, next))
@@ -501,9 +502,10 @@ impl Window {
         let is_deferred = |place: &usize| self.epochs[*place].step == Step::Deferred;
         let mut deferred = (0..self.epochs.len()).filter(is_deferred);
         let may_begin = |place: &usize| self.may_begin(rules, *place);
-        match rules.breaks(Flaw::PassesDeferred) {
-            true => deferred.find(may_begin),
-            false => deferred.next().filter(may_begin),
+        if rules.breaks(Flaw::PassesDeferred) {
+            deferred.find(may_begin)
+        } else {
+            deferred.next().filter(may_begin)
         }
     }
 
@@ -539,9 +541,10 @@ impl Window {
             .filter(|epoch| epoch.is_active() && epoch.sort == Sort::Post)
             .flat_map(|epoch| &mut epoch.members)
             .filter(|member| member.rank == source && !member.has_done);
-        let member = match rules.breaks(Flaw::CountsForTheNewest) {
-            true => exposures.last(),
-            false => exposures.next(),
+        let member = if rules.breaks(Flaw::CountsForTheNewest) {
+            exposures.last()
+        } else {
+            exposures.next()
         };
         if let Some(member) = member {
             member.has_done = true;
@@ -595,11 +598,12 @@ impl Window {
         let granted = || {
             let peer = self.peers.get(target.index() as usize);
             let grants = peer.map_or(0, |peer| peer.grants.into());
-            let before = match rules.breaks(Flaw::TakesAnyGrant) {
-                true => 0,
-                false => { self.accesses_before(place, target) }
+            let before = if rules.breaks(Flaw::TakesAnyGrant) {
+                0
+            } else {
+                { self.accesses_before(place, target) }
                     .filter(|before| before.checks)
-                    .count(),
+                    .count()
             };
             grants > before || rules.breaks(Flaw::NeedsNoGrant)
         };
@@ -625,15 +629,17 @@ impl Window {
             }
             // Operations and the end of the epoch keep their order; only errors require a reply.
             return Next::Sends(
-                match self.exposure.is_dynamic && self.has(rank, Flags::TOUCHED) {
-                    true => Due::ask(rank, Kind::Flush, Awaited::Done),
-                    false => Due::tell(rank, Kind::Complete),
+                if self.exposure.is_dynamic && self.has(rank, Flags::TOUCHED) {
+                    Due::ask(rank, Kind::Flush, Awaited::Done)
+                } else {
+                    Due::tell(rank, Kind::Complete)
                 },
             );
         }
-        match epoch.members.iter().all(|member| member.is_told) {
-            true => Next::Ends,
-            false => Next::Waits,
+        if epoch.members.iter().all(|member| member.is_told) {
+            Next::Ends
+        } else {
+            Next::Waits
         }
     }
 }
@@ -727,9 +733,10 @@ impl<R: Rules> OneSided<R> {
 
     fn next_of_lock_all(&self, window: &Window, epoch: &Epoch) -> Next {
         if let Some(target) = window.next_with(Flags::WANTED, 0) {
-            let wish = match self.breaks(Flaw::QueuesBeside) {
-                true => wire::SHARED,
-                false => wire::SHARED_BESIDE,
+            let wish = if self.breaks(Flaw::QueuesBeside) {
+                wire::SHARED
+            } else {
+                wire::SHARED_BESIDE
             };
             return Next::Sends(Due::lock(target, wish));
         }

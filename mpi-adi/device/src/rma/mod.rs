@@ -146,9 +146,10 @@ impl Flags {
     }
 
     fn set(&mut self, flag: Flags, to: bool) {
-        match to {
-            true => self.0 |= flag.0,
-            false => self.0 &= !flag.0,
+        if to {
+            self.0 |= flag.0
+        } else {
+            self.0 &= !flag.0
         }
     }
 }

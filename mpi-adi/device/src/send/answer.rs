@@ -118,9 +118,10 @@ impl<R: Rules> Adi<R> {
         let is_offered = self.requests.listed(slot).is_offered_to(dest);
         let before = self.requests.prev_in::<QUEUE>(slot);
         let before = before.filter(|_| is_offered).ok_or(Malformed)?;
-        match self.all_taken(dest, before, count.into()) {
-            true => Ok(()),
-            false => Err(Malformed),
+        if self.all_taken(dest, before, count.into()) {
+            Ok(())
+        } else {
+            Err(Malformed)
         }
     }
 
@@ -152,9 +153,10 @@ impl<R: Rules> Adi<R> {
     ) {
         let streams = self.sender.stream.is_some_and(|stream| stream.slot == slot);
         if step == Step::Send && fields.is(Fields::STREAM) && pending.is(EAGER) {
-            match streams {
-                true => self.requests.set_send_state(slot, SendState::Streaming),
-                false => self.finish_send(slot, false),
+            if streams {
+                self.requests.set_send_state(slot, SendState::Streaming)
+            } else {
+                self.finish_send(slot, false)
             }
             return;
         }
@@ -212,9 +214,10 @@ impl<R: Rules> Adi<R> {
             return Ok(());
         }
         let slot = self.named_by(dest, request).ok_or(Malformed)?;
-        match self.all_taken(dest, slot, count.into()) {
-            true => Ok(()),
-            false => Err(Malformed),
+        if self.all_taken(dest, slot, count.into()) {
+            Ok(())
+        } else {
+            Err(Malformed)
         }
     }
 

@@ -62,9 +62,10 @@ impl<R: Rules> Adi<R> {
 
     /// Updates the pending state after each change of the list.
     pub(crate) fn set_cancels_due(&mut self) {
-        let due = match self.sender.cancels.is_empty() {
-            true => Due::Nothing,
-            false => Due::Now,
+        let due = if self.sender.cancels.is_empty() {
+            Due::Nothing
+        } else {
+            Due::Now
         };
         self.extras.parts.set_due(Name::Cancels, due);
     }

@@ -113,9 +113,10 @@ impl Destination {
 
     /// Sets or clears a flag.
     pub(super) fn set(&mut self, flag: u8, to: bool) {
-        match to {
-            true => self.flags.0 |= flag,
-            false => self.flags.0 &= !flag,
+        if to {
+            self.flags.0 |= flag
+        } else {
+            self.flags.0 &= !flag
         }
     }
 
@@ -199,9 +200,10 @@ impl Destinations {
     /// Allocates memory until `count` entries are free.
     #[inline]
     pub(super) fn reserve(&mut self, count: usize) -> Result<(), Full> {
-        match self.has_room(count) {
-            true => Ok(()),
-            false => self.grow(count),
+        if self.has_room(count) {
+            Ok(())
+        } else {
+            self.grow(count)
         }
     }
 
@@ -217,9 +219,10 @@ impl Destinations {
             let (first, free) = (self.places(), self.free);
             self.chunks.push(|| Chunk {
                 places: core::array::from_fn(|i| DestinationSlot::Free {
-                    next: match i + 1 < CHUNK_DESTINATIONS {
-                        true => Some(DestinationId::new((first + i + 1) as u32)),
-                        false => free,
+                    next: if i + 1 < CHUNK_DESTINATIONS {
+                        Some(DestinationId::new((first + i + 1) as u32))
+                    } else {
+                        free
                     },
                 }),
                 buckets: [None; CHUNK_BUCKETS],

@@ -29,9 +29,10 @@ impl<R: Rules> Adi<R> {
         port: &mut P,
         memory: &M,
     ) -> usize {
-        match self.peers.owes_restarts() || !self.receiver.cts_due.is_empty() {
-            true => self.send_due_now(port, memory),
-            false => 0,
+        if self.peers.owes_restarts() || !self.receiver.cts_due.is_empty() {
+            self.send_due_now(port, memory)
+        } else {
+            0
         }
     }
 
@@ -165,9 +166,10 @@ impl<R: Rules> Adi<R> {
         port: &mut P,
         memory: &mut M,
     ) -> usize {
-        match self.extras.parts.are_idle() {
-            true => 0,
-            false => self.send_parts_now(port, memory),
+        if self.extras.parts.are_idle() {
+            0
+        } else {
+            self.send_parts_now(port, memory)
         }
     }
 
@@ -212,9 +214,10 @@ impl<R: Rules> Adi<R> {
     /// Returns the process whose messages are held for coalescing, if nothing else is to be transmitted.
     #[inline]
     pub fn gathered_for(&self) -> Option<Rank> {
-        match self.has_others_to_send() {
-            true => None,
-            false => self.sender.bcopies.gathered_for(),
+        if self.has_others_to_send() {
+            None
+        } else {
+            self.sender.bcopies.gathered_for()
         }
     }
 
@@ -271,9 +274,10 @@ impl<R: Rules> Adi<R> {
         port: &mut P,
         memory: &mut M,
     ) -> usize {
-        match self.has_to_leave() {
-            true => self.send_pending_now(port, memory),
-            false => 0,
+        if self.has_to_leave() {
+            self.send_pending_now(port, memory)
+        } else {
+            0
         }
     }
 
@@ -437,9 +441,10 @@ impl<R: Rules> Adi<R> {
         len: usize,
     ) {
         let mut bytes = rts.bytes() + len;
-        let deferred = match bytes + MERGED_BYTES <= SHORT_BYTES {
-            true => self.take_deferred(dest),
-            false => None,
+        let deferred = if bytes + MERGED_BYTES <= SHORT_BYTES {
+            self.take_deferred(dest)
+        } else {
+            None
         };
         let mut header = self.header(wire::RTS);
         if let Some(deferred) = deferred {
@@ -563,9 +568,10 @@ impl<R: Rules> Adi<R> {
         data: Data,
         transfer: &mut Transfer,
     ) -> usize {
-        let handler = match transfer.in_order {
-            true => wire::EAGER,
-            false => wire::DATA,
+        let handler = if transfer.in_order {
+            wire::EAGER
+        } else {
+            wire::DATA
         };
         let (here, dest) = (self.identity.here, self.coord(dest));
         transfer.push(port, here, dest, handler, TURN_PACKETS, |offset, out| {

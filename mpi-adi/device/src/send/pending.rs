@@ -444,15 +444,12 @@ impl Pending {
             // It was requested, but accepted before that: the request passes to the next matching message.
             let send = requests.listed(slot);
             let (dest, context, tag) = (send.dest(), send.context(), send.tag());
-            let next = match asked.any_tag() {
-                true => {
-                    let next = requests.next_in::<QUEUE>(slot);
-                    self.first_unasked(requests, next, context)
-                }
-                false => {
-                    let next = requests.next_in::<KEYED>(slot);
-                    self.first_unasked_to(requests, next, (dest, context, tag))
-                }
+            let next = if asked.any_tag() {
+                let next = requests.next_in::<QUEUE>(slot);
+                self.first_unasked(requests, next, context)
+            } else {
+                let next = requests.next_in::<KEYED>(slot);
+                self.first_unasked_to(requests, next, (dest, context, tag))
             };
             if let Some(next) = next {
                 self.ask(requests, at, next, asked);

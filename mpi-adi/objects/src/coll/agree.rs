@@ -141,9 +141,10 @@ impl<H: Holder> Agreement<H> {
                 let context =
                     2 * (held as Context * HELD as Context + free.trailing_zeros() as Context);
                 let is_idle = self.holder.confirm(context);
-                let ready = match is_idle {
-                    true => self.holder.get_ready(context),
-                    false => Ok(()),
+                let ready = if is_idle {
+                    self.holder.get_ready(context)
+                } else {
+                    Ok(())
                 };
                 let proposal = [held as u8, is_idle.into(), 1, ready.is_ok().into()];
                 self.begin(proposal, Round::Confirm(held, ready));

@@ -178,9 +178,10 @@ impl<P: Fn(CommRank) -> Area> InPlace<P> {
         }
         self.peer = CommRank((self.round + size - own) % size);
         self.round += 1;
-        self.span = match self.peer.0 == own {
-            true => Area::EMPTY,
-            false => (self.place)(self.peer),
+        self.span = if self.peer.0 == own {
+            Area::EMPTY
+        } else {
+            (self.place)(self.peer)
         };
         self.walk = Walk::new(self.span.len(), 1);
         Some(())

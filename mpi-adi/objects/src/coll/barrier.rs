@@ -11,9 +11,10 @@ use midplane_device::memory::area::Area;
 /// Blocks until every process has called it. A barrier of all processes runs along the lines of the torus if the
 /// network supports it ([`midplane_device::barrier`]); others use dissemination. Returns the errors of both.
 pub fn barrier(comm: Communicator<'_>, function: &'static str) -> Result<(), Error> {
-    match carried::barrier(comm, function, false)? {
-        true => Ok(()),
-        false => barrier_by_messages(comm, function),
+    if carried::barrier(comm, function, false)? {
+        Ok(())
+    } else {
+        barrier_by_messages(comm, function)
     }
 }
 

@@ -103,10 +103,10 @@ struct Areas {
 impl Buffers {
     fn areas(&mut self) -> Areas {
         fn area(bytes: &mut [u8]) -> Area {
-            match bytes.is_empty() {
-                true => Area::EMPTY,
-                // SAFETY: on the heap; not accessed or freed before the collective is complete (`Driven`).
-                false => unsafe { writing(bytes) }.into(),
+            if bytes.is_empty() {
+                Area::EMPTY
+            } else {
+                unsafe { writing(bytes) }.into()
             }
         }
         let given = area(&mut self.given);

@@ -73,9 +73,10 @@ struct Star {
 
 impl Star {
     fn new(ranks: Ranks, root: CommRank) -> Star {
-        let (next, end) = match ranks.own == root.0 {
-            true => (0, ranks.size),
-            false => (root.0, root.0 + 1),
+        let (next, end) = if ranks.own == root.0 {
+            (0, ranks.size)
+        } else {
+            (root.0, root.0 + 1)
         };
         Star {
             own: CommRank(ranks.own),

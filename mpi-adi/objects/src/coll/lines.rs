@@ -46,9 +46,10 @@ fn told_by(place: u16, len: u16) -> (u16, u16) {
         if place == middle {
             return (from, behind);
         }
-        (from, rest) = match place > middle {
-            true => (middle, behind),
-            false => (from, middle - from - 1),
+        (from, rest) = if place > middle {
+            (middle, behind)
+        } else {
+            (from, middle - from - 1)
         };
     }
 }
@@ -85,9 +86,10 @@ impl Spread {
         if let Some(dim) = (0..3).find(|&dim| own[dim] != root[dim]) {
             let (at, from, extent) = (own[dim], root[dim], grid.extents[dim]);
             let up = (at + extent - from) % extent;
-            let is_plus = match grid.wraps[dim] {
-                true => up <= side(&grid, dim, from, true),
-                false => at > from,
+            let is_plus = if grid.wraps[dim] {
+                up <= side(&grid, dim, from, true)
+            } else {
+                at > from
             };
             let place = if is_plus { up } else { extent - up };
             let (teller, rest) = told_by(place, side(&grid, dim, from, is_plus));
@@ -253,9 +255,10 @@ impl Halves {
         };
         let is_low = own < cut;
         // This process's half: the end at the cut, the other end, and its distance to each.
-        let (near, far, len) = match is_low {
-            true => (cut - 1, from, cut - from),
-            false => (cut, to - 1, to - cut),
+        let (near, far, len) = if is_low {
+            (cut - 1, from, cut - from)
+        } else {
+            (cut, to - 1, to - cut)
         };
         let (to_near, to_far) = (own.abs_diff(near), own.abs_diff(far));
         let is_ring = level == 0 && self.grid.wraps[dim] && (cut - from).min(to - cut) > 1;
@@ -264,9 +267,10 @@ impl Halves {
         let place = |away: i32| self.on_line(dim, (i32::from(own) + away) as u16);
         let towards = if is_low == is_near { 1 } else { -1 };
         // Whether the next process away from there receives from the same end.
-        let has_next = match is_near {
-            true => to_near + 1 < len && (!is_ring || to_near + 2 <= to_far),
-            false => to_far + 2 < to_near,
+        let has_next = if is_near {
+            to_near + 1 < len && (!is_ring || to_near + 2 <= to_far)
+        } else {
+            to_far + 2 < to_near
         };
         let tell = has_next.then(|| Move::Tell(place(-towards)));
         let away = if is_near { to_near } else { to_far };
@@ -362,9 +366,12 @@ fn halvings(extent: u16, place: u16) -> impl Iterator<Item = Halving> {
         let cut = from + (to - from) / 2;
         (to - from > 1).then_some(Halving { from, cut, to })
     };
-    core::iter::successors(cut(0, extent), move |part| match place < part.cut {
-        true => cut(part.from, part.cut),
-        false => cut(part.cut, part.to),
+    core::iter::successors(cut(0, extent), move |part| {
+        if place < part.cut {
+            cut(part.from, part.cut)
+        } else {
+            cut(part.cut, part.to)
+        }
     })
 }
 

@@ -199,9 +199,10 @@ impl Rings {
             };
             let longest = lane.runs[turn].len.div_ceil(usize::from(extent));
             let most = message(longest, self.element);
-            let from = match is_reduction && lane.hop == 0 && self.is_first(turn, lane) {
-                true => self.data,
-                false => self.result,
+            let from = if is_reduction && lane.hop == 0 && self.is_first(turn, lane) {
+                self.data
+            } else {
+                self.result
             };
             let given = piece(self.bytes(from, given), lane.at, most);
             let own = match is_reduction {
@@ -218,9 +219,10 @@ impl Rings {
             }
             let dim = lane.dim(turn);
             let on = |is_on: bool| {
-                let at = match is_on == lane.is_plus {
-                    true => (self.own[dim] + 1) % extent,
-                    false => (self.own[dim] + extent - 1) % extent,
+                let at = if is_on == lane.is_plus {
+                    (self.own[dim] + 1) % extent
+                } else {
+                    (self.own[dim] + extent - 1) % extent
                 };
                 CommRank(self.grid.on_line(self.own, dim, at))
             };

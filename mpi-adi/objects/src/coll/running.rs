@@ -555,9 +555,10 @@ impl Flight {
         }
         turn.has_moved = true;
         // Reserves the memory that becomes free. If others have used it, the flight reserves available memory later.
-        let reserve = match turn.is_call() {
-            true => Reserve::Message { keep: 0 },
-            false => Reserve::FreeMessage,
+        let reserve = if turn.is_call() {
+            Reserve::Message { keep: 0 }
+        } else {
+            Reserve::FreeMessage
         };
         let mut result = Ok(true);
         messages.retain(|message| {

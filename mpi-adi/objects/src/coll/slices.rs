@@ -89,9 +89,12 @@ impl Communicator<'_> {
     ) -> Result<(), Error> {
         // SAFETY: the call finishes all of its requests before it returns and the borrows of the slices end.
         let (send, recv) = unsafe { (Area::from(reading(send)), Area::from(writing(recv))) };
-        let within = |area: Area, bytes: Range<usize>| match bytes.is_empty() {
-            true => Area::EMPTY,
-            false => area.part(bytes.start, bytes.end - bytes.start),
+        let within = |area: Area, bytes: Range<usize>| {
+            if bytes.is_empty() {
+                Area::EMPTY
+            } else {
+                area.part(bytes.start, bytes.end - bytes.start)
+            }
         };
         coll::alltoall(self, function, &|rank| within(send, part(rank)), &|rank| {
             within(recv, place(rank))

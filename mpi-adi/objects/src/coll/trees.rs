@@ -74,9 +74,10 @@ impl Trees {
         }
         let part = span.len() / count.max(1);
         let nodes: usize = grid.extents.iter().copied().map(usize::from).sum();
-        let (piece, each) = match part <= SHORT_A_NODE * nodes {
-            true => SHORT,
-            false => LONG,
+        let (piece, each) = if part <= SHORT_A_NODE * nodes {
+            SHORT
+        } else {
+            LONG
         };
         Trees {
             span,
@@ -119,17 +120,15 @@ fn tree(grid: &Grid, (own, root): (At, At), first: usize, is_plus: bool) -> Tree
     let [a, b, c] = order.map(|dim| {
         let extent = grid.extents[dim];
         let up = (own[dim] + extent - root[dim]) % extent;
-        match is_plus {
-            true => up,
-            false => (extent - up) % extent,
-        }
+        if is_plus { up } else { (extent - up) % extent }
     });
     let [len_a, len_b, len_c] = order.map(|dim| grid.extents[dim]);
     let by = |dim: usize, is_on: bool| {
         let extent = grid.extents[dim];
-        let place = match is_on == is_plus {
-            true => (own[dim] + 1) % extent,
-            false => (own[dim] + extent - 1) % extent,
+        let place = if is_on == is_plus {
+            (own[dim] + 1) % extent
+        } else {
+            (own[dim] + extent - 1) % extent
         };
         CommRank(grid.on_line(own, dim, place))
     };

@@ -91,8 +91,9 @@ pub fn advance_in_interrupt(
                 running.advance_in_interrupt(Communicator::at(&device, membership), &mut steps);
         }
     });
-    match moved {
-        true => HookResult::Advanced,
-        false => HookResult::Idle,
+    if moved {
+        HookResult::Advanced
+    } else {
+        HookResult::Idle
     }
 }

@@ -74,20 +74,21 @@ pub fn size(basic: Basic) -> usize {
 fn copy_whole(from: impl DoubleEndedIterator<Item = u8>, to: &mut [u8], fill: u8, ascends: bool) {
     // In order of significance, least significant byte first.
     let bytes = from.chain(core::iter::repeat_n(fill, to.len()));
-    match ascends {
-        true => to.iter_mut().zip(bytes).for_each(|(to, byte)| *to = byte),
-        false => to
-            .iter_mut()
+    if ascends {
+        to.iter_mut().zip(bytes).for_each(|(to, byte)| *to = byte)
+    } else {
+        to.iter_mut()
             .rev()
             .zip(bytes)
-            .for_each(|(to, byte)| *to = byte),
+            .for_each(|(to, byte)| *to = byte)
     }
 }
 
 fn fill(signed: bool, most: Option<&u8>) -> u8 {
-    match signed && most.is_some_and(|byte| byte & 0x80 != 0) {
-        true => 0xff,
-        false => 0,
+    if signed && most.is_some_and(|byte| byte & 0x80 != 0) {
+        0xff
+    } else {
+        0
     }
 }
 

@@ -96,11 +96,10 @@ impl<H: Home> Window<'_, H> {
     /// possible, unless the epoch `defers` or the operation has a request. Fails with class RmaSync.
     pub fn enter(&self, target: Rank, entry: Entry) -> Result<(Serial, bool), Error> {
         let is_request = entry == Entry::Request;
-        let none = match is_request {
-            true => {
-                "a request is for an epoch of MPI_Win_lock or MPI_Win_lock_all that includes the target"
-            }
-            false => "no epoch is open that includes the target",
+        let none = if is_request {
+            "a request is for an epoch of MPI_Win_lock or MPI_Win_lock_all that includes the target"
+        } else {
+            "no epoch is open that includes the target"
         };
         let opened = self.with(|state| {
             let opened = match &mut state.access {

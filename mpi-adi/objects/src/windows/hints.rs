@@ -26,9 +26,10 @@ pub const REORDER: [Key; 4] = [
 /// Returns the hints in use for a window with this reordering.
 pub fn in_use(mut reorder: Reorder) -> [Hint; 9] {
     let [first, second, third, fourth] = REORDER.map(|(key, place)| {
-        let value: &[u8] = match *place(&mut reorder) {
-            true => b"true",
-            false => b"false",
+        let value: &[u8] = if *place(&mut reorder) {
+            b"true"
+        } else {
+            b"false"
         };
         (key, value)
     });

@@ -29,9 +29,10 @@ impl Part {
     pub fn check(self) -> Result<(), Error> {
         let end = self.base.checked_add(self.size);
         let is_memory = self.base >= MODEL_KEYS && end.is_some_and(|end| end <= END_OF_ADDRESSES);
-        match self.size == 0 || is_memory {
-            true => Ok(()),
-            false => Err(wrong(Class::Base, "base is not where size bytes can be")),
+        if self.size == 0 || is_memory {
+            Ok(())
+        } else {
+            Err(wrong(Class::Base, "base is not where size bytes can be"))
         }
     }
 }

@@ -62,12 +62,13 @@ impl TargetBase {
 
 /// Fails unless `sent` bytes fit in the buffer of `room` bytes.
 pub fn fits(sent: usize, room: usize) -> Result<(), Error> {
-    match sent <= room {
-        true => Ok(()),
-        false => Err(Error::Lengths {
+    if sent <= room {
+        Ok(())
+    } else {
+        Err(Error::Lengths {
             expected: room,
             given: sent,
-        }),
+        })
     }
 }
 

@@ -24,10 +24,7 @@ pub const BEYOND: Error = wrong(
 );
 
 fn fault(is_faulty: bool) -> Result<(), Error> {
-    match is_faulty {
-        true => Err(BEYOND),
-        false => Ok(()),
-    }
+    if is_faulty { Err(BEYOND) } else { Ok(()) }
 }
 
 /// Converts the error of a device call that would have allocated `count` values of `T`.

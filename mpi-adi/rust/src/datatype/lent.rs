@@ -341,12 +341,13 @@ impl EqualParts {
         if ranks == 0 {
             return same_length(0, whole.len()).map(|()| EqualParts(Area::EMPTY, 0));
         }
-        match elements.is_multiple_of(ranks) {
-            true => Ok(EqualParts(whole, whole.len() / ranks)),
-            false => Err(Error::Lengths {
+        if elements.is_multiple_of(ranks) {
+            Ok(EqualParts(whole, whole.len() / ranks))
+        } else {
+            Err(Error::Lengths {
                 expected: elements.next_multiple_of(ranks) * element,
                 given: whole.len(),
-            }),
+            })
         }
     }
 }
@@ -369,9 +370,10 @@ impl Parts for Vec<Area> {
 
 /// Returns [`Error::Lengths`] if two lengths in bytes differ.
 pub(crate) fn same_length(expected: usize, given: usize) -> Result<(), Error> {
-    match expected == given {
-        true => Ok(()),
-        false => Err(Error::Lengths { expected, given }),
+    if expected == given {
+        Ok(())
+    } else {
+        Err(Error::Lengths { expected, given })
     }
 }
 

@@ -302,11 +302,12 @@ fn number(count: Count) -> Result<usize, Error> {
 }
 
 fn same_number(a: usize, b: usize) -> Result<(), Error> {
-    match a == b {
-        true => Ok(()),
-        false => Err(Error::argument(
+    if a == b {
+        Ok(())
+    } else {
+        Err(Error::argument(
             "as many displacements, and datatypes, as block lengths are needed",
-        )),
+        ))
     }
 }
 

@@ -103,9 +103,10 @@ impl<C: Twin + 'static> DuplicateFuture<C> {
     /// [`get`](Self::get).
     pub fn r#try(self) -> Result<C, Self> {
         let ticket = self.ticket.as_ref();
-        match ticket.is_some_and(|ticket| ticket.is_complete("MPI_Test")) {
-            true => Ok(self.get()),
-            false => Err(self),
+        if ticket.is_some_and(|ticket| ticket.is_complete("MPI_Test")) {
+            Ok(self.get())
+        } else {
+            Err(self)
         }
     }
 }

@@ -63,9 +63,10 @@ impl<T: Equivalence> ReceiveFuture<T> {
     /// When the message is empty.
     pub fn r#try(self) -> Result<(T, Status), Self> {
         let ticket = self.ticket.as_ref();
-        match ticket.is_some_and(|ticket| ticket.is_complete("MPI_Test")) {
-            true => Ok(self.get()),
-            false => Err(self),
+        if ticket.is_some_and(|ticket| ticket.is_complete("MPI_Test")) {
+            Ok(self.get())
+        } else {
+            Err(self)
         }
     }
 }

@@ -260,9 +260,10 @@ impl<'a, D: ?Sized, S: Scope<'a>> Request<'a, D, S> {
     /// it (MPI_Test, MPI-3.1 section 3.7.3). Does not block.
     #[track_caller]
     pub fn test(self) -> Result<Status, Self> {
-        match self.is_complete() {
-            true => Ok(self.wait()),
-            false => Err(self),
+        if self.is_complete() {
+            Ok(self.wait())
+        } else {
+            Err(self)
         }
     }
 

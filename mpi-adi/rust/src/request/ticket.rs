@@ -58,9 +58,10 @@ pub(super) enum Seen {
 }
 
 fn received(partners: Partners<'_>, outcome: Outcome) -> Result<Status, Error> {
-    match outcome.cancelled {
-        true => Ok(Status::of_send(true)),
-        false => partners.received(outcome).map(Status::from),
+    if outcome.cancelled {
+        Ok(Status::of_send(true))
+    } else {
+        partners.received(outcome).map(Status::from)
     }
 }
 

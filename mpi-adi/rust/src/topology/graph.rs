@@ -166,11 +166,12 @@ pub(super) fn create_known(
 /// Returns the number of nodes, or [`Error::Argument`] if it exceeds the number of processes.
 pub(super) fn nodes(comm: &SimpleCommunicator, neighbors: &[&[Rank]]) -> Result<u32, Error> {
     let nodes = neighbors.len() as u32;
-    match neighbors.len() <= comm.size() as usize {
-        true => Ok(nodes),
-        false => Err(Error::argument(
+    if neighbors.len() <= comm.size() as usize {
+        Ok(nodes)
+    } else {
+        Err(Error::argument(
             "a graph of more nodes than the communicator has ranks",
-        )),
+        ))
     }
 }
 

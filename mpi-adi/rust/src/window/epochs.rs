@@ -267,12 +267,11 @@ impl Epoch<'_, Post> {
     /// (MPI_Win_test). Does not block.
     #[track_caller]
     pub fn test(self) -> Result<(), Self> {
-        match self.record.run("MPI_Win_test", |call| call.test_exposure()) {
-            true => {
-                core::mem::forget(self);
-                Ok(())
-            }
-            false => Err(self),
+        if self.record.run("MPI_Win_test", |call| call.test_exposure()) {
+            core::mem::forget(self);
+            Ok(())
+        } else {
+            Err(self)
         }
     }
 }
@@ -310,20 +309,22 @@ pub(super) fn flush(
     is_local: bool,
 ) -> Request<'static, ()> {
     let flush = record.run(function, |call| call.flush(target, is_local, None));
-    let watched = match is_local {
-        true => Watched::Done(flush),
-        false => Watched::Flushed(flush),
+    let watched = if is_local {
+        Watched::Done(flush)
+    } else {
+        Watched::Flushed(flush)
     };
     complete_when(record, watched)
 }
 
 /// Returns the members of a group, or [`Error::Argument`] if one of them is not in the window.
 fn members(record: &Record, group: &(impl Group + ?Sized)) -> Result<Vec<envelope::Rank>, Error> {
-    match are_in(group.members(), record.comm.record.membership()) {
-        true => exact(group.members()),
-        false => Err(Error::argument(
+    if are_in(group.members(), record.comm.record.membership()) {
+        exact(group.members())
+    } else {
+        Err(Error::argument(
             "a process of the group that is not in the window",
-        )),
+        ))
     }
 }
 

@@ -40,9 +40,10 @@ impl<T: Equivalence> Exposed<T> {
     fn check() -> Result<(), Error> {
         let datatype = T::equivalent_datatype();
         let kind = kind_of(&datatype);
-        match kind.row() == Some(0) && kind.size() == size_of::<T>() {
-            true => Ok(()),
-            false => Err(PADDED),
+        if kind.row() == Some(0) && kind.size() == size_of::<T>() {
+            Ok(())
+        } else {
+            Err(PADDED)
         }
     }
 

@@ -63,9 +63,10 @@ impl Home for &Record {
     type Hold = Loan;
 
     fn with<R>(&self, f: impl FnOnce(&mut State<Loan>) -> Result<R, Error>) -> Result<R, Error> {
-        match self.is_freed.get() {
-            true => Err(no_window()),
-            false => f(&mut self.state.borrow_mut()),
+        if self.is_freed.get() {
+            Err(no_window())
+        } else {
+            f(&mut self.state.borrow_mut())
         }
     }
 }
@@ -169,10 +170,7 @@ impl Record {
         };
         call.wait(None, WindowCondition::Over(watch));
         call.sweep()?;
-        match reports {
-            true => call.faults(),
-            false => Ok(()),
-        }
+        if reports { call.faults() } else { Ok(()) }
     }
 
     /// Frees the window (MPI_Win_free). Blocks until all processes have called it.

@@ -58,9 +58,10 @@ impl Default for Flat {
 impl Flat {
     /// Creates the memory for this many windows.
     pub fn of(windows: usize) -> Flat {
-        match windows > WINDOWS {
-            true => Flat(vec![0; LARGE_RESULTS.end]),
-            false => Flat::default(),
+        if windows > WINDOWS {
+            Flat(vec![0; LARGE_RESULTS.end])
+        } else {
+            Flat::default()
         }
     }
 }

@@ -136,9 +136,10 @@ pub fn windows<R: Rules>(
         let peers = vec![Peer::default(); size as usize].into_boxed_slice();
         let members = ((0..size).map(Rank::new), Rank::new(here));
         let is_dynamic = number == memory::DYNAMIC;
-        let regions = match is_dynamic {
-            true => Vec::new(),
-            false => vec![memory::window(number)],
+        let regions = if is_dynamic {
+            Vec::new()
+        } else {
+            vec![memory::window(number)]
         };
         let window = Window::new(context(number), regions, (is_dynamic, 1), peers, members);
         let mut window = window.expect("the host's memory");

@@ -361,9 +361,10 @@ impl Node {
             dest: Rank::new(0),
             tag,
             context: 0,
-            mode: match case.synchronous == Some(at) {
-                true => Mode::Synchronous,
-                false => case.mode,
+            mode: if case.synchronous == Some(at) {
+                Mode::Synchronous
+            } else {
+                case.mode
             },
         };
         let id = self
@@ -450,9 +451,10 @@ impl Node {
     /// only compared with the sequence numbers of posted and later receives. So two states are equivalent if all of
     /// them differ by the same amount.
     pub fn turn_back_posts(&mut self, case: &Case) -> u8 {
-        match self.rank == 0 && case.polls() {
-            true => self.adi.turn_back_posts() as u8,
-            false => 0,
+        if self.rank == 0 && case.polls() {
+            self.adi.turn_back_posts() as u8
+        } else {
+            0
         }
     }
 

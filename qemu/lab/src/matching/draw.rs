@@ -72,9 +72,10 @@ impl Draw {
     fn new(mut random: Random) -> Self {
         let peers = random.pick(&PEERS);
         let rank_step = random.pick(&RANK_STEPS).min(peers);
-        let slots = match random.chance(0.1) {
-            true => CHUNK_SLOTS as u32 * (1 + random.below(3)),
-            false => u32::MAX,
+        let slots = if random.chance(0.1) {
+            CHUNK_SLOTS as u32 * (1 + random.below(3))
+        } else {
+            u32::MAX
         };
         let setting = Setting {
             blocks: random.pick(&BLOCKS),
@@ -136,9 +137,10 @@ impl Draw {
     fn tag(&mut self) -> i32 {
         // Includes the maximum tag.
         let tag = self.random.below(self.tags) * self.tag_step;
-        match self.random.chance(0.01) {
-            true => i32::MAX,
-            false => tag as i32 & i32::MAX,
+        if self.random.chance(0.01) {
+            i32::MAX
+        } else {
+            tag as i32 & i32::MAX
         }
     }
 
@@ -206,9 +208,10 @@ impl Draw {
         }
         self.arrange(&mut envelopes);
         for envelope in envelopes {
-            let op = match self.random.chance(0.05) {
-                true => self.any_op(),
-                false => self.message(envelope),
+            let op = if self.random.chance(0.05) {
+                self.any_op()
+            } else {
+                self.message(envelope)
             };
             self.ops.push(op);
         }

@@ -114,9 +114,10 @@ struct Both<E> {
 type Step = Result<(), String>;
 
 fn same<T: PartialEq + fmt::Debug>(what: &str, got: T, expected: T) -> Result<T, String> {
-    match got == expected {
-        true => Ok(got),
-        false => Err(format!("{what} gave {got:?}, the oracle {expected:?}")),
+    if got == expected {
+        Ok(got)
+    } else {
+        Err(format!("{what} gave {got:?}, the oracle {expected:?}"))
     }
 }
 

@@ -100,9 +100,10 @@ impl Search {
             while at < self.best.ops.len() {
                 let mut ops = self.best.ops.clone();
                 ops.drain(at..(at + part).min(ops.len()));
-                match self.try_ops(ops) {
-                    true => gone = true,
-                    false => at += part,
+                if self.try_ops(ops) {
+                    gone = true
+                } else {
+                    at += part
                 }
             }
             if !gone || part > 1 {

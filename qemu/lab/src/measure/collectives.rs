@@ -325,9 +325,10 @@ impl Run {
                     given: Vec::new(),
                     taken: Some(node.adi.value(0).to_vec()),
                 };
-                match self.collective.is_right(rank, self.list.len(), &buffers) {
-                    true => Ok((true, true)),
-                    false => Err(CollectiveError::Wrong { rank }),
+                if self.collective.is_right(rank, self.list.len(), &buffers) {
+                    Ok((true, true))
+                } else {
+                    Err(CollectiveError::Wrong { rank })
                 }
             }
             AllreduceStep::Differ => Err(CollectiveError::Wrong { rank }),
@@ -378,9 +379,10 @@ impl Programs for Run {
             State::Under(driven) => self.go_on(node, rank, driven)?,
             State::Over => (false, false),
         };
-        match is_over {
-            true => self.waiting -= 1,
-            false => self.nodes[rank] = state,
+        if is_over {
+            self.waiting -= 1
+        } else {
+            self.nodes[rank] = state
         }
         Ok(if moved { call_ns } else { 0 })
     }

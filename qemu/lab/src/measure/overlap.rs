@@ -120,9 +120,10 @@ impl Overlap {
         let world = universe.world();
         world.barrier();
         let is_sender = node.rank() == 0;
-        let lag = match is_sender == (self.first == First::Sender) {
-            true => 0,
-            false => LAG_NS,
+        let lag = if is_sender == (self.first == First::Sender) {
+            0
+        } else {
+            LAG_NS
         };
         node.compute_ns((SETTLED_NS + lag).saturating_sub(node.now_ns()));
         let mut bytes = vec![if is_sender { 7 } else { 0_u8 }; self.bytes];

@@ -285,19 +285,20 @@ impl Collective {
         };
         let given = self.row(place, 0, give);
         let each = self.part_elements(place) * ELEMENT;
-        match self.in_place {
-            true => Part {
+        if self.in_place {
+            Part {
                 given,
                 left: take,
                 taken: None,
                 each,
-            },
-            false => Part {
+            }
+        } else {
+            Part {
                 left: given.clone(),
                 given,
                 taken: Some(take),
                 each,
-            },
+            }
         }
     }
 

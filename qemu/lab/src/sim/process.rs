@@ -279,9 +279,10 @@ impl<'a> Process<'a> {
     }
 
     fn start_collective(&mut self, at: u32) -> Result<bool, Violation> {
-        let number = match self.numbers_alike {
-            true => 0,
-            false => self.program.collectives[at as usize].number,
+        let number = if self.numbers_alike {
+            0
+        } else {
+            self.program.collectives[at as usize].number
         };
         let device = (&mut self.adi, &mut self.buffers);
         let started = self
@@ -318,9 +319,10 @@ impl<'a> Process<'a> {
         };
         self.nothing = None;
         self.buffers.give_back(live.span);
-        match outcome.cancelled {
-            true => Ok(Turn::Done),
-            false => Err(Violation::Cancel { rank: self.rank }),
+        if outcome.cancelled {
+            Ok(Turn::Done)
+        } else {
+            Err(Violation::Cancel { rank: self.rank })
         }
     }
 

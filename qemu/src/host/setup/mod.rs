@@ -89,12 +89,13 @@ pub fn ensure() -> Result<Tools, Stop> {
             say(&format!("missing: {missing}; fetching"));
             said = true;
         }
-        fetching
-            .take(step)
-            .map_err(|stop| match stop.message.is_empty() {
-                true => stop,
-                false => Stop::usage(format!("{stop}; still missing: {missing}")),
-            })?;
+        fetching.take(step).map_err(|stop| {
+            if stop.message.is_empty() {
+                stop
+            } else {
+                Stop::usage(format!("{stop}; still missing: {missing}"))
+            }
+        })?;
     }
 }
 

@@ -93,12 +93,13 @@ fn follow(child: &mut Child, output: &File, mut between: impl FnMut()) -> Result
 }
 
 fn judge(command: &Command, status: ExitStatus) -> Result<(), Stop> {
-    match status.success() {
-        true => Ok(()),
-        false => Err(Stop::usage(format!(
+    if status.success() {
+        Ok(())
+    } else {
+        Err(Stop::usage(format!(
             "`{}` failed ({status})",
             line(command)
-        ))),
+        )))
     }
 }
 

@@ -90,19 +90,18 @@ pub fn said_and_used(
         return Ok(None);
     };
     let said = String::from_utf8_lossy(&output.stdout);
-    match output.status.success() {
-        true => Ok(Some((said.into_owned(), used))),
-        false => {
-            let errors = String::from_utf8_lossy(&output.stderr);
-            let last = command.get_args().map(|word| word.display().to_string());
-            let words: Vec<String> = last.collect();
-            let message = format!("{name} {} failed:\n{said}{errors}", words.join(" "));
-            // A tool that the machine lacks is a usage error of the measurement, too.
-            if output.status.code() == Some(USAGE.into()) {
-                return Err(Stop::usage(message));
-            }
-            Err(Stop::failure(message))
+    if output.status.success() {
+        Ok(Some((said.into_owned(), used)))
+    } else {
+        let errors = String::from_utf8_lossy(&output.stderr);
+        let last = command.get_args().map(|word| word.display().to_string());
+        let words: Vec<String> = last.collect();
+        let message = format!("{name} {} failed:\n{said}{errors}", words.join(" "));
+        // A tool that the machine lacks is a usage error of the measurement, too.
+        if output.status.code() == Some(USAGE.into()) {
+            return Err(Stop::usage(message));
         }
+        Err(Stop::failure(message))
     }
 }
 

@@ -79,9 +79,10 @@ pub fn run(options: &CollectivesArgs) -> Result<u8, Stop> {
         Costs::BLUE_GENE.call_ns,
     ))?;
     say(TABLE.heading().join("\n"))?;
-    let sizes = match options.bytes.is_empty() {
-        true => &BYTES[..],
-        false => &options.bytes,
+    let sizes = if options.bytes.is_empty() {
+        &BYTES[..]
+    } else {
+        &options.bytes
     };
     let mut rows = Vec::new();
     for kind in Kind::ALL {

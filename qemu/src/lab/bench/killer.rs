@@ -90,9 +90,10 @@ pub fn run(options: &KillerArgs) -> Result<u8, Stop> {
     if !options.no_qemu {
         let simulated = rows.len();
         let matching = options.matching.unwrap_or_default();
-        let clock = match options.wall {
-            true => Clock::Host(options.instances.as_deref()),
-            false => Clock::Instructions,
+        let clock = if options.wall {
+            Clock::Host(options.instances.as_deref())
+        } else {
+            Clock::Instructions
         };
         emulated::run(options.runs, clock, matching, &signals, &mut rows)?;
         sum_up("QEMU", &rows[simulated..])?;

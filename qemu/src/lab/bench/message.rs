@@ -77,12 +77,14 @@ pub fn run_loop(options: &LoopArgs) -> Result<u8, Stop> {
             asked => Err(Stop::failure(format!("not as it should be: {asked:?}"))),
         };
     }
-    let kind = match options.bare {
-        true => Kind::Bare,
-        false => Kind::Protocol,
+    let kind = if options.bare {
+        Kind::Bare
+    } else {
+        Kind::Protocol
     };
-    match exchange::run(kind, options.messages, options.batch) {
-        true => Ok(0),
-        false => Err(Stop::failure("a message did not arrive")),
+    if exchange::run(kind, options.messages, options.batch) {
+        Ok(0)
+    } else {
+        Err(Stop::failure("a message did not arrive"))
     }
 }

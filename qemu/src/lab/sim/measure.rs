@@ -279,14 +279,15 @@ impl<'a> Setting<'a> {
             sizes,
         };
         let (bytes, available) = (setting.bytes(), capacity::memory_available());
-        match bytes <= available {
-            true => Ok(setting),
-            false => Err(Stop::usage(format!(
+        if bytes <= available {
+            Ok(setting)
+        } else {
+            Err(Stop::usage(format!(
                 "{} routers need {}, and {} are available; take a smaller --torus or smaller --buffers",
                 shape.nodes(),
                 size::about(bytes),
                 size::about(available)
-            ))),
+            )))
         }
     }
 

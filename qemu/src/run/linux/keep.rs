@@ -120,9 +120,10 @@ pub fn keep(options: &Kept) -> Result<u8, Stop> {
             return Ok(status(ended));
         }
         reap(child, &mut ended);
-        absent = match ended.is_some() && !is_there(std::process::id(), options.image.as_bytes()) {
-            true => absent + 1,
-            false => 0,
+        absent = if ended.is_some() && !is_there(std::process::id(), options.image.as_bytes()) {
+            absent + 1
+        } else {
+            0
         };
         if absent == LOOKS {
             kill_all();
@@ -147,9 +148,10 @@ fn reap(child: Pid, ended: &mut Option<WaitStatus>) {
 fn is_there(process: u32, word: &[u8]) -> bool {
     children(process).into_iter().any(|child| {
         let line = std::fs::read(format!("/proc/{child}/cmdline")).unwrap_or_default();
-        let is_it = match line.is_empty() {
-            true => !has_ended(child),
-            false => line.split(|byte| *byte == 0).any(|other| other == word),
+        let is_it = if line.is_empty() {
+            !has_ended(child)
+        } else {
+            line.split(|byte| *byte == 0).any(|other| other == word)
         };
         is_it || is_there(child, word)
     })

@@ -174,10 +174,7 @@ fn start(
 
 /// Returns the signal for a child when the tool ends. A [supervisor](keep) must kill its descendants first.
 pub fn end_signal(is_kept: bool) -> Signal {
-    match is_kept {
-        true => Signal::TERM,
-        false => Signal::KILL,
-    }
+    if is_kept { Signal::TERM } else { Signal::KILL }
 }
 
 /// Limits a process's stack and data, in bytes.
@@ -255,9 +252,10 @@ pub fn has_answered(node: &Node) -> bool {
 /// Connects a process's output to these files. `reads` specifies whether it uses the tool's stdin.
 pub fn give_streams(command: &mut Command, [stdout, stderr]: [OwnedFd; 2], reads: bool) {
     command.stdout(stdout).stderr(stderr);
-    command.stdin(match reads {
-        true => Stdio::inherit(),
-        false => Stdio::null(),
+    command.stdin(if reads {
+        Stdio::inherit()
+    } else {
+        Stdio::null()
     });
     debug::heed_terminal(command, reads);
 }

@@ -138,9 +138,10 @@ impl Deep {
             len: 0,
             blocks,
         };
-        match blocks > FEW_BLOCKS && !deep.make_room() {
-            true => None,
-            false => Some(deep),
+        if blocks > FEW_BLOCKS && !deep.make_room() {
+            None
+        } else {
+            Some(deep)
         }
     }
 

@@ -222,17 +222,19 @@ impl MatchingEngine for Indexed {
     const NAME: &'static str = "default";
 
     fn fixed_bytes(blocks: usize, _: usize) -> usize {
-        let deep = match blocks > FEW_BLOCKS {
-            true => deep::bytes(blocks),
-            false => 0,
+        let deep = if blocks > FEW_BLOCKS {
+            deep::bytes(blocks)
+        } else {
+            0
         };
         table::buckets(blocks) as usize * BUCKET_BYTES + deep
     }
 
     fn wildcard_bytes(blocks: usize) -> usize {
-        match blocks > FEW_BLOCKS {
-            true => 0,
-            false => deep::bytes(blocks),
+        if blocks > FEW_BLOCKS {
+            0
+        } else {
+            deep::bytes(blocks)
         }
     }
 

@@ -160,9 +160,10 @@ impl UnexpectedQueue {
         pattern: &Pattern,
         recorded: u32,
     ) -> (Option<BlockIndex>, u32) {
-        match self.list.is_empty() && !self.has_index {
-            true => (None, 0),
-            false => self.find_recorded(region, pattern, recorded),
+        if self.list.is_empty() && !self.has_index {
+            (None, 0)
+        } else {
+            self.find_recorded(region, pattern, recorded)
         }
     }
 
@@ -300,9 +301,10 @@ impl UnexpectedQueue {
         pattern: &Pattern,
         near: u32,
     ) -> (Option<BlockIndex>, u32) {
-        let moves = match self.buckets.is_empty() {
-            true => 0,
-            false => MOVED_RECORDS,
+        let moves = if self.buckets.is_empty() {
+            0
+        } else {
+            MOVED_RECORDS
         };
         self.has_index |= moves > 0;
         let (mut next, mut passed) = (first, 0);

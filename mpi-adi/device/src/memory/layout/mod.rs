@@ -353,9 +353,10 @@ impl Layout {
     }
 
     fn checked(self) -> Result<Layout, LayoutError> {
-        match self.levels <= MOST_LEVELS {
-            true => Ok(self),
-            false => Err(LayoutError::TooDeep),
+        if self.levels <= MOST_LEVELS {
+            Ok(self)
+        } else {
+            Err(LayoutError::TooDeep)
         }
     }
 

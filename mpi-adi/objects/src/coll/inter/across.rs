@@ -229,9 +229,10 @@ impl<P: Fn(CommRank) -> Area> ReduceScatter<P> {
 
 impl<P: Fn(CommRank) -> Area> Schedule for ReduceScatter<P> {
     fn next(&mut self) -> Option<Step> {
-        match self.gives_first {
-            true => self.give().or_else(|| self.take()),
-            false => self.take().or_else(|| self.give()),
+        if self.gives_first {
+            self.give().or_else(|| self.take())
+        } else {
+            self.take().or_else(|| self.give())
         }
     }
 }

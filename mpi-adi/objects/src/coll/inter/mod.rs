@@ -153,9 +153,12 @@ fn gathering<P: Fn(CommRank) -> Area>(
     party(halves, role).map(|party| {
         // The root receives nothing from itself.
         let root = party.guest_rank();
-        let place = move |rank| match rank == root {
-            true => Area::EMPTY,
-            false => place(rank),
+        let place = move |rank| {
+            if rank == root {
+                Area::EMPTY
+            } else {
+                place(rank)
+            }
         };
         InParty::new(Gather::new(party.all(), data, place, root), party)
     })
@@ -180,9 +183,12 @@ fn scattering<P: Fn(CommRank) -> Area>(
 ) -> Option<InParty<Scatter<impl Fn(CommRank) -> Area + use<P>>>> {
     party(halves, role).map(|party| {
         let root = party.guest_rank();
-        let part = move |rank| match rank == root {
-            true => Area::EMPTY,
-            false => part(rank),
+        let part = move |rank| {
+            if rank == root {
+                Area::EMPTY
+            } else {
+                part(rank)
+            }
         };
         InParty::new(Scatter::new(party.all(), part, result, root), party)
     })

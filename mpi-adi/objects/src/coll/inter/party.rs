@@ -60,9 +60,10 @@ impl Party {
 
     /// Converts a rank of the party to the rank among all.
     pub(in crate::coll) fn rank(&self, rank: CommRank) -> CommRank {
-        match rank == self.guest_rank() {
-            true => self.guest,
-            false => CommRank(self.group.start + rank.0),
+        if rank == self.guest_rank() {
+            self.guest
+        } else {
+            CommRank(self.group.start + rank.0)
         }
     }
 

@@ -62,9 +62,10 @@ fn fill(count: usize) -> impl Fn(u32, &mut Process) {
 
 /// Returns the first and the last rank among all of the group that does not contain `rank`.
 fn others(first: u32, size: u32, rank: u32) -> (u32, u32) {
-    match rank < first {
-        true => (first, size - 1),
-        false => (0, first - 1),
+    if rank < first {
+        (first, size - 1)
+    } else {
+        (0, first - 1)
     }
 }
 
@@ -109,17 +110,21 @@ fn the_other_group_gets_the_roots_data() {
 fn a_root_gathers_from_the_other_group_and_scatters_to_it() {
     for_all_roots(|size, first, root| {
         let (start, end) = others(first, size, root);
-        let place = |rank: CommRank| match rank.0 <= end - start {
-            true => span(RESULT + rank.0 as usize * ELEMENT, ELEMENT),
-            false => Area::EMPTY,
+        let place = |rank: CommRank| {
+            if rank.0 <= end - start {
+                span(RESULT + rank.0 as usize * ELEMENT, ELEMENT)
+            } else {
+                Area::EMPTY
+            }
         };
         let is_root = |party: &Party| party.all().own == party.guest_rank().0;
         let processes = run(size, fill(1), |ranks| {
             let party = party(halves(first, ranks), root);
             Any(party.map(|party| {
-                let data = match is_root(&party) {
-                    true => Area::EMPTY,
-                    false => span(DATA, ELEMENT),
+                let data = if is_root(&party) {
+                    Area::EMPTY
+                } else {
+                    span(DATA, ELEMENT)
                 };
                 let gather = Gather::new(party.all(), data, place, party.guest_rank());
                 Box::new(InParty::new(gather, party)) as Box<dyn Schedule>
@@ -128,23 +133,28 @@ fn a_root_gathers_from_the_other_group_and_scatters_to_it() {
         for (rank, mut process) in (0..).zip(processes) {
             for from in start..=end {
                 let got = process.at(place(CommRank(from - start)));
-                match rank == root {
-                    true => assert_eq!(got, elements(from, 1)),
-                    false => assert_eq!(got, [UNTOUCHED; ELEMENT]),
+                if rank == root {
+                    assert_eq!(got, elements(from, 1))
+                } else {
+                    assert_eq!(got, [UNTOUCHED; ELEMENT])
                 }
             }
         }
         // Data to scatter: at the root the concatenated elements of all ranks.
-        let part = |rank: CommRank| match rank.0 <= end - start {
-            true => span(DATA + rank.0 as usize * ELEMENT, ELEMENT),
-            false => Area::EMPTY,
+        let part = |rank: CommRank| {
+            if rank.0 <= end - start {
+                span(DATA + rank.0 as usize * ELEMENT, ELEMENT)
+            } else {
+                Area::EMPTY
+            }
         };
         let processes = run(size, fill(size as usize), |ranks| {
             let party = party(halves(first, ranks), root);
             Any(party.map(|party| {
-                let result = match is_root(&party) {
-                    true => Area::EMPTY,
-                    false => span(RESULT, ELEMENT),
+                let result = if is_root(&party) {
+                    Area::EMPTY
+                } else {
+                    span(RESULT, ELEMENT)
                 };
                 let scatter = Scatter::new(party.all(), part, result, party.guest_rank());
                 Box::new(InParty::new(scatter, party)) as Box<dyn Schedule>
@@ -152,9 +162,10 @@ fn a_root_gathers_from_the_other_group_and_scatters_to_it() {
         });
         for (rank, mut process) in (0..).zip(processes) {
             let got = process.at(span(RESULT, ELEMENT));
-            match (start..=end).contains(&rank) {
-                true => assert_eq!(got, element(root, (rank - start) as usize)),
-                false => assert_eq!(got, [UNTOUCHED; ELEMENT]),
+            if (start..=end).contains(&rank) {
+                assert_eq!(got, element(root, (rank - start) as usize))
+            } else {
+                assert_eq!(got, [UNTOUCHED; ELEMENT])
             }
         }
     });
@@ -180,9 +191,10 @@ fn a_root_gets_what_the_other_groups_data_comes_to() {
             });
             let (start, end) = others(first, size, root);
             for (rank, mut process) in (0..).zip(processes) {
-                match rank == root {
-                    true => assert_eq!(process.at(result), sums(start, end, count)),
-                    false => assert!(process.at(result).iter().all(|byte| *byte == UNTOUCHED)),
+                if rank == root {
+                    assert_eq!(process.at(result), sums(start, end, count))
+                } else {
+                    assert!(process.at(result).iter().all(|byte| *byte == UNTOUCHED))
                 }
             }
         });
@@ -221,9 +233,10 @@ fn the_ranks_of_the_other_group_divide_what_the_data_comes_to() {
         });
         for (rank, mut process) in (0..).zip(processes) {
             let (start, end) = others(first, size, rank);
-            let (local, members) = match rank < first {
-                true => (rank, first),
-                false => (rank - first, second),
+            let (local, members) = if rank < first {
+                (rank, first)
+            } else {
+                (rank - first, second)
             };
             let each = total / members as usize;
             let all = sums(start, end, total);

@@ -201,9 +201,10 @@ fn a_gather_puts_every_ranks_bytes_in_its_place_at_the_root() {
         for (rank, process) in (0..).zip(&mut processes) {
             for from in 0..size {
                 let place = places(CommRank(from));
-                let expected = match rank == root.0 {
-                    true => row(|i| element(from, i), place.len() / ELEMENT),
-                    false => vec![UNTOUCHED; place.len()],
+                let expected = if rank == root.0 {
+                    row(|i| element(from, i), place.len() / ELEMENT)
+                } else {
+                    vec![UNTOUCHED; place.len()]
                 };
                 check(process, place, &expected, "the place");
             }

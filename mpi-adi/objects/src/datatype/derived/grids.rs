@@ -164,9 +164,10 @@ impl Type {
         let stride = moved(0, round, unit)?;
         let (rounds, rest) = (left / round, left % round);
         // The last round may end within the block.
-        let (whole, last) = match rest >= block {
-            true => (rounds + 1, 0),
-            false => (rounds, rest),
+        let (whole, last) = if rest >= block {
+            (rounds + 1, 0)
+        } else {
+            (rounds, rest)
         };
         let blocks = self.repeated(block, unit)?.repeated(whole, stride)?;
         if last == 0 {

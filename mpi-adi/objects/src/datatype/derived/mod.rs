@@ -250,9 +250,10 @@ impl Type {
 
     /// Creates a marker of the lower or upper bound of a struct, as in MPI-1 (MPI_LB and MPI_UB).
     pub fn marker(is_upper: bool) -> Type {
-        let (lb, ub) = match is_upper {
-            true => (None, Some(0)),
-            false => (Some(0), None),
+        let (lb, ub) = if is_upper {
+            (None, Some(0))
+        } else {
+            (Some(0), None)
         };
         Type {
             layout: Layout::EMPTY,

@@ -79,9 +79,10 @@ impl Draw {
                 self.operate(rank, (window, epoch), target);
             }
             let epochs = asked.into_iter().map(|(_, epoch, _)| epoch).collect();
-            match is_alone {
-                true => self.close_all(rank, epochs),
-                false => self.close_shuffled(rank, epochs),
+            if is_alone {
+                self.close_all(rank, epochs)
+            } else {
+                self.close_shuffled(rank, epochs)
             }
         }
     }

@@ -133,9 +133,10 @@ impl Draw {
         });
         let place = r.index(part(DYNAMIC).len());
         let is_there = self.is_exposed(DYNAMIC, target, place..place + len);
-        let place = match is_there || self.random.chance(0.2) {
-            true => NOWHERE.start + self.random.index(NOWHERE.len()),
-            false => address(place),
+        let place = if is_there || self.random.chance(0.2) {
+            NOWHERE.start + self.random.index(NOWHERE.len())
+        } else {
+            address(place)
         };
         let Some(result) = self.result(rank, LARGE, 2 * len) else {
             return;

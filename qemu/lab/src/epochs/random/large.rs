@@ -43,17 +43,19 @@ fn is_large(window: usize) -> bool {
 
 /// Returns the start of a process's source bytes for operations in the window.
 pub(super) fn source(window: usize) -> usize {
-    match is_large(window) {
-        true => LARGE_SOURCE.start,
-        false => BUFFERS,
+    if is_large(window) {
+        LARGE_SOURCE.start
+    } else {
+        BUFFERS
     }
 }
 
 /// Returns the bytes of the window that all processes add to, and the maximum length of a sum.
 pub(super) fn sums(window: usize) -> (std::ops::Range<usize>, usize) {
-    match is_large(window) {
-        true => (COMMON, MOST_SUM),
-        false => (SUMS, 4),
+    if is_large(window) {
+        (COMMON, MOST_SUM)
+    } else {
+        (SUMS, 4)
     }
 }
 
@@ -79,12 +81,12 @@ impl Draw {
         }
         let is_strided = r.chance(0.2);
         let unit = if is_strided { 1 } else { r.pick(&UNITS) };
-        let len = match is_strided {
-            true => 1 + r.index(MOST_STRIDED),
-            false => r
-                .pick(&LENGTHS)
+        let len = if is_strided {
+            1 + r.index(MOST_STRIDED)
+        } else {
+            r.pick(&LENGTHS)
                 .next_multiple_of(unit)
-                .min(LONGEST / unit * unit),
+                .min(LONGEST / unit * unit)
         };
         Size {
             len,
@@ -106,25 +108,28 @@ impl Draw {
 
     /// Draws the start of the source bytes of a put in the window.
     pub(super) fn draw_from(&mut self, window: usize) -> usize {
-        self.random.index(match is_large(window) {
-            true => LARGE_SOURCE.len() - LONGEST,
-            false => SOURCE - 2 * MOST,
+        self.random.index(if is_large(window) {
+            LARGE_SOURCE.len() - LONGEST
+        } else {
+            SOURCE - 2 * MOST
         })
     }
 
     /// Draws the number of gets of the same data: sometimes more than a target can reply to at a time.
     pub(super) fn draw_times(&mut self, window: usize) -> u32 {
-        match is_large(window) && self.random.chance(0.15) {
-            true => BURST,
-            false => 1,
+        if is_large(window) && self.random.chance(0.15) {
+            BURST
+        } else {
+            1
         }
     }
 
     /// Allocates `len` bytes for a result of a process's operation in the window.
     pub(super) fn result(&mut self, rank: u32, window: usize, len: usize) -> Option<usize> {
-        let (free, end, base) = match is_large(window) {
-            true => (&mut self.large.0[rank as usize], LARGE_RESULTS.end, 0),
-            false => (&mut self.results[rank as usize], WINDOW, BUFFERS),
+        let (free, end, base) = if is_large(window) {
+            (&mut self.large.0[rank as usize], LARGE_RESULTS.end, 0)
+        } else {
+            (&mut self.results[rank as usize], WINDOW, BUFFERS)
         };
         let at = *free;
         (at + len <= end).then(|| {

@@ -282,9 +282,10 @@ impl Race {
         let mut claims = self.claims.iter();
         let is_one = self.claims.is_empty() || claims.any(|(_, own, _)| *own == mark);
         let mut claims = self.claims.iter();
-        match is_one && claims.all(|(rank, own, at)| got(*rank, *at) == found(*own)) {
-            true => Ok(()),
-            false => Err(CLAIMS),
+        if is_one && claims.all(|(rank, own, at)| got(*rank, *at) == found(*own)) {
+            Ok(())
+        } else {
+            Err(CLAIMS)
         }
     }
 }

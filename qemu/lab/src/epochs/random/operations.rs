@@ -172,9 +172,10 @@ impl Draw {
             };
             let is_refused = what.kind == Kind::Compare && what.operation == ADD;
             for (there, own) in there.iter_mut().zip(&own).filter(|_| !is_refused) {
-                *there = match what.operation == ADD {
-                    true => there.wrapping_add(*own),
-                    false => *own,
+                *there = if what.operation == ADD {
+                    there.wrapping_add(*own)
+                } else {
+                    *own
                 };
             }
             self.perform(rank, what);

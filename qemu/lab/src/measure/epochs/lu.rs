@@ -35,9 +35,10 @@ pub struct Solved {
 /// Runs the decomposition.
 pub fn solve(lu: Lu, calls: Calls, costs: Costs) -> Result<Solved, Failure> {
     let measured = run(lu.extents, calls, costs, |process| {
-        match process.blocks() {
-            true => lu.row_by_row(process),
-            false => lu.ahead(process),
+        if process.blocks() {
+            lu.row_by_row(process)
+        } else {
+            lu.ahead(process)
         }
         process.elapsed()
     })?;

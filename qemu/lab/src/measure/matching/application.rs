@@ -101,9 +101,10 @@ impl Application {
         let mut drain = Vec::new();
         // On average the queue is half as long. The mean search of table 4.9 may be slightly longer than that.
         let part = (2.0 * self.search / f64::from(self.unexpected)).min(1.0);
-        let (least, most) = match part > 0.5 {
-            true => (2.0 * part - 1.0, 1.0),
-            false => (0.0, 2.0 * part),
+        let (least, most) = if part > 0.5 {
+            (2.0 * part - 1.0, 1.0)
+        } else {
+            (0.0, 2.0 * part)
         };
         while !queue.is_empty() {
             let depth = least + random.part() * (most - least);
@@ -129,9 +130,10 @@ impl Application {
     /// far as collectives provide them.
     fn name_of(&self, number: u32, random: &mut Random) -> (u32, Tag, Context) {
         let (turn, source) = (number / (self.processes - 1), number % (self.processes - 1));
-        match random.chance(self.collective) {
-            true => (1 + source, 1 + (turn % 8) as Tag, COLLECTIVE_CONTEXT),
-            false => (1 + source, turn as Tag, 0),
+        if random.chance(self.collective) {
+            (1 + source, 1 + (turn % 8) as Tag, COLLECTIVE_CONTEXT)
+        } else {
+            (1 + source, turn as Tag, 0)
         }
     }
 }

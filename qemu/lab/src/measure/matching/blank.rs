@@ -19,16 +19,18 @@ pub struct Blank<const FORWARD: bool> {
 }
 
 fn end<T: Copy, const FORWARD: bool>(entries: &VecDeque<T>) -> Option<T> {
-    match FORWARD {
-        true => entries.front().copied(),
-        false => entries.back().copied(),
+    if FORWARD {
+        entries.front().copied()
+    } else {
+        entries.back().copied()
     }
 }
 
 fn pop<T, const FORWARD: bool>(entries: &mut VecDeque<T>) {
-    match FORWARD {
-        true => entries.pop_front(),
-        false => entries.pop_back(),
+    if FORWARD {
+        entries.pop_front()
+    } else {
+        entries.pop_back()
     };
 }
 

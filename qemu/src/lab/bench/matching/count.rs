@@ -151,21 +151,24 @@ fn instructions(engine: &str, search: &Search, rounds: u32) -> Result<u64, Stop>
 
 /// Runs the loop that callgrind counts; returns the exit status.
 pub fn run_loop(options: &LoopArgs) -> Result<u8, Stop> {
-    let none = match options.reverse {
-        true => Engine::of::<Blank<false>>(),
-        false => Engine::of::<Blank<true>>(),
+    let none = if options.reverse {
+        Engine::of::<Blank<false>>()
+    } else {
+        Engine::of::<Blank<true>>()
     };
     let mut engines = ENGINES.iter().chain([&none]);
     let engine = engines.find(|engine| engine.name == options.engine);
     let engine = engine.ok_or_else(|| Stop::usage("--engine: there is no such engine"))?;
     let search = Search {
-        queue: match options.unexpected {
-            true => Queue::Unexpected,
-            false => Queue::Posted,
+        queue: if options.unexpected {
+            Queue::Unexpected
+        } else {
+            Queue::Posted
         },
-        order: match options.reverse {
-            true => Order::Reverse,
-            false => Order::Forward,
+        order: if options.reverse {
+            Order::Reverse
+        } else {
+            Order::Forward
         },
         senders: options.senders,
         pending: options.pending,

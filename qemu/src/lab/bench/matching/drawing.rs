@@ -21,9 +21,10 @@ fn is_drawn(row: &Row) -> bool {
 }
 
 fn shape(row: &Row) -> Shape {
-    match row.test.starts_with("PRQ") {
-        true => Shape::Circle,
-        false => Shape::Triangle,
+    if row.test.starts_with("PRQ") {
+        Shape::Circle
+    } else {
+        Shape::Triangle
     }
 }
 

@@ -62,11 +62,12 @@ const TABLE: Table<Row> = Table {
 
 /// Checks whether the measurement is possible here.
 pub fn check() -> Result<(), Stop> {
-    match setup::has_qemu() {
-        true => Ok(()),
-        false => Err(Stop::usage(
+    if setup::has_qemu() {
+        Ok(())
+    } else {
+        Err(Stop::usage(
             "bench matching self: QEMU is not installed (`cargo midplane doctor` says what is missing)",
-        )),
+        ))
     }
 }
 
