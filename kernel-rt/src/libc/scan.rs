@@ -675,6 +675,7 @@ unsafe fn fill(
         result = if is_other && unit > 127 {
             Err(Stop::Trouble(Trouble::NotACharacter))
         } else {
+            // SAFETY: guaranteed by the caller.
             unsafe { store.push(unit) }
         };
         result.is_ok()

@@ -170,6 +170,7 @@ impl Peers {
         if self.numbers.is_null() {
             Some(Rank::new(rank))
         } else {
+            // SAFETY: the list contains an item per rank.
             Some(unsafe { *self.numbers.add(rank as usize) })
         }
     }

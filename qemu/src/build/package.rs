@@ -250,6 +250,7 @@ impl Package {
         let found = if is_usual {
             metadata(&manifest)?
         } else {
+            // The manifest of a parent directory may be unrelated.
             match ask(&manifest)? {
                 Ok(found) => found,
                 Err(_) => return Ok(None),
@@ -333,6 +334,7 @@ impl Package {
         let mut cargo = if self.manifest.starts_with(folders::root()) {
             compiler.cargo
         } else {
+            // In addition to the user's configuration; below the workspace cargo finds it itself.
             configured(&compiler.cargo)
         };
         self.begin_versions();

@@ -74,6 +74,7 @@ impl Instance {
     pub fn stopped(&self) -> Option<u32> {
         let own = self.child.id();
         let others = if self.ears.is_several {
+            // The assignment of nodes to processes is unknown here.
             Vec::new()
         } else {
             used::children(own)

@@ -665,6 +665,7 @@ impl Job<'_, '_, '_> {
             if room[to] {
                 self.pass_on_stream(at, stream)
             } else {
+                // Conservative: whether output is pending is checked when there is space.
                 self.held[to] = true
             }
         }

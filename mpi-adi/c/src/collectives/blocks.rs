@@ -29,6 +29,7 @@ impl Own {
         let data = if in_place {
             Lent::EMPTY
         } else {
+            // SAFETY: guaranteed by the caller.
             unsafe { args::buffer(buffer, count, datatype) }?
         };
         let area = if in_place {

@@ -128,6 +128,7 @@ unsafe fn get_accumulate(
         fits(bytes, from.span().len())?;
         from
     } else {
+        // The origin arguments are ignored.
         Lent::EMPTY
     };
     // SAFETY: guaranteed by the caller.

@@ -106,6 +106,7 @@ impl Buffers {
             if bytes.is_empty() {
                 Area::EMPTY
             } else {
+                // SAFETY: on the heap; not accessed or freed before the collective is complete (`Driven`).
                 unsafe { writing(bytes) }.into()
             }
         }
