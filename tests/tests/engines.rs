@@ -4,7 +4,7 @@
 
 use std::sync::Mutex;
 
-use midplane_device::matching::Choice;
+use midplane_engines::Choice;
 use midplane_lab::explore::{Expected, Row, cases, unwatched};
 use midplane_lab::sim::Seeded;
 use midplane_lab::{Cluster, Node, as_program};

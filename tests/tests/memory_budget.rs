@@ -5,7 +5,7 @@ use std::alloc::System;
 
 use cap::Cap;
 use midplane_device::envelope::{Pattern, Rank};
-use midplane_device::matching::{Choice, EngineKind};
+use midplane_device::matching::EngineKind;
 use midplane_device::memory::{RawMemory, Span};
 use midplane_device::peers::{PAGE_PEERS, STOCK_PAGES};
 use midplane_device::pending::{CHUNK_DESTINATIONS, DESTINATION_BYTES};
@@ -13,6 +13,7 @@ use midplane_device::region::BLOCK_BYTES;
 use midplane_device::request::{CHUNK_SLOTS, KEPT_SLOTS, Mode, RequestPool};
 use midplane_device::send::SendTo;
 use midplane_device::{Adi, Budget, Config, Memory};
+use midplane_engines::Choice;
 use midplane_lab::alone;
 use net_torus::chunk::CHUNK_BYTES;
 use net_torus::{Router, Shape, Sizes};

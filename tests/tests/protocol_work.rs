@@ -1,7 +1,7 @@
 //! Checks that the device's work is linear in the number of messages, not quadratic.
 #![forbid(unsafe_code)]
 
-use midplane_device::matching::Choice;
+use midplane_engines::Choice;
 use midplane_lab::flood::{Flood, Work};
 use midplane_lab::timed::{Costs, Killer};
 

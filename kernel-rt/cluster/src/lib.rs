@@ -56,8 +56,8 @@ use std::time::Duration;
 
 use corosensei::Yielder;
 use midplane_device::envelope::Rank;
-use midplane_device::matching::Choice;
 use midplane_device::{Adi, Config, Memory, Stats};
+use midplane_engines::Choice;
 use net_torus::chunk::{LINE_CHUNKS, in_lines};
 use net_torus::{Chunk, Router, Shape, Sizes, Torus};
 

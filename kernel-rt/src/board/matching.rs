@@ -13,7 +13,8 @@ pub use of_images::kind;
 
 #[cfg(target_os = "none")]
 mod of_images {
-    use midplane_device::matching::{Choice, EngineKind};
+    use midplane_device::matching::EngineKind;
+    use midplane_engines::Choice;
 
     /// Defines the symbols, one per engine.
     macro_rules! kinds {
@@ -50,7 +51,7 @@ mod of_images {
 
 #[cfg(not(target_os = "none"))]
 mod of_processes {
-    use midplane_device::matching::Choice;
+    use midplane_engines::Choice;
 
     /// Returns the engine that the boot parameters specify, or the default one. For an unknown name the default is
     /// returned too, and the check of the parameters detects the difference.

@@ -30,7 +30,7 @@ use super::binding::any_env;
 use super::types::constants::*;
 use midplane_device::interface::{Device, Measure};
 use midplane_device::kernel::Counted;
-use midplane_device::matching::Choice;
+use midplane_device::matching::ENGINE_NAMES;
 use midplane_objects::process::Env;
 use midplane_objects::variables::{CONTROL, Category, LEVELS, Variable};
 
@@ -281,7 +281,7 @@ pub unsafe fn MPI_T_enum_get_info(
         }
         // SAFETY: the standard's requirements on the arguments.
         unsafe {
-            put(num, Choice::ALL.len() as c_int);
+            put(num, ENGINE_NAMES.len() as c_int);
             put_text(name, name_len, "matching_engines");
         }
         Ok(())
@@ -299,11 +299,11 @@ pub unsafe fn MPI_T_enum_get_item(
         if enumtype != ENGINES {
             return Err(INVALID_HANDLE);
         }
-        let choice = index(Choice::ALL, item).map_err(|_| INVALID_ITEM)?;
+        let name_of = index(&ENGINE_NAMES, item).map_err(|_| INVALID_ITEM)?;
         // SAFETY: the standard's requirements on the arguments.
         unsafe {
             put(value, item);
-            put_text(name, name_len, choice.name());
+            put_text(name, name_len, name_of);
         }
         Ok(())
     }))

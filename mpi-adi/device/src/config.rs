@@ -12,6 +12,8 @@ use crate::memory::region::{self, BLOCK_BYTES, Block, Blocks};
 use crate::peers::Peers;
 use crate::send::bcopy;
 
+/// Whether this is the build profile `micro`.
+pub const MICRO: bool = cfg!(feature = "micro");
 /// Minimum MPI memory in bytes with which a job runs: one unexpected record.
 pub const LEAST_MPI_MEMORY: usize = BLOCK_BYTES;
 /// Maximum MPI memory in bytes: the range of a record's ID.

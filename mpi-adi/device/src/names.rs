@@ -38,6 +38,7 @@ pub type Serial = u64;
 pub type Horizon = u64;
 
 /// Defines an index type for one array, to avoid confusion of indices. Its `Option` requires no additional memory.
+#[macro_export]
 macro_rules! place {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
@@ -59,8 +60,6 @@ macro_rules! place {
         }
     };
 }
-
-pub(crate) use place;
 
 place! {
     /// A slot of the request pool.

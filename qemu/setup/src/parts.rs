@@ -4,10 +4,11 @@
 //! compile time dominates. All other tests simulate complete nodes and use the optimization level in `Cargo.toml`.
 
 /// The libraries, bottom layer first. The last is the kernel.
-pub const LIBRARIES: [&str; 8] = [
+pub const LIBRARIES: [&str; 9] = [
     "net-torus",
     "msg-layer",
     "midplane-device",
+    "midplane-engines",
     "midplane-objects",
     "midplane-c",
     "midplane-rust",
@@ -17,12 +18,12 @@ pub const LIBRARIES: [&str; 8] = [
 
 /// Returns the libraries below the kernel. Their many device tests run ten times slower without optimization.
 pub fn below_kernel() -> Vec<&'static str> {
-    by_themselves(OPTIMISED, &LIBRARIES[..6])
+    by_themselves(OPTIMISED, &LIBRARIES[..7])
 }
 
 /// Returns the kernel and the code that it shares with the tool. Their tests use little of the device.
 pub fn kernel() -> Vec<&'static str> {
-    by_themselves(UNOPTIMISED, &LIBRARIES[6..])
+    by_themselves(UNOPTIMISED, &LIBRARIES[7..])
 }
 
 /// Returns all libraries; the device is configured as in [`kernel`].
@@ -31,16 +32,18 @@ pub fn libraries() -> Vec<&'static str> {
 }
 
 /// Optimization of the device and the layers above it.
-type Configured = [&'static str; 4];
+type Configured = [&'static str; 5];
 
 const OPTIMISED: Configured = [
     "profile.dev.package.midplane-device.opt-level=1",
+    "profile.dev.package.midplane-engines.opt-level=1",
     "profile.dev.package.midplane-objects.opt-level=1",
     "profile.dev.package.midplane-c.opt-level=1",
     "profile.dev.package.midplane-rust.opt-level=1",
 ];
 const UNOPTIMISED: Configured = [
     "profile.dev.package.midplane-device.opt-level=0",
+    "profile.dev.package.midplane-engines.opt-level=0",
     "profile.dev.package.midplane-objects.opt-level=0",
     "profile.dev.package.midplane-c.opt-level=0",
     "profile.dev.package.midplane-rust.opt-level=0",

@@ -3,7 +3,7 @@
 use clap::ValueEnum;
 use midplane_abi::callers::{SAVED, SAVED_ARM};
 use midplane_abi::stm32f405;
-use midplane_device::matching::Choice;
+use midplane_engines::Choice;
 use midplane_setup::kit::{self, Kit};
 use object::elf::{EM_AARCH64, EM_ARM, EM_RISCV, EM_X86_64, Machine};
 use std::path::PathBuf;

@@ -4,7 +4,7 @@ use crate::build::board::Board;
 use crate::build::package::Package;
 use crate::host::size;
 use crate::host::stop::Stop;
-use midplane_device::matching::Choice;
+use midplane_engines::Choice;
 use std::ffi::OsString;
 use std::fs;
 use std::io::Read;

@@ -4,7 +4,6 @@ use clap::Args;
 use kernel_rt::mem;
 use midplane_abi::blackboard;
 use midplane_abi::outbox;
-use midplane_device::matching::Choice;
 use midplane_device::peers::{PAGE_PEERS, STOCK_PAGES};
 use midplane_device::pending::{CHUNK_DESTINATIONS, DESTINATION_BYTES};
 use midplane_device::region::BLOCK_BYTES;
@@ -13,6 +12,7 @@ use midplane_device::rma::deferred::DEFERRED_BYTES;
 use midplane_device::rma::epochs::{EPOCH_BYTES, MEMBER_BYTES};
 use midplane_device::rma::{self, CURSORS, OneSided, Peer, RESULTS, RING_PACKETS, SLOTS};
 use midplane_device::{Adi, Budget};
+use midplane_engines::Choice;
 use net_torus::Router;
 use net_torus::chunk::{CHUNK_BYTES, PACKET_BYTES};
 
@@ -337,7 +337,8 @@ fn table(options: &MemoryArgs) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::show::table::WIDTH;
-    use midplane_device::matching::{FourD, Lists, PerRank};
+    use midplane_device::matching::Lists;
+    use midplane_engines::{FourD, PerRank};
 
     #[test]
     fn the_sum_is_that_of_its_terms_and_the_peers_take_pages() {

@@ -14,7 +14,8 @@ use crate::show::table::{Column, Table};
 use clap::Args;
 use kernel_rt::board::stm32f405::memory::{self, Needs};
 use midplane_abi::stm32f405::{FLASH, PERSONALITY, RAM};
-use midplane_device::matching::{Choice, EngineKind};
+use midplane_device::matching::EngineKind;
+use midplane_engines::Choice;
 use object::elf::SHF_ALLOC;
 use object::{File, Object, ObjectSection, ObjectSymbol, SectionKind, SymbolKind};
 use std::collections::BTreeMap;
@@ -62,9 +63,10 @@ const NO_NAME: usize = 7;
 const ABI: &str = "abi";
 /// Crates inside the directory of a layer, each with its layer. A crate `midplane-x` is in the directory `x` and is the
 /// part `x`; of the layer MPI, its modules are parts too.
-const INNER_CRATES: [(usize, &str); 5] = [
+const INNER_CRATES: [(usize, &str); 6] = [
     (KERNEL, ABI),
     (MPI, "device"),
+    (MPI, "engines"),
     (MPI, "objects"),
     (MPI, "c"),
     (MPI, "rust"),

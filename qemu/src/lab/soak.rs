@@ -5,7 +5,7 @@ use std::fmt;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use clap::Args;
-use midplane_device::matching::Choice;
+use midplane_engines::Choice;
 use midplane_lab::explore::{Background, Finding, Progress, cases};
 use midplane_lab::matching as sequences;
 use midplane_lab::sim::{POLLING, Report, Seeded};

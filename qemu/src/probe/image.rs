@@ -22,7 +22,7 @@ use kernel_rt::mem::MPI_SHARE;
 use midplane_abi::boot_parameters::{Auto, BootParameters, Console, Nodes, Output, ProgramSection};
 use midplane_abi::personality::Exit;
 use midplane_abi::stm32f405::{FLASH, PERSONALITY, RAM};
-use midplane_device::matching::Choice;
+use midplane_engines::Choice;
 use net_torus::coord::{Coord, Shape};
 use object::Endianness;
 use object::elf::PT_LOAD;

@@ -27,7 +27,7 @@ use clap::{Args, ValueEnum};
 use kernel_rt::mem::{MPI_SHARE, Needs};
 use midplane_abi::boot_parameters::Console;
 use midplane_device::LEAST_MPI_MEMORY;
-use midplane_device::matching::Choice;
+use midplane_engines::Choice;
 use midplane_lab::timed::Change;
 use midplane_setup::kit;
 use net_torus::coord::Shape;

@@ -3,8 +3,8 @@
 use crate::host::size;
 use crate::run::topology;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use midplane_device::matching::Choice;
 use midplane_device::{GREATEST_EAGER_LIMIT, GREATEST_MPI_MEMORY, LEAST_MPI_MEMORY};
+use midplane_engines::Choice;
 
 /// Parses an amount of MPI memory within the nodes' limits.
 pub fn parse_mpi_memory(text: &str) -> Result<u64, String> {

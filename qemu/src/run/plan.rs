@@ -12,7 +12,7 @@ use midplane_abi::boot_parameters::{
 };
 use midplane_abi::faults::Faults;
 use midplane_abi::personality::Exit;
-use midplane_device::matching::Choice;
+use midplane_engines::Choice;
 use midplane_lab::timed::Change;
 use net_torus::coord::{Coord, Shape};
 use std::fs::File;

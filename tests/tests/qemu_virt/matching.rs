@@ -1,7 +1,7 @@
 //! Jobs whose nodes use other matching engines than the default one.
 
 use crate::harness::*;
-use midplane_device::matching::Choice;
+use midplane_engines::Choice;
 
 /// Programs with deterministic output, and their arguments: messages of many tags received in reverse order, many kinds
 /// of communicators, cancelled receives and sends.

@@ -13,7 +13,7 @@ use midplane_abi::boot_parameters::BootParameters;
 use midplane_abi::fault::NodeName;
 use midplane_abi::personality::{Exit, Personality};
 use midplane_device::Adi;
-use midplane_device::matching::Choice;
+use midplane_engines::Choice;
 use net_torus::coord::{Coord, Rank, Shape};
 use net_torus::router::Router;
 

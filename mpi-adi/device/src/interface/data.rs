@@ -181,7 +181,7 @@ pub enum Measure {
     MpiMemoryUsed,
     /// Maximum size in bytes of an eager message.
     EagerLimit,
-    /// Index of the matching engine in [`Choice::ALL`](crate::matching::Choice::ALL).
+    /// Index of the matching engine in [`ENGINE_NAMES`](crate::matching::ENGINE_NAMES).
     Engine,
     /// Posted, unmatched receives.
     PostedReceives,

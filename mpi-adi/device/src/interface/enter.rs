@@ -3,13 +3,14 @@
 
 use super::data::{Incoming, Outgoing, Received, Sent};
 use crate::adi::Adi;
+use crate::config::MICRO;
 use crate::kernel::Kernel;
 use crate::names::RequestId;
 use crate::request::Whole;
 
 /// Whether messages take the fast path of the bindings. In the profile micro they use the general path only: the fast
 /// path takes two fifths of the instructions and some kilobytes more.
-pub const HAS_FAST_PATH: bool = cfg!(not(feature = "micro"));
+pub const HAS_FAST_PATH: bool = !MICRO;
 
 /// Work of an operation, with access to the device and its host.
 pub type Work<'a> = dyn FnMut(&mut Adi, &mut dyn Kernel) + 'a;

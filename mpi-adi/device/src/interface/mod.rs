@@ -50,7 +50,7 @@ use crate::barrier::call::{Allreduce, Combine, Turn, offers_barrier};
 use crate::config::NoMemory;
 use crate::envelope::{Context, Pattern};
 use crate::kernel::{AbortReason, CallNote, Heap, Kernel, MpiError};
-use crate::matching::Choice;
+use crate::matching::ENGINE_NAMES;
 use crate::memory::Span;
 use crate::memory::area::Area;
 use crate::names::RequestId;
@@ -390,8 +390,8 @@ pub trait Device: Enter {
             Measure::MpiMemoryUsed => with(self, |adi, _| adi.region().used_bytes() as u64),
             Measure::EagerLimit => with(self, |adi, _| adi.eager_limit() as u64),
             Measure::Engine => with(self, |adi, _| {
-                let is_it = |choice: &Choice| choice.name() == adi.engine();
-                Choice::ALL.iter().position(is_it).unwrap_or(0) as u64
+                let index = { ENGINE_NAMES.iter() }.position(|name| *name == adi.engine());
+                index.unwrap_or(0) as u64
             }),
             Measure::PostedReceives => with(self, |adi, _| adi.matching().posted.into()),
             Measure::UnexpectedMessages => with(self, |adi, _| adi.matching().unexpected.into()),

@@ -38,7 +38,7 @@ pub struct Measures {
 impl Measures {
     /// Counts a completed search.
     #[inline]
-    pub(crate) fn searched(&mut self, hops: u32) {
+    pub fn searched(&mut self, hops: u32) {
         self.searches += 1;
         if hops > 0 {
             self.traversals += hops as Count;
@@ -46,25 +46,29 @@ impl Measures {
         }
     }
 
+    /// Counts a receive that has been posted.
     #[inline]
-    pub(crate) fn posted(&mut self) {
+    pub fn posted(&mut self) {
         self.posted += 1;
         self.peak_posted = self.peak_posted.max(self.posted);
     }
 
+    /// Counts a receive that is no longer posted.
     #[inline]
-    pub(crate) fn unposted(&mut self) {
+    pub fn unposted(&mut self) {
         self.posted -= 1;
     }
 
+    /// Counts a message that has been recorded.
     #[inline]
-    pub(crate) fn recorded(&mut self) {
+    pub fn recorded(&mut self) {
         self.unexpected += 1;
         self.peak_unexpected = self.peak_unexpected.max(self.unexpected);
     }
 
+    /// Counts a message that is no longer recorded.
     #[inline]
-    pub(crate) fn unrecorded(&mut self) {
+    pub fn unrecorded(&mut self) {
         self.unexpected -= 1;
     }
 }

@@ -6,30 +6,16 @@
 //!
 //! The order is that of posting and of arrival (MPI-3.1 section 3.5): a message matches the first suitable posted
 //! receive, a receive the first suitable recorded message.
+//!
+//! The device contains the standard engine of each build profile. The crate `midplane-engines` contains the others.
 #![forbid(unsafe_code)]
 
-pub mod array;
-mod arrivals;
-mod choice;
-mod col;
 mod engine;
-pub mod fourd;
 pub mod indexed;
+mod kind;
 mod lists;
-mod pnp;
-mod queues;
-pub mod ranked;
-#[cfg(test)]
-mod rig;
-mod split;
-mod unified;
 
-pub use array::PerRank;
-pub use choice::{Choice, Engine, EngineKind, WithEngine};
-pub use col::Col;
 pub use engine::{BoxedCopy, Kind, Matching, MatchingEngine, Measures, NoRoom, OPERATIONS};
-pub use fourd::FourD;
 pub use indexed::Indexed;
+pub use kind::{ENGINE_NAMES, Engine, EngineKind};
 pub use lists::Lists;
-pub use pnp::Pnp;
-pub use unified::Unified;

@@ -777,7 +777,7 @@ impl Hash for Region {
 impl Region {
     /// Hashes the record at `at`: its position where that makes a difference, and its ID while a packet in flight may
     /// refer to it.
-    pub(crate) fn hash_record<H: Hasher>(&self, block: BlockIndex, state: &mut H) {
+    pub fn hash_record<H: Hasher>(&self, block: BlockIndex, state: &mut H) {
         let (blocks, at) = self.locate(block).expect("a block");
         if blocks.len() > 2 {
             at.hash(state);

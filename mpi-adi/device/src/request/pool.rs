@@ -485,7 +485,7 @@ impl RequestPool {
 
     /// Completes the receive in `slot` with this message, and frees it if the program has detached it.
     #[inline]
-    pub(crate) fn finish_receive(&mut self, slot: Slot, matched: Matched) {
+    pub fn finish_receive(&mut self, slot: Slot, matched: Matched) {
         self.end_receive(slot, ReceiveState::Done(matched));
     }
 
@@ -605,7 +605,7 @@ impl RequestPool {
 
     /// Returns the posted receive in `slot`.
     #[inline]
-    pub(crate) fn posted(&self, slot: Slot) -> Posted {
+    pub fn posted(&self, slot: Slot) -> Posted {
         self.as_posted(slot).expect(NOT_POSTED)
     }
 

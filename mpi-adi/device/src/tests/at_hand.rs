@@ -6,7 +6,7 @@ use oorandom::Rand32;
 use super::rig::Rig;
 use crate::envelope::{Context, Pattern, Rank};
 use crate::fast_path::Sent;
-use crate::matching::Choice;
+use crate::matching::Indexed;
 use crate::memory::Span;
 use crate::request::{Mode, Outcome, RequestId, Whole};
 use crate::send::{COPY_BYTES, SendTo};
@@ -36,7 +36,7 @@ struct Process {
 impl Process {
     fn new(keeps: bool) -> Process {
         // An engine that counts cached receives, too.
-        let kind = Choice::Default.kind();
+        let kind = Indexed::KIND;
         let shape = Shape::new([1; 3], [true; 3]).unwrap();
         let rig = Rig::with_engine(&kind, shape, 64);
         Process { rig, keeps }

@@ -7,7 +7,7 @@ use super::rig::Seen::{Data, Ncts, Rts};
 use super::rig::{Rig, Seen, pattern, pieces};
 use crate::config::STEP_PACKETS;
 use crate::envelope::{Pattern, Rank};
-use crate::matching::Choice;
+use crate::matching::Indexed;
 use crate::memory::region::BLOCK_BYTES;
 use crate::request::{CHUNK_SLOTS, Mode};
 use crate::send::SendTo;
@@ -89,7 +89,7 @@ fn everything_that_is_done_is_counted() {
 fn what_is_searched_is_counted() {
     let shape = Shape::new([2, 1, 1], [true; 3]).unwrap();
     // The numbers are those of the default engine.
-    let mut rig = Rig::with_engine(&Choice::Default.kind(), shape, 8);
+    let mut rig = Rig::with_engine(&Indexed::KIND, shape, 8);
     for tag in 0..4 {
         rig.send(0, tag, 4, Mode::Standard);
     }

@@ -9,7 +9,7 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread::{Builder, JoinHandle};
 
 use midplane_cluster::panic;
-use midplane_device::matching::Choice;
+use midplane_engines::Choice;
 
 use super::cases::{Row, Surprise};
 use super::search::{Explored, Unfinished};

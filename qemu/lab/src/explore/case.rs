@@ -2,8 +2,8 @@
 #![forbid(unsafe_code)]
 
 use midplane_device::envelope::{Envelope, Pattern, Rank, Tag};
-use midplane_device::matching::Choice;
 use midplane_device::request::Mode;
+use midplane_engines::Choice;
 use net_torus::Shape;
 
 use super::rules::Rules;

@@ -3,7 +3,8 @@
 
 use std::sync::LazyLock;
 
-use midplane_device::matching::{Choice, MatchingEngine, WithEngine};
+use midplane_device::matching::MatchingEngine;
+use midplane_engines::{Choice, WithEngine};
 
 use super::draw::Sequence;
 use super::play::{Difference, play};

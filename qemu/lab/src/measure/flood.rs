@@ -5,11 +5,11 @@
 use std::fmt;
 
 use midplane_device::envelope::{Pattern, Rank};
-use midplane_device::matching::Choice;
 use midplane_device::memory::{MODEL_KEYS, Span, UserMemory};
 use midplane_device::request::{Mode, RequestId};
 use midplane_device::send::SendTo;
 use midplane_device::{Adi, Config, Memory};
+use midplane_engines::Choice;
 use msg_layer::fake::Strict;
 use net_torus::Shape;
 

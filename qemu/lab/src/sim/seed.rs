@@ -5,8 +5,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use midplane_cluster::panic;
 use midplane_cluster::random::{Random, Stream};
-use midplane_device::matching::Choice;
 use midplane_device::{DEFAULT_EAGER_LIMIT, GREATEST_EAGER_LIMIT};
+use midplane_engines::Choice;
 
 use super::check::Violation;
 use super::job::{Job, Report};

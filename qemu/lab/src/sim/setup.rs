@@ -2,7 +2,7 @@
 #![forbid(unsafe_code)]
 
 use midplane_device::envelope::Rank;
-use midplane_device::matching::Choice;
+use midplane_engines::Choice;
 
 use super::net::{Capacity, Order};
 

@@ -8,7 +8,7 @@ use crate::lab::bench::boot;
 use crate::lab::bench::row::{Memory, Row, RunIn, middle, tell};
 use crate::show::say::say;
 use midplane_abi::counters::Counter;
-use midplane_device::matching::Choice;
+use midplane_engines::Choice;
 use serde_json::Value;
 use std::path::Path;
 

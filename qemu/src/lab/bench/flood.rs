@@ -5,7 +5,7 @@ use crate::host::stop::Stop;
 use crate::run::limits;
 use crate::show::say::say;
 use clap::Args;
-use midplane_device::matching::Choice;
+use midplane_engines::Choice;
 use midplane_lab::flood::{Flood, Searched};
 use std::time::Instant;
 

@@ -11,7 +11,7 @@ use crate::show::say::say;
 use crate::show::table;
 use clap::Args;
 use midplane_device::LEAST_MPI_MEMORY;
-use midplane_device::matching::Choice;
+use midplane_engines::Choice;
 use midplane_lab::timed::{Costs, Killer, Measured};
 use std::path::PathBuf;
 

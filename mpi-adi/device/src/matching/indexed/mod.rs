@@ -81,6 +81,8 @@ mod unexpected;
 
 use core::hash::{Hash, Hasher};
 
+#[cfg(test)]
+use super::EngineKind;
 use super::engine::{Matching, MatchingEngine, Measures};
 use crate::envelope::{Context, Envelope, Pattern};
 use crate::memory::region::{Record, Region};
@@ -104,6 +106,14 @@ pub struct Indexed {
 }
 
 impl Indexed {
+    /// The kind of this engine.
+    #[cfg(test)]
+    pub(crate) const KIND: EngineKind = if crate::config::MICRO {
+        EngineKind::of::<Indexed>()
+    } else {
+        EngineKind::STANDARD
+    };
+
     /// Returns the first posted receive that matches `envelope`.
     #[inline(never)]
     fn find_posted(&mut self, requests: &mut RequestPool, envelope: &Envelope) -> Option<Slot> {

@@ -18,7 +18,7 @@ mod sound;
 use std::fmt;
 
 use midplane_device::envelope::Tag;
-use midplane_device::matching::Choice;
+use midplane_engines::Choice;
 
 use super::case::{Asked, Call, Case};
 use super::fair::explore_fairly;

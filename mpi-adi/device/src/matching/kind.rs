@@ -1,4 +1,4 @@
-//! Selection of the matching engine, by name.
+//! The matching engine of a device: its kind, and its dispatch.
 //!
 //! A device has one engine, which its [memory](crate::Memory) is allocated for; an [`EngineKind`] specifies it. The
 //! standard engine of the build profile is embedded in the device and called directly. Any other engine is on the heap,
@@ -8,11 +8,13 @@
 #![forbid(unsafe_code)]
 
 use alloc::boxed::Box;
-use core::fmt;
 use core::hash::Hasher;
 
+#[cfg(not(feature = "micro"))]
+use super::Indexed;
+#[cfg(feature = "micro")]
+use super::Lists;
 use super::engine::{Matching, MatchingEngine, Measures, NoRoom};
-use super::{Col, FourD, Indexed, Lists, PerRank, Pnp, Unified};
 use crate::envelope::{Context, Envelope, Pattern};
 use crate::memory::boxed_with;
 use crate::memory::region::{Record, Region};
@@ -26,6 +28,10 @@ pub type Standard = Indexed;
 /// faster than a table.
 #[cfg(feature = "micro")]
 pub type Standard = Lists;
+
+/// Names of all engines, in the order of the MPI_T enumeration. The crate `midplane-engines` has those that are not
+/// standard in any profile.
+pub const ENGINE_NAMES: [&str; 7] = ["list", "array", "fourd", "pnp", "col", "unified", "default"];
 
 /// Kind of engine: its name, memory requirements and constructor. See [`MatchingEngine`] for the functions.
 #[derive(Clone, Copy, Debug)]
@@ -219,124 +225,5 @@ impl Matching for Engine {
     #[cfg_attr(feature = "micro", inline(never))]
     fn take(&mut self, region: &mut Region, pattern: &Pattern) -> Option<BlockIndex> {
         either!(self, take(region, pattern))
-    }
-}
-
-/// Operation that is generic over the engine.
-pub trait WithEngine {
-    /// Result of the operation.
-    type Output;
-
-    /// Runs the operation with engine `E`.
-    fn run<E: MatchingEngine>(self) -> Self::Output;
-}
-
-impl fmt::Display for Choice {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-/// Defines the list of engines from lines `Choice Engine, when it is the standard one;`.
-macro_rules! engines {
-    ($($(#[$doc:meta])* $choice:ident $engine:ty, $standard:meta;)*) => {
-        /// A matching engine, by name. Code that uses this type links all engines.
-        #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
-        pub enum Choice {
-            $($(#[$doc])* $choice,)*
-        }
-
-        impl Choice {
-            /// All engines.
-            pub const ALL: &[Choice] = &[$(Choice::$choice,)*];
-
-            /// Returns the user-visible name.
-            pub const fn name(self) -> &'static str {
-                match self {
-                    $(Choice::$choice => <$engine as MatchingEngine>::NAME,)*
-                }
-            }
-
-            /// Returns the engine with this user-visible name.
-            pub fn named(name: &str) -> Option<Choice> {
-                let is_it = |choice: &&Choice| choice.name() == name;
-                Choice::ALL.iter().find(is_it).copied()
-            }
-
-            /// Returns the kind of engine for a device.
-            pub const fn kind(self) -> EngineKind {
-                match self {
-                    $(Choice::$choice if cfg!($standard) => EngineKind::STANDARD,
-                    Choice::$choice => EngineKind::of::<$engine>(),)*
-                }
-            }
-
-            /// Runs an operation with this engine.
-            pub fn with<W: WithEngine>(self, what: W) -> W::Output {
-                match self {
-                    $(Choice::$choice => what.run::<$engine>(),)*
-                }
-            }
-        }
-    };
-}
-
-engines! {
-    /// [`Lists`].
-    List Lists, feature = "micro";
-    /// [`PerRank`].
-    Array PerRank, any();
-    /// [`FourD`].
-    FourD FourD, any();
-    /// [`Pnp`].
-    Pnp Pnp, any();
-    /// [`Col`].
-    Col Col, any();
-    /// [`Unified`].
-    Unified Unified, any();
-    /// [`Indexed`].
-    #[default]
-    Default Indexed, not(feature = "micro");
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    struct Name;
-
-    impl WithEngine for Name {
-        type Output = &'static str;
-
-        fn run<E: MatchingEngine>(self) -> &'static str {
-            E::NAME
-        }
-    }
-
-    #[test]
-    fn engines_are_known_by_their_names() {
-        for &choice in Choice::ALL {
-            let name = choice.name();
-            assert_eq!(Choice::named(name), Some(choice));
-            assert_eq!((choice.with(Name), choice.kind().name), (name, name));
-            let engine = (choice.kind().make)(8, 2).expect("room");
-            assert_eq!((engine.name(), engine.clone().name()), (name, name));
-        }
-        assert_eq!(Choice::named("Fourd"), None);
-    }
-
-    /// Exactly one engine is embedded in the device: that of the build profile.
-    #[test]
-    fn one_engine_is_the_standard_one() {
-        let is_standard = |choice: &Choice| {
-            let engine = (choice.kind().make)(0, 1).expect("room");
-            matches!(engine, Engine::Standard(_))
-        };
-        let standard: Vec<_> = { Choice::ALL.iter() }
-            .copied()
-            .filter(is_standard)
-            .collect();
-        assert_eq!(standard.len(), 1);
-        assert_eq!(standard[0].name(), EngineKind::STANDARD.name);
     }
 }

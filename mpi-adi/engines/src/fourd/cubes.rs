@@ -4,10 +4,10 @@
 use alloc::vec::Vec;
 
 use super::ADJUSTMENT_PERCENT;
-use crate::envelope::{Context, Rank};
-use crate::matching::engine::NoRoom;
-use crate::matching::ranked::{ByRank, Heads};
-use crate::names::place;
+use crate::ranked::{ByRank, Heads};
+use midplane_device::envelope::{Context, Rank};
+use midplane_device::matching::NoRoom;
+use midplane_device::place;
 
 place! {
     /// Index of a cube in its pool.

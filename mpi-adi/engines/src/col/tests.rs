@@ -1,9 +1,9 @@
 //! Tests of profiles, levels and search order, and comparison with the list engine.
 
 use super::*;
-use crate::envelope::Tag;
-use crate::matching::engine::MatchingEngine;
-use crate::matching::rig::{Mix, Rig, compare, envelope, order};
+use crate::rig::{Mix, Rig, compare, envelope, order};
+use midplane_device::envelope::Tag;
+use midplane_device::matching::MatchingEngine;
 
 const GATHER: Tag = 4;
 const SCAN: Tag = 8;
@@ -227,7 +227,7 @@ fn there_are_no_more_queues_than_the_cap() {
 #[test]
 fn every_queue_can_become_part_of_a_level() {
     for peers in [0, 1, 2, 5, 100, 4096, 1 << 20] {
-        let mut queues = Collectives::<crate::names::Slot>::new(peers).unwrap();
+        let mut queues = Collectives::<midplane_device::names::Slot>::new(peers).unwrap();
         for wanted in 1..3000 {
             for operation in 0..OPERATIONS {
                 queues.extend(operation, wanted, 0);

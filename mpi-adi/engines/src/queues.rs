@@ -7,12 +7,12 @@
 
 use core::fmt::Debug;
 
-use super::engine::Kind;
-use crate::envelope::{Context, Pattern};
-use crate::list::{Ends, Links};
-use crate::memory::region::Region;
-use crate::names::{BlockIndex, Serial, Slot};
-use crate::request::RequestPool;
+use midplane_device::envelope::{Context, Pattern};
+use midplane_device::list::{Ends, Links};
+use midplane_device::matching::Kind;
+use midplane_device::memory::region::Region;
+use midplane_device::names::{BlockIndex, Serial, Slot};
+use midplane_device::request::RequestPool;
 
 /// Maximum queues as a multiple of the square root of the job's processes: k_C and k_P of paper 002, section 5.3.
 pub(super) const QUEUES_PER_ROOT: usize = 8;

@@ -55,10 +55,10 @@ use core::num::NonZeroU32;
 
 use super::queues::{Element, Queues, Search, most_queues};
 use super::split::{Design, Split};
-use crate::boxed::boxed;
-use crate::envelope::{Pattern, Rank};
-use crate::list::{Ends, Links};
-use crate::names::Serial;
+use midplane_device::boxed::boxed;
+use midplane_device::envelope::{Pattern, Rank};
+use midplane_device::list::{Ends, Links};
+use midplane_device::names::Serial;
 
 /// Elements in a non-partner queue at which a new level is created: theta of paper 002, section 5.3.1.
 pub const THRESHOLD: usize = 100;

@@ -3,10 +3,10 @@
 
 use alloc::vec::Vec;
 
-use crate::envelope::Context;
-use crate::list::Ends;
-use crate::matching::engine::NoRoom;
-use crate::names::{BlockIndex, Slot};
+use midplane_device::envelope::Context;
+use midplane_device::list::Ends;
+use midplane_device::matching::NoRoom;
+use midplane_device::names::{BlockIndex, Slot};
 
 /// Queues of one context: a ContextIdLead of 001 (section 4.3.2).
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -6,17 +6,18 @@ use core::hash::Hasher;
 use oorandom::Rand32;
 use rustc_hash::FxHasher;
 
-use crate::envelope::{Context, Envelope, Pattern, Rank, Tag};
-use crate::matching::arrivals::Ticket;
-use crate::matching::{FourD, Lists, Matching, MatchingEngine, PerRank};
-use crate::memory::blocks::{BLOCK_BYTES, Blocks};
-use crate::memory::region::{Holding, Region};
-use crate::memory::{RawMemory, Span};
-use crate::names::{BlockIndex, MAX_SLOTS, RequestId, Slot};
-use crate::request::{Matched, Posted, Receive, ReceiveState, Request, RequestPool};
+use crate::arrivals::Ticket;
+use crate::{FourD, PerRank};
+use midplane_device::envelope::{Context, Envelope, Pattern, Rank, Tag};
+use midplane_device::matching::{Lists, Matching, MatchingEngine};
+use midplane_device::memory::blocks::{BLOCK_BYTES, Blocks};
+use midplane_device::memory::region::{Holding, Region};
+use midplane_device::memory::{RawMemory, Span};
+use midplane_device::names::{BlockIndex, MAX_SLOTS, RequestId, Slot};
+use midplane_device::request::{Matched, Posted, Receive, ReceiveState, Request, RequestPool};
 
 /// An engine with its pool and region.
-pub(in crate::matching) struct Desk<E> {
+pub(crate) struct Desk<E> {
     pub engine: E,
     pub requests: RequestPool,
     pub region: Region,
@@ -25,7 +26,7 @@ pub(in crate::matching) struct Desk<E> {
 
 /// Result of a message arrival.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(in crate::matching) enum End {
+pub(crate) enum End {
     Received(Slot),
     Recorded(BlockIndex),
     Refused,
@@ -137,7 +138,7 @@ impl<E: MatchingEngine> Desk<E> {
     }
 }
 
-pub(in crate::matching) fn envelope(context: Context, source: u32, tag: Tag) -> Envelope {
+pub(crate) fn envelope(context: Context, source: u32, tag: Tag) -> Envelope {
     Envelope {
         source: Rank::new(source),
         tag,
@@ -145,11 +146,11 @@ pub(in crate::matching) fn envelope(context: Context, source: u32, tag: Tag) -> 
     }
 }
 
-pub(in crate::matching) fn exact(context: Context, source: u32, tag: Tag) -> Pattern {
+pub(crate) fn exact(context: Context, source: u32, tag: Tag) -> Pattern {
     envelope(context, source, tag).pattern()
 }
 
-pub(in crate::matching) fn any_source(context: Context, tag: Option<Tag>) -> Pattern {
+pub(crate) fn any_source(context: Context, tag: Option<Tag>) -> Pattern {
     Pattern::new(None, tag, context)
 }
 
@@ -348,7 +349,7 @@ impl<E: MatchingEngine> Pair<E> {
         let first = |lists: &mut Desk<_>| lists.engine_first();
         assert_eq!(first(lists), engine.engine_first());
         let (expected, got) = (lists.engine.measures(), engine.engine.measures());
-        let lengths = |m: crate::matching::Measures| {
+        let lengths = |m: midplane_device::matching::Measures| {
             (m.posted, m.peak_posted, m.unexpected, m.peak_unexpected)
         };
         assert_eq!(lengths(expected), lengths(got));

@@ -9,14 +9,14 @@
 //!   lead of all contexts that are not open: both queues linear
 //! ```
 //! * **Order** (section 4.3.3). A rank always uses the same queue, and within a queue the order is that of posting and
-//!   of arrival. Between queues, a receive's [serial](crate::request::Posted::serial) and a record's sequence number
+//!   of arrival. Between queues, a receive's [serial](midplane_device::request::Posted::serial) and a record's sequence number
 //!   decide. A message searches the queue of its rank and the receives from any source; a receive from any source
 //!   searches the queues of all ranks. Both select the first in the total order, as a single list would. The thesis
 //!   does not specify which record a receive from any source selects.
 //! * **Sequence numbers**: `arrivals.rs`.
 //! * **Linear queues.** A lead's two linear queues contain all elements that the queues by rank cannot. These are
 //!   receives from any source, ranks outside the job, and records beyond the engine's capacity
-//!   ([`lend`](crate::memory::UserMemory::lend)). They are also all elements of a context that is not open, because its
+//!   ([`lend`](midplane_device::memory::UserMemory::lend)). They are also all elements of a context that is not open, because its
 //!   communicator does not exist here yet or the heap was full. So queue insertion cannot fail. Opening a context moves
 //!   its queued elements, in order.
 //! * **Search before insertion** (section 4.3): an insertion follows a failed search of the sister queue, a deletion a
@@ -37,14 +37,14 @@ use core::fmt;
 use core::hash::{Hash, Hasher};
 
 use super::arrivals::{MOST_NUMBERS, Numbers, Ticket, earlier, renumber};
-use super::engine::{Matching, MatchingEngine, Measures, NoRoom};
-use crate::envelope::{Context, Envelope, Pattern, Rank};
-use crate::list::{Ends, Links};
-use crate::memory::region::{Record, Region};
-use crate::names::{BlockIndex, Slot};
-use crate::request::RequestPool;
-use crate::stats::Count;
 use leads::{Lead, LeadAt, Leads};
+use midplane_device::envelope::{Context, Envelope, Pattern, Rank};
+use midplane_device::list::{Ends, Links};
+use midplane_device::matching::{Matching, MatchingEngine, Measures, NoRoom};
+use midplane_device::memory::region::{Record, Region};
+use midplane_device::names::{BlockIndex, Slot};
+use midplane_device::request::RequestPool;
+use midplane_device::stats::Count;
 
 /// The two queues of the ranks that share a location.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]

@@ -1,6 +1,6 @@
 //! Array engine: a pair of queues per context and rank, as in paper 001 (section 4.4, figure 4.4) and Open MPI.
 //!
-//! A context has a table of [`Heads`], one for each rank of the job. [`open`](super::Matching::open) allocates it, and
+//! A context has a table of [`Heads`], one for each rank of the job. [`open`](midplane_device::matching::Matching::open) allocates it, and
 //! the check that finds the context idle frees it. See [`ranked`](super::ranked) for the order, receives from any
 //! source, linear queues and sequence numbers.
 //!
@@ -23,10 +23,10 @@
 
 use alloc::boxed::Box;
 
-use super::engine::NoRoom;
 use super::ranked::{ByRank, Heads, Ranked};
-use crate::boxed::boxed;
-use crate::envelope::{Context, Rank};
+use midplane_device::boxed::boxed;
+use midplane_device::envelope::{Context, Rank};
+use midplane_device::matching::NoRoom;
 
 /// Array engine: a pair of queues per context and rank.
 pub type PerRank = Ranked<Tables>;

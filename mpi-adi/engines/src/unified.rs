@@ -31,10 +31,10 @@ impl Design for UnifiedDesign {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::matching::engine::MatchingEngine;
-    use crate::matching::queues::Queues;
-    use crate::matching::rig::{Mix, Rig, compare, envelope};
-    use crate::matching::{Col, Pnp};
+    use crate::queues::Queues;
+    use crate::rig::{Mix, Rig, compare, envelope};
+    use crate::{Col, Pnp};
+    use midplane_device::matching::MatchingEngine;
 
     #[test]
     fn each_kind_has_its_own_queues() {

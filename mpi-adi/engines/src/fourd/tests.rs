@@ -2,12 +2,12 @@
 
 use super::cubes::Cubes;
 use super::{FourD, Structures};
-use crate::envelope::Rank;
-use crate::matching::array::PerRank;
-use crate::matching::ranked::ByRank;
-use crate::matching::ranked::tests::{Desk, End, any_source, envelope, exact};
-use crate::matching::{Lists, Matching, MatchingEngine, NoRoom};
-use crate::request::CHUNK_SLOTS;
+use crate::array::PerRank;
+use crate::ranked::ByRank;
+use crate::ranked::tests::{Desk, End, any_source, envelope, exact};
+use midplane_device::envelope::Rank;
+use midplane_device::matching::{Lists, Matching, MatchingEngine, NoRoom};
+use midplane_device::request::CHUNK_SLOTS;
 
 /// Fills a queue with one entry each of ranks 0 to `entries` - 1. The last rows use records, which require less memory.
 fn filled<E: MatchingEngine>(engine: E, entries: u32, as_records: bool) -> Desk<E> {

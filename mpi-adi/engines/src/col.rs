@@ -54,13 +54,13 @@
 use alloc::boxed::Box;
 use core::num::NonZeroU16;
 
-use super::engine::{Kind, OPERATIONS};
 use super::queues::{ByKind, Element, One, Queues, Search, most_queues};
 use super::split::{Design, Split};
-use crate::boxed::boxed;
-use crate::envelope::{Context, Pattern, Rank};
-use crate::list::Ends;
-use crate::names::Serial;
+use midplane_device::boxed::boxed;
+use midplane_device::envelope::{Context, Pattern, Rank};
+use midplane_device::list::Ends;
+use midplane_device::matching::{Kind, OPERATIONS};
+use midplane_device::names::Serial;
 
 /// Number of communicators with separate sets, if their contexts are consecutive.
 pub const COMMUNICATORS: usize = 16;

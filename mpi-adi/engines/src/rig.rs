@@ -5,16 +5,16 @@ use core::hash::Hasher;
 use std::collections::hash_map::DefaultHasher;
 
 use super::choice::{Choice, WithEngine};
-use super::engine::{Matching, MatchingEngine};
-use super::lists::Lists;
 use super::queues::{Element, Queues};
 use super::split::{Design, Split};
-use crate::envelope::{Context, Envelope, Pattern, Rank, Tag};
-use crate::list::{Ends, Links};
-use crate::memory::region::{BLOCK_BYTES, Blocks, Holding, Region};
-use crate::memory::{RawMemory, Span};
-use crate::names::{BlockIndex, Serial, Slot};
-use crate::request::{Posted, Receive, ReceiveState, Request, RequestPool};
+use midplane_device::envelope::{Context, Envelope, Pattern, Rank, Tag};
+use midplane_device::list::{Ends, Links};
+use midplane_device::matching::Lists;
+use midplane_device::matching::{Matching, MatchingEngine};
+use midplane_device::memory::region::{BLOCK_BYTES, Blocks, Holding, Region};
+use midplane_device::memory::{RawMemory, Span};
+use midplane_device::names::{BlockIndex, Serial, Slot};
+use midplane_device::request::{Posted, Receive, ReceiveState, Request, RequestPool};
 
 pub(super) fn envelope(source: u32, tag: Tag, context: Context) -> Envelope {
     Envelope {

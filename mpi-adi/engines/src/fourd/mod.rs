@@ -43,8 +43,8 @@
 //! Cubes and jump points are allocated from pools and addressed by 32-bit indexes. A jump point contains at least one
 //! entry, and a cube at least one jump point. The pools therefore have one jump point per possible record and receive,
 //! and one cube per jump point, up to the maximum of the open contexts. A pool is never empty when an entry requires
-//! it: [`new`](super::MatchingEngine::new) allocates a jump point for each block, [`reserve`](super::Matching::reserve)
-//! one for each receive, and [`open`](super::Matching::open) the cubes of a context (the job's size over d^3). The
+//! it: [`new`](midplane_device::matching::MatchingEngine::new) allocates a jump point for each block, [`reserve`](midplane_device::matching::Matching::reserve)
+//! one for each receive, and [`open`](midplane_device::matching::Matching::open) the cubes of a context (the job's size over d^3). The
 //! pools do not shrink; freed objects are reused by other contexts. Records in borrowed memory exceed the number of
 //! blocks. They use the linear queue while the pool is exhausted.
 //!
@@ -91,7 +91,7 @@ impl Structures {
 }
 
 impl FourD {
-    /// Creates an engine, like [`MatchingEngine::new`](super::MatchingEngine::new), with a different adjustment of the
+    /// Creates an engine, like [`MatchingEngine::new`](midplane_device::matching::MatchingEngine::new), with a different adjustment of the
     /// threshold in percent. Below 100, the thesis's minimum, cubes are used even for jobs so small that a list with
     /// one entry per rank is shorter than the path through them.
     pub fn with_adjustment(blocks: usize, peers: usize, percent: u32) -> Option<FourD> {

@@ -10,13 +10,13 @@ use core::fmt::Debug;
 use core::hash::{Hash, Hasher};
 
 use super::arrivals::{MOST_NUMBERS, Numbers, renumber};
-use super::engine::{Matching, MatchingEngine, Measures};
 use super::queues::{Element, Queues, Search};
-use crate::envelope::{Context, Envelope, Pattern};
-use crate::memory::region::{Record, Region};
-use crate::names::{BlockIndex, Serial, Slot};
-use crate::request::RequestPool;
-use crate::stats::Count;
+use midplane_device::envelope::{Context, Envelope, Pattern};
+use midplane_device::matching::{Matching, MatchingEngine, Measures};
+use midplane_device::memory::region::{Record, Region};
+use midplane_device::names::{BlockIndex, Serial, Slot};
+use midplane_device::request::RequestPool;
+use midplane_device::stats::Count;
 
 /// Rule that splits the two queues.
 pub trait Design: Send + Clone + PartialEq + Eq + Debug + 'static {

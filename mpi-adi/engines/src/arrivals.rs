@@ -5,9 +5,9 @@
 //! one, regardless of the number of later messages.
 #![forbid(unsafe_code)]
 
-use crate::list::{Ends, Links};
-use crate::memory::region::Region;
-use crate::names::BlockIndex;
+use midplane_device::list::{Ends, Links};
+use midplane_device::memory::region::Region;
+use midplane_device::names::BlockIndex;
 
 /// Count of available sequence numbers: a record's [word](Region::word) contains one and the [`LINEAR`] flag.
 pub(super) const MOST_NUMBERS: u32 = 1 << 31;
@@ -187,9 +187,9 @@ fn merged(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::envelope::{Envelope, Rank};
-    use crate::memory::RawMemory;
-    use crate::memory::blocks::{BLOCK_BYTES, Blocks};
+    use midplane_device::envelope::{Envelope, Rank};
+    use midplane_device::memory::RawMemory;
+    use midplane_device::memory::blocks::{BLOCK_BYTES, Blocks};
 
     fn recorded(count: usize) -> (Region, Vec<BlockIndex>) {
         let words = vec![0; Blocks::map_words(count)].into_boxed_slice();

@@ -1,9 +1,9 @@
 //! Tests of partner selection and search order, and comparison with the list engine.
 
 use super::*;
-use crate::matching::engine::{Matching, MatchingEngine};
-use crate::matching::rig::{Mix, Rig, compare, envelope, order, region};
-use crate::names::Slot;
+use crate::rig::{Mix, Rig, compare, envelope, order, region};
+use midplane_device::matching::{Matching, MatchingEngine};
+use midplane_device::names::Slot;
 
 fn from(source: u32) -> Pattern {
     envelope(source, 0, 0).pattern()
@@ -289,8 +289,10 @@ fn equal_queues_have_equal_hashes() {
             let records = order.map(|source| rig.record(envelope(source, 0, 0)).unwrap());
             // Sender IDs are consecutive.
             for (at, sender) in records.into_iter().zip(0..) {
-                rig.region
-                    .set_holding(at, crate::memory::region::Holding::Nothing { sender });
+                rig.region.set_holding(
+                    at,
+                    midplane_device::memory::region::Holding::Nothing { sender },
+                );
             }
             hashes.push(rig.hash());
             for at in records {

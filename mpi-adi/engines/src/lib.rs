@@ -1,0 +1,35 @@
+//! The matching engines of the papers, beside the standard ones of the device, and the choice of an engine by name.
+//!
+//! The device contains the trait [`Matching`](midplane_device::matching::Matching) and the standard engine of each build
+//! profile. `--matching` selects any of them ([`Choice`]), and the lab compares them.
+//!
+//! ```text
+//! choice    names of all engines, and their kinds
+//! array     a list per rank           fourd     four dimensions of ranks      ranked   both: queues per rank
+//! pnp       partners, not partners    col       by collective operation       unified  both of them
+//! split     engines of several queues           queues   one of those queues         arrivals  order among queues
+//! ```
+#![cfg_attr(not(test), no_std)]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+pub mod array;
+mod arrivals;
+mod choice;
+mod col;
+pub mod fourd;
+mod pnp;
+mod queues;
+pub mod ranked;
+#[cfg(test)]
+mod rig;
+mod split;
+mod unified;
+
+pub use array::PerRank;
+pub use choice::{Choice, WithEngine};
+pub use col::Col;
+pub use fourd::FourD;
+pub use pnp::Pnp;
+pub use unified::Unified;
