@@ -12,9 +12,9 @@ use core::fmt::Write;
 use core::sync::atomic::Ordering;
 
 use super::args::{self, put_text};
-use super::binding::{Phase, THREAD_LEVEL, any_env, phase, set_phase};
-use super::comm_objects::Blame;
-use super::report::{early, end, end_under, on_process};
+use super::binding::{MpiPhase, THREAD_LEVEL, any_env, phase, set_phase};
+use super::comm_objects::ErrorTarget;
+use super::error_dispatch::{early, end, end_under, on_process};
 use super::types::constants::*;
 use midplane_device::interface::{Abort, Device};
 use midplane_objects::environment::{self as job, LIBRARY, VERSION};
@@ -26,16 +26,16 @@ pub unsafe fn MPI_Init(_argc: *mut c_int, _argv: *mut *mut *mut c_char) -> c_int
 
 fn init(level: c_int) -> Result<(), Error> {
     match phase() {
-        Phase::Before => {
+        MpiPhase::Before => {
             super::comm_objects::note_membership(any_env()?);
             THREAD_LEVEL.store(level, Ordering::Relaxed);
-            set_phase(Phase::Running);
+            set_phase(MpiPhase::Running);
             Ok(())
         }
-        Phase::Running => Err(Error::Order {
+        MpiPhase::Running => Err(Error::Order {
             what: Misplaced::Twice,
         }),
-        Phase::After => Err(Error::Order {
+        MpiPhase::After => Err(Error::Order {
             what: Misplaced::Again,
         }),
     }
@@ -81,7 +81,7 @@ pub unsafe fn MPI_Initialized(flag: *mut c_int) -> c_int {
     // SAFETY: the standard's requirements on `flag`.
     early(
         "MPI_Initialized",
-        unsafe { args::out(flag, "flag") }.map(|flag| *flag = (phase() != Phase::Before).into()),
+        unsafe { args::out(flag, "flag") }.map(|flag| *flag = (phase() != MpiPhase::Before).into()),
     )
 }
 
@@ -89,7 +89,7 @@ pub unsafe fn MPI_Finalized(flag: *mut c_int) -> c_int {
     // SAFETY: the standard's requirements on `flag`.
     early(
         "MPI_Finalized",
-        unsafe { args::out(flag, "flag") }.map(|flag| *flag = (phase() == Phase::After).into()),
+        unsafe { args::out(flag, "flag") }.map(|flag| *flag = (phase() == MpiPhase::After).into()),
     )
 }
 
@@ -105,13 +105,13 @@ pub unsafe fn MPI_Finalize() -> c_int {
         match job::finalize_with(env, super::barrier_by_messages::barrier_beside) {
             // Processes in different calls cannot continue.
             Err(error @ Error::Wrong { .. }) => {
-                let blame = Blame::new(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+                let blame = ErrorTarget::new(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
                 end_under(NAME, blame, Err(error));
             }
             result => result?,
         }
         super::datatypes::sweep(env);
-        set_phase(Phase::After);
+        set_phase(MpiPhase::After);
         Ok(())
     });
     match ended {

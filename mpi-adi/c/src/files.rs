@@ -9,16 +9,16 @@ use super::args;
 use super::codes;
 use super::errors;
 use super::file_handler::{HANDLER, blame};
-use super::report::{ErrorFunction, end_under, on_process, raise};
+use super::error_dispatch::{ErrorFunction, end_under, on_process, raise};
 use super::types::constants::MPI_FILE_NULL;
-use midplane_objects::error::{Class, Error};
+use midplane_objects::error::{ErrorClass, Error};
 
 /// Fails unless `file` is MPI_FILE_NULL.
 fn check(file: c_int) -> Result<(), Error> {
     match file {
         MPI_FILE_NULL => Ok(()),
         _ => Err(Error::Wrong {
-            class: Class::File,
+            class: ErrorClass::File,
             what: "there are no files yet but MPI_FILE_NULL",
         }),
     }
@@ -49,7 +49,7 @@ pub unsafe fn MPI_File_get_errhandler(file: c_int, errhandler: *mut c_int) -> c_
     end_under(
         "MPI_File_get_errhandler",
         blame(),
-        place.map(|place| *place = errors::give(HANDLER.load(Ordering::Relaxed))),
+        place.map(|place| *place = errors::give_handle(HANDLER.load(Ordering::Relaxed))),
     )
 }
 

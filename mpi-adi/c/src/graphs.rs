@@ -13,12 +13,12 @@ use core::ffi::c_int;
 use super::args::{self, array, array_mut, out};
 use super::comm_objects::{apart, enter, prepare};
 use super::infos::check_hints;
-use super::kept;
-use super::report::on_comm;
+use super::comm_state;
+use super::error_dispatch::on_comm;
 use super::types::constants::*;
 use midplane_objects::comm::{CommRank, Communicator};
-use midplane_objects::error::{Class, Error};
-use midplane_objects::graph::{Arc, Edge, Graph, Neighbourhood};
+use midplane_objects::error::{ErrorClass, Error};
+use midplane_objects::graph::{GraphArc, Edge, Graph, Neighbourhood};
 use midplane_objects::topology::Topology;
 
 /// MPI_UNWEIGHTED is the address of this array; nothing reads it.
@@ -39,11 +39,11 @@ fn is_weights_empty(weights: *const c_int) -> bool {
 }
 
 const NO_GRAPH: Error = Error::Wrong {
-    class: Class::Topology,
+    class: ErrorClass::Topology,
     what: "the communicator has no graph topology; MPI_Graph_create makes one that has",
 };
 const NO_DISTRIBUTED_GRAPH: Error = Error::Wrong {
-    class: Class::Topology,
+    class: ErrorClass::Topology,
     what: "the communicator has no distributed graph topology; MPI_Dist_graph_create makes one that has",
 };
 
@@ -52,7 +52,7 @@ fn with_graph<R>(
     comm: &Communicator<'_>,
     f: impl FnOnce(&Graph) -> Result<R, Error>,
 ) -> Result<R, Error> {
-    kept::with_topology(comm.membership().context, |topology| match topology {
+    comm_state::with_topology(comm.membership().context, |topology| match topology {
         Some(Topology::Graph(graph)) => f(graph),
         _ => Err(NO_GRAPH),
     })
@@ -63,7 +63,7 @@ fn with_neighbourhood<R>(
     comm: &Communicator<'_>,
     f: impl FnOnce(&Neighbourhood) -> Result<R, Error>,
 ) -> Result<R, Error> {
-    kept::with_topology(comm.membership().context, |topology| match topology {
+    comm_state::with_topology(comm.membership().context, |topology| match topology {
         Some(Topology::Distributed(own)) => f(own),
         _ => Err(NO_DISTRIBUTED_GRAPH),
     })
@@ -113,13 +113,13 @@ pub unsafe fn MPI_Graph_create(
         };
         *comm_graph = MPI_COMM_NULL;
         let mut ready = |context| {
-            kept::reserve()?;
+            comm_state::reserve()?;
             prepare(context)
         };
         // Ranks are not reordered, which is permitted with `reorder`.
         let made = comm.make_graph("MPI_Graph_create", &mut ready, nnodes as u32, graph)?;
         if let Some((made, topology)) = made {
-            kept::attach(made.context(), topology);
+            comm_state::attach(made.context(), topology);
             *comm_graph = enter(comm.env, made, comm_old)?;
         }
         Ok(())
@@ -289,11 +289,11 @@ fn make(
     own: Result<Neighbourhood, Error>,
 ) -> Result<c_int, Error> {
     let mut ready = |context| {
-        kept::reserve()?;
+        comm_state::reserve()?;
         prepare(context)
     };
     let (made, topology) = comm.make_distributed(function, &mut ready, own)?;
-    kept::attach(made.context(), topology);
+    comm_state::attach(made.context(), topology);
     enter(comm.env, made, parent)
 }
 
@@ -351,7 +351,7 @@ unsafe fn arcs(
     n: c_int,
     (sources, degrees, destinations): (*const c_int, *const c_int, *const c_int),
     weights: *const c_int,
-) -> Result<(Vec<Arc>, bool), Error> {
+) -> Result<(Vec<GraphArc>, bool), Error> {
     let n = args::count(n)?;
     let partners = comm.partners();
     // SAFETY: guaranteed by the caller.
@@ -370,7 +370,7 @@ unsafe fn arcs(
     };
     let mut arcs = Vec::new();
     arcs.try_reserve_exact(total).map_err(|_| Error::NoRoom {
-        bytes: total * size_of::<Arc>(),
+        bytes: total * size_of::<GraphArc>(),
     })?;
     for (source, degree) in sources.iter().zip(degrees) {
         let from = args::rank(&partners, *source)?;
@@ -378,7 +378,7 @@ unsafe fn arcs(
             let at = arcs.len();
             let to: CommRank = args::rank(&partners, destinations[at])?;
             let weight = weights.map_or(NO_WEIGHT, |weights| weights[at]);
-            arcs.push(Arc { from, to, weight });
+            arcs.push(GraphArc { from, to, weight });
         }
     }
     Ok((arcs, weights.is_some()))

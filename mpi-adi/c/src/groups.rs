@@ -16,15 +16,15 @@ use spin::Mutex;
 
 use super::args;
 use super::comm_objects::{apart, enter, own_number, prepare};
-use super::handles::{Kind, Table};
-use super::report::{on_any, on_comm, on_inter, on_process};
+use super::handles::{HandleKind, HandleTable};
+use super::error_dispatch::{on_any, on_comm, on_inter, on_process};
 use super::types::constants::*;
 use midplane_device::envelope::Rank;
 use midplane_objects::comm::{self, CommRank, Communicator, Membership};
 use midplane_objects::error::{Error, Limited};
-use midplane_objects::group::{self, Comparison, Members};
+use midplane_objects::group::{self, GroupComparison, MemberList};
 
-const KIND: Kind = Kind {
+const KIND: HandleKind = HandleKind {
     name: Limited::Groups,
     tag: 0x8800_0000_u32 as c_int,
     place_bits: 12,
@@ -34,7 +34,7 @@ const KIND: Kind = Kind {
 
 /// A group. Groups with the same members in the same order share an entry: otherwise a program that repeatedly requests
 /// a communicator's or a window's group, and never frees it, would exhaust the table.
-struct Group {
+struct GroupObject {
     /// World ranks of the members, at least one.
     members: Vec<Rank>,
     /// Number of calls that returned the group's handle, minus those that freed it.
@@ -42,12 +42,12 @@ struct Group {
 }
 
 /// No call waits while it holds the lock, and no interrupt handler uses it.
-static TABLE: Mutex<Groups> = Mutex::new(Table::new(KIND));
+static TABLE: Mutex<GroupTable> = Mutex::new(HandleTable::new(KIND));
 
-type Groups = Table<Group>;
+type GroupTable = HandleTable<GroupObject>;
 
 /// Returns the members of the group with handle `handle`.
-fn members(table: &Groups, handle: c_int) -> Result<&[Rank], Error> {
+fn members(table: &GroupTable, handle: c_int) -> Result<&[Rank], Error> {
     match handle {
         MPI_GROUP_EMPTY => Ok(&[]),
         _ => match table.get(handle) {
@@ -58,7 +58,7 @@ fn members(table: &Groups, handle: c_int) -> Result<&[Rank], Error> {
 }
 
 /// Returns the handle of the group with these members, and increments its use count.
-fn find_group(table: &mut Groups, is_it: impl Fn(&[Rank]) -> bool) -> Option<c_int> {
+fn find_group(table: &mut GroupTable, is_it: impl Fn(&[Rank]) -> bool) -> Option<c_int> {
     (0..table.places()).find_map(|place| {
         let (handle, group) = table.at(place).filter(|(_, group)| is_it(&group.members))?;
         group.uses += 1;
@@ -67,7 +67,7 @@ fn find_group(table: &mut Groups, is_it: impl Fn(&[Rank]) -> bool) -> Option<c_i
 }
 
 /// Adds a group and returns its handle. An empty group is MPI_GROUP_EMPTY.
-fn enter_group(table: &mut Groups, members: Vec<Rank>) -> Result<c_int, Error> {
+fn enter_group(table: &mut GroupTable, members: Vec<Rank>) -> Result<c_int, Error> {
     match find_group(table, |others| others == members) {
         Some(handle) => Ok(handle),
         None => add_group(table, members),
@@ -75,11 +75,11 @@ fn enter_group(table: &mut Groups, members: Vec<Rank>) -> Result<c_int, Error> {
 }
 
 /// Adds a group. No group in the table may have the same members.
-fn add_group(table: &mut Groups, members: Vec<Rank>) -> Result<c_int, Error> {
+fn add_group(table: &mut GroupTable, members: Vec<Rank>) -> Result<c_int, Error> {
     if members.is_empty() {
         Ok(MPI_GROUP_EMPTY)
     } else {
-        table.add(Group { members, uses: 1 })
+        table.add(GroupObject { members, uses: 1 })
     }
 }
 
@@ -90,7 +90,7 @@ fn add_group(table: &mut Groups, members: Vec<Rank>) -> Result<c_int, Error> {
 unsafe fn making(
     function: &'static str,
     result: *mut c_int,
-    make: impl FnOnce(&Groups) -> Result<Vec<Rank>, Error>,
+    make: impl FnOnce(&GroupTable) -> Result<Vec<Rank>, Error>,
 ) -> c_int {
     on_process(function, |_| {
         // SAFETY: guaranteed by the caller.
@@ -112,7 +112,7 @@ pub(super) fn enter_members(of: comm::Group<'_>) -> Result<c_int, Error> {
     if let Some(handle) = find_group(&mut table, is_it) {
         return Ok(handle);
     }
-    let mut members = Members::with_room(size)?;
+    let mut members = MemberList::with_room(size)?;
     members.append(ranks);
     add_group(&mut table, members.done())
 }
@@ -202,9 +202,9 @@ pub unsafe fn MPI_Group_compare(group1: c_int, group2: c_int, result: *mut c_int
         let comparison = group::compare(members(&table, group1)?, members(&table, group2)?);
         // SAFETY: the standard's requirements on `result`.
         *unsafe { args::out(result, "result") }? = match comparison {
-            Comparison::Identical => MPI_IDENT,
-            Comparison::Similar => MPI_SIMILAR,
-            Comparison::Unequal => MPI_UNEQUAL,
+            GroupComparison::Identical => MPI_IDENT,
+            GroupComparison::Similar => MPI_SIMILAR,
+            GroupComparison::Unequal => MPI_UNEQUAL,
         };
         Ok(())
     })

@@ -59,16 +59,16 @@ mod idup;
 mod infos;
 mod inter_calls;
 mod intercommunicators;
-mod kept;
+mod comm_state;
 mod keyvals;
 mod matched;
 #[doc(hidden)]
 pub mod measure;
 mod persistent;
 mod point_to_point;
-mod report;
+mod error_dispatch;
 mod requests;
-mod several;
+mod wait_test_many;
 mod tools;
 mod topologies;
 mod types;
@@ -96,7 +96,7 @@ mod bodies {
     pub use super::matched::*;
     pub use super::persistent::*;
     pub use super::point_to_point::*;
-    pub use super::several::*;
+    pub use super::wait_test_many::*;
     pub use super::tools::*;
     pub use super::topologies::*;
     pub use super::windows::*;

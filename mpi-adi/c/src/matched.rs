@@ -11,12 +11,12 @@
 
 use core::ffi::{c_int, c_void};
 
-use super::args::{self, Peer};
+use super::args::{self, PeerRank};
 use super::binding::env;
-use super::comm_objects::{Blame, blame_in};
+use super::comm_objects::{ErrorTarget, blame_in};
 use super::completion::{end_one, wait_one};
-use super::datatypes::Lent;
-use super::report::{blame, end_under, on_partners};
+use super::datatypes::TypedBuffer;
+use super::error_dispatch::{blame, end_under, on_partners};
 use super::requests::{RECEIVED_FROM_PROC_NULL, handle_of};
 use super::types::MPI_Status;
 use super::types::constants::*;
@@ -28,7 +28,7 @@ use midplane_objects::process::Env;
 
 /// Returns the handle and the status of a matched message.
 fn found(id: RequestId, status: Status) -> (c_int, MPI_Status) {
-    (id.0 as c_int, MPI_Status::of(&Ok(status)))
+    (id.0 as c_int, MPI_Status::from_result(&Ok(status)))
 }
 
 /// Result for MPI_PROC_NULL.
@@ -52,8 +52,8 @@ unsafe fn probe(
             Some(_) => Blocking::No,
         };
         let there = match source {
-            Peer::ProcNull => Some(NO_PROC),
-            Peer::Rank(source) => comm
+            PeerRank::ProcNull => Some(NO_PROC),
+            PeerRank::Rank(source) => comm
                 .mprobe_span(function, source, tag, blocking)?
                 .map(|(id, status)| found(id, status)),
         };
@@ -108,7 +108,7 @@ unsafe fn start(
     function: &'static str,
     (buf, count, datatype): (*mut c_void, c_int, c_int),
     message: &mut c_int,
-) -> Result<c_int, (Blame, Error)> {
+) -> Result<c_int, (ErrorTarget, Error)> {
     let id = RequestId(*message as u32);
     let is_no_proc = *message == MPI_MESSAGE_NO_PROC;
     // Its communicator, if the handle is valid.
@@ -119,7 +119,7 @@ unsafe fn start(
         return Err((blame, Error::Request { handle: *message }));
     }
     // SAFETY: guaranteed by the caller.
-    let data: Lent =
+    let data: TypedBuffer =
         unsafe { args::buffer(buf, count, datatype) }.map_err(|error| (blame, error))?;
     let bytes = data.span().len();
     if u32::try_from(bytes).is_err() {

@@ -5,13 +5,13 @@ use core::ffi::{c_int, c_void};
 
 use spin::Mutex;
 
-use super::handles::{Kind, Table};
+use super::handles::{HandleKind, HandleTable};
 use midplane_objects::error::{Error, Limited};
 
 /// `MPI_User_function`.
 pub type UserFunction = unsafe extern "C" fn(*mut c_void, *mut c_void, *mut c_int, *mut c_int);
 
-const KIND: Kind = Kind {
+const KIND: HandleKind = HandleKind {
     name: Limited::Operations,
     tag: 0x5900_0000,
     place_bits: 16,
@@ -27,7 +27,7 @@ pub struct UserOp {
 }
 
 /// No call waits while it holds the lock, and no interrupt handler uses it.
-static TABLE: Mutex<Table<UserOp>> = Mutex::new(Table::new(KIND));
+static TABLE: Mutex<HandleTable<UserOp>> = Mutex::new(HandleTable::new(KIND));
 
 pub fn get(handle: c_int) -> Option<UserOp> {
     TABLE.lock().get(handle).copied()

@@ -8,7 +8,7 @@ use net_torus::Shape;
 
 use crate::context::{COLLECTIVE, SELF_CONTEXT, WORLD_CONTEXT};
 use crate::error::Error;
-use crate::grid::Grid;
+use crate::grid::TorusBox;
 use crate::process::Env;
 use midplane_device::Outcome;
 use midplane_device::envelope::{Context, Pattern, Rank, Tag};
@@ -89,7 +89,7 @@ pub struct Membership<'e> {
     /// Number of processes.
     pub size: u32,
     /// For a list: the box of the torus that it forms. All members compute the same box.
-    pub grid: Option<Grid>,
+    pub grid: Option<TorusBox>,
 }
 
 /// Mapping from communicator rank to world rank.
@@ -256,9 +256,9 @@ impl<'e> Communicator<'e> {
     }
 
     /// Returns the box of the torus that its processes form.
-    pub fn grid(&self) -> Option<Grid> {
+    pub fn grid(&self) -> Option<TorusBox> {
         match self.membership.map {
-            RankMap::All if self.size() > 1 => Some(Grid::of(shape(self.env))),
+            RankMap::All if self.size() > 1 => Some(TorusBox::from_shape(shape(self.env))),
             RankMap::List(_) => self.membership.grid,
             _ => None,
         }

@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 
 use core::fmt::Write;
 
-use crate::error::{Class, Error};
+use crate::error::{ErrorClass, Error};
 use crate::group::exact;
 
 /// Maximum length of a key in bytes, including C's terminating zero.
@@ -17,19 +17,19 @@ pub const MAX_KEY: usize = 256;
 /// Maximum length of a value in bytes, including C's terminating zero.
 pub const MAX_VALUE: usize = 1024;
 
-type Pair = (Box<[u8]>, Box<[u8]>);
+type KeyValue = (Box<[u8]>, Box<[u8]>);
 
 /// An info object (MPI-3.1 chapter 9): keys and values in the order of their creation.
 #[derive(Default, Debug)]
 pub struct Info {
-    pairs: Vec<Pair>,
+    pairs: Vec<KeyValue>,
 }
 
-/// Fails with [`Error::Wrong`] of [`Class::InfoKey`] if the key is invalid.
+/// Fails with [`Error::Wrong`] of [`ErrorClass::InfoKey`] if the key is invalid.
 pub fn check_key(key: &[u8]) -> Result<(), Error> {
     if key.is_empty() || key.len() >= MAX_KEY {
         return Err(Error::Wrong {
-            class: Class::InfoKey,
+            class: ErrorClass::InfoKey,
             what: "a key has from 1 to 255 bytes",
         });
     }
@@ -70,7 +70,7 @@ impl Info {
         check_key(key)?;
         if value.len() >= MAX_VALUE {
             return Err(Error::Wrong {
-                class: Class::InfoValue,
+                class: ErrorClass::InfoValue,
                 what: "a value has at most 1023 bytes",
             });
         }
@@ -88,7 +88,7 @@ impl Info {
 
     fn reserve(&mut self, pairs: usize) -> Result<(), Error> {
         self.pairs.try_reserve(pairs).map_err(|_| Error::NoRoom {
-            bytes: pairs * size_of::<Pair>(),
+            bytes: pairs * size_of::<KeyValue>(),
         })
     }
 
@@ -106,10 +106,10 @@ impl Info {
         }
     }
 
-    /// Removes a key. Fails with [`Error::Wrong`] of [`Class::InfoNokey`].
+    /// Removes a key. Fails with [`Error::Wrong`] of [`ErrorClass::InfoNokey`].
     pub fn delete(&mut self, key: &[u8]) -> Result<(), Error> {
         let place = self.place(key).ok_or(Error::Wrong {
-            class: Class::InfoNokey,
+            class: ErrorClass::InfoNokey,
             what: "the info object has no such key",
         })?;
         self.pairs.remove(place);
@@ -162,7 +162,7 @@ mod tests {
         assert_eq!((info.key(0), info.key(1)), (Some(&b"a"[..]), None));
         assert_eq!(
             info.delete(b"b").expect_err("gone").class(),
-            Class::InfoNokey
+            ErrorClass::InfoNokey
         );
         assert_eq!((twin.count(), twin.get(b"b")), (2, Some(&b"3"[..])));
     }
@@ -173,12 +173,12 @@ mod tests {
         let long = [b'x'; MAX_VALUE];
         assert_eq!(
             info.set(b"", b"v").expect_err("empty").class(),
-            Class::InfoKey
+            ErrorClass::InfoKey
         );
         let key = info.set(&long[..MAX_KEY], b"v").expect_err("too long");
-        assert_eq!(key.class(), Class::InfoKey);
+        assert_eq!(key.class(), ErrorClass::InfoKey);
         let value = info.set(b"k", &long).expect_err("too long");
-        assert_eq!(value.class(), Class::InfoValue);
+        assert_eq!(value.class(), ErrorClass::InfoValue);
         assert_eq!(info.count(), 0);
         info.set(&long[1..MAX_KEY], &long[1..]).expect("just fits");
     }

@@ -36,19 +36,19 @@ pub mod info;
 pub mod installed;
 pub mod inter;
 #[allow(unsafe_code)]
-pub mod lend;
+pub mod slice_spans;
 pub mod one_sided;
 pub mod op;
-pub mod outside;
+pub mod external32;
 pub mod placement;
 pub mod process;
-pub mod sides;
+pub mod inter_groups;
 pub mod split;
-pub mod told;
+pub mod error_encoding;
 pub mod topology;
 pub mod variables;
 pub mod windows;
 
-pub use error::{Class, Error};
+pub use error::{ErrorClass, Error};
 pub use process::{Env, Process};
-pub use told::InWords;
+pub use error_encoding::ErrorText;

@@ -4,7 +4,7 @@
 //! process contains one process. Where processes are threads, the host environment runs each with [`carry`], and
 //! [`find_by`] registers how to find the calling one.
 //!
-//! A program built by cargo starts by itself: the first MPI call sets up its node ([`installed::Starter`]).
+//! A program built by cargo starts by itself: the first MPI call sets up its node ([`installed::NodeStarter`]).
 //!
 //! Objects of the program can outlive the process. They reference the `Here`, not the device, which is removed from it
 //! at the end. A call on such an object then returns an error.
@@ -16,11 +16,11 @@ use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 use crate::point_to_point::buffered::Attached;
-use crate::request::under_way::UnderWay;
+use crate::request::in_flight::UnderWay;
 use crate::topology::Record;
 use midplane_device::interface::{Abort, Device, FatalError};
 use midplane_objects::error::{Error, Misplaced};
-pub(crate) use midplane_objects::installed::Phase;
+pub(crate) use midplane_objects::installed::MpiPhase;
 use midplane_objects::installed::{self, is_owner};
 use midplane_objects::process::{Env, Process};
 
@@ -29,7 +29,7 @@ pub(crate) struct Here {
     // The real lifetime is shorter: see `carry`.
     env: Cell<Option<&'static dyn Env>>,
     is_installed: bool,
-    phase: Cell<Phase>,
+    phase: Cell<MpiPhase>,
     /// Checks whether a panic unwinds the program's stack; no call may use the device then.
     is_unwinding: fn() -> bool,
     /// Nonblocking collectives in progress.
@@ -45,7 +45,7 @@ impl Here {
         Rc::new(Here {
             env: Cell::new(Some(env)),
             is_installed,
-            phase: Cell::new(Phase::Before),
+            phase: Cell::new(MpiPhase::Before),
             is_unwinding,
             under_way: UnderWay::new(),
             attached: RefCell::new(None),
@@ -61,11 +61,11 @@ impl Here {
         }
     }
 
-    pub(crate) fn phase(&self) -> Phase {
+    pub(crate) fn phase(&self) -> MpiPhase {
         self.phase.get()
     }
 
-    pub(crate) fn set_phase(&self, phase: Phase) {
+    pub(crate) fn set_phase(&self, phase: MpiPhase) {
         self.phase.set(phase);
         if self.is_installed {
             installed::set_phase(phase);
@@ -75,7 +75,7 @@ impl Here {
     /// Marks MPI as finalized because of a panic. A program that catches the panic cannot use MPI any more.
     pub(crate) fn leave(&self) {
         if self.is_installed {
-            self.set_phase(Phase::After);
+            self.set_phase(MpiPhase::After);
         }
     }
 
@@ -108,7 +108,7 @@ impl Here {
         let is_programs = !place.file().contains("mpi-adi/rust/src/");
         let fatal = FatalError {
             function,
-            told: error.told(""),
+            told: error.encode(""),
             is_about_memory: false,
             said: None,
             called_at: is_programs.then_some(place),
@@ -163,9 +163,9 @@ static OPEN: AtomicPtr<UnderWay> = AtomicPtr::new(ptr::null_mut());
 /// Starts the process whose program is asking; `None`: it has been started before, or there is none.
 pub(crate) fn start() -> Option<Rc<Here>> {
     if let Some(found) = FINDER.get().and_then(|find| find()) {
-        return (found.0.phase() == Phase::Before).then_some(found.0);
+        return (found.0.phase() == MpiPhase::Before).then_some(found.0);
     }
-    if installed::phase() != Phase::Before {
+    if installed::phase() != MpiPhase::Before {
         return None;
     }
     let env = installed::installed_or_started()?;
@@ -178,7 +178,7 @@ pub(crate) fn start() -> Option<Rc<Here>> {
 }
 
 /// Returns the phase of the calling program's process, for any of its threads.
-pub(crate) fn phase() -> Phase {
+pub(crate) fn phase() -> MpiPhase {
     if let Some(found) = FINDER.get().and_then(|find| find()) {
         return found.0.phase();
     }
@@ -201,7 +201,7 @@ pub(crate) fn current() -> Option<Rc<Here>> {
 
 /// Returns the calling program's process, or [`Error::Order`] before MPI's initialization and after its end.
 pub(crate) fn running() -> Result<Rc<Here>, Error> {
-    let running = current().filter(|here| here.phase() == Phase::Running);
+    let running = current().filter(|here| here.phase() == MpiPhase::Running);
     running.ok_or(Error::order(Misplaced::NotRunning))
 }
 

@@ -28,11 +28,11 @@ use midplane_objects::error::{Error, Misplaced};
 use midplane_objects::variables;
 use midplane_objects::variables::{CONTROL, LEVELS};
 
-pub use midplane_objects::variables::Category;
+pub use midplane_objects::variables::VariableCategory;
 
 /// A control or performance variable.
 #[derive(Clone, Copy)]
-pub struct Variable(&'static variables::Variable);
+pub struct Variable(&'static variables::ToolVariable);
 
 impl Variable {
     /// Returns its name.
@@ -46,7 +46,7 @@ impl Variable {
     }
 
     /// Returns its category.
-    pub fn category(&self) -> Category {
+    pub fn category(&self) -> VariableCategory {
         self.0.category
     }
 
@@ -64,13 +64,13 @@ impl fmt::Debug for Variable {
 
 /// Returns the job's configuration: MPI memory, heap, index of the matching engine, eager limit (no CTS up to it).
 pub fn control_variables() -> impl ExactSizeIterator<Item = Variable> {
-    static ALL: [variables::Variable; 4] = CONTROL;
+    static ALL: [variables::ToolVariable; 4] = CONTROL;
     ALL.iter().map(Variable)
 }
 
 /// Returns the current levels: posted receives, unexpected messages, memory in use, requests.
 pub fn performance_variables() -> impl ExactSizeIterator<Item = Variable> {
-    static ALL: [variables::Variable; 5] = LEVELS;
+    static ALL: [variables::ToolVariable; 5] = LEVELS;
     ALL.iter().map(Variable)
 }
 

@@ -3,7 +3,7 @@
 use core::ffi::c_int;
 
 use crate::barrier_by_messages::barrier_beside;
-use crate::report::on_everyone;
+use crate::error_dispatch::on_everyone;
 use midplane_objects::coll;
 use midplane_objects::comm::Communicator;
 use midplane_objects::error::Error;

@@ -4,7 +4,7 @@ use core::ffi::{c_int, c_void};
 
 use crate::args;
 use crate::comm_objects::inter_calls;
-use crate::report::on_comm;
+use crate::error_dispatch::on_comm;
 use midplane_objects::coll;
 
 pub unsafe fn MPI_Bcast(

@@ -19,7 +19,7 @@ mod nonblocking;
 mod op;
 mod reduce;
 mod scan;
-mod under_way;
+mod in_flight;
 
 pub use alltoall::*;
 pub use barrier::MPI_Barrier;
@@ -30,4 +30,4 @@ pub use nonblocking::*;
 pub use op::*;
 pub use reduce::*;
 pub use scan::*;
-pub(super) use under_way::start_among_all;
+pub(super) use in_flight::start_among_all;

@@ -3,11 +3,11 @@
 use core::ffi::{c_int, c_void};
 
 use crate::args;
-use crate::collectives::blocks::{Blocks, Row};
+use crate::collectives::blocks::{EqualBlocks, BlockRow};
 use crate::collectives::op::{combined, with_operation};
 use crate::comm_objects::inter_calls;
-use crate::datatypes::{Elements, Lent};
-use crate::report::{on_comm, on_process};
+use crate::datatypes::{TypedElements, TypedBuffer};
+use crate::error_dispatch::{on_comm, on_process};
 use midplane_device::memory::area::Area;
 use midplane_objects::coll;
 use midplane_objects::comm::Communicator;
@@ -15,8 +15,8 @@ use midplane_objects::error::Error;
 
 /// Data and result of a reduction. If `sendbuf` is MPI_IN_PLACE, the data is in `recvbuf`.
 pub(super) struct DataAndResult {
-    data: Lent,
-    result: Lent,
+    data: TypedBuffer,
+    result: TypedBuffer,
     is_in_place: bool,
 }
 
@@ -27,7 +27,7 @@ impl DataAndResult {
         sendbuf: *const c_void,
         recvbuf: *mut c_void,
         count: c_int,
-        elements: &Elements,
+        elements: &TypedElements,
     ) -> Result<DataAndResult, Error> {
         let count = args::count(count)?;
         let is_in_place = args::is_in_place(sendbuf);
@@ -35,7 +35,7 @@ impl DataAndResult {
         let (data, result) = unsafe {
             let result = elements.at(recvbuf, count)?;
             let data = if is_in_place {
-                Lent::EMPTY
+                TypedBuffer::EMPTY
             } else {
                 elements.at(sendbuf, count)?
             };
@@ -182,14 +182,14 @@ pub unsafe fn MPI_Reduce_scatter(
             let data = data_of([sendbuf, recvbuf]);
             // SAFETY: the standard's requirements on the buffers and `recvcounts` (section 5.10).
             let (row, result) = unsafe {
-                let row = Row::new(&comm, data, recvcounts, elements)?;
+                let row = BlockRow::new(&comm, data, recvcounts, elements)?;
                 let result = elements.at(recvbuf, row.count(comm.own_rank()))?;
                 (row, result)
             };
             coll::reduce_scatter(
                 comm,
                 "MPI_Reduce_scatter",
-                &|rank| row.of(rank),
+                &|rank| row.area_of(rank),
                 result.span().into(),
                 elements.size(),
                 combine,
@@ -219,14 +219,14 @@ pub unsafe fn MPI_Reduce_scatter_block(
             // SAFETY: the standard's requirements on the buffers (section 5.10).
             let (blocks, result) = unsafe {
                 (
-                    Blocks::new(&comm, data, recvcount, elements)?,
+                    EqualBlocks::new(&comm, data, recvcount, elements)?,
                     elements.at(recvbuf, args::count(recvcount)?)?,
                 )
             };
             coll::reduce_scatter(
                 comm,
                 "MPI_Reduce_scatter_block",
-                &|rank| blocks.of(rank),
+                &|rank| blocks.area_of(rank),
                 result.span().into(),
                 elements.size(),
                 combine,

@@ -5,7 +5,7 @@ use core::ffi::{c_int, c_void};
 use crate::args;
 use crate::collectives::op::with_operation;
 use crate::collectives::reduce::DataAndResult;
-use crate::report::on_comm;
+use crate::error_dispatch::on_comm;
 use midplane_objects::coll;
 
 /// Runs a prefix reduction.

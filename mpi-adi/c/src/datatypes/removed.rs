@@ -2,11 +2,11 @@
 
 use core::ffi::{c_int, c_void};
 
-use super::look::address;
-use super::make::{hindexed, hvector, structure};
+use super::query::address;
+use super::constructors::{hindexed, hvector, structure};
 use super::objects::known;
 use crate::args;
-use crate::report::on_process;
+use crate::error_dispatch::on_process;
 
 pub unsafe fn MPI_Type_hvector(
     count: c_int,

@@ -21,7 +21,7 @@
 mod accumulates;
 mod attributes;
 mod epochs;
-mod make;
+mod creation;
 mod objects;
 mod operations;
 mod requests;
@@ -29,5 +29,5 @@ mod requests;
 pub use accumulates::*;
 pub use attributes::*;
 pub use epochs::*;
-pub use make::*;
+pub use creation::*;
 pub use operations::*;

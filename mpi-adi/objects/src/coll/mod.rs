@@ -56,19 +56,19 @@
 //! timing (advice to implementors, section 5.9.1).
 
 #[allow(unsafe_code)]
-mod agree;
+mod context_agreement;
 mod alltoall;
 mod barrier;
 mod bcast;
 pub mod borrowed_device;
-mod carried;
+mod network_allreduce;
 #[allow(unsafe_code)]
-pub mod driven;
+pub mod sim_driver;
 mod gather;
 pub mod inter;
 mod lines;
 mod neighbours;
-pub mod plans;
+pub mod nonblocking;
 mod reduce;
 mod rings;
 #[allow(unsafe_code)]
@@ -84,16 +84,16 @@ mod slices;
 mod tests;
 mod tree;
 mod trees;
-pub mod under_way;
+pub mod in_flight;
 
-pub use agree::{Holder, agree};
+pub use context_agreement::{ContextHolder, agree};
 pub use alltoall::{alltoall, alltoall_in_place};
 pub use barrier::{barrier, barrier_by_messages};
 pub use bcast::bcast;
-pub use carried::barrier as carried_barrier;
+pub use network_allreduce::barrier as carried_barrier;
 pub use gather::{allgather, allgather_in_runs, gather, scatter};
 pub use reduce::{allreduce, combine_local, predefined, reduce, reduce_scatter};
-pub use run::{Combine, Elements};
-pub use running::{Plan, Running, room};
+pub use run::{CombineFn, ReduceElements};
+pub use running::{CollectiveSchedule, RunningCollective, room};
 pub use scan::scan;
 pub use segments::SEGMENT_BYTES;

@@ -1,20 +1,20 @@
 //! Runs a schedule in a blocking call: each step completes before the next one starts.
 
-use crate::coll::schedule::{Buffer, Half, Schedule, Step};
+use crate::coll::schedule::{Buffer, SegmentHalf, Schedule, ScheduleStep};
 use crate::coll::segments::{LongSegments, SEGMENT_BYTES, SHORT_BYTES, Segment, copy, read, write};
 use crate::comm::{Communicator, Partners, Status};
 use crate::error::Error;
-use crate::lend::writing;
+use crate::slice_spans::writing;
 use midplane_device::memory::Span;
 use midplane_device::memory::area::TypedSlot;
 use midplane_device::request::Mode;
 
 /// Function that combines elements: `right[i] = left[i] op right[i]`.
-pub type Combine<'a> = dyn FnMut(&[u8], &mut [u8]) + 'a;
+pub type CombineFn<'a> = dyn FnMut(&[u8], &mut [u8]) + 'a;
 
 /// Elements of a reduction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Elements {
+pub struct ReduceElements {
     /// Bytes of an element.
     pub size: usize,
     /// The operation commutes: elements need not be combined in rank order.
@@ -50,7 +50,7 @@ pub(super) fn run_in_segments(
     function: &'static str,
     schedule: &mut dyn Schedule,
     (element, most): (usize, usize),
-    combine: &mut Combine<'_>,
+    combine: &mut CombineFn<'_>,
 ) -> Result<(), Error> {
     if most <= SHORT_BYTES {
         return run_on_stack::<SHORT_BYTES>(comm, function, schedule, combine);
@@ -69,7 +69,7 @@ fn run_on_stack<const BYTES: usize>(
     comm: Communicator<'_>,
     function: &'static str,
     schedule: &mut dyn Schedule,
-    combine: &mut Combine<'_>,
+    combine: &mut CombineFn<'_>,
 ) -> Result<(), Error> {
     let [first, second] = &mut [Segment::<BYTES>::ZERO; 2];
     let segments = [&mut first.0[..], &mut second.0[..]];
@@ -92,11 +92,11 @@ fn drive<S: Schedule + ?Sized>(
 /// Segments and combining function for steps. Schedules without segments use none.
 pub(super) struct Workspace<'s, 'c> {
     pub(super) segments: [&'s mut [u8]; 2],
-    pub(super) combine: &'s mut Combine<'c>,
+    pub(super) combine: &'s mut CombineFn<'c>,
 }
 
 impl<'s, 'c> Workspace<'s, 'c> {
-    fn none(combine: &'s mut Combine<'c>) -> Self {
+    fn none(combine: &'s mut CombineFn<'c>) -> Self {
         let segments = [&mut [][..], &mut [][..]];
         Workspace { segments, combine }
     }
@@ -109,19 +109,19 @@ impl<'s, 'c> Workspace<'s, 'c> {
         comm: Communicator<'_>,
         partners: Partners<'_>,
         function: &'static str,
-        step: Step,
+        step: ScheduleStep,
     ) -> Result<(), Error> {
         let [first, second] = &mut [TypedSlot::EMPTY; 2];
         match step {
-            Step::Send { dest, tag, data } => {
+            ScheduleStep::Send { dest, tag, data } => {
                 partners.send_span(function, self.span(data, first), dest, tag, Mode::Standard)
             }
-            Step::Receive { source, tag, data } => {
+            ScheduleStep::Receive { source, tag, data } => {
                 let span = self.span(data, first);
                 let received = partners.recv_span(function, span, Some(source), Some(tag));
                 exactly(span.len(), received)
             }
-            Step::Exchange {
+            ScheduleStep::Exchange {
                 tag,
                 given: (given, dest),
                 taken: (taken, source),
@@ -135,7 +135,7 @@ impl<'s, 'c> Workspace<'s, 'c> {
                 exactly(taken.len(), received)
             }
             // One lane after the other, so there is no later message for a piggybacked acknowledgement.
-            Step::Pass {
+            ScheduleStep::Pass {
                 tag,
                 followed: _,
                 given: (given, dests),
@@ -152,24 +152,24 @@ impl<'s, 'c> Workspace<'s, 'c> {
                 let received = partners.recv_span(function, taken, Some(source), Some(tag));
                 exactly(taken.len(), received)
             }
-            Step::Combine { left, bytes } => {
+            ScheduleStep::Combine { left, bytes } => {
                 let (left, right) = left.and_other(&mut self.segments);
                 (self.combine)(&left[..bytes], &mut right[..bytes]);
                 Ok(())
             }
-            Step::Load { from, to } => {
+            ScheduleStep::Load { from, to } => {
                 read(comm, from, self.beginning(to, from.len()));
                 Ok(())
             }
-            Step::Store { from, to } => {
+            ScheduleStep::Store { from, to } => {
                 write(comm, to, self.beginning(from, to.len()));
                 Ok(())
             }
-            Step::Copy { from, to } => copy(comm, from, to),
+            ScheduleStep::Copy { from, to } => copy(comm, from, to),
         }
     }
 
-    fn beginning(&mut self, half: Half, bytes: usize) -> &mut [u8] {
+    fn beginning(&mut self, half: SegmentHalf, bytes: usize) -> &mut [u8] {
         &mut self.segments[half as usize][..bytes]
     }
 

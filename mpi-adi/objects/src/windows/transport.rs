@@ -1,10 +1,10 @@
 //! Device calls for windows: packets to a target, and waiting for its replies. Only this module enters the device, with
 //! plain data, and only once per call where possible.
 
-use super::make::no_room;
-use super::state::{Extent, Home, Window, no_window, wrong};
-use crate::error::{Class, Error};
-use crate::lend::lend_until_over;
+use super::creation::no_room;
+use super::state::{PartExtent, StateOwner, Window, no_window, wrong};
+use crate::error::{ErrorClass, Error};
+use crate::slice_spans::lend_until_over;
 use midplane_device::envelope::Rank;
 use midplane_device::kernel::CallNote;
 use midplane_device::memory::Span;
@@ -19,7 +19,7 @@ use midplane_device::rma::{Awaited, Pieces, Question};
 
 /// Error that a target detects, and reports on request.
 pub const BEYOND: Error = wrong(
-    Class::RmaRange,
+    ErrorClass::RmaRange,
     "an operation since the last synchronization was beyond what its target exposes, and not done",
 );
 
@@ -32,14 +32,14 @@ fn refused<T>(count: usize) -> impl Fn(WindowError) -> Error {
     move |why| match why {
         WindowError::NoWindow | WindowError::NotIncluded => no_window(),
         WindowError::NoRoom => no_room::<T>(count),
-        WindowError::Overlaps => wrong(Class::RmaAttach, "some of the memory is attached already"),
+        WindowError::Overlaps => wrong(ErrorClass::RmaAttach, "some of the memory is attached already"),
         WindowError::NotAttached => {
-            wrong(Class::RmaAttach, "no memory is attached that begins there")
+            wrong(ErrorClass::RmaAttach, "no memory is attached that begins there")
         }
     }
 }
 
-impl<H: Home> Window<'_, H> {
+impl<H: StateOwner> Window<'_, H> {
     /// Returns the record of the call for hang diagnosis.
     pub fn note(&self, target: Option<Rank>) -> CallNote {
         CallNote {
@@ -224,8 +224,8 @@ impl<H: Home> Window<'_, H> {
     }
 
     /// Returns the extent of the target's part of the window.
-    pub fn extent(&self, target: Rank) -> Result<Extent, Error> {
-        let find = |(rank, _): &(Rank, Extent)| rank.index();
+    pub fn extent(&self, target: Rank) -> Result<PartExtent, Error> {
+        let find = |(rank, _): &(Rank, PartExtent)| rank.index();
         let known = self.with(|object| {
             let place = object.extents.binary_search_by_key(&target.index(), find);
             Ok(object.uniform.or(place.ok().map(|at| object.extents[at].1)))
@@ -246,13 +246,13 @@ impl<H: Home> Window<'_, H> {
             self.drain(Some(target));
         });
         let word = |at: usize| bytes[at..].first_chunk().copied().unwrap_or_default();
-        let extent = Extent {
+        let extent = PartExtent {
             size: u64::from_le_bytes(bytes[..8].try_into().unwrap_or_default()),
             disp_unit: u32::from_le_bytes(word(8)),
         };
         self.with(|object| {
             let none = |_| Error::NoRoom {
-                bytes: size_of::<(Rank, Extent)>(),
+                bytes: size_of::<(Rank, PartExtent)>(),
             };
             object.extents.try_reserve(1).map_err(none)?;
             if let Err(at) = object.extents.binary_search_by_key(&target.index(), find) {

@@ -5,10 +5,10 @@ use core::marker::PhantomData;
 
 use super::group::{Group, Mode, Partners};
 use super::operation::{Combines, Reducing};
-use crate::datatype::lent::Side;
-use crate::request::{Request, Scope, Ticket, What, under_way};
+use crate::datatype::operands::Side;
+use crate::request::{Request, Scope, Ticket, What, in_flight};
 use crate::topology::{Rank, Record};
-use midplane_objects::coll::{Combine, Elements, Plan};
+use midplane_objects::coll::{CombineFn, ReduceElements, CollectiveSchedule};
 use midplane_objects::error::Error;
 
 /// A collective with its arguments. Does nothing before it is run or started; see the [module](super). Its buffers are
@@ -141,7 +141,7 @@ pub(super) fn form<'c, C: Group, X, S: Side, T: Side, O: Reducing, B, P>(
 ) -> Call<'c, C, X, S, T, O, B, P>
 where
     B: FnOnce(C, Blocking<'_>, X, S::Parts, T::Parts) -> Result<(), Error>,
-    P: FnOnce(C, Planned<O::Lasting>, X, S::Parts, T::Parts) -> Result<Plan, Error>,
+    P: FnOnce(C, Planned<O::Lasting>, X, S::Parts, T::Parts) -> Result<CollectiveSchedule, Error>,
 {
     Call {
         at,
@@ -154,7 +154,7 @@ where
 
 impl<C, X, S: Side, T: Side, O: Reducing, B, P> Call<'_, C, X, S, T, O, B, P> {
     /// Returns the elements to reduce and their combiner, from the send buffer or from the in-place buffer.
-    fn elements(&self) -> Result<(Elements, O::Combiner), Error> {
+    fn elements(&self) -> Result<(ReduceElements, O::Combiner), Error> {
         self.at.0.here.env()?;
         let shape = self.buffers.0.shape().or(self.buffers.1.shape());
         let kind = shape.map(|(_, kind)| kind);
@@ -172,7 +172,7 @@ where
     T: Side,
     O: Reducing,
     B: FnOnce(C, Blocking<'_>, X, S::Parts, T::Parts) -> Result<(), Error>,
-    P: FnOnce(C, Planned<O::Lasting>, X, S::Parts, T::Parts) -> Result<Plan, Error>,
+    P: FnOnce(C, Planned<O::Lasting>, X, S::Parts, T::Parts) -> Result<CollectiveSchedule, Error>,
 {
     fn run(self, function: &'static str) -> Result<(), Error> {
         let (elements, mut combiner) = self.elements()?;
@@ -207,7 +207,7 @@ where
         let mode = Planned { elements, combine };
         let plan = (self.plan)(on, mode, root, given, taken)?;
         let plan = plan.advances_in_interrupts(elements.predefined);
-        let place = under_way::start(record, function, plan)?;
+        let place = in_flight::start(record, function, plan)?;
         let what = What::Collective(record.clone(), place);
         Ok(Ticket {
             what,
@@ -219,12 +219,12 @@ where
 /// Mode of a blocking call: allocates nothing from the program's heap.
 pub(super) struct Blocking<'x> {
     function: &'static str,
-    elements: Elements,
-    combine: &'x mut Combine<'x>,
+    elements: ReduceElements,
+    combine: &'x mut CombineFn<'x>,
 }
 
 pub(super) struct Planned<L> {
-    elements: Elements,
+    elements: ReduceElements,
     combine: L,
 }
 
@@ -232,34 +232,34 @@ impl Mode for Blocking<'_> {
     type Done = ();
     type Lasting = ();
 
-    fn elements(&self) -> Elements {
+    fn elements(&self) -> ReduceElements {
         self.elements
     }
 
     fn choose<W>(
         self,
         with: W,
-        run: impl FnOnce(&'static str, W, &mut Combine<'_>) -> Result<(), Error>,
-        _: impl FnOnce(W, Self::Lasting) -> Result<Plan, Error>,
+        run: impl FnOnce(&'static str, W, &mut CombineFn<'_>) -> Result<(), Error>,
+        _: impl FnOnce(W, Self::Lasting) -> Result<CollectiveSchedule, Error>,
     ) -> Result<(), Error> {
         run(self.function, with, self.combine)
     }
 }
 
 impl<L: Combines + Send + 'static> Mode for Planned<L> {
-    type Done = Plan;
+    type Done = CollectiveSchedule;
     type Lasting = L;
 
-    fn elements(&self) -> Elements {
+    fn elements(&self) -> ReduceElements {
         self.elements
     }
 
     fn choose<W>(
         self,
         with: W,
-        _: impl FnOnce(&'static str, W, &mut Combine<'_>) -> Result<(), Error>,
-        plan: impl FnOnce(W, L) -> Result<Plan, Error>,
-    ) -> Result<Plan, Error> {
+        _: impl FnOnce(&'static str, W, &mut CombineFn<'_>) -> Result<(), Error>,
+        plan: impl FnOnce(W, L) -> Result<CollectiveSchedule, Error>,
+    ) -> Result<CollectiveSchedule, Error> {
         plan(with, self.combine)
     }
 }
@@ -295,7 +295,7 @@ macro_rules! collectives {
             use $crate::collective::call;
             let (record, on, root, misplaced) = $by(self);
             let ($given, $taken) = ($lend, $lend_mut);
-            let buffer = $crate::datatype::lent::Side::buffer(&$from);
+            let buffer = $crate::datatype::operands::Side::buffer(&$from);
             let names = call::names!($owner, $run, $start, $mpi, $immediate);
             let form = call::form(
                 (record, on, root),

@@ -7,7 +7,7 @@ use super::call::{self, At, Collective, Form, collectives};
 use super::group::{self, Group, Mode};
 use super::operation::{NoOperation, Operation, by};
 use crate::datatype::any::Each;
-use crate::datatype::lent::{
+use crate::datatype::operands::{
     Nothing, Parts, equal, equal_mut, listed, listed_mut, whole, whole_mut,
 };
 use crate::datatype::{

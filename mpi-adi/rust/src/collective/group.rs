@@ -4,15 +4,15 @@
 use alloc::rc::Rc;
 
 use super::operation::{Combines, combining};
-use crate::datatype::lent::{EqualParts, Parts, same_length};
-use crate::request::under_way;
+use crate::datatype::operands::{EqualParts, Parts, same_length};
+use crate::request::in_flight;
 use crate::topology::{InterCommunicator, Record};
 use midplane_device::memory::area::Area;
 use midplane_objects::coll::inter::{self, Role};
-use midplane_objects::coll::{self, Combine, Elements, Plan, plans};
+use midplane_objects::coll::{self, CombineFn, ReduceElements, CollectiveSchedule, nonblocking};
 use midplane_objects::comm::CommRank;
 use midplane_objects::error::Error;
-use midplane_objects::topology::Neighbours;
+use midplane_objects::topology::NeighbourLists;
 
 /// Mode of a collective: blocking, or a schedule.
 pub(super) trait Mode: Sized {
@@ -21,14 +21,14 @@ pub(super) trait Mode: Sized {
     /// Combiner that lives as long as a schedule.
     type Lasting: Combines + Send + 'static;
 
-    fn elements(&self) -> Elements;
+    fn elements(&self) -> ReduceElements;
 
     /// Runs `run` or `plan` on `with`, according to the mode.
     fn choose<W>(
         self,
         with: W,
-        run: impl FnOnce(&'static str, W, &mut Combine<'_>) -> Result<(), Error>,
-        plan: impl FnOnce(W, Self::Lasting) -> Result<Plan, Error>,
+        run: impl FnOnce(&'static str, W, &mut CombineFn<'_>) -> Result<(), Error>,
+        plan: impl FnOnce(W, Self::Lasting) -> Result<CollectiveSchedule, Error>,
     ) -> Done<Self>;
 }
 
@@ -43,7 +43,7 @@ pub(super) trait Partners {
 impl Partners for () {}
 impl Partners for CommRank {}
 impl Partners for Role {}
-impl Partners for Neighbours {
+impl Partners for NeighbourLists {
     fn numbers(&self, _: usize) -> [usize; 2] {
         [self.destinations.len(), self.sources.len()]
     }
@@ -118,26 +118,26 @@ impl Group for &Rc<Record> {
         [fn], |core, function, elements, combine|;
 
         barrier(self) []
-            => coll::barrier(core, function), plans::barrier(core);
+            => coll::barrier(core, function), nonblocking::barrier(core);
         bcast(self, span: Area, root: CommRank) []
-            => coll::bcast(core, function, span, root), plans::bcast(core, span, root, ());
+            => coll::bcast(core, function, span, root), nonblocking::bcast(core, span, root, ());
         gather(self, data: Area, place: impl Parts, root: CommRank) [place]
-            => coll::gather(core, function, data, &place, root), plans::gather(core, data, place, root, ());
+            => coll::gather(core, function, data, &place, root), nonblocking::gather(core, data, place, root, ());
         scatter(self, part: impl Parts, result: Area, root: CommRank) [part]
-            => coll::scatter(core, function, &part, result, root), plans::scatter(core, part, result, root, ());
+            => coll::scatter(core, function, &part, result, root), nonblocking::scatter(core, part, result, root, ());
         allgather(self, data: Area, place: impl Parts) [place]
-            => coll::allgather(core, function, data, &place), plans::allgather(core, data, place, ());
+            => coll::allgather(core, function, data, &place), nonblocking::allgather(core, data, place, ());
         alltoall(self, part: impl Parts, place: impl Parts) [part, place]
-            => coll::alltoall(core, function, &part, &place), plans::alltoall(core, part, place);
+            => coll::alltoall(core, function, &part, &place), nonblocking::alltoall(core, part, place);
         reduce(self, areas: (Area, Area), root: CommRank) []
             => coll::reduce(core, function, areas, elements.size, combine, root),
-            plans::reduce(core, areas, elements.size, combining(combine), root, ());
+            nonblocking::reduce(core, areas, elements.size, combining(combine), root, ());
         allreduce(self, areas: (Area, Area)) []
             => coll::allreduce(core, function, areas, elements, combine),
-            plans::allreduce(core, areas, elements, combining(combine), ());
+            nonblocking::allreduce(core, areas, elements, combining(combine), ());
         reduce_scatter(self, result: Area, part: impl Parts) [part]
             => coll::reduce_scatter(core, function, &part, result, elements.size, combine),
-            plans::reduce_scatter(core, part, result, elements.size, combining(combine), ());
+            nonblocking::reduce_scatter(core, part, result, elements.size, combining(combine), ());
     }
 }
 
@@ -146,21 +146,21 @@ routes! {
 
     /// All-to-all in one buffer.
     alltoall_in_place(on: &Rc<Record>, place: impl Parts) [place]
-        => coll::alltoall_in_place(core, function, &place), plans::alltoall_in_place(core, place);
+        => coll::alltoall_in_place(core, function, &place), nonblocking::alltoall_in_place(core, place);
     /// Scan, inclusive or exclusive of this process's own data.
     scan(on: &Rc<Record>, areas: (Area, Area), inclusive: bool) []
         => coll::scan(core, function, areas, elements.size, combine, inclusive),
-        plans::scan(core, areas, elements.size, combining(combine), inclusive, ());
+        nonblocking::scan(core, areas, elements.size, combining(combine), inclusive, ());
     /// Exchange with all neighbours: `part` for the destinations, `place` for data from the sources.
-    exchange(on: &Rc<Record>, neighbours: Neighbours, part: impl Parts, place: impl Parts) [part, place]
+    exchange(on: &Rc<Record>, neighbours: NeighbourLists, part: impl Parts, place: impl Parts) [part, place]
         => {
             let (from, to) = neighbours.messages(part, place)?;
-            let place = under_way::start(on, function, plans::neighbours(from, to, ())?)?;
-            under_way::wait(&on.here, function, place)
+            let place = in_flight::start(on, function, nonblocking::neighbours(from, to, ())?)?;
+            in_flight::wait(&on.here, function, place)
         },
         {
             let (from, to) = neighbours.messages(part, place)?;
-            plans::neighbours(from, to, ())
+            nonblocking::neighbours(from, to, ())
         };
 }
 
@@ -190,7 +190,7 @@ impl Group for &InterCommunicator {
         [fn], |core, function, elements, combine|;
 
         barrier(self) []
-            => core.barrier(function), plans::barrier(core.everyone());
+            => core.barrier(function), nonblocking::barrier(core.everyone());
         bcast(self, span: Area, root: Role) []
             => core.bcast(function, span, root), inter::bcast(core.sides.halves(), span, root, ());
         gather(self, data: Area, place: impl Parts, root: Role) [place]

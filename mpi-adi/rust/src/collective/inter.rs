@@ -7,7 +7,7 @@ use super::group::{self, Group, Mode};
 use super::operation::{NoOperation, Operation, by};
 use super::root::of_members;
 use crate::datatype::any::Each;
-use crate::datatype::lent::{Nothing, equal, equal_mut, listed, listed_mut, whole, whole_mut};
+use crate::datatype::operands::{Nothing, equal, equal_mut, listed, listed_mut, whole, whole_mut};
 use crate::datatype::{
     AnyBuffer, AnyBufferMut, Buffer, BufferMut, PartitionedBuffer, PartitionedBufferMut,
 };

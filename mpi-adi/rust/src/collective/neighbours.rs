@@ -7,7 +7,7 @@ use super::call::{At, collectives};
 use super::group::exchange;
 use super::operation::NoOperation;
 use crate::datatype::any::Each;
-use crate::datatype::lent::{equal, equal_mut, listed, listed_mut, whole};
+use crate::datatype::operands::{equal, equal_mut, listed, listed_mut, whole};
 use crate::datatype::{
     AnyBuffer, AnyBufferMut, Buffer, BufferMut, PartitionedBuffer, PartitionedBufferMut,
 };
@@ -15,9 +15,9 @@ use crate::topology::{
     CartesianCommunicator, Communicator, Context, DistributedGraphCommunicator, GraphCommunicator,
     Record,
 };
-use midplane_objects::topology::Neighbours;
+use midplane_objects::topology::NeighbourLists;
 
-fn beside<C: Communicator + ?Sized>(comm: &C) -> At<'_, &Rc<Record>, Neighbours> {
+fn beside<C: Communicator + ?Sized>(comm: &C) -> At<'_, &Rc<Record>, NeighbourLists> {
     let record = comm.record();
     (record, record, record.neighbours(), None)
 }

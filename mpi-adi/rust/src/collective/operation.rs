@@ -5,17 +5,17 @@ use alloc::vec::Vec;
 use core::marker::PhantomData;
 use core::ops::Range;
 
-use crate::datatype::lent::{lend, lend_mut, same_length};
+use crate::datatype::operands::{lend, lend_mut, same_length};
 use crate::datatype::user::{Kind, kind_of};
 use crate::datatype::{Buffer, BufferMut, DynBuffer, DynBufferMut};
 use crate::process;
-use midplane_objects::coll::plans::Combining;
-use midplane_objects::coll::{Elements, combine_local, room};
+use midplane_objects::coll::nonblocking::OwnedCombine;
+use midplane_objects::coll::{ReduceElements, combine_local, room};
 use midplane_objects::comm::Communicator;
-use midplane_objects::datatype::Basic;
-use midplane_objects::datatype::derived::Type;
+use midplane_objects::datatype::BasicType;
+use midplane_objects::datatype::derived::DerivedType;
 use midplane_objects::error::{Error, Misplaced};
-use midplane_objects::op::Op;
+use midplane_objects::op::PredefinedOp;
 
 /// User-defined function: `y[i] = x[i] op y[i]`.
 type Function<'a> = dyn Fn(DynBuffer<'_>, DynBufferMut<'_>) + Send + Sync + 'a;
@@ -25,7 +25,7 @@ type Function<'a> = dyn Fn(DynBuffer<'_>, DynBufferMut<'_>) + Send + Sync + 'a;
 #[derive(Clone)]
 pub enum Given<'a> {
     /// Predefined operation.
-    System(Op),
+    System(PredefinedOp),
     /// User-defined function.
     User(Arc<Function<'a>>),
 }
@@ -63,7 +63,7 @@ impl<O: Operation + ?Sized> Operation for &O {
 
 /// Predefined operation (MPI-3.1 section 5.9.2). Integers wrap around.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct SystemOperation(pub(crate) Op);
+pub struct SystemOperation(pub(crate) PredefinedOp);
 
 macro_rules! system {
     ($($(#[$doc:meta])* $name:ident => $op:ident),* $(,)?) => {
@@ -71,7 +71,7 @@ macro_rules! system {
             $(
                 $(#[$doc])*
                 pub fn $name() -> SystemOperation {
-                    SystemOperation(Op::$op)
+                    SystemOperation(PredefinedOp::$op)
                 }
             )*
         }
@@ -165,7 +165,7 @@ impl Operation for UserOperation<'_> {
 
 /// Combiner of packed elements of one datatype.
 pub(super) enum Combiner<'a> {
-    System(Op, Basic),
+    System(PredefinedOp, BasicType),
     User(User<'a>),
 }
 
@@ -178,8 +178,8 @@ pub(super) struct User<'a> {
 }
 
 enum Owned {
-    Basic(Basic),
-    Made(Type),
+    Basic(BasicType),
+    Made(DerivedType),
 }
 
 impl<'a> Combiner<'a> {
@@ -222,7 +222,7 @@ impl Combines for Combiner<'_> {
 }
 
 /// Allocates memory for one element. Returns [`Error::NoRoom`], or [`Error::Argument`] for bytes before the origin.
-fn memory_of(made: &Type) -> Result<Vec<u128>, Error> {
+fn memory_of(made: &DerivedType) -> Result<Vec<u128>, Error> {
     let (first, bytes) = made.true_extent();
     if first < 0 {
         return Err(Error::argument(
@@ -237,7 +237,7 @@ fn memory_of(made: &Type) -> Result<Vec<u128>, Error> {
 }
 
 /// Calls `run` for each contiguous run of an element, with its byte range in memory and its packed one.
-fn runs(made: &Type, mut run: impl FnMut(Range<usize>, Range<usize>)) {
+fn runs(made: &DerivedType, mut run: impl FnMut(Range<usize>, Range<usize>)) {
     let layout = made.layout();
     layout.walk(made.extent(), 0, made.size(), |at, done, bytes| {
         let at = at as usize;
@@ -290,7 +290,7 @@ impl Combines for () {
 }
 
 /// Returns the combiner in the form that a schedule requires.
-pub(super) fn combining(mut by: impl Combines + Send + 'static) -> impl Combining {
+pub(super) fn combining(mut by: impl Combines + Send + 'static) -> impl OwnedCombine {
     move |left: &[u8], right: &mut [u8]| by.combine(left, right)
 }
 
@@ -301,7 +301,7 @@ pub(super) trait Reducing {
     /// Combiner for the lifetime of a request.
     type Lasting: Combines + Send + 'static;
 
-    fn elements(&self, size: usize) -> Elements;
+    fn elements(&self, size: usize) -> ReduceElements;
 
     /// Creates the combiner for elements of this kind. Returns [`Error::Undefined`] or [`Error::NoRoom`].
     fn combiner(&self, kind: Option<Kind<'_>>) -> Result<Self::Combiner, Error>;
@@ -319,8 +319,8 @@ impl Reducing for NoOperation {
     type Combiner = ();
     type Lasting = ();
 
-    fn elements(&self, size: usize) -> Elements {
-        Elements {
+    fn elements(&self, size: usize) -> ReduceElements {
+        ReduceElements {
             size,
             commute: true,
             predefined: true,
@@ -344,8 +344,8 @@ impl<'a, O: Operation + 'a> Reducing for By<'a, O> {
     type Combiner = Combiner<'a>;
     type Lasting = Combiner<'static>;
 
-    fn elements(&self, size: usize) -> Elements {
-        Elements {
+    fn elements(&self, size: usize) -> ReduceElements {
+        ReduceElements {
             size,
             commute: self.0.is_commutative(),
             predefined: matches!(self.0.given(), Given::System(_)),

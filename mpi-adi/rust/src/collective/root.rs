@@ -6,7 +6,7 @@ use alloc::rc::Rc;
 use super::call::{At, collectives};
 use super::group::Group;
 use super::operation::{NoOperation, Operation, by};
-use crate::datatype::lent::{
+use crate::datatype::operands::{
     Nothing, Parts, equal, equal_mut, listed, listed_mut, whole, whole_mut,
 };
 use crate::datatype::{Buffer, BufferMut, PartitionedBuffer, PartitionedBufferMut};

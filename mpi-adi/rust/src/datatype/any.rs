@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 use core::marker::PhantomData;
 
 use super::buffer::{Buffer, BufferMut, Settling};
-use super::lent::{Loan, Operand, Side, whole, whole_mut};
+use super::operands::{Loan, Operand, Side, whole, whole_mut};
 use midplane_device::memory::area::Area;
 use midplane_objects::coll::room;
 use midplane_objects::error::Error;

@@ -5,8 +5,8 @@ use core::mem::offset_of;
 use super::user::{Datatype, DatatypeRef, Kind, SystemDatatype, UserDatatype};
 use crate::fatal;
 use midplane_objects::coll::room;
-use midplane_objects::datatype::Basic;
-use midplane_objects::datatype::derived::{Block, Type};
+use midplane_objects::datatype::BasicType;
+use midplane_objects::datatype::derived::{TypeBlock, DerivedType};
 use midplane_objects::error::Error;
 
 /// A Rust type whose values can be elements of messages.
@@ -41,13 +41,13 @@ pub unsafe trait Equivalence {
 
 macro_rules! numbers {
     ($($rust:ty => $basic:ident),* $(,)?) => {$(
-        const _: () = assert!(size_of::<$rust>() == Basic::$basic.size());
+        const _: () = assert!(size_of::<$rust>() == BasicType::$basic.size());
 
         // SAFETY: every bit pattern is a number.
         unsafe impl Equivalence for $rust {
             type Out = SystemDatatype;
             fn equivalent_datatype() -> SystemDatatype {
-                DatatypeRef::new(Kind::Basic(Basic::$basic))
+                DatatypeRef::new(Kind::Basic(BasicType::$basic))
             }
         }
     )*};
@@ -68,7 +68,7 @@ numbers! { usize => Uint32, isize => Int32 }
 unsafe impl Equivalence for bool {
     type Out = SystemDatatype;
     fn equivalent_datatype() -> SystemDatatype {
-        DatatypeRef::new(Kind::Basic(Basic::CBool))
+        DatatypeRef::new(Kind::Basic(BasicType::CBool))
     }
 
     unsafe fn settle(at: *mut bool, count: usize) {
@@ -103,7 +103,7 @@ pub unsafe trait Field: Sized {
 unsafe impl<T: Equivalence> Field for T {
     fn datatype() -> Result<UserDatatype, Error> {
         let datatype = T::equivalent_datatype();
-        let made = super::user::kind_of(&datatype).with_type(Type::try_clone)?;
+        let made = super::user::kind_of(&datatype).with_type(DerivedType::try_clone)?;
         Ok(UserDatatype::new(made))
     }
 
@@ -166,12 +166,12 @@ fn structured(size: usize, fields: &[Part]) -> Result<UserDatatype, Error> {
     for (at, datatype) in fields {
         parts.push((*at, datatype()?));
     }
-    let blocks = parts.iter().map(|(at, datatype)| Block {
+    let blocks = parts.iter().map(|(at, datatype)| TypeBlock {
         at: *at as isize,
         count: 1,
         datatype: &datatype.0,
     });
-    let made = Type::blocks(blocks)?.resized(0, size as isize)?;
+    let made = DerivedType::blocks(blocks)?.resized(0, size as isize)?;
     Ok(UserDatatype::new(made))
 }
 

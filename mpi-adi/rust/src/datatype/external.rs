@@ -4,13 +4,13 @@
 use alloc::vec::Vec;
 
 use super::buffer::{Buffer, BufferMut};
-use super::lent::{lend, lend_mut};
+use super::operands::{lend, lend_mut};
 use super::user::{UncommittedDatatype, kind_of};
 use crate::process;
 use midplane_device::memory::area::Area;
 use midplane_objects::coll::room;
 use midplane_objects::error::Error;
-use midplane_objects::outside::{Sides, external_bytes, places};
+use midplane_objects::external32::{NativeElements, external_bytes, places};
 
 /// Returns the size of `count` elements in external32, in bytes (MPI_Pack_external_size). Returns [`Error::TooLong`]
 /// and [`Error::NoRoom`]. Does not block.
@@ -26,14 +26,14 @@ pub fn pack_external_size<D: UncommittedDatatype>(
 fn each<D: UncommittedDatatype>(
     (datatype, data, count): (D, Area, usize),
     (bytes, position): (usize, usize),
-    f: impl FnOnce(&Sides<'_>, core::ops::Range<usize>),
+    f: impl FnOnce(&NativeElements<'_>, core::ops::Range<usize>),
 ) -> Result<usize, Error> {
     let here = process::running()?;
     let env = here.env()?;
     kind_of(&datatype).with_type(|datatype| {
         let taken = external_bytes(datatype, count)?;
         let (from, end) = places(bytes as isize, position as isize, taken)?;
-        let sides = Sides {
+        let sides = NativeElements {
             env,
             data,
             datatype,

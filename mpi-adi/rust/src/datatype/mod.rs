@@ -35,7 +35,7 @@ pub(crate) mod dynamic;
 pub(crate) mod equivalence;
 mod external;
 #[allow(unsafe_code)]
-pub(crate) mod lent;
+pub(crate) mod operands;
 #[allow(unsafe_code)]
 pub(crate) mod partition;
 pub(crate) mod user;
@@ -61,7 +61,7 @@ pub use user::{
 };
 pub use view::{MutView, View, ViewOf};
 
-pub use midplane_objects::datatype::derived::{Distribution, GridDimension, Order};
+pub use midplane_objects::datatype::derived::{ArrayDistribution, GridDimension, ArrayOrder};
 
 /// The traits of this module.
 pub mod traits {

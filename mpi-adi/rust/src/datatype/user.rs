@@ -7,15 +7,15 @@ use core::marker::PhantomData;
 use super::super::fatal;
 use super::super::{Address, Count};
 use midplane_objects::coll::room;
-use midplane_objects::datatype::Basic;
-use midplane_objects::datatype::derived::{Block, GridDimension, Order, Type, part_of};
+use midplane_objects::datatype::BasicType;
+use midplane_objects::datatype::derived::{TypeBlock, GridDimension, ArrayOrder, DerivedType, part_of};
 use midplane_objects::error::Error;
 
 /// A datatype in the form that calls use.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind<'a> {
-    Basic(Basic),
-    Made(&'a Type),
+    Basic(BasicType),
+    Made(&'a DerivedType),
 }
 
 impl Kind<'_> {
@@ -90,10 +90,10 @@ impl Kind<'_> {
     /// Runs `f` with the datatype as layout and bounds. Returns its error, or [`Error::NoRoom`].
     pub(crate) fn with_type<R>(
         self,
-        f: impl FnOnce(&Type) -> Result<R, Error>,
+        f: impl FnOnce(&DerivedType) -> Result<R, Error>,
     ) -> Result<R, Error> {
         match self {
-            Kind::Basic(basic) => f(&Type::basic(basic)?),
+            Kind::Basic(basic) => f(&DerivedType::basic(basic)?),
             Kind::Made(made) => f(made),
         }
     }
@@ -194,7 +194,7 @@ pub struct Uncommitted;
 pub struct BorrowedDatatype<'a, C>(pub(crate) Kind<'a>, PhantomData<C>);
 
 /// A user-defined datatype: a [`UserDatatype`] or an [`UncommittedUserDatatype`].
-pub struct OwnDatatype<C>(pub(crate) Type, PhantomData<C>);
+pub struct OwnDatatype<C>(pub(crate) DerivedType, PhantomData<C>);
 
 /// A borrowed committed datatype; every predefined datatype is a `DatatypeRef<'static>`.
 pub type DatatypeRef<'a> = BorrowedDatatype<'a, Committed>;
@@ -227,7 +227,7 @@ impl<C> Described for OwnDatatype<C> {
 
 #[track_caller]
 fn copy_of<C>(kind: Kind<'_>) -> OwnDatatype<C> {
-    let made = kind.with_type(Type::try_clone).map(OwnDatatype::new);
+    let made = kind.with_type(DerivedType::try_clone).map(OwnDatatype::new);
     fatal(
         "mpi::datatype::UncommittedDatatype::dup (MPI_Type_dup)",
         made,
@@ -333,7 +333,7 @@ fn elements(displacements: &[Count]) -> impl ExactSizeIterator<Item = isize> {
 }
 
 impl<C> OwnDatatype<C> {
-    pub(crate) const fn new(made: Type) -> Self {
+    pub(crate) const fn new(made: DerivedType) -> Self {
         OwnDatatype(made, PhantomData)
     }
 
@@ -365,7 +365,7 @@ impl<C> OwnDatatype<C> {
             -> Self, "MPI_Type_indexed";
         /// [`indexed`](Self::indexed) that returns its error.
         or try_indexed =
-            Self::blocks(oldtype, blocklengths.iter().copied(), elements(displacements), Type::extent);
+            Self::blocks(oldtype, blocklengths.iter().copied(), elements(displacements), DerivedType::extent);
 
         /// [`indexed`](Self::indexed) with displacements in bytes (MPI_Type_create_hindexed).
         heterogeneous_indexed[D: UncommittedDatatype](blocklengths: &[Count], displacements: &[Address], oldtype: &D)
@@ -380,7 +380,7 @@ impl<C> OwnDatatype<C> {
         /// [`indexed_block`](Self::indexed_block) that returns its error.
         or try_indexed_block = {
             let lengths = displacements.iter().map(|_| blocklength);
-            Self::blocks(oldtype, lengths, elements(displacements), Type::extent)
+            Self::blocks(oldtype, lengths, elements(displacements), DerivedType::extent)
         };
 
         /// [`indexed_block`](Self::indexed_block) with displacements in bytes (MPI_Type_create_hindexed_block).
@@ -402,10 +402,10 @@ impl<C> OwnDatatype<C> {
             same_number(list.len(), types.len())?;
             let mut parts = room(types.len())?;
             for datatype in types {
-                parts.push(kind_of(datatype).with_type(Type::try_clone)?);
+                parts.push(kind_of(datatype).with_type(DerivedType::try_clone)?);
             }
-            let block = |(&(count, at), datatype)| Block { at, count, datatype };
-            Type::blocks(list.iter().zip(&parts).map(block)).map(Self::new)
+            let block = |(&(count, at), datatype)| TypeBlock { at, count, datatype };
+            DerivedType::blocks(list.iter().zip(&parts).map(block)).map(Self::new)
         };
 
         /// Creates a datatype of the same data with these bounds, in bytes (MPI_Type_create_resized, MPI-3.1 section
@@ -419,18 +419,18 @@ impl<C> OwnDatatype<C> {
         ///
         /// ```
         /// # use midplane_rust as mpi;
-        /// use mpi::datatype::{Order, UserDatatype, View};
+        /// use mpi::datatype::{ArrayOrder, UserDatatype, View};
         /// use mpi::traits::*;
         ///
         /// /// Sends the inner elements of a field with a border.
         /// fn send_inner(field: &[f64; 36], to: &impl Destination) {
         ///     let double = f64::equivalent_datatype();
-        ///     let inner = UserDatatype::subarray(&[6, 6], &[4, 4], &[1, 1], Order::C, &double);
+        ///     let inner = UserDatatype::subarray(&[6, 6], &[4, 4], &[1, 1], ArrayOrder::C, &double);
         ///     to.send(&View::with_count_and_datatype(&field[..], 1, &inner));
         /// }
         /// ```
         subarray[D: UncommittedDatatype]
-            (sizes: &[Count], subsizes: &[Count], starts: &[Count], order: Order, oldtype: &D)
+            (sizes: &[Count], subsizes: &[Count], starts: &[Count], order: ArrayOrder, oldtype: &D)
             -> Self, "MPI_Type_create_subarray";
         /// [`subarray`](Self::subarray) that returns its error.
         or try_subarray = {
@@ -447,7 +447,7 @@ impl<C> OwnDatatype<C> {
 
         /// Creates one process's part of an array that is distributed over a process grid (MPI_Type_create_darray,
         /// MPI-3.1 section 4.1.4). Each dimension contains the process's coordinate, such as its Cartesian one.
-        distributed_array[D: UncommittedDatatype](dimensions: &[GridDimension], order: Order, oldtype: &D)
+        distributed_array[D: UncommittedDatatype](dimensions: &[GridDimension], order: ArrayOrder, oldtype: &D)
             -> Self, "MPI_Type_create_darray";
         /// [`distributed_array`](Self::distributed_array) that returns its error.
         or try_distributed_array = {
@@ -463,7 +463,7 @@ impl<C> OwnDatatype<C> {
     /// Creates a datatype from one other, by `make`.
     fn made<D: UncommittedDatatype>(
         oldtype: &D,
-        make: impl FnOnce(&Type) -> Result<Type, Error>,
+        make: impl FnOnce(&DerivedType) -> Result<DerivedType, Error>,
     ) -> Result<Self, Error> {
         kind_of(oldtype).with_type(make).map(Self::new)
     }
@@ -472,7 +472,7 @@ impl<C> OwnDatatype<C> {
     fn strided<D: UncommittedDatatype>(
         [count, length]: [Count; 2],
         oldtype: &D,
-        stride: impl Fn(&Type) -> Option<isize>,
+        stride: impl Fn(&DerivedType) -> Option<isize>,
     ) -> Result<Self, Error> {
         Self::made(oldtype, |old| {
             let stride =
@@ -486,16 +486,16 @@ impl<C> OwnDatatype<C> {
         oldtype: &D,
         lengths: impl ExactSizeIterator<Item = Count>,
         displacements: impl ExactSizeIterator<Item = isize>,
-        unit: fn(&Type) -> isize,
+        unit: fn(&DerivedType) -> isize,
     ) -> Result<Self, Error> {
         Self::made(oldtype, |datatype| {
             let blocks = listed(lengths, displacements, unit(datatype))?;
-            let block = |&(count, at): &(usize, isize)| Block {
+            let block = |&(count, at): &(usize, isize)| TypeBlock {
                 at,
                 count,
                 datatype,
             };
-            Type::blocks(blocks.iter().map(block))
+            DerivedType::blocks(blocks.iter().map(block))
         })
     }
 

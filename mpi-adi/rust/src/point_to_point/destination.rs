@@ -7,7 +7,7 @@ use super::persistent::{Persistent, PersistentSend};
 use super::{Status, buffered, destination_at, record};
 use crate::Tag;
 use crate::datatype::Buffer;
-use crate::datatype::lent::{lend, whole};
+use crate::datatype::operands::{lend, whole};
 use crate::request::{Request, Scope, What};
 use crate::topology::{AsCommunicator, Context, Process, Rank, Record};
 use midplane_device::memory::Span;

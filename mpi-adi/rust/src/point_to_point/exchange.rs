@@ -2,14 +2,14 @@
 
 use super::{Destination, Source, Status, destination_at, record, source_at};
 use crate::Tag;
-use crate::datatype::lent::{lend, lend_mut};
+use crate::datatype::operands::{lend, lend_mut};
 use crate::datatype::{Buffer, BufferMut, Equivalence};
 use crate::request::zeroed;
 use midplane_device::interface::Device;
 use midplane_device::memory::Span;
 use midplane_device::request::Mode;
 use midplane_objects::coll::room;
-use midplane_objects::error::{Class, Error};
+use midplane_objects::error::{ErrorClass, Error};
 
 fn exchange(
     function: &'static str,
@@ -19,7 +19,7 @@ fn exchange(
     let (to, from) = (record(destination), record(source));
     if to.membership().context != from.membership().context {
         return Err(Error::Wrong {
-            class: Class::Comm,
+            class: ErrorClass::Comm,
             what: "source and destination are of two communicators",
         });
     }

@@ -4,7 +4,7 @@ use alloc::rc::Rc;
 use alloc::vec::Vec;
 
 use super::{Status, not_empty};
-use crate::datatype::lent::{lend_mut, whole_mut};
+use crate::datatype::operands::{lend_mut, whole_mut};
 use crate::datatype::{BufferMut, Equivalence};
 use crate::request::{Request, Scope, What, zeroed};
 use crate::topology::Record;

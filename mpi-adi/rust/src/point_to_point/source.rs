@@ -7,7 +7,7 @@ use super::message::{MatchedReceiveVec, Message};
 use super::persistent::{Persistent, PersistentReceive};
 use super::{Status, not_empty, record, source_at};
 use crate::Tag;
-use crate::datatype::lent::{lend_mut, whole_mut};
+use crate::datatype::operands::{lend_mut, whole_mut};
 use crate::datatype::{BufferMut, Equivalence};
 use crate::request::{ReceiveFuture, Request, Scope, What};
 use crate::topology::{AnyProcess, AsCommunicator, Context, Process, Rank};

@@ -3,12 +3,12 @@
 use alloc::rc::Rc;
 use core::cell::Cell;
 
-use super::{Ticket, What, under_way};
+use super::{Ticket, What, in_flight};
 use crate::attribute::Attributes;
-use crate::datatype::lent::Loan;
+use crate::datatype::operands::Loan;
 use crate::topology::{Record, Twin};
 use midplane_device::envelope::Context;
-use midplane_objects::coll::{self, Holder};
+use midplane_objects::coll::{self, ContextHolder};
 use midplane_objects::error::Error;
 use midplane_objects::process::Env;
 
@@ -36,7 +36,7 @@ struct Duplicate<C> {
     place: Rc<Cell<Option<C>>>,
 }
 
-impl<C: Twin> Holder for OfCalls<Duplicate<C>> {
+impl<C: Twin> ContextHolder for OfCalls<Duplicate<C>> {
     fn env(&self) -> Option<&dyn Env> {
         self.0.parent.here.env().ok()
     }
@@ -75,7 +75,7 @@ impl<C: Twin + 'static> DuplicateFuture<C> {
             place: place.clone(),
         };
         let plan = coll::agree(core, OfCalls(duplicate))?;
-        let started = under_way::start(parent, "MPI_Comm_idup", plan)?;
+        let started = in_flight::start(parent, "MPI_Comm_idup", plan)?;
         let what = What::Collective(parent.clone(), started);
         Ok(DuplicateFuture {
             ticket: Some(Ticket::new(what, Loan::EMPTY)),

@@ -5,7 +5,7 @@ use core::mem::{ManuallyDrop, MaybeUninit};
 
 use super::{Ticket, What};
 use crate::datatype::Equivalence;
-use crate::datatype::lent::{Operand, whole_mut};
+use crate::datatype::operands::{Operand, whole_mut};
 use crate::status::Status;
 use midplane_objects::error::Error;
 

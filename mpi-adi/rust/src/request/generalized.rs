@@ -66,7 +66,7 @@ use alloc::rc::Rc;
 use core::cell::Cell;
 
 use super::{Request, Scope, Ticket, What};
-use crate::datatype::lent::Loan;
+use crate::datatype::operands::Loan;
 use crate::process::{Here, running};
 use crate::status::Status;
 use midplane_device::kernel::CallNote;

@@ -113,7 +113,7 @@ mod generalized;
 mod guards;
 mod scopes;
 mod ticket;
-pub(crate) mod under_way;
+pub(crate) mod in_flight;
 
 use alloc::rc::Rc;
 use core::cell::Cell;
@@ -134,7 +134,7 @@ use ticket::Seen;
 pub(crate) use ticket::{Ticket, What};
 
 use super::datatype::AsDatatype;
-use super::datatype::lent::{Lending, Loan, Operand, Side};
+use super::datatype::operands::{Lending, Loan, Operand, Side};
 use super::status::Status;
 use super::window::{Record as Window, Watched};
 use midplane_device::memory::Span;

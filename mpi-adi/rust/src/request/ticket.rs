@@ -4,8 +4,8 @@ use alloc::rc::Rc;
 use midplane_device::kernel::CallNote;
 
 use super::generalized::Open;
-use super::under_way;
-use crate::datatype::lent::Loan;
+use super::in_flight;
+use crate::datatype::operands::Loan;
 use crate::fatal;
 use crate::process::Here;
 use crate::status::Status;
@@ -15,7 +15,7 @@ use midplane_device::interface::{Cancel, Device};
 use midplane_device::request::{Outcome, RequestId};
 use midplane_objects::call::{are_finished, block_on};
 use midplane_objects::comm::{Partners, wait};
-use midplane_objects::error::{Class, Error};
+use midplane_objects::error::{ErrorClass, Error};
 use midplane_objects::process::Env;
 
 /// Kind of operation.
@@ -46,7 +46,7 @@ const _: () = assert!(size_of::<Ticket>() <= 160);
 
 const CANCEL: &str = "mpi::request::Request::cancel (MPI_Cancel)";
 const NOT_ALLOWED: Error = Error::Wrong {
-    class: Class::Request,
+    class: ErrorClass::Request,
     what: "neither a collective nor what goes on in a window can be cancelled (MPI-3.1 sections 5.12, 11.3.5); complete it",
 };
 
@@ -163,7 +163,7 @@ impl Ticket {
                 let outcome = wait(partners.env, function, *id);
                 received(partners, outcome)
             }),
-            What::Collective(record, at) => under_way::wait(&record.here, function, *at).map(empty),
+            What::Collective(record, at) => in_flight::wait(&record.here, function, *at).map(empty),
             What::OneSided(record, watched) => record.wait(function, *watched).map(empty),
             What::Generalized(open) => open.wait(function),
             What::Over(status) => Ok(*status),

@@ -12,7 +12,7 @@ use super::process::Any;
 use super::record::{Members, Record};
 use super::{AnyProcess, Group, GroupRelation, Process, Rank, UserGroup};
 use crate::attribute::{Attributes, CommAttribute};
-use crate::datatype::lent::{lend, lend_mut};
+use crate::datatype::operands::{lend, lend_mut};
 use crate::datatype::user::kind_of;
 use crate::datatype::{Buffer, BufferMut, Datatype};
 use crate::info::Info;
@@ -26,8 +26,8 @@ use midplane_objects::comm::{self, Membership};
 use midplane_objects::environment as job;
 use midplane_objects::error::Error;
 use midplane_objects::group;
-use midplane_objects::outside::places;
-use midplane_objects::split::{Made, Ready, ready};
+use midplane_objects::external32::places;
+use midplane_objects::split::{CreatedComm, PrepareComm, ready};
 use midplane_objects::topology::rank_in;
 
 /// A communicator (MPI-3.1 section 6.4), predefined or created by the program. The drop of a created one frees it, once
@@ -88,7 +88,7 @@ impl SimpleCommunicator {
 
     pub(super) fn made(
         &self,
-        made: Made,
+        made: CreatedComm,
         topology: Option<Rc<dyn Arranged>>,
     ) -> SimpleCommunicator {
         let members = Members::Made(made);
@@ -428,7 +428,7 @@ pub trait Communicator {
             let this = self.as_simple();
             let record = &this.record;
             let core = record.core()?;
-            let duplicate = |ready: Ready<'_>| core.make_duplicate("MPI_Comm_dup", ready);
+            let duplicate = |ready: PrepareComm<'_>| core.make_duplicate("MPI_Comm_dup", ready);
             let (made, attributes) = record.duplicated(duplicate)?;
             let topology = record.topology.clone();
             let record = Record::new(&record.here, Members::Made(made), topology, attributes);
@@ -687,7 +687,7 @@ impl SimpleCommunicator {
     fn members(&self, given: &[envelope::Rank]) -> Result<Vec<envelope::Rank>, Error> {
         if !group::are_in(given, self.record.membership()) {
             return Err(Error::Wrong {
-                class: midplane_objects::Class::Group,
+                class: midplane_objects::ErrorClass::Group,
                 what: "the group has a process that the communicator does not have",
             });
         }

@@ -8,8 +8,8 @@ use super::{Communicator, Rank, SimpleCommunicator};
 use crate::Count;
 use midplane_objects::coll::room;
 use midplane_objects::comm::CommRank;
-use midplane_objects::error::{Class, Error};
-use midplane_objects::graph::{Arc, Graph, Neighbourhood};
+use midplane_objects::error::{ErrorClass, Error};
+use midplane_objects::graph::{GraphArc, Graph, Neighbourhood};
 use midplane_objects::split::ready;
 use midplane_objects::topology::Topology;
 
@@ -76,7 +76,7 @@ pub(super) fn create<T: Copy>(
         arcs.extend(edges.iter().map(|edge| {
             let (from, to, weight) = of(*edge);
             let (from, to) = (CommRank(from as u32), CommRank(to as u32));
-            Arc { from, to, weight }
+            GraphArc { from, to, weight }
         }));
         arcs
     });
@@ -152,7 +152,7 @@ pub(super) fn create_known(
 ) -> Result<Option<GraphCommunicator>, Error> {
     let nodes = nodes(comm, neighbors)?;
     let given = match known(neighbors) {
-        Err(error) if error.class() != Class::NoMem => return Err(error),
+        Err(error) if error.class() != ErrorClass::NoMem => return Err(error),
         given => given,
     };
     let core = comm.record.core()?;

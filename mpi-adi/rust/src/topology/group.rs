@@ -23,7 +23,7 @@ impl SystemGroup {
 #[derive(Clone, Debug)]
 pub struct UserGroup(pub(super) Vec<envelope::Rank>, pub(super) envelope::Rank);
 
-pub use midplane_objects::group::Comparison as GroupRelation;
+pub use midplane_objects::group::GroupComparison as GroupRelation;
 
 /// Ordered set of processes (MPI-3.1 section 6.3). No call blocks. The calls that create a group abort the job when the
 /// program's heap has no space for the list.

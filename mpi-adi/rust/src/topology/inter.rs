@@ -17,11 +17,11 @@ use crate::process::Here;
 use crate::request::DuplicateFuture;
 use midplane_device::envelope;
 use midplane_objects::environment as job;
-use midplane_objects::error::{Class, Error};
+use midplane_objects::error::{ErrorClass, Error};
 use midplane_objects::group::exact;
-use midplane_objects::inter::{Bridge, MadeInter, connect};
-use midplane_objects::sides::{Intercommunicator, Sides};
-use midplane_objects::split::{Ready, ready};
+use midplane_objects::inter::{LeaderBridge, CreatedInter, connect};
+use midplane_objects::inter_groups::{Intercommunicator, InterGroups};
+use midplane_objects::split::{PrepareComm, ready};
 
 /// Two disjoint groups and a context for messages between them (MPI-3.1 section 6.6).
 ///
@@ -93,7 +93,7 @@ pub(super) fn create<C: Context>(
         }
         let partners = remote_leader.as_communicator().record().partners()?;
         let rank = partners.group().rank(remote_leader.rank().into())?;
-        Ok(Bridge::new(partners, rank))
+        Ok(LeaderBridge::new(partners, rank))
     };
     let bridge = (local.own_rank() == leader).then(bridge);
     let made = connect("MPI_Intercomm_create", local, leader, bridge, &mut ready)?;
@@ -102,12 +102,12 @@ pub(super) fn create<C: Context>(
 }
 
 impl InterCommunicator {
-    fn of(here: &Rc<Here>, made: MadeInter, attributes: Attributes) -> InterCommunicator {
+    fn of(here: &Rc<Here>, made: CreatedInter, attributes: Attributes) -> InterCommunicator {
         let record = Record::new(here, Members::Both(made), None, attributes);
         InterCommunicator { record }
     }
 
-    fn sides(&self) -> Sides<'_> {
+    fn sides(&self) -> InterGroups<'_> {
         self.record.sides().expect("made of two groups")
     }
 
@@ -252,7 +252,7 @@ impl InterCommunicator {
         /// [`duplicate`](Self::duplicate) that returns the errors of
         /// [`Communicator::try_duplicate`](super::Communicator::try_duplicate).
         or try_duplicate = {
-            let make = |ready: Ready<'_>| self.core()?.make_duplicate("MPI_Comm_dup", ready);
+            let make = |ready: PrepareComm<'_>| self.core()?.make_duplicate("MPI_Comm_dup", ready);
             let (made, attributes) = self.record.duplicated(make)?;
             Ok(InterCommunicator::of(self.here(), made, attributes))
         };
@@ -287,7 +287,7 @@ impl InterCommunicator {
             let (local, members) = (self.sides().local_members(), group.members());
             if !members.iter().all(|member| local.contains(member)) {
                 return Err(Error::Wrong {
-                    class: Class::Group,
+                    class: ErrorClass::Group,
                     what: "the group has a process that the local group does not have",
                 });
             }

@@ -10,10 +10,10 @@ use crate::process::Here;
 use midplane_objects::comm::{self, Membership, Partners};
 use midplane_objects::context::WORLD_CONTEXT;
 use midplane_objects::error::Error;
-use midplane_objects::inter::MadeInter;
-use midplane_objects::sides::Sides;
-use midplane_objects::split::{Made, Ready};
-use midplane_objects::topology::{Neighbours, Topology};
+use midplane_objects::inter::CreatedInter;
+use midplane_objects::inter_groups::InterGroups;
+use midplane_objects::split::{CreatedComm, PrepareComm};
+use midplane_objects::topology::{NeighbourLists, Topology};
 
 /// State of a communicator, shared by its handles, processes and requests.
 #[doc(hidden)]
@@ -31,9 +31,9 @@ pub struct Record {
 
 pub(super) enum Members {
     System(Membership<'static>),
-    Made(Made),
+    Made(CreatedComm),
     /// Both groups of an intercommunicator.
-    Both(MadeInter),
+    Both(CreatedInter),
 }
 
 impl Record {
@@ -57,14 +57,14 @@ impl Record {
     /// attributes, or the error of `make`.
     pub(super) fn duplicated<M>(
         &self,
-        make: impl FnOnce(Ready<'_>) -> Result<M, Error>,
+        make: impl FnOnce(PrepareComm<'_>) -> Result<M, Error>,
     ) -> Result<(M, Attributes), Error> {
         let attributes = self.attributes.duplicated();
         let made = make(&mut |_| attributes.as_ref().map(|_| ()).map_err(|error| *error))?;
         Ok((made, attributes?))
     }
 
-    pub(super) fn sides(&self) -> Option<Sides<'_>> {
+    pub(super) fn sides(&self) -> Option<InterGroups<'_>> {
         match &self.members {
             Members::Both(both) => Some(both.sides()),
             Members::System(_) | Members::Made(_) => None,
@@ -99,13 +99,13 @@ impl Record {
     pub(crate) fn partners(&self) -> Result<Partners<'_>, Error> {
         let group = self
             .sides()
-            .map_or_else(|| self.membership().group(), Sides::remote);
+            .map_or_else(|| self.membership().group(), InterGroups::remote);
         Ok(Partners::at(self.here.env()?, group))
     }
 
     /// Returns this process's neighbours. Returns [`Error::Wrong`] without a topology, and [`Error::NoRoom`].
-    pub(crate) fn neighbours(&self) -> Result<Neighbours, Error> {
-        Neighbours::of(self.membership().rank, self.topology())
+    pub(crate) fn neighbours(&self) -> Result<NeighbourLists, Error> {
+        NeighbourLists::from_topology(self.membership().rank, self.topology())
     }
 
     pub(super) fn topology(&self) -> Option<&Topology> {

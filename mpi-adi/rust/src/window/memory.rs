@@ -11,7 +11,7 @@ use super::record::{Record, Watched};
 use crate::Address;
 use crate::attribute::CommAttribute;
 use crate::datatype::Equivalence;
-use crate::datatype::lent::{Loan, Operand, whole_mut};
+use crate::datatype::operands::{Loan, Operand, whole_mut};
 use crate::datatype::user::kind_of;
 use crate::info::Info;
 use crate::request::{Scope, Ticket, What, zeroed};
@@ -21,11 +21,11 @@ use midplane_device::memory::Span;
 use midplane_device::memory::area::Area;
 use midplane_device::rma::epochs::Reorder;
 use midplane_objects::coll::room;
-use midplane_objects::error::{Class, Error};
+use midplane_objects::error::{ErrorClass, Error};
 use midplane_objects::windows::{hints, wrong};
 
 const PADDED: Error = wrong(
-    Class::Type,
+    ErrorClass::Type,
     "elements of a window have no padding; order the fields of the struct so that it has none",
 );
 
@@ -296,7 +296,7 @@ impl<T: Equivalence> Window<'static, T> {
         match comm.size() {
             1 => Self::try_allocate(len, comm),
             _ => Err(wrong(
-                Class::RmaShared,
+                ErrorClass::RmaShared,
                 "each process has memory of its own; only a communicator of one process can share",
             )),
         }

@@ -4,7 +4,7 @@
 use alloc::rc::Rc;
 use core::cell::{Cell, RefCell};
 
-use crate::datatype::lent::Loan;
+use crate::datatype::operands::Loan;
 use crate::process::Here;
 use crate::topology::{Rank, SimpleCommunicator};
 use midplane_device::envelope;
@@ -14,7 +14,7 @@ use midplane_device::rma::epochs::{Serial, Watch};
 use midplane_objects::error::Error;
 use midplane_objects::process::Env;
 use midplane_objects::windows::{
-    self, Access, Home, Part, State, WindowCondition, agree, enter_device, leave_device, no_window,
+    self, AccessState, StateOwner, WindowPart, WindowState, WindowCondition, agree, enter_device, leave_device, no_window,
     out_of_order,
 };
 
@@ -54,15 +54,15 @@ impl Watched {
 pub(crate) struct Record {
     /// The window's private communicator; its context identifies the window in all processes.
     pub(super) comm: SimpleCommunicator,
-    state: RefCell<State<Loan>>,
+    state: RefCell<WindowState<Loan>>,
     is_dynamic: bool,
     is_freed: Cell<bool>,
 }
 
-impl Home for &Record {
-    type Hold = Loan;
+impl StateOwner for &Record {
+    type BufferHold = Loan;
 
-    fn with<R>(&self, f: impl FnOnce(&mut State<Loan>) -> Result<R, Error>) -> Result<R, Error> {
+    fn with<R>(&self, f: impl FnOnce(&mut WindowState<Loan>) -> Result<R, Error>) -> Result<R, Error> {
         if self.is_freed.get() {
             Err(no_window())
         } else {
@@ -93,7 +93,7 @@ impl Record {
         let entered = allocated.and_then(|(memory, rest)| {
             enter_device(env, membership, (memory, disp_unit), || Ok(rest))
         });
-        let part = Part {
+        let part = WindowPart {
             base: span.address(),
             size: span.len(),
             disp_unit,
@@ -102,7 +102,7 @@ impl Record {
         if entered.is_ok() && agreed.is_err() {
             leave_device(env, membership);
         }
-        let (rest, mut state) = (entered?, State::new());
+        let (rest, mut state) = (entered?, WindowState::new());
         state.uniform = agreed?;
         let record = Record {
             state: RefCell::new(state),
@@ -219,7 +219,7 @@ impl Record {
         let call = self.call(function)?;
         call.with(|state| match state.access {
             _ if state.exposure.is_some() => Err(out_of_order("an exposure epoch is open")),
-            Access::None => Ok(()),
+            AccessState::None => Ok(()),
             _ => Err(out_of_order("an epoch is open")),
         })?;
         let here = call.here();

@@ -5,7 +5,7 @@ use core::marker::PhantomData;
 
 use super::record::{Call, Record, Watched};
 use crate::collective::SystemOperation;
-use crate::datatype::lent::{Far, Nothing, Operand, whole, whole_mut};
+use crate::datatype::operands::{Far, Nothing, Operand, whole, whole_mut};
 use crate::datatype::user::{self, kind_of};
 use crate::datatype::{Buffer, BufferMut, Datatype, Equivalence};
 use crate::point_to_point::Status;
@@ -14,16 +14,16 @@ use crate::{Address, Count};
 use midplane_device::envelope;
 use midplane_device::memory::Span;
 use midplane_device::rma::wire::{Head, Kind};
-use midplane_objects::datatype::Basic;
-use midplane_objects::error::{Class, Error};
+use midplane_objects::datatype::BasicType;
+use midplane_objects::error::{ErrorClass, Error};
 use midplane_objects::one_sided::{self, element_bytes, is_comparable};
 use midplane_objects::windows::{
-    Elements, Entry, Operands, TargetBase, fits, made_of, same, wrong,
+    TargetElements, AccessPath, OriginSpans, TargetBase, fits, made_of, same, wrong,
 };
 
 /// Operation on elements in a window (MPI-3.1 section 11.3.4): a [`SystemOperation`], or one that only windows support.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct WindowOperation(one_sided::Operation);
+pub struct WindowOperation(one_sided::RmaOperation);
 
 impl WindowOperation {
     /// Replaces the target's element by the origin's (MPI_REPLACE).
@@ -39,7 +39,7 @@ impl WindowOperation {
 
 impl From<SystemOperation> for WindowOperation {
     fn from(operation: SystemOperation) -> WindowOperation {
-        WindowOperation(one_sided::Operation::Combine(operation.0))
+        WindowOperation(one_sided::RmaOperation::Combine(operation.0))
     }
 }
 
@@ -107,7 +107,7 @@ impl<K> Clone for Target<'_, K> {
 impl<K> Copy for Target<'_, K> {}
 
 /// Returns the predefined datatype of the elements, which supports the operation, or `None` for elements without bytes.
-fn basic_of(operation: one_sided::Operation, elements: Far<'_>) -> Result<Option<Basic>, Error> {
+fn basic_of(operation: one_sided::RmaOperation, elements: Far<'_>) -> Result<Option<BasicType>, Error> {
     let basic = match elements.0 {
         user::Kind::Basic(basic) => Some(basic),
         user::Kind::Made(made) => {
@@ -126,7 +126,7 @@ fn check_swap(there: user::Kind<'_>, here: user::Kind<'_>) -> Result<(), Error> 
         user::Kind::Basic(_) => "only integers, truth values and bytes are compared and swapped",
         user::Kind::Made(_) => "not a predefined datatype",
     };
-    Err(wrong(Class::Type, what))
+    Err(wrong(ErrorClass::Type, what))
 }
 
 /// An operation to record or execute: the elements at the target, and the combination.
@@ -147,8 +147,8 @@ const ACCUMULATE: u8 = Kind::Accumulate as u8;
 const FETCH: u8 = Kind::Fetch as u8;
 const COMPARE: u8 = Kind::Compare as u8;
 
-const REPLACE: one_sided::Operation = one_sided::Operation::Replace;
-const NOTHING: one_sided::Operation = one_sided::Operation::Nothing;
+const REPLACE: one_sided::RmaOperation = one_sided::RmaOperation::Replace;
+const NOTHING: one_sided::RmaOperation = one_sided::RmaOperation::Nothing;
 
 /// Count and datatype of the elements in an operation's buffer.
 type Shape<'d> = Option<(usize, user::Kind<'d>)>;
@@ -168,10 +168,10 @@ impl<'e, K> Target<'e, K> {
     fn plan<'d, const KIND: u8>(
         &self,
         call: &Call<'_>,
-        (at, entry): (At<'d>, Entry),
-        operation: one_sided::Operation,
+        (at, entry): (At<'d>, AccessPath),
+        operation: one_sided::RmaOperation,
         (given, taken): (Shape<'d>, Shape<'d>),
-        spans: Operands,
+        spans: OriginSpans,
     ) -> Result<(Plan<'d>, TargetBase), Error> {
         let (count, here) = taken.or(given).expect("one of the buffers is there");
         let (count, there) = match at.elements {
@@ -193,7 +193,7 @@ impl<'e, K> Target<'e, K> {
             }
             _ => {
                 if KIND == ACCUMULATE && operation == NOTHING {
-                    return Err(wrong(Class::Op, "no_op is for operations that fetch"));
+                    return Err(wrong(ErrorClass::Op, "no_op is for operations that fetch"));
                 }
                 let target = basic_of(operation, elements)?;
                 let alike = |side: Shape<'_>| {
@@ -226,13 +226,13 @@ impl<'e, K> Target<'e, K> {
         &self,
         _: Does<KIND>,
         function: &'static str,
-        (at, operation): (At<'_>, one_sided::Operation),
+        (at, operation): (At<'_>, one_sided::RmaOperation),
         (given, compared, taken): (impl Operand<'a>, impl Operand<'a>, impl Operand<'a>),
     ) -> Result<(), Error> {
         let call = self.record.call(function)?;
         let looks = operation != NOTHING;
-        let run = |spans: Operands| {
-            let (shapes, at) = ((given.shape(), taken.shape()), (at, Entry::Straight));
+        let run = |spans: OriginSpans| {
+            let (shapes, at) = ((given.shape(), taken.shape()), (at, AccessPath::Straight));
             let (plan, place) = self.plan::<KIND>(&call, at, operation, shapes, spans)?;
             let Plan {
                 elements,
@@ -258,7 +258,7 @@ impl<'e, K> Target<'e, K> {
         given.lend_span(|from| {
             compared.lend_span(|compare| {
                 taken.lend_span(|into| {
-                    run(Operands {
+                    run(OriginSpans {
                         from,
                         compare,
                         into,
@@ -282,7 +282,7 @@ impl<'e, K> Target<'e, K> {
         scope: S,
         _: Does<KIND>,
         function: &'static str,
-        (at, operation): (At<'_>, one_sided::Operation),
+        (at, operation): (At<'_>, one_sided::RmaOperation),
         operands: (G, C, T),
         data: fn(&(G, C, T)) -> &B,
     ) -> Result<Request<'a, B::Buffer, S>, Error> {
@@ -297,12 +297,12 @@ impl<'e, K> Target<'e, K> {
                 (compared.loan_span()?.span(), loans)
             };
             let [from, into] = [loans[0].span(), loans[1].span()];
-            let mut spans = Operands {
+            let mut spans = OriginSpans {
                 from,
                 compare,
                 into,
             };
-            let (shapes, at) = ((given.shape(), taken.shape()), (at, Entry::Recorded));
+            let (shapes, at) = ((given.shape(), taken.shape()), (at, AccessPath::Recorded));
             let (plan, place) = self.plan::<KIND>(&call, at, operation, shapes, spans)?;
             if operation == NOTHING {
                 spans.from = Span::EMPTY;

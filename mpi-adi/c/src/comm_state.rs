@@ -7,7 +7,7 @@ use spin::Mutex;
 
 use super::hook::Hook;
 use midplane_device::envelope::Context;
-use midplane_objects::cart::Grid;
+use midplane_objects::cart::CartGrid;
 use midplane_objects::error::Error;
 use midplane_objects::topology::Topology;
 
@@ -29,7 +29,7 @@ pub(super) fn with_topology<R>(context: Context, f: impl FnOnce(Option<&Topology
     f(found.map(|(_, topology)| topology))
 }
 
-pub(super) fn grid(context: Context) -> Option<Grid> {
+pub(super) fn grid(context: Context) -> Option<CartGrid> {
     with_topology(context, |topology| match topology {
         Some(Topology::Cartesian(grid)) => Some(grid.clone()),
         _ => None,

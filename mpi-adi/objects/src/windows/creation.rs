@@ -3,11 +3,11 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use super::state::{Extent, wrong};
+use super::state::{PartExtent, wrong};
 use crate::comm::{Communicator, Membership};
-use crate::error::{Class, Error};
+use crate::error::{ErrorClass, Error};
 use crate::one_sided::combine;
-use crate::op::Op;
+use crate::op::PredefinedOp;
 use crate::process::Env;
 use midplane_device::memory::{END_OF_ADDRESSES, MODEL_KEYS, Span, boxed, boxed_with, runs};
 use midplane_device::rma::calls::{OneSidedCalls, WindowCall, WindowError};
@@ -15,7 +15,7 @@ use midplane_device::rma::{self, OneSided, Peer};
 
 /// A process's part of a window.
 #[derive(Clone, Copy, Debug)]
-pub struct Part {
+pub struct WindowPart {
     /// Address of the memory.
     pub base: usize,
     /// Size of the memory in bytes.
@@ -24,7 +24,7 @@ pub struct Part {
     pub disp_unit: u32,
 }
 
-impl Part {
+impl WindowPart {
     /// Checks that memory of this size can exist at the address. Fails with class Base.
     pub fn check(self) -> Result<(), Error> {
         let end = self.base.checked_add(self.size);
@@ -32,7 +32,7 @@ impl Part {
         if self.size == 0 || is_memory {
             Ok(())
         } else {
-            Err(wrong(Class::Base, "base is not where size bytes can be"))
+            Err(wrong(ErrorClass::Base, "base is not where size bytes can be"))
         }
     }
 }
@@ -114,20 +114,20 @@ pub fn leave_device(env: &dyn Env, membership: Membership<'_>) {
 
 /// Compares the parts of all processes on the window's communicator, after all have called it. Returns their extent if
 /// it is the same at all. Fails with class NoMem if not all have the required memory.
-pub fn agree(comm: Communicator<'_>, is_ready: bool, part: Part) -> Result<Option<Extent>, Error> {
+pub fn agree(comm: Communicator<'_>, is_ready: bool, part: WindowPart) -> Result<Option<PartExtent>, Error> {
     let (size, unit) = (part.size as i64, i64::from(part.disp_unit));
     let given = [i64::from(is_ready), size, -size, unit, -unit];
     let mut least = [0; 5];
-    comm.allreduce_slices(&given, &mut least, Op::Min)?;
+    comm.allreduce_slices(&given, &mut least, PredefinedOp::Min)?;
     let [all_ready, size, more, unit, larger] = least;
     if all_ready == 0 {
         return Err(wrong(
-            Class::NoMem,
+            ErrorClass::NoMem,
             "another process has no memory for its part of the window",
         ));
     }
     let is_uniform = size == -more && unit == -larger;
-    Ok(is_uniform.then_some(Extent {
+    Ok(is_uniform.then_some(PartExtent {
         size: size as u64,
         disp_unit: unit as u32,
     }))

@@ -17,21 +17,21 @@ use crate::Count;
 use midplane_device::memory::area::Area;
 use midplane_device::memory::{Span, Typed};
 use midplane_objects::comm::CommRank;
-use midplane_objects::datatype::derived::Type;
+use midplane_objects::datatype::derived::DerivedType;
 use midplane_objects::error::Error;
-use midplane_objects::windows::{self, Hold};
+use midplane_objects::windows::{self, BufferHold};
 
 #[derive(Clone, Copy)]
-struct Elements<'a> {
+struct BufferElements<'a> {
     at: *const c_void,
     count: usize,
     kind: Kind<'a>,
 }
 
-impl<'a> Elements<'a> {
+impl<'a> BufferElements<'a> {
     /// Returns the type whose layout must be walked, or `None` for contiguous bytes.
     #[inline]
-    fn walked(&self) -> Option<&'a Type> {
+    fn walked(&self) -> Option<&'a DerivedType> {
         match self.kind {
             Kind::Made(made) if !made.is_row() => Some(made),
             _ => None,
@@ -115,8 +115,8 @@ impl<'a, B: AsDatatype + ?Sized> Lending<'a, B> {
         (lending, buffer)
     }
 
-    fn elements(&self) -> Elements<'_> {
-        Elements {
+    fn elements(&self) -> BufferElements<'_> {
+        BufferElements {
             at: self.at,
             count: self.count,
             kind: kind_of(&self.datatype),
@@ -434,7 +434,7 @@ pub(crate) struct Loan {
 
 struct Walked {
     typed: Typed,
-    datatype: Type,
+    datatype: DerivedType,
 }
 
 impl Loan {
@@ -455,7 +455,7 @@ impl Loan {
     /// # Safety
     /// See [`Span::new`], until the loan is given back.
     #[inline(never)]
-    unsafe fn of(elements: Elements<'_>, settling: Option<Settling>) -> Result<Loan, Error> {
+    unsafe fn of(elements: BufferElements<'_>, settling: Option<Settling>) -> Result<Loan, Error> {
         let Some(made) = elements.walked() else {
             return Ok(Loan {
                 // SAFETY: the caller guarantees it.
@@ -495,7 +495,7 @@ impl Loan {
     }
 }
 
-impl Hold for Loan {
+impl BufferHold for Loan {
     fn span(&self) -> Span {
         self.span
     }
@@ -505,8 +505,8 @@ impl Hold for Loan {
 #[derive(Clone, Copy)]
 pub(crate) struct Far<'d>(pub(crate) Kind<'d>);
 
-impl windows::Elements for Far<'_> {
-    type Hold = Loan;
+impl windows::TargetElements for Far<'_> {
+    type BufferHold = Loan;
 
     fn length(&self, count: usize) -> Result<usize, Error> {
         self.0.bytes(count)
@@ -525,7 +525,7 @@ impl windows::Elements for Far<'_> {
     }
 
     fn places(&self, base: usize, bytes: usize) -> Result<Loan, Error> {
-        let elements = Elements {
+        let elements = BufferElements {
             at: core::ptr::without_provenance(base),
             count: bytes.div_ceil(self.0.size().max(1)),
             kind: self.0,

@@ -6,14 +6,14 @@
 
 use core::ops::Range;
 
-use crate::coll::schedule::{Buffer, REDUCE, Ranks, Schedule, Step};
-use crate::coll::segments::Walk;
+use crate::coll::schedule::{Buffer, REDUCE, RankInfo, Schedule, ScheduleStep};
+use crate::coll::segments::SegmentWalk;
 use crate::comm::CommRank;
 use midplane_device::memory::area::Area;
 
 /// Rank mapping of a group and its guest.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(in crate::coll) struct Party {
+pub(in crate::coll) struct RootedGroup {
     /// Ranks of the group among all.
     group: Range<u32>,
     /// Rank of the guest among all.
@@ -22,22 +22,22 @@ pub(in crate::coll) struct Party {
     own: u32,
 }
 
-impl Party {
+impl RootedGroup {
     /// Creates the party of a group in which this process is the guest.
-    pub(in crate::coll) fn guest(group: Range<u32>, guest: CommRank) -> Party {
+    pub(in crate::coll) fn guest(group: Range<u32>, guest: CommRank) -> RootedGroup {
         let own = group.end - group.start;
-        Party { group, guest, own }
+        RootedGroup { group, guest, own }
     }
 
     /// Creates the party of this process's group and a guest.
-    pub(in crate::coll) fn member(group: Range<u32>, guest: CommRank, own: CommRank) -> Party {
+    pub(in crate::coll) fn member(group: Range<u32>, guest: CommRank, own: CommRank) -> RootedGroup {
         let own = own.0 - group.start;
-        Party { group, guest, own }
+        RootedGroup { group, guest, own }
     }
 
     /// Returns the ranks of the party: the group's, then the guest's.
-    pub(in crate::coll) fn all(&self) -> Ranks {
-        Ranks {
+    pub(in crate::coll) fn all(&self) -> RankInfo {
+        RankInfo {
             own: self.own,
             size: self.guest_rank().0 + 1,
             grid: None,
@@ -45,8 +45,8 @@ impl Party {
     }
 
     /// Returns the ranks of this process's group only.
-    pub(in crate::coll) fn members(&self) -> Ranks {
-        Ranks {
+    pub(in crate::coll) fn members(&self) -> RankInfo {
+        RankInfo {
             own: self.own,
             size: self.guest_rank().0,
             grid: None,
@@ -68,35 +68,35 @@ impl Party {
     }
 
     /// Converts a step in the party to a step among all.
-    pub(in crate::coll) fn step(&self, step: Step) -> Step {
+    pub(in crate::coll) fn step(&self, step: ScheduleStep) -> ScheduleStep {
         match step {
-            Step::Send { dest, tag, data } => Step::Send {
+            ScheduleStep::Send { dest, tag, data } => ScheduleStep::Send {
                 dest: self.rank(dest),
                 tag,
                 data,
             },
-            Step::Receive { source, tag, data } => Step::Receive {
+            ScheduleStep::Receive { source, tag, data } => ScheduleStep::Receive {
                 source: self.rank(source),
                 tag,
                 data,
             },
-            Step::Exchange { tag, given, taken } => Step::Exchange {
+            ScheduleStep::Exchange { tag, given, taken } => ScheduleStep::Exchange {
                 tag,
                 given: (given.0, self.rank(given.1)),
                 taken: (taken.0, self.rank(taken.1)),
             },
-            Step::Pass {
+            ScheduleStep::Pass {
                 tag,
                 followed,
                 given,
                 taken,
-            } => Step::Pass {
+            } => ScheduleStep::Pass {
                 tag,
                 followed,
                 given: (given.0, given.1.map(|dest| self.rank(dest))),
                 taken: taken.map(|(area, source)| (area, self.rank(source))),
             },
-            Step::Combine { .. } | Step::Load { .. } | Step::Store { .. } | Step::Copy { .. } => {
+            ScheduleStep::Combine { .. } | ScheduleStep::Load { .. } | ScheduleStep::Store { .. } | ScheduleStep::Copy { .. } => {
                 step
             }
         }
@@ -104,44 +104,44 @@ impl Party {
 }
 
 /// A schedule that uses the ranks of a party.
-pub(in crate::coll) struct InParty<S> {
+pub(in crate::coll) struct InRootedGroup<S> {
     schedule: S,
-    party: Party,
+    party: RootedGroup,
 }
 
-impl<S: Schedule> InParty<S> {
-    pub(in crate::coll) fn new(schedule: S, party: Party) -> Self {
-        InParty { schedule, party }
+impl<S: Schedule> InRootedGroup<S> {
+    pub(in crate::coll) fn new(schedule: S, party: RootedGroup) -> Self {
+        InRootedGroup { schedule, party }
     }
 }
 
-impl<S: Schedule> Schedule for InParty<S> {
-    fn next(&mut self) -> Option<Step> {
+impl<S: Schedule> Schedule for InRootedGroup<S> {
+    fn next(&mut self) -> Option<ScheduleStep> {
         let step = self.schedule.next()?;
         Some(self.party.step(step))
     }
 }
 
 /// The guest's schedule in a reduce of the group: it receives the result from rank 0, segment by segment.
-pub(in crate::coll) struct Collect {
+pub(in crate::coll) struct RemoteCollect {
     result: Area,
-    walk: Walk,
+    walk: SegmentWalk,
 }
 
-impl Collect {
-    pub(in crate::coll) fn new(result: Area, element: usize) -> Collect {
-        Collect {
+impl RemoteCollect {
+    pub(in crate::coll) fn new(result: Area, element: usize) -> RemoteCollect {
+        RemoteCollect {
             result,
-            walk: Walk::new(result.len(), element),
+            walk: SegmentWalk::new(result.len(), element),
         }
     }
 }
 
-impl Schedule for Collect {
-    fn next(&mut self) -> Option<Step> {
+impl Schedule for RemoteCollect {
+    fn next(&mut self) -> Option<ScheduleStep> {
         let data = Buffer::User(self.walk.part(self.result)?);
         self.walk.advance();
-        Some(Step::Receive {
+        Some(ScheduleStep::Receive {
             source: CommRank(0),
             tag: REDUCE,
             data,

@@ -4,19 +4,19 @@ use alloc::vec::Vec;
 use core::ffi::c_int;
 
 use super::attributes;
-use super::objects::{Known, Recipe, enter, known, leave, made};
+use super::objects::{KnownDatatype, TypeConstructor, enter, known, free_handle, made};
 use crate::args;
-use crate::report::on_process;
+use crate::error_dispatch::on_process;
 use crate::types::constants::*;
 use midplane_objects::coll::room;
-use midplane_objects::datatype::Basic;
+use midplane_objects::datatype::BasicType;
 use midplane_objects::datatype::derived::{
-    Block, Distribution, GridDimension, NumberClass, Order, Type, match_size, part_of,
+    TypeBlock, ArrayDistribution, GridDimension, NumberClass, ArrayOrder, DerivedType, match_size, part_of,
 };
 use midplane_objects::error::Error;
 
 /// Arguments of a constructor, recorded for MPI_Type_get_contents.
-pub(super) struct Given<'a> {
+pub(super) struct ConstructorArgs<'a> {
     pub combiner: c_int,
     /// Lists of integers, to be concatenated.
     pub integers: &'a [&'a [c_int]],
@@ -33,13 +33,13 @@ fn copied<'a, T: Copy + 'a>(lists: impl Iterator<Item = &'a [T]> + Clone) -> Res
     Ok(all)
 }
 
-impl Given<'_> {
-    fn recipe(&self) -> Result<Recipe, Error> {
+impl ConstructorArgs<'_> {
+    fn recipe(&self) -> Result<TypeConstructor, Error> {
         let mut datatypes = room(self.datatypes.len())?;
         for handle in self.datatypes {
             datatypes.push(known(*handle)?);
         }
-        Ok(Recipe {
+        Ok(TypeConstructor {
             combiner: self.combiner,
             integers: copied(self.integers.iter().copied())?,
             addresses: copied(core::iter::once(self.addresses))?,
@@ -53,9 +53,9 @@ impl Given<'_> {
 /// # Safety
 /// `newtype` must satisfy [`args::out`].
 pub(super) unsafe fn construct(
-    given: Given<'_>,
+    given: ConstructorArgs<'_>,
     newtype: *mut c_int,
-    make: impl FnOnce(&[Known]) -> Result<Type, Error>,
+    make: impl FnOnce(&[KnownDatatype]) -> Result<DerivedType, Error>,
 ) -> Result<(), Error> {
     // SAFETY: guaranteed by the caller.
     let newtype = unsafe { args::out(newtype, "newtype") }?;
@@ -70,9 +70,9 @@ pub(super) unsafe fn construct(
 /// # Safety
 /// See [`construct`].
 unsafe fn construct_of_one(
-    given: Given<'_>,
+    given: ConstructorArgs<'_>,
     newtype: *mut c_int,
-    make: impl FnOnce(&Type) -> Result<Type, Error>,
+    make: impl FnOnce(&DerivedType) -> Result<DerivedType, Error>,
 ) -> Result<(), Error> {
     // SAFETY: guaranteed by the caller.
     unsafe { construct(given, newtype, |datatypes| datatypes[0].with_type(make)) }
@@ -85,7 +85,7 @@ pub(super) fn counts(given: &[c_int]) -> Result<(), Error> {
         .try_for_each(|count| args::count(*count).map(|_| ()))
 }
 
-fn times_extent(displacement: c_int, datatype: &Type) -> Result<isize, Error> {
+fn times_extent(displacement: c_int, datatype: &DerivedType) -> Result<isize, Error> {
     let bytes = (displacement as isize).checked_mul(datatype.extent());
     bytes.ok_or(Error::Argument {
         what: "a displacement that is more than an address can say",
@@ -95,7 +95,7 @@ fn times_extent(displacement: c_int, datatype: &Type) -> Result<isize, Error> {
 pub unsafe fn MPI_Type_contiguous(count: c_int, oldtype: c_int, newtype: *mut c_int) -> c_int {
     on_process("MPI_Type_contiguous", |_| {
         let copies = args::count(count)?;
-        let given = Given {
+        let given = ConstructorArgs {
             combiner: MPI_COMBINER_CONTIGUOUS,
             integers: &[&[count]],
             addresses: &[],
@@ -115,7 +115,7 @@ pub unsafe fn MPI_Type_vector(
 ) -> c_int {
     on_process("MPI_Type_vector", |_| {
         let (blocks, length) = (args::count(count)?, args::count(blocklength)?);
-        let given = Given {
+        let given = ConstructorArgs {
             combiner: MPI_COMBINER_VECTOR,
             integers: &[&[count, blocklength, stride]],
             addresses: &[],
@@ -140,7 +140,7 @@ pub(super) unsafe fn hvector(
     newtype: *mut c_int,
 ) -> Result<(), Error> {
     let (blocks, length) = (args::count(count)?, args::count(blocklength)?);
-    let given = Given {
+    let given = ConstructorArgs {
         combiner: MPI_COMBINER_HVECTOR,
         integers: &[&[count, blocklength]],
         addresses: &[stride],
@@ -165,11 +165,11 @@ pub unsafe fn MPI_Type_create_hvector(
 
 /// Returns blocks of one datatype, each with a length and a displacement in bytes.
 fn blocks_of(
-    datatype: &Type,
+    datatype: &DerivedType,
     lengths: impl Iterator<Item = c_int> + Clone,
     places: impl Iterator<Item = isize> + Clone,
-) -> Result<Type, Error> {
-    Type::blocks(lengths.zip(places).map(|(length, at)| Block {
+) -> Result<DerivedType, Error> {
+    DerivedType::blocks(lengths.zip(places).map(|(length, at)| TypeBlock {
         at,
         count: length as usize,
         datatype,
@@ -179,7 +179,7 @@ fn blocks_of(
 /// Converts displacements from elements to bytes, after a range check.
 fn in_bytes(
     displacements: &[c_int],
-    datatype: &Type,
+    datatype: &DerivedType,
 ) -> Result<impl Iterator<Item = isize> + Clone, Error> {
     for displacement in displacements {
         times_extent(*displacement, datatype)?;
@@ -222,7 +222,7 @@ pub unsafe fn MPI_Type_indexed(
         // SAFETY: the standard's requirements on the arrays.
         let (lengths, displacements) =
             unsafe { blocks(count, array_of_blocklengths, array_of_displacements) }?;
-        let given = Given {
+        let given = ConstructorArgs {
             combiner: MPI_COMBINER_INDEXED,
             integers: &[&[count], lengths, displacements],
             addresses: &[],
@@ -249,7 +249,7 @@ pub(super) unsafe fn hindexed(
 ) -> Result<(), Error> {
     // SAFETY: guaranteed by the caller.
     let (lengths, displacements) = unsafe { blocks(count, lengths, displacements) }?;
-    let given = Given {
+    let given = ConstructorArgs {
         combiner: MPI_COMBINER_HINDEXED,
         integers: &[&[count], lengths],
         addresses: displacements,
@@ -304,7 +304,7 @@ pub unsafe fn MPI_Type_create_indexed_block(
         // SAFETY: the standard's requirements on the array.
         let (lengths, displacements) =
             unsafe { even_blocks(count, blocklength, array_of_displacements) }?;
-        let given = Given {
+        let given = ConstructorArgs {
             combiner: MPI_COMBINER_INDEXED_BLOCK,
             integers: &[&[count, blocklength], displacements],
             addresses: &[],
@@ -330,7 +330,7 @@ pub unsafe fn MPI_Type_create_hindexed_block(
         // SAFETY: the standard's requirements on the array.
         let (lengths, displacements) =
             unsafe { even_blocks(count, blocklength, array_of_displacements) }?;
-        let given = Given {
+        let given = ConstructorArgs {
             combiner: MPI_COMBINER_HINDEXED_BLOCK,
             integers: &[&[count, blocklength]],
             addresses: displacements,
@@ -346,38 +346,38 @@ pub unsafe fn MPI_Type_create_hindexed_block(
 }
 
 /// Types of the specified datatypes; each predefined type is created once.
-struct Types<'a> {
+struct TypeList<'a> {
     /// Predefined types by handle.
-    predefined: Vec<(c_int, Type)>,
-    datatypes: &'a [Known],
+    predefined: Vec<(c_int, DerivedType)>,
+    datatypes: &'a [KnownDatatype],
 }
 
-impl<'a> Types<'a> {
-    fn new(datatypes: &'a [Known]) -> Result<Self, Error> {
-        let mut predefined: Vec<(c_int, Type)> = Vec::new();
+impl<'a> TypeList<'a> {
+    fn new(datatypes: &'a [KnownDatatype]) -> Result<Self, Error> {
+        let mut predefined: Vec<(c_int, DerivedType)> = Vec::new();
         for datatype in datatypes {
             let Some(handle) = datatype.handle() else {
                 continue;
             };
             if predefined.iter().all(|(other, _)| *other != handle) {
-                let made = datatype.with_type(Type::try_clone)?;
+                let made = datatype.with_type(DerivedType::try_clone)?;
                 predefined.try_reserve(1).map_err(|_| Error::NoRoom {
-                    bytes: size_of::<(c_int, Type)>(),
+                    bytes: size_of::<(c_int, DerivedType)>(),
                 })?;
                 predefined.push((handle, made));
             }
         }
-        Ok(Types {
+        Ok(TypeList {
             predefined,
             datatypes,
         })
     }
 
-    fn iter(&self) -> impl Iterator<Item = &Type> + Clone {
+    fn iter(&self) -> impl Iterator<Item = &DerivedType> + Clone {
         self.datatypes
             .iter()
             .filter_map(|datatype| match (datatype, datatype.handle()) {
-                (Known::Made(object), _) => Some(&object.datatype),
+                (KnownDatatype::Made(object), _) => Some(&object.datatype),
                 (_, handle) => {
                     let mut all = self.predefined.iter();
                     all.find(|(other, _)| Some(*other) == handle)
@@ -406,7 +406,7 @@ pub(super) unsafe fn structure(
             args::array(datatypes, lengths.len(), "array_of_types")?,
         )
     };
-    let given = Given {
+    let given = ConstructorArgs {
         combiner: MPI_COMBINER_STRUCT,
         integers: &[&[count], lengths],
         addresses: displacements,
@@ -415,9 +415,9 @@ pub(super) unsafe fn structure(
     // SAFETY: guaranteed by the caller.
     unsafe {
         construct(given, newtype, |datatypes| {
-            let types = Types::new(datatypes)?;
+            let types = TypeList::new(datatypes)?;
             let blocks = lengths.iter().zip(displacements).zip(types.iter());
-            Type::blocks(blocks.map(|((length, at), datatype)| Block {
+            DerivedType::blocks(blocks.map(|((length, at), datatype)| TypeBlock {
                 at: *at,
                 count: *length as usize,
                 datatype,
@@ -440,10 +440,10 @@ pub unsafe fn MPI_Type_create_struct(
     })
 }
 
-fn order_of(order: c_int) -> Result<Order, Error> {
+fn order_of(order: c_int) -> Result<ArrayOrder, Error> {
     match order {
-        MPI_ORDER_C => Ok(Order::C),
-        MPI_ORDER_FORTRAN => Ok(Order::Fortran),
+        MPI_ORDER_C => Ok(ArrayOrder::C),
+        MPI_ORDER_FORTRAN => Ok(ArrayOrder::Fortran),
         _ => Err(Error::Argument {
             what: "order is neither MPI_ORDER_C nor MPI_ORDER_FORTRAN",
         }),
@@ -484,7 +484,7 @@ pub unsafe fn MPI_Type_create_subarray(
             all.push(part_of(size, subsize, start)?);
         }
         let way = order_of(order)?;
-        let given = Given {
+        let given = ConstructorArgs {
             combiner: MPI_COMBINER_SUBARRAY,
             integers: &[&[ndims], sizes, subsizes, starts, &[order]],
             addresses: &[],
@@ -496,7 +496,7 @@ pub unsafe fn MPI_Type_create_subarray(
 }
 
 /// Converts the distribution of a dimension.
-fn distribution(distrib: c_int, darg: c_int) -> Result<Distribution, Error> {
+fn distribution(distrib: c_int, darg: c_int) -> Result<ArrayDistribution, Error> {
     let wrong = |what| Err(Error::Argument { what });
     let block = match darg {
         MPI_DISTRIBUTE_DFLT_DARG => None,
@@ -504,9 +504,9 @@ fn distribution(distrib: c_int, darg: c_int) -> Result<Distribution, Error> {
         _ => return wrong("a distribution's argument that is neither above 0 nor the default"),
     };
     match distrib {
-        MPI_DISTRIBUTE_BLOCK => Ok(Distribution::Block(block)),
-        MPI_DISTRIBUTE_CYCLIC => Ok(Distribution::Cyclic(block.unwrap_or(1))),
-        MPI_DISTRIBUTE_NONE => Ok(Distribution::None),
+        MPI_DISTRIBUTE_BLOCK => Ok(ArrayDistribution::Block(block)),
+        MPI_DISTRIBUTE_CYCLIC => Ok(ArrayDistribution::Cyclic(block.unwrap_or(1))),
+        MPI_DISTRIBUTE_NONE => Ok(ArrayDistribution::None),
         _ => wrong("a distribution that there is not"),
     }
 }
@@ -571,7 +571,7 @@ pub unsafe fn MPI_Type_create_darray(
         }
         let way = order_of(order)?;
         let numbers = [size, rank, ndims];
-        let given = Given {
+        let given = ConstructorArgs {
             combiner: MPI_COMBINER_DARRAY,
             integers: &[&numbers, gsizes, distribs, dargs, psizes, &[order]],
             addresses: &[],
@@ -589,7 +589,7 @@ pub unsafe fn MPI_Type_create_resized(
     newtype: *mut c_int,
 ) -> c_int {
     on_process("MPI_Type_create_resized", |_| {
-        let given = Given {
+        let given = ConstructorArgs {
             combiner: MPI_COMBINER_RESIZED,
             integers: &[],
             addresses: &[lb, extent],
@@ -602,18 +602,18 @@ pub unsafe fn MPI_Type_create_resized(
 
 pub unsafe fn MPI_Type_dup(oldtype: c_int, newtype: *mut c_int) -> c_int {
     on_process("MPI_Type_dup", |_| {
-        let given = Given {
+        let given = ConstructorArgs {
             combiner: MPI_COMBINER_DUP,
             integers: &[],
             addresses: &[],
             datatypes: &[oldtype],
         };
         let is_committed = match known(oldtype)? {
-            Known::Made(object) => object.is_committed(),
+            KnownDatatype::Made(object) => object.is_committed(),
             _ => true,
         };
         // SAFETY: the standard's requirements on `newtype`.
-        unsafe { construct_of_one(given, newtype, Type::try_clone) }?;
+        unsafe { construct_of_one(given, newtype, DerivedType::try_clone) }?;
         // SAFETY: as above.
         let newtype = unsafe { args::out(newtype, "newtype") }?;
         if is_committed {
@@ -623,7 +623,7 @@ pub unsafe fn MPI_Type_dup(oldtype: c_int, newtype: *mut c_int) -> c_int {
         attributes::copy(oldtype, *newtype).inspect_err(|_| {
             // The first error is returned.
             let _ = attributes::delete(*newtype);
-            let _ = leave(*newtype);
+            let _ = free_handle(*newtype);
             *newtype = MPI_DATATYPE_NULL;
         })
     })
@@ -633,7 +633,7 @@ pub unsafe fn MPI_Type_commit(datatype: *mut c_int) -> c_int {
     on_process("MPI_Type_commit", |_| {
         // SAFETY: the standard's requirements on `datatype`.
         let datatype = unsafe { args::out(datatype, "datatype") }?;
-        if let Known::Made(object) = known(*datatype)? {
+        if let KnownDatatype::Made(object) = known(*datatype)? {
             object.commit();
         }
         Ok(())
@@ -646,7 +646,7 @@ pub unsafe fn MPI_Type_free(datatype: *mut c_int) -> c_int {
         let datatype = unsafe { args::out(datatype, "datatype") }?;
         made(*datatype)?;
         attributes::delete(*datatype)?;
-        leave(*datatype)?;
+        free_handle(*datatype)?;
         *datatype = MPI_DATATYPE_NULL;
         Ok(())
     })
@@ -666,9 +666,9 @@ pub unsafe fn MPI_Type_match_size(typeclass: c_int, size: c_int, datatype: *mut 
                 });
             }
         };
-        let found: Option<Basic> = match_size(class, size);
+        let found: Option<BasicType> = match_size(class, size);
         *datatype = found
-            .and_then(|basic| Known::of_basic(basic).handle())
+            .and_then(|basic| KnownDatatype::from_basic(basic).handle())
             .ok_or(Error::Argument {
                 what: "no datatype of this class has this size",
             })?;

@@ -18,8 +18,8 @@ use midplane_device::memory::UserMemory;
 use midplane_device::request::RequestPool;
 use midplane_device::{HookResult, ProgressHook};
 use midplane_objects::call::block_until;
-use midplane_objects::coll::under_way::{State, advance_in_interrupt};
-use midplane_objects::coll::{Plan, Running};
+use midplane_objects::coll::in_flight::{CollectiveState, advance_in_interrupt};
+use midplane_objects::coll::{CollectiveSchedule, RunningCollective};
 use midplane_objects::comm::Communicator;
 use midplane_objects::error::Error;
 use midplane_objects::process::{Env, Process};
@@ -30,12 +30,12 @@ pub(crate) struct UnderWay(Mutex<Vec<Option<Entry>>>);
 /// A collective; keeps its communicator alive.
 struct Entry {
     record: Rc<Record>,
-    state: State,
+    state: CollectiveState,
 }
 
 // SAFETY: only calls, on the program's thread, clone and drop the communicator. An interrupt handler reads its constant
 // membership. A state may be used by any thread.
-unsafe impl Send for Entry where State: Send {}
+unsafe impl Send for Entry where CollectiveState: Send {}
 
 impl UnderWay {
     pub(crate) const fn new() -> UnderWay {
@@ -45,7 +45,7 @@ impl UnderWay {
     /// Adds a collective in the stepping state and returns its index, or [`Error::NoRoom`].
     fn add(&self, record: &Rc<Record>) -> Result<usize, Error> {
         let mut list = self.0.lock();
-        let (record, state) = (record.clone(), State::Stepping);
+        let (record, state) = (record.clone(), CollectiveState::Stepping);
         let entry = Entry { record, state };
         if let Some(place) = list.iter().position(Option::is_none) {
             list[place] = Some(entry);
@@ -59,12 +59,12 @@ impl UnderWay {
 
     /// Takes the next waiting collective, from index `place` on, for the steps of a call. Sets `place` to the index
     /// after it.
-    fn take_from(&self, place: &mut usize) -> Option<(Rc<Record>, Running)> {
+    fn take_from(&self, place: &mut usize) -> Option<(Rc<Record>, RunningCollective)> {
         let mut list = self.0.lock();
         while let Some(entry) = list.get_mut(*place) {
             *place += 1;
             if let Some(entry) = entry
-                && let Some(running) = entry.state.take()
+                && let Some(running) = entry.state.take_running()
             {
                 return Some((entry.record.clone(), running));
             }
@@ -74,7 +74,7 @@ impl UnderWay {
 
     /// Stores the state after the steps. From now on interrupt handlers may advance it. The notification makes the host
     /// check for messages that were received since the last poll.
-    fn put_back(&self, env: &dyn Env, place: usize, state: State) {
+    fn put_back(&self, env: &dyn Env, place: usize, state: CollectiveState) {
         if let Some(Some(entry)) = self.0.lock().get_mut(place) {
             entry.state = state;
         }
@@ -89,7 +89,7 @@ impl UnderWay {
     pub(super) fn is_over(&self, place: usize) -> bool {
         let list = self.0.lock();
         let entry = list.get(place).and_then(Option::as_ref);
-        entry.is_none_or(|entry| matches!(entry.state, State::Over(_)))
+        entry.is_none_or(|entry| matches!(entry.state, CollectiveState::Done(_)))
     }
 }
 
@@ -98,7 +98,7 @@ impl UnderWay {
 pub(crate) fn start(
     record: &Rc<Record>,
     function: &'static str,
-    plan: Plan,
+    plan: CollectiveSchedule,
 ) -> Result<usize, Error> {
     let (core, all) = (record.core()?, &record.here.under_way);
     record.here.open_to_interrupts();
@@ -108,7 +108,7 @@ pub(crate) fn start(
         run_in_interrupt: Some(run_in_interrupt),
     });
     let place = all.add(record)?;
-    let begun = State::begin(core, function, record.started.get(), plan);
+    let begun = CollectiveState::begin(core, function, record.started.get(), plan);
     let state = begun.inspect_err(|_| drop(all.remove(place)))?;
     record.started.set(record.started.get().wrapping_add(1));
     all.put_back(core.env(), place, state);
@@ -131,7 +131,7 @@ fn go_on() {
     let mut place = 0;
     while let Some((record, running)) = here.under_way.take_from(&mut place) {
         let core = Communicator::at(env, record.membership());
-        let state = State::go_on(running, core);
+        let state = CollectiveState::resume(running, core);
         here.under_way.put_back(env, place - 1, state);
     }
 }
@@ -157,7 +157,7 @@ pub(crate) fn wait(here: &Here, function: &'static str, place: usize) -> Result<
     let all = &here.under_way;
     block_until(env, CallNote::of(function), || all.is_over(place));
     match here.under_way.remove(place).map(|entry| entry.state) {
-        Some(State::Over(result)) => result,
+        Some(CollectiveState::Done(result)) => result,
         _ => Ok(()),
     }
 }

@@ -3,61 +3,61 @@
 
 use core::ops::Range;
 
-use super::party::{Collect, Party};
-use crate::coll::bcast::Bcast;
-use crate::coll::reduce::Reduce;
-use crate::coll::schedule::{ALLGATHER, ALLTOALL, Buffer, Schedule, Step};
-use crate::coll::segments::Walk;
+use super::remote_root::{RemoteCollect, RootedGroup};
+use crate::coll::bcast::BcastSchedule;
+use crate::coll::reduce::TreeReduce;
+use crate::coll::schedule::{ALLGATHER, ALLTOALL, Buffer, Schedule, ScheduleStep};
+use crate::coll::segments::SegmentWalk;
 use crate::comm::CommRank;
-use crate::sides::Halves;
+use crate::inter_groups::GroupRanges;
 use midplane_device::memory::area::Area;
 
 /// First process of a group, the leader that communicates with the other group's leader.
 const SPEAKER: CommRank = CommRank(0);
 
 /// Returns the party of this process's group with the remote leader as the guest.
-fn with_speaker(halves: Halves) -> Party {
+fn with_speaker(halves: GroupRanges) -> RootedGroup {
     let speaker = CommRank(halves.remote_ranks().start);
-    Party::member(halves.local_ranks(), speaker, halves.rank)
+    RootedGroup::member(halves.local_ranks(), speaker, halves.rank)
 }
 
 /// Reduces to the group's leader, exchanges the result with the other leader, and broadcasts the received one.
-pub(in crate::coll) struct Allreduce {
-    party: Party,
-    reduce: Reduce,
+pub(in crate::coll) struct InterAllreduce {
+    party: RootedGroup,
+    reduce: TreeReduce,
     result: Area,
     /// Position in the result while the leaders exchange it.
-    walk: Walk,
-    bcast: Bcast,
+    walk: SegmentWalk,
+    bcast: BcastSchedule,
 }
 
-impl Allreduce {
+impl InterAllreduce {
     pub(in crate::coll) fn new(
-        halves: Halves,
+        halves: GroupRanges,
         (data, result): (Area, Area),
         element: usize,
     ) -> Self {
         let party = with_speaker(halves);
         let (members, guest) = (party.members(), party.guest_rank());
-        Allreduce {
-            reduce: Reduce::new(members, (data, Area::EMPTY), element, guest),
+        InterAllreduce {
+            reduce: TreeReduce::new(members, (data, Area::EMPTY), element, guest),
             result,
-            walk: Walk::new(result.len(), element),
-            bcast: Bcast::new(members, result, SPEAKER),
+            walk: SegmentWalk::new(result.len(), element),
+            bcast: BcastSchedule::new(members, result, SPEAKER),
             party,
         }
     }
 
-    fn next_seated(&mut self) -> Option<Step> {
+    fn next_seated(&mut self) -> Option<ScheduleStep> {
         let Some(step) = self.reduce.next() else {
             return self.bcast.next();
         };
         let guest = self.party.guest_rank();
         match (step, self.walk.part(self.result)) {
             // The other leader sends, too: neither waits for the other.
-            (Step::Send { dest, tag, data }, Some(part)) if dest == guest => {
+            (ScheduleStep::Send { dest, tag, data }, Some(part)) if dest == guest => {
                 self.walk.advance();
-                Some(Step::Exchange {
+                Some(ScheduleStep::Exchange {
                     tag,
                     given: (data, guest),
                     taken: (Buffer::User(part), guest),
@@ -68,39 +68,39 @@ impl Allreduce {
     }
 }
 
-impl Schedule for Allreduce {
-    fn next(&mut self) -> Option<Step> {
+impl Schedule for InterAllreduce {
+    fn next(&mut self) -> Option<ScheduleStep> {
         let step = self.next_seated()?;
         Some(self.party.step(step))
     }
 }
 
 /// The leaders exchange data that their groups have in common, then each broadcasts the received data in its group.
-pub(in crate::coll) struct Swap {
-    party: Party,
+pub(in crate::coll) struct LeaderSwap {
+    party: RootedGroup,
     /// Data that the leader sends and receives.
     exchange: Option<(Area, Area)>,
-    bcast: Bcast,
+    bcast: BcastSchedule,
 }
 
-impl Swap {
-    pub(in crate::coll) fn new(halves: Halves, given: Area, taken: Area) -> Self {
+impl LeaderSwap {
+    pub(in crate::coll) fn new(halves: GroupRanges, given: Area, taken: Area) -> Self {
         let party = with_speaker(halves);
         let members = party.members();
-        Swap {
+        LeaderSwap {
             exchange: (members.own == SPEAKER.0).then_some((given, taken)),
-            bcast: Bcast::new(members, taken, SPEAKER),
+            bcast: BcastSchedule::new(members, taken, SPEAKER),
             party,
         }
     }
 }
 
-impl Schedule for Swap {
-    fn next(&mut self) -> Option<Step> {
+impl Schedule for LeaderSwap {
+    fn next(&mut self) -> Option<ScheduleStep> {
         let step = match self.exchange.take() {
             Some((given, taken)) => {
                 let guest = self.party.guest_rank();
-                Step::Exchange {
+                ScheduleStep::Exchange {
                     tag: ALLGATHER,
                     given: (Buffer::User(given), guest),
                     taken: (Buffer::User(taken), guest),
@@ -114,7 +114,7 @@ impl Schedule for Swap {
 
 /// In round d a process sends to the rank at distance d in the other group and receives from the opposite distance, on
 /// a ring as long as the larger group. Ring positions beyond a group's size are empty.
-pub(in crate::coll) struct Pairs<P, Q> {
+pub(in crate::coll) struct InterPairs<P, Q> {
     own: u32,
     remote: Range<u32>,
     places: u32,
@@ -123,10 +123,10 @@ pub(in crate::coll) struct Pairs<P, Q> {
     distance: u32,
 }
 
-impl<P: Fn(CommRank) -> Area, Q: Fn(CommRank) -> Area> Pairs<P, Q> {
-    pub(in crate::coll) fn new(halves: Halves, part: P, place: Q) -> Self {
+impl<P: Fn(CommRank) -> Area, Q: Fn(CommRank) -> Area> InterPairs<P, Q> {
+    pub(in crate::coll) fn new(halves: GroupRanges, part: P, place: Q) -> Self {
         let (local, remote) = (halves.local_ranks(), halves.remote_ranks());
-        Pairs {
+        InterPairs {
             own: halves.rank.0 - local.start,
             places: local.len().max(remote.len()) as u32,
             remote,
@@ -144,8 +144,8 @@ impl<P: Fn(CommRank) -> Area, Q: Fn(CommRank) -> Area> Pairs<P, Q> {
     }
 }
 
-impl<P: Fn(CommRank) -> Area, Q: Fn(CommRank) -> Area> Schedule for Pairs<P, Q> {
-    fn next(&mut self) -> Option<Step> {
+impl<P: Fn(CommRank) -> Area, Q: Fn(CommRank) -> Area> Schedule for InterPairs<P, Q> {
+    fn next(&mut self) -> Option<ScheduleStep> {
         let tag = ALLTOALL;
         while self.distance < self.places {
             let dest = self.at(self.own + self.distance);
@@ -155,10 +155,10 @@ impl<P: Fn(CommRank) -> Area, Q: Fn(CommRank) -> Area> Schedule for Pairs<P, Q> 
             let taken = source.map(|(rank, from)| (Buffer::User((self.place)(rank)), from));
             match (given, taken) {
                 (Some(given), Some(taken)) => {
-                    return Some(Step::Exchange { tag, given, taken });
+                    return Some(ScheduleStep::Exchange { tag, given, taken });
                 }
-                (Some((data, dest)), None) => return Some(Step::Send { dest, tag, data }),
-                (None, Some((data, source))) => return Some(Step::Receive { source, tag, data }),
+                (Some((data, dest)), None) => return Some(ScheduleStep::Send { dest, tag, data }),
+                (None, Some((data, source))) => return Some(ScheduleStep::Receive { source, tag, data }),
                 (None, None) => {}
             }
         }
@@ -175,17 +175,17 @@ pub(in crate::coll) struct ReduceScatter<P> {
     part: P,
     element: usize,
     /// Reduction in progress, and the remote rank that receives the next one.
-    giving: Option<(Party, Reduce)>,
+    giving: Option<(RootedGroup, TreeReduce)>,
     next_guest: u32,
     /// Receives the results of the other group's reductions.
-    taking: (Party, Collect),
+    taking: (RootedGroup, RemoteCollect),
     gives_first: bool,
 }
 
 impl<P: Fn(CommRank) -> Area> ReduceScatter<P> {
-    pub(in crate::coll) fn new(halves: Halves, part: P, result: Area, element: usize) -> Self {
+    pub(in crate::coll) fn new(halves: GroupRanges, part: P, result: Area, element: usize) -> Self {
         let remote = halves.remote_ranks();
-        let party = Party::guest(remote.clone(), halves.rank);
+        let party = RootedGroup::guest(remote.clone(), halves.rank);
         ReduceScatter {
             local: halves.local_ranks(),
             remote,
@@ -194,13 +194,13 @@ impl<P: Fn(CommRank) -> Area> ReduceScatter<P> {
             element,
             giving: None,
             next_guest: 0,
-            taking: (party, Collect::new(result, element)),
+            taking: (party, RemoteCollect::new(result, element)),
             gives_first: halves.is_first(),
         }
     }
 
     /// Returns the next step of the sending phase.
-    fn give(&mut self) -> Option<Step> {
+    fn next_outgoing(&mut self) -> Option<ScheduleStep> {
         loop {
             if let Some((party, reduce)) = &mut self.giving
                 && let Some(step) = reduce.next()
@@ -214,13 +214,13 @@ impl<P: Fn(CommRank) -> Area> ReduceScatter<P> {
             self.next_guest += 1;
             let areas = ((self.part)(guest), Area::EMPTY);
             let to = CommRank(self.remote.start + guest.0);
-            let party = Party::member(self.local.clone(), to, self.own);
-            let reduce = Reduce::new(party.members(), areas, self.element, party.guest_rank());
+            let party = RootedGroup::member(self.local.clone(), to, self.own);
+            let reduce = TreeReduce::new(party.members(), areas, self.element, party.guest_rank());
             self.giving = Some((party, reduce));
         }
     }
 
-    fn take(&mut self) -> Option<Step> {
+    fn next_incoming(&mut self) -> Option<ScheduleStep> {
         let (party, collect) = &mut self.taking;
         let step = collect.next()?;
         Some(party.step(step))
@@ -228,11 +228,11 @@ impl<P: Fn(CommRank) -> Area> ReduceScatter<P> {
 }
 
 impl<P: Fn(CommRank) -> Area> Schedule for ReduceScatter<P> {
-    fn next(&mut self) -> Option<Step> {
+    fn next(&mut self) -> Option<ScheduleStep> {
         if self.gives_first {
-            self.give().or_else(|| self.take())
+            self.next_outgoing().or_else(|| self.next_incoming())
         } else {
-            self.take().or_else(|| self.give())
+            self.next_incoming().or_else(|| self.next_outgoing())
         }
     }
 }
