@@ -6,15 +6,15 @@ use alloc::rc::Rc;
 use alloc::string::{FromUtf8Error, String};
 use alloc::vec::Vec;
 
-use super::point_to_point::buffered::Attached;
-use super::process::{Here, MpiPhase, ask, phase, start};
+use super::point_to_point::buffered::AttachedBuffer;
+use super::process::{ProcessState, MpiPhase, ask, phase, start};
 use super::topology::SimpleCommunicator;
 use midplane_objects::environment as job;
 use midplane_objects::process::Env;
 
 /// MPI between [`initialize`] and its drop, which finalizes MPI (MPI_Finalize).
 pub struct Universe {
-    here: Rc<Here>,
+    here: Rc<ProcessState>,
     level: Threading,
 }
 
@@ -48,7 +48,7 @@ impl Universe {
         self.detach_buffer();
         if size > 0 {
             let function = "mpi::environment::Universe::set_buffer_size (MPI_Buffer_attach)";
-            let attached = self.here.or_fatal(function, Attached::new(size));
+            let attached = self.here.or_fatal(function, AttachedBuffer::new(size));
             *self.here.attached.borrow_mut() = Some(attached);
         }
     }
@@ -66,7 +66,7 @@ impl Universe {
     }
 }
 
-fn detach(here: &Here, env: &dyn Env) {
+fn detach(here: &ProcessState, env: &dyn Env) {
     let attached = here.attached.borrow_mut().take();
     if let Some(mut attached) = attached {
         attached.room.wait_until_empty(env, "MPI_Buffer_detach");
@@ -85,7 +85,7 @@ impl Drop for Universe {
             self.here.or_fatal("MPI_Finalize", job::finalize(env));
             self.here.set_phase(MpiPhase::After);
         } else {
-            self.here.leave();
+            self.here.mark_finalized();
         }
     }
 }

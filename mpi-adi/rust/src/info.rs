@@ -109,7 +109,7 @@ impl Info {
     }
 
     /// Creates an info object from the library's keys and values. Returns [`Error::NoRoom`] when the heap is full.
-    pub(crate) fn of(hints: &[(&[u8], &[u8])]) -> Result<Info, Error> {
+    pub(crate) fn from_pairs(hints: &[(&[u8], &[u8])]) -> Result<Info, Error> {
         let mut info = Info::new();
         for (key, value) in hints {
             info.0.set(key, value)?;

@@ -5,18 +5,18 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use midplane_objects::Env;
-use midplane_rust::process::{Carried, carry, find_by};
+use midplane_rust::process::{CarriedProcess, carry, find_by};
 
 use midplane_cluster::fast::FastNode;
 use midplane_cluster::{Node, running};
 
 thread_local! {
     /// By rank: the processes of the cluster in this thread.
-    static CARRIED: RefCell<BTreeMap<usize, Carried>> = const { RefCell::new(BTreeMap::new()) };
+    static CARRIED: RefCell<BTreeMap<usize, CarriedProcess>> = const { RefCell::new(BTreeMap::new()) };
 }
 
 /// Returns the process of the calling program.
-fn find() -> Option<Carried> {
+fn find() -> Option<CarriedProcess> {
     let rank = running()?;
     CARRIED.with_borrow(|carried| carried.get(&rank).cloned())
 }
@@ -25,7 +25,7 @@ fn find() -> Option<Carried> {
 struct Found(usize);
 
 impl Found {
-    fn new(rank: usize, carried: Carried) -> Found {
+    fn new(rank: usize, carried: CarriedProcess) -> Found {
         CARRIED.with_borrow_mut(|all| all.insert(rank, carried));
         Found(rank)
     }

@@ -3,21 +3,21 @@
 
 use alloc::rc::Rc;
 
-use super::call::{At, collectives};
+use super::call::{CallTarget, collectives};
 use super::group::exchange;
 use super::operation::NoOperation;
-use crate::datatype::any::Each;
-use crate::datatype::operands::{equal, equal_mut, listed, listed_mut, whole};
+use crate::datatype::any::BufferList;
+use crate::datatype::operands::{borrow_equal, borrow_equal_mut, borrow_parts, borrow_parts_mut, borrow_whole};
 use crate::datatype::{
     AnyBuffer, AnyBufferMut, Buffer, BufferMut, PartitionedBuffer, PartitionedBufferMut,
 };
 use crate::topology::{
     CartesianCommunicator, Communicator, Context, DistributedGraphCommunicator, GraphCommunicator,
-    Record,
+    CommRecord,
 };
 use midplane_objects::topology::NeighbourLists;
 
-fn beside<C: Communicator + ?Sized>(comm: &C) -> At<'_, &Rc<Record>, NeighbourLists> {
+fn beside<C: Communicator + ?Sized>(comm: &C) -> CallTarget<'_, &Rc<CommRecord>, NeighbourLists> {
     let record = comm.record();
     (record, record, record.neighbours(), None)
 }
@@ -68,14 +68,14 @@ pub trait NeighborCollectives: Communicator {
             "MPI_Neighbor_allgather", "MPI_Ineighbor_allgather";
         beside ['a, S: Buffer + ?Sized, R: BufferMut + ?Sized](sendbuf: &'a S, recvbuf: &'a mut R)
             -> R, taken;
-        whole(sendbuf), equal_mut(recvbuf), NoOperation => exchange(on, mode, neighbours, given, taken);
+        borrow_whole(sendbuf), borrow_equal_mut(recvbuf), NoOperation => exchange(on, mode, neighbours, given, taken);
 
         /// [`neighbor_all_gather`](Self::neighbor_all_gather) with a count for each source: the length of its part.
         neighbor_all_gather_varcount => neighbor_all_gather_varcount_into, immediate_neighbor_all_gather_varcount_into,
             "MPI_Neighbor_allgatherv", "MPI_Ineighbor_allgatherv";
         beside ['a, S: Buffer + ?Sized, R: PartitionedBufferMut + ?Sized](sendbuf: &'a S, recvbuf: &'a mut R)
             -> R, taken;
-        whole(sendbuf), listed_mut(recvbuf), NoOperation => exchange(on, mode, neighbours, given, taken);
+        borrow_whole(sendbuf), borrow_parts_mut(recvbuf), NoOperation => exchange(on, mode, neighbours, given, taken);
 
         /// Sends each destination its part of `sendbuf`, and receives from all sources in the parts of `recvbuf`
         /// (MPI-3.1 section 7.6.2).
@@ -83,14 +83,14 @@ pub trait NeighborCollectives: Communicator {
             "MPI_Neighbor_alltoall", "MPI_Ineighbor_alltoall";
         beside ['a, S: Buffer + ?Sized, R: BufferMut + ?Sized](sendbuf: &'a S, recvbuf: &'a mut R)
             -> R, taken;
-        equal(sendbuf), equal_mut(recvbuf), NoOperation => exchange(on, mode, neighbours, given, taken);
+        borrow_equal(sendbuf), borrow_equal_mut(recvbuf), NoOperation => exchange(on, mode, neighbours, given, taken);
 
         /// [`neighbor_all_to_all`](Self::neighbor_all_to_all) with separate counts: the lengths of the parts.
         neighbor_all_to_all_varcount => neighbor_all_to_all_varcount_into, immediate_neighbor_all_to_all_varcount_into,
             "MPI_Neighbor_alltoallv", "MPI_Ineighbor_alltoallv";
         beside ['a, S: PartitionedBuffer + ?Sized, R: PartitionedBufferMut + ?Sized](sendbuf: &'a S, recvbuf: &'a mut R)
             -> R, taken;
-        listed(sendbuf), listed_mut(recvbuf), NoOperation => exchange(on, mode, neighbours, given, taken);
+        borrow_parts(sendbuf), borrow_parts_mut(recvbuf), NoOperation => exchange(on, mode, neighbours, given, taken);
 
         /// [`neighbor_all_to_all`](Self::neighbor_all_to_all) with a separate buffer of any datatype for each
         /// neighbour, on both sides (MPI-3.1 section 7.6.2).
@@ -114,7 +114,7 @@ pub trait NeighborCollectives: Communicator {
             "MPI_Neighbor_alltoallw", "MPI_Ineighbor_alltoallw";
         beside ['a, 's, 'r](sendbufs: &'a [AnyBuffer<'s>], recvbufs: &'a mut [AnyBufferMut<'r>])
             -> [AnyBufferMut<'r>], taken;
-        Each(sendbufs), Each(recvbufs), NoOperation => exchange(on, mode, neighbours, given, taken);
+        BufferList(sendbufs), BufferList(recvbufs), NoOperation => exchange(on, mode, neighbours, given, taken);
     }
 }
 

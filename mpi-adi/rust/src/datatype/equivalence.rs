@@ -2,7 +2,7 @@
 
 use core::mem::offset_of;
 
-use super::user::{Datatype, DatatypeRef, Kind, SystemDatatype, UserDatatype};
+use super::user::{Datatype, DatatypeRef, DatatypeKind, SystemDatatype, UserDatatype};
 use crate::fatal;
 use midplane_objects::coll::room;
 use midplane_objects::datatype::BasicType;
@@ -34,7 +34,7 @@ pub unsafe trait Equivalence {
     /// # Safety
     /// `at` points to `count` values, except for received bytes, and there is no reference to them.
     #[doc(hidden)]
-    unsafe fn settle(at: *mut Self, count: usize) {
+    unsafe fn normalize(at: *mut Self, count: usize) {
         let _ = (at, count);
     }
 }
@@ -47,7 +47,7 @@ macro_rules! numbers {
         unsafe impl Equivalence for $rust {
             type Out = SystemDatatype;
             fn equivalent_datatype() -> SystemDatatype {
-                DatatypeRef::new(Kind::Basic(BasicType::$basic))
+                DatatypeRef::new(DatatypeKind::Basic(BasicType::$basic))
             }
         }
     )*};
@@ -68,10 +68,10 @@ numbers! { usize => Uint32, isize => Int32 }
 unsafe impl Equivalence for bool {
     type Out = SystemDatatype;
     fn equivalent_datatype() -> SystemDatatype {
-        DatatypeRef::new(Kind::Basic(BasicType::CBool))
+        DatatypeRef::new(DatatypeKind::Basic(BasicType::CBool))
     }
 
-    unsafe fn settle(at: *mut bool, count: usize) {
+    unsafe fn normalize(at: *mut bool, count: usize) {
         for at in (0..count).map(|i| at.cast::<u8>().wrapping_add(i)) {
             // SAFETY: the caller guarantees it; every byte is a `u8`.
             unsafe { at.write(u8::from(at.read() != 0)) };
@@ -96,7 +96,7 @@ pub unsafe trait Field: Sized {
     ///
     /// # Safety
     /// See [`Equivalence::settle`].
-    unsafe fn settle_field(at: *mut Self);
+    unsafe fn normalize_field(at: *mut Self);
 }
 
 // SAFETY: see the type's implementation.
@@ -107,9 +107,9 @@ unsafe impl<T: Equivalence> Field for T {
         Ok(UserDatatype::new(made))
     }
 
-    unsafe fn settle_field(at: *mut T) {
+    unsafe fn normalize_field(at: *mut T) {
         // SAFETY: the caller guarantees it.
-        unsafe { T::settle(at, 1) }
+        unsafe { T::normalize(at, 1) }
     }
 }
 
@@ -121,10 +121,10 @@ unsafe impl<T: Field, const N: usize> Field for [T; N] {
         item.contiguous(N).map(UserDatatype::new)
     }
 
-    unsafe fn settle_field(at: *mut Self) {
+    unsafe fn normalize_field(at: *mut Self) {
         for at in (0..N).map(|i| at.cast::<T>().wrapping_add(i)) {
             // SAFETY: the caller guarantees it.
-            unsafe { T::settle_field(at) };
+            unsafe { T::normalize_field(at) };
         }
     }
 }
@@ -141,9 +141,9 @@ macro_rules! tuples {
                 )
             }
 
-            unsafe fn settle_field(at: *mut Self) {
+            unsafe fn normalize_field(at: *mut Self) {
                 // SAFETY: the caller guarantees it.
-                unsafe { $($item::settle_field(&raw mut (*at).$at);)+ }
+                unsafe { $($item::normalize_field(&raw mut (*at).$at);)+ }
             }
         }
     )*};
@@ -158,10 +158,10 @@ tuples! {
     (A 0, B 1, C 2, D 3, E 4, F 5)
 }
 
-type Part = (usize, fn() -> Result<UserDatatype, Error>);
+type LazyPart = (usize, fn() -> Result<UserDatatype, Error>);
 
 #[track_caller]
-fn structured(size: usize, fields: &[Part]) -> Result<UserDatatype, Error> {
+fn structured(size: usize, fields: &[LazyPart]) -> Result<UserDatatype, Error> {
     let mut parts = room(fields.len())?;
     for (at, datatype) in fields {
         parts.push((*at, datatype()?));
@@ -178,19 +178,19 @@ fn structured(size: usize, fields: &[Part]) -> Result<UserDatatype, Error> {
 /// Creates the datatype of a struct of `size` bytes; used by `#[derive(Equivalence)]`.
 #[doc(hidden)]
 #[track_caller]
-pub fn of_fields(size: usize, fields: &[Part]) -> UserDatatype {
+pub fn of_fields(size: usize, fields: &[LazyPart]) -> UserDatatype {
     fatal("#[derive(Equivalence)]", structured(size, fields))
 }
 
 /// A datatype that is created on first use.
 #[doc(hidden)]
-pub struct Lazy(spin::Once<UserDatatype>);
+pub struct LazyDatatype(spin::Once<UserDatatype>);
 
-impl Lazy {
+impl LazyDatatype {
     /// Creates it without a datatype.
     #[allow(clippy::new_without_default)]
-    pub const fn new() -> Lazy {
-        Lazy(spin::Once::new())
+    pub const fn new() -> LazyDatatype {
+        LazyDatatype(spin::Once::new())
     }
 
     /// Returns the datatype; the first call creates it by `make`.

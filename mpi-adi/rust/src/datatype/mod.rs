@@ -47,7 +47,7 @@ pub use buffer::{AsDatatype, Buffer, BufferMut, Collection, Pointer, PointerMut,
 pub use dynamic::{DynBuffer, DynBufferMut, DynElements};
 pub use equivalence::Equivalence;
 #[doc(hidden)]
-pub use equivalence::{Field, Lazy, of_fields};
+pub use equivalence::{Field, LazyDatatype, of_fields};
 pub use external::{
     pack_external, pack_external_into, pack_external_size, try_pack_external_into,
     try_unpack_external_into, unpack_external_into,
@@ -56,7 +56,7 @@ pub use partition::{
     Partition, PartitionMut, PartitionOf, Partitioned, PartitionedBuffer, PartitionedBufferMut,
 };
 pub use user::{
-    BorrowedDatatype, Committed, Datatype, DatatypeRef, OwnDatatype, SystemDatatype, Uncommitted,
+    BorrowedDatatype, CommittedState, Datatype, DatatypeRef, OwnDatatype, SystemDatatype, UncommittedState,
     UncommittedDatatype, UncommittedDatatypeRef, UncommittedUserDatatype, UserDatatype,
 };
 pub use view::{MutView, View, ViewOf};

@@ -13,18 +13,18 @@ use midplane_objects::error::Error;
 
 /// A datatype in the form that calls use.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Kind<'a> {
+pub(crate) enum DatatypeKind<'a> {
     Basic(BasicType),
     Made(&'a DerivedType),
 }
 
-impl Kind<'_> {
+impl DatatypeKind<'_> {
     /// Returns the packed size of an element in bytes.
     #[inline]
     pub(crate) fn size(self) -> usize {
         match self {
-            Kind::Basic(basic) => basic.size(),
-            Kind::Made(made) => made.size(),
+            DatatypeKind::Basic(basic) => basic.size(),
+            DatatypeKind::Made(made) => made.size(),
         }
     }
 
@@ -38,16 +38,16 @@ impl Kind<'_> {
     /// Returns the distance between consecutive elements in bytes.
     fn extent(self) -> isize {
         match self {
-            Kind::Basic(basic) => basic.extent() as isize,
-            Kind::Made(made) => made.extent(),
+            DatatypeKind::Basic(basic) => basic.extent() as isize,
+            DatatypeKind::Made(made) => made.extent(),
         }
     }
 
     /// Returns the offset of an element's data, and the bytes from there to its end.
     pub(crate) fn true_extent(self) -> (isize, isize) {
         match self {
-            Kind::Basic(basic) => (0, basic.true_extent() as isize),
-            Kind::Made(made) => made.true_extent(),
+            DatatypeKind::Basic(basic) => (0, basic.true_extent() as isize),
+            DatatypeKind::Made(made) => made.true_extent(),
         }
     }
 
@@ -66,24 +66,24 @@ impl Kind<'_> {
     #[inline]
     pub(crate) fn row(self) -> Option<isize> {
         match self {
-            Kind::Basic(_) => Some(0),
-            Kind::Made(made) => made.is_row().then(|| made.layout().first()),
+            DatatypeKind::Basic(_) => Some(0),
+            DatatypeKind::Made(made) => made.is_row().then(|| made.layout().first()),
         }
     }
 
     /// Returns the number of basic elements in `bytes` bytes, or `None` if the last is partial.
     pub(crate) fn elements_in(self, bytes: usize) -> Option<usize> {
         match self {
-            Kind::Basic(basic) => basic.elements_in(bytes),
-            Kind::Made(made) => made.layout().items_in(bytes),
+            DatatypeKind::Basic(basic) => basic.elements_in(bytes),
+            DatatypeKind::Made(made) => made.layout().items_in(bytes),
         }
     }
 
     /// Returns the size of `elements` basic elements in bytes, or `None` if it exceeds `usize`.
     pub(crate) fn bytes_of(self, elements: usize) -> Option<usize> {
         match self {
-            Kind::Basic(basic) => basic.bytes_of(elements),
-            Kind::Made(made) => made.layout().bytes_of(elements),
+            DatatypeKind::Basic(basic) => basic.bytes_of(elements),
+            DatatypeKind::Made(made) => made.layout().bytes_of(elements),
         }
     }
 
@@ -93,42 +93,42 @@ impl Kind<'_> {
         f: impl FnOnce(&DerivedType) -> Result<R, Error>,
     ) -> Result<R, Error> {
         match self {
-            Kind::Basic(basic) => f(&DerivedType::basic(basic)?),
-            Kind::Made(made) => f(made),
+            DatatypeKind::Basic(basic) => f(&DerivedType::basic(basic)?),
+            DatatypeKind::Made(made) => f(made),
         }
     }
 }
 
 pub(crate) mod sealed {
     /// Access to a datatype's description.
-    pub trait Described {
-        fn described(&self) -> super::Description<'_>;
+    pub trait HasDescription {
+        fn described(&self) -> super::DatatypeDescription<'_>;
     }
 
     /// Type names of borrowed datatypes, without `Ref`, and of user-defined ones.
-    pub trait State {
+    pub trait CommitState {
         const NAMES: [&'static str; 2];
     }
-    impl State for super::Committed {
+    impl CommitState for super::CommittedState {
         const NAMES: [&'static str; 2] = ["Datatype", "UserDatatype"];
     }
-    impl State for super::Uncommitted {
+    impl CommitState for super::UncommittedState {
         const NAMES: [&'static str; 2] = ["UncommittedDatatype", "UncommittedUserDatatype"];
     }
 }
-use sealed::Described;
+use sealed::HasDescription;
 
 /// Description of a datatype, for this library.
 #[doc(hidden)]
 #[derive(Clone, Copy)]
-pub struct Description<'a>(pub(crate) Kind<'a>);
+pub struct DatatypeDescription<'a>(pub(crate) DatatypeKind<'a>);
 
-pub(crate) fn kind_of<D: UncommittedDatatype + ?Sized>(datatype: &D) -> Kind<'_> {
+pub(crate) fn kind_of<D: UncommittedDatatype + ?Sized>(datatype: &D) -> DatatypeKind<'_> {
     datatype.described().0
 }
 
 /// A datatype for constructors, committed or not. Sealed, because it defines a buffer's checked bounds.
-pub trait UncommittedDatatype: Described {
+pub trait UncommittedDatatype: HasDescription {
     /// Type of a duplicate.
     type DuplicatedDatatype;
 
@@ -151,8 +151,8 @@ pub trait UncommittedDatatype: Described {
     /// MPI-3.1 section 4.1.7). Does not block.
     fn lower_bound(&self) -> Address {
         match kind_of(self) {
-            Kind::Basic(_) => 0,
-            Kind::Made(made) => made.lb(),
+            DatatypeKind::Basic(_) => 0,
+            DatatypeKind::Made(made) => made.lb(),
         }
     }
 
@@ -166,8 +166,8 @@ pub trait UncommittedDatatype: Described {
 /// A committed datatype, which messages can use (MPI-3.1 section 4.1.9). Sealed.
 pub trait Datatype: UncommittedDatatype {}
 
-impl<D: Described + ?Sized> Described for &D {
-    fn described(&self) -> Description<'_> {
+impl<D: HasDescription + ?Sized> HasDescription for &D {
+    fn described(&self) -> DatatypeDescription<'_> {
         (**self).described()
     }
 }
@@ -183,50 +183,50 @@ impl<D: Datatype + ?Sized> Datatype for &D {}
 
 /// State of a datatype that messages can use.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Committed;
+pub struct CommittedState;
 
 /// State of a datatype that only constructors can use.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Uncommitted;
+pub struct UncommittedState;
 
 /// A borrowed datatype: a [`DatatypeRef`] or an [`UncommittedDatatypeRef`].
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub struct BorrowedDatatype<'a, C>(pub(crate) Kind<'a>, PhantomData<C>);
+pub struct BorrowedDatatype<'a, C>(pub(crate) DatatypeKind<'a>, PhantomData<C>);
 
 /// A user-defined datatype: a [`UserDatatype`] or an [`UncommittedUserDatatype`].
 pub struct OwnDatatype<C>(pub(crate) DerivedType, PhantomData<C>);
 
 /// A borrowed committed datatype; every predefined datatype is a `DatatypeRef<'static>`.
-pub type DatatypeRef<'a> = BorrowedDatatype<'a, Committed>;
+pub type DatatypeRef<'a> = BorrowedDatatype<'a, CommittedState>;
 /// A borrowed datatype for constructors.
-pub type UncommittedDatatypeRef<'a> = BorrowedDatatype<'a, Uncommitted>;
+pub type UncommittedDatatypeRef<'a> = BorrowedDatatype<'a, UncommittedState>;
 /// A predefined datatype, such as that of `f64` (MPI-3.1 section 3.2.2).
 pub type SystemDatatype = DatatypeRef<'static>;
 /// A committed user-defined datatype (MPI-3.1 section 4.1), allocated from the program's heap; its drop frees it.
-pub type UserDatatype = OwnDatatype<Committed>;
+pub type UserDatatype = OwnDatatype<CommittedState>;
 /// An uncommitted user-defined datatype: constructors can use it, messages cannot.
-pub type UncommittedUserDatatype = OwnDatatype<Uncommitted>;
+pub type UncommittedUserDatatype = OwnDatatype<UncommittedState>;
 
 impl<'a, C> BorrowedDatatype<'a, C> {
-    pub(crate) const fn new(kind: Kind<'a>) -> Self {
+    pub(crate) const fn new(kind: DatatypeKind<'a>) -> Self {
         BorrowedDatatype(kind, PhantomData)
     }
 }
 
-impl<C> Described for BorrowedDatatype<'_, C> {
-    fn described(&self) -> Description<'_> {
-        Description(self.0)
+impl<C> HasDescription for BorrowedDatatype<'_, C> {
+    fn described(&self) -> DatatypeDescription<'_> {
+        DatatypeDescription(self.0)
     }
 }
 
-impl<C> Described for OwnDatatype<C> {
-    fn described(&self) -> Description<'_> {
-        Description(Kind::Made(&self.0))
+impl<C> HasDescription for OwnDatatype<C> {
+    fn described(&self) -> DatatypeDescription<'_> {
+        DatatypeDescription(DatatypeKind::Made(&self.0))
     }
 }
 
 #[track_caller]
-fn copy_of<C>(kind: Kind<'_>) -> OwnDatatype<C> {
+fn copy_of<C>(kind: DatatypeKind<'_>) -> OwnDatatype<C> {
     let made = kind.with_type(DerivedType::try_clone).map(OwnDatatype::new);
     fatal(
         "mpi::datatype::UncommittedDatatype::dup (MPI_Type_dup)",
@@ -234,7 +234,7 @@ fn copy_of<C>(kind: Kind<'_>) -> OwnDatatype<C> {
     )
 }
 
-impl<C: sealed::State> UncommittedDatatype for BorrowedDatatype<'_, C> {
+impl<C: sealed::CommitState> UncommittedDatatype for BorrowedDatatype<'_, C> {
     type DuplicatedDatatype = OwnDatatype<C>;
     #[track_caller]
     fn dup(&self) -> OwnDatatype<C> {
@@ -242,18 +242,18 @@ impl<C: sealed::State> UncommittedDatatype for BorrowedDatatype<'_, C> {
     }
 }
 
-impl<C: sealed::State> UncommittedDatatype for OwnDatatype<C> {
+impl<C: sealed::CommitState> UncommittedDatatype for OwnDatatype<C> {
     type DuplicatedDatatype = OwnDatatype<C>;
     #[track_caller]
     fn dup(&self) -> OwnDatatype<C> {
-        copy_of(Kind::Made(&self.0))
+        copy_of(DatatypeKind::Made(&self.0))
     }
 }
 
 impl Datatype for DatatypeRef<'_> {}
 impl Datatype for UserDatatype {}
 
-impl<C: sealed::State> Clone for OwnDatatype<C> {
+impl<C: sealed::CommitState> Clone for OwnDatatype<C> {
     fn clone(&self) -> Self {
         self.dup()
     }
@@ -261,7 +261,7 @@ impl<C: sealed::State> Clone for OwnDatatype<C> {
 
 impl<'a, C> From<&'a OwnDatatype<C>> for BorrowedDatatype<'a, C> {
     fn from(datatype: &'a OwnDatatype<C>) -> Self {
-        BorrowedDatatype::new(Kind::Made(&datatype.0))
+        BorrowedDatatype::new(DatatypeKind::Made(&datatype.0))
     }
 }
 
@@ -277,16 +277,16 @@ impl<'a> From<DatatypeRef<'a>> for UncommittedDatatypeRef<'a> {
     }
 }
 
-impl<C: sealed::State> fmt::Debug for BorrowedDatatype<'_, C> {
+impl<C: sealed::CommitState> fmt::Debug for BorrowedDatatype<'_, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
-            Kind::Basic(basic) => write!(f, "{}Ref({basic:?})", C::NAMES[0]),
-            Kind::Made(made) => write!(f, "{}Ref({} bytes)", C::NAMES[0], made.size()),
+            DatatypeKind::Basic(basic) => write!(f, "{}Ref({basic:?})", C::NAMES[0]),
+            DatatypeKind::Made(made) => write!(f, "{}Ref({} bytes)", C::NAMES[0], made.size()),
         }
     }
 }
 
-impl<C: sealed::State> fmt::Debug for OwnDatatype<C> {
+impl<C: sealed::CommitState> fmt::Debug for OwnDatatype<C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}({} bytes)", C::NAMES[1], self.0.size())
     }

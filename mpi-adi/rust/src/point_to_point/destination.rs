@@ -7,16 +7,16 @@ use super::persistent::{Persistent, PersistentSend};
 use super::{Status, buffered, destination_at, record};
 use crate::Tag;
 use crate::datatype::Buffer;
-use crate::datatype::operands::{lend, whole};
-use crate::request::{Request, Scope, What};
-use crate::topology::{AsCommunicator, Context, Process, Rank, Record};
+use crate::datatype::operands::{lend, borrow_whole};
+use crate::request::{Request, Scope, TicketKind};
+use crate::topology::{AsCommunicator, Context, Process, Rank, CommRecord};
 use midplane_device::memory::Span;
 use midplane_device::request::Mode;
 use midplane_objects::comm::{CommRank, Partners};
 use midplane_objects::error::Error;
 
-pub(super) struct Within<'r> {
-    record: &'r Rc<Record>,
+pub(super) struct SendContext<'r> {
+    record: &'r Rc<CommRecord>,
     partners: Partners<'r>,
 }
 
@@ -25,13 +25,13 @@ pub(super) struct Within<'r> {
 fn send(
     to: &(impl Destination + ?Sized),
     buffer: &(impl Buffer + ?Sized),
-    send: impl FnOnce(Within<'_>, Span, CommRank) -> Result<(), Error>,
+    send: impl FnOnce(SendContext<'_>, Span, CommRank) -> Result<(), Error>,
 ) -> Result<(), Error> {
     let record = record(to);
     let partners = record.partners()?;
     match destination_at(partners, to.destination_rank())? {
         None => Ok(()),
-        Some(dest) => lend(buffer, |span| send(Within { record, partners }, span, dest)),
+        Some(dest) => lend(buffer, |span| send(SendContext { record, partners }, span, dest)),
     }
 }
 
@@ -39,29 +39,29 @@ fn try_start<'a, Sc: Scope<'a>, B: Buffer + ?Sized>(
     to: &(impl Destination + ?Sized),
     scope: Sc,
     buffer: &'a B,
-    begin: impl FnOnce(Within<'_>, Span, CommRank) -> Result<What, Error>,
+    begin: impl FnOnce(SendContext<'_>, Span, CommRank) -> Result<TicketKind, Error>,
 ) -> Result<Request<'a, B, Sc>, Error> {
     let record = record(to);
-    Request::lending(scope, whole(buffer), |span| {
+    Request::lending(scope, borrow_whole(buffer), |span| {
         let partners = record.partners()?;
         match destination_at(partners, to.destination_rank())? {
-            None => Ok(What::Over(Status::EMPTY)),
-            Some(dest) => begin(Within { record, partners }, span, dest),
+            None => Ok(TicketKind::Done(Status::EMPTY)),
+            Some(dest) => begin(SendContext { record, partners }, span, dest),
         }
     })
 }
 
-impl Within<'_> {
+impl SendContext<'_> {
     pub(super) fn start(
         self,
         function: &'static str,
         (span, dest, tag): (Span, CommRank, Tag),
         mode: Mode,
-    ) -> Result<What, Error> {
+    ) -> Result<TicketKind, Error> {
         let id = self.partners.start_send(function, span, dest, tag, mode)?;
         Ok(match id {
-            Some(id) => What::Send(self.record.clone(), id),
-            None => What::Over(Status::EMPTY),
+            Some(id) => TicketKind::Send(self.record.clone(), id),
+            None => TicketKind::Done(Status::EMPTY),
         })
     }
 
@@ -70,9 +70,9 @@ impl Within<'_> {
         self,
         function: &'static str,
         (span, dest, tag): (Span, CommRank, Tag),
-    ) -> Result<What, Error> {
+    ) -> Result<TicketKind, Error> {
         buffered::send(self.record, function, span, dest, tag)?;
-        Ok(What::Over(Status::EMPTY))
+        Ok(TicketKind::Done(Status::EMPTY))
     }
 }
 

@@ -4,10 +4,10 @@ use alloc::rc::Rc;
 use alloc::vec::Vec;
 
 use super::{Status, not_empty};
-use crate::datatype::operands::{lend_mut, whole_mut};
+use crate::datatype::operands::{lend_mut, borrow_whole_mut};
 use crate::datatype::{BufferMut, Equivalence};
-use crate::request::{Request, Scope, What, zeroed};
-use crate::topology::Record;
+use crate::request::{Request, Scope, TicketKind, zeroed};
+use crate::topology::CommRecord;
 use midplane_device::interface::Device;
 use midplane_device::memory::Span;
 use midplane_device::request::RequestId;
@@ -20,14 +20,14 @@ const FUNCTION: &str = "MPI_Mrecv";
 /// A message that a matched probe returned and that must be received. Its drop panics.
 #[must_use = "a message that was taken is to be received"]
 pub struct Message {
-    record: Rc<Record>,
+    record: Rc<CommRecord>,
     /// `None`: from MPI_PROC_NULL.
     id: Option<RequestId>,
     is_received: bool,
 }
 
 impl Message {
-    pub(super) fn new(record: &Rc<Record>, id: Option<RequestId>) -> Message {
+    pub(super) fn new(record: &Rc<CommRecord>, id: Option<RequestId>) -> Message {
         Message {
             record: record.clone(),
             id,
@@ -110,10 +110,10 @@ impl Message {
         scope: Sc,
         buf: &'a mut Buf,
     ) -> Result<Request<'a, Buf, Sc>, (Message, Error)> {
-        let request = Request::lending(scope, whole_mut(buf), |span| {
+        let request = Request::lending(scope, borrow_whole_mut(buf), |span| {
             Ok(match self.start(span)? {
-                Some(id) => What::Receive(self.record.clone(), id),
-                None => What::Over(Status::OF_NULL),
+                Some(id) => TicketKind::Receive(self.record.clone(), id),
+                None => TicketKind::Done(Status::OF_NULL),
             })
         });
         request.map_err(|error| (self, error))

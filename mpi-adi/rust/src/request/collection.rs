@@ -22,7 +22,7 @@ macro_rules! call {
 }
 
 /// A call's names in Rust and in MPI.
-type Call = (&'static str, &'static str);
+type CallName = (&'static str, &'static str);
 
 /// Blocks until one of the requests is complete, removes it from the list, and returns its index and status
 /// (MPI_Waitany, MPI-3.1 section 3.7.5). Returns `None` for an empty list. An error of the request aborts the job.
@@ -37,7 +37,7 @@ pub fn wait_any<'a, D: ?Sized, S: Scope<'a>>(
         let env = fatal("mpi::request::wait_any (MPI_Waitany)", current.env());
         block_until(env, CallNote::of("MPI_Waitany"), || {
             let mut each = requests.iter();
-            each.any(|request| request.look(|ticket| ticket.is_done(env)))
+            each.any(|request| request.inspect(|ticket| ticket.is_done(env)))
         });
     }
     let place = requests.iter().position(Request::is_complete)?;
@@ -52,7 +52,7 @@ pub struct RequestCollection<'a, D: ?Sized> {
 }
 
 /// Results of completed requests: index, status and buffer of each.
-type Results<'a, D> = Vec<(usize, Status, &'a D)>;
+type CompletedList<'a, D> = Vec<(usize, Status, &'a D)>;
 
 impl<'a, D: ?Sized> RequestCollection<'a, D> {
     #[track_caller]
@@ -86,7 +86,7 @@ impl<'a, D: ?Sized> RequestCollection<'a, D> {
     }
 
     #[track_caller]
-    fn complete(&mut self, (name, function): Call, place: usize) -> Option<(usize, Status, &'a D)> {
+    fn complete(&mut self, (name, function): CallName, place: usize) -> Option<(usize, Status, &'a D)> {
         let (ticket, data) = self.requests[place].take()?;
         let status = ticket.wait_or_end(name, function);
         // SAFETY: borrowed for `'a`, and the operation is complete.
@@ -110,9 +110,9 @@ impl<'a, D: ?Sized> RequestCollection<'a, D> {
     #[track_caller]
     fn complete_all(
         &mut self,
-        call: Call,
+        call: CallName,
         places: impl Iterator<Item = usize>,
-        result: &mut Results<'a, D>,
+        result: &mut CompletedList<'a, D>,
     ) {
         result.clear();
         for place in places {
@@ -130,14 +130,14 @@ impl<'a, D: ?Sized> RequestCollection<'a, D> {
     /// Blocks until at least one request is complete, and completes all that are (MPI_Waitsome). `result` is replaced
     /// by their results.
     #[track_caller]
-    pub fn wait_some(&mut self, result: &mut Results<'a, D>) {
+    pub fn wait_some(&mut self, result: &mut CompletedList<'a, D>) {
         Ticket::wait_any("MPI_Waitsome", self.open());
         self.test_some(result);
     }
 
     /// Blocks until all requests are complete, and completes them (MPI_Waitall). `result` is replaced by their results.
     #[track_caller]
-    pub fn wait_all(&mut self, result: &mut Results<'a, D>) {
+    pub fn wait_all(&mut self, result: &mut CompletedList<'a, D>) {
         let places = 0..self.requests.len();
         self.complete_all(call!(wait_all, "MPI_Waitall"), places, result);
     }
@@ -151,14 +151,14 @@ impl<'a, D: ?Sized> RequestCollection<'a, D> {
 
     /// Completes all complete requests (MPI_Testsome). Does not block. `result` is replaced by their results.
     #[track_caller]
-    pub fn test_some(&mut self, result: &mut Results<'a, D>) {
+    pub fn test_some(&mut self, result: &mut CompletedList<'a, D>) {
         let done = self.done("MPI_Testsome");
         self.complete_all(call!(test_some, "MPI_Testsome"), done.into_iter(), result);
     }
 
     /// Completes all requests if all are complete, and returns whether they are (MPI_Testall). Does not block.
     #[track_caller]
-    pub fn test_all(&mut self, result: &mut Results<'a, D>) -> bool {
+    pub fn test_all(&mut self, result: &mut CompletedList<'a, D>) -> bool {
         let done = self.done("MPI_Testall");
         let is_all = done.len() == self.incomplete();
         result.clear();

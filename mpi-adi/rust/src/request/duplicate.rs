@@ -3,10 +3,10 @@
 use alloc::rc::Rc;
 use core::cell::Cell;
 
-use super::{Ticket, What, in_flight};
-use crate::attribute::Attributes;
-use crate::datatype::operands::Loan;
-use crate::topology::{Record, Twin};
+use super::{Ticket, TicketKind, in_flight};
+use crate::attribute::CommAttributes;
+use crate::datatype::operands::BufferLoan;
+use crate::topology::{CommRecord, DuplicableContext};
 use midplane_device::envelope::Context;
 use midplane_objects::coll::{self, ContextHolder};
 use midplane_objects::error::Error;
@@ -14,7 +14,7 @@ use midplane_objects::process::Env;
 
 /// A duplication in progress. Its drop waits for the duplicate and drops it.
 #[must_use = "get the duplicate"]
-pub struct DuplicateFuture<C: Twin> {
+pub struct DuplicateFuture<C: DuplicableContext> {
     /// `None`: completed.
     ticket: Option<Ticket>,
     place: Rc<Cell<Option<C>>>,
@@ -28,15 +28,15 @@ struct OfCalls<T>(T);
 unsafe impl<T> Send for OfCalls<T> {}
 
 /// The state of the duplicate, captured when the duplication starts.
-struct Duplicate<C> {
-    parent: Rc<Record>,
+struct DuplicateState<C> {
+    parent: Rc<CommRecord>,
     /// An error means that the heap has no space for them: the duplication fails.
-    attributes: Result<Option<Attributes>, Error>,
+    attributes: Result<Option<CommAttributes>, Error>,
     twin: Option<C>,
     place: Rc<Cell<Option<C>>>,
 }
 
-impl<C: Twin> ContextHolder for OfCalls<Duplicate<C>> {
+impl<C: DuplicableContext> ContextHolder for OfCalls<DuplicateState<C>> {
     fn env(&self) -> Option<&dyn Env> {
         self.0.parent.here.env().ok()
     }
@@ -63,12 +63,12 @@ impl<C: Twin> ContextHolder for OfCalls<Duplicate<C>> {
     }
 }
 
-impl<C: Twin + 'static> DuplicateFuture<C> {
+impl<C: DuplicableContext + 'static> DuplicateFuture<C> {
     /// Starts the duplication. Returns [`Error::NoRoom`] or [`Error::NoMemory`].
-    pub(crate) fn new(parent: &Rc<Record>) -> Result<Self, Error> {
+    pub(crate) fn new(parent: &Rc<CommRecord>) -> Result<Self, Error> {
         let core = parent.core()?;
         let place = Rc::new(Cell::new(None));
-        let duplicate = Duplicate {
+        let duplicate = DuplicateState {
             parent: parent.clone(),
             attributes: parent.attributes.duplicated().map(Some),
             twin: None,
@@ -76,9 +76,9 @@ impl<C: Twin + 'static> DuplicateFuture<C> {
         };
         let plan = coll::agree(core, OfCalls(duplicate))?;
         let started = in_flight::start(parent, "MPI_Comm_idup", plan)?;
-        let what = What::Collective(parent.clone(), started);
+        let what = TicketKind::Collective(parent.clone(), started);
         Ok(DuplicateFuture {
-            ticket: Some(Ticket::new(what, Loan::EMPTY)),
+            ticket: Some(Ticket::new(what, BufferLoan::EMPTY)),
             place,
         })
     }
@@ -111,7 +111,7 @@ impl<C: Twin + 'static> DuplicateFuture<C> {
     }
 }
 
-impl<C: Twin> Drop for DuplicateFuture<C> {
+impl<C: DuplicableContext> Drop for DuplicateFuture<C> {
     fn drop(&mut self) {
         if let Some(ticket) = self.ticket.take().filter(Ticket::can_wait) {
             // An error means that there is no duplicate to drop.

@@ -51,7 +51,7 @@ pub(super) fn grid(
 }
 
 impl CartesianCommunicator {
-    pub(super) fn of(comm: &SimpleCommunicator, made: CreatedComm, grid: CartGrid) -> Self {
+    pub(super) fn from_created(comm: &SimpleCommunicator, made: CreatedComm, grid: CartGrid) -> Self {
         CartesianCommunicator(comm.made(made, Some(Rc::new(Topology::Cartesian(grid)))))
     }
 
@@ -156,7 +156,7 @@ impl CartesianCommunicator {
         let core = self.0.record.core()?;
         let made = core.make_part("MPI_Cart_sub", &mut ready, grid, retain)?;
         let made = made.expect("in its own part");
-        Ok(CartesianCommunicator::of(&self.0, made, grid.part(retain)))
+        Ok(CartesianCommunicator::from_created(&self.0, made, grid.part(retain)))
     }
 }
 

@@ -7,16 +7,16 @@ use alloc::vec::Vec;
 use super::cartesian::{self, CartesianCommunicator};
 use super::graph::{self, DistributedGraphCommunicator, GraphCommunicator, Weight};
 use super::inter::{self, InterCommunicator};
-use super::kinds::Arranged;
-use super::process::Any;
-use super::record::{Members, Record};
+use super::kinds::TopologyHolder;
+use super::process::AnyRank;
+use super::record::{CommMembers, CommRecord};
 use super::{AnyProcess, Group, GroupRelation, Process, Rank, UserGroup};
-use crate::attribute::{Attributes, CommAttribute};
+use crate::attribute::{CommAttributes, CommAttribute};
 use crate::datatype::operands::{lend, lend_mut};
 use crate::datatype::user::kind_of;
 use crate::datatype::{Buffer, BufferMut, Datatype};
 use crate::info::Info;
-use crate::process::Here;
+use crate::process::ProcessState;
 use crate::request::DuplicateFuture;
 use crate::{Count, Tag};
 use midplane_device::envelope;
@@ -33,7 +33,7 @@ use midplane_objects::topology::rank_in;
 /// A communicator (MPI-3.1 section 6.4), predefined or created by the program. The drop of a created one frees it, once
 /// its requests are complete.
 pub struct SimpleCommunicator {
-    pub(crate) record: Rc<Record>,
+    pub(crate) record: Rc<CommRecord>,
 }
 
 /// Communicator of all processes.
@@ -43,26 +43,26 @@ pub type UserCommunicator = SimpleCommunicator;
 
 impl SimpleCommunicator {
     /// Registers the predefined communicators. Returns [`Error::Order`] without a device.
-    pub(crate) fn enter_system(here: &Rc<Here>) -> Result<(), Error> {
+    pub(crate) fn enter_system(here: &Rc<ProcessState>) -> Result<(), Error> {
         let env = here.env()?;
         let world = comm::Communicator::world(env);
         let own = Membership::own(envelope::Rank::new(world.rank()));
         let world = Membership::world(envelope::Rank::new(world.rank()), world.size());
         let records = [world, own]
-            .map(|members| Record::new(here, Members::System(members), None, Attributes::new()));
+            .map(|members| CommRecord::new(here, CommMembers::System(members), None, CommAttributes::new()));
         *here.own.borrow_mut() = Some(records);
         Ok(())
     }
 
     /// Drops the attributes of the predefined communicators, the first step of MPI_Finalize (MPI-3.1 section 8.7.1).
-    pub(crate) fn drop_attributes(here: &Rc<Here>) {
+    pub(crate) fn drop_attributes(here: &Rc<ProcessState>) {
         if let Some([world, own]) = &*here.own.borrow() {
             own.attributes.clear();
             world.attributes.clear();
         }
     }
 
-    pub(crate) fn system(here: &Rc<Here>, which: usize) -> SimpleCommunicator {
+    pub(crate) fn system(here: &Rc<ProcessState>, which: usize) -> SimpleCommunicator {
         let own = here.own.borrow();
         let record = own.as_ref().expect("entered at the start")[which].clone();
         SimpleCommunicator { record }
@@ -89,10 +89,10 @@ impl SimpleCommunicator {
     pub(super) fn made(
         &self,
         made: CreatedComm,
-        topology: Option<Rc<dyn Arranged>>,
+        topology: Option<Rc<dyn TopologyHolder>>,
     ) -> SimpleCommunicator {
-        let members = Members::Made(made);
-        let record = Record::new(&self.record.here, members, topology, Attributes::new());
+        let members = CommMembers::Made(made);
+        let record = CommRecord::new(&self.record.here, members, topology, CommAttributes::new());
         SimpleCommunicator { record }
     }
 
@@ -109,7 +109,7 @@ impl SimpleCommunicator {
 pub trait Context {
     /// Returns its record.
     #[doc(hidden)]
-    fn record(&self) -> &Rc<Record>;
+    fn record(&self) -> &Rc<CommRecord>;
 
     /// Returns the attached value of this type (MPI_Comm_get_attr, MPI-3.1 section 6.7.2). Does not block.
     fn get_attr<A: CommAttribute>(&self) -> Option<Rc<A>> {
@@ -118,7 +118,7 @@ pub trait Context {
 
     /// Removes the attached value of this type (MPI_Comm_delete_attr, MPI-3.1 section 6.7.2). Does not block.
     fn delete_attr<A: CommAttribute>(&self) -> Option<Rc<A>> {
-        self.record().attributes.take()
+        self.record().attributes.remove()
     }
 
     /// Sets hints (MPI_Comm_set_info, MPI-3.1 section 6.4.4), all of which this library ignores. Replaces the info
@@ -147,23 +147,23 @@ pub trait Context {
 }
 
 impl<C: Communicator + ?Sized> Context for C {
-    fn record(&self) -> &Rc<Record> {
+    fn record(&self) -> &Rc<CommRecord> {
         &self.as_simple().record
     }
 }
 
 /// A context that can be duplicated: a communicator or an intercommunicator.
-pub trait Twin: Context + Sized {
+pub trait DuplicableContext: Context + Sized {
     /// Creates a duplicate of `parent` with this context. Returns [`Error::NoRoom`] when the heap is full.
     #[doc(hidden)]
-    fn duplicate_in(parent: &Record, context: envelope::Context) -> Result<Self, Error>;
+    fn duplicate_in(parent: &CommRecord, context: envelope::Context) -> Result<Self, Error>;
 }
 
-impl Twin for SimpleCommunicator {
-    fn duplicate_in(parent: &Record, context: envelope::Context) -> Result<Self, Error> {
-        let members = Members::Made(parent.core()?.make_duplicate_in(context)?);
+impl DuplicableContext for SimpleCommunicator {
+    fn duplicate_in(parent: &CommRecord, context: envelope::Context) -> Result<Self, Error> {
+        let members = CommMembers::Made(parent.core()?.make_duplicate_in(context)?);
         let topology = parent.topology.clone();
-        let record = Record::new(&parent.here, members, topology, Attributes::new());
+        let record = CommRecord::new(&parent.here, members, topology, CommAttributes::new());
         Ok(SimpleCommunicator { record })
     }
 }
@@ -267,7 +267,7 @@ pub trait Communicator {
 
     /// Returns the wildcard source (MPI_ANY_SOURCE).
     fn any_process(&self) -> AnyProcess<'_> {
-        AnyProcess::new(self.as_simple(), Any)
+        AnyProcess::new(self.as_simple(), AnyRank)
     }
 
     /// Returns the calling process.
@@ -356,7 +356,7 @@ pub trait Communicator {
         let grid = cartesian::grid(this, dims, periods)?;
         let core = this.record.core()?;
         let made = core.make_grid("MPI_Cart_create", &mut ready, &grid, reorder)?;
-        Ok(made.map(|made| CartesianCommunicator::of(this, made, grid)))
+        Ok(made.map(|made| CartesianCommunicator::from_created(this, made, grid)))
     }
 
     /// Returns the rank of this process in such a graph, which is its own, or `None` outside it (MPI_Graph_map, MPI-3.1
@@ -431,7 +431,7 @@ pub trait Communicator {
             let duplicate = |ready: PrepareComm<'_>| core.make_duplicate("MPI_Comm_dup", ready);
             let (made, attributes) = record.duplicated(duplicate)?;
             let topology = record.topology.clone();
-            let record = Record::new(&record.here, Members::Made(made), topology, attributes);
+            let record = CommRecord::new(&record.here, CommMembers::Made(made), topology, attributes);
             Ok(SimpleCommunicator { record })
         };
 

@@ -3,7 +3,7 @@
 
 use alloc::rc::Rc;
 
-use super::kinds::Arranged;
+use super::kinds::TopologyHolder;
 use super::{Communicator, Rank, SimpleCommunicator};
 use crate::Count;
 use midplane_objects::coll::room;
@@ -99,7 +99,7 @@ fn make(
 ) -> Result<DistributedGraphCommunicator, Error> {
     let core = comm.record.core()?;
     let (made, topology) = core.make_distributed(function, &mut ready, own)?;
-    let topology = topology.map(|topology| Rc::new(topology) as Rc<dyn Arranged>);
+    let topology = topology.map(|topology| Rc::new(topology) as Rc<dyn TopologyHolder>);
     Ok(DistributedGraphCommunicator(comm.made(made, topology)))
 }
 
@@ -158,7 +158,7 @@ pub(super) fn create_known(
     let core = comm.record.core()?;
     let made = core.make_graph("MPI_Graph_create", &mut ready, nodes, given)?;
     Ok(made.map(|(made, topology)| {
-        let topology = topology.map(|topology| Rc::new(topology) as Rc<dyn Arranged>);
+        let topology = topology.map(|topology| Rc::new(topology) as Rc<dyn TopologyHolder>);
         GraphCommunicator(comm.made(made, topology))
     }))
 }
