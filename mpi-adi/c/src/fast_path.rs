@@ -91,8 +91,12 @@ impl Enter for InstalledDevice {
 impl CallArgs {
     #[inline(always)]
     pub fn new(
-        (buffer, count, datatype): (*const c_void, c_int, c_int),
-        (peer, tag, comm): (c_int, c_int, c_int),
+        buffer: *const c_void,
+        count: c_int,
+        datatype: c_int,
+        peer: c_int,
+        tag: c_int,
+        comm: c_int,
     ) -> Self {
         Self {
             buffer,

@@ -258,7 +258,9 @@ const NO_WEIGHT: c_int = 1;
 /// See [`args::array`] and [`weights`].
 unsafe fn edges(
     comm: &Communicator<'_>,
-    (degree, ranks, name): (c_int, *const c_int, &'static str),
+    degree: c_int,
+    ranks: *const c_int,
+    name: &'static str,
     weights: *const c_int,
 ) -> Result<(Vec<Edge>, bool), Error> {
     let degree = args::count(degree)?;
@@ -318,10 +320,12 @@ pub unsafe fn MPI_Dist_graph_create_adjacent(
         // SAFETY: the standard's requirements on the arrays and `comm_dist_graph`.
         let (sources, destinations, comm_dist_graph) = unsafe {
             (
-                apart(edges(&comm, (indegree, sources, "sources"), sourceweights))?,
+                apart(edges(&comm, indegree, sources, "sources", sourceweights))?,
                 apart(edges(
                     &comm,
-                    (outdegree, destinations, "destinations"),
+                    outdegree,
+                    destinations,
+                    "destinations",
                     destweights,
                 ))?,
                 out(comm_dist_graph, "comm_dist_graph")?,
@@ -349,7 +353,9 @@ pub unsafe fn MPI_Dist_graph_create_adjacent(
 unsafe fn arcs(
     comm: &Communicator<'_>,
     n: c_int,
-    (sources, degrees, destinations): (*const c_int, *const c_int, *const c_int),
+    sources: *const c_int,
+    degrees: *const c_int,
+    destinations: *const c_int,
     weights: *const c_int,
 ) -> Result<(Vec<GraphArc>, bool), Error> {
     let n = args::count(n)?;
@@ -400,7 +406,7 @@ pub unsafe fn MPI_Dist_graph_create(
         // SAFETY: the standard's requirements on the arrays and `comm_dist_graph`.
         let (given, comm_dist_graph) = unsafe {
             (
-                apart(arcs(&comm, n, (sources, degrees, destinations), weights))?,
+                apart(arcs(&comm, n, sources, degrees, destinations, weights))?,
                 out(comm_dist_graph, "comm_dist_graph")?,
             )
         };
@@ -443,7 +449,8 @@ unsafe fn put_edges(
     own: &Neighbourhood,
     edges: &[Edge],
     most: c_int,
-    (ranks, name): (*mut c_int, &'static str),
+    ranks: *mut c_int,
+    name: &'static str,
     weights: *mut c_int,
 ) -> Result<(), Error> {
     // SAFETY: guaranteed by the caller.
@@ -473,11 +480,10 @@ pub unsafe fn MPI_Dist_graph_neighbors(
 ) -> c_int {
     on_comm("MPI_Dist_graph_neighbors", comm, |comm| {
         with_neighbourhood(&comm, |own| {
-            let (to, from) = ((destinations, "destinations"), (sources, "sources"));
             // SAFETY: the standard's requirements on the arrays.
             unsafe {
-                put_edges(own, &own.sources, maxindegree, from, sourceweights)?;
-                put_edges(own, &own.destinations, maxoutdegree, to, destweights)
+                put_edges(own, &own.sources, maxindegree, sources, "sources", sourceweights)?;
+                put_edges(own, &own.destinations, maxoutdegree, destinations, "destinations", destweights)
             }
         })
     })

@@ -216,7 +216,8 @@ pub unsafe fn MPI_Group_compare(group1: c_int, group2: c_int, result: *mut c_int
 /// See [`making`].
 unsafe fn combining(
     function: &'static str,
-    (group1, group2): (c_int, c_int),
+    group1: c_int,
+    group2: c_int,
     newgroup: *mut c_int,
     combine: impl FnOnce(&[Rank], &[Rank]) -> Result<Vec<Rank>, Error>,
 ) -> c_int {
@@ -230,7 +231,7 @@ unsafe fn combining(
 
 pub unsafe fn MPI_Group_union(group1: c_int, group2: c_int, newgroup: *mut c_int) -> c_int {
     // SAFETY: the standard's requirements include those of the callee.
-    unsafe { combining("MPI_Group_union", (group1, group2), newgroup, group::union) }
+    unsafe { combining("MPI_Group_union", group1, group2, newgroup, group::union) }
 }
 
 pub unsafe fn MPI_Group_intersection(group1: c_int, group2: c_int, newgroup: *mut c_int) -> c_int {
@@ -238,7 +239,8 @@ pub unsafe fn MPI_Group_intersection(group1: c_int, group2: c_int, newgroup: *mu
     unsafe {
         combining(
             "MPI_Group_intersection",
-            (group1, group2),
+            group1,
+            group2,
             newgroup,
             |a, b| group::select(a, b, true),
         )
@@ -250,11 +252,19 @@ pub unsafe fn MPI_Group_difference(group1: c_int, group2: c_int, newgroup: *mut 
     unsafe {
         combining(
             "MPI_Group_difference",
-            (group1, group2),
+            group1,
+            group2,
             newgroup,
             |a, b| group::select(a, b, false),
         )
     }
+}
+
+/// Array argument of a call: its length and address, and its name in error messages.
+struct ListArg<T> {
+    count: c_int,
+    items: *const T,
+    name: &'static str,
 }
 
 /// Creates a group of the members with the listed ranks, or of the others.
@@ -264,7 +274,7 @@ pub unsafe fn MPI_Group_difference(group1: c_int, group2: c_int, newgroup: *mut 
 unsafe fn picking<T: Copy + 'static>(
     function: &'static str,
     group: c_int,
-    (n, list, name): (c_int, *const T, &'static str),
+    list: ListArg<T>,
     newgroup: *mut c_int,
     ranks: impl FnOnce(usize, &[T]) -> Result<Vec<u32>, Error>,
     wanted: bool,
@@ -273,7 +283,7 @@ unsafe fn picking<T: Copy + 'static>(
     unsafe {
         making(function, newgroup, |table| {
             let members = members(table, group)?;
-            let list = args::array(list, args::count(n)?, name)?;
+            let list = args::array(list.items, args::count(list.count)?, list.name)?;
             group::pick(members, &ranks(members.len(), list)?, wanted)
         })
     }
@@ -290,7 +300,11 @@ pub unsafe fn MPI_Group_incl(
         picking(
             "MPI_Group_incl",
             group,
-            (n, ranks, "ranks"),
+            ListArg {
+                count: n,
+                items: ranks,
+                name: "ranks",
+            },
             newgroup,
             group::listed,
             true,
@@ -309,7 +323,11 @@ pub unsafe fn MPI_Group_excl(
         picking(
             "MPI_Group_excl",
             group,
-            (n, ranks, "ranks"),
+            ListArg {
+                count: n,
+                items: ranks,
+                name: "ranks",
+            },
             newgroup,
             group::listed,
             false,
@@ -328,7 +346,11 @@ pub unsafe fn MPI_Group_range_incl(
         picking(
             "MPI_Group_range_incl",
             group,
-            (n, ranges, "ranges"),
+            ListArg {
+                count: n,
+                items: ranges,
+                name: "ranges",
+            },
             newgroup,
             |size, triplets: &[[c_int; 3]]| group::ranges(size, triplets.iter().copied()),
             true,
@@ -347,7 +369,11 @@ pub unsafe fn MPI_Group_range_excl(
         picking(
             "MPI_Group_range_excl",
             group,
-            (n, ranges, "ranges"),
+            ListArg {
+                count: n,
+                items: ranges,
+                name: "ranges",
+            },
             newgroup,
             |size, triplets: &[[c_int; 3]]| group::ranges(size, triplets.iter().copied()),
             false,

@@ -19,13 +19,38 @@ use midplane_objects::inter_groups::{GroupRanges, InterGroups};
 type ScheduleResult = Result<CollectiveSchedule, Error>;
 
 /// Elements in a buffer: address, count and datatype.
-pub(super) type BufferArgs = (*const c_void, c_int, c_int);
+#[derive(Clone, Copy)]
+pub(super) struct BufferArgs {
+    pub buffer: *const c_void,
+    pub count: c_int,
+    pub datatype: c_int,
+}
+
 /// Blocks in a buffer: address, counts, displacements and datatype.
-pub(super) type VectorArgs = (*const c_void, *const c_int, *const c_int, c_int);
+#[derive(Clone, Copy)]
+pub(super) struct VectorArgs {
+    pub buffer: *const c_void,
+    pub counts: *const c_int,
+    pub displs: *const c_int,
+    pub datatype: c_int,
+}
+
 /// Blocks with individual datatypes: address, counts, displacements in bytes and datatypes.
-pub(super) type MixedTypeArgs = (*const c_void, *const c_int, *const c_int, *const c_int);
+#[derive(Clone, Copy)]
+pub(super) struct MixedTypeArgs {
+    pub buffer: *const c_void,
+    pub counts: *const c_int,
+    pub displs: *const c_int,
+    pub types: *const c_int,
+}
+
 /// A datatype and an operation.
-pub(super) type OpArgs = (c_int, c_int);
+#[derive(Clone, Copy)]
+pub(super) struct OpArgs {
+    pub datatype: c_int,
+    pub op: c_int,
+}
+
 
 /// Call table. Parameters are in the order: send arguments, receive arguments, root. A function other than a collective
 /// takes the name for errors first, and its result is the new handle.

@@ -38,7 +38,9 @@ const NO_PROC: (c_int, MPI_Status) = (MPI_MESSAGE_NO_PROC, MPI_Status::PROC_NULL
 /// See [`args::out`] and [`args::status`].
 unsafe fn probe(
     function: &'static str,
-    (source, tag, handle): (c_int, c_int, c_int),
+    source: c_int,
+    tag: c_int,
+    handle: c_int,
     flag: Option<&mut c_int>,
     message: *mut c_int,
     status: *mut MPI_Status,
@@ -78,7 +80,7 @@ pub unsafe fn MPI_Mprobe(
     status: *mut MPI_Status,
 ) -> c_int {
     // SAFETY: the standard's requirements on `message` and `status`.
-    unsafe { probe("MPI_Mprobe", (source, tag, comm), None, message, status) }
+    unsafe { probe("MPI_Mprobe", source, tag, comm, None, message, status) }
 }
 
 pub unsafe fn MPI_Improbe(
@@ -93,7 +95,7 @@ pub unsafe fn MPI_Improbe(
     // SAFETY: the standard's requirements on `flag`, `message` and `status`.
     unsafe {
         match args::out(flag, "flag") {
-            Ok(flag) => probe(name, (source, tag, comm), Some(flag), message, status),
+            Ok(flag) => probe(name, source, tag, comm, Some(flag), message, status),
             Err(error) => end_under(name, blame(comm), Err(error)),
         }
     }
@@ -106,7 +108,9 @@ pub unsafe fn MPI_Improbe(
 unsafe fn start(
     env: &dyn Env,
     function: &'static str,
-    (buf, count, datatype): (*mut c_void, c_int, c_int),
+    buf: *mut c_void,
+    count: c_int,
+    datatype: c_int,
     message: &mut c_int,
 ) -> Result<c_int, (ErrorTarget, Error)> {
     let id = RequestId(*message as u32);
@@ -148,7 +152,7 @@ pub unsafe fn MPI_Imrecv(
         unsafe {
             let message = args::out(message, "message").map_err(of_world)?;
             let request = args::out(request, "request").map_err(of_world)?;
-            *request = start(env, name, (buf, count, datatype), message)?;
+            *request = start(env, name, buf, count, datatype, message)?;
         }
         Ok(())
     });
@@ -172,7 +176,7 @@ pub unsafe fn MPI_Mrecv(
         unsafe {
             args::status(status).map_err(of_world)?;
             let message = args::out(message, "message").map_err(of_world)?;
-            Ok((env, start(env, name, (buf, count, datatype), message)?))
+            Ok((env, start(env, name, buf, count, datatype, message)?))
         }
     });
     match started {

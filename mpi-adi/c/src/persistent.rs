@@ -9,9 +9,10 @@
 
 use core::ffi::{c_int, c_void};
 
-use super::args::{self, PeerRank, ReceiveArgs, SendArgs, recv_args, send_args};
+use super::args::{self, PeerRank, ReceiveArgs, SendArgs, recv_args};
 use super::binding::env;
 use super::error_dispatch::{end, end_under, on_partners, on_process};
+use super::fast_path::CallArgs;
 use super::requests::{
     PersistentCall, PersistentRequest, RECEIVED_FROM_PROC_NULL, SEND_COMPLETE, enter_persistent, started, with_object,
 };
@@ -89,15 +90,14 @@ fn start(env: &'static dyn Env, function: &'static str, named: c_int) -> Result<
 unsafe fn send_init(
     function: &'static str,
     call: impl FnOnce(SendArgs) -> PersistentCall,
-    (buf, count, datatype): (*const c_void, c_int, c_int),
-    (dest, tag, comm): (c_int, c_int, c_int),
+    args: CallArgs,
     request: *mut c_int,
 ) -> c_int {
-    on_partners(function, comm, |comm| {
+    on_partners(function, args.comm, |comm| {
         // SAFETY: guaranteed by the caller.
         let (send, request) = unsafe {
             (
-                send_args(&comm, buf, count, datatype, dest, tag)?,
+                args.send(&comm)?,
                 args::out(request, "request")?,
             )
         };
@@ -121,8 +121,7 @@ pub unsafe fn MPI_Send_init(
         send_init(
             "MPI_Send_init",
             call,
-            (buf, count, datatype),
-            (dest, tag, comm),
+            CallArgs::new(buf, count, datatype, dest, tag, comm),
             request,
         )
     }
@@ -143,8 +142,7 @@ pub unsafe fn MPI_Ssend_init(
         send_init(
             "MPI_Ssend_init",
             call,
-            (buf, count, datatype),
-            (dest, tag, comm),
+            CallArgs::new(buf, count, datatype, dest, tag, comm),
             request,
         )
     }
@@ -166,8 +164,7 @@ pub unsafe fn MPI_Rsend_init(
         send_init(
             "MPI_Rsend_init",
             call,
-            (buf, count, datatype),
-            (dest, tag, comm),
+            CallArgs::new(buf, count, datatype, dest, tag, comm),
             request,
         )
     }
@@ -187,8 +184,7 @@ pub unsafe fn MPI_Bsend_init(
         send_init(
             "MPI_Bsend_init",
             PersistentCall::Buffered,
-            (buf, count, datatype),
-            (dest, tag, comm),
+            CallArgs::new(buf, count, datatype, dest, tag, comm),
             request,
         )
     }

@@ -19,7 +19,7 @@ use super::types::MPI_Status;
 use midplane_device::interface::{Blocking, Device};
 use midplane_device::memory::Span;
 use midplane_device::request::Mode;
-use midplane_objects::comm::Partners;
+use midplane_objects::comm::{IncomingData, OutgoingData, Partners};
 use midplane_objects::error::Error;
 
 fn from_proc_null(status: Option<&mut MPI_Status>) -> Result<(), Error> {
@@ -54,7 +54,7 @@ pub unsafe fn MPI_Send(
     tag: c_int,
     comm: c_int,
 ) -> c_int {
-    let given = CallArgs::new((buf, count, datatype), (dest, tag, comm));
+    let given = CallArgs::new(buf, count, datatype, dest, tag, comm);
     // SAFETY: the standard's requirements include those of the callees.
     unsafe {
         match fast_path::send("MPI_Send", &given) {
@@ -72,7 +72,7 @@ pub unsafe fn MPI_Ssend(
     tag: c_int,
     comm: c_int,
 ) -> c_int {
-    let given = CallArgs::new((buf, count, datatype), (dest, tag, comm));
+    let given = CallArgs::new(buf, count, datatype, dest, tag, comm);
     // SAFETY: the standard's requirements include those of the callee.
     unsafe { send("MPI_Ssend", Mode::Synchronous, given) }
 }
@@ -86,7 +86,7 @@ pub unsafe fn MPI_Rsend(
     tag: c_int,
     comm: c_int,
 ) -> c_int {
-    let given = CallArgs::new((buf, count, datatype), (dest, tag, comm));
+    let given = CallArgs::new(buf, count, datatype, dest, tag, comm);
     // SAFETY: the standard's requirements include those of the callee.
     unsafe { send("MPI_Rsend", Mode::Standard, given) }
 }
@@ -131,7 +131,7 @@ pub unsafe fn MPI_Isend(
     comm: c_int,
     request: *mut c_int,
 ) -> c_int {
-    let given = CallArgs::new((buf, count, datatype), (dest, tag, comm));
+    let given = CallArgs::new(buf, count, datatype, dest, tag, comm);
     // SAFETY: the standard's requirements include those of the callees.
     unsafe {
         match fast_path::start_send("MPI_Isend", &given, request) {
@@ -150,7 +150,7 @@ pub unsafe fn MPI_Issend(
     comm: c_int,
     request: *mut c_int,
 ) -> c_int {
-    let given = CallArgs::new((buf, count, datatype), (dest, tag, comm));
+    let given = CallArgs::new(buf, count, datatype, dest, tag, comm);
     // SAFETY: the standard's requirements include those of the callee.
     unsafe { start_send("MPI_Issend", Mode::Synchronous, given, request) }
 }
@@ -165,7 +165,7 @@ pub unsafe fn MPI_Irsend(
     comm: c_int,
     request: *mut c_int,
 ) -> c_int {
-    let given = CallArgs::new((buf, count, datatype), (dest, tag, comm));
+    let given = CallArgs::new(buf, count, datatype, dest, tag, comm);
     // SAFETY: the standard's requirements include those of the callee.
     unsafe { start_send("MPI_Irsend", Mode::Standard, given, request) }
 }
@@ -179,7 +179,7 @@ pub unsafe fn MPI_Recv(
     comm: c_int,
     status: *mut MPI_Status,
 ) -> c_int {
-    let given = CallArgs::new((buf, count, datatype), (source, tag, comm));
+    let given = CallArgs::new(buf, count, datatype, source, tag, comm);
     // SAFETY: the standard's requirements on `buf` (section 3.2.4) and `status`, as the callees want it.
     unsafe {
         match fast_path::receive("MPI_Recv", &given, status) {
@@ -218,7 +218,7 @@ pub unsafe fn MPI_Irecv(
     comm: c_int,
     request: *mut c_int,
 ) -> c_int {
-    let given = CallArgs::new((buf, count, datatype), (source, tag, comm));
+    let given = CallArgs::new(buf, count, datatype, source, tag, comm);
     // SAFETY: the standard's requirements on `buf` (section 3.7.2) and `request`, as the callees want it.
     unsafe {
         match fast_path::start_receive("MPI_Irecv", &given, request) {
@@ -271,8 +271,16 @@ fn sendrecv(
         (PeerRank::Rank(dest), PeerRank::Rank(source)) => deliver(
             comm.sendrecv_span(
                 function,
-                (send.data.span(), dest, send.tag),
-                (receive.data.span(), source, receive.tag),
+                OutgoingData {
+                    data: send.data.span(),
+                    dest,
+                    tag: send.tag,
+                },
+                IncomingData {
+                    data: receive.data.span(),
+                    source,
+                    tag: receive.tag,
+                },
             ),
             status,
         ),

@@ -493,7 +493,8 @@ impl CompleteSome<'_> {
 /// See [`arrays`], [`args::array_mut`] and [`args::out`].
 unsafe fn complete_some(
     function: &'static str,
-    (incount, requests): (c_int, *mut c_int),
+    incount: c_int,
+    requests: *mut c_int,
     outcount: *mut c_int,
     indices: *mut c_int,
     statuses: *mut MPI_Status,
@@ -555,7 +556,8 @@ pub unsafe fn MPI_Waitsome(
     unsafe {
         complete_some(
             "MPI_Waitsome",
-            (incount, requests),
+            incount,
+            requests,
             outcount,
             indices,
             statuses,
@@ -580,7 +582,8 @@ pub unsafe fn MPI_Testsome(
     unsafe {
         complete_some(
             "MPI_Testsome",
-            (incount, requests),
+            incount,
+            requests,
             outcount,
             indices,
             statuses,

@@ -22,6 +22,26 @@ use midplane_device::send::SendTo;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct CommRank(pub u32);
 
+/// Message to send: its data, destination and tag.
+pub struct OutgoingData<B> {
+    /// The data: a span or a slice.
+    pub data: B,
+    /// Rank of the destination.
+    pub dest: CommRank,
+    /// Tag of the message.
+    pub tag: Tag,
+}
+
+/// Message to receive: its buffer, source and tag; `None` matches any.
+pub struct IncomingData<B> {
+    /// The buffer: a span or a slice.
+    pub data: B,
+    /// Rank of the source.
+    pub source: Option<CommRank>,
+    /// Tag of the message.
+    pub tag: Option<Tag>,
+}
+
 /// Status of a received or probed message (MPI-3.1 section 3.2.5).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Status {
@@ -426,18 +446,18 @@ impl<'e> Partners<'e> {
     pub fn sendrecv_span(
         self,
         function: &'static str,
-        (send, dest, send_tag): (Span, CommRank, Tag),
-        (recv, source, recv_tag): (Span, Option<CommRank>, Option<Tag>),
+        send: OutgoingData<Span>,
+        recv: IncomingData<Span>,
     ) -> Result<Status, Error> {
         // Checked before anything starts, so that an invalid argument has no effect.
-        let to = self.send_to(send, dest, send_tag, Mode::Standard)?;
-        let pattern = self.pattern(source, recv_tag)?;
+        let to = self.send_to(send.data, send.dest, send.tag, Mode::Standard)?;
+        let pattern = self.pattern(recv.source, recv.tag)?;
         let incoming = Incoming {
             pattern,
-            span: recv,
+            span: recv.data,
         };
         let receive = { self.env }.start_receive(function, &incoming, RequestMemory::Blocking)?;
-        if let Err(error) = self.env.send(function, &Outgoing { to, span: send }) {
+        if let Err(error) = self.env.send(function, &Outgoing { to, span: send.data }) {
             // The device must not keep a reference to the span.
             self.env.cancel(function, receive, Cancel::FinishReceive);
             return Err(error.into());

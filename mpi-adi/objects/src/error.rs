@@ -559,7 +559,8 @@ fn no_rank(
 
 fn counts_differ(
     f: &mut fmt::Formatter<'_>,
-    (rank, group): (u32, &str),
+    rank: u32,
+    group: &str,
     expected: usize,
     given: Option<usize>,
 ) -> fmt::Result {
@@ -616,12 +617,12 @@ impl<W: AsRef<str> + Copy> fmt::Display for Error<W> {
             Error::Lengths { expected, given } => {
                 write!(f, "a buffer of {given} bytes where the other calls for {expected}")
             }
-            Error::CountsDiffer { rank, expected, given } => counts_differ(f, (rank, ""), expected, given),
+            Error::CountsDiffer { rank, expected, given } => counts_differ(f, rank, "", expected, given),
             Error::LocalDiffers { rank, expected, given } => {
-                counts_differ(f, (rank, " of the local group"), expected, given)
+                counts_differ(f, rank, " of the local group", expected, given)
             }
             Error::RemoteDiffers { rank, expected, given } => {
-                counts_differ(f, (rank, " of the remote group"), expected, given)
+                counts_differ(f, rank, " of the remote group", expected, given)
             }
             Error::Truncated { source, tag, room } => write!(
                 f,

@@ -225,8 +225,10 @@ impl Communicator<'_> {
         let each = |rank: CommRank| one(rank)..one(rank) + size_of::<[u32; 2]>();
         self.alltoall_bytes(
             function,
-            (bytemuck::cast_slice(&given.counts), &each),
-            (bytemuck::cast_slice_mut(&mut counts), &each),
+            bytemuck::cast_slice(&given.counts),
+            &each,
+            bytemuck::cast_slice_mut(&mut counts),
+            &each,
         )?;
         let second = EdgeLists::with(counts).and_then(|taken| {
             let (places, rooms) = (taken.starts()?, taken.rooms()?);
@@ -239,12 +241,14 @@ impl Communicator<'_> {
         };
         self.alltoall_bytes(
             function,
-            (bytemuck::cast_slice(&given.edges), &|rank| {
+            bytemuck::cast_slice(&given.edges),
+            &|rank| {
                 between(&parts, rank)
-            }),
-            (bytemuck::cast_slice_mut(&mut taken.edges), &|rank| {
+            },
+            bytemuck::cast_slice_mut(&mut taken.edges),
+            &|rank| {
                 between(&places, rank)
-            }),
+            },
         )?;
         Ok(taken.opened(&places, rooms, is_weighted))
     }

@@ -11,7 +11,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use crate::coll::room;
-use crate::comm::{CommRank, Communicator, Membership, Partners};
+use crate::comm::{CommRank, Communicator, IncomingData, OutgoingData, Membership, Partners};
 use crate::context::CONTEXT_WORDS;
 use crate::error::{ErrorClass, Error};
 use crate::group::exact;
@@ -76,8 +76,16 @@ impl<'e> LeaderBridge<'e> {
         let expected = taken.len();
         let status = self.partners.sendrecv_bytes(
             function,
-            (given, self.leader, LEADERS),
-            (taken, Some(self.leader), Some(LEADERS)),
+            OutgoingData {
+                data: given,
+                dest: self.leader,
+                tag: LEADERS,
+            },
+            IncomingData {
+                data: taken,
+                source: Some(self.leader),
+                tag: Some(LEADERS),
+            },
         )?;
         if status.bytes == expected {
             Ok(())

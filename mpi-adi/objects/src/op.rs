@@ -83,9 +83,9 @@ impl PredefinedOp {
             ElementKind::Complex(number) => complex_numbers(self, number, left, right),
             ElementKind::Located(number) => {
                 let index = NumericType::Signed(size_of::<c_int>());
-                located(self, basic, (number, index), left, right);
+                located(self, basic, number, index, left, right);
             }
-            ElementKind::Twin(number) => located(self, basic, (number, number), left, right),
+            ElementKind::Twin(number) => located(self, basic, number, number, left, right),
             ElementKind::Opaque => {}
         }
         Ok(())
@@ -285,7 +285,7 @@ fn complexes<
 }
 
 /// Combines pairs of a value and an index of the specified types. The index ends at the pair's true extent.
-fn located(op: PredefinedOp, basic: BasicType, (value, index): (NumericType, NumericType), left: &[u8], right: &mut [u8]) {
+fn located(op: PredefinedOp, basic: BasicType, value: NumericType, index: NumericType, left: &[u8], right: &mut [u8]) {
     let end = basic.true_extent();
     let (values, indices) = (..value.size(), end - index.size()..end);
     for (a, b) in left

@@ -7,6 +7,7 @@ use crate::collectives::blocks::{EqualBlocks, VectorBlocks};
 use crate::comm_objects::inter_calls;
 use crate::datatypes::TypedElements;
 use crate::error_dispatch::on_comm;
+use crate::inter_calls::{BufferArgs, VectorArgs};
 use midplane_objects::coll;
 
 pub unsafe fn MPI_Alltoall(
@@ -23,8 +24,8 @@ pub unsafe fn MPI_Alltoall(
         let mut plan = |halves| unsafe {
             (calls.alltoall)(
                 halves,
-                (sendbuf, sendcount, sendtype),
-                (recvbuf, recvcount, recvtype),
+                BufferArgs { buffer: sendbuf, count: sendcount, datatype: sendtype },
+                BufferArgs { buffer: recvbuf, count: recvcount, datatype: recvtype },
             )
         };
         return (calls.block)("MPI_Alltoall", comm, &mut plan);
@@ -59,8 +60,8 @@ pub unsafe fn MPI_Alltoallv(
         let mut plan = |halves| unsafe {
             (calls.alltoallv)(
                 halves,
-                (sendbuf, sendcounts, sdispls, sendtype),
-                (recvbuf, recvcounts, rdispls, recvtype),
+                VectorArgs { buffer: sendbuf, counts: sendcounts, displs: sdispls, datatype: sendtype },
+                VectorArgs { buffer: recvbuf, counts: recvcounts, displs: rdispls, datatype: recvtype },
             )
         };
         return (calls.block)("MPI_Alltoallv", comm, &mut plan);

@@ -5,6 +5,7 @@ use core::ffi::{c_int, c_void};
 
 use crate::args;
 use crate::datatypes::{TypedElements, TypedBuffer};
+use crate::inter_calls::BufferArgs;
 use midplane_device::memory::area::Area;
 use midplane_objects::coll;
 use midplane_objects::comm::{CommRank, Communicator};
@@ -22,7 +23,7 @@ impl OwnBlock {
     /// # Safety
     /// `buffer` must satisfy [`args::buffer`], unless it is MPI_IN_PLACE; then `place` is used.
     pub(super) unsafe fn new(
-        (buffer, count, datatype): (*const c_void, c_int, c_int),
+        BufferArgs { buffer, count, datatype }: BufferArgs,
         place: impl FnOnce() -> Area,
     ) -> Result<OwnBlock, Error> {
         let in_place = args::is_in_place(buffer);

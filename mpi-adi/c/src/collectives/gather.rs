@@ -7,6 +7,7 @@ use crate::collectives::blocks::{EqualBlocks, OwnBlock, VectorBlocks};
 use crate::comm_objects::inter_calls;
 use crate::datatypes::TypedElements;
 use crate::error_dispatch::on_comm;
+use crate::inter_calls::{BufferArgs, VectorArgs};
 use midplane_device::memory::area::Area;
 use midplane_objects::coll;
 
@@ -25,8 +26,8 @@ pub unsafe fn MPI_Gather(
         let mut plan = |halves| unsafe {
             (calls.gather)(
                 halves,
-                (sendbuf, sendcount, sendtype),
-                (recvbuf, recvcount, recvtype),
+                BufferArgs { buffer: sendbuf, count: sendcount, datatype: sendtype },
+                BufferArgs { buffer: recvbuf, count: recvcount, datatype: recvtype },
                 root,
             )
         };
@@ -48,7 +49,7 @@ pub unsafe fn MPI_Gather(
         // SAFETY: the standard's requirements on both buffers at the root (section 5.5).
         let (blocks, own) = unsafe {
             let blocks = EqualBlocks::new(&comm, recvbuf, recvcount, &TypedElements::from_handle(recvtype)?)?;
-            let own = OwnBlock::new((sendbuf, sendcount, sendtype), || blocks.area_of(root))?;
+            let own = OwnBlock::new(BufferArgs { buffer: sendbuf, count: sendcount, datatype: sendtype }, || blocks.area_of(root))?;
             (blocks, own)
         };
         coll::gather(
@@ -77,8 +78,8 @@ pub unsafe fn MPI_Gatherv(
         let mut plan = |halves| unsafe {
             (calls.gatherv)(
                 halves,
-                (sendbuf, sendcount, sendtype),
-                (recvbuf, recvcounts, displs, recvtype),
+                BufferArgs { buffer: sendbuf, count: sendcount, datatype: sendtype },
+                VectorArgs { buffer: recvbuf, counts: recvcounts, displs, datatype: recvtype },
                 root,
             )
         };
@@ -100,7 +101,7 @@ pub unsafe fn MPI_Gatherv(
         // SAFETY: the standard's requirements on the buffers and arrays at the root (section 5.5).
         let (places, own) = unsafe {
             let places = VectorBlocks::new(&comm, recvbuf, recvcounts, displs, TypedElements::from_handle(recvtype)?)?;
-            let own = OwnBlock::new((sendbuf, sendcount, sendtype), || places.area_of(root))?;
+            let own = OwnBlock::new(BufferArgs { buffer: sendbuf, count: sendcount, datatype: sendtype }, || places.area_of(root))?;
             (places, own)
         };
         coll::gather(
@@ -128,8 +129,8 @@ pub unsafe fn MPI_Scatter(
         let mut plan = |halves| unsafe {
             (calls.scatter)(
                 halves,
-                (sendbuf, sendcount, sendtype),
-                (recvbuf, recvcount, recvtype),
+                BufferArgs { buffer: sendbuf, count: sendcount, datatype: sendtype },
+                BufferArgs { buffer: recvbuf, count: recvcount, datatype: recvtype },
                 root,
             )
         };
@@ -151,7 +152,7 @@ pub unsafe fn MPI_Scatter(
         // SAFETY: the standard's requirements on both buffers at the root (section 5.6).
         let (blocks, own) = unsafe {
             let blocks = EqualBlocks::new(&comm, sendbuf, sendcount, &TypedElements::from_handle(sendtype)?)?;
-            let own = OwnBlock::new((recvbuf, recvcount, recvtype), || blocks.area_of(root))?;
+            let own = OwnBlock::new(BufferArgs { buffer: recvbuf, count: recvcount, datatype: recvtype }, || blocks.area_of(root))?;
             (blocks, own)
         };
         coll::scatter(
@@ -180,8 +181,8 @@ pub unsafe fn MPI_Scatterv(
         let mut plan = |halves| unsafe {
             (calls.scatterv)(
                 halves,
-                (sendbuf, sendcounts, displs, sendtype),
-                (recvbuf, recvcount, recvtype),
+                VectorArgs { buffer: sendbuf, counts: sendcounts, displs, datatype: sendtype },
+                BufferArgs { buffer: recvbuf, count: recvcount, datatype: recvtype },
                 root,
             )
         };
@@ -203,7 +204,7 @@ pub unsafe fn MPI_Scatterv(
         // SAFETY: the standard's requirements on the buffers and arrays at the root (section 5.6).
         let (places, own) = unsafe {
             let places = VectorBlocks::new(&comm, sendbuf, sendcounts, displs, TypedElements::from_handle(sendtype)?)?;
-            let own = OwnBlock::new((recvbuf, recvcount, recvtype), || places.area_of(root))?;
+            let own = OwnBlock::new(BufferArgs { buffer: recvbuf, count: recvcount, datatype: recvtype }, || places.area_of(root))?;
             (places, own)
         };
         coll::scatter(
@@ -230,8 +231,8 @@ pub unsafe fn MPI_Allgather(
         let mut plan = |halves| unsafe {
             (calls.allgather)(
                 halves,
-                (sendbuf, sendcount, sendtype),
-                (recvbuf, recvcount, recvtype),
+                BufferArgs { buffer: sendbuf, count: sendcount, datatype: sendtype },
+                BufferArgs { buffer: recvbuf, count: recvcount, datatype: recvtype },
             )
         };
         return (calls.block)("MPI_Allgather", comm, &mut plan);
@@ -240,7 +241,7 @@ pub unsafe fn MPI_Allgather(
         // SAFETY: the standard's requirements on both buffers (section 5.7).
         let (blocks, own) = unsafe {
             let blocks = EqualBlocks::new(&comm, recvbuf, recvcount, &TypedElements::from_handle(recvtype)?)?;
-            let own = OwnBlock::new((sendbuf, sendcount, sendtype), || {
+            let own = OwnBlock::new(BufferArgs { buffer: sendbuf, count: sendcount, datatype: sendtype }, || {
                 blocks.area_of(comm.own_rank())
             })?;
             (blocks, own)
@@ -264,8 +265,8 @@ pub unsafe fn MPI_Allgatherv(
         let mut plan = |halves| unsafe {
             (calls.allgatherv)(
                 halves,
-                (sendbuf, sendcount, sendtype),
-                (recvbuf, recvcounts, displs, recvtype),
+                BufferArgs { buffer: sendbuf, count: sendcount, datatype: sendtype },
+                VectorArgs { buffer: recvbuf, counts: recvcounts, displs, datatype: recvtype },
             )
         };
         return (calls.block)("MPI_Allgatherv", comm, &mut plan);
@@ -274,7 +275,7 @@ pub unsafe fn MPI_Allgatherv(
         // SAFETY: the standard's requirements on the buffers and arrays (section 5.7).
         let (places, own) = unsafe {
             let places = VectorBlocks::new(&comm, recvbuf, recvcounts, displs, TypedElements::from_handle(recvtype)?)?;
-            let own = OwnBlock::new((sendbuf, sendcount, sendtype), || {
+            let own = OwnBlock::new(BufferArgs { buffer: sendbuf, count: sendcount, datatype: sendtype }, || {
                 places.area_of(comm.own_rank())
             })?;
             (places, own)

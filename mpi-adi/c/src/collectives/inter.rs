@@ -10,13 +10,13 @@ use crate::args;
 use crate::collectives::blocks::{EqualBlocks, BlockRow, VectorBlocks, MixedTypeBlocks};
 use crate::collectives::op::operation;
 use crate::datatypes::TypedElements;
-use crate::inter_calls::{BufferArgs, VectorArgs, MixedTypeArgs, OpArgs};
 use crate::error_dispatch::on_inter;
+use crate::inter_calls::{BufferArgs, MixedTypeArgs, OpArgs, VectorArgs};
 use crate::types::constants::{MPI_PROC_NULL, MPI_ROOT};
 use midplane_device::memory::Span;
 use midplane_device::memory::area::Area;
 use midplane_objects::coll::inter::{self as coll, GroupCounts, Role, TOTALS_DIFFER};
-use midplane_objects::coll::{CollectiveSchedule, room};
+use midplane_objects::coll::{CollectiveSchedule, ReduceAreas, room};
 use midplane_objects::comm::CommRank;
 use midplane_objects::error::Error;
 use midplane_objects::group::exact;
@@ -62,7 +62,7 @@ fn not_in_place(buffers: [*const c_void; 2]) -> Result<(), Error> {
 /// The buffer must satisfy [`args::buffer`], unless the process is a bystander.
 pub(crate) unsafe fn bcast(
     halves: GroupRanges,
-    (buffer, count, datatype): BufferArgs,
+    BufferArgs { buffer, count, datatype }: BufferArgs,
     root: c_int,
 ) -> Result<CollectiveSchedule, Error> {
     let role = role(halves, root)?;
@@ -80,7 +80,7 @@ pub(crate) unsafe fn bcast(
 /// The send buffer must satisfy [`args::buffer`] if the process sends. At the root the requirements of `places` apply.
 unsafe fn gather_to<P: Send + 'static>(
     halves: GroupRanges,
-    (sendbuf, sendcount, sendtype): BufferArgs,
+    BufferArgs { buffer: sendbuf, count: sendcount, datatype: sendtype }: BufferArgs,
     places: impl FnOnce(usize) -> Result<P, Error>,
     of: fn(&P, CommRank) -> Area,
     root: c_int,
@@ -107,7 +107,7 @@ unsafe fn gather_to<P: Send + 'static>(
 pub(crate) unsafe fn gather(
     halves: GroupRanges,
     given: BufferArgs,
-    (recvbuf, recvcount, recvtype): BufferArgs,
+    BufferArgs { buffer: recvbuf, count: recvcount, datatype: recvtype }: BufferArgs,
     root: c_int,
 ) -> Result<CollectiveSchedule, Error> {
     // SAFETY: guaranteed by the caller.
@@ -134,7 +134,7 @@ pub(crate) unsafe fn gatherv(
 /// See [`VectorBlocks::with_count`].
 unsafe fn v_blocks(
     size: usize,
-    (buffer, counts, displs, datatype): VectorArgs,
+    VectorArgs { buffer, counts, displs, datatype }: VectorArgs,
 ) -> Result<VectorBlocks<Vec<c_int>>, Error> {
     // SAFETY: guaranteed by the caller.
     unsafe { VectorBlocks::with_count(size, buffer, counts, displs, TypedElements::from_handle(datatype)?) }?.kept()
@@ -142,7 +142,7 @@ unsafe fn v_blocks(
 
 /// # Safety
 /// See [`MixedTypeBlocks::in_bytes`].
-unsafe fn w_blocks(size: usize, (buffer, counts, displs, types): MixedTypeArgs) -> Result<MixedTypeBlocks, Error> {
+unsafe fn w_blocks(size: usize, MixedTypeArgs { buffer, counts, displs, types }: MixedTypeArgs) -> Result<MixedTypeBlocks, Error> {
     // SAFETY: guaranteed by the caller.
     unsafe { MixedTypeBlocks::in_bytes(size, buffer, counts, displs, types) }
 }
@@ -156,7 +156,7 @@ unsafe fn scatter_from<P: Send + 'static>(
     halves: GroupRanges,
     parts: impl FnOnce(usize) -> Result<P, Error>,
     of: fn(&P, CommRank) -> Area,
-    (recvbuf, recvcount, recvtype): BufferArgs,
+    BufferArgs { buffer: recvbuf, count: recvcount, datatype: recvtype }: BufferArgs,
     root: c_int,
 ) -> Result<CollectiveSchedule, Error> {
     let role = role(halves, root)?;
@@ -180,7 +180,7 @@ unsafe fn scatter_from<P: Send + 'static>(
 /// See [`scatter_from`] and, at the root, [`EqualBlocks::with_count`].
 pub(crate) unsafe fn scatter(
     halves: GroupRanges,
-    (sendbuf, sendcount, sendtype): BufferArgs,
+    BufferArgs { buffer: sendbuf, count: sendcount, datatype: sendtype }: BufferArgs,
     taken: BufferArgs,
     root: c_int,
 ) -> Result<CollectiveSchedule, Error> {
@@ -208,8 +208,8 @@ pub(crate) unsafe fn scatterv(
 /// Both buffers must satisfy [`args::buffer`], the receive buffer for one block per process of the other group.
 pub(crate) unsafe fn allgather(
     halves: GroupRanges,
-    (sendbuf, sendcount, sendtype): BufferArgs,
-    (recvbuf, recvcount, recvtype): BufferArgs,
+    BufferArgs { buffer: sendbuf, count: sendcount, datatype: sendtype }: BufferArgs,
+    BufferArgs { buffer: recvbuf, count: recvcount, datatype: recvtype }: BufferArgs,
 ) -> Result<CollectiveSchedule, Error> {
     not_in_place([sendbuf, recvbuf])?;
     // SAFETY: guaranteed by the caller.
@@ -228,10 +228,10 @@ pub(crate) unsafe fn allgather(
 /// See [`args::buffer`] and [`VectorBlocks::with_count`], with one block per process of the other group.
 pub(crate) unsafe fn allgatherv(
     halves: GroupRanges,
-    (sendbuf, sendcount, sendtype): BufferArgs,
+    BufferArgs { buffer: sendbuf, count: sendcount, datatype: sendtype }: BufferArgs,
     taken: VectorArgs,
 ) -> Result<CollectiveSchedule, Error> {
-    not_in_place([sendbuf, taken.0])?;
+    not_in_place([sendbuf, taken.buffer])?;
     // SAFETY: guaranteed by the caller.
     let (data, places) = unsafe {
         (
@@ -247,8 +247,8 @@ pub(crate) unsafe fn allgatherv(
 /// Both buffers must satisfy [`EqualBlocks::with_count`], with one block per process of the other group.
 pub(crate) unsafe fn alltoall(
     halves: GroupRanges,
-    (sendbuf, sendcount, sendtype): BufferArgs,
-    (recvbuf, recvcount, recvtype): BufferArgs,
+    BufferArgs { buffer: sendbuf, count: sendcount, datatype: sendtype }: BufferArgs,
+    BufferArgs { buffer: recvbuf, count: recvcount, datatype: recvtype }: BufferArgs,
 ) -> Result<CollectiveSchedule, Error> {
     not_in_place([sendbuf, recvbuf])?;
     let size = halves.remote_size();
@@ -270,7 +270,7 @@ pub(crate) unsafe fn alltoallv(
     given: VectorArgs,
     taken: VectorArgs,
 ) -> Result<CollectiveSchedule, Error> {
-    not_in_place([given.0, taken.0])?;
+    not_in_place([given.buffer, taken.buffer])?;
     let size = halves.remote_size();
     // SAFETY: guaranteed by the caller.
     let (parts, places) = unsafe { (v_blocks(size, given)?, v_blocks(size, taken)?) };
@@ -285,7 +285,7 @@ pub(crate) unsafe fn alltoallw(
     given: MixedTypeArgs,
     taken: MixedTypeArgs,
 ) -> Result<CollectiveSchedule, Error> {
-    not_in_place([given.0, taken.0])?;
+    not_in_place([given.buffer, taken.buffer])?;
     let size = halves.remote_size();
     // SAFETY: guaranteed by the caller.
     let (parts, places) = unsafe { (w_blocks(size, given)?, w_blocks(size, taken)?) };
@@ -300,7 +300,7 @@ pub(crate) unsafe fn reduce(
     halves: GroupRanges,
     [sendbuf, recvbuf]: [*const c_void; 2],
     count: c_int,
-    (datatype, op): OpArgs,
+    OpArgs { datatype, op }: OpArgs,
     root: c_int,
 ) -> Result<CollectiveSchedule, Error> {
     let role = role(halves, root)?;
@@ -315,9 +315,9 @@ pub(crate) unsafe fn reduce(
     let data = unsafe { elements.at(if is_root { recvbuf } else { sendbuf }, count) }?;
     let area = Area::from(data.span());
     let areas = if is_root {
-        (Area::EMPTY, area)
+        ReduceAreas { data: Area::EMPTY, result: area }
     } else {
-        (area, Area::EMPTY)
+        ReduceAreas { data: area, result: Area::EMPTY }
     };
     let combine = move |left: &[u8], right: &mut [u8]| combiner.combine(left, right);
     let plan = coll::reduce(halves, areas, elements.size(), combine, role, data)?;
@@ -330,7 +330,7 @@ pub(crate) unsafe fn allreduce(
     halves: GroupRanges,
     [sendbuf, recvbuf]: [*const c_void; 2],
     count: c_int,
-    (datatype, op): OpArgs,
+    OpArgs { datatype, op }: OpArgs,
 ) -> Result<CollectiveSchedule, Error> {
     not_in_place([sendbuf, recvbuf])?;
     let count = args::count(count)?;
@@ -338,7 +338,7 @@ pub(crate) unsafe fn allreduce(
     let meanwhile = combiner.is_predefined();
     // SAFETY: guaranteed by the caller.
     let (data, result) = unsafe { (elements.at(sendbuf, count)?, elements.at(recvbuf, count)?) };
-    let areas = (data.span().into(), result.span().into());
+    let areas = ReduceAreas { data: data.span().into(), result: result.span().into() };
     let combine = move |left: &[u8], right: &mut [u8]| combiner.combine(left, right);
     let plan = coll::allreduce(halves, areas, elements.size(), combine, (data, result))?;
     Ok(plan.advances_in_interrupts(meanwhile))
@@ -372,7 +372,7 @@ pub(crate) unsafe fn reduce_scatter(
     halves: GroupRanges,
     [sendbuf, recvbuf]: [*const c_void; 2],
     recvcounts: *const c_int,
-    (datatype, op): OpArgs,
+    OpArgs { datatype, op }: OpArgs,
 ) -> Result<CollectiveSchedule, Error> {
     not_in_place([sendbuf, recvbuf])?;
     let local = halves.local_ranks();
@@ -410,7 +410,7 @@ pub(crate) unsafe fn reduce_scatter_block(
     halves: GroupRanges,
     [sendbuf, recvbuf]: [*const c_void; 2],
     recvcount: c_int,
-    (datatype, op): OpArgs,
+    OpArgs { datatype, op }: OpArgs,
 ) -> Result<CollectiveSchedule, Error> {
     not_in_place([sendbuf, recvbuf])?;
     let own = args::count(recvcount)?;

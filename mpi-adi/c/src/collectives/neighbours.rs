@@ -9,8 +9,8 @@ use crate::args;
 use crate::collectives::blocks::{EqualBlocks, VectorBlocks, MixedTypeBlocks};
 use crate::collectives::in_flight::{block, start};
 use crate::datatypes::TypedElements;
-use crate::inter_calls::{BufferArgs, VectorArgs};
 use crate::comm_state;
+use crate::inter_calls::{BufferArgs, VectorArgs};
 use midplane_device::memory::area::Area;
 use midplane_objects::coll::{CollectiveSchedule, nonblocking};
 use midplane_objects::comm::{CommRank, Communicator};
@@ -26,11 +26,17 @@ fn neighbours(comm: &Communicator<'_>) -> Result<NeighbourLists, Error> {
 }
 
 /// Blocks with individual datatypes: address, counts, displacements in bytes and datatypes.
-type MixedTypeArgs = (*const c_void, *const c_int, *const isize, *const c_int);
+#[derive(Clone, Copy)]
+struct NeighbourArgs {
+    buffer: *const c_void,
+    counts: *const c_int,
+    displs: *const isize,
+    types: *const c_int,
+}
 
 /// # Safety
 /// See [`EqualBlocks::with_count`].
-unsafe fn blocks((buffer, count, datatype): BufferArgs, many: usize) -> Result<EqualBlocks, Error> {
+unsafe fn blocks(BufferArgs { buffer, count, datatype }: BufferArgs, many: usize) -> Result<EqualBlocks, Error> {
     // SAFETY: guaranteed by the caller.
     unsafe { EqualBlocks::with_count(many, buffer, count, &TypedElements::from_handle(datatype)?) }
 }
@@ -38,7 +44,7 @@ unsafe fn blocks((buffer, count, datatype): BufferArgs, many: usize) -> Result<E
 /// # Safety
 /// See [`VectorBlocks::with_count`].
 unsafe fn v_blocks(
-    (buffer, counts, displs, datatype): VectorArgs,
+    VectorArgs { buffer, counts, displs, datatype }: VectorArgs,
     many: usize,
 ) -> Result<VectorBlocks<Vec<c_int>>, Error> {
     // SAFETY: guaranteed by the caller.
@@ -47,7 +53,7 @@ unsafe fn v_blocks(
 
 /// # Safety
 /// See [`MixedTypeBlocks::new`]; `displs` must satisfy [`args::array`].
-unsafe fn w_blocks((buffer, counts, displs, types): MixedTypeArgs, many: usize) -> Result<MixedTypeBlocks, Error> {
+unsafe fn w_blocks(NeighbourArgs { buffer, counts, displs, types }: NeighbourArgs, many: usize) -> Result<MixedTypeBlocks, Error> {
     // SAFETY: guaranteed by the caller.
     unsafe {
         let displs = args::array(displs, many, "displs")?;
@@ -61,7 +67,7 @@ unsafe fn w_blocks((buffer, counts, displs, types): MixedTypeArgs, many: usize) 
 /// The buffer must satisfy [`args::buffer`]. The requirements of `places`, called with the number of blocks, apply.
 unsafe fn allgather<P: Send + 'static>(
     comm: Communicator<'_>,
-    (buffer, count, datatype): BufferArgs,
+    BufferArgs { buffer, count, datatype }: BufferArgs,
     places: impl FnOnce(usize) -> Result<P, Error>,
     of: fn(&P, CommRank) -> Area,
 ) -> Result<CollectiveSchedule, Error> {
@@ -100,8 +106,8 @@ pub unsafe fn MPI_Neighbor_allgather(
 ) -> c_int {
     // SAFETY: the standard's requirements on the buffers and arrays (section 7.6.1).
     unsafe {
-        let places = |many| blocks((recvbuf, recvcount, recvtype), many);
-        let plan = |comm| allgather(comm, (sendbuf, sendcount, sendtype), places, EqualBlocks::area_of);
+        let places = |many| blocks(BufferArgs { buffer: recvbuf, count: recvcount, datatype: recvtype }, many);
+        let plan = |comm| allgather(comm, BufferArgs { buffer: sendbuf, count: sendcount, datatype: sendtype }, places, EqualBlocks::area_of);
         block("MPI_Neighbor_allgather", comm, plan)
     }
 }
@@ -118,8 +124,8 @@ pub unsafe fn MPI_Ineighbor_allgather(
 ) -> c_int {
     // SAFETY: the standard's requirements on the buffers and arrays (section 7.7.1) and `request`.
     unsafe {
-        let places = |many| blocks((recvbuf, recvcount, recvtype), many);
-        let plan = |comm| allgather(comm, (sendbuf, sendcount, sendtype), places, EqualBlocks::area_of);
+        let places = |many| blocks(BufferArgs { buffer: recvbuf, count: recvcount, datatype: recvtype }, many);
+        let plan = |comm| allgather(comm, BufferArgs { buffer: sendbuf, count: sendcount, datatype: sendtype }, places, EqualBlocks::area_of);
         start("MPI_Ineighbor_allgather", comm, request, plan)
     }
 }
@@ -136,8 +142,8 @@ pub unsafe fn MPI_Neighbor_allgatherv(
 ) -> c_int {
     // SAFETY: the standard's requirements on the buffers and arrays (section 7.6.1).
     unsafe {
-        let places = |many| v_blocks((recvbuf, recvcounts, displs, recvtype), many);
-        let plan = |comm| allgather(comm, (sendbuf, sendcount, sendtype), places, VectorBlocks::area_of);
+        let places = |many| v_blocks(VectorArgs { buffer: recvbuf, counts: recvcounts, displs, datatype: recvtype }, many);
+        let plan = |comm| allgather(comm, BufferArgs { buffer: sendbuf, count: sendcount, datatype: sendtype }, places, VectorBlocks::area_of);
         block("MPI_Neighbor_allgatherv", comm, plan)
     }
 }
@@ -155,8 +161,8 @@ pub unsafe fn MPI_Ineighbor_allgatherv(
 ) -> c_int {
     // SAFETY: the standard's requirements on the buffers and arrays (section 7.7.1) and `request`.
     unsafe {
-        let places = |many| v_blocks((recvbuf, recvcounts, displs, recvtype), many);
-        let plan = |comm| allgather(comm, (sendbuf, sendcount, sendtype), places, VectorBlocks::area_of);
+        let places = |many| v_blocks(VectorArgs { buffer: recvbuf, counts: recvcounts, displs, datatype: recvtype }, many);
+        let plan = |comm| allgather(comm, BufferArgs { buffer: sendbuf, count: sendcount, datatype: sendtype }, places, VectorBlocks::area_of);
         start("MPI_Ineighbor_allgatherv", comm, request, plan)
     }
 }
@@ -172,8 +178,8 @@ pub unsafe fn MPI_Neighbor_alltoall(
 ) -> c_int {
     // SAFETY: the standard's requirements on the buffers and arrays (section 7.6.2).
     unsafe {
-        let places = |many| blocks((recvbuf, recvcount, recvtype), many);
-        let parts = |many| blocks((sendbuf, sendcount, sendtype), many);
+        let places = |many| blocks(BufferArgs { buffer: recvbuf, count: recvcount, datatype: recvtype }, many);
+        let parts = |many| blocks(BufferArgs { buffer: sendbuf, count: sendcount, datatype: sendtype }, many);
         let plan = |comm| alltoall(comm, parts, places, EqualBlocks::area_of);
         block("MPI_Neighbor_alltoall", comm, plan)
     }
@@ -191,8 +197,8 @@ pub unsafe fn MPI_Ineighbor_alltoall(
 ) -> c_int {
     // SAFETY: the standard's requirements on the buffers and arrays (section 7.7.2) and `request`.
     unsafe {
-        let places = |many| blocks((recvbuf, recvcount, recvtype), many);
-        let parts = |many| blocks((sendbuf, sendcount, sendtype), many);
+        let places = |many| blocks(BufferArgs { buffer: recvbuf, count: recvcount, datatype: recvtype }, many);
+        let parts = |many| blocks(BufferArgs { buffer: sendbuf, count: sendcount, datatype: sendtype }, many);
         let plan = |comm| alltoall(comm, parts, places, EqualBlocks::area_of);
         start("MPI_Ineighbor_alltoall", comm, request, plan)
     }
@@ -211,8 +217,8 @@ pub unsafe fn MPI_Neighbor_alltoallv(
 ) -> c_int {
     // SAFETY: the standard's requirements on the buffers and arrays (section 7.6.2).
     unsafe {
-        let places = |many| v_blocks((recvbuf, recvcounts, rdispls, recvtype), many);
-        let parts = |many| v_blocks((sendbuf, sendcounts, sdispls, sendtype), many);
+        let places = |many| v_blocks(VectorArgs { buffer: recvbuf, counts: recvcounts, displs: rdispls, datatype: recvtype }, many);
+        let parts = |many| v_blocks(VectorArgs { buffer: sendbuf, counts: sendcounts, displs: sdispls, datatype: sendtype }, many);
         let plan = |comm| alltoall(comm, parts, places, VectorBlocks::area_of);
         block("MPI_Neighbor_alltoallv", comm, plan)
     }
@@ -232,8 +238,8 @@ pub unsafe fn MPI_Ineighbor_alltoallv(
 ) -> c_int {
     // SAFETY: the standard's requirements on the buffers and arrays (section 7.7.2) and `request`.
     unsafe {
-        let places = |many| v_blocks((recvbuf, recvcounts, rdispls, recvtype), many);
-        let parts = |many| v_blocks((sendbuf, sendcounts, sdispls, sendtype), many);
+        let places = |many| v_blocks(VectorArgs { buffer: recvbuf, counts: recvcounts, displs: rdispls, datatype: recvtype }, many);
+        let parts = |many| v_blocks(VectorArgs { buffer: sendbuf, counts: sendcounts, displs: sdispls, datatype: sendtype }, many);
         let plan = |comm| alltoall(comm, parts, places, VectorBlocks::area_of);
         start("MPI_Ineighbor_alltoallv", comm, request, plan)
     }
@@ -252,8 +258,8 @@ pub unsafe fn MPI_Neighbor_alltoallw(
 ) -> c_int {
     // SAFETY: the standard's requirements on the buffers and arrays (section 7.6.2).
     unsafe {
-        let places = |many| w_blocks((recvbuf, recvcounts, rdispls, recvtypes), many);
-        let parts = |many| w_blocks((sendbuf, sendcounts, sdispls, sendtypes), many);
+        let places = |many| w_blocks(NeighbourArgs { buffer: recvbuf, counts: recvcounts, displs: rdispls, types: recvtypes }, many);
+        let parts = |many| w_blocks(NeighbourArgs { buffer: sendbuf, counts: sendcounts, displs: sdispls, types: sendtypes }, many);
         let plan = |comm| alltoall(comm, parts, places, MixedTypeBlocks::area_of);
         block("MPI_Neighbor_alltoallw", comm, plan)
     }
@@ -273,8 +279,8 @@ pub unsafe fn MPI_Ineighbor_alltoallw(
 ) -> c_int {
     // SAFETY: the standard's requirements on the buffers and arrays (section 7.7.2) and `request`.
     unsafe {
-        let places = |many| w_blocks((recvbuf, recvcounts, rdispls, recvtypes), many);
-        let parts = |many| w_blocks((sendbuf, sendcounts, sdispls, sendtypes), many);
+        let places = |many| w_blocks(NeighbourArgs { buffer: recvbuf, counts: recvcounts, displs: rdispls, types: recvtypes }, many);
+        let parts = |many| w_blocks(NeighbourArgs { buffer: sendbuf, counts: sendcounts, displs: sdispls, types: sendtypes }, many);
         let plan = |comm| alltoall(comm, parts, places, MixedTypeBlocks::area_of);
         start("MPI_Ineighbor_alltoallw", comm, request, plan)
     }

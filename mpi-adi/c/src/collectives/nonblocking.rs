@@ -8,14 +8,14 @@ use core::ffi::{c_int, c_void};
 use crate::args;
 use crate::collectives::blocks::{EqualBlocks, OwnBlock, BlockRow, VectorBlocks, MixedTypeBlocks};
 use crate::collectives::op::{combined, operation};
-use crate::collectives::reduce::{DataAndResult, data_of};
+use crate::collectives::reduce::{DataAndResult, ReduceArgs, data_of};
 use crate::collectives::in_flight::{start, start_across, start_among_all};
 use crate::comm_objects::inter_calls;
 use crate::datatypes::TypedElements;
-use crate::inter_calls::BufferArgs;
 use crate::error_dispatch::on_comm;
+use crate::inter_calls::{BufferArgs, MixedTypeArgs, OpArgs, VectorArgs};
 use midplane_device::memory::area::Area;
-use midplane_objects::coll::{self, CollectiveSchedule, nonblocking};
+use midplane_objects::coll::{self, CollectiveSchedule, ReduceAreas, nonblocking};
 use midplane_objects::comm::{CommRank, Communicator};
 use midplane_objects::error::Error;
 
@@ -34,7 +34,7 @@ pub unsafe fn MPI_Ibcast(
 ) -> c_int {
     if let Some(calls) = inter_calls(comm) {
         // SAFETY: guaranteed by the caller.
-        let plan = |halves| unsafe { (calls.bcast)(halves, (buffer, count, datatype), root) };
+        let plan = |halves| unsafe { (calls.bcast)(halves, BufferArgs { buffer, count, datatype }, root) };
         // SAFETY: the standard's requirements on `request`.
         return unsafe { start_across("MPI_Ibcast", comm, request, plan) };
     }
@@ -54,7 +54,7 @@ pub unsafe fn MPI_Ibcast(
 /// See [`args::buffer`] and, at the root, `places`.
 unsafe fn gather<P: Send + 'static>(
     comm: Communicator<'static>,
-    (sendbuf, sendcount, sendtype): BufferArgs,
+    BufferArgs { buffer: sendbuf, count: sendcount, datatype: sendtype }: BufferArgs,
     root: c_int,
     places: impl FnOnce() -> Result<P, Error>,
     of: fn(&P, CommRank) -> Area,
@@ -68,7 +68,7 @@ unsafe fn gather<P: Send + 'static>(
     }
     let places = places()?;
     // SAFETY: guaranteed by the caller.
-    let own = unsafe { OwnBlock::new((sendbuf, sendcount, sendtype), || of(&places, root)) }?;
+    let own = unsafe { OwnBlock::new(BufferArgs { buffer: sendbuf, count: sendcount, datatype: sendtype }, || of(&places, root)) }?;
     let area = own.area();
     nonblocking::gather(comm, area, move |rank| of(&places, rank), root, own)
 }
@@ -89,8 +89,8 @@ pub unsafe fn MPI_Igather(
         let plan = |halves| unsafe {
             (calls.gather)(
                 halves,
-                (sendbuf, sendcount, sendtype),
-                (recvbuf, recvcount, recvtype),
+                BufferArgs { buffer: sendbuf, count: sendcount, datatype: sendtype },
+                BufferArgs { buffer: recvbuf, count: recvcount, datatype: recvtype },
                 root,
             )
         };
@@ -103,7 +103,7 @@ pub unsafe fn MPI_Igather(
             let places = || EqualBlocks::new(&comm, recvbuf, recvcount, &TypedElements::from_handle(recvtype)?);
             gather(
                 comm,
-                (sendbuf, sendcount, sendtype),
+                BufferArgs { buffer: sendbuf, count: sendcount, datatype: sendtype },
                 root,
                 places,
                 EqualBlocks::area_of,
@@ -129,8 +129,8 @@ pub unsafe fn MPI_Igatherv(
         let plan = |halves| unsafe {
             (calls.gatherv)(
                 halves,
-                (sendbuf, sendcount, sendtype),
-                (recvbuf, recvcounts, displs, recvtype),
+                BufferArgs { buffer: sendbuf, count: sendcount, datatype: sendtype },
+                VectorArgs { buffer: recvbuf, counts: recvcounts, displs, datatype: recvtype },
                 root,
             )
         };
@@ -144,7 +144,7 @@ pub unsafe fn MPI_Igatherv(
             let places = || VectorBlocks::new(&comm, recvbuf, recvcounts, displs, elements()?)?.kept();
             gather(
                 comm,
-                (sendbuf, sendcount, sendtype),
+                BufferArgs { buffer: sendbuf, count: sendcount, datatype: sendtype },
                 root,
                 places,
                 VectorBlocks::area_of,
@@ -161,7 +161,7 @@ unsafe fn scatter<P: Send + 'static>(
     comm: Communicator<'static>,
     parts: impl FnOnce() -> Result<P, Error>,
     of: fn(&P, CommRank) -> Area,
-    (recvbuf, recvcount, recvtype): BufferArgs,
+    BufferArgs { buffer: recvbuf, count: recvcount, datatype: recvtype }: BufferArgs,
     root: c_int,
 ) -> Result<CollectiveSchedule, Error> {
     let root = args::root(&comm, root)?;
@@ -173,7 +173,7 @@ unsafe fn scatter<P: Send + 'static>(
     }
     let parts = parts()?;
     // SAFETY: guaranteed by the caller.
-    let own = unsafe { OwnBlock::new((recvbuf, recvcount, recvtype), || of(&parts, root)) }?;
+    let own = unsafe { OwnBlock::new(BufferArgs { buffer: recvbuf, count: recvcount, datatype: recvtype }, || of(&parts, root)) }?;
     let area = own.area();
     nonblocking::scatter(comm, move |rank| of(&parts, rank), area, root, own)
 }
@@ -194,8 +194,8 @@ pub unsafe fn MPI_Iscatter(
         let plan = |halves| unsafe {
             (calls.scatter)(
                 halves,
-                (sendbuf, sendcount, sendtype),
-                (recvbuf, recvcount, recvtype),
+                BufferArgs { buffer: sendbuf, count: sendcount, datatype: sendtype },
+                BufferArgs { buffer: recvbuf, count: recvcount, datatype: recvtype },
                 root,
             )
         };
@@ -210,7 +210,7 @@ pub unsafe fn MPI_Iscatter(
                 comm,
                 parts,
                 EqualBlocks::area_of,
-                (recvbuf, recvcount, recvtype),
+                BufferArgs { buffer: recvbuf, count: recvcount, datatype: recvtype },
                 root,
             )
         })
@@ -234,8 +234,8 @@ pub unsafe fn MPI_Iscatterv(
         let plan = |halves| unsafe {
             (calls.scatterv)(
                 halves,
-                (sendbuf, sendcounts, displs, sendtype),
-                (recvbuf, recvcount, recvtype),
+                VectorArgs { buffer: sendbuf, counts: sendcounts, displs, datatype: sendtype },
+                BufferArgs { buffer: recvbuf, count: recvcount, datatype: recvtype },
                 root,
             )
         };
@@ -251,7 +251,7 @@ pub unsafe fn MPI_Iscatterv(
                 comm,
                 parts,
                 VectorBlocks::area_of,
-                (recvbuf, recvcount, recvtype),
+                BufferArgs { buffer: recvbuf, count: recvcount, datatype: recvtype },
                 root,
             )
         })
@@ -289,8 +289,8 @@ pub unsafe fn MPI_Iallgather(
         let plan = |halves| unsafe {
             (calls.allgather)(
                 halves,
-                (sendbuf, sendcount, sendtype),
-                (recvbuf, recvcount, recvtype),
+                BufferArgs { buffer: sendbuf, count: sendcount, datatype: sendtype },
+                BufferArgs { buffer: recvbuf, count: recvcount, datatype: recvtype },
             )
         };
         // SAFETY: the standard's requirements on `request`.
@@ -300,7 +300,7 @@ pub unsafe fn MPI_Iallgather(
     unsafe {
         start("MPI_Iallgather", comm, request, |comm| {
             let places = EqualBlocks::new(&comm, recvbuf, recvcount, &TypedElements::from_handle(recvtype)?)?;
-            allgather(comm, (sendbuf, sendcount, sendtype), places, EqualBlocks::area_of)
+            allgather(comm, BufferArgs { buffer: sendbuf, count: sendcount, datatype: sendtype }, places, EqualBlocks::area_of)
         })
     }
 }
@@ -321,8 +321,8 @@ pub unsafe fn MPI_Iallgatherv(
         let plan = |halves| unsafe {
             (calls.allgatherv)(
                 halves,
-                (sendbuf, sendcount, sendtype),
-                (recvbuf, recvcounts, displs, recvtype),
+                BufferArgs { buffer: sendbuf, count: sendcount, datatype: sendtype },
+                VectorArgs { buffer: recvbuf, counts: recvcounts, displs, datatype: recvtype },
             )
         };
         // SAFETY: the standard's requirements on `request`.
@@ -333,7 +333,7 @@ pub unsafe fn MPI_Iallgatherv(
         start("MPI_Iallgatherv", comm, request, |comm| {
             let elements = TypedElements::from_handle(recvtype)?;
             let places = VectorBlocks::new(&comm, recvbuf, recvcounts, displs, elements)?.kept()?;
-            allgather(comm, (sendbuf, sendcount, sendtype), places, VectorBlocks::area_of)
+            allgather(comm, BufferArgs { buffer: sendbuf, count: sendcount, datatype: sendtype }, places, VectorBlocks::area_of)
         })
     }
 }
@@ -379,8 +379,8 @@ pub unsafe fn MPI_Ialltoall(
         let plan = |halves| unsafe {
             (calls.alltoall)(
                 halves,
-                (sendbuf, sendcount, sendtype),
-                (recvbuf, recvcount, recvtype),
+                BufferArgs { buffer: sendbuf, count: sendcount, datatype: sendtype },
+                BufferArgs { buffer: recvbuf, count: recvcount, datatype: recvtype },
             )
         };
         // SAFETY: the standard's requirements on `request`.
@@ -415,8 +415,8 @@ pub unsafe fn MPI_Ialltoallv(
         let plan = |halves| unsafe {
             (calls.alltoallv)(
                 halves,
-                (sendbuf, sendcounts, sdispls, sendtype),
-                (recvbuf, recvcounts, rdispls, recvtype),
+                VectorArgs { buffer: sendbuf, counts: sendcounts, displs: sdispls, datatype: sendtype },
+                VectorArgs { buffer: recvbuf, counts: recvcounts, displs: rdispls, datatype: recvtype },
             )
         };
         // SAFETY: the standard's requirements on `request`.
@@ -452,8 +452,8 @@ pub unsafe fn MPI_Ialltoallw(
         let plan = |halves| unsafe {
             (calls.alltoallw)(
                 halves,
-                (sendbuf, sendcounts, sdispls, sendtypes),
-                (recvbuf, recvcounts, rdispls, recvtypes),
+                MixedTypeArgs { buffer: sendbuf, counts: sendcounts, displs: sdispls, types: sendtypes },
+                MixedTypeArgs { buffer: recvbuf, counts: recvcounts, displs: rdispls, types: recvtypes },
             )
         };
         // SAFETY: the standard's requirements on `request`.
@@ -488,8 +488,8 @@ pub unsafe fn MPI_Alltoallw(
         let mut plan = |halves| unsafe {
             (calls.alltoallw)(
                 halves,
-                (sendbuf, sendcounts, sdispls, sendtypes),
-                (recvbuf, recvcounts, rdispls, recvtypes),
+                MixedTypeArgs { buffer: sendbuf, counts: sendcounts, displs: sdispls, types: sendtypes },
+                MixedTypeArgs { buffer: recvbuf, counts: recvcounts, displs: rdispls, types: recvtypes },
             )
         };
         return (calls.block)("MPI_Alltoallw", comm, &mut plan);
@@ -522,7 +522,7 @@ pub unsafe fn MPI_Ireduce(
     if let Some(calls) = inter_calls(comm) {
         // SAFETY: guaranteed by the caller.
         let plan = |halves| unsafe {
-            (calls.reduce)(halves, [sendbuf, recvbuf], count, (datatype, op), root)
+            (calls.reduce)(halves, [sendbuf, recvbuf], count, OpArgs { datatype, op }, root)
         };
         // SAFETY: the standard's requirements on `request`.
         return unsafe { start_across("MPI_Ireduce", comm, request, plan) };
@@ -539,7 +539,7 @@ pub unsafe fn MPI_Ireduce(
         if comm.own_rank() != root {
             // SAFETY: as above.
             let data = unsafe { elements.at(sendbuf, args::count(count)?) }?;
-            let areas = (Area::from(data.span()), Area::EMPTY);
+            let areas = ReduceAreas { data: Area::from(data.span()), result: Area::EMPTY };
             let plan = nonblocking::reduce(comm, areas, size, combine, root, data)?;
             return Ok(plan.advances_in_interrupts(meanwhile));
         }
@@ -564,7 +564,7 @@ pub unsafe fn MPI_Iallreduce(
     if let Some(calls) = inter_calls(comm) {
         // SAFETY: guaranteed by the caller.
         let plan = |halves| unsafe {
-            (calls.allreduce)(halves, [sendbuf, recvbuf], count, (datatype, op))
+            (calls.allreduce)(halves, [sendbuf, recvbuf], count, OpArgs { datatype, op })
         };
         // SAFETY: the standard's requirements on `request`.
         return unsafe { start_across("MPI_Iallreduce", comm, request, plan) };
@@ -590,8 +590,10 @@ pub unsafe fn MPI_Iallreduce(
 /// The requirements of `parts` apply to the data. The result must satisfy [`args::buffer`].
 unsafe fn reduce_scatter<P: Send + 'static>(
     comm: Communicator<'static>,
-    (sendbuf, recvbuf): (*const c_void, *mut c_void),
-    (datatype, op): (c_int, c_int),
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    datatype: c_int,
+    op: c_int,
     parts: impl FnOnce(*const c_void, &TypedElements) -> Result<(P, usize), Error>,
     of: fn(&P, CommRank) -> Area,
 ) -> Result<CollectiveSchedule, Error> {
@@ -620,7 +622,7 @@ pub unsafe fn MPI_Ireduce_scatter(
     if let Some(calls) = inter_calls(comm) {
         // SAFETY: guaranteed by the caller.
         let plan = |halves| unsafe {
-            (calls.reduce_scatter)(halves, [sendbuf, recvbuf], recvcounts, (datatype, op))
+            (calls.reduce_scatter)(halves, [sendbuf, recvbuf], recvcounts, OpArgs { datatype, op })
         };
         // SAFETY: the standard's requirements on `request`.
         return unsafe { start_across("MPI_Ireduce_scatter", comm, request, plan) };
@@ -633,7 +635,7 @@ pub unsafe fn MPI_Ireduce_scatter(
                 let count = row.count(comm.own_rank());
                 Ok((row, count))
             };
-            reduce_scatter(comm, (sendbuf, recvbuf), (datatype, op), row, BlockRow::area_of)
+            reduce_scatter(comm, sendbuf, recvbuf, datatype, op, row, BlockRow::area_of)
         })
     }
 }
@@ -650,7 +652,7 @@ pub unsafe fn MPI_Ireduce_scatter_block(
     if let Some(calls) = inter_calls(comm) {
         // SAFETY: guaranteed by the caller.
         let plan = |halves| unsafe {
-            (calls.reduce_scatter_block)(halves, [sendbuf, recvbuf], recvcount, (datatype, op))
+            (calls.reduce_scatter_block)(halves, [sendbuf, recvbuf], recvcount, OpArgs { datatype, op })
         };
         // SAFETY: the standard's requirements on `request`.
         return unsafe { start_across("MPI_Ireduce_scatter_block", comm, request, plan) };
@@ -662,7 +664,7 @@ pub unsafe fn MPI_Ireduce_scatter_block(
                 let blocks = EqualBlocks::new(&comm, data, recvcount, elements)?;
                 Ok((blocks, args::count(recvcount)?))
             };
-            reduce_scatter(comm, (sendbuf, recvbuf), (datatype, op), blocks, EqualBlocks::area_of)
+            reduce_scatter(comm, sendbuf, recvbuf, datatype, op, blocks, EqualBlocks::area_of)
         })
     }
 }
@@ -674,10 +676,17 @@ pub unsafe fn MPI_Ireduce_scatter_block(
 unsafe fn scan(
     function: &'static str,
     inclusive: bool,
-    (sendbuf, recvbuf): (*const c_void, *mut c_void),
-    (count, datatype, op, comm): (c_int, c_int, c_int, c_int),
+    args: ReduceArgs,
     request: *mut c_int,
 ) -> c_int {
+    let ReduceArgs {
+        sendbuf,
+        recvbuf,
+        count,
+        datatype,
+        op,
+        comm,
+    } = args;
     let plan = |comm| {
         args::count(count)?;
         let (elements, mut combiner) = operation(op, datatype)?;
@@ -702,9 +711,16 @@ pub unsafe fn MPI_Iscan(
     comm: c_int,
     request: *mut c_int,
 ) -> c_int {
-    let (buffers, what) = ((sendbuf, recvbuf), (count, datatype, op, comm));
+    let args = ReduceArgs {
+        sendbuf,
+        recvbuf,
+        count,
+        datatype,
+        op,
+        comm,
+    };
     // SAFETY: the standard's requirements on the buffers (section 5.12.11) and `request`.
-    unsafe { scan("MPI_Iscan", true, buffers, what, request) }
+    unsafe { scan("MPI_Iscan", true, args, request) }
 }
 
 pub unsafe fn MPI_Iexscan(
@@ -716,7 +732,14 @@ pub unsafe fn MPI_Iexscan(
     comm: c_int,
     request: *mut c_int,
 ) -> c_int {
-    let (buffers, what) = ((sendbuf, recvbuf), (count, datatype, op, comm));
+    let args = ReduceArgs {
+        sendbuf,
+        recvbuf,
+        count,
+        datatype,
+        op,
+        comm,
+    };
     // SAFETY: the standard's requirements on the buffers (section 5.12.12) and `request`.
-    unsafe { scan("MPI_Iexscan", false, buffers, what, request) }
+    unsafe { scan("MPI_Iexscan", false, args, request) }
 }

@@ -135,7 +135,9 @@ pub unsafe fn MPI_Type_vector(
 /// # Safety
 /// See [`construct`].
 pub(super) unsafe fn hvector(
-    (count, blocklength, stride): (c_int, c_int, isize),
+    count: c_int,
+    blocklength: c_int,
+    stride: isize,
     oldtype: c_int,
     newtype: *mut c_int,
 ) -> Result<(), Error> {
@@ -159,7 +161,7 @@ pub unsafe fn MPI_Type_create_hvector(
 ) -> c_int {
     on_process("MPI_Type_create_hvector", |_| {
         // SAFETY: the standard's requirements on `newtype`.
-        unsafe { hvector((count, blocklength, stride), oldtype, newtype) }
+        unsafe { hvector(count, blocklength, stride, oldtype, newtype) }
     })
 }
 
@@ -243,7 +245,8 @@ pub unsafe fn MPI_Type_indexed(
 /// See [`construct`] and [`blocks`].
 pub(super) unsafe fn hindexed(
     count: c_int,
-    (lengths, displacements): (*const c_int, *const isize),
+    lengths: *const c_int,
+    displacements: *const isize,
     oldtype: c_int,
     newtype: *mut c_int,
 ) -> Result<(), Error> {
@@ -271,9 +274,8 @@ pub unsafe fn MPI_Type_create_hindexed(
     newtype: *mut c_int,
 ) -> c_int {
     on_process("MPI_Type_create_hindexed", |_| {
-        let arrays = (array_of_blocklengths, array_of_displacements);
         // SAFETY: the standard's requirements on the arrays and `newtype`.
-        unsafe { hindexed(count, arrays, oldtype, newtype) }
+        unsafe { hindexed(count, array_of_blocklengths, array_of_displacements, oldtype, newtype) }
     })
 }
 
@@ -393,7 +395,8 @@ impl<'a> TypeList<'a> {
 /// See [`construct`] and [`blocks`]; `datatypes` must satisfy [`args::array`], with `count` items.
 pub(super) unsafe fn structure(
     count: c_int,
-    (lengths, displacements): (*const c_int, *const isize),
+    lengths: *const c_int,
+    displacements: *const isize,
     datatypes: *const c_int,
     newtype: *mut c_int,
 ) -> Result<(), Error> {
@@ -434,9 +437,8 @@ pub unsafe fn MPI_Type_create_struct(
     newtype: *mut c_int,
 ) -> c_int {
     on_process("MPI_Type_create_struct", |_| {
-        let arrays = (array_of_blocklengths, array_of_displacements);
         // SAFETY: the standard's requirements on the arrays and `newtype`.
-        unsafe { structure(count, arrays, array_of_types, newtype) }
+        unsafe { structure(count, array_of_blocklengths, array_of_displacements, array_of_types, newtype) }
     })
 }
 
@@ -513,7 +515,8 @@ fn distribution(distrib: c_int, darg: c_int) -> Result<ArrayDistribution, Error>
 
 /// Checks that the grid has `size` processes, that `rank` is one of them, and that the array has elements.
 fn check_grid(
-    (size, rank): (c_int, c_int),
+    size: c_int,
+    rank: c_int,
     gsizes: &[c_int],
     psizes: &[c_int],
 ) -> Result<(), Error> {
@@ -553,7 +556,7 @@ pub unsafe fn MPI_Type_create_darray(
                 args::array(array_of_psizes, count, "array_of_psizes")?,
             )
         };
-        check_grid((size, rank), gsizes, psizes)?;
+        check_grid(size, rank, gsizes, psizes)?;
         let mut all = room(count)?;
         // Ranks in the grid increase along the last dimension first, regardless of the array's order.
         let (mut rest, mut behind) = (rank as usize, size as usize);

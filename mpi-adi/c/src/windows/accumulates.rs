@@ -15,7 +15,7 @@ use midplane_device::rma::wire::{Head, Kind};
 use midplane_objects::datatype::BasicType;
 use midplane_objects::error::{ErrorClass, Error};
 use midplane_objects::one_sided::{RmaOperation, element_bytes, is_comparable, parts_of};
-use midplane_objects::windows::{fits, made_of, same, wrong};
+use midplane_objects::windows::{TargetRegion, fits, made_of, same, wrong};
 
 /// Returns the operation with handle `op`; MPI_NO_OP is valid only if the call `fetches`.
 fn operation_of(op: c_int, fetches: bool) -> Result<RmaOperation, Error> {
@@ -50,7 +50,7 @@ fn elements_of(operation: RmaOperation, datatype: c_int) -> Result<(TypedElement
             let closed = object.datatype.closed(BasicType::ShortInt)?;
             let elements = closed.map_or(Ok(elements), TypedElements::from_type)?;
             let tags = object.datatype.layout().tags();
-            let basic = made_of(operation, tags, (&elements, elements.size()))?;
+            let basic = made_of(operation, tags, &elements, elements.size())?;
             (elements, basic)
         }
     };
@@ -64,7 +64,9 @@ fn elements_of(operation: RmaOperation, datatype: c_int) -> Result<(TypedElement
 /// See [`TypedElements::at`].
 unsafe fn buffer(
     operation: RmaOperation,
-    (address, count, datatype): (*const c_void, c_int, c_int),
+    address: *const c_void,
+    count: c_int,
+    datatype: c_int,
 ) -> Result<(TypedBuffer, Option<BasicType>), Error> {
     let (elements, basic) = elements_of(operation, datatype)?;
     // SAFETY: guaranteed by the caller.
@@ -83,13 +85,13 @@ unsafe fn accumulate(
 ) -> Result<c_int, Error> {
     let operation = operation_of(op, false)?;
     // SAFETY: guaranteed by the caller.
-    let (from, basic) = unsafe { buffer(operation, origin) }?;
+    let (from, basic) = unsafe { buffer(operation, origin.0, origin.1, origin.2) }?;
     let (elements, target_basic) = elements_of(operation, target.datatype)?;
     let count = args::count(target.count)?;
     let bytes = from.span().len();
     let basic = same(basic, target_basic, bytes)?;
     fits(bytes, elements.length(count)?)?;
-    let Some(place) = window.find_target(target, (&elements, count), is_request)? else {
+    let Some(place) = window.find_target(target, &elements, count, is_request)? else {
         return Ok(SEND_COMPLETE);
     };
     let head = window.combining(Kind::Accumulate, operation, basic);
@@ -100,9 +102,14 @@ unsafe fn accumulate(
             compare: TypedBuffer::EMPTY,
             into: TypedBuffer::EMPTY,
         };
-        return window.record(&place, (head, origin), (&elements, bytes, unit), is_request);
+        let region = TargetRegion {
+            elements: &elements,
+            bytes,
+            unit,
+        };
+        return window.record(&place, head, origin, region, is_request);
     }
-    window.send(&place, head, (from.span(), unit), &elements);
+    window.send(&place, head, from.span(), unit, &elements);
     Ok(SEND_COMPLETE)
 }
 
@@ -123,7 +130,7 @@ unsafe fn get_accumulate(
     let has_operand = operation != RmaOperation::Nothing;
     let from = if has_operand {
         // SAFETY: guaranteed by the caller.
-        let (from, origin_basic) = unsafe { buffer(operation, origin) }?;
+        let (from, origin_basic) = unsafe { buffer(operation, origin.0, origin.1, origin.2) }?;
         same(origin_basic, basic, bytes)?;
         fits(bytes, from.span().len())?;
         from
@@ -131,25 +138,29 @@ unsafe fn get_accumulate(
         TypedBuffer::EMPTY
     };
     // SAFETY: guaranteed by the caller.
-    let (into, result_basic) = unsafe { buffer(operation, result) }?;
+    let (into, result_basic) = unsafe { buffer(operation, result.0, result.1, result.2) }?;
     let basic = same(result_basic, basic, bytes)?;
     fits(bytes, into.span().len())?;
-    let Some(place) = window.find_target(target, (&elements, count), is_request)? else {
+    let Some(place) = window.find_target(target, &elements, count, is_request)? else {
         return Ok(RECEIVED_FROM_PROC_NULL);
     };
     let unit = element_bytes(basic);
     let head = window.combining(Kind::Fetch, operation, basic);
-    let elements = (&elements, bytes, unit);
+    let region = TargetRegion {
+        elements: &elements,
+        bytes,
+        unit,
+    };
     if !place.is_straight {
         let origin = OriginArgs {
             from,
             compare: TypedBuffer::EMPTY,
             into,
         };
-        return window.record(&place, (head, origin), elements, is_request);
+        return window.record(&place, head, origin, region, is_request);
     }
     let from = has_operand.then_some(from.span());
-    window.fetch(&place, head, (from, into.span()), elements);
+    window.fetch(&place, head, from, into.span(), region);
     Ok(SEND_COMPLETE)
 }
 
@@ -328,7 +339,7 @@ pub unsafe fn MPI_Compare_and_swap(
             count: 1,
             datatype,
         };
-        let Some(place) = window.find_target(target, (&elements, 1), false)? else {
+        let Some(place) = window.find_target(target, &elements, 1, false)? else {
             return Ok(());
         };
         let len = basic.extent();
@@ -339,10 +350,15 @@ pub unsafe fn MPI_Compare_and_swap(
                 compare,
                 into,
             };
-            let recorded = window.record(&place, (head, origin), (&elements, len, len), false);
+            let region = TargetRegion {
+                elements: &elements,
+                bytes: len,
+                unit: len,
+            };
+            let recorded = window.record(&place, head, origin, region, false);
             return recorded.map(|_| ());
         }
-        window.swap(&place, (new.span(), compare.span(), into.span()), len);
+        window.swap(&place, new.span(), compare.span(), into.span(), len);
         Ok(())
     })
 }

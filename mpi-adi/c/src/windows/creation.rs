@@ -79,7 +79,8 @@ unsafe fn span(base: usize, size: usize) -> Span {
 /// See [`span`].
 unsafe fn enter_window(
     env: &dyn Env,
-    (comm, membership): (c_int, Membership<'static>),
+    comm: c_int,
+    membership: Membership<'static>,
     part: LocalPart,
 ) -> Result<c_int, Error> {
     let facts = make_room(PredefinedAttributes {
@@ -93,7 +94,7 @@ unsafe fn enter_window(
         // SAFETY: guaranteed by the caller.
         _ => Some(unsafe { span(part.base, part.size) }),
     };
-    enter_device(env, membership, (memory, part.disp_unit as u32), || {
+    enter_device(env, membership, memory, part.disp_unit as u32, || {
         TABLE.lock().add(WindowObject {
             comm,
             membership,
@@ -148,7 +149,7 @@ unsafe fn make(
     let entered = allocated.and_then(|base| {
         part.base = base;
         // SAFETY: guaranteed by the caller, or memory that has just been allocated.
-        unsafe { enter_window(env, (own, views.local), part) }
+        unsafe { enter_window(env, own, views.local, part) }
     });
     let comm = Communicator::at(env, views.local);
     let agreed = agree(comm, entered.is_ok(), part.shared());

@@ -35,16 +35,17 @@ fn fence(window: &CallWindow, assert: c_int, told: Told, defers: bool) -> Result
 
 fn start(
     window: &CallWindow,
-    (group, assert): (c_int, c_int),
+    group: c_int,
+    assert: c_int,
     told: Told,
     defers: bool,
 ) -> Result<Serial, Error> {
     check_assert(assert, MPI_MODE_NOCHECK)?;
     let group = members_within(window.membership, group)?;
-    window.start((&group, assert & MPI_MODE_NOCHECK == 0), told, defers)
+    window.start(&group, assert & MPI_MODE_NOCHECK == 0, told, defers)
 }
 
-fn post(window: &CallWindow, (group, assert): (c_int, c_int), told: Told) -> Result<Serial, Error> {
+fn post(window: &CallWindow, group: c_int, assert: c_int, told: Told) -> Result<Serial, Error> {
     check_assert(assert, MPI_MODE_NOCHECK | MPI_MODE_NOSTORE | MPI_MODE_NOPUT)?;
     let group = members_within(window.membership, group)?;
     window.post(&group, assert & MPI_MODE_NOCHECK == 0, told)
@@ -80,7 +81,8 @@ unsafe fn begin(
 unsafe fn begin_at(
     function: &'static str,
     win: c_int,
-    (rank, request): (c_int, *mut c_int),
+    rank: c_int,
+    request: *mut c_int,
     start: impl FnOnce(&CallWindow, Rank, Told) -> Result<Serial, Error>,
 ) -> c_int {
     on_win(function, win, |window| {
@@ -113,7 +115,7 @@ pub unsafe fn MPI_Win_ifence(assert: c_int, win: c_int, request: *mut c_int) -> 
 
 pub unsafe fn MPI_Win_start(group: c_int, assert: c_int, win: c_int) -> c_int {
     on_win("MPI_Win_start", win, |window| {
-        let epoch = start(&window, (group, assert), None, false)?;
+        let epoch = start(&window, group, assert, None, false)?;
         window.wait(None, WindowCondition::Over(Watch::Opened(epoch)));
         Ok(())
     })
@@ -125,7 +127,7 @@ pub unsafe fn MPI_Win_istart(
     win: c_int,
     request: *mut c_int,
 ) -> c_int {
-    let begin_access = |window: &CallWindow, told| start(window, (group, assert), told, true);
+    let begin_access = |window: &CallWindow, told| start(window, group, assert, told, true);
     // SAFETY: as above.
     unsafe { begin("MPI_Win_istart", win, request, begin_access) }
 }
@@ -148,14 +150,14 @@ pub unsafe fn MPI_Win_icomplete(win: c_int, request: *mut c_int) -> c_int {
 
 pub unsafe fn MPI_Win_post(group: c_int, assert: c_int, win: c_int) -> c_int {
     on_win("MPI_Win_post", win, |window| {
-        let epoch = post(&window, (group, assert), None)?;
+        let epoch = post(&window, group, assert, None)?;
         window.wait(None, WindowCondition::Over(Watch::Opened(epoch)));
         Ok(())
     })
 }
 
 pub unsafe fn MPI_Win_ipost(group: c_int, assert: c_int, win: c_int, request: *mut c_int) -> c_int {
-    let start = |window: &CallWindow, told| post(window, (group, assert), told);
+    let start = |window: &CallWindow, told| post(window, group, assert, told);
     // SAFETY: as above.
     unsafe { begin("MPI_Win_ipost", win, request, start) }
 }
@@ -208,7 +210,7 @@ pub unsafe fn MPI_Win_lock(lock_type: c_int, rank: c_int, assert: c_int, win: c_
         let PeerRank::Rank(target) = window.target(rank)? else {
             return Ok(());
         };
-        let epoch = window.lock((target, exclusive), checks, None, false)?;
+        let epoch = window.lock(target, exclusive, checks, None, false)?;
         window.wait(Some(target), WindowCondition::Over(Watch::Opened(epoch)));
         Ok(())
     })
@@ -228,7 +230,7 @@ pub unsafe fn MPI_Win_ilock(
         *request = match window.target(rank)? {
             PeerRank::ProcNull => SEND_COMPLETE,
             PeerRank::Rank(target) => window.request(|told| {
-                let locked = window.lock((target, exclusive), checks, told, true);
+                let locked = window.lock(target, exclusive, checks, told, true);
                 locked.map(|_| ())
             })?,
         };
@@ -252,7 +254,8 @@ pub unsafe fn MPI_Win_iunlock(rank: c_int, win: c_int, request: *mut c_int) -> c
         begin_at(
             "MPI_Win_iunlock",
             win,
-            (rank, request),
+            rank,
+            request,
             |window, target, told| window.unlock(target, told),
         )
     }
@@ -321,7 +324,7 @@ pub unsafe fn MPI_Win_flush_local_all(win: c_int) -> c_int {
 pub unsafe fn MPI_Win_iflush(rank: c_int, win: c_int, request: *mut c_int) -> c_int {
     let start = |window: &CallWindow, target, told| window.flush(Some(target), false, told);
     // SAFETY: as above.
-    unsafe { begin_at("MPI_Win_iflush", win, (rank, request), start) }
+    unsafe { begin_at("MPI_Win_iflush", win, rank, request, start) }
 }
 
 pub unsafe fn MPI_Win_iflush_all(win: c_int, request: *mut c_int) -> c_int {
@@ -333,7 +336,7 @@ pub unsafe fn MPI_Win_iflush_all(win: c_int, request: *mut c_int) -> c_int {
 pub unsafe fn MPI_Win_iflush_local(rank: c_int, win: c_int, request: *mut c_int) -> c_int {
     let start = |window: &CallWindow, target, told| window.flush(Some(target), true, told);
     // SAFETY: as above.
-    unsafe { begin_at("MPI_Win_iflush_local", win, (rank, request), start) }
+    unsafe { begin_at("MPI_Win_iflush_local", win, rank, request, start) }
 }
 
 pub unsafe fn MPI_Win_iflush_local_all(win: c_int, request: *mut c_int) -> c_int {

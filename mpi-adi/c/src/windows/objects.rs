@@ -94,7 +94,8 @@ impl CallWindow {
     fn new(
         env: &'static dyn Env,
         function: &'static str,
-        (handle, object): (c_int, &WindowObject),
+        handle: c_int,
+        object: &WindowObject,
     ) -> CallWindow {
         CallWindow(windows::Window {
             env,
@@ -110,7 +111,7 @@ impl CallWindow {
         function: &'static str,
         handle: c_int,
     ) -> Result<CallWindow, Error> {
-        let window = |object: &mut WindowObject| CallWindow::new(env, function, (handle, object));
+        let window = |object: &mut WindowObject| CallWindow::new(env, function, handle, object);
         with_object(handle, window).ok_or(no_window())
     }
 
@@ -153,7 +154,7 @@ pub(super) fn on_win(
 ) -> c_int {
     // A single table look-up, because a call on a few bytes is short.
     let found = with_object(win, |object| {
-        let window = env().map(|env| CallWindow::new(env, function, (win, object)));
+        let window = env().map(|env| CallWindow::new(env, function, win, object));
         let handler = object.handler;
         (window, ErrorTarget::new(win, handler))
     });

@@ -8,7 +8,7 @@ use crate::datatypes::{TypedElements, TypedBuffer};
 use crate::requests::{RECEIVED_FROM_PROC_NULL, SEND_COMPLETE};
 use midplane_device::rma::wire::{Head, Kind};
 use midplane_objects::error::Error;
-use midplane_objects::windows::{self, AccessPath, OriginSpans, TargetBase, fits};
+use midplane_objects::windows::{self, AccessPath, OriginSpans, TargetBase, TargetRegion, fits};
 
 /// Target arguments of an operation, as specified by the program.
 #[derive(Clone, Copy)]
@@ -32,7 +32,8 @@ impl CallWindow {
     pub(super) fn find_target(
         &self,
         target: TargetArgs,
-        elements: (&TypedElements, usize),
+        elements: &TypedElements,
+        count: usize,
         is_request: bool,
     ) -> Result<Option<TargetBase>, Error> {
         let PeerRank::Rank(rank) = self.target(target.rank)? else {
@@ -43,7 +44,7 @@ impl CallWindow {
         } else {
             AccessPath::AsOpened
         };
-        self.find((rank, target.disp), elements, entry).map(Some)
+        self.find(rank, target.disp, elements, count, entry).map(Some)
     }
 
     /// Records an operation, with a request if `is_request`. Returns the request's handle; for no bytes, that of a
@@ -51,11 +52,12 @@ impl CallWindow {
     pub(super) fn record(
         &self,
         place: &TargetBase,
-        (head, origin): (Head, OriginArgs),
-        elements: (&TypedElements, usize, usize),
+        head: Head,
+        origin: OriginArgs,
+        region: TargetRegion<'_, TypedElements>,
         is_request: bool,
     ) -> Result<c_int, Error> {
-        if elements.1 == 0 {
+        if region.bytes == 0 {
             return Ok(SEND_COMPLETE);
         }
         let OriginArgs {
@@ -70,7 +72,7 @@ impl CallWindow {
         };
         let holds = [from, compare, into].map(Some);
         let defer = |told| {
-            self.defer(place, (head, operands), elements, holds, told)
+            self.defer(place, head, operands, region, holds, told)
                 .map(|_| ())
         };
         if is_request {
@@ -107,7 +109,9 @@ impl windows::TargetElements for TypedElements {
 /// The standard's requirements on the origin's buffer.
 unsafe fn put(
     window: &CallWindow,
-    (origin, origin_count, origin_datatype): (*const c_void, c_int, c_int),
+    origin: *const c_void,
+    origin_count: c_int,
+    origin_datatype: c_int,
     target: TargetArgs,
     is_request: bool,
 ) -> Result<c_int, Error> {
@@ -116,7 +120,7 @@ unsafe fn put(
     let (elements, count) = (TypedElements::from_handle(target.datatype)?, args::count(target.count)?);
     let bytes = from.span().len();
     fits(bytes, elements.length(count)?)?;
-    let Some(place) = window.find_target(target, (&elements, count), is_request)? else {
+    let Some(place) = window.find_target(target, &elements, count, is_request)? else {
         return Ok(SEND_COMPLETE);
     };
     let head = Head::new(Kind::Put, window.context());
@@ -126,9 +130,14 @@ unsafe fn put(
             compare: TypedBuffer::EMPTY,
             into: TypedBuffer::EMPTY,
         };
-        return window.record(&place, (head, origin), (&elements, bytes, 1), is_request);
+        let region = TargetRegion {
+            elements: &elements,
+            bytes,
+            unit: 1,
+        };
+        return window.record(&place, head, origin, region, is_request);
     }
-    window.send(&place, head, (from.span(), 1), &elements);
+    window.send(&place, head, from.span(), 1, &elements);
     Ok(SEND_COMPLETE)
 }
 
@@ -136,7 +145,9 @@ unsafe fn put(
 /// The standard's requirements on the origin's buffer.
 unsafe fn get(
     window: &CallWindow,
-    (origin, origin_count, origin_datatype): (*mut c_void, c_int, c_int),
+    origin: *mut c_void,
+    origin_count: c_int,
+    origin_datatype: c_int,
     target: TargetArgs,
     is_request: bool,
 ) -> Result<c_int, Error> {
@@ -145,7 +156,7 @@ unsafe fn get(
     let (elements, count) = (TypedElements::from_handle(target.datatype)?, args::count(target.count)?);
     let bytes = elements.length(count)?;
     fits(bytes, into.span().len())?;
-    let Some(place) = window.find_target(target, (&elements, count), is_request)? else {
+    let Some(place) = window.find_target(target, &elements, count, is_request)? else {
         return Ok(RECEIVED_FROM_PROC_NULL);
     };
     if !place.is_straight {
@@ -155,9 +166,14 @@ unsafe fn get(
             compare: TypedBuffer::EMPTY,
             into,
         };
-        return window.record(&place, (head, origin), (&elements, bytes, 1), is_request);
+        let region = TargetRegion {
+            elements: &elements,
+            bytes,
+            unit: 1,
+        };
+        return window.record(&place, head, origin, region, is_request);
     }
-    window.fetch_bytes(into.span(), &place, (&elements, bytes));
+    window.fetch_bytes(into.span(), &place, &elements, bytes);
     Ok(SEND_COMPLETE)
 }
 
@@ -172,7 +188,6 @@ pub unsafe fn MPI_Put(
     win: c_int,
 ) -> c_int {
     on_win("MPI_Put", win, |window| {
-        let origin = (origin_addr, origin_count, origin_datatype);
         let target = TargetArgs {
             rank: target_rank,
             disp: target_disp,
@@ -180,7 +195,7 @@ pub unsafe fn MPI_Put(
             datatype: target_datatype,
         };
         // SAFETY: the standard's requirements on the origin's buffer.
-        unsafe { put(&window, origin, target, false) }.map(|_| ())
+        unsafe { put(&window, origin_addr, origin_count, origin_datatype, target, false) }.map(|_| ())
     })
 }
 
@@ -195,7 +210,6 @@ pub unsafe fn MPI_Get(
     win: c_int,
 ) -> c_int {
     on_win("MPI_Get", win, |window| {
-        let origin = (origin_addr, origin_count, origin_datatype);
         let target = TargetArgs {
             rank: target_rank,
             disp: target_disp,
@@ -203,7 +217,7 @@ pub unsafe fn MPI_Get(
             datatype: target_datatype,
         };
         // SAFETY: the standard's requirements on the origin's buffer.
-        unsafe { get(&window, origin, target, false) }.map(|_| ())
+        unsafe { get(&window, origin_addr, origin_count, origin_datatype, target, false) }.map(|_| ())
     })
 }
 
@@ -221,7 +235,6 @@ pub unsafe fn MPI_Rput(
     on_win("MPI_Rput", win, |window| {
         // SAFETY: the standard's requirements on `request`.
         let request = unsafe { args::out(request, "request") }?;
-        let origin = (origin_addr, origin_count, origin_datatype);
         let target = TargetArgs {
             rank: target_rank,
             disp: target_disp,
@@ -229,7 +242,7 @@ pub unsafe fn MPI_Rput(
             datatype: target_datatype,
         };
         // SAFETY: the standard's requirements on the origin's buffer.
-        *request = unsafe { put(&window, origin, target, true) }?;
+        *request = unsafe { put(&window, origin_addr, origin_count, origin_datatype, target, true) }?;
         Ok(())
     })
 }
@@ -248,7 +261,6 @@ pub unsafe fn MPI_Rget(
     on_win("MPI_Rget", win, |window| {
         // SAFETY: the standard's requirements on `request`.
         let request = unsafe { args::out(request, "request") }?;
-        let origin = (origin_addr, origin_count, origin_datatype);
         let target = TargetArgs {
             rank: target_rank,
             disp: target_disp,
@@ -256,7 +268,7 @@ pub unsafe fn MPI_Rget(
             datatype: target_datatype,
         };
         // SAFETY: the standard's requirements on the origin's buffer.
-        *request = unsafe { get(&window, origin, target, true) }?;
+        *request = unsafe { get(&window, origin_addr, origin_count, origin_datatype, target, true) }?;
         Ok(())
     })
 }

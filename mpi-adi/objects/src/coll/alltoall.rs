@@ -1,7 +1,7 @@
 //! All-to-all (MPI-3.1 section 5.8).
 #![forbid(unsafe_code)]
 
-use crate::coll::run::run_in_segments;
+use crate::coll::run::{run_in_segments, SegmentSizes};
 use crate::coll::running::run_side_by_side;
 use crate::coll::schedule::{ALLTOALL, Buffer, SegmentHalf, LaneConfig, MAX_LANES, RankInfo, Schedule, ScheduleStep};
 use crate::coll::segments::{SEGMENT_BYTES, SegmentWalk};
@@ -17,7 +17,7 @@ pub fn alltoall(
     place: &dyn Fn(CommRank) -> Area,
 ) -> Result<(), Error> {
     let mut schedule = PairwiseExchange::new(RankInfo::placed(comm), part, place);
-    run_side_by_side(comm, function, &mut schedule, (1, 0), &mut |_, _| ())
+    run_side_by_side(comm, function, &mut schedule, SegmentSizes { element: 1, max_bytes: 0 }, &mut |_, _| ())
 }
 
 /// Exchanges in place: `place` returns the buffer that contains the data for a rank and receives the data from it. It
@@ -28,7 +28,7 @@ pub fn alltoall_in_place(
     place: &dyn Fn(CommRank) -> Area,
 ) -> Result<(), Error> {
     let mut schedule = InPlace::new(RankInfo::from_comm(comm), place);
-    let sizes = (1, SEGMENT_BYTES);
+    let sizes = SegmentSizes { element: 1, max_bytes: SEGMENT_BYTES };
     run_in_segments(comm, function, &mut schedule, sizes, &mut |_, _| ())
 }
 

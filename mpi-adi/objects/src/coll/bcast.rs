@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 use crate::coll::lines::LineBcast;
+use crate::coll::run::SegmentSizes;
 use crate::coll::running::run_side_by_side;
 use crate::coll::schedule::{BCAST, Buffer, SelectedSchedule, RankInfo, Schedule, ScheduleStep};
 use crate::coll::tree;
@@ -21,7 +22,7 @@ pub fn bcast(
 ) -> Result<(), Error> {
     comm.check_root(root)?;
     let mut schedule = BcastSchedule::new(RankInfo::placed(comm), span, root);
-    run_side_by_side(comm, function, &mut schedule, (1, 0), &mut |_, _| ())
+    run_side_by_side(comm, function, &mut schedule, SegmentSizes { element: 1, max_bytes: 0 }, &mut |_, _| ())
 }
 
 /// Longer broadcasts use the trees of the torus.

@@ -8,6 +8,7 @@
 use alloc::vec::Vec;
 
 use crate::coll::reduce::ThroughRoot;
+use crate::coll::run::ReduceAreas;
 use crate::coll::running::{CollectiveSchedule, ScheduleWork, room};
 use crate::coll::schedule::{RankInfo, Schedule, ScheduleStep};
 use crate::comm::Communicator;
@@ -115,7 +116,7 @@ impl<H: ContextHolder> ContextAgreement<H> {
         self.cells.extend_from_slice(&proposal);
         // SAFETY: the cells are on the heap, do not move, and are read only after the allreduce is complete.
         let area = Area::from(unsafe { writing(&mut self.cells) });
-        let mut allreduce = ThroughRoot::new(self.ranks, (area, area), size_of::<ContextProposal>());
+        let mut allreduce = ThroughRoot::new(self.ranks, ReduceAreas { data: area, result: area }, size_of::<ContextProposal>());
         self.ahead = allreduce.next();
         self.under_way = Some((allreduce, round));
     }

@@ -20,6 +20,7 @@
 //! few nodes.
 #![forbid(unsafe_code)]
 
+use crate::coll::run::ReduceAreas;
 use crate::coll::schedule::{BCAST, Buffer, SegmentHalf, REDUCE, RankInfo, Schedule, ScheduleStep};
 use crate::comm::CommRank;
 use crate::grid::{BoxCoords, TorusBox};
@@ -175,7 +176,7 @@ pub(super) struct LineAllreduce {
 }
 
 impl LineAllreduce {
-    pub(super) fn new(ranks: RankInfo, grid: TorusBox, (data, result): (Area, Area)) -> LineAllreduce {
+    pub(super) fn new(ranks: RankInfo, grid: TorusBox, ReduceAreas { data, result }: ReduceAreas) -> LineAllreduce {
         LineAllreduce {
             grid,
             own: grid.at(ranks.own),

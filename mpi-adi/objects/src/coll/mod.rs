@@ -93,7 +93,7 @@ pub use bcast::bcast;
 pub use network_allreduce::barrier as carried_barrier;
 pub use gather::{allgather, allgather_in_runs, gather, scatter};
 pub use reduce::{allreduce, combine_local, predefined, reduce, reduce_scatter};
-pub use run::{CombineFn, ReduceElements};
+pub use run::{CombineFn, ReduceAreas, ReduceElements};
 pub use running::{CollectiveSchedule, RunningCollective, room};
 pub use scan::scan;
 pub use segments::SEGMENT_BYTES;

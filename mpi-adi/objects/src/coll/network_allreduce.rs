@@ -9,14 +9,13 @@
 //! communicator or on several, is erroneous (MPI-3.1 section 5.13). Nonblocking collectives always use messages.
 #![forbid(unsafe_code)]
 
-use crate::coll::run::CombineFn;
+use crate::coll::run::{CombineFn, ReduceAreas};
 use crate::coll::run::ReduceElements;
 use crate::comm::Communicator;
 use crate::error::{ErrorClass, Error};
 use midplane_device::barrier::call::{Allreduce, Turn};
 use midplane_device::barrier::{Differ, VALUE_BYTES};
 use midplane_device::interface::NetworkCollectives;
-use midplane_device::memory::area::Area;
 
 /// Runs the barrier of all processes; `is_last` marks the final one. Returns false without effect if the communicator
 /// does not contain all, or if the network does not provide a barrier. All processes get the same result. Fails with
@@ -41,7 +40,7 @@ pub fn barrier(
 pub(super) fn allreduce(
     comm: Communicator<'_>,
     function: &'static str,
-    (data, result): (Area, Area),
+    ReduceAreas { data, result }: ReduceAreas,
     elements: ReduceElements,
     combine: &mut CombineFn<'_>,
 ) -> Option<Result<(), Error>> {

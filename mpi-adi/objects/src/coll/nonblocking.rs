@@ -12,7 +12,7 @@ use crate::coll::bcast::BcastSchedule;
 use crate::coll::gather::{StarGather, RingAllgather, StarScatter};
 use crate::coll::neighbours::NeighbourExchange;
 use crate::coll::reduce::{AllreduceSchedule, TreeReduce, ReduceScatter};
-use crate::coll::run::ReduceElements;
+use crate::coll::run::{ReduceElements, ReduceAreas};
 use crate::coll::running::{CollectiveSchedule, ScheduleWork};
 use crate::coll::scan::ChainScan;
 use crate::coll::schedule::{LaneConfig, RankInfo, Schedule, ScheduleStep};
@@ -152,7 +152,7 @@ pub fn alltoall_in_place(comm: Communicator<'_>, place: impl RankToArea) -> Resu
 /// Creates the schedule of MPI_Ireduce.
 pub fn reduce(
     comm: Communicator<'_>,
-    (data, result): (Area, Area),
+    ReduceAreas { data, result }: ReduceAreas,
     element: usize,
     combine: impl OwnedCombine,
     root: CommRank,
@@ -162,20 +162,20 @@ pub fn reduce(
     if comm.own_rank() == root {
         same_length(data.len(), result.len())?;
     }
-    let schedule = TreeReduce::new(RankInfo::from_comm(comm), (data, result), element, root);
+    let schedule = TreeReduce::new(RankInfo::from_comm(comm), ReduceAreas { data, result }, element, root);
     reduction(schedule, combine, hold, Some(element))
 }
 
 /// Creates the schedule of MPI_Iallreduce.
 pub fn allreduce(
     comm: Communicator<'_>,
-    (data, result): (Area, Area),
+    ReduceAreas { data, result }: ReduceAreas,
     elements: ReduceElements,
     combine: impl OwnedCombine,
     hold: impl Send + 'static,
 ) -> Result<CollectiveSchedule, Error> {
     same_length(data.len(), result.len())?;
-    let schedule = AllreduceSchedule::new(RankInfo::placed(comm), (data, result), elements);
+    let schedule = AllreduceSchedule::new(RankInfo::placed(comm), ReduceAreas { data, result }, elements);
     reduction(schedule, combine, hold, Some(elements.size))
 }
 
@@ -196,14 +196,14 @@ pub fn reduce_scatter(
 /// Creates the schedule of MPI_Iscan and MPI_Iexscan.
 pub fn scan(
     comm: Communicator<'_>,
-    (data, result): (Area, Area),
+    ReduceAreas { data, result }: ReduceAreas,
     element: usize,
     combine: impl OwnedCombine,
     inclusive: bool,
     hold: impl Send + 'static,
 ) -> Result<CollectiveSchedule, Error> {
     same_length(data.len(), result.len())?;
-    let schedule = ChainScan::new(RankInfo::from_comm(comm), (data, result), element, inclusive);
+    let schedule = ChainScan::new(RankInfo::from_comm(comm), ReduceAreas { data, result }, element, inclusive);
     reduction(schedule, combine, hold, Some(element))
 }
 

@@ -5,7 +5,7 @@ use crate::coll::bcast::BinomialBcast;
 use crate::coll::network_allreduce;
 use crate::coll::lines::LineAllreduce;
 use crate::coll::rings::RingAllreduce;
-use crate::coll::run::{CombineFn, ReduceElements, run_in_segments};
+use crate::coll::run::{CombineFn, ReduceElements, run_in_segments, ReduceAreas, SegmentSizes};
 use crate::coll::running::run_side_by_side;
 use crate::coll::schedule::{Buffer, SelectedSchedule, SegmentHalf, REDUCE, RankInfo, Schedule, ScheduleStep};
 use crate::coll::segments::{
@@ -33,24 +33,26 @@ pub fn predefined(op: PredefinedOp, basic: BasicType) -> Result<impl FnMut(&[u8]
 /// element is longer than a segment and the heap has no space for two.
 pub fn combine_local(
     comm: Communicator<'_>,
-    (left, right): (Area, Area),
+    left: Area,
+    right: Area,
     element: usize,
     combine: &mut CombineFn<'_>,
 ) -> Result<(), Error> {
     if element > SEGMENT_BYTES {
         let mut segments = LongSegments::new(element, 1)?;
-        combine_through(comm, (left, right), element, combine, segments.both(0));
+        combine_through(comm, left, right, element, combine, segments.both(0));
         return Ok(());
     }
     let [a, b] = &mut [Segment::<SEGMENT_BYTES>::ZERO; 2];
     let segments = [&mut a.0[..], &mut b.0[..]];
-    combine_through(comm, (left, right), element, combine, segments);
+    combine_through(comm, left, right, element, combine, segments);
     Ok(())
 }
 
 fn combine_through(
     comm: Communicator<'_>,
-    (left, right): (Area, Area),
+    left: Area,
+    right: Area,
     element: usize,
     combine: &mut CombineFn<'_>,
     [a, b]: [&mut [u8]; 2],
@@ -71,7 +73,7 @@ fn combine_through(
 pub fn reduce(
     comm: Communicator<'_>,
     function: &'static str,
-    (data, result): (Area, Area),
+    ReduceAreas { data, result }: ReduceAreas,
     element: usize,
     combine: &mut CombineFn<'_>,
     root: CommRank,
@@ -80,8 +82,8 @@ pub fn reduce(
     if comm.own_rank() == root {
         same_length(data.len(), result.len())?;
     }
-    let mut schedule = TreeReduce::new(RankInfo::from_comm(comm), (data, result), element, root);
-    let sizes = (element, data.len());
+    let mut schedule = TreeReduce::new(RankInfo::from_comm(comm), ReduceAreas { data, result }, element, root);
+    let sizes = SegmentSizes { element, max_bytes: data.len() };
     run_in_segments(comm, function, &mut schedule, sizes, combine)
 }
 
@@ -89,16 +91,16 @@ pub fn reduce(
 pub fn allreduce(
     comm: Communicator<'_>,
     function: &'static str,
-    (data, result): (Area, Area),
+    ReduceAreas { data, result }: ReduceAreas,
     elements: ReduceElements,
     combine: &mut CombineFn<'_>,
 ) -> Result<(), Error> {
     same_length(data.len(), result.len())?;
-    if let Some(ended) = network_allreduce::allreduce(comm, function, (data, result), elements, combine) {
+    if let Some(ended) = network_allreduce::allreduce(comm, function, ReduceAreas { data, result }, elements, combine) {
         return ended;
     }
-    let mut schedule = AllreduceSchedule::new(RankInfo::placed(comm), (data, result), elements);
-    let sizes = (elements.size, data.len());
+    let mut schedule = AllreduceSchedule::new(RankInfo::placed(comm), ReduceAreas { data, result }, elements);
+    let sizes = SegmentSizes { element: elements.size, max_bytes: data.len() };
     run_side_by_side(comm, function, &mut schedule, sizes, combine)
 }
 
@@ -114,7 +116,7 @@ pub fn reduce_scatter(
 ) -> Result<(), Error> {
     same_length(part(comm.own_rank()).len(), result.len())?;
     let mut schedule = ReduceScatter::new(RankInfo::from_comm(comm), part, result, element);
-    let sizes = (element, SEGMENT_BYTES);
+    let sizes = SegmentSizes { element, max_bytes: SEGMENT_BYTES };
     run_in_segments(comm, function, &mut schedule, sizes, combine)
 }
 
@@ -145,7 +147,7 @@ enum ReduceStage {
 impl TreeReduce {
     pub(super) fn new(
         ranks: RankInfo,
-        (data, result): (Area, Area),
+        ReduceAreas { data, result }: ReduceAreas,
         element: usize,
         root: CommRank,
     ) -> TreeReduce {
@@ -255,10 +257,10 @@ pub(super) enum AllreduceSchedule {
 impl AllreduceSchedule {
     pub(super) fn new(
         ranks: RankInfo,
-        areas: (Area, Area),
+        areas: ReduceAreas,
         ReduceElements { size, commute, .. }: ReduceElements,
     ) -> AllreduceSchedule {
-        let bytes = areas.0.len();
+        let bytes = areas.data.len();
         match ranks.grid {
             Some(grid) if commute && bytes > SHORT_ALLREDUCE && size <= RING_BYTES => {
                 AllreduceSchedule::Rings(RingAllreduce::new(ranks, grid, areas, size))
@@ -288,10 +290,10 @@ pub(super) struct ThroughRoot {
 }
 
 impl ThroughRoot {
-    pub(super) fn new(ranks: RankInfo, (data, result): (Area, Area), element: usize) -> ThroughRoot {
+    pub(super) fn new(ranks: RankInfo, ReduceAreas { data, result }: ReduceAreas, element: usize) -> ThroughRoot {
         let root = CommRank(0);
         ThroughRoot {
-            reduce: TreeReduce::new(ranks, (data, result), element, root),
+            reduce: TreeReduce::new(ranks, ReduceAreas { data, result }, element, root),
             bcast: BinomialBcast::new(ranks, result, root),
         }
     }
@@ -320,7 +322,7 @@ pub(super) struct ReduceScatter<P> {
 impl<P: Fn(CommRank) -> Area> ReduceScatter<P> {
     pub(super) fn new(ranks: RankInfo, part: P, result: Area, element: usize) -> Self {
         let root = CommRank(0);
-        let reduce = TreeReduce::new(ranks, (part(root), result), element, root);
+        let reduce = TreeReduce::new(ranks, ReduceAreas { data: part(root), result }, element, root);
         ReduceScatter {
             ranks,
             part,
@@ -343,7 +345,7 @@ impl<P: Fn(CommRank) -> Area> Schedule for ReduceScatter<P> {
                 return None;
             }
             self.next_root += 1;
-            let areas = ((self.part)(root), self.result);
+            let areas = ReduceAreas { data: (self.part)(root), result: self.result };
             self.reduce = TreeReduce::new(self.ranks, areas, self.element, root);
         }
     }

@@ -13,6 +13,7 @@
 //! and remain in the program's buffer.
 #![forbid(unsafe_code)]
 
+use crate::coll::run::ReduceAreas;
 use crate::coll::schedule::{Buffer, SegmentHalf, LANES, LaneConfig, RankInfo, Schedule, ScheduleStep};
 use crate::coll::segments::{RING_BYTES, round_to_elements};
 use crate::comm::CommRank;
@@ -89,7 +90,7 @@ impl RingAllreduce {
     pub(super) fn new(
         ranks: RankInfo,
         grid: TorusBox,
-        (data, result): (Area, Area),
+        ReduceAreas { data, result }: ReduceAreas,
         element: usize,
     ) -> RingAllreduce {
         let own = grid.at(ranks.own);

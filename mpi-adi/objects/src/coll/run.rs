@@ -2,15 +2,24 @@
 
 use crate::coll::schedule::{Buffer, SegmentHalf, Schedule, ScheduleStep};
 use crate::coll::segments::{LongSegments, SEGMENT_BYTES, SHORT_BYTES, Segment, copy, read, write};
-use crate::comm::{Communicator, Partners, Status};
+use crate::comm::{IncomingData, OutgoingData, Communicator, Partners, Status};
 use crate::error::Error;
 use crate::slice_spans::writing;
 use midplane_device::memory::Span;
-use midplane_device::memory::area::TypedSlot;
+use midplane_device::memory::area::{Area, TypedSlot};
 use midplane_device::request::Mode;
 
 /// Function that combines elements: `right[i] = left[i] op right[i]`.
 pub type CombineFn<'a> = dyn FnMut(&[u8], &mut [u8]) + 'a;
+
+/// Buffers of a reduction, of the same length.
+#[derive(Clone, Copy)]
+pub struct ReduceAreas {
+    /// Data of this process.
+    pub data: Area,
+    /// Location of the result.
+    pub result: Area,
+}
 
 /// Elements of a reduction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -42,6 +51,15 @@ pub(super) fn run_alone<S: Schedule>(
     drive(comm, function, schedule, Workspace::none(&mut |_, _| ()))
 }
 
+/// Sizes for the segments of a schedule, in bytes.
+#[derive(Clone, Copy)]
+pub(super) struct SegmentSizes {
+    /// Size of an element.
+    pub(super) element: usize,
+    /// Maximum number of bytes of a segment that a step uses.
+    pub(super) max_bytes: usize,
+}
+
 /// Runs a schedule like [`run`], with two segments for elements of the specified size and with `combine`. No step uses
 /// more than the specified number of bytes of a segment, even if it is larger. Also fails with [`Error::NoRoom`] if an
 /// element does not fit in a segment on the stack.
@@ -49,10 +67,11 @@ pub(super) fn run_in_segments(
     comm: Communicator<'_>,
     function: &'static str,
     schedule: &mut dyn Schedule,
-    (element, most): (usize, usize),
+    sizes: SegmentSizes,
     combine: &mut CombineFn<'_>,
 ) -> Result<(), Error> {
-    if most <= SHORT_BYTES {
+    let SegmentSizes { element, max_bytes } = sizes;
+    if max_bytes <= SHORT_BYTES {
         return run_on_stack::<SHORT_BYTES>(comm, function, schedule, combine);
     }
     if element <= SEGMENT_BYTES {
@@ -129,8 +148,16 @@ impl<'s, 'c> Workspace<'s, 'c> {
                 let (given, taken) = (self.span(given, first), self.span(taken, second));
                 let received = partners.sendrecv_span(
                     function,
-                    (given, dest, tag),
-                    (taken, Some(source), Some(tag)),
+                    OutgoingData {
+                        data: given,
+                        dest,
+                        tag,
+                    },
+                    IncomingData {
+                        data: taken,
+                        source: Some(source),
+                        tag: Some(tag),
+                    },
                 );
                 exactly(taken.len(), received)
             }

@@ -31,7 +31,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use crate::call::{are_finished, block_until};
-use crate::coll::run::{CombineFn, Workspace, exactly, run_in_segments};
+use crate::coll::run::{CombineFn, Workspace, exactly, run_in_segments, SegmentSizes};
 use crate::coll::schedule::{Buffer, LaneConfig, MAX_LANES, Schedule, ScheduleStep, numbered};
 use crate::coll::segments::{LongSegments, RING_BYTES, SEGMENT_BYTES, Segment};
 use crate::comm::{CommRank, Communicator};
@@ -236,13 +236,13 @@ pub(super) fn run_side_by_side(
     comm: Communicator<'_>,
     function: &'static str,
     schedule: &mut dyn Schedule,
-    sizes: (usize, usize),
+    sizes: SegmentSizes,
     combine: &mut CombineFn<'_>,
 ) -> Result<(), Error> {
     let lanes = schedule.lanes();
     if lanes.count > 1 {
-        let bytes = sizes.0.max(RING_BYTES.min(sizes.1));
-        if let Ok(mut flight) = ScheduleExecutor::new(comm, function, bytes, (lanes, false)) {
+        let bytes = sizes.element.max(RING_BYTES.min(sizes.max_bytes));
+        if let Ok(mut flight) = ScheduleExecutor::new(comm, function, bytes, lanes, false) {
             let mut work = BorrowedSchedule { schedule, combine };
             let note = CallNote::of(function);
             while !flight.advance(comm, &mut work)? {
@@ -260,6 +260,14 @@ struct InFlightMessage {
     lane: usize,
     /// Bytes of the buffer that a receive must fill; `None`: a send.
     expected: Option<usize>,
+}
+
+/// Destination and tag of a message; `followed`: a later message can carry its acknowledgement.
+#[derive(Clone, Copy)]
+struct SendTarget {
+    dest: CommRank,
+    tag: Tag,
+    followed: bool,
 }
 
 /// State of a collective in progress. Must not be dropped before its end: [`ScheduleExecutor::advance`].
@@ -323,7 +331,8 @@ impl ScheduleExecutor {
         comm: Communicator<'_>,
         function: &'static str,
         segment: usize,
-        (lanes, at_once): (LaneConfig, bool),
+        lanes: LaneConfig,
+        at_once: bool,
     ) -> Result<ScheduleExecutor, Error> {
         let messages = lanes.count * lanes.messages;
         let mut places = room(messages)?;
@@ -490,7 +499,7 @@ impl ScheduleExecutor {
             if !turn.is_call() {
                 self.shorten(lane, &mut step);
             }
-            self.perform(comm, work, (lane, step), turn)?;
+            self.perform(comm, work, lane, step, turn)?;
             if !self.at_once && !self.conclude(comm, lane, turn)? {
                 return Ok(());
             }
@@ -582,16 +591,18 @@ impl ScheduleExecutor {
         &mut self,
         comm: Communicator<'_>,
         work: &mut dyn ScheduleWork,
-        (lane, step): (usize, ScheduleStep),
+        lane: usize,
+        step: ScheduleStep,
         turn: &AdvanceBudget<'_>,
     ) -> Result<(), Error> {
-        let at = (lane, turn.is_call());
+        let is_call = turn.is_call();
         match step {
-            ScheduleStep::Send { dest, tag, data } => self.send(comm, at, (dest, tag, false), data),
-            ScheduleStep::Receive { source, tag, data } => self.receive(comm, at, (source, tag), data),
+            ScheduleStep::Send { dest, tag, data } => self.send(comm, lane, is_call, SendTarget { dest, tag, followed: false }, data),
+            ScheduleStep::Receive { source, tag, data } => self.receive(comm, lane, is_call, source, tag, data),
             ScheduleStep::Exchange { tag, given, taken } => {
-                self.receive(comm, at, (taken.1, tag), taken.0)?;
-                self.send(comm, at, (given.1, tag, false), given.0)
+                self.receive(comm, lane, is_call, taken.1, tag, taken.0)?;
+                let target = SendTarget { dest: given.1, tag, followed: false };
+                self.send(comm, lane, is_call, target, given.0)
             }
             ScheduleStep::Pass {
                 tag,
@@ -600,11 +611,11 @@ impl ScheduleExecutor {
                 taken,
             } => {
                 if let Some((taken, source)) = taken {
-                    self.receive(comm, at, (source, tag), Buffer::User(taken))?;
+                    self.receive(comm, lane, is_call, source, tag, Buffer::User(taken))?;
                 }
                 let data = Buffer::User(given);
                 let mut dests = dests.iter();
-                dests.try_for_each(|dest| self.send(comm, at, (dest, tag, followed), data))
+                dests.try_for_each(|dest| self.send(comm, lane, is_call, SendTarget { dest, tag, followed }, data))
             }
             here => {
                 let mut workspace = Workspace {
@@ -619,8 +630,9 @@ impl ScheduleExecutor {
     fn send(
         &mut self,
         comm: Communicator<'_>,
-        (lane, is_call): (usize, bool),
-        (dest, tag, followed): (CommRank, Tag, bool),
+        lane: usize,
+        is_call: bool,
+        SendTarget { dest, tag, followed }: SendTarget,
         data: Buffer,
     ) -> Result<(), Error> {
         let (tag, span) = (tag + self.tags, self.span(lane, data));
@@ -651,8 +663,10 @@ impl ScheduleExecutor {
     fn receive(
         &mut self,
         comm: Communicator<'_>,
-        (lane, is_call): (usize, bool),
-        (source, tag): (CommRank, Tag),
+        lane: usize,
+        is_call: bool,
+        source: CommRank,
+        tag: Tag,
         data: Buffer,
     ) -> Result<(), Error> {
         let (tag, span) = (tag + self.tags, self.span(lane, data));
@@ -715,8 +729,7 @@ impl RunningCollective {
         plan: CollectiveSchedule,
     ) -> Result<RunningCollective, Error> {
         let bytes = plan.element.map(|element| element.max(SEGMENT_BYTES));
-        let how = (plan.lanes, plan.at_once);
-        let mut flight = ScheduleExecutor::new(comm, function, bytes.unwrap_or(0), how)?;
+        let mut flight = ScheduleExecutor::new(comm, function, bytes.unwrap_or(0), plan.lanes, plan.at_once)?;
         flight.tags = numbered(number);
         flight.blocks = false;
         Ok(RunningCollective {

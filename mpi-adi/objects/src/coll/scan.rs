@@ -1,7 +1,7 @@
 //! Prefix reductions (MPI-3.1 section 5.11).
 #![forbid(unsafe_code)]
 
-use crate::coll::run::{CombineFn, run_in_segments};
+use crate::coll::run::{CombineFn, run_in_segments, ReduceAreas, SegmentSizes};
 use crate::coll::schedule::{Buffer, SegmentHalf, RankInfo, SCAN, Schedule, ScheduleStep};
 use crate::coll::segments::{SegmentWalk, same_length};
 use crate::comm::{CommRank, Communicator};
@@ -13,14 +13,14 @@ use midplane_device::memory::area::Area;
 pub fn scan(
     comm: Communicator<'_>,
     function: &'static str,
-    (data, result): (Area, Area),
+    ReduceAreas { data, result }: ReduceAreas,
     element: usize,
     combine: &mut CombineFn<'_>,
     inclusive: bool,
 ) -> Result<(), Error> {
     same_length(data.len(), result.len())?;
-    let mut schedule = ChainScan::new(RankInfo::from_comm(comm), (data, result), element, inclusive);
-    let sizes = (element, data.len());
+    let mut schedule = ChainScan::new(RankInfo::from_comm(comm), ReduceAreas { data, result }, element, inclusive);
+    let sizes = SegmentSizes { element, max_bytes: data.len() };
     run_in_segments(comm, function, &mut schedule, sizes, combine)
 }
 
@@ -52,7 +52,7 @@ enum ScanStage {
 impl ChainScan {
     pub(super) fn new(
         ranks: RankInfo,
-        (data, result): (Area, Area),
+        ReduceAreas { data, result }: ReduceAreas,
         element: usize,
         inclusive: bool,
     ) -> ChainScan {

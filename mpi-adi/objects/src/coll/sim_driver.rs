@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 use crate::coll::borrowed_device::BorrowedEnv;
 use crate::coll::inter::{self, Role};
 use crate::coll::nonblocking;
-use crate::coll::run::ReduceElements;
+use crate::coll::run::{ReduceElements, ReduceAreas};
 use crate::coll::running::{CollectiveSchedule, RunningCollective};
 use crate::comm::{CommRank, Communicator, Membership, RankMap, shape};
 use crate::error::Error;
@@ -253,7 +253,7 @@ fn within(
 ) -> Result<CollectiveSchedule, Error> {
     let BufferAreas { given, taken, .. } = areas;
     let (part, place) = (areas.parts(given), areas.parts(taken));
-    let (areas, own) = ((given, taken), comm.own_rank());
+    let (areas, own) = (ReduceAreas { data: given, result: taken }, comm.own_rank());
     match what {
         CollectiveKind::Barrier => nonblocking::barrier(comm),
         CollectiveKind::Bcast { root } => nonblocking::bcast(comm, given, CommRank(root), ()),
@@ -268,7 +268,7 @@ fn within(
             nonblocking::reduce(comm, areas, element, combine, own, ())
         }
         CollectiveKind::Reduce { root } => {
-            let areas = (given, Area::EMPTY);
+            let areas = ReduceAreas { data: given, result: Area::EMPTY };
             nonblocking::reduce(comm, areas, element, combine, CommRank(root), ())
         }
         CollectiveKind::Allreduce => {
@@ -307,9 +307,9 @@ fn across(
         CollectiveKind::Allgather => inter::alltoall(halves, move |_| given, place, ()),
         CollectiveKind::Alltoall => inter::alltoall(halves, part, place, ()),
         CollectiveKind::Reduce { root } => {
-            inter::reduce(halves, (given, taken), element, combine, role(root), ())
+            inter::reduce(halves, ReduceAreas { data: given, result: taken }, element, combine, role(root), ())
         }
-        CollectiveKind::Allreduce => inter::allreduce(halves, (given, taken), element, combine, ()),
+        CollectiveKind::Allreduce => inter::allreduce(halves, ReduceAreas { data: given, result: taken }, element, combine, ()),
         CollectiveKind::ReduceScatter => inter::reduce_scatter(halves, part, taken, element, combine, ()),
         CollectiveKind::Barrier | CollectiveKind::Scan => panic!("no collective across groups: {what:?}"),
     }

@@ -3,7 +3,7 @@
 use bytemuck::{cast_slice, cast_slice_mut};
 use core::ops::Range;
 
-use crate::coll::{self, ReduceElements};
+use crate::coll::{self, ReduceAreas, ReduceElements};
 use crate::comm::{CommRank, Communicator};
 use crate::datatype::Datatype;
 use crate::error::Error;
@@ -51,7 +51,7 @@ impl Communicator<'_> {
         coll::allreduce(
             self,
             "MPI_Allreduce",
-            (send, recv),
+            ReduceAreas { data: send, result: recv },
             commuting(size_of::<T>()),
             &mut combine,
         )
@@ -65,7 +65,7 @@ impl Communicator<'_> {
         coll::allreduce(
             self,
             function,
-            (masks, masks),
+            ReduceAreas { data: masks, result: masks },
             commuting(size_of::<u64>()),
             &mut combine,
         )
@@ -84,8 +84,10 @@ impl Communicator<'_> {
     pub fn alltoall_bytes(
         self,
         function: &'static str,
-        (send, part): (&[u8], &dyn Fn(CommRank) -> Range<usize>),
-        (recv, place): (&mut [u8], &dyn Fn(CommRank) -> Range<usize>),
+        send: &[u8],
+        part: &dyn Fn(CommRank) -> Range<usize>,
+        recv: &mut [u8],
+        place: &dyn Fn(CommRank) -> Range<usize>,
     ) -> Result<(), Error> {
         // SAFETY: the call finishes all of its requests before it returns and the borrows of the slices end.
         let (send, recv) = unsafe { (Area::from(reading(send)), Area::from(writing(recv))) };

@@ -68,7 +68,7 @@ impl TreeBcast {
         let mut count = 0;
         for dim in grid.dimensions() {
             for is_plus in [true, false] {
-                trees[count] = tree(&grid, (own, root), dim, is_plus);
+                trees[count] = tree(&grid, own, root, dim, is_plus);
                 count += 1;
             }
         }
@@ -114,7 +114,7 @@ impl TreeBcast {
 }
 
 /// Returns the position of `own` in the tree that begins in the specified direction.
-fn tree(grid: &TorusBox, (own, root): (BoxCoords, BoxCoords), first: usize, is_plus: bool) -> TreePosition {
+fn tree(grid: &TorusBox, own: BoxCoords, root: BoxCoords, first: usize, is_plus: bool) -> TreePosition {
     // Dimensions in the tree's order: distance of this process from the root, in the tree's direction.
     let order = [first, (first + 1) % 3, (first + 2) % 3];
     let [a, b, c] = order.map(|dim| {

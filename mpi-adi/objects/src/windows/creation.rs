@@ -73,7 +73,8 @@ fn prepare_device(env: &dyn Env, here: midplane_device::envelope::Rank) -> Resul
 pub fn enter_device<R>(
     env: &dyn Env,
     membership: Membership<'_>,
-    (memory, disp_unit): (Option<Span>, u32),
+    memory: Option<Span>,
+    disp_unit: u32,
     enter: impl FnOnce() -> Result<R, Error>,
 ) -> Result<R, Error> {
     let here = membership.to_world(membership.rank);

@@ -2,7 +2,7 @@
 //! open at their targets yet, and those with requests.
 
 use super::creation::no_room;
-use super::operations::{TargetElements, TargetBase};
+use super::operations::{TargetElements, TargetBase, TargetRegion};
 use super::state::{BufferHold, StateOwner, DeferredResources, Window};
 use super::transport::WindowCondition;
 use crate::error::Error;
@@ -39,11 +39,13 @@ impl<H: StateOwner> Window<'_, H> {
     pub fn defer<E: TargetElements<BufferHold = H::BufferHold>>(
         &self,
         place: &TargetBase,
-        (head, operands): (Head, OriginSpans),
-        (elements, bytes, unit): (&E, usize, usize),
+        head: Head,
+        operands: OriginSpans,
+        region: TargetRegion<'_, E>,
         [first, second, third]: [Option<H::BufferHold>; 3],
         told: Told,
     ) -> Result<Serial, Error> {
+        let TargetRegion { elements, bytes, unit } = region;
         self.sweep()?;
         let to = elements.places(place.base as usize, bytes)?;
         self.with(|state| {
@@ -59,8 +61,7 @@ impl<H: StateOwner> Window<'_, H> {
             len: bytes,
             unit,
         };
-        let of = (place.epoch, place.rank);
-        let operation = self.record_operation(of, operation, told)?;
+        let operation = self.record_operation(place.epoch, place.rank, operation, told)?;
         let holds = [first, second, third, Some(to)];
         let is_held = |hold: &H::BufferHold| hold.span().is_typed();
         self.with(|state| {

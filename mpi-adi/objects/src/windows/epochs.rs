@@ -181,7 +181,8 @@ impl<H: StateOwner> Window<'_, H> {
         &self,
         access: fn(OpenEpoch) -> AccessState,
         sort: Sort,
-        (group, checks): (&[Rank], bool),
+        group: &[Rank],
+        checks: bool,
         told: Told,
         defers: bool,
     ) -> Result<Serial, Error> {
@@ -211,11 +212,12 @@ impl<H: StateOwner> Window<'_, H> {
     /// Opens an access epoch (MPI_Win_start).
     pub fn start(
         &self,
-        (group, checks): (&[Rank], bool),
+        group: &[Rank],
+        checks: bool,
         told: Told,
         defers: bool,
     ) -> Result<Serial, Error> {
-        self.begin_access(AccessState::Start, Sort::Start, (group, checks), told, defers)
+        self.begin_access(AccessState::Start, Sort::Start, group, checks, told, defers)
     }
 
     /// Closes the access epoch (MPI_Win_complete).
@@ -270,7 +272,8 @@ impl<H: StateOwner> Window<'_, H> {
     /// Opens a passive epoch at one target (MPI_Win_lock).
     pub fn lock(
         &self,
-        (target, is_exclusive): (Rank, bool),
+        target: Rank,
+        is_exclusive: bool,
         checks: bool,
         told: Told,
         defers: bool,
@@ -331,7 +334,7 @@ impl<H: StateOwner> Window<'_, H> {
 
     /// Opens a passive epoch at all targets (MPI_Win_lock_all).
     pub fn lock_all(&self, checks: bool, told: Told, defers: bool) -> Result<Serial, Error> {
-        self.begin_access(AccessState::All, Sort::LockAll, (&[], checks), told, defers)
+        self.begin_access(AccessState::All, Sort::LockAll, &[], checks, told, defers)
     }
 
     /// Closes the passive epoch at all targets (MPI_Win_unlock_all).
@@ -361,7 +364,7 @@ impl<H: StateOwner> Window<'_, H> {
     /// Flushes the passive epochs that include the process, or all. Fails if there is none.
     pub fn flush(&self, target: Option<Rank>, is_local: bool, told: Told) -> Result<Serial, Error> {
         let epoch = self.passive(target)?;
-        self.record_flush((target, epoch), is_local, told)
+        self.record_flush(target, epoch, is_local, told)
     }
 
     /// Waits until a closed epoch is complete.
@@ -386,7 +389,7 @@ impl<H: StateOwner> Window<'_, H> {
     /// Flushes the passive epochs that include the process, or all, and waits for completion.
     pub fn flush_and_wait(&self, target: Option<Rank>, is_local: bool) -> Result<(), Error> {
         let epoch = self.passive(target)?;
-        let flushed = self.run_flush((target, epoch), is_local);
+        let flushed = self.run_flush(target, epoch, is_local);
         self.sweep()?;
         flushed
     }

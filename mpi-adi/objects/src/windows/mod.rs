@@ -26,6 +26,6 @@ mod transport;
 pub use deferred::OriginSpans;
 pub use epochs::AccessPath;
 pub use creation::{WindowPart, agree, enter_device, leave_device, make_room};
-pub use operations::{TargetElements, TargetBase, fits, made_of, same};
+pub use operations::{TargetElements, TargetBase, TargetRegion, fits, made_of, same};
 pub use state::{AccessState, BufferHold, StateOwner, WindowState, Window, no_window, out_of_order, wrong};
 pub use transport::{BEYOND, WindowCondition};

@@ -19,6 +19,16 @@ const RESULT_BYTES: usize = 16;
 /// after the other, or like the data of a get if it is only read.
 const FETCH_BYTES: usize = 4 * RESULT_BYTES;
 
+/// Part of a target's elements that an operation accesses.
+pub struct TargetRegion<'a, E> {
+    /// The elements.
+    pub elements: &'a E,
+    /// Packed bytes.
+    pub bytes: usize,
+    /// Size in bytes of the units that are never divided.
+    pub unit: usize,
+}
+
 /// Elements of one datatype at a target, provided by the binding.
 pub trait TargetElements {
     /// Keeps the description alive while elements are accessed.
@@ -89,7 +99,8 @@ pub fn same(origin: Option<BasicType>, target: Option<BasicType>, bytes: usize) 
 pub fn made_of(
     operation: RmaOperation,
     tags: impl Iterator<Item = u8>,
-    (elements, size): (&impl TargetElements, usize),
+    elements: &impl TargetElements,
+    size: usize,
 ) -> Result<Option<BasicType>, Error> {
     const NOT_ONE: Error = wrong(
         ErrorClass::Type,
@@ -171,8 +182,10 @@ impl<H: StateOwner> Window<'_, H> {
     /// there. Fails with classes RmaRange, RmaSync, Disp.
     pub fn find(
         &self,
-        (rank, disp): (Rank, isize),
-        (elements, count): (&impl TargetElements, usize),
+        rank: Rank,
+        disp: isize,
+        elements: &impl TargetElements,
+        count: usize,
         entry: AccessPath,
     ) -> Result<TargetBase, Error> {
         let (epoch, is_straight) = self.enter(rank, entry)?;
@@ -215,7 +228,8 @@ impl<H: StateOwner> Window<'_, H> {
         &self,
         place: &TargetBase,
         head: Head,
-        (from, unit): (Span, usize),
+        from: Span,
+        unit: usize,
         elements: &impl TargetElements,
     ) {
         elements.runs(from.len(), |at, offset, len| {
@@ -237,7 +251,8 @@ impl<H: StateOwner> Window<'_, H> {
         &self,
         into: Span,
         place: &TargetBase,
-        (elements, bytes): (&impl TargetElements, usize),
+        elements: &impl TargetElements,
+        bytes: usize,
     ) {
         elements.runs(bytes, |at, done, len| {
             let mut passed = 0;
@@ -271,11 +286,13 @@ impl<H: StateOwner> Window<'_, H> {
         &self,
         place: &TargetBase,
         head: Head,
-        (from, into): (Option<Span>, Span),
-        (elements, bytes, unit): (&impl TargetElements, usize, usize),
+        from: Option<Span>,
+        into: Span,
+        region: TargetRegion<'_, impl TargetElements>,
     ) {
+        let TargetRegion { elements, bytes, unit } = region;
         if from.is_none() && bytes > FETCH_BYTES {
-            self.fetch_bytes(into, place, (elements, bytes));
+            self.fetch_bytes(into, place, elements, bytes);
             // Later accumulates of the program must be ordered after it.
             return self.drain(Some(place.rank));
         }
@@ -290,7 +307,7 @@ impl<H: StateOwner> Window<'_, H> {
     }
 
     /// Compares and swaps an element of `len` bytes, at most `RESULT_BYTES`, at a target; requests the old value.
-    pub fn swap(&self, place: &TargetBase, (new, compare, into): (Span, Span, Span), len: usize) {
+    pub fn swap(&self, place: &TargetBase, new: Span, compare: Span, into: Span, len: usize) {
         self.ask(&Question {
             target: place.rank,
             awaited: Awaited::Result(len as u32),

@@ -107,7 +107,8 @@ impl<H: StateOwner> Window<'_, H> {
     /// Records a flush at the device. Fails with [`Error::NoRoom`].
     pub fn record_flush(
         &self,
-        (target, epoch): (Option<Rank>, Serial),
+        target: Option<Rank>,
+        epoch: Serial,
         is_local: bool,
         told: Told,
     ) -> Result<Serial, Error> {
@@ -125,7 +126,8 @@ impl<H: StateOwner> Window<'_, H> {
     /// process.
     pub fn run_flush(
         &self,
-        (target, epoch): (Option<Rank>, Serial),
+        target: Option<Rank>,
+        epoch: Serial,
         is_local: bool,
     ) -> Result<(), Error> {
         let (note, of) = (self.note(target), (epoch, target));
@@ -136,7 +138,8 @@ impl<H: StateOwner> Window<'_, H> {
     /// Records an operation at the device. Fails with [`Error::NoRoom`].
     pub fn record_operation(
         &self,
-        (epoch, target): (Serial, Rank),
+        epoch: Serial,
+        target: Rank,
         operation: Operation,
         told: Told,
     ) -> Result<Serial, Error> {

@@ -15,6 +15,7 @@ use crate::datatype::{
 };
 use crate::request::{Request, StaticScope};
 use crate::topology::{Communicator, Context, CommRecord};
+use midplane_objects::coll::ReduceAreas;
 use midplane_objects::comm::CommRank;
 
 /// Defines the collectives of both communicators and intercommunicators. In an intercommunicator, processes receive the
@@ -86,7 +87,7 @@ macro_rules! of_everyone {
             all_reduce => all_reduce_into, immediate_all_reduce_into, "MPI_Allreduce", "MPI_Iallreduce";
             $everyone ['a, S: Buffer + ?Sized, R: BufferMut + ?Sized, O: Operation + 'a]
                 (sendbuf: &'a S, recvbuf: &'a mut R, op: O) -> R, taken;
-            borrow_whole(sendbuf), borrow_whole_mut(recvbuf), by::<'a, O>(op) => on.allreduce(mode, (given, taken));
+            borrow_whole(sendbuf), borrow_whole_mut(recvbuf), by::<'a, O>(op) => on.allreduce(mode, ReduceAreas { data: given, result: taken });
 
             /// Reduces like [`all_reduce`](Self::all_reduce), and scatters the result in equal parts (MPI-3.1 section
             /// 5.10.1). In an intercommunicator `sendbuf` contains as many elements as all results of this group.
@@ -164,14 +165,14 @@ pub trait CommunicatorCollectives: Communicator {
         scan => scan_into, immediate_scan_into, "MPI_Scan", "MPI_Iscan";
         everyone ['a, S: Buffer + ?Sized, R: BufferMut + ?Sized, O: Operation + 'a]
             (sendbuf: &'a S, recvbuf: &'a mut R, op: O) -> R, taken;
-        borrow_whole(sendbuf), borrow_whole_mut(recvbuf), by::<'a, O>(op) => group::scan(on, mode, (given, taken), true);
+        borrow_whole(sendbuf), borrow_whole_mut(recvbuf), by::<'a, O>(op) => group::scan(on, mode, ReduceAreas { data: given, result: taken }, true);
 
         /// Reduces `sendbuf` of the ranks below this one into `recvbuf`; rank 0's is unchanged (MPI-3.1 section
         /// 5.11.2).
         exclusive_scan => exclusive_scan_into, immediate_exclusive_scan_into, "MPI_Exscan", "MPI_Iexscan";
         everyone ['a, S: Buffer + ?Sized, R: BufferMut + ?Sized, O: Operation + 'a]
             (sendbuf: &'a S, recvbuf: &'a mut R, op: O) -> R, taken;
-        borrow_whole(sendbuf), borrow_whole_mut(recvbuf), by::<'a, O>(op) => group::scan(on, mode, (given, taken), false);
+        borrow_whole(sendbuf), borrow_whole_mut(recvbuf), by::<'a, O>(op) => group::scan(on, mode, ReduceAreas { data: given, result: taken }, false);
     }
 }
 
@@ -220,7 +221,7 @@ pub trait CollectivesInPlace: Communicator {
         /// Reduces all processes' `buffer`, element by element, into every one (MPI-3.1 section 5.9.6).
         all_reduce_in => all_reduce_in_place, immediate_all_reduce_in_place, "MPI_Allreduce", "MPI_Iallreduce";
         everyone ['a, R: BufferMut + ?Sized, O: Operation + 'a](buffer: &'a mut R, op: O) -> R, taken;
-        NoBuffer, borrow_whole_mut(buffer), by::<'a, O>(op) => on.allreduce(mode, (taken, taken));
+        NoBuffer, borrow_whole_mut(buffer), by::<'a, O>(op) => on.allreduce(mode, ReduceAreas { data: taken, result: taken });
 
         /// Reduces like [`all_reduce_in`](Self::all_reduce_in). Each process receives its part of the result at that
         /// part's offset in `buffer`; the other parts are unchanged (MPI-3.1 section 5.10.1). In C the result is at the
@@ -240,13 +241,13 @@ pub trait CollectivesInPlace: Communicator {
         /// Reduces `buffer` of the ranks up to and including this one into this one's (MPI-3.1 section 5.11.1).
         scan_in => scan_in_place, immediate_scan_in_place, "MPI_Scan", "MPI_Iscan";
         everyone ['a, R: BufferMut + ?Sized, O: Operation + 'a](buffer: &'a mut R, op: O) -> R, taken;
-        NoBuffer, borrow_whole_mut(buffer), by::<'a, O>(op) => group::scan(on, mode, (taken, taken), true);
+        NoBuffer, borrow_whole_mut(buffer), by::<'a, O>(op) => group::scan(on, mode, ReduceAreas { data: taken, result: taken }, true);
 
         /// Reduces `buffer` of the ranks below this one into this one's; rank 0's is unchanged (MPI-3.1 section
         /// 5.11.2).
         exclusive_scan_in => exclusive_scan_in_place, immediate_exclusive_scan_in_place, "MPI_Exscan", "MPI_Iexscan";
         everyone ['a, R: BufferMut + ?Sized, O: Operation + 'a](buffer: &'a mut R, op: O) -> R, taken;
-        NoBuffer, borrow_whole_mut(buffer), by::<'a, O>(op) => group::scan(on, mode, (taken, taken), false);
+        NoBuffer, borrow_whole_mut(buffer), by::<'a, O>(op) => group::scan(on, mode, ReduceAreas { data: taken, result: taken }, false);
     }
 }
 

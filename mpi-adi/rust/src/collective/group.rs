@@ -9,7 +9,7 @@ use crate::request::in_flight;
 use crate::topology::{InterCommunicator, CommRecord};
 use midplane_device::memory::area::Area;
 use midplane_objects::coll::inter::{self, Role};
-use midplane_objects::coll::{self, CombineFn, ReduceElements, CollectiveSchedule, nonblocking};
+use midplane_objects::coll::{self, CombineFn, ReduceAreas, ReduceElements, CollectiveSchedule, nonblocking};
 use midplane_objects::comm::CommRank;
 use midplane_objects::error::Error;
 use midplane_objects::topology::NeighbourLists;
@@ -75,9 +75,9 @@ pub(super) trait CollectiveTarget: Copy {
     fn alltoall<M: CollectiveMode>(self, mode: M, part: impl RankParts, place: impl RankParts) -> ModeResult<M>;
 
     /// Reduces data into the result; the result is used at the root of a communicator only.
-    fn reduce<M: CollectiveMode>(self, mode: M, areas: (Area, Area), root: Self::RootArg) -> ModeResult<M>;
+    fn reduce<M: CollectiveMode>(self, mode: M, areas: ReduceAreas, root: Self::RootArg) -> ModeResult<M>;
 
-    fn allreduce<M: CollectiveMode>(self, mode: M, areas: (Area, Area)) -> ModeResult<M>;
+    fn allreduce<M: CollectiveMode>(self, mode: M, areas: ReduceAreas) -> ModeResult<M>;
 
     fn reduce_scatter<M: CollectiveMode>(self, mode: M, result: Area, part: impl RankParts) -> ModeResult<M>;
 }
@@ -129,10 +129,10 @@ impl CollectiveTarget for &Rc<CommRecord> {
             => coll::allgather(core, function, data, &place), nonblocking::allgather(core, data, place, ());
         alltoall(self, part: impl RankParts, place: impl RankParts) [part, place]
             => coll::alltoall(core, function, &part, &place), nonblocking::alltoall(core, part, place);
-        reduce(self, areas: (Area, Area), root: CommRank) []
+        reduce(self, areas: ReduceAreas, root: CommRank) []
             => coll::reduce(core, function, areas, elements.size, combine, root),
             nonblocking::reduce(core, areas, elements.size, combining(combine), root, ());
-        allreduce(self, areas: (Area, Area)) []
+        allreduce(self, areas: ReduceAreas) []
             => coll::allreduce(core, function, areas, elements, combine),
             nonblocking::allreduce(core, areas, elements, combining(combine), ());
         reduce_scatter(self, result: Area, part: impl RankParts) [part]
@@ -148,7 +148,7 @@ routes! {
     alltoall_in_place(on: &Rc<CommRecord>, place: impl RankParts) [place]
         => coll::alltoall_in_place(core, function, &place), nonblocking::alltoall_in_place(core, place);
     /// Scan, inclusive or exclusive of this process's own data.
-    scan(on: &Rc<CommRecord>, areas: (Area, Area), inclusive: bool) []
+    scan(on: &Rc<CommRecord>, areas: ReduceAreas, inclusive: bool) []
         => coll::scan(core, function, areas, elements.size, combine, inclusive),
         nonblocking::scan(core, areas, elements.size, combining(combine), inclusive, ());
     /// Exchange with all neighbours: `part` for the destinations, `place` for data from the sources.
@@ -203,10 +203,10 @@ impl CollectiveTarget for &InterCommunicator {
             => core.alltoall(function, &data, &place), inter::alltoall(core.sides.halves(), data, place, ());
         alltoall(self, part: impl RankParts, place: impl RankParts) [part, place]
             => core.alltoall(function, &part, &place), inter::alltoall(core.sides.halves(), part, place, ());
-        reduce(self, areas: (Area, Area), root: Role) []
-            => core.reduce(function, areas.0, elements.size, combine, root),
+        reduce(self, areas: ReduceAreas, root: Role) []
+            => core.reduce(function, areas.data, elements.size, combine, root),
             inter::reduce(core.sides.halves(), areas, elements.size, combining(combine), root, ());
-        allreduce(self, areas: (Area, Area)) []
+        allreduce(self, areas: ReduceAreas) []
             => core.allreduce(function, areas, elements.size, combine),
             inter::allreduce(core.sides.halves(), areas, elements.size, combining(combine), ());
         reduce_scatter(self, result: Area, part: impl RankParts) [part]

@@ -14,6 +14,7 @@ use crate::datatype::{
 use crate::request::{Request, StaticScope};
 use crate::topology::{AsCommunicator, Context, InterCommunicator, Process};
 use midplane_device::memory::area::Area;
+use midplane_objects::coll::ReduceAreas;
 use midplane_objects::coll::inter::Role;
 
 fn everyone(both: &InterCommunicator) -> CallTarget<'_, &InterCommunicator, ()> {

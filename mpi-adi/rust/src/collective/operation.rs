@@ -379,7 +379,7 @@ ends_the_job! {
                 let here = process::current().ok_or(Error::order(Misplaced::BeforeRuntime))?;
                 let own = Communicator::own(here.env()?);
                 let combine = &mut |left: &[u8], right: &mut [u8]| combiner.combine(left, right);
-                combine_local(own, (left.into(), right.into()), kind.size(), combine)
+                combine_local(own, left.into(), right.into(), kind.size(), combine)
             }))
         })
     };

@@ -12,6 +12,7 @@ use crate::datatype::operands::{
 use crate::datatype::{Buffer, BufferMut, PartitionedBuffer, PartitionedBufferMut};
 use crate::topology::{AsCommunicator, Communicator, Process, Rank, CommRecord};
 use midplane_device::memory::area::Area;
+use midplane_objects::coll::ReduceAreas;
 use midplane_objects::comm::CommRank;
 
 /// Defines the calls of non-root processes; the root is in the same communicator or in the other group.
@@ -48,7 +49,7 @@ macro_rules! of_members {
             /// Reduces `sendbuf` of the processes, element by element, at the root (MPI-3.1 section 5.9.1).
             reduce => reduce_into, immediate_reduce_into, "MPI_Reduce", "MPI_Ireduce";
             $others ['a, S: Buffer + ?Sized, O: Operation + 'a](sendbuf: &'a S, op: O) -> S, given;
-            borrow_whole(sendbuf), NoBuffer, by::<'a, O>(op) => on.reduce(mode, (given, Area::EMPTY), root);
+            borrow_whole(sendbuf), NoBuffer, by::<'a, O>(op) => on.reduce(mode, ReduceAreas { data: given, result: Area::EMPTY }, root);
         }
     };
 }
@@ -121,7 +122,7 @@ pub trait Root: AsCommunicator<Out: Communicator> {
         reduce_root => reduce_into_root, immediate_reduce_into_root, "MPI_Reduce", "MPI_Ireduce";
         the_root ['a, S: Buffer + ?Sized, R: BufferMut + ?Sized, O: Operation + 'a]
             (sendbuf: &'a S, recvbuf: &'a mut R, op: O) -> R, taken;
-        borrow_whole(sendbuf), borrow_whole_mut(recvbuf), by::<'a, O>(op) => on.reduce(mode, (given, taken), root);
+        borrow_whole(sendbuf), borrow_whole_mut(recvbuf), by::<'a, O>(op) => on.reduce(mode, ReduceAreas { data: given, result: taken }, root);
     }
 }
 
@@ -169,7 +170,7 @@ pub trait RootInPlace: Root {
         /// Reduces all processes' buffers, element by element, into `buffer` of the root (MPI-3.1 section 5.9.1).
         reduce_in_root => reduce_in_place_root, immediate_reduce_in_place_root, "MPI_Reduce", "MPI_Ireduce";
         the_root ['a, B: BufferMut + ?Sized, O: Operation + 'a](buffer: &'a mut B, op: O) -> B, taken;
-        NoBuffer, borrow_whole_mut(buffer), by::<'a, O>(op) => on.reduce(mode, (taken, taken), root);
+        NoBuffer, borrow_whole_mut(buffer), by::<'a, O>(op) => on.reduce(mode, ReduceAreas { data: taken, result: taken }, root);
     }
 }
 

@@ -24,8 +24,11 @@ pub fn pack_external_size<D: UncommittedDatatype>(
 /// Runs `f` with the elements of a buffer and their range at `position` of a packing buffer of `bytes` bytes. Returns
 /// the end of that range.
 fn each<D: UncommittedDatatype>(
-    (datatype, data, count): (D, Area, usize),
-    (bytes, position): (usize, usize),
+    datatype: D,
+    data: Area,
+    count: usize,
+    bytes: usize,
+    position: usize,
     f: impl FnOnce(&NativeElements<'_>, core::ops::Range<usize>),
 ) -> Result<usize, Error> {
     let here = process::running()?;
@@ -59,8 +62,8 @@ ends_the_job! {
     or try_pack_external_into = {
         let (datatype, count) = (inbuf.as_datatype(), inbuf.count() as usize);
         lend(inbuf, |span| {
-            let place = (outbuf.len(), position);
-            each((&datatype, span.into(), count), place, |sides, place| sides.encode(&mut outbuf[place]))
+            let bytes = outbuf.len();
+            each(&datatype, span.into(), count, bytes, position, |sides, place| sides.encode(&mut outbuf[place]))
         })
     };
 
@@ -73,8 +76,7 @@ ends_the_job! {
     or try_unpack_external_into = {
         let (datatype, count) = (outbuf.as_datatype(), outbuf.count() as usize);
         lend_mut(outbuf, |span| {
-            let place = (inbuf.len(), position);
-            each((&datatype, span.into(), count), place, |sides, place| sides.decode(&inbuf[place]))
+            each(&datatype, span.into(), count, inbuf.len(), position, |sides, place| sides.decode(&inbuf[place]))
         })
     };
 

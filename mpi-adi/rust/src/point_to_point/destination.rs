@@ -12,7 +12,7 @@ use crate::request::{Request, Scope, TicketKind};
 use crate::topology::{AsCommunicator, Context, Process, Rank, CommRecord};
 use midplane_device::memory::Span;
 use midplane_device::request::Mode;
-use midplane_objects::comm::{CommRank, Partners};
+use midplane_objects::comm::{CommRank, OutgoingData, Partners};
 use midplane_objects::error::Error;
 
 pub(super) struct SendContext<'r> {
@@ -55,10 +55,10 @@ impl SendContext<'_> {
     pub(super) fn start(
         self,
         function: &'static str,
-        (span, dest, tag): (Span, CommRank, Tag),
+        OutgoingData { data, dest, tag }: OutgoingData<Span>,
         mode: Mode,
     ) -> Result<TicketKind, Error> {
-        let id = self.partners.start_send(function, span, dest, tag, mode)?;
+        let id = self.partners.start_send(function, data, dest, tag, mode)?;
         Ok(match id {
             Some(id) => TicketKind::Send(self.record.clone(), id),
             None => TicketKind::Done(Status::EMPTY),
@@ -69,9 +69,9 @@ impl SendContext<'_> {
     pub(super) fn start_buffered(
         self,
         function: &'static str,
-        (span, dest, tag): (Span, CommRank, Tag),
+        OutgoingData { data, dest, tag }: OutgoingData<Span>,
     ) -> Result<TicketKind, Error> {
-        buffered::send(self.record, function, span, dest, tag)?;
+        buffered::send(self.record, function, data, dest, tag)?;
         Ok(TicketKind::Done(Status::EMPTY))
     }
 }
@@ -88,9 +88,9 @@ impl<D: Destination, P: Deref<Target: Buffer>> Persistent for PersistentSend<D, 
             &self.end,
             scope,
             &*self.buffer,
-            |to, span, dest| match mode {
-                Some(mode) => to.start("MPI_Start", (span, dest, tag), mode),
-                None => to.start_buffered("MPI_Start", (span, dest, tag)),
+            |to, data, dest| match mode {
+                Some(mode) => to.start("MPI_Start", OutgoingData { data, dest, tag }, mode),
+                None => to.start_buffered("MPI_Start", OutgoingData { data, dest, tag }),
             },
         )
     }
@@ -152,8 +152,8 @@ macro_rules! modes {
             $start_tag['a, Sc: Scope<'a>, Buf: 'a + Buffer + ?Sized]
                 (scope: Sc, buf: &'a Buf, tag: Tag) -> Request<'a, Buf, Sc>, $immediate;
             #[doc = concat!("As [`Self::", stringify!($start_tag), "`], with the error as its result.")]
-            or $try_start_tag = try_start(self, scope, buf, |$within, span, dest| {
-                let $message = (span, dest, tag);
+            or $try_start_tag = try_start(self, scope, buf, |$within, data, dest| {
+                let $message = OutgoingData { data, dest, tag };
                 $starts
             });
         }

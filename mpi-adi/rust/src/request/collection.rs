@@ -86,8 +86,9 @@ impl<'a, D: ?Sized> RequestCollection<'a, D> {
     }
 
     #[track_caller]
-    fn complete(&mut self, (name, function): CallName, place: usize) -> Option<(usize, Status, &'a D)> {
+    fn complete(&mut self, call: CallName, place: usize) -> Option<(usize, Status, &'a D)> {
         let (ticket, data) = self.requests[place].take()?;
+        let (name, function) = call;
         let status = ticket.wait_or_end(name, function);
         // SAFETY: borrowed for `'a`, and the operation is complete.
         Some((place, status, unsafe { &*data }))

@@ -526,7 +526,7 @@ pub trait Communicator {
         /// error: [`Error::Rank`] for an unknown rank, or one of [`try_duplicate`](Communicator::try_duplicate).
         or try_create_distributed_graph_adjacent = {
             let of = graph::unweighted;
-            graph::create_adjacent(self.as_simple(), (sources, destinations), of, false)
+            graph::create_adjacent(self.as_simple(), sources, destinations, of, false)
         };
 
         /// [`create_distributed_graph_adjacent`](Communicator::create_distributed_graph_adjacent) with edge weights,
@@ -537,7 +537,7 @@ pub trait Communicator {
         /// that returns its error: [`Error::Argument`] for a weight below 0, or one of
         /// [`try_create_distributed_graph_adjacent`](Communicator::try_create_distributed_graph_adjacent).
         or try_create_weighted_distributed_graph_adjacent =
-            graph::create_adjacent(self.as_simple(), (sources, destinations), |edge| edge, true);
+            graph::create_adjacent(self.as_simple(), sources, destinations, |edge| edge, true);
 
         /// Creates a distributed graph of which each process specifies any edges, from the first to the second rank
         /// (MPI_Dist_graph_create, MPI-3.1 section 7.5.4).

@@ -25,7 +25,7 @@ const NO_WEIGHT: Weight = 1;
 pub struct DistributedGraphCommunicator(pub(super) SimpleCommunicator);
 
 /// Returns [`Error::Rank`], or [`Error::Argument`] for a weight below 0.
-fn check(comm: &SimpleCommunicator, (rank, weight): (Rank, Weight)) -> Result<(), Error> {
+fn check(comm: &SimpleCommunicator, rank: Rank, weight: Weight) -> Result<(), Error> {
     comm.record.membership().group().rank(rank.into())?;
     match weight {
         0.. => Ok(()),
@@ -35,12 +35,14 @@ fn check(comm: &SimpleCommunicator, (rank, weight): (Rank, Weight)) -> Result<()
 
 pub(super) fn create_adjacent<T: Copy>(
     comm: &SimpleCommunicator,
-    (sources, destinations): (&[T], &[T]),
+    sources: &[T],
+    destinations: &[T],
     of: fn(T) -> (Rank, Weight),
     is_weighted: bool,
 ) -> Result<DistributedGraphCommunicator, Error> {
     for edge in sources.iter().chain(destinations) {
-        check(comm, of(*edge))?;
+        let (rank, weight) = of(*edge);
+        check(comm, rank, weight)?;
     }
     let edges = |given: &[T]| {
         let mut edges = room(given.len())?;
@@ -69,8 +71,8 @@ pub(super) fn create<T: Copy>(
 ) -> Result<DistributedGraphCommunicator, Error> {
     for edge in edges {
         let (from, to, weight) = of(*edge);
-        check(comm, unweighted(from))?;
-        check(comm, (to, weight))?;
+        check(comm, from, NO_WEIGHT)?;
+        check(comm, to, weight)?;
     }
     let arcs = room(edges.len()).map(|mut arcs| {
         arcs.extend(edges.iter().map(|edge| {
@@ -87,8 +89,8 @@ pub(super) fn create<T: Copy>(
 }
 
 /// Returns an edge with both ends and without a weight.
-pub(super) fn unweighted_between((from, to): (Rank, Rank)) -> (Rank, Rank, Weight) {
-    (from, to, NO_WEIGHT)
+pub(super) fn unweighted_between(ends: (Rank, Rank)) -> (Rank, Rank, Weight) {
+    (ends.0, ends.1, NO_WEIGHT)
 }
 
 /// Creates the communicator. All processes receive the error of one whose heap has no space for its neighbours.

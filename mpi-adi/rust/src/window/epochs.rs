@@ -343,7 +343,7 @@ pub trait WindowEpochs: AnyWindow {
     /// [`lock_exclusive`](WindowEpochs::lock_exclusive) or [`lock_shared`](WindowEpochs::lock_shared) that returns its error, such
     /// as [`Error::Rank`].
     fn try_lock(&self, rank: Rank, is_exclusive: bool) -> Result<Epoch<'_, LockEpoch>, Error> {
-        open_lock(self.record(), (rank, is_exclusive), true)
+        open_lock(self.record(), rank, is_exclusive, true)
     }
 
     /// Blocks until all operations under locks are complete at their targets (MPI_Win_flush_all). Returns class RmaSync
@@ -371,7 +371,7 @@ pub trait WindowEpochs: AnyWindow {
     }
 
     ends_the_job! {
-        "mpi::window::Epochs", [fn(&self)], self.record().here();
+        "mpi::window::WindowEpochs", [fn(&self)], self.record().here();
 
         /// Opens a fence epoch of all processes (MPI_Win_fence). Blocks until all have called it.
         fence[]() -> Epoch<'_, FenceEpoch>, "MPI_Win_fence";
@@ -409,11 +409,11 @@ pub trait WindowEpochs: AnyWindow {
 
         /// Nonblocking [`lock_exclusive`](WindowEpochs::lock_exclusive) (MPI_Win_ilock).
         immediate_lock_exclusive[](rank: Rank) -> Epoch<'_, LockEpoch>, "MPI_Win_ilock"
-            = open_lock(self.record(), (rank, true), false);
+            = open_lock(self.record(), rank, true, false);
 
         /// Nonblocking [`lock_shared`](WindowEpochs::lock_shared) (MPI_Win_ilock).
         immediate_lock_shared[](rank: Rank) -> Epoch<'_, LockEpoch>, "MPI_Win_ilock"
-            = open_lock(self.record(), (rank, false), false);
+            = open_lock(self.record(), rank, false, false);
 
         /// Opens an access epoch to all processes under shared locks; the first operation on a target requests it
         /// (MPI_Win_lock_all).
@@ -435,7 +435,7 @@ fn open_start<'w, G: Group + ?Sized>(
     blocks: bool,
 ) -> Result<Epoch<'w, StartEpoch>, Error> {
     let members = members(record, group)?;
-    let begin = |call: &WindowCall<'_>, defers| call.start((&members, true), None, defers);
+    let begin = |call: &WindowCall<'_>, defers| call.start(&members, true, None, defers);
     open(record, StartEpoch(()), blocks, begin)
 }
 
@@ -451,11 +451,12 @@ fn open_post<'w, G: Group + ?Sized>(
 
 fn open_lock(
     record: &Rc<WindowRecord>,
-    (rank, is_exclusive): (Rank, bool),
+    rank: Rank,
+    is_exclusive: bool,
     blocks: bool,
 ) -> Result<Epoch<'_, LockEpoch>, Error> {
     let target = record.target(rank)?;
-    let begin = |call: &WindowCall<'_>, defers| call.lock((target, is_exclusive), true, None, defers);
+    let begin = |call: &WindowCall<'_>, defers| call.lock(target, is_exclusive, true, None, defers);
     open(record, LockEpoch(target), blocks, begin)
 }
 

@@ -497,7 +497,7 @@ impl<T: Equivalence> AttachedMemory<'_, T> {
         let is_its_own = Rc::ptr_eq(&self.record, &window.record);
         assert!(is_its_own, "attached to another window");
         let local = self.memory.local(&self.record);
-        let function = "mpi::window::Attached::local (MPI_Win_lock)";
+        let function = "mpi::window::AttachedMemory::local (MPI_Win_lock)";
         window.record.here().or_fatal(function, local)
     }
 }

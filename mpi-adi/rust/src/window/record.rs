@@ -91,7 +91,7 @@ impl WindowRecord {
         let memory = allocated.as_ref().map_or(None, |(memory, _)| *memory);
         let span = memory.unwrap_or(Span::EMPTY);
         let entered = allocated.and_then(|(memory, rest)| {
-            enter_device(env, membership, (memory, disp_unit), || Ok(rest))
+            enter_device(env, membership, memory, disp_unit, || Ok(rest))
         });
         let part = WindowPart {
             base: span.address(),
@@ -224,7 +224,7 @@ impl WindowRecord {
         })?;
         let here = call.here();
         call.wait(None, WindowCondition::Idle);
-        let epoch = call.lock((here, true), true, None, false)?;
+        let epoch = call.lock(here, true, true, None, false)?;
         call.wait(Some(here), WindowCondition::Over(Watch::Opened(epoch)));
         call.withdraw(true);
         call.wait(None, WindowCondition::Unread(memory));

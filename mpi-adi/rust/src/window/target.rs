@@ -18,7 +18,7 @@ use midplane_objects::datatype::BasicType;
 use midplane_objects::error::{ErrorClass, Error};
 use midplane_objects::one_sided::{self, element_bytes, is_comparable};
 use midplane_objects::windows::{
-    TargetElements, AccessPath, OriginSpans, TargetBase, fits, made_of, same, wrong,
+    TargetElements, AccessPath, OriginSpans, TargetBase, TargetRegion, fits, made_of, same, wrong,
 };
 
 /// Operation on elements in a window (MPI-3.1 section 11.3.4): a [`SystemOperation`], or one that only windows support.
@@ -111,7 +111,7 @@ fn basic_of(operation: one_sided::RmaOperation, elements: RemoteElements<'_>) ->
     let basic = match elements.0 {
         user::DatatypeKind::Basic(basic) => Some(basic),
         user::DatatypeKind::Made(made) => {
-            made_of(operation, made.layout().tags(), (&elements, made.size()))?
+            made_of(operation, made.layout().tags(), &elements, made.size())?
         }
     };
     basic.map_or(Ok(()), |basic| operation.check(basic))?;
@@ -168,9 +168,10 @@ impl<'e, K> WindowTarget<'e, K> {
     fn plan<'d, const KIND: u8>(
         &self,
         call: &WindowCall<'_>,
-        (at, entry): (TargetLocation<'d>, AccessPath),
+        at: TargetLocation<'d>,
+        entry: AccessPath,
         operation: one_sided::RmaOperation,
-        (given, taken): (BufferShape<'d>, BufferShape<'d>),
+        [given, taken]: [BufferShape<'d>; 2],
         spans: OriginSpans,
     ) -> Result<(TargetPlan<'d>, TargetBase), Error> {
         let (count, here) = taken.or(given).expect("one of the buffers is there");
@@ -211,7 +212,7 @@ impl<'e, K> WindowTarget<'e, K> {
             }
         };
         fits(bytes, room)?;
-        let place = call.find((self.rank, at.displacement), (&elements, count), entry)?;
+        let place = call.find(self.rank, at.displacement, &elements, count, entry)?;
         let plan = TargetPlan {
             elements,
             bytes,
@@ -227,13 +228,15 @@ impl<'e, K> WindowTarget<'e, K> {
         _: OperationKind<KIND>,
         function: &'static str,
         (at, operation): (TargetLocation<'_>, one_sided::RmaOperation),
-        (given, compared, taken): (impl TargetOperand<'a>, impl TargetOperand<'a>, impl TargetOperand<'a>),
+        given: impl TargetOperand<'a>,
+        compared: impl TargetOperand<'a>,
+        taken: impl TargetOperand<'a>,
     ) -> Result<(), Error> {
         let call = self.record.call(function)?;
         let looks = operation != NOTHING;
         let run = |spans: OriginSpans| {
-            let (shapes, at) = ((given.shape(), taken.shape()), (at, AccessPath::Straight));
-            let (plan, place) = self.plan::<KIND>(&call, at, operation, shapes, spans)?;
+            let (shapes, entry) = ([given.shape(), taken.shape()], AccessPath::Straight);
+            let (plan, place) = self.plan::<KIND>(&call, at, entry, operation, shapes, spans)?;
             let TargetPlan {
                 elements,
                 bytes,
@@ -242,14 +245,19 @@ impl<'e, K> WindowTarget<'e, K> {
             } = plan;
             match KIND {
                 PUT | ACCUMULATE => {
-                    call.send(&place, head, (spans.from, unit), &elements);
+                    call.send(&place, head, spans.from, unit, &elements);
                     return Ok(());
                 }
-                GET => call.fetch_bytes(spans.into, &place, (&elements, bytes)),
-                COMPARE => call.swap(&place, (spans.from, spans.compare, spans.into), bytes),
+                GET => call.fetch_bytes(spans.into, &place, &elements, bytes),
+                COMPARE => call.swap(&place, spans.from, spans.compare, spans.into, bytes),
                 _ => {
                     let from = looks.then_some(spans.from);
-                    call.fetch(&place, head, (from, spans.into), (&elements, bytes, unit));
+                    let region = TargetRegion {
+                        elements: &elements,
+                        bytes,
+                        unit,
+                    };
+                    call.fetch(&place, head, from, spans.into, region);
                 }
             }
             call.drain(Some(self.rank));
@@ -302,8 +310,8 @@ impl<'e, K> WindowTarget<'e, K> {
                 compare,
                 into,
             };
-            let (shapes, at) = ((given.shape(), taken.shape()), (at, AccessPath::Recorded));
-            let (plan, place) = self.plan::<KIND>(&call, at, operation, shapes, spans)?;
+            let (shapes, entry) = ([given.shape(), taken.shape()], AccessPath::Recorded);
+            let (plan, place) = self.plan::<KIND>(&call, at, entry, operation, shapes, spans)?;
             if operation == NOTHING {
                 spans.from = Span::EMPTY;
             }
@@ -311,9 +319,13 @@ impl<'e, K> WindowTarget<'e, K> {
                 let what = TicketKind::Done(Status::EMPTY);
                 return Ok(Ticket { what, loans });
             }
-            let elements = (&plan.elements, plan.bytes, plan.unit);
+            let region = TargetRegion {
+                elements: &plan.elements,
+                bytes: plan.bytes,
+                unit: plan.unit,
+            };
             let holds = [None, None, None];
-            let operation = call.defer(&place, (plan.head, spans), elements, holds, None)?;
+            let operation = call.defer(&place, plan.head, spans, region, holds, None)?;
             let what = TicketKind::OneSided(self.record.clone(), WatchedEvent::Done(operation));
             Ok(Ticket { what, loans })
         };
@@ -325,22 +337,23 @@ impl<'e, K> WindowTarget<'e, K> {
     pub fn try_compare_and_swap_into<'d, T: Equivalence>(
         &self,
         at: impl Into<TargetLocation<'d>>,
-        (compare, new): (&T, &T),
+        compare: &T,
+        new: &T,
         result: &mut T,
     ) -> Result<(), Error> {
-        let operands = (borrow_whole(new), borrow_whole(compare), borrow_whole_mut(result));
+        let (new, compare, result) = (borrow_whole(new), borrow_whole(compare), borrow_whole_mut(result));
         let (does, at) = (OperationKind::<COMPARE>, (at.into(), REPLACE));
-        self.run(does, "MPI_Compare_and_swap", at, operands)
+        self.run(does, "MPI_Compare_and_swap", at, new, compare, result)
     }
 
     ends_the_job! {
-        "mpi::window::Target", [pub fn(&self)], self.record.here();
+        "mpi::window::WindowTarget", [pub fn(&self)], self.record.here();
 
         /// Writes the buffer's elements to the target's part (MPI_Put, MPI-3.1 section 11.3.1). Blocks until the buffer
         /// is transmitted, which requires the target's exposure, but no calls of the target.
         put['d, B: Buffer + ?Sized](at: impl Into<TargetLocation<'d>>, from: &B), "MPI_Put";
         /// [`put`](WindowTarget::put) that returns its error.
-        or try_put = self.run(OperationKind::<PUT>, "MPI_Put", (at.into(), REPLACE), (borrow_whole(from), NoBuffer, NoBuffer));
+        or try_put = self.run(OperationKind::<PUT>, "MPI_Put", (at.into(), REPLACE), borrow_whole(from), NoBuffer, NoBuffer);
 
         /// Reads an element of the target's part (MPI_Get, MPI-3.1 section 11.3.2). Blocks until it is received.
         get['d, T: Equivalence](at: impl Into<TargetLocation<'d>>) -> T, "MPI_Get" = {
@@ -351,7 +364,7 @@ impl<'e, K> WindowTarget<'e, K> {
         /// Reads elements of the target's part into a buffer (MPI_Get). Blocks until they are received.
         get_into['d, B: BufferMut + ?Sized](at: impl Into<TargetLocation<'d>>, into: &mut B), "MPI_Get";
         /// [`get_into`](WindowTarget::get_into) that returns its error.
-        or try_get_into = self.run(OperationKind::<GET>, "MPI_Get", (at.into(), NOTHING), (NoBuffer, NoBuffer, borrow_whole_mut(into)));
+        or try_get_into = self.run(OperationKind::<GET>, "MPI_Get", (at.into(), NOTHING), NoBuffer, NoBuffer, borrow_whole_mut(into));
 
         /// Combines the buffer's elements with those of the target's part, and stores the results there, each element
         /// atomically (MPI_Accumulate, MPI-3.1 section 11.3.4). Blocks like [`put`](WindowTarget::put).
@@ -359,8 +372,8 @@ impl<'e, K> WindowTarget<'e, K> {
             (at: impl Into<TargetLocation<'d>>, from: &B, op: impl Into<WindowOperation>), "MPI_Accumulate";
         /// [`accumulate`](WindowTarget::accumulate) that returns its error.
         or try_accumulate = {
-            let operands = (borrow_whole(from), NoBuffer, NoBuffer);
-            self.run(OperationKind::<ACCUMULATE>, "MPI_Accumulate", (at.into(), op.into().0), operands)
+            let from = borrow_whole(from);
+            self.run(OperationKind::<ACCUMULATE>, "MPI_Accumulate", (at.into(), op.into().0), from, NoBuffer, NoBuffer)
         };
 
         /// [`accumulate`](WindowTarget::accumulate) whose `result` receives the previous values of the target's elements
@@ -369,8 +382,8 @@ impl<'e, K> WindowTarget<'e, K> {
             (at: impl Into<TargetLocation<'d>>, from: &B, result: &mut R, op: impl Into<WindowOperation>), "MPI_Get_accumulate";
         /// [`get_accumulate_into`](WindowTarget::get_accumulate_into) that returns its error.
         or try_get_accumulate_into = {
-            let operands = (borrow_whole(from), NoBuffer, borrow_whole_mut(result));
-            self.run(OperationKind::<FETCH>, "MPI_Get_accumulate", (at.into(), op.into().0), operands)
+            let (from, result) = (borrow_whole(from), borrow_whole_mut(result));
+            self.run(OperationKind::<FETCH>, "MPI_Get_accumulate", (at.into(), op.into().0), from, NoBuffer, result)
         };
 
         /// Combines an element with one of the target's part, and returns the previous value (MPI_Fetch_and_op, MPI-3.1
@@ -386,7 +399,7 @@ impl<'e, K> WindowTarget<'e, K> {
         /// trip.
         compare_and_swap['d, T: Equivalence](at: impl Into<TargetLocation<'d>>, compare: &T, new: &T) -> T, "MPI_Compare_and_swap" = {
             let mut result = zeroed::<T>();
-            self.try_compare_and_swap_into(at, (compare, new), &mut result).map(|()| result)
+            self.try_compare_and_swap_into(at, compare, new, &mut result).map(|()| result)
         };
 
         /// Nonblocking [`put`](WindowTarget::put) (MPI_Rput, MPI-3.1 section 11.3.5; here in every epoch). The request

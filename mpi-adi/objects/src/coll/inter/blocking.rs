@@ -8,7 +8,7 @@
 use super::group_exchange::{InterAllreduce, InterPairs, ReduceScatter};
 use super::{Role, bcasting, collecting, gathering, reducing, scattering};
 use crate::coll;
-use crate::coll::run::{CombineFn, run, run_in_segments};
+use crate::coll::run::{CombineFn, run, run_in_segments, ReduceAreas, SegmentSizes};
 use crate::coll::schedule::Schedule;
 use crate::coll::segments::same_length;
 use crate::comm::CommRank;
@@ -27,7 +27,7 @@ impl Intercommunicator<'_> {
         self,
         function: &'static str,
         schedule: &mut dyn Schedule,
-        sizes: (usize, usize),
+        sizes: SegmentSizes,
         combine: &mut CombineFn<'_>,
     ) -> Result<(), Error> {
         let done = run_in_segments(self.everyone(), function, schedule, sizes, combine);
@@ -95,20 +95,20 @@ impl Intercommunicator<'_> {
         role: Role,
     ) -> Result<(), Error> {
         let mut schedule = reducing(self.sides.halves(), data, element, role);
-        self.run_in_segments(function, &mut schedule, (element, data.len()), combine)
+        self.run_in_segments(function, &mut schedule, SegmentSizes { element, max_bytes: data.len() }, combine)
     }
 
     /// Runs [`super::allreduce`]; also fails with [`Error::Lengths`].
     pub fn allreduce(
         self,
         function: &'static str,
-        (data, result): (Area, Area),
+        ReduceAreas { data, result }: ReduceAreas,
         element: usize,
         combine: &mut CombineFn<'_>,
     ) -> Result<(), Error> {
         same_length(data.len(), result.len())?;
-        let mut schedule = InterAllreduce::new(self.sides.halves(), (data, result), element);
-        self.run_in_segments(function, &mut schedule, (element, data.len()), combine)
+        let mut schedule = InterAllreduce::new(self.sides.halves(), ReduceAreas { data, result }, element);
+        self.run_in_segments(function, &mut schedule, SegmentSizes { element, max_bytes: data.len() }, combine)
     }
 
     /// Runs [`super::reduce_scatter`].
@@ -124,7 +124,7 @@ impl Intercommunicator<'_> {
         let parts = (0..halves.remote_size() as u32).map(|rank| part(CommRank(rank)).len());
         let most = parts.max().unwrap_or(0);
         let mut schedule = ReduceScatter::new(halves, part, result, element);
-        self.run_in_segments(function, &mut schedule, (element, most), combine)
+        self.run_in_segments(function, &mut schedule, SegmentSizes { element, max_bytes: most }, combine)
     }
 
     /// Runs [`super::alltoall`].

@@ -3,6 +3,7 @@
 
 use core::ops::Range;
 
+use crate::coll::run::ReduceAreas;
 use super::remote_root::{RemoteCollect, RootedGroup};
 use crate::coll::bcast::BcastSchedule;
 use crate::coll::reduce::TreeReduce;
@@ -34,13 +35,13 @@ pub(in crate::coll) struct InterAllreduce {
 impl InterAllreduce {
     pub(in crate::coll) fn new(
         halves: GroupRanges,
-        (data, result): (Area, Area),
+        ReduceAreas { data, result }: ReduceAreas,
         element: usize,
     ) -> Self {
         let party = with_speaker(halves);
         let (members, guest) = (party.members(), party.guest_rank());
         InterAllreduce {
-            reduce: TreeReduce::new(members, (data, Area::EMPTY), element, guest),
+            reduce: TreeReduce::new(members, ReduceAreas { data, result: Area::EMPTY }, element, guest),
             result,
             walk: SegmentWalk::new(result.len(), element),
             bcast: BcastSchedule::new(members, result, SPEAKER),
@@ -212,7 +213,7 @@ impl<P: Fn(CommRank) -> Area> ReduceScatter<P> {
                 return None;
             }
             self.next_guest += 1;
-            let areas = ((self.part)(guest), Area::EMPTY);
+            let areas = ReduceAreas { data: (self.part)(guest), result: Area::EMPTY };
             let to = CommRank(self.remote.start + guest.0);
             let party = RootedGroup::member(self.local.clone(), to, self.own);
             let reduce = TreeReduce::new(party.members(), areas, self.element, party.guest_rank());

@@ -34,6 +34,7 @@ use crate::coll::bcast::BcastSchedule;
 use crate::coll::gather::{StarGather, StarScatter};
 use crate::coll::nonblocking::{OwnedCombine, ScheduleWithData, RankToArea};
 use crate::coll::reduce::TreeReduce;
+use crate::coll::run::ReduceAreas;
 use crate::coll::running::{CollectiveSchedule, ScheduleWork};
 use crate::coll::schedule::{Schedule, ScheduleStep};
 use crate::coll::segments::same_length;
@@ -197,7 +198,7 @@ fn scattering<P: Fn(CommRank) -> Area>(
 /// Combines the `data` of all processes of one group into the `result` of the root in the other.
 pub fn reduce(
     halves: GroupRanges,
-    (data, result): (Area, Area),
+    ReduceAreas { data, result }: ReduceAreas,
     element: usize,
     combine: impl OwnedCombine,
     role: Role,
@@ -228,7 +229,7 @@ fn collecting(halves: GroupRanges, result: Area, element: usize) -> Option<InRoo
 /// Returns the schedule of the sending group in a reduce.
 fn reducing(halves: GroupRanges, data: Area, element: usize, role: Role) -> Option<InRootedGroup<TreeReduce>> {
     party(halves, role).map(|party| {
-        let areas = (data, Area::EMPTY);
+        let areas = ReduceAreas { data, result: Area::EMPTY };
         let reduce = TreeReduce::new(party.members(), areas, element, party.guest_rank());
         InRootedGroup::new(reduce, party)
     })
@@ -237,12 +238,12 @@ fn reducing(halves: GroupRanges, data: Area, element: usize, role: Role) -> Opti
 /// Combines the `data` of each group into the `result` of all processes of the other; both are equally long.
 pub fn allreduce(
     halves: GroupRanges,
-    areas: (Area, Area),
+    areas: ReduceAreas,
     element: usize,
     combine: impl OwnedCombine,
     hold: impl Send + 'static,
 ) -> Result<CollectiveSchedule, Error> {
-    same_length(areas.0.len(), areas.1.len())?;
+    same_length(areas.data.len(), areas.result.len())?;
     let schedule = InterAllreduce::new(halves, areas, element);
     reduction(halves, schedule, element, combine, hold)
 }

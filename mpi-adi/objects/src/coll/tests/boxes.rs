@@ -1,5 +1,6 @@
 //! Schedules of boxes of the torus: combined results of all ranks, for every order of their lanes.
 
+use crate::coll::run::ReduceAreas;
 use net_torus::Shape;
 
 use super::interpreter::{ELEMENT, UNTOUCHED, combine, combined, element, span};
@@ -64,7 +65,7 @@ impl Process {
         }
     }
 
-    fn send(&mut self, lane: usize, (dest, tag): (CommRank, Tag), data: Buffer) {
+    fn send(&mut self, lane: usize, dest: CommRank, tag: Tag, data: Buffer) {
         let bytes = self.bytes(lane, data).to_vec();
         self.lanes[lane].sends.push((dest, tag, bytes));
         self.sent.push(dest);
@@ -72,13 +73,13 @@ impl Process {
 
     fn begin(&mut self, lane: usize, step: ScheduleStep, combine: fn(&[u8], &mut [u8])) {
         match step {
-            ScheduleStep::Send { dest, tag, data } => self.send(lane, (dest, tag), data),
+            ScheduleStep::Send { dest, tag, data } => self.send(lane, dest, tag, data),
             ScheduleStep::Receive { source, tag, data } => {
                 self.lanes[lane].receive = Some((source, tag, data));
             }
             ScheduleStep::Exchange { tag, given, taken } => {
                 self.lanes[lane].receive = Some((taken.1, tag, taken.0));
-                self.send(lane, (given.1, tag), given.0);
+                self.send(lane, given.1, tag, given.0);
             }
             ScheduleStep::Pass {
                 tag,
@@ -89,7 +90,7 @@ impl Process {
                 let taken = taken.map(|(area, source)| (source, tag, Buffer::User(area)));
                 self.lanes[lane].receive = taken;
                 for dest in dests.iter() {
-                    self.send(lane, (dest, tag), Buffer::User(given));
+                    self.send(lane, dest, tag, Buffer::User(given));
                 }
             }
             ScheduleStep::Combine { left, bytes } => {
@@ -118,7 +119,8 @@ impl Process {
 
 /// Runs the schedules of all ranks of a box, in memories initialized by `fill`.
 fn run<S: Schedule>(
-    (grid, way): (TorusBox, Way),
+    grid: TorusBox,
+    way: Way,
     combine: fn(&[u8], &mut [u8]),
     fill: impl Fn(u32, &mut [u8]),
     schedule: impl Fn(RankInfo) -> S,
@@ -254,8 +256,7 @@ fn fill_row(len: usize) -> impl Fn(u32, &mut [u8]) {
 fn short_broadcasts_go_to_every_rank_once() {
     for grid in grids() {
         for root in 0..size(grid) {
-            let way = (grid, Way::OneAfterTheOther);
-            let processes = run(way, nothing, fill_row(9), |ranks| {
+            let processes = run(grid, Way::OneAfterTheOther, nothing, fill_row(9), |ranks| {
                 LineBcast::new(ranks, grid, span(0, 9), CommRank(root))
             });
             let mut told: Vec<u32> = Vec::new();
@@ -276,7 +277,7 @@ fn short_broadcasts_go_to_every_rank_once() {
 fn long_broadcasts_go_to_every_rank_by_trees_that_have_no_link_in_common() {
     all(|grid, way| {
         for (root, len) in [(0, 1), (1, 500), (size(grid) - 1, 4999)] {
-            let processes = run((grid, way), nothing, fill_row(len), |ranks| {
+            let processes = run(grid, way, nothing, fill_row(len), |ranks| {
                 TreeBcast::new(ranks, grid, span(0, len), CommRank(root))
             });
             for process in &processes {
@@ -293,7 +294,7 @@ fn long_broadcasts_go_to_every_rank_by_trees_that_have_no_link_in_common() {
     };
     let shape = Shape::new(extents, [true; 3]).expect("a shape");
     let links = |root| {
-        let processes = run((grid, Way::SideBySide), nothing, fill_row(6), |ranks| {
+        let processes = run(grid, Way::SideBySide, nothing, fill_row(6), |ranks| {
             TreeBcast::new(ranks, grid, span(0, 6), CommRank(root))
         });
         let mut links = Vec::new();
@@ -327,8 +328,8 @@ fn short_allreduces_combine_in_the_order_of_the_ranks() {
                     memory[ELEMENT * i..][..ELEMENT].copy_from_slice(&element(rank, i));
                 }
             };
-            let processes = run((grid, Way::OneAfterTheOther), combine, fill, |ranks| {
-                LineAllreduce::new(ranks, grid, (span(0, len), span(result, len)))
+            let processes = run(grid, Way::OneAfterTheOther, combine, fill, |ranks| {
+                LineAllreduce::new(ranks, grid, ReduceAreas { data: span(0, len), result: span(result, len) })
             });
             for process in &processes {
                 let expected = (0..elements).flat_map(|i| combined(0, ranks - 1, i));
@@ -361,7 +362,7 @@ fn short_allreduces_take_few_hops() {
                 size: size(grid),
                 grid: Some(grid),
             };
-            LineAllreduce::new(ranks, grid, (span(0, 3), span(0, 3)))
+            LineAllreduce::new(ranks, grid, ReduceAreas { data: span(0, 3), result: span(0, 3) })
         });
         let mut steps: Vec<Vec<ScheduleStep>> = schedules
             .map(|mut schedule| std::iter::from_fn(|| schedule.next()).collect())
@@ -411,8 +412,8 @@ fn long_allreduces_come_to_the_same_everywhere_and_touch_nothing_else() {
     all(|grid, way| {
         for (element, elements, result) in [(1, 1, RESULT), (8, 97, RESULT), (3, 1500, 0)] {
             let len = element * elements;
-            let processes = run((grid, way), sum, fill_row(len), |ranks| {
-                RingAllreduce::new(ranks, grid, (span(0, len), span(result, len)), element)
+            let processes = run(grid, way, sum, fill_row(len), |ranks| {
+                RingAllreduce::new(ranks, grid, ReduceAreas { data: span(0, len), result: span(result, len) }, element)
             });
             let mut expected = vec![0; len];
             for rank in 0..size(grid) {
@@ -435,7 +436,7 @@ fn an_exchange_of_all_with_all_gives_each_its_part() {
     all(|grid, way| {
         let part = |base: usize| move |rank: CommRank| span(base + 9 * rank.0 as usize, 9);
         let count = 9 * size(grid) as usize;
-        let processes = run((grid, way), nothing, fill_row(count), |ranks| {
+        let processes = run(grid, way, nothing, fill_row(count), |ranks| {
             PairwiseExchange::new(ranks, part(0), part(RESULT))
         });
         for (own, process) in (0..).zip(&processes) {

@@ -1,5 +1,6 @@
 //! Results of intercommunicator schedules, among all processes of both groups.
 
+use crate::coll::run::ReduceAreas;
 use std::boxed::Box;
 
 use super::interpreter::{ELEMENT, Process, UNTOUCHED, combined, element, run, span};
@@ -183,7 +184,7 @@ fn a_root_gets_what_the_other_groups_data_comes_to() {
                         Any::of(InRootedGroup::new(RemoteCollect::new(result, ELEMENT), party))
                     }
                     Some(party) => {
-                        let (areas, guest) = ((data, Area::EMPTY), party.guest_rank());
+                        let (areas, guest) = (ReduceAreas { data, result: Area::EMPTY }, party.guest_rank());
                         let reduce = TreeReduce::new(party.members(), areas, ELEMENT, guest);
                         Any::of(InRootedGroup::new(reduce, party))
                     }
@@ -208,7 +209,7 @@ fn each_group_gets_what_the_others_data_comes_to() {
         for count in COUNTS {
             let (data, result) = (span(DATA, count * ELEMENT), span(RESULT, count * ELEMENT));
             let processes = run(size, fill(count), |ranks| {
-                InterAllreduce::new(halves(first, ranks), (data, result), ELEMENT)
+                InterAllreduce::new(halves(first, ranks), ReduceAreas { data, result }, ELEMENT)
             });
             for (rank, mut process) in (0..).zip(processes) {
                 let (start, end) = others(first, size, rank);

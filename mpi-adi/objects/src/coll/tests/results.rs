@@ -1,5 +1,6 @@
 //! Results of the schedules of all ranks, for every small number of ranks and every root.
 
+use crate::coll::run::ReduceAreas;
 use super::interpreter::{ELEMENT, Process, UNTOUCHED, combined, element, run, span};
 use crate::coll::alltoall::{InPlace, PairwiseExchange};
 use crate::coll::barrier::DisseminationBarrier;
@@ -98,7 +99,7 @@ fn a_reduction_combines_in_the_order_of_the_ranks_at_every_root() {
         let expected = row(|i| combined(0, size - 1, i), elements);
         for result in [data, span(RESULT, data.len())] {
             let mut processes = run(size, own(data), |ranks| {
-                TreeReduce::new(ranks, (data, result), ELEMENT, root)
+                TreeReduce::new(ranks, ReduceAreas { data, result }, ELEMENT, root)
             });
             check(
                 &mut processes[root.0 as usize],
@@ -121,7 +122,7 @@ fn an_allreduce_gives_the_combination_to_all() {
         let data = span(0, elements * ELEMENT);
         let expected = row(|i| combined(0, size - 1, i), elements);
         for result in [data, span(RESULT, data.len())] {
-            let spans = (data, result);
+            let spans = ReduceAreas { data, result };
             let mut processes = run(size, own(data), |ranks| {
                 ThroughRoot::new(ranks, spans, ELEMENT)
             });
@@ -173,7 +174,7 @@ fn a_scan_combines_the_ranks_up_to_each_or_before_it() {
             (false, span(RESULT, data.len())),
         ] {
             let mut processes = run(size, own(data), |ranks| {
-                ChainScan::new(ranks, (data, result), ELEMENT, is_inclusive)
+                ChainScan::new(ranks, ReduceAreas { data, result }, ELEMENT, is_inclusive)
             });
             for (rank, process) in (0..).zip(&mut processes) {
                 let expected = match (is_inclusive, rank) {
@@ -335,15 +336,15 @@ fn a_schedule_that_is_over_stays_over() {
         let parts = part(0, 700);
         over(DisseminationBarrier::new(ranks));
         over(BcastSchedule::new(ranks, data, root));
-        over(TreeReduce::new(ranks, (data, result), ELEMENT, root));
-        over(ThroughRoot::new(ranks, (data, result), ELEMENT));
+        over(TreeReduce::new(ranks, ReduceAreas { data, result }, ELEMENT, root));
+        over(ThroughRoot::new(ranks, ReduceAreas { data, result }, ELEMENT));
         over(ReduceScatter::new(
             ranks,
             parts,
             parts(CommRank(own)),
             ELEMENT,
         ));
-        over(ChainScan::new(ranks, (data, result), ELEMENT, false));
+        over(ChainScan::new(ranks, ReduceAreas { data, result }, ELEMENT, false));
         over(StarGather::new(ranks, data, parts, root));
         over(StarScatter::new(ranks, parts, data, root));
         over(RingAllgather::new(ranks, data, parts));

@@ -2,6 +2,7 @@
 
 use core::fmt::Write;
 
+use crate::coll::run::ReduceAreas;
 use super::interpreter::{ELEMENT, span};
 use crate::coll::alltoall::{InPlace, PairwiseExchange};
 use crate::coll::barrier::DisseminationBarrier;
@@ -89,7 +90,7 @@ fn bcast_of_5_from_rank_2() {
 
 #[test]
 fn reduce_of_4_to_rank_2() {
-    let spans = (span(0, 9), span(100, 9));
+    let spans = ReduceAreas { data: span(0, 9), result: span(100, 9) };
     let steps = |own| steps(TreeReduce::new(of(own, 4), spans, ELEMENT, CommRank(2)));
     assert_eq!(
         [0, 1, 2, 3].map(steps),
@@ -106,7 +107,7 @@ fn reduce_of_4_to_rank_2() {
 
 #[test]
 fn reduce_of_2_goes_by_segments_of_whole_elements() {
-    let spans = (span(0, 1026), span(2000, 1026));
+    let spans = ReduceAreas { data: span(0, 1026), result: span(2000, 1026) };
     assert_eq!(
         steps(TreeReduce::new(of(0, 2), spans, ELEMENT, CommRank(0))),
         "load 0+1023 to A\nreceive B+1023 from 1\ncombine A+1023 into B\nstore B to 2000+1023\n\
@@ -116,7 +117,7 @@ fn reduce_of_2_goes_by_segments_of_whole_elements() {
 
 #[test]
 fn allreduce_of_3() {
-    let spans = (span(0, 9), span(100, 9));
+    let spans = ReduceAreas { data: span(0, 9), result: span(100, 9) };
     let steps = |own| steps(ThroughRoot::new(of(own, 3), spans, ELEMENT));
     assert_eq!(
         [0, 1, 2].map(steps),
@@ -142,7 +143,7 @@ fn reduce_scatter_of_2_in_place() {
 #[test]
 fn scans_of_3() {
     let steps = |own, inclusive| {
-        let spans = (span(0, 9), span(100, 9));
+        let spans = ReduceAreas { data: span(0, 9), result: span(100, 9) };
         steps(ChainScan::new(of(own, 3), spans, ELEMENT, inclusive))
     };
     assert_eq!(

@@ -143,7 +143,7 @@ impl DerivedType {
             };
             let first = too_large(block.checked_mul(own))?;
             part = match dimension.distribution {
-                ArrayDistribution::Cyclic(_) => part.dealt(dimension, (block, first), unit)?,
+                ArrayDistribution::Cyclic(_) => part.dealt(dimension, block, first, unit)?,
                 _ => part.repeated(elements.saturating_sub(first).min(block), unit)?,
             };
             at = moved(at, first.min(elements), unit)?;
@@ -156,7 +156,8 @@ impl DerivedType {
     fn dealt(
         &self,
         dimension: GridDimension,
-        (block, first): (usize, usize),
+        block: usize,
+        first: usize,
         unit: isize,
     ) -> Result<DerivedType, Error> {
         let left = dimension.elements.saturating_sub(first);
