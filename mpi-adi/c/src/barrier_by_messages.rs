@@ -17,7 +17,7 @@ pub(super) fn allow_barriers_by_messages() {
 }
 
 /// Runs a barrier that the network does not support. MPI_COMM_SELF needs none.
-pub(super) fn barrier_beside(
+pub(super) fn background_barrier(
     comm: Communicator<'static>,
     function: &'static str,
 ) -> Result<(), Error> {

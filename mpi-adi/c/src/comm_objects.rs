@@ -429,29 +429,29 @@ pub(super) fn blame_in(context: Context) -> ErrorTarget {
     ErrorTarget::new(comm, handler(comm))
 }
 
-fn lend(handle: c_int, lending: HandlerLending) -> Option<bool> {
+fn change_handler_hold(handle: c_int, lending: HandlerLending) -> Option<bool> {
     OnMade::get().and_then(|made| (made.lend)(handle, lending))
 }
 
 /// Keeps the communicator of a failed request until its error handler returns.
 #[cold]
 pub(super) fn keep_blamed(blame: &mut ErrorTarget) {
-    blame.is_kept = lend(blame.comm, HandlerLending::Keep).is_some();
+    blame.is_kept = change_handler_hold(blame.comm, HandlerLending::Keep).is_some();
 }
 
 /// Ends the hold: its error handler has returned, or is not called.
 pub(super) fn end_blame(blame: ErrorTarget) {
     if blame.is_kept {
-        lend(blame.comm, HandlerLending::End);
+        change_handler_hold(blame.comm, HandlerLending::End);
     }
 }
 
 /// Calls an error handler. Until it returns, the communicator's handle is valid, even if it is freed.
 pub(super) fn call_with_comm(comm: c_int, call: impl FnOnce(c_int)) {
-    let was_freed = lend(comm, HandlerLending::Free(false));
+    let was_freed = change_handler_hold(comm, HandlerLending::Free(false));
     call(comm);
     if was_freed == Some(true) {
-        lend(comm, HandlerLending::Free(true));
+        change_handler_hold(comm, HandlerLending::Free(true));
     }
 }
 

@@ -41,7 +41,7 @@ pub(super) fn wait_one(
     }
     let note = CallNote::of(function);
     let completed = block_on(env, note, || complete_here(named, handle));
-    Ok(completed.concluded(handle))
+    Ok(completed.finished(handle))
 }
 
 /// Returns the result of a call that completed one request.
@@ -113,7 +113,7 @@ pub unsafe fn MPI_Test(request: *mut c_int, flag: *mut c_int, status: *mut MPI_S
         };
         let completed = try_complete(env, Some("MPI_Test"), request)?;
         *flag = completed.is_some().into();
-        Ok(completed.map(|completed| completed.concluded(request)))
+        Ok(completed.map(|completed| completed.finished(request)))
     });
     end_one("MPI_Test", result, status)
 }
@@ -131,8 +131,8 @@ pub unsafe fn MPI_Request_get_status(
         let Some(mut completed) = completed else {
             return Ok(());
         };
-        if let Some(CompletionData::Concluding(family)) = completed.rest {
-            completed = family.conclude(request, false);
+        if let Some(CompletionData::CallbacksPending(family)) = completed.rest {
+            completed = family.finish_request(request, false);
         }
         if let Some(status) = status {
             status.complete(completed.status);

@@ -102,7 +102,7 @@ pub unsafe fn MPI_Finalize() -> c_int {
             said = end(NAME, comm, Err(error));
         }
         super::buffered::finish(env);
-        match job::finalize_with(env, super::barrier_by_messages::barrier_beside) {
+        match job::finalize_with(env, super::barrier_by_messages::background_barrier) {
             // Processes in different calls cannot continue.
             Err(error @ Error::Wrong { .. }) => {
                 let blame = ErrorTarget::new(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);

@@ -193,7 +193,7 @@ pub unsafe fn MPI_Error_string(
             let _ = match ErrorClass::from_code(errorcode) {
                 Some(class) => match LAST.lock()[class as usize] {
                     Some(described) => write!(text, "{described}"),
-                    None => text.write_str(class.words()),
+                    None => text.write_str(class.description()),
                 },
                 None if errorcode == MPI_ERR_LASTCODE => {
                     text.write_str("MPI_ERR_LASTCODE: the last of the library's codes")

@@ -79,7 +79,7 @@ impl RequestFamily for GeneralizedFamily {
     fn ended(&self, handle: c_int) -> Option<CompletedRequest> {
         object(handle)?.is_complete.then_some(CompletedRequest {
             status: MPI_Status::NO_RECEIVE,
-            rest: Some(CompletionData::Concluding(&GeneralizedFamily)),
+            rest: Some(CompletionData::CallbacksPending(&GeneralizedFamily)),
         })
     }
 
@@ -87,7 +87,7 @@ impl RequestFamily for GeneralizedFamily {
         TABLE.lock().remove(handle);
     }
 
-    fn conclude(&self, handle: c_int, done: bool) -> CompletedRequest {
+    fn finish_request(&self, handle: c_int, done: bool) -> CompletedRequest {
         let mut completed = with_status(MPI_Status::EMPTY);
         let Some(object) = object(handle) else {
             return completed;

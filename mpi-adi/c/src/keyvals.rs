@@ -82,7 +82,7 @@ pub(super) fn free(of: CarrierKind, handle: c_int) -> Result<(), Error> {
 
 /// Runs `f`, which passes this key to a function of the program. Until `f` returns the key is valid, even if it is
 /// freed.
-fn lend<R>(handle: c_int, f: impl FnOnce() -> R) -> R {
+fn with_key_held<R>(handle: c_int, f: impl FnOnce() -> R) -> R {
     let mut was_freed = false;
     change(handle, |object| {
         object.uses += 1;
@@ -157,7 +157,7 @@ fn detach<C: AttributeCarrier>(object: c_int, attribute: Attribute) -> Result<()
     {
         // SAFETY: a function of the program, called with the arguments that the standard specifies (section 6.7.2).
         let call = || unsafe { delete(object, keyval, pointer(value), pointer(extra)) };
-        check_callback(lend(keyval, call))?;
+        check_callback(with_key_held(keyval, call))?;
     }
     drop_attribute::<C>(object, keyval);
     Ok(())
@@ -279,7 +279,7 @@ fn copies<C: AttributeCarrier>(
         else {
             continue;
         };
-        lend(keyval, || {
+        with_key_held(keyval, || {
             let (mut copied, mut flag) = (pointer(value), 0);
             let place = (&raw mut copied).cast();
             // SAFETY: a function of the program, called with the arguments that the standard specifies (section 6.7.2):

@@ -56,10 +56,10 @@ pub(super) trait RequestFamily: Sync {
     /// device.
     fn forget(&self, handle: c_int);
 
-    /// Calls the user-defined functions that determine the completion of a [`CompletionData::Concluding`] request, and frees the
+    /// Calls the user-defined functions that determine the completion of a [`CompletionData::CallbacksPending`] request, and frees the
     /// request if the program is `done` with it. Called outside the device. A family without such functions uses the
     /// default.
-    fn conclude(&self, handle: c_int, done: bool) -> CompletedRequest {
+    fn finish_request(&self, handle: c_int, done: bool) -> CompletedRequest {
         let _ = done;
         let ended = self.ended(handle);
         ended.unwrap_or_else(|| with_status(MPI_Status::EMPTY))
@@ -162,8 +162,8 @@ pub(super) struct CompletedRequest {
 pub(super) enum CompletionData {
     /// Its error, and its communicator's error handler.
     Failed(ErrorTarget, Error),
-    /// A generalized request. User-defined functions must set its status: see [`CompletedRequest::concluded`].
-    Concluding(&'static dyn RequestFamily),
+    /// A generalized request. User-defined functions must set its status: see [`CompletedRequest::finished`].
+    CallbacksPending(&'static dyn RequestFamily),
 }
 
 impl CompletedRequest {
@@ -188,34 +188,34 @@ impl CompletedRequest {
     }
 
     /// Checks whether user-defined functions must still be called, outside the device; until then the handle remains.
-    pub fn is_concluding(&self) -> bool {
-        matches!(self.rest, Some(CompletionData::Concluding(_)))
+    pub fn has_pending_callbacks(&self) -> bool {
+        matches!(self.rest, Some(CompletionData::CallbacksPending(_)))
     }
 
     /// Returns the final completion and resets the handle. Called outside the device.
     #[inline]
-    pub fn concluded(self, handle: &mut c_int) -> CompletedRequest {
+    pub fn finished(self, handle: &mut c_int) -> CompletedRequest {
         match self.rest {
-            Some(CompletionData::Concluding(family)) => conclude(family, handle),
+            Some(CompletionData::CallbacksPending(family)) => finish_request(family, handle),
             _ => self,
         }
     }
 }
 
 #[cold]
-fn conclude(family: &dyn RequestFamily, handle: &mut c_int) -> CompletedRequest {
-    let completed = family.conclude(*handle, true);
+fn finish_request(family: &dyn RequestFamily, handle: &mut c_int) -> CompletedRequest {
+    let completed = family.finish_request(*handle, true);
     *handle = MPI_REQUEST_NULL;
     completed
 }
 
 /// Calls the user-defined functions of the request, if that is pending. Called outside the device.
-pub(super) fn conclude_if_due(handle: &mut c_int) -> Option<CompletedRequest> {
+pub(super) fn finish_if_pending(handle: &mut c_int) -> Option<CompletedRequest> {
     let Ok(RequestKind::Other(family)) = family_of(*handle) else {
         return None;
     };
-    let is_due = family.ended(*handle)?.is_concluding();
-    is_due.then(|| conclude(family, handle))
+    let is_due = family.ended(*handle)?.has_pending_callbacks();
+    is_due.then(|| finish_request(family, handle))
 }
 
 /// Resets the handle of a completed request: a persistent one becomes inactive, another one MPI_REQUEST_NULL.
@@ -226,7 +226,7 @@ pub(super) fn reset(handle: &mut c_int) {
 }
 
 /// Completes, frees and resets the request with handle `handle` if it is complete; in a call of `function` after a
-/// progress step. An inactive request is complete with the empty status. A [`CompletedRequest::is_concluding`] request is
+/// progress step. An inactive request is complete with the empty status. A [`CompletedRequest::has_pending_callbacks`] request is
 /// unchanged. Does not block.
 pub(super) fn try_complete(
     env: &dyn Env,
@@ -254,7 +254,7 @@ pub(super) fn complete_here(named: RequestKind, handle: &mut c_int) -> Option<Co
         RequestKind::Inactive | RequestKind::Live(_) => MPI_Status::EMPTY,
         RequestKind::Other(family) => {
             let mut ended = family.ended(*handle);
-            if let Some(ended) = ended.as_mut().filter(|ended| !ended.is_concluding()) {
+            if let Some(ended) = ended.as_mut().filter(|ended| !ended.has_pending_callbacks()) {
                 ended.keep_blamed();
                 family.forget(*handle);
                 reset(handle);
@@ -275,11 +275,11 @@ pub(super) fn completed_with(ended: &Completion, handle: &mut c_int) -> Complete
             comm_objects::request_completed(whole.context);
             with_status(status)
         }
-        Completion::Other(concluded) => {
-            let mut completed = completed(concluded.context, &concluded.outcome);
+        Completion::Other(finished) => {
+            let mut completed = completed(finished.context, &finished.outcome);
             completed.keep_blamed();
-            datatypes::release(concluded.buffer);
-            comm_objects::request_completed(concluded.context);
+            datatypes::release(finished.buffer);
+            comm_objects::request_completed(finished.context);
             completed
         }
     }
@@ -418,7 +418,7 @@ pub(super) fn with_object<R>(handle: c_int, f: impl FnOnce(&mut PersistentReques
     TABLE.lock().get_mut(handle).map(f)
 }
 
-fn look_at_active(handle: c_int, is_over: bool) -> Option<c_int> {
+fn lookup_active(handle: c_int, is_over: bool) -> Option<c_int> {
     // Most handles are of other requests, and require no table look-up.
     if handle & !((1 << (KIND.place_bits + KIND.generation_bits)) - 1) != KIND.tag {
         return None;
@@ -429,12 +429,12 @@ fn look_at_active(handle: c_int, is_over: bool) -> Option<c_int> {
 
 /// Returns the handle of a persistent request's active request; `None` if `handle` is not persistent.
 pub(super) fn active(handle: c_int) -> Option<c_int> {
-    look_at_active(handle, false)
+    lookup_active(handle, false)
 }
 
 /// Deactivates a completed persistent request. Returns false if `handle` is not persistent.
 pub(super) fn deactivate(handle: c_int) -> bool {
-    look_at_active(handle, true).is_some()
+    lookup_active(handle, true).is_some()
 }
 
 /// Frees the persistent request, if `handle` is one.

@@ -21,7 +21,7 @@ use super::completion::{end_one, wait_one};
 use super::fast_path;
 use super::error_dispatch::{end, end_under};
 use super::requests::{
-    CompletedRequest, RequestKind, CompletionData, SEND_COMPLETE, conclude_if_due, named, try_complete, whole_status,
+    CompletedRequest, RequestKind, CompletionData, SEND_COMPLETE, finish_if_pending, named, try_complete, whole_status,
     with_status,
 };
 use super::types::MPI_Status;
@@ -38,8 +38,8 @@ use midplane_objects::process::Env;
 struct ManyOutcome {
     failed: usize,
     first: Option<(ErrorTarget, ErrorClass)>,
-    /// User-defined functions must still be called for some: [`ManyOutcome::conclude`].
-    concluding: bool,
+    /// User-defined functions must still be called for some: [`ManyOutcome::finish_request`].
+    callbacks_pending: bool,
 }
 
 impl ManyOutcome {
@@ -68,20 +68,20 @@ impl ManyOutcome {
                     Some(_) => end_blame(*blame),
                 }
             }
-            Some(CompletionData::Concluding(_)) => self.concluding = true,
+            Some(CompletionData::CallbacksPending(_)) => self.callbacks_pending = true,
         }
     }
 
     /// Calls the pending user-defined functions of the requests; each request has the index of its status, of which
     /// there are `given`. Called outside the device.
-    fn conclude<'a>(
+    fn finish_request<'a>(
         &mut self,
         requests: impl Iterator<Item = (&'a mut c_int, usize)>,
         mut statuses: StatusArray<'_>,
         given: usize,
     ) {
         for (request, at) in requests {
-            if let Some(completed) = conclude_if_due(request) {
+            if let Some(completed) = finish_if_pending(request) {
                 self.add(&completed, &mut statuses, at, given);
             }
         }
@@ -308,9 +308,9 @@ fn test_all(
             several.add(&completed, &mut statuses, place, place);
         }
     }
-    if several.concluding {
+    if several.callbacks_pending {
         let given = requests.len();
-        several.conclude(requests.iter_mut().zip(0..), statuses, given);
+        several.finish_request(requests.iter_mut().zip(0..), statuses, given);
     }
     Ok(Some(several))
 }
@@ -369,7 +369,7 @@ fn any(
         if let Some(request) = group.get_mut(found)
             && let Some(completed) = try_complete(env, None, request)?
         {
-            let completed = completed.concluded(request);
+            let completed = completed.finished(request);
             return Ok(Some(AnyResult::At(first + found, completed)));
         }
     }
@@ -525,14 +525,14 @@ unsafe fn complete_some(
                 done,
                 ..
             } = some;
-            if several.concluding {
+            if several.callbacks_pending {
                 // In index order, as they were found.
                 let mut rest = requests.iter_mut().zip(0..);
                 let found = indices[..done].iter().zip(0..).filter_map(|(i, at)| {
                     let (request, _) = rest.find(|(_, place)| place == i)?;
                     Some((request, at))
                 });
-                several.conclude(found, statuses, done);
+                several.finish_request(found, statuses, done);
             }
             Ok(several)
         })

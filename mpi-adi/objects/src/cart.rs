@@ -191,7 +191,7 @@ impl ExtentSearch {
             // The minimum extent is at most the root, so every later candidate has a larger spread.
             while greatest - least_at_most <= division.spread {
                 division.try_extent(number, count, greatest);
-                match least_divisor(number, |divisor| divisor > greatest) {
+                match min_divisor(number, |divisor| divisor > greatest) {
                     Some(divisor) => greatest = divisor,
                     None => break,
                 }
@@ -213,7 +213,7 @@ impl ExtentSearch {
             let least = self.tried[0].saturating_sub(self.spread).max(1);
             while next <= extent && root(rest / next, count - 1) >= least {
                 self.try_extent(rest, count, next);
-                match least_divisor(rest, |divisor| divisor > next) {
+                match min_divisor(rest, |divisor| divisor > next) {
                     Some(divisor) => next = divisor,
                     None => break,
                 }
@@ -258,11 +258,11 @@ fn divisor_from_root(number: u32, degree: u32) -> u32 {
             .checked_pow(degree)
             .is_none_or(|power| power >= number.into())
     };
-    least_divisor(number, reaches).unwrap_or(number)
+    min_divisor(number, reaches).unwrap_or(number)
 }
 
 /// Returns the smallest divisor of `number` for which `wanted` is true. `wanted` must be monotonic.
-fn least_divisor(number: u32, wanted: impl Fn(u32) -> bool) -> Option<u32> {
+fn min_divisor(number: u32, wanted: impl Fn(u32) -> bool) -> Option<u32> {
     let mut least = None;
     let mut divisor = 1;
     while divisor <= number / divisor {

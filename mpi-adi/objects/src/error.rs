@@ -10,7 +10,7 @@ use midplane_device::envelope::Tag;
 /// class.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[repr(i32)]
-#[allow(missing_docs)] // The names are MPI's; `words` describes each.
+#[allow(missing_docs)] // The names are MPI's; `description` describes each.
 pub enum ErrorClass {
     Success = 0,
     Buffer = 1,
@@ -143,7 +143,7 @@ impl ErrorClass {
     }
 
     /// Returns the MPI name and description, as MPI_Error_string returns them.
-    pub const fn words(self) -> &'static str {
+    pub const fn description(self) -> &'static str {
         match self {
             ErrorClass::Success => "MPI_SUCCESS: no error",
             ErrorClass::Buffer => "MPI_ERR_BUFFER: invalid or missing buffer",
@@ -436,7 +436,7 @@ macro_rules! worded {
             /// All variants, indexed by their value.
             pub(super) const ALL: &[Self] = &[$(Self::$variant),*];
 
-            const fn words(self) -> &'static str {
+            const fn description(self) -> &'static str {
                 match self {
                     $(Self::$variant => $words,)*
                 }
@@ -656,7 +656,7 @@ impl<W: AsRef<str> + Copy> fmt::Display for Error<W> {
                  hold messages on their way; attach a larger one with MPI_Buffer_attach"
             ),
             Error::Limit { what, limit } => {
-                write!(f, "there can be no more than {limit} {}; free some", what.words())
+                write!(f, "there can be no more than {limit} {}; free some", what.description())
             }
             Error::Keyval { keyval } => write!(f, "{keyval:#010x} is no attribute key"),
             Error::Undefined => f.write_str("the operation is not defined for this datatype (MPI-3.1 section 5.9.2)"),
@@ -688,11 +688,11 @@ impl<W: AsRef<str> + Copy> fmt::Display for Error<W> {
             Error::Argument { what } | Error::Buffer { what } | Error::Dims { what } => f.write_str(what.as_ref()),
             Error::InPlace => f.write_str("MPI_IN_PLACE is not allowed here (MPI-3.1 section 5.2.1)"),
             Error::InStatus { failed, first } => {
-                write!(f, "{failed} of the requests failed, the first with {}", first.words())
+                write!(f, "{failed} of the requests failed, the first with {}", first.description())
             }
             Error::Raised { code, .. } => write!(f, "raised by the program, with code {code}"),
             Error::Wrong { what, .. } => f.write_str(what.as_ref()),
-            Error::Order { what } => f.write_str(what.words()),
+            Error::Order { what } => f.write_str(what.description()),
             Error::TooGreat => {
                 f.write_str("a datatype of more bytes, or with greater distances, than an address can say")
             }
@@ -759,7 +759,7 @@ mod tests {
         for code in 0..CLASSES as i32 {
             let class = ErrorClass::from_code(code).expect("a class");
             assert_eq!(class as i32, code);
-            assert!(class.words().starts_with("MPI_") && class.words().len() < 160);
+            assert!(class.description().starts_with("MPI_") && class.description().len() < 160);
         }
         assert_eq!(ErrorClass::from_code(CLASSES as i32), None);
         assert_eq!(ErrorClass::from_code(-1), None);

@@ -200,7 +200,7 @@ pub struct DescribedError<W = &'static str> {
 impl<W: AsRef<str> + Copy> fmt::Display for DescribedError<W> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let DescribedError { error, heap } = self;
-        write!(f, "{}: {error}", error.class().words())?;
+        write!(f, "{}: {error}", error.class().description())?;
         match heap {
             Some(Heap { bytes, used }) => write!(
                 f,

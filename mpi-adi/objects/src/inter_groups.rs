@@ -67,9 +67,10 @@ impl GroupRanges {
     }
 
     fn ranks_of(self, first: bool) -> Range<u32> {
-        match first {
-            true => 0..self.first,
-            false => self.first..self.all,
+        if first {
+            0..self.first
+        } else {
+            self.first..self.all
         }
     }
 

@@ -13,12 +13,12 @@ pub enum RmaOperation {
     /// MPI_REPLACE.
     Replace,
     /// MPI_NO_OP.
-    Nothing,
+    NoOp,
 }
 
 /// Wire codes after those of the reduction operations, which start at 1.
 const REPLACE: u8 = PredefinedOp::ALL.len() as u8 + 1;
-const NOTHING: u8 = REPLACE + 1;
+const NO_OP: u8 = REPLACE + 1;
 
 impl RmaOperation {
     /// Returns the wire code of the operation.
@@ -26,7 +26,7 @@ impl RmaOperation {
         match self {
             RmaOperation::Combine(op) => op as u8,
             RmaOperation::Replace => REPLACE,
-            RmaOperation::Nothing => NOTHING,
+            RmaOperation::NoOp => NO_OP,
         }
     }
 
@@ -34,7 +34,7 @@ impl RmaOperation {
     pub fn from_number(number: u8) -> Option<RmaOperation> {
         match number {
             REPLACE => Some(RmaOperation::Replace),
-            NOTHING => Some(RmaOperation::Nothing),
+            NO_OP => Some(RmaOperation::NoOp),
             _ => {
                 let place = usize::from(number).checked_sub(1)?;
                 PredefinedOp::ALL.get(place).copied().map(RmaOperation::Combine)
@@ -79,11 +79,11 @@ pub const fn element_bytes(basic: BasicType) -> usize {
 /// Combines pairs without the padding after their indices.
 fn combine_packed(op: PredefinedOp, basic: BasicType, origin: &[u8], target: &mut [u8]) -> bool {
     // The largest pair contains a `long double`.
-    const MOST: usize = 32;
+    const MAX: usize = 32;
     let (size, extent) = (basic.size(), basic.extent());
     let mut pairs = origin.chunks(size).zip(target.chunks_mut(size));
     pairs.all(|(origin, target)| {
-        let (mut left, mut right) = ([0; MOST], [0; MOST]);
+        let (mut left, mut right) = ([0; MAX], [0; MAX]);
         left[..size].copy_from_slice(origin);
         right[..size].copy_from_slice(target);
         let is_done = op.combine(basic, &left[..extent], &mut right[..extent]);
@@ -108,7 +108,7 @@ pub fn combine(operation: u8, datatype: u8, origin: &[u8], target: &mut [u8]) ->
             target.copy_from_slice(origin);
             true
         }
-        RmaOperation::Nothing => true,
+        RmaOperation::NoOp => true,
     }
 }
 
@@ -199,7 +199,7 @@ mod tests {
             }
         }
         assert_eq!(RmaOperation::from_number(0), None);
-        assert_eq!(RmaOperation::from_number(NOTHING + 1), None);
+        assert_eq!(RmaOperation::from_number(NO_OP + 1), None);
         assert_eq!((1..=40).filter_map(basic_of).count(), BasicType::ALL.len());
     }
 
@@ -211,7 +211,7 @@ mod tests {
             (RmaOperation::Combine(PredefinedOp::Sum), 7i32),
             (RmaOperation::Combine(PredefinedOp::Max), 4),
             (RmaOperation::Replace, 3),
-            (RmaOperation::Nothing, 4),
+            (RmaOperation::NoOp, 4),
         ] {
             let mut target = four;
             assert!(combine(operation.number(), int, &three, &mut target));

@@ -28,7 +28,7 @@ pub(super) unsafe fn writing(bytes: &mut [u8]) -> Span {
 }
 
 /// Runs `call` with a writable span. `call` must wait for the reply that fills it.
-pub fn lend_until_over(bytes: &mut [u8], call: impl FnOnce(Span)) {
+pub fn with_writable_span(bytes: &mut [u8], call: impl FnOnce(Span)) {
     // SAFETY: `call` waits for the reply, and nothing else uses the bytes until then.
     call(unsafe { writing(bytes) });
     core::hint::black_box(bytes);

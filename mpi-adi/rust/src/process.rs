@@ -1,8 +1,8 @@
 //! The process of a Rust program: its device, and the state that the binding keeps for it.
 //!
 //! A program finds its process in [`initialize`](super::environment::initialize), as in rsmpi. A node or a Linux
-//! process contains one process. Where processes are threads, the host environment runs each with [`carry`], and
-//! [`find_by`] registers how to find the calling one.
+//! process contains one process. Where processes are threads, the host environment runs each with [`run_hosted`], and
+//! [`set_finder`] registers how to find the calling one.
 //!
 //! A program built by cargo starts by itself: the first MPI call sets up its node ([`installed::NodeStarter`]).
 //!
@@ -26,7 +26,7 @@ use midplane_objects::process::{Env, Process};
 
 /// Per-process state of the binding.
 pub(crate) struct ProcessState {
-    // The real lifetime is shorter: see `carry`.
+    // The real lifetime is shorter: see `run_hosted`.
     env: Cell<Option<&'static dyn Env>>,
     is_installed: bool,
     phase: Cell<MpiPhase>,
@@ -117,13 +117,13 @@ impl ProcessState {
     }
 }
 
-/// Handle of a process that [`carry`] runs.
+/// Handle of a process that [`run_hosted`] runs.
 #[derive(Clone)]
-pub struct CarriedProcess(Rc<ProcessState>);
+pub struct HostedProcess(Rc<ProcessState>);
 
 /// Runs the program `run` as the process of the device `env`. `is_unwinding` checks whether a panic ends the calling
-/// program: `std::thread::panicking` on a host. [`find_by`] registers how to find the calling program.
-pub fn carry<R>(env: &dyn Env, is_unwinding: fn() -> bool, run: impl FnOnce(CarriedProcess) -> R) -> R {
+/// program: `std::thread::panicking` on a host. [`set_finder`] registers how to find the calling program.
+pub fn run_hosted<R>(env: &dyn Env, is_unwinding: fn() -> bool, run: impl FnOnce(HostedProcess) -> R) -> R {
     struct EndGuard(Rc<ProcessState>);
     impl Drop for EndGuard {
         fn drop(&mut self) {
@@ -137,14 +137,14 @@ pub fn carry<R>(env: &dyn Env, is_unwinding: fn() -> bool, run: impl FnOnce(Carr
     let env =
         unsafe { &*core::mem::transmute::<*const (dyn Env + '_), *const (dyn Env + 'static)>(env) };
     let end = EndGuard(ProcessState::new(env, false, is_unwinding));
-    run(CarriedProcess(end.0.clone()))
+    run(HostedProcess(end.0.clone()))
 }
 
-static FINDER: spin::Once<fn() -> Option<CarriedProcess>> = spin::Once::new();
+static FINDER: spin::Once<fn() -> Option<HostedProcess>> = spin::Once::new();
 
-/// Registers the function that finds the process of the calling program where processes are [carried](carry). Later
+/// Registers the function that finds the process of the calling program where processes are [carried](run_hosted). Later
 /// calls have no effect.
-pub fn find_by(find: fn() -> Option<CarriedProcess>) {
+pub fn set_finder(find: fn() -> Option<HostedProcess>) {
     FINDER.call_once(|| find);
 }
 
@@ -207,7 +207,7 @@ pub(crate) fn running() -> Result<Rc<ProcessState>, Error> {
 
 /// Runs `look` with the interrupted process's collectives in progress and its MPI state. Returns `None` if there is no
 /// such process, or it has started no collective.
-pub(crate) fn interrupted<R>(look: impl FnOnce(&InFlightCollectives, &Process) -> R) -> Option<R> {
+pub(crate) fn with_interrupted<R>(look: impl FnOnce(&InFlightCollectives, &Process) -> R) -> Option<R> {
     if let Some(found) = FINDER.get().and_then(|find| find()) {
         // The process is in a call of its host environment.
         let env = found.0.env().ok()?;

@@ -43,26 +43,26 @@ struct CollectiveObject {
 struct StartedCollectives {
     objects: HandleTable<CollectiveObject>,
     /// Incomplete ones, in order of their start, so that a check of progress skips the others.
-    under_way: Vec<c_int>,
+    in_flight: Vec<c_int>,
 }
 
 /// No call waits or performs steps while it holds the lock. Interrupt handlers check only if no call holds it.
 static STARTED: Mutex<StartedCollectives> = Mutex::new(StartedCollectives {
     objects: HandleTable::new(KIND),
-    under_way: Vec::new(),
+    in_flight: Vec::new(),
 });
 /// Length of that list, so that calls need no lock if it is empty.
-static UNDER_WAY: AtomicUsize = AtomicUsize::new(0);
+static IN_FLIGHT: AtomicUsize = AtomicUsize::new(0);
 
 impl StartedCollectives {
     /// Adds a collective in state [`CollectiveState::Stepping`]. Fails with [`Error::Limit`] or [`Error::NoRoom`].
     fn add(&mut self, membership: Membership<'static>) -> Result<c_int, Error> {
         let bytes = size_of::<c_int>();
         let none = |_| Error::NoRoom { bytes };
-        self.under_way.try_reserve(1).map_err(none)?;
+        self.in_flight.try_reserve(1).map_err(none)?;
         let state = CollectiveState::Stepping;
         let handle = self.objects.add(CollectiveObject { membership, state })?;
-        self.under_way.push(handle);
+        self.in_flight.push(handle);
         self.count();
         Ok(handle)
     }
@@ -74,12 +74,12 @@ impl StartedCollectives {
 
     /// Removes a completed collective from the list.
     fn rests(&mut self, handle: c_int) {
-        self.under_way.retain(|other| *other != handle);
+        self.in_flight.retain(|other| *other != handle);
         self.count();
     }
 
     fn count(&self) {
-        UNDER_WAY.store(self.under_way.len(), Ordering::Relaxed);
+        IN_FLIGHT.store(self.in_flight.len(), Ordering::Relaxed);
     }
 }
 
@@ -195,12 +195,12 @@ fn set_state(handle: c_int, state: CollectiveState) {
 
 /// Checks whether the messages of a collective are complete.
 fn is_ready(requests: &RequestPool) -> bool {
-    if UNDER_WAY.load(Ordering::Relaxed) == 0 {
+    if IN_FLIGHT.load(Ordering::Relaxed) == 0 {
         return false;
     }
     let started = STARTED.lock();
-    let mut under_way = started.under_way.iter();
-    under_way.any(|handle| {
+    let mut in_flight = started.in_flight.iter();
+    in_flight.any(|handle| {
         let object = started.objects.get(*handle);
         object.is_some_and(|object| object.state.is_ready(requests))
     })
@@ -233,15 +233,15 @@ fn advance_all() {
 
 /// Advances collectives from an interrupt handler, unless a call holds the lock; see [`advance_all`].
 fn run_in_interrupt(adi: &mut Adi, memory: &mut dyn UserMemory) -> HookResult {
-    if UNDER_WAY.load(Ordering::Relaxed) == 0 {
+    if IN_FLIGHT.load(Ordering::Relaxed) == 0 {
         return HookResult::Idle;
     }
     let (Ok(env), Some(mut started)) = (any_env(), STARTED.try_lock()) else {
         return HookResult::Busy;
     };
-    let StartedCollectives { objects, under_way } = &mut *started;
+    let StartedCollectives { objects, in_flight } = &mut *started;
     advance_in_interrupt(adi, memory, env.process(), |run| {
-        for handle in under_way {
+        for handle in in_flight {
             if let Some(object) = objects.get_mut(*handle) {
                 run(object.membership, &mut object.state);
             }

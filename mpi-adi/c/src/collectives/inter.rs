@@ -38,7 +38,7 @@ fn role(halves: GroupRanges, root: c_int) -> Result<Role, Error> {
     let size = halves.remote_size() as u32;
     match root {
         MPI_ROOT => Ok(Role::Root),
-        MPI_PROC_NULL => Ok(Role::Bystander),
+        MPI_PROC_NULL => Ok(Role::NonParticipant),
         _ => match u32::try_from(root).ok().filter(|rank| *rank < size) {
             Some(rank) => Ok(Role::Member(CommRank(rank))),
             None => Err(Error::RemoteRoot {
@@ -59,14 +59,14 @@ fn not_in_place(buffers: [*const c_void; 2]) -> Result<(), Error> {
 }
 
 /// # Safety
-/// The buffer must satisfy [`args::buffer`], unless the process is a bystander.
+/// The buffer must satisfy [`args::buffer`], unless the process is a non-participant.
 pub(crate) unsafe fn bcast(
     halves: GroupRanges,
     BufferArgs { buffer, count, datatype }: BufferArgs,
     root: c_int,
 ) -> Result<CollectiveSchedule, Error> {
     let role = role(halves, root)?;
-    if role == Role::Bystander {
+    if role == Role::NonParticipant {
         return coll::nothing(halves);
     }
     // SAFETY: guaranteed by the caller.
@@ -87,7 +87,7 @@ unsafe fn gather_to<P: Send + 'static>(
 ) -> Result<CollectiveSchedule, Error> {
     let role = role(halves, root)?;
     match role {
-        Role::Bystander => coll::nothing(halves),
+        Role::NonParticipant => coll::nothing(halves),
         Role::Root => {
             let places = places(halves.remote_size())?;
             let place = move |rank| of(&places, rank);
@@ -161,7 +161,7 @@ unsafe fn scatter_from<P: Send + 'static>(
 ) -> Result<CollectiveSchedule, Error> {
     let role = role(halves, root)?;
     match role {
-        Role::Bystander => coll::nothing(halves),
+        Role::NonParticipant => coll::nothing(halves),
         Role::Root => {
             let parts = parts(halves.remote_size())?;
             let part = move |rank| of(&parts, rank);
@@ -295,7 +295,7 @@ pub(crate) unsafe fn alltoallw(
 
 /// # Safety
 /// The second buffer at the root, and the first one elsewhere, must satisfy [`args::buffer`], unless the process is a
-/// bystander.
+/// non-participant.
 pub(crate) unsafe fn reduce(
     halves: GroupRanges,
     [sendbuf, recvbuf]: [*const c_void; 2],
@@ -304,7 +304,7 @@ pub(crate) unsafe fn reduce(
     root: c_int,
 ) -> Result<CollectiveSchedule, Error> {
     let role = role(halves, root)?;
-    if role == Role::Bystander {
+    if role == Role::NonParticipant {
         return coll::nothing(halves);
     }
     let count = args::count(count)?;

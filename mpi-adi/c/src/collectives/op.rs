@@ -112,7 +112,7 @@ impl UserCombiner {
             let len = right.len() / *size;
             let (left, right) = (left.as_ptr(), right.as_mut_ptr());
             // SAFETY: both contain `len` elements.
-            datatype.lend(|datatype| unsafe {
+            datatype.with_handle(|datatype| unsafe {
                 call(
                     *function,
                     left.cast_mut().cast(),
@@ -128,7 +128,7 @@ impl UserCombiner {
             right_element.unpack(right);
             let (from, to) = (left_element.origin(), right_element.origin());
             // SAFETY: both contain one element.
-            datatype.lend(|datatype| unsafe { call(*function, from, to, 1, datatype) });
+            datatype.with_handle(|datatype| unsafe { call(*function, from, to, 1, datatype) });
             right_element.pack(right);
         }
     }

@@ -1,11 +1,11 @@
 //! Datatypes (chapter 4).
 //!
 //! ```text
-//! make  removed                   constructors: argument checks, creation of objects
+//! constructors  removed           constructors: argument checks, creation of objects
 //! attributes                      section 6.7.4
-//! look  counts  pack              queries; element counts of messages; packing
-//! lent                            buffers of elements, for the duration of requests
-//! objects                         handles, and derived datatypes      shared  reference counting on the heap
+//! query  counts  pack             queries; element counts of messages; packing
+//! typed_buffers                   buffers of elements, for the duration of requests
+//! objects                         handles, and derived datatypes      try_arc  reference counting on the heap
 //! ```
 //! Imports point downwards in this list.
 //!

@@ -309,7 +309,7 @@ impl HeldHandle {
     }
 
     /// Calls a user-defined function with it.
-    pub fn lend<R>(&self, call: impl FnOnce(c_int) -> R) -> R {
+    pub fn with_handle<R>(&self, call: impl FnOnce(c_int) -> R) -> R {
         let Some(hold) = self.hold else {
             return call(self.handle);
         };

@@ -323,7 +323,7 @@ impl TypedElements {
             |object: &&TryArc<DatatypeObject>| count == 1 && object.datatype.layout().is_dense();
         match self.walked.as_ref().filter(|object| !is_one_row(object)) {
             // SAFETY: guaranteed by the caller.
-            Some(object) if bytes > 0 => unsafe { lend(object, buffer, bytes) },
+            Some(object) if bytes > 0 => unsafe { loan_buffer(object, buffer, bytes) },
             // SAFETY: guaranteed by the caller; the addresses are checked.
             _ => unsafe { self.row(buffer, bytes) },
         }
@@ -343,7 +343,7 @@ impl TypedElements {
         let buffer = buffer.wrapping_byte_offset(first.wrapping_mul(self.extent));
         match &self.walked {
             // SAFETY: guaranteed by the caller.
-            Some(object) if bytes > 0 => unsafe { lend(object, buffer, bytes) },
+            Some(object) if bytes > 0 => unsafe { loan_buffer(object, buffer, bytes) },
             // SAFETY: guaranteed by the caller.
             _ => unsafe { self.row(buffer, bytes) },
         }
@@ -365,7 +365,7 @@ impl TypedElements {
 ///
 /// # Safety
 /// See [`Span::typed`]; the loan itself exists as long as it is held.
-unsafe fn lend(
+unsafe fn loan_buffer(
     object: &TryArc<DatatypeObject>,
     buffer: *const c_void,
     bytes: usize,

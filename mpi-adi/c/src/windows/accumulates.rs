@@ -21,7 +21,7 @@ use midplane_objects::windows::{TargetRegion, fits, made_of, same, wrong};
 fn operation_of(op: c_int, fetches: bool) -> Result<RmaOperation, Error> {
     match op {
         MPI_REPLACE => Ok(RmaOperation::Replace),
-        MPI_NO_OP if fetches => Ok(RmaOperation::Nothing),
+        MPI_NO_OP if fetches => Ok(RmaOperation::NoOp),
         _ => match operation(op)? {
             args::ReductionOp::Predefined(op) => Ok(RmaOperation::Combine(op)),
             args::ReductionOp::User(_) => Err(wrong(
@@ -127,7 +127,7 @@ unsafe fn get_accumulate(
     let (elements, basic) = elements_of(operation, target.datatype)?;
     let count = args::count(target.count)?;
     let bytes = elements.length(count)?;
-    let has_operand = operation != RmaOperation::Nothing;
+    let has_operand = operation != RmaOperation::NoOp;
     let from = if has_operand {
         // SAFETY: guaranteed by the caller.
         let (from, origin_basic) = unsafe { buffer(operation, origin.0, origin.1, origin.2) }?;

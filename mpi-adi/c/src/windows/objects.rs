@@ -100,7 +100,7 @@ impl CallWindow {
         CallWindow(windows::Window {
             env,
             function,
-            home: WindowHandle(handle),
+            owner: WindowHandle(handle),
             membership: object.membership,
             is_dynamic: object.facts.flavor == MPI_WIN_FLAVOR_DYNAMIC,
         })
@@ -120,7 +120,7 @@ impl CallWindow {
         &self,
         f: impl FnOnce(&mut WindowObject) -> Result<R, Error>,
     ) -> Result<R, Error> {
-        f(TABLE.lock().get_mut(self.home.0).ok_or(no_window())?)
+        f(TABLE.lock().get_mut(self.owner.0).ok_or(no_window())?)
     }
 
     /// Returns the process with the rank that the program specifies.

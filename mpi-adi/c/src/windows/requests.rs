@@ -44,7 +44,7 @@ impl CallWindow {
     pub fn request(&self, start: impl FnOnce(Told) -> Result<(), Error>) -> Result<c_int, Error> {
         enter_family(&FAMILY);
         let ticket: &'static Ticket = Box::leak(make_room(Ticket::default())?);
-        let win = self.home.0;
+        let win = self.owner.0;
         let added = TABLE.lock().add(RmaRequest { win, ticket });
         let started = added.and_then(|handle| start(Some(ticket)).map(|()| handle));
         if started.is_err() {

@@ -3,7 +3,7 @@
 
 use crate::coll::run::{run_in_segments, SegmentSizes};
 use crate::coll::running::run_side_by_side;
-use crate::coll::schedule::{ALLTOALL, Buffer, SegmentHalf, LaneConfig, MAX_LANES, RankInfo, Schedule, ScheduleStep};
+use crate::coll::schedule::{ALLTOALL, StepBuffer, SegmentHalf, LaneConfig, MAX_LANES, RankInfo, Schedule, ScheduleStep};
 use crate::coll::segments::{SEGMENT_BYTES, SegmentWalk};
 use crate::comm::{CommRank, Communicator};
 use crate::error::Error;
@@ -124,8 +124,8 @@ impl<P: Fn(CommRank) -> Area, Q: Fn(CommRank) -> Area> Schedule for PairwiseExch
         } else {
             ScheduleStep::Exchange {
                 tag: ALLTOALL,
-                given: (Buffer::User(from), dest),
-                taken: (Buffer::User(to), source),
+                given: (StepBuffer::User(from), dest),
+                taken: (StepBuffer::User(to), source),
             }
         })
     }
@@ -208,8 +208,8 @@ impl<P: Fn(CommRank) -> Area> Schedule for InPlace<P> {
                 self.stage = PairwiseStage::Store;
                 ScheduleStep::Exchange {
                     tag: ALLTOALL,
-                    given: (Buffer::Segment(GIVEN, part.len()), self.peer),
-                    taken: (Buffer::Segment(TAKEN, part.len()), self.peer),
+                    given: (StepBuffer::Segment(GIVEN, part.len()), self.peer),
+                    taken: (StepBuffer::Segment(TAKEN, part.len()), self.peer),
                 }
             }
             PairwiseStage::Store => {

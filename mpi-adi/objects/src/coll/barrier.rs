@@ -3,7 +3,7 @@
 
 use crate::coll::network_allreduce;
 use crate::coll::run::run_alone;
-use crate::coll::schedule::{BARRIER, Buffer, RankInfo, Schedule, ScheduleStep};
+use crate::coll::schedule::{BARRIER, StepBuffer, RankInfo, Schedule, ScheduleStep};
 use crate::comm::Communicator;
 use crate::error::Error;
 use midplane_device::memory::area::Area;
@@ -44,7 +44,7 @@ impl Schedule for DisseminationBarrier {
             return None;
         }
         self.distance = distance * 2;
-        let nothing = Buffer::User(Area::EMPTY);
+        let nothing = StepBuffer::User(Area::EMPTY);
         Some(ScheduleStep::Exchange {
             tag: BARRIER,
             given: (nothing, ranks.after(distance)),

@@ -5,7 +5,7 @@
 use crate::coll::lines::LineBcast;
 use crate::coll::run::SegmentSizes;
 use crate::coll::running::run_side_by_side;
-use crate::coll::schedule::{BCAST, Buffer, SelectedSchedule, RankInfo, Schedule, ScheduleStep};
+use crate::coll::schedule::{BCAST, StepBuffer, SelectedSchedule, RankInfo, Schedule, ScheduleStep};
 use crate::coll::tree;
 use crate::coll::trees::TreeBcast;
 use crate::comm::{CommRank, Communicator};
@@ -92,7 +92,7 @@ impl BinomialBcast {
 
 impl Schedule for BinomialBcast {
     fn next(&mut self) -> Option<ScheduleStep> {
-        let (tag, data) = (BCAST, Buffer::User(self.span));
+        let (tag, data) = (BCAST, StepBuffer::User(self.span));
         if let Some(parent) = self.parent.take() {
             let source = self.absolute(parent);
             return Some(ScheduleStep::Receive { source, tag, data });

@@ -89,7 +89,7 @@ struct ContextAgreement<H: ContextHolder> {
     /// This process's proposal, then the combined proposal.
     cells: Vec<u8>,
     /// `None`: nothing is proposed yet, or the agreement is complete.
-    under_way: Option<(ThroughRoot, AgreementRound)>,
+    in_flight: Option<(ThroughRoot, AgreementRound)>,
     /// Next step of the allreduce; `None`: it is complete.
     ahead: Option<ScheduleStep>,
     /// No unit was skipped because another agreement had reserved it.
@@ -102,11 +102,11 @@ pub fn agree(comm: Communicator<'_>, holder: impl ContextHolder + 'static) -> Re
         ranks: RankInfo::from_comm(comm),
         holder,
         cells: room(size_of::<ContextProposal>())?,
-        under_way: None,
+        in_flight: None,
         ahead: None,
         all: true,
     };
-    let plan = CollectiveSchedule::by_steps(agreement, Some(size_of::<ContextProposal>()))?;
+    let plan = CollectiveSchedule::from_steps(agreement, Some(size_of::<ContextProposal>()))?;
     Ok(plan.advances_in_interrupts(true))
 }
 
@@ -118,7 +118,7 @@ impl<H: ContextHolder> ContextAgreement<H> {
         let area = Area::from(unsafe { writing(&mut self.cells) });
         let mut allreduce = ThroughRoot::new(self.ranks, ReduceAreas { data: area, result: area }, size_of::<ContextProposal>());
         self.ahead = allreduce.next();
-        self.under_way = Some((allreduce, round));
+        self.in_flight = Some((allreduce, round));
     }
 
     /// Proposes the first unit from `bound` on that can be reserved.
@@ -134,7 +134,7 @@ impl<H: ContextHolder> ContextAgreement<H> {
     }
 
     /// Handles the end of an allreduce. Returns true if the agreement is complete.
-    fn conclude(&mut self, round: AgreementRound) -> Result<bool, Error> {
+    fn finish_round(&mut self, round: AgreementRound) -> Result<bool, Error> {
         let [unit, free, same, all] = *self.cells.first_chunk::<4>().expect("so many cells");
         let unit = usize::from(unit);
         match round {
@@ -192,7 +192,7 @@ impl<H: ContextHolder> ContextAgreement<H> {
 impl<H: ContextHolder> ScheduleWork for ContextAgreement<H> {
     fn next(&mut self) -> Result<Option<ScheduleStep>, Error> {
         loop {
-            let Some((allreduce, round)) = &mut self.under_way else {
+            let Some((allreduce, round)) = &mut self.in_flight else {
                 self.propose(0);
                 continue;
             };
@@ -201,8 +201,8 @@ impl<H: ContextHolder> ScheduleWork for ContextAgreement<H> {
                 return Ok(Some(step));
             }
             let round = *round;
-            self.under_way = None;
-            if self.conclude(round)? {
+            self.in_flight = None;
+            if self.finish_round(round)? {
                 return Ok(None);
             }
         }
@@ -221,7 +221,7 @@ impl<H: ContextHolder> ScheduleWork for ContextAgreement<H> {
 impl<H: ContextHolder> Drop for ContextAgreement<H> {
     fn drop(&mut self) {
         // It failed before its end; a completed agreement holds no reservation.
-        if let Some((_, AgreementRound::Find(Some(held)) | AgreementRound::Confirm(held, _))) = self.under_way {
+        if let Some((_, AgreementRound::Find(Some(held)) | AgreementRound::Confirm(held, _))) = self.in_flight {
             self.holder.give_up();
             self.holder.release(held);
         }

@@ -2,7 +2,7 @@
 #![forbid(unsafe_code)]
 
 use crate::coll::run::run;
-use crate::coll::schedule::{ALLGATHER, Buffer, GATHER, RankInfo, SCATTER, Schedule, ScheduleStep};
+use crate::coll::schedule::{ALLGATHER, StepBuffer, GATHER, RankInfo, SCATTER, Schedule, ScheduleStep};
 use crate::comm::{CommRank, Communicator};
 use crate::error::Error;
 use midplane_device::memory::area::Area;
@@ -132,14 +132,14 @@ impl<P: Fn(CommRank) -> Area> Schedule for StarGather<P> {
         }
         let (partner, tag) = (self.star.partner()?, GATHER);
         Some(if self.star.is_root() {
-            let data = Buffer::User((self.place)(partner));
+            let data = StepBuffer::User((self.place)(partner));
             ScheduleStep::Receive {
                 source: partner,
                 tag,
                 data,
             }
         } else {
-            let data = Buffer::User(self.data);
+            let data = StepBuffer::User(self.data);
             ScheduleStep::Send {
                 dest: partner,
                 tag,
@@ -175,14 +175,14 @@ impl<P: Fn(CommRank) -> Area> Schedule for StarScatter<P> {
         let tag = SCATTER;
         if let Some(partner) = self.star.partner() {
             return Some(if self.star.is_root() {
-                let data = Buffer::User((self.part)(partner));
+                let data = StepBuffer::User((self.part)(partner));
                 ScheduleStep::Send {
                     dest: partner,
                     tag,
                     data,
                 }
             } else {
-                let data = Buffer::User(self.result);
+                let data = StepBuffer::User(self.result);
                 ScheduleStep::Receive {
                     source: partner,
                     tag,
@@ -233,8 +233,8 @@ impl<P: Fn(CommRank) -> Area> Schedule for RingAllgather<P> {
         let given = (self.place)(ranks.before(round - 1));
         Some(ScheduleStep::Exchange {
             tag: ALLGATHER,
-            given: (Buffer::User(given), ranks.after(1)),
-            taken: (Buffer::User(to), ranks.before(1)),
+            given: (StepBuffer::User(given), ranks.after(1)),
+            taken: (StepBuffer::User(to), ranks.before(1)),
         })
     }
 }
@@ -262,7 +262,7 @@ struct BlockRun {
 
 impl BlockRun {
     /// Removes and returns the piece before the wrap-around.
-    fn piece(&mut self, all: Area, size: u32) -> Option<Buffer> {
+    fn piece(&mut self, all: Area, size: u32) -> Option<StepBuffer> {
         let count = self.count.min(size - self.start);
         if count == 0 {
             return None;
@@ -273,7 +273,7 @@ impl BlockRun {
             start: (self.start + count) % size,
             count: self.count - count,
         };
-        Some(Buffer::User(piece))
+        Some(StepBuffer::User(piece))
     }
 }
 

@@ -21,7 +21,7 @@
 #![forbid(unsafe_code)]
 
 use crate::coll::run::ReduceAreas;
-use crate::coll::schedule::{BCAST, Buffer, SegmentHalf, REDUCE, RankInfo, Schedule, ScheduleStep};
+use crate::coll::schedule::{BCAST, StepBuffer, SegmentHalf, REDUCE, RankInfo, Schedule, ScheduleStep};
 use crate::comm::CommRank;
 use crate::grid::{BoxCoords, TorusBox};
 use midplane_device::memory::area::Area;
@@ -39,7 +39,7 @@ fn side(grid: &TorusBox, dim: usize, place: u16, is_plus: bool) -> u16 {
 
 /// Returns the index on a side of `len` processes from which `place` receives (the sender is 0), and the number of
 /// processes behind `place` to which it forwards.
-fn told_by(place: u16, len: u16) -> (u16, u16) {
+fn predecessor(place: u16, len: u16) -> (u16, u16) {
     let (mut from, mut rest) = (0, len);
     loop {
         let middle = from + rest.div_ceil(2);
@@ -93,7 +93,7 @@ impl LineBcast {
                 at > from
             };
             let place = if is_plus { up } else { extent - up };
-            let (teller, rest) = told_by(place, side(&grid, dim, from, is_plus));
+            let (teller, rest) = predecessor(place, side(&grid, dim, from, is_plus));
             (spread.dim, spread.is_plus, spread.rest) = (dim, is_plus, rest);
             spread.parent = Some(spread.along(i32::from(teller) - i32::from(place)));
         }
@@ -111,7 +111,7 @@ impl LineBcast {
 
 impl Schedule for LineBcast {
     fn next(&mut self) -> Option<ScheduleStep> {
-        let (tag, data) = (BCAST, Buffer::User(self.span));
+        let (tag, data) = (BCAST, StepBuffer::User(self.span));
         if let Some(source) = self.parent.take() {
             return Some(ScheduleStep::Receive { source, tag, data });
         }
@@ -137,13 +137,13 @@ enum LineMove {
     /// Exchanges partial results with this process.
     Exchange(CommRank),
     /// Receives this process's partial result.
-    Take(CommRank),
+    ReceivePartial(CommRank),
     /// Combines its partial result with the received one on its left or right.
     Combine { is_left: bool },
     /// Receives the final result from this process.
-    Hear(CommRank),
+    ReceiveResult(CommRank),
     /// Sends its result.
-    Tell(CommRank),
+    SendResult(CommRank),
 }
 
 /// Stage of a process in an allreduce.
@@ -217,14 +217,14 @@ impl LineAllreduce {
                 (self.moves, self.stage) = match self.own[dim] {
                     0 => (
                         [
-                            Some(LineMove::Take(there)),
+                            Some(LineMove::ReceivePartial(there)),
                             Some(LineMove::Combine { is_left }),
                             None,
                         ],
                         self.line(dim + 1),
                     ),
                     _ => (
-                        [Some(LineMove::Tell(here)), Some(LineMove::Hear(here)), None],
+                        [Some(LineMove::SendResult(here)), Some(LineMove::ReceiveResult(here)), None],
                         LineStage::Unfold { dims: dim },
                     ),
                 };
@@ -240,7 +240,7 @@ impl LineAllreduce {
                 let dim = dims - 1;
                 self.stage = LineStage::Unfold { dims: dim };
                 if self.is_folded(dim) {
-                    self.moves = [Some(LineMove::Tell(self.on_line(dim, 1))), None, None];
+                    self.moves = [Some(LineMove::SendResult(self.on_line(dim, 1))), None, None];
                 }
             }
             LineStage::Load | LineStage::Store | LineStage::Done => return false,
@@ -273,10 +273,10 @@ impl LineAllreduce {
         } else {
             to_far + 2 < to_near
         };
-        let tell = has_next.then(|| LineMove::Tell(place(-towards)));
+        let tell = has_next.then(|| LineMove::SendResult(place(-towards)));
         let away = if is_near { to_near } else { to_far };
         if away > 0 {
-            return [None, Some(LineMove::Hear(place(towards))), tell];
+            return [None, Some(LineMove::ReceiveResult(place(towards))), tell];
         }
         let other = match (is_near, is_low) {
             (true, true) => cut,
@@ -294,7 +294,7 @@ impl LineAllreduce {
 
     fn step(&mut self, next: LineMove, bytes: usize) -> ScheduleStep {
         let tag = REDUCE;
-        let segment = |half| Buffer::Segment(half, bytes);
+        let segment = |half| StepBuffer::Segment(half, bytes);
         let (known, other) = (self.known, self.known.other());
         match next {
             LineMove::Exchange(peer) => ScheduleStep::Exchange {
@@ -302,7 +302,7 @@ impl LineAllreduce {
                 given: (segment(known), peer),
                 taken: (segment(other), peer),
             },
-            LineMove::Take(source) => ScheduleStep::Receive {
+            LineMove::ReceivePartial(source) => ScheduleStep::Receive {
                 source,
                 tag,
                 data: segment(other),
@@ -313,12 +313,12 @@ impl LineAllreduce {
                 self.known = left.other();
                 ScheduleStep::Combine { left, bytes }
             }
-            LineMove::Hear(source) => ScheduleStep::Receive {
+            LineMove::ReceiveResult(source) => ScheduleStep::Receive {
                 source,
                 tag,
                 data: segment(known),
             },
-            LineMove::Tell(dest) => ScheduleStep::Send {
+            LineMove::SendResult(dest) => ScheduleStep::Send {
                 dest,
                 tag,
                 data: segment(known),
@@ -389,7 +389,7 @@ mod tests {
                 while rest > 0 {
                     let place = teller + u16::div_ceil(rest, 2);
                     let behind = rest / 2;
-                    assert_eq!(told_by(place, len), (teller, behind), "{place} of {len}");
+                    assert_eq!(predecessor(place, len), (teller, behind), "{place} of {len}");
                     told.push(place);
                     tellers.push((place, behind));
                     rest = place - teller - 1;

@@ -23,14 +23,14 @@
 //! its present step while it is `running` (section 5.12). One file per family:
 //!
 //! ```text
-//! driven                                     driven by a simulator
-//! under_way                                  state of a collective that a program has started
+//! sim_driver                                 driven by a simulator
+//! in_flight                                  state of a collective that a program has started
 //! inter/                                     intercommunicators
-//! plans                                      nonblocking: a schedule and the data that it needs until it is complete
-//! agree                                      nonblocking agreement on the context of a communicator
+//! nonblocking                                a schedule and the data that it needs until it is complete
+//! context_agreement                          nonblocking agreement on the context of a communicator
 //! slices                                     collectives over slices
 //! reduce  scan  gather  alltoall  barrier    argument checks and schedule
-//! carried                                    in-network barrier and allreduce
+//! network_allreduce                          in-network barrier and allreduce
 //! bcast  neighbours                          bcast: also the second half of an allreduce
 //! lines  trees  rings                        boxes of the torus: short messages, long broadcasts, long allreduces
 //! running                                    stores a schedule, performs its steps when messages complete
@@ -90,7 +90,7 @@ pub use context_agreement::{ContextHolder, agree};
 pub use alltoall::{alltoall, alltoall_in_place};
 pub use barrier::{barrier, barrier_by_messages};
 pub use bcast::bcast;
-pub use network_allreduce::barrier as carried_barrier;
+pub use network_allreduce::barrier as network_barrier;
 pub use gather::{allgather, allgather_in_runs, gather, scatter};
 pub use reduce::{allreduce, combine_local, predefined, reduce, reduce_scatter};
 pub use run::{CombineFn, ReduceAreas, ReduceElements};

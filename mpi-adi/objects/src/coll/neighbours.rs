@@ -3,7 +3,7 @@
 
 use alloc::vec::{IntoIter, Vec};
 
-use crate::coll::schedule::{Buffer, NEIGHBOURS, Schedule, ScheduleStep};
+use crate::coll::schedule::{StepBuffer, NEIGHBOURS, Schedule, ScheduleStep};
 use crate::comm::CommRank;
 use midplane_device::memory::area::Area;
 
@@ -24,11 +24,11 @@ impl Schedule for NeighbourExchange {
     fn next(&mut self) -> Option<ScheduleStep> {
         let tag = NEIGHBOURS;
         if let Some((source, area)) = self.from.next() {
-            let data = Buffer::User(area);
+            let data = StepBuffer::User(area);
             return Some(ScheduleStep::Receive { source, tag, data });
         }
         let (dest, area) = self.to.next()?;
-        let data = Buffer::User(area);
+        let data = StepBuffer::User(area);
         Some(ScheduleStep::Send { dest, tag, data })
     }
 }

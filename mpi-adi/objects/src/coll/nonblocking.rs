@@ -82,7 +82,7 @@ fn reduction<S: Schedule + Send + 'static, H: Send + 'static>(
     hold: H,
     element: Option<usize>,
 ) -> Result<CollectiveSchedule, Error> {
-    CollectiveSchedule::by_steps(ScheduleWithData::new(schedule, combine, hold), element)
+    CollectiveSchedule::from_steps(ScheduleWithData::new(schedule, combine, hold), element)
 }
 
 /// Creates the schedule of MPI_Ibarrier.
@@ -217,5 +217,5 @@ pub fn neighbours(
     let messages = from.len() + to.len();
     let schedule = NeighbourExchange::new(from, to);
     let kept = ScheduleWithData::new(schedule, |_: &[u8], _: &mut [u8]| (), hold);
-    Ok(CollectiveSchedule::at_once(kept, messages)?.advances_in_interrupts(true))
+    Ok(CollectiveSchedule::from_concurrent_steps(kept, messages)?.advances_in_interrupts(true))
 }

@@ -7,7 +7,7 @@ use crate::coll::lines::LineAllreduce;
 use crate::coll::rings::RingAllreduce;
 use crate::coll::run::{CombineFn, ReduceElements, run_in_segments, ReduceAreas, SegmentSizes};
 use crate::coll::running::run_side_by_side;
-use crate::coll::schedule::{Buffer, SelectedSchedule, SegmentHalf, REDUCE, RankInfo, Schedule, ScheduleStep};
+use crate::coll::schedule::{StepBuffer, SelectedSchedule, SegmentHalf, REDUCE, RankInfo, Schedule, ScheduleStep};
 use crate::coll::segments::{
     LongSegments, RING_BYTES, SEGMENT_BYTES, Segment, SegmentWalk, read, same_length, write,
 };
@@ -174,7 +174,7 @@ impl TreeReduce {
         Some(ScheduleStep::Send {
             dest,
             tag: REDUCE,
-            data: Buffer::Segment(gathered, self.walk.bytes()),
+            data: StepBuffer::Segment(gathered, self.walk.bytes()),
         })
     }
 
@@ -186,7 +186,7 @@ impl TreeReduce {
         Some(ScheduleStep::Receive {
             source: CommRank(0),
             tag: REDUCE,
-            data: Buffer::User(self.walk.part(self.result)?),
+            data: StepBuffer::User(self.walk.part(self.result)?),
         })
     }
 }
@@ -208,7 +208,7 @@ impl Schedule for TreeReduce {
                         return Some(ScheduleStep::Receive {
                             source: CommRank(own + bit),
                             tag: REDUCE,
-                            data: Buffer::Segment(gathered.other(), self.walk.bytes()),
+                            data: StepBuffer::Segment(gathered.other(), self.walk.bytes()),
                         });
                     }
                     let bit = bit * 2;

@@ -14,14 +14,14 @@
 #![forbid(unsafe_code)]
 
 use crate::coll::run::ReduceAreas;
-use crate::coll::schedule::{Buffer, SegmentHalf, LANES, LaneConfig, RankInfo, Schedule, ScheduleStep};
+use crate::coll::schedule::{StepBuffer, SegmentHalf, LANES, LaneConfig, RankInfo, Schedule, ScheduleStep};
 use crate::coll::segments::{RING_BYTES, round_to_elements};
 use crate::comm::CommRank;
 use crate::grid::{BoxCoords, TorusBox};
 use midplane_device::memory::area::Area;
 
 /// Maximum number of lanes.
-const MOST: usize = 6;
+const MAX_RING_LANES: usize = 6;
 
 /// Consecutive elements.
 #[derive(Clone, Copy, Default)]
@@ -71,7 +71,7 @@ pub(super) struct RingAllreduce {
     result: Area,
     element: usize,
     count: usize,
-    lanes: [RingLane; MOST],
+    lanes: [RingLane; MAX_RING_LANES],
 }
 
 /// Messages of a hop, and the location of the received segment.
@@ -287,19 +287,19 @@ impl Schedule for RingAllreduce {
                     _ => self.advance(number, most),
                 }
                 let data = match own {
-                    Some(_) => Buffer::Segment(COME, bytes),
-                    None => Buffer::User(taken),
+                    Some(_) => StepBuffer::Segment(COME, bytes),
+                    None => StepBuffer::User(taken),
                 };
                 Some(match (given.is_empty(), taken.is_empty()) {
                     (true, _) => ScheduleStep::Receive { source, tag, data },
                     (_, true) => ScheduleStep::Send {
                         dest,
                         tag,
-                        data: Buffer::User(given),
+                        data: StepBuffer::User(given),
                     },
                     _ => ScheduleStep::Exchange {
                         tag,
-                        given: (Buffer::User(given), dest),
+                        given: (StepBuffer::User(given), dest),
                         taken: (data, source),
                     },
                 })

@@ -1,6 +1,6 @@
 //! Runs a schedule in a blocking call: each step completes before the next one starts.
 
-use crate::coll::schedule::{Buffer, SegmentHalf, Schedule, ScheduleStep};
+use crate::coll::schedule::{StepBuffer, SegmentHalf, Schedule, ScheduleStep};
 use crate::coll::segments::{LongSegments, SEGMENT_BYTES, SHORT_BYTES, Segment, copy, read, write};
 use crate::comm::{IncomingData, OutgoingData, Communicator, Partners, Status};
 use crate::error::Error;
@@ -169,13 +169,13 @@ impl<'s, 'c> Workspace<'s, 'c> {
                 taken,
             } => {
                 for dest in dests.iter() {
-                    let given = self.span(Buffer::User(given), first);
+                    let given = self.span(StepBuffer::User(given), first);
                     partners.send_span(function, given, dest, tag, Mode::Standard)?;
                 }
                 let Some((taken, source)) = taken else {
                     return Ok(());
                 };
-                let taken = self.span(Buffer::User(taken), second);
+                let taken = self.span(StepBuffer::User(taken), second);
                 let received = partners.recv_span(function, taken, Some(source), Some(tag));
                 exactly(taken.len(), received)
             }
@@ -201,14 +201,14 @@ impl<'s, 'c> Workspace<'s, 'c> {
     }
 
     /// Returns the buffer's bytes for requests of the present step; `place` must outlive them.
-    fn span(&mut self, buffer: Buffer, place: &mut TypedSlot) -> Span {
+    fn span(&mut self, buffer: StepBuffer, place: &mut TypedSlot) -> Span {
         match buffer {
             // SAFETY: `perform` finishes all requests of a step before it returns, and those of a slot before the slot
             // is written again.
-            Buffer::User(area) => unsafe { area.span(place) },
+            StepBuffer::User(area) => unsafe { area.span(place) },
             // SAFETY: `perform` finishes all of a step's requests before it returns. Until then nothing else uses the
             // segment: `self` borrows it, and an exchange's two buffers are different segments.
-            Buffer::Segment(half, bytes) => unsafe { writing(self.beginning(half, bytes)) },
+            StepBuffer::Segment(half, bytes) => unsafe { writing(self.beginning(half, bytes)) },
         }
     }
 }

@@ -32,7 +32,7 @@ use alloc::vec::Vec;
 
 use crate::call::{are_finished, block_until};
 use crate::coll::run::{CombineFn, Workspace, exactly, run_in_segments, SegmentSizes};
-use crate::coll::schedule::{Buffer, LaneConfig, MAX_LANES, Schedule, ScheduleStep, numbered};
+use crate::coll::schedule::{StepBuffer, LaneConfig, MAX_LANES, Schedule, ScheduleStep, numbered};
 use crate::coll::segments::{LongSegments, RING_BYTES, SEGMENT_BYTES, Segment};
 use crate::comm::{CommRank, Communicator};
 use crate::error::Error;
@@ -83,9 +83,9 @@ pub struct CollectiveSchedule {
     element: Option<usize>,
     lanes: LaneConfig,
     /// All messages are concurrent.
-    at_once: bool,
+    concurrent: bool,
     /// Interrupt handlers may perform its steps.
-    meanwhile: bool,
+    in_interrupts: bool,
 }
 
 impl CollectiveSchedule {
@@ -94,13 +94,13 @@ impl CollectiveSchedule {
     /// run time.
     pub fn advances_in_interrupts(self, may: bool) -> CollectiveSchedule {
         CollectiveSchedule {
-            meanwhile: may,
+            in_interrupts: may,
             ..self
         }
     }
 
     /// Creates a plan performed step by step, with segments if `element` is set.
-    pub(super) fn by_steps(
+    pub(super) fn from_steps(
         mut work: impl ScheduleWork + Send + 'static,
         element: Option<usize>,
     ) -> Result<CollectiveSchedule, Error> {
@@ -108,13 +108,13 @@ impl CollectiveSchedule {
             lanes: work.lanes(),
             work: boxed(work)?,
             element,
-            at_once: false,
-            meanwhile: false,
+            concurrent: false,
+            in_interrupts: false,
         })
     }
 
     /// Creates a plan of concurrent messages without other steps.
-    pub(super) fn at_once(
+    pub(super) fn from_concurrent_steps(
         work: impl ScheduleWork + Send + 'static,
         messages: usize,
     ) -> Result<CollectiveSchedule, Error> {
@@ -126,8 +126,8 @@ impl CollectiveSchedule {
             work: boxed(work)?,
             element: None,
             lanes,
-            at_once: true,
-            meanwhile: false,
+            concurrent: true,
+            in_interrupts: false,
         })
     }
 
@@ -275,7 +275,7 @@ struct ScheduleExecutor {
     function: &'static str,
     /// Offset added to the tags of its steps.
     tags: Tag,
-    at_once: bool,
+    concurrent: bool,
     /// A call blocks until its end, and may use memory reserved for blocking calls.
     blocks: bool,
     lanes: LaneConfig,
@@ -332,7 +332,7 @@ impl ScheduleExecutor {
         function: &'static str,
         segment: usize,
         lanes: LaneConfig,
-        at_once: bool,
+        concurrent: bool,
     ) -> Result<ScheduleExecutor, Error> {
         let messages = lanes.count * lanes.messages;
         let mut places = room(messages)?;
@@ -340,7 +340,7 @@ impl ScheduleExecutor {
         let mut flight = ScheduleExecutor {
             function,
             tags: 0,
-            at_once,
+            concurrent,
             blocks: true,
             lanes,
             over: 0,
@@ -352,7 +352,7 @@ impl ScheduleExecutor {
             left: DeferredWork::None,
         };
         // A single process performs all steps without messages, unless it is its own neighbour.
-        if comm.size() > 1 || at_once {
+        if comm.size() > 1 || concurrent {
             flight.reserve_all(comm, messages)?;
         }
         Ok(flight)
@@ -466,7 +466,7 @@ impl ScheduleExecutor {
         turn: &mut AdvanceBudget<'_>,
     ) -> Result<bool, Error> {
         for lane in 0..self.lanes.count {
-            if self.over & 1 << lane == 0 && self.conclude(comm, lane, turn)? {
+            if self.over & 1 << lane == 0 && self.collect_completed(comm, lane, turn)? {
                 self.advance_lane(comm, work, lane, turn)?;
             }
         }
@@ -491,7 +491,7 @@ impl ScheduleExecutor {
             };
             turn.has_moved = true;
             let Some(mut step) = next else {
-                if self.conclude(comm, lane, turn)? {
+                if self.collect_completed(comm, lane, turn)? {
                     self.over |= 1 << lane;
                 }
                 return Ok(());
@@ -500,7 +500,7 @@ impl ScheduleExecutor {
                 self.shorten(lane, &mut step);
             }
             self.perform(comm, work, lane, step, turn)?;
-            if !self.at_once && !self.conclude(comm, lane, turn)? {
+            if !self.concurrent && !self.collect_completed(comm, lane, turn)? {
                 return Ok(());
             }
         }
@@ -548,7 +548,7 @@ impl ScheduleExecutor {
     }
 
     /// Completes the messages of a lane. Returns false without effect if one is not complete.
-    fn conclude(
+    fn collect_completed(
         &mut self,
         comm: Communicator<'_>,
         lane: usize,
@@ -611,9 +611,9 @@ impl ScheduleExecutor {
                 taken,
             } => {
                 if let Some((taken, source)) = taken {
-                    self.receive(comm, lane, is_call, source, tag, Buffer::User(taken))?;
+                    self.receive(comm, lane, is_call, source, tag, StepBuffer::User(taken))?;
                 }
-                let data = Buffer::User(given);
+                let data = StepBuffer::User(given);
                 let mut dests = dests.iter();
                 dests.try_for_each(|dest| self.send(comm, lane, is_call, SendTarget { dest, tag, followed }, data))
             }
@@ -633,7 +633,7 @@ impl ScheduleExecutor {
         lane: usize,
         is_call: bool,
         SendTarget { dest, tag, followed }: SendTarget,
-        data: Buffer,
+        data: StepBuffer,
     ) -> Result<(), Error> {
         let (tag, span) = (tag + self.tags, self.span(lane, data));
         let partners = comm.partners().for_collectives();
@@ -667,7 +667,7 @@ impl ScheduleExecutor {
         is_call: bool,
         source: CommRank,
         tag: Tag,
-        data: Buffer,
+        data: StepBuffer,
     ) -> Result<(), Error> {
         let (tag, span) = (tag + self.tags, self.span(lane, data));
         let partners = comm.partners().for_collectives();
@@ -694,18 +694,18 @@ impl ScheduleExecutor {
     }
 
     /// Returns the buffer's bytes for the next message of the lane.
-    fn span(&mut self, lane: usize, buffer: Buffer) -> Span {
+    fn span(&mut self, lane: usize, buffer: StepBuffer) -> Span {
         match buffer {
-            Buffer::User(area) => {
+            StepBuffer::User(area) => {
                 let of_lane = self.messages.iter().filter(|message| message.lane == lane);
                 let place = &mut self.places[lane * self.lanes.messages + of_lane.count()];
-                // SAFETY: the slot is on the heap, and is written again only after `conclude` has found all messages of
+                // SAFETY: the slot is on the heap, and is written again only after `collect_completed` has found all messages of
                 // the lane to be complete. A flight that is dropped has none in transit (`advance`).
                 unsafe { area.span(place) }
             }
             // SAFETY: as above, for a segment: it has this many bytes (`SegmentWalk`), and the two messages of a step use
             // different ones.
-            Buffer::Segment(half, bytes) => unsafe {
+            StepBuffer::Segment(half, bytes) => unsafe {
                 Span::new(self.segments.pointer(lane, half), bytes)
             },
         }
@@ -716,7 +716,7 @@ impl ScheduleExecutor {
 pub struct RunningCollective {
     work: Box<dyn ScheduleWork + Send>,
     flight: ScheduleExecutor,
-    meanwhile: bool,
+    in_interrupts: bool,
 }
 
 impl RunningCollective {
@@ -729,13 +729,13 @@ impl RunningCollective {
         plan: CollectiveSchedule,
     ) -> Result<RunningCollective, Error> {
         let bytes = plan.element.map(|element| element.max(SEGMENT_BYTES));
-        let mut flight = ScheduleExecutor::new(comm, function, bytes.unwrap_or(0), plan.lanes, plan.at_once)?;
+        let mut flight = ScheduleExecutor::new(comm, function, bytes.unwrap_or(0), plan.lanes, plan.concurrent)?;
         flight.tags = numbered(number);
         flight.blocks = false;
         Ok(RunningCollective {
             work: plan.work,
             flight,
-            meanwhile: plan.meanwhile,
+            in_interrupts: plan.in_interrupts,
         })
     }
 
@@ -769,7 +769,7 @@ impl RunningCollective {
     /// performed ones. Returns true if it made progress. Work that remains for a call makes it
     /// [ready](RunningCollective::is_ready).
     pub fn advance_in_interrupt(&mut self, comm: Communicator<'_>, steps: &mut u32) -> bool {
-        self.meanwhile
+        self.in_interrupts
             && self
                 .flight
                 .advance_in_interrupt(comm, &mut *self.work, steps)

@@ -2,7 +2,7 @@
 #![forbid(unsafe_code)]
 
 use crate::coll::run::{CombineFn, run_in_segments, ReduceAreas, SegmentSizes};
-use crate::coll::schedule::{Buffer, SegmentHalf, RankInfo, SCAN, Schedule, ScheduleStep};
+use crate::coll::schedule::{StepBuffer, SegmentHalf, RankInfo, SCAN, Schedule, ScheduleStep};
 use crate::coll::segments::{SegmentWalk, same_length};
 use crate::comm::{CommRank, Communicator};
 use crate::error::Error;
@@ -88,7 +88,7 @@ impl Schedule for ChainScan {
                     return Some(ScheduleStep::Receive {
                         source: CommRank(own - 1),
                         tag: SCAN,
-                        data: Buffer::Segment(BEFORE, bytes),
+                        data: StepBuffer::Segment(BEFORE, bytes),
                     });
                 }
                 ScanStage::Combine => {
@@ -104,7 +104,7 @@ impl Schedule for ChainScan {
                         return Some(ScheduleStep::Send {
                             dest: CommRank(own + 1),
                             tag: SCAN,
-                            data: Buffer::Segment(UP_TO, bytes),
+                            data: StepBuffer::Segment(UP_TO, bytes),
                         });
                     }
                 }

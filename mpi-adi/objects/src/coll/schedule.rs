@@ -133,19 +133,19 @@ pub(super) enum ScheduleStep {
     Send {
         dest: CommRank,
         tag: Tag,
-        data: Buffer,
+        data: StepBuffer,
     },
     /// Receives exactly as many bytes as the buffer contains.
     Receive {
         source: CommRank,
         tag: Tag,
-        data: Buffer,
+        data: StepBuffer,
     },
     /// Sends and receives concurrently.
     Exchange {
         tag: Tag,
-        given: (Buffer, CommRank),
-        taken: (Buffer, CommRank),
+        given: (StepBuffer, CommRank),
+        taken: (StepBuffer, CommRank),
     },
     /// Sends the same bytes to several ranks, and receives others concurrently.
     Pass {
@@ -199,7 +199,7 @@ impl DestList {
 
 /// Location of a message's bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Buffer {
+pub(super) enum StepBuffer {
     /// In the program's memory.
     User(Area),
     /// This many bytes from the beginning of a segment.

@@ -298,7 +298,7 @@ fn across(
     let role = |root: u32| match (halves.remote_ranks(), halves.rank.0 == root) {
         (_, true) => Role::Root,
         (remote, _) if remote.contains(&root) => Role::Member(CommRank(root - remote.start)),
-        _ => Role::Bystander,
+        _ => Role::NonParticipant,
     };
     match what {
         CollectiveKind::Bcast { root } => inter::bcast(halves, given, role(root), ()),

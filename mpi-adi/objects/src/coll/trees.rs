@@ -32,14 +32,14 @@ use midplane_device::wire::INLINE_BYTES;
 /// Maximum number of trees.
 const TREES: usize = 6;
 /// Maximum number of lanes of a tree.
-const MOST_EACH: usize = 4;
-const _: () = assert!(TREES * MOST_EACH <= MAX_LANES);
+const MAX_EACH: usize = 4;
+const _: () = assert!(TREES * MAX_EACH <= MAX_LANES);
 
 /// Cut-off in bytes per node of the machine's three lines. Up to it a tree's part is sent in pieces that fit their
 /// RTSs. On a longer path a long piece takes longer to fill the pipeline. On a short path fewer messages are better.
 const SHORT_A_NODE: usize = 1536;
 /// Bytes of such a piece, and lanes of a tree: an acknowledgement for every fourth piece.
-const SHORT: (usize, usize) = (INLINE_BYTES, MOST_EACH);
+const SHORT: (usize, usize) = (INLINE_BYTES, MAX_EACH);
 /// The same for longer pieces: longer pieces need fewer packets, but take longer to fill the pipeline.
 const LONG: (usize, usize) = (RING_BYTES, 2);
 
@@ -58,7 +58,7 @@ pub(super) struct TreeBcast {
     count: usize,
     trees: [TreePosition; TREES],
     /// Performed steps of each lane.
-    taken: [u32; TREES * MOST_EACH],
+    taken: [u32; TREES * MAX_EACH],
 }
 
 impl TreeBcast {
@@ -85,7 +85,7 @@ impl TreeBcast {
             each,
             count,
             trees,
-            taken: [0; TREES * MOST_EACH],
+            taken: [0; TREES * MAX_EACH],
         }
     }
 

@@ -2,7 +2,7 @@
 //! an operation to its target.
 //!
 //! ```text
-//! make         creation of a window at the device
+//! creation     creation of a window at the device
 //! operations   put, get, accumulate
 //! deferred     recorded operations
 //! epochs       opening and closing of epochs, epoch of an operation

@@ -143,7 +143,7 @@ pub struct Window<'e, H> {
     /// Name of the MPI function.
     pub function: &'static str,
     /// The owner of the state.
-    pub home: H,
+    pub owner: H,
     /// Processes of the window.
     pub membership: Membership<'e>,
     /// The window was created by MPI_Win_create_dynamic.
@@ -171,6 +171,6 @@ impl<'e, H: StateOwner> Window<'e, H> {
         &self,
         f: impl FnOnce(&mut WindowState<H::BufferHold>) -> Result<R, Error>,
     ) -> Result<R, Error> {
-        self.home.with(f)
+        self.owner.with(f)
     }
 }

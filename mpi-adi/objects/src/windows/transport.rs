@@ -4,7 +4,7 @@
 use super::creation::no_room;
 use super::state::{PartExtent, StateOwner, Window, no_window, wrong};
 use crate::error::{ErrorClass, Error};
-use crate::slice_spans::lend_until_over;
+use crate::slice_spans::with_writable_span;
 use midplane_device::envelope::Rank;
 use midplane_device::kernel::CallNote;
 use midplane_device::memory::Span;
@@ -237,7 +237,7 @@ impl<H: StateOwner> Window<'_, H> {
             return Ok(extent);
         }
         let mut bytes = [0u8; 16];
-        lend_until_over(&mut bytes, |span| {
+        with_writable_span(&mut bytes, |span| {
             let packet = self.head(Kind::Size, 0);
             self.ask(&Question {
                 target,

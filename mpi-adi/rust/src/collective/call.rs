@@ -179,8 +179,8 @@ where
         let (_, on, root) = self.at;
         let root = root?;
         let [to, from] = root.numbers(on.partners());
-        self.buffers.0.lend(to, |given| {
-            self.buffers.1.lend(from, |taken| {
+        self.buffers.0.with_parts(to, |given| {
+            self.buffers.1.with_parts(from, |taken| {
                 let mode = BlockingMode {
                     function,
                     elements,

@@ -42,7 +42,7 @@ fn member<'c>(root: &'c Process<'_, InterCommunicator>) -> CallTarget<'c, &'c In
 ///
 /// # Nonblocking collectives
 /// All processes of both groups start the nonblocking collectives in the same order. A process that does not
-/// participate in one calls [`immediate_bystander`](Self::immediate_bystander).
+/// participate in one calls [`immediate_non_participant`](Self::immediate_non_participant).
 ///
 /// ```
 /// # use midplane_rust as mpi;
@@ -52,7 +52,7 @@ fn member<'c>(root: &'c Process<'_, InterCommunicator>) -> CallTarget<'c, &'c In
 /// fn tell(both: &InterCommunicator, knows: bool, rules: &mut [u8; 1000], mut work: impl FnMut()) {
 ///     mpi::request::scope(|scope| match (knows, both.rank()) {
 ///         (true, 0) => drop(both.immediate_broadcast_root(scope, &*rules)),
-///         (true, _) => both.immediate_bystander(),
+///         (true, _) => both.immediate_non_participant(),
 ///         (false, _) => {
 ///             let request = both.process_at_rank(0).immediate_broadcast_into(scope, rules);
 ///             work();
@@ -127,7 +127,7 @@ impl InterCommunicator {
     ///
     /// Nonblocking collectives of two groups are identified by the order in which each process starts them. A process
     /// that omits this call blocks the later ones forever. Sends nothing; does not block.
-    pub fn immediate_bystander(&self) {
+    pub fn immediate_non_participant(&self) {
         let started = &Context::record(self).started;
         started.set(started.get().wrapping_add(1));
     }

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use core::marker::PhantomData;
 use core::ops::Range;
 
-use crate::datatype::operands::{lend, lend_mut, same_length};
+use crate::datatype::operands::{with_span, with_span_mut, same_length};
 use crate::datatype::user::{DatatypeKind, kind_of};
 use crate::datatype::{Buffer, BufferMut, DynBuffer, DynBufferMut};
 use crate::process;
@@ -374,7 +374,7 @@ ends_the_job! {
         let datatype = inbuf.as_datatype();
         let kind = kind_of(&datatype);
         OpCombiner::new(op.implementation(), kind).and_then(|mut combiner| {
-            lend(inbuf, |left| lend_mut(inoutbuf, |right| {
+            with_span(inbuf, |left| with_span_mut(inoutbuf, |right| {
                 same_length(left.len(), right.len())?;
                 let here = process::current().ok_or(Error::order(Misplaced::BeforeRuntime))?;
                 let own = Communicator::own(here.env()?);

@@ -4,7 +4,7 @@
 use alloc::vec::Vec;
 
 use super::buffer::{Buffer, BufferMut};
-use super::operands::{lend, lend_mut};
+use super::operands::{with_span, with_span_mut};
 use super::user::{UncommittedDatatype, kind_of};
 use crate::process;
 use midplane_device::memory::area::Area;
@@ -61,7 +61,7 @@ ends_the_job! {
     /// and those of [`pack_external_size`].
     or try_pack_external_into = {
         let (datatype, count) = (inbuf.as_datatype(), inbuf.count() as usize);
-        lend(inbuf, |span| {
+        with_span(inbuf, |span| {
             let bytes = outbuf.len();
             each(&datatype, span.into(), count, bytes, position, |sides, place| sides.encode(&mut outbuf[place]))
         })
@@ -75,7 +75,7 @@ ends_the_job! {
     /// [`unpack_external_into`] that returns the errors of [`try_pack_external_into`].
     or try_unpack_external_into = {
         let (datatype, count) = (outbuf.as_datatype(), outbuf.count() as usize);
-        lend_mut(outbuf, |span| {
+        with_span_mut(outbuf, |span| {
             each(&datatype, span.into(), count, inbuf.len(), position, |sides, place| sides.decode(&inbuf[place]))
         })
     };

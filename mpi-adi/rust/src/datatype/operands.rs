@@ -56,7 +56,7 @@ impl<'a> BufferElements<'a> {
     ///
     /// # Safety
     /// See [`Span::new`], until `call` has returned.
-    unsafe fn lend<R>(&self, call: impl FnOnce(Span) -> Result<R, Error>) -> Result<R, Error> {
+    unsafe fn with_span<R>(&self, call: impl FnOnce(Span) -> Result<R, Error>) -> Result<R, Error> {
         let Some(made) = self.walked() else {
             // SAFETY: the caller guarantees it.
             return call(unsafe { self.row() }?);
@@ -186,7 +186,7 @@ pub(crate) trait CollectiveBuffer: Sized {
     /// Runs `call` with the parts for `ranks` processes; `call` completes all its requests before it returns. Returns
     /// its error, or [`Error::TooLong`], [`Error::Lengths`], [`Error::Argument`] or [`Error::NoRoom`] for an impossible
     /// division.
-    fn lend<R>(
+    fn with_parts<R>(
         self,
         ranks: usize,
         call: impl FnOnce(Self::PartMap) -> Result<R, Error>,
@@ -199,7 +199,7 @@ pub(crate) trait CollectiveBuffer: Sized {
         result
     }
 
-    /// Returns the parts for `ranks` processes for longer than a call, or the errors of [`CollectiveBuffer::lend`].
+    /// Returns the parts for `ranks` processes for longer than a call, or the errors of [`CollectiveBuffer::with_parts`].
     ///
     /// # Safety
     /// The buffer stays borrowed until every request on the parts is complete; [`BufferLoan::give_back`] is called before the
@@ -209,8 +209,8 @@ pub(crate) trait CollectiveBuffer: Sized {
 
 /// A buffer of an operation on one target, borrowed for `'a`; or none.
 pub(crate) trait TargetOperand<'a>: CollectiveBuffer {
-    /// Runs `call` with all its elements; see [`CollectiveBuffer::lend`].
-    fn lend_span<R>(&self, call: impl FnOnce(Span) -> Result<R, Error>) -> Result<R, Error>;
+    /// Runs `call` with all its elements; see [`CollectiveBuffer::with_parts`].
+    fn with_span<R>(&self, call: impl FnOnce(Span) -> Result<R, Error>) -> Result<R, Error>;
 
     /// Loans all its elements; see [`CollectiveBuffer::loan`].
     ///
@@ -220,9 +220,9 @@ pub(crate) trait TargetOperand<'a>: CollectiveBuffer {
 }
 
 impl<'a, B: AsDatatype + ?Sized> TargetOperand<'a> for BorrowedBuffer<'a, B> {
-    fn lend_span<R>(&self, call: impl FnOnce(Span) -> Result<R, Error>) -> Result<R, Error> {
+    fn with_span<R>(&self, call: impl FnOnce(Span) -> Result<R, Error>) -> Result<R, Error> {
         // SAFETY: the buffer's creator guarantees that the bytes exist, and it is borrowed, exclusively if written.
-        let result = unsafe { self.elements().lend(call) };
+        let result = unsafe { self.elements().with_span(call) };
         if let Some(normalizer) = self.normalizer {
             // SAFETY: all messages to it are complete, and it is still borrowed.
             unsafe { normalizer.normalize() };
@@ -248,8 +248,8 @@ impl<B: AsDatatype + ?Sized> CollectiveBuffer for BorrowedBuffer<'_, B> {
         Some((self.count, kind_of(&self.datatype)))
     }
 
-    fn lend<R>(self, _: usize, call: impl FnOnce(Area) -> Result<R, Error>) -> Result<R, Error> {
-        self.lend_span(|span| call(span.into()))
+    fn with_parts<R>(self, _: usize, call: impl FnOnce(Area) -> Result<R, Error>) -> Result<R, Error> {
+        self.with_span(|span| call(span.into()))
     }
 
     unsafe fn loan(self, _: usize) -> Result<(BufferLoan, Area), Error> {
@@ -275,10 +275,10 @@ where
         self.0.shape()
     }
 
-    fn lend<R>(self, ranks: usize, call: impl FnOnce(P) -> Result<R, Error>) -> Result<R, Error> {
+    fn with_parts<R>(self, ranks: usize, call: impl FnOnce(P) -> Result<R, Error>) -> Result<R, Error> {
         let DividedBuffer(all, divide) = self;
         let size = kind_of(&all.datatype).size();
-        all.lend_span(|all| call(divide(all.into(), size, ranks)?))
+        all.with_span(|all| call(divide(all.into(), size, ranks)?))
     }
 
     unsafe fn loan(self, ranks: usize) -> Result<(BufferLoan, P), Error> {
@@ -306,7 +306,7 @@ impl CollectiveBuffer for NoBuffer {
 }
 
 impl<'a> TargetOperand<'a> for NoBuffer {
-    fn lend_span<R>(&self, call: impl FnOnce(Span) -> Result<R, Error>) -> Result<R, Error> {
+    fn with_span<R>(&self, call: impl FnOnce(Span) -> Result<R, Error>) -> Result<R, Error> {
         call(Span::EMPTY)
     }
 
@@ -378,19 +378,19 @@ pub(crate) fn same_length(expected: usize, given: usize) -> Result<(), Error> {
 }
 
 /// Runs `call`, which must complete all its requests, with the elements. Returns its error, or [`Error::TooLong`].
-pub(crate) fn lend<R>(
+pub(crate) fn with_span<R>(
     buffer: &(impl Buffer + ?Sized),
     call: impl FnOnce(Span) -> Result<R, Error>,
 ) -> Result<R, Error> {
-    borrow_whole(buffer).lend_span(call)
+    borrow_whole(buffer).with_span(call)
 }
 
-/// Runs `call` like [`lend`], on a buffer that is written.
-pub(crate) fn lend_mut<R>(
+/// Runs `call` like [`with_span`], on a buffer that is written.
+pub(crate) fn with_span_mut<R>(
     buffer: &mut (impl BufferMut + ?Sized),
     call: impl FnOnce(Span) -> Result<R, Error>,
 ) -> Result<R, Error> {
-    borrow_whole_mut(buffer).lend_span(call)
+    borrow_whole_mut(buffer).with_span(call)
 }
 
 const OUTSIDE: Error = Error::argument(

@@ -7,7 +7,7 @@ use super::persistent::{Persistent, PersistentSend};
 use super::{Status, buffered, destination_at, record};
 use crate::Tag;
 use crate::datatype::Buffer;
-use crate::datatype::operands::{lend, borrow_whole};
+use crate::datatype::operands::{with_span, borrow_whole};
 use crate::request::{Request, Scope, TicketKind};
 use crate::topology::{AsCommunicator, Context, Process, Rank, CommRecord};
 use midplane_device::memory::Span;
@@ -31,7 +31,7 @@ fn send(
     let partners = record.partners()?;
     match destination_at(partners, to.destination_rank())? {
         None => Ok(()),
-        Some(dest) => lend(buffer, |span| send(SendContext { record, partners }, span, dest)),
+        Some(dest) => with_span(buffer, |span| send(SendContext { record, partners }, span, dest)),
     }
 }
 

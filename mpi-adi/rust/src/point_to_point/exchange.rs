@@ -2,7 +2,7 @@
 
 use super::{Destination, Source, Status, destination_at, record, source_at};
 use crate::Tag;
-use crate::datatype::operands::{lend, lend_mut};
+use crate::datatype::operands::{with_span, with_span_mut};
 use crate::datatype::{Buffer, BufferMut, Equivalence};
 use crate::request::zeroed;
 use midplane_device::interface::Device;
@@ -64,8 +64,8 @@ fn into(
     source: &impl Source,
     receive_tag: Option<Tag>,
 ) -> Result<Status, Error> {
-    lend(msg, |send| {
-        lend_mut(buf, |receive| {
+    with_span(msg, |send| {
+        with_span_mut(buf, |receive| {
             exchange(
                 "MPI_Sendrecv",
                 send,
@@ -103,7 +103,7 @@ fn replace(
     receive_tag: Option<Tag>,
 ) -> Result<Status, Error> {
     let here = &record(source).here;
-    lend_mut(buf, |span| {
+    with_span_mut(buf, |span| {
         // Sends from a copy, because the receive may complete before the send.
         let mut copy = room(span.len())?;
         copy.resize(span.len(), 0u8);

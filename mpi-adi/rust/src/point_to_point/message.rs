@@ -4,7 +4,7 @@ use alloc::rc::Rc;
 use alloc::vec::Vec;
 
 use super::{Status, not_empty};
-use crate::datatype::operands::{lend_mut, borrow_whole_mut};
+use crate::datatype::operands::{with_span_mut, borrow_whole_mut};
 use crate::datatype::{BufferMut, Equivalence};
 use crate::request::{Request, Scope, TicketKind, zeroed};
 use crate::topology::CommRecord;
@@ -83,7 +83,7 @@ impl Message {
         /// [`matched_receive_into`](Self::matched_receive_into) that returns its error: [`Error::Truncated`].
         or try_matched_receive_into = {
             let mut message = self;
-            lend_mut(buf, |span| message.receive(span))
+            with_span_mut(buf, |span| message.receive(span))
         };
     }
 

@@ -7,7 +7,7 @@ use super::message::{MatchedReceiveVec, Message};
 use super::persistent::{Persistent, PersistentReceive};
 use super::{Status, not_empty, record, source_at};
 use crate::Tag;
-use crate::datatype::operands::{lend_mut, borrow_whole_mut};
+use crate::datatype::operands::{with_span_mut, borrow_whole_mut};
 use crate::datatype::{BufferMut, Equivalence};
 use crate::request::{ReceiveFuture, Request, Scope, TicketKind};
 use crate::topology::{AnyProcess, AsCommunicator, Context, Process, Rank};
@@ -35,7 +35,7 @@ fn receive(
     tag: Option<Tag>,
 ) -> Result<Status, Error> {
     from(of, Status::OF_NULL, |partners, source| {
-        lend_mut(buffer, |span| {
+        with_span_mut(buffer, |span| {
             Ok(partners.recv_span("MPI_Recv", span, source, tag)?.into())
         })
     })

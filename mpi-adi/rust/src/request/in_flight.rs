@@ -10,7 +10,7 @@ use midplane_device::kernel::CallNote;
 
 use spin::Mutex;
 
-use crate::process::{ProcessState, current, interrupted};
+use crate::process::{ProcessState, current, with_interrupted};
 use crate::topology::CommRecord;
 use midplane_device::Adi;
 use midplane_device::interface::Device;
@@ -148,7 +148,7 @@ fn run_in_interrupt(adi: &mut Adi, memory: &mut dyn UserMemory) -> HookResult {
             }
         })
     };
-    interrupted(look).unwrap_or(HookResult::Idle)
+    with_interrupted(look).unwrap_or(HookResult::Idle)
 }
 
 /// Blocks until the collective with this index is complete, removes it, and returns its error.

@@ -12,7 +12,7 @@ use super::process::AnyRank;
 use super::record::{CommMembers, CommRecord};
 use super::{AnyProcess, Group, GroupRelation, Process, Rank, UserGroup};
 use crate::attribute::{CommAttributes, CommAttribute};
-use crate::datatype::operands::{lend, lend_mut};
+use crate::datatype::operands::{with_span, with_span_mut};
 use crate::datatype::user::kind_of;
 use crate::datatype::{Buffer, BufferMut, Datatype};
 use crate::info::Info;
@@ -608,7 +608,7 @@ pub trait Communicator {
         /// [`pack`](Communicator::pack) that returns [`Error::NoRoom`].
         or try_pack = {
             let core = self.as_simple().record.core()?;
-            lend(inbuf, |span| {
+            with_span(inbuf, |span| {
                 let mut packed = room(span.len())?;
                 packed.resize(span.len(), 0);
                 core.env().read(span.into(), &mut packed);
@@ -623,7 +623,7 @@ pub trait Communicator {
         /// [`pack_into`](Communicator::pack_into) that returns [`Error::Argument`] when the elements do not fit.
         or try_pack_into = {
             let core = self.as_simple().record.core()?;
-            lend(inbuf, |span| {
+            with_span(inbuf, |span| {
                 let (from, to) = packed(outbuf.len(), position, span.len())?;
                 core.env().read(span.into(), &mut outbuf[from..to]);
                 Ok(to as Count)
@@ -638,7 +638,7 @@ pub trait Communicator {
         /// [`unpack_into`](Communicator::unpack_into) that returns [`Error::Argument`] when `inbuf` is too short.
         or try_unpack_into = {
             let core = self.as_simple().record.core()?;
-            lend_mut(outbuf, |span| {
+            with_span_mut(outbuf, |span| {
                 let (from, to) = packed(inbuf.len(), position, span.len())?;
                 core.env().write(span.into(), &inbuf[from..to]);
                 Ok(to as Count)

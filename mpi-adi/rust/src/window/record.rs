@@ -122,7 +122,7 @@ impl WindowRecord {
         Ok(WindowCall {
             env: self.here().env()?,
             function,
-            home: self,
+            owner: self,
             membership: self.comm.record.membership(),
             is_dynamic: self.is_dynamic,
         })

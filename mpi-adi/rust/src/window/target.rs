@@ -33,7 +33,7 @@ impl WindowOperation {
 
     /// Keeps the target's element (MPI_NO_OP), for operations that fetch.
     pub fn no_op() -> WindowOperation {
-        WindowOperation(NOTHING)
+        WindowOperation(NO_OP)
     }
 }
 
@@ -148,7 +148,7 @@ const FETCH: u8 = Kind::Fetch as u8;
 const COMPARE: u8 = Kind::Compare as u8;
 
 const REPLACE: one_sided::RmaOperation = one_sided::RmaOperation::Replace;
-const NOTHING: one_sided::RmaOperation = one_sided::RmaOperation::Nothing;
+const NO_OP: one_sided::RmaOperation = one_sided::RmaOperation::NoOp;
 
 /// Count and datatype of the elements in an operation's buffer.
 type BufferShape<'d> = Option<(usize, user::DatatypeKind<'d>)>;
@@ -193,7 +193,7 @@ impl<'e, K> WindowTarget<'e, K> {
                 (bytes, Head::new(Kind::Compare, call.context()))
             }
             _ => {
-                if KIND == ACCUMULATE && operation == NOTHING {
+                if KIND == ACCUMULATE && operation == NO_OP {
                     return Err(wrong(ErrorClass::Op, "no_op is for operations that fetch"));
                 }
                 let target = basic_of(operation, elements)?;
@@ -203,7 +203,7 @@ impl<'e, K> WindowTarget<'e, K> {
                 };
                 let basic = alike(taken.or(given))?;
                 // MPI_NO_OP does not read its operand.
-                if KIND == FETCH && operation != NOTHING {
+                if KIND == FETCH && operation != NO_OP {
                     alike(given)?;
                     fits(bytes, spans.from.len())?;
                 }
@@ -233,7 +233,7 @@ impl<'e, K> WindowTarget<'e, K> {
         taken: impl TargetOperand<'a>,
     ) -> Result<(), Error> {
         let call = self.record.call(function)?;
-        let looks = operation != NOTHING;
+        let looks = operation != NO_OP;
         let run = |spans: OriginSpans| {
             let (shapes, entry) = ([given.shape(), taken.shape()], AccessPath::Straight);
             let (plan, place) = self.plan::<KIND>(&call, at, entry, operation, shapes, spans)?;
@@ -263,9 +263,9 @@ impl<'e, K> WindowTarget<'e, K> {
             call.drain(Some(self.rank));
             Ok(())
         };
-        given.lend_span(|from| {
-            compared.lend_span(|compare| {
-                taken.lend_span(|into| {
+        given.with_span(|from| {
+            compared.with_span(|compare| {
+                taken.with_span(|into| {
                     run(OriginSpans {
                         from,
                         compare,
@@ -312,7 +312,7 @@ impl<'e, K> WindowTarget<'e, K> {
             };
             let (shapes, entry) = ([given.shape(), taken.shape()], AccessPath::Recorded);
             let (plan, place) = self.plan::<KIND>(&call, at, entry, operation, shapes, spans)?;
-            if operation == NOTHING {
+            if operation == NO_OP {
                 spans.from = Span::EMPTY;
             }
             if plan.bytes == 0 {
@@ -364,7 +364,7 @@ impl<'e, K> WindowTarget<'e, K> {
         /// Reads elements of the target's part into a buffer (MPI_Get). Blocks until they are received.
         get_into['d, B: BufferMut + ?Sized](at: impl Into<TargetLocation<'d>>, into: &mut B), "MPI_Get";
         /// [`get_into`](WindowTarget::get_into) that returns its error.
-        or try_get_into = self.run(OperationKind::<GET>, "MPI_Get", (at.into(), NOTHING), NoBuffer, NoBuffer, borrow_whole_mut(into));
+        or try_get_into = self.run(OperationKind::<GET>, "MPI_Get", (at.into(), NO_OP), NoBuffer, NoBuffer, borrow_whole_mut(into));
 
         /// Combines the buffer's elements with those of the target's part, and stores the results there, each element
         /// atomically (MPI_Accumulate, MPI-3.1 section 11.3.4). Blocks like [`put`](WindowTarget::put).
@@ -414,7 +414,7 @@ impl<'e, K> WindowTarget<'e, K> {
         immediate_get_into['a, 'd, B: 'a + BufferMut + ?Sized, S: Scope<'a>]
             (scope: S, at: impl Into<TargetLocation<'d>>, into: &'a mut B) -> Request<'a, B, S>, "MPI_Rget" = {
             let operands = (NoBuffer, NoBuffer, borrow_whole_mut(into));
-            self.start(scope, OperationKind::<GET>, "MPI_Rget", (at.into(), NOTHING), operands, |side| &side.2)
+            self.start(scope, OperationKind::<GET>, "MPI_Rget", (at.into(), NO_OP), operands, |side| &side.2)
         };
 
         /// Nonblocking [`accumulate`](WindowTarget::accumulate) (MPI_Raccumulate; here in every epoch).

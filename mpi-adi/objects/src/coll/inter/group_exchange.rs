@@ -7,24 +7,24 @@ use crate::coll::run::ReduceAreas;
 use super::remote_root::{RemoteCollect, RootedGroup};
 use crate::coll::bcast::BcastSchedule;
 use crate::coll::reduce::TreeReduce;
-use crate::coll::schedule::{ALLGATHER, ALLTOALL, Buffer, Schedule, ScheduleStep};
+use crate::coll::schedule::{ALLGATHER, ALLTOALL, StepBuffer, Schedule, ScheduleStep};
 use crate::coll::segments::SegmentWalk;
 use crate::comm::CommRank;
 use crate::inter_groups::GroupRanges;
 use midplane_device::memory::area::Area;
 
 /// First process of a group, the leader that communicates with the other group's leader.
-const SPEAKER: CommRank = CommRank(0);
+const LEADER: CommRank = CommRank(0);
 
-/// Returns the party of this process's group with the remote leader as the guest.
-fn with_speaker(halves: GroupRanges) -> RootedGroup {
-    let speaker = CommRank(halves.remote_ranks().start);
-    RootedGroup::member(halves.local_ranks(), speaker, halves.rank)
+/// Returns the rooted group of this process's group with the remote leader as the remote root.
+fn with_remote_leader(halves: GroupRanges) -> RootedGroup {
+    let leader = CommRank(halves.remote_ranks().start);
+    RootedGroup::for_member(halves.local_ranks(), leader, halves.rank)
 }
 
 /// Reduces to the group's leader, exchanges the result with the other leader, and broadcasts the received one.
 pub(in crate::coll) struct InterAllreduce {
-    party: RootedGroup,
+    rooted_group: RootedGroup,
     reduce: TreeReduce,
     result: Area,
     /// Position in the result while the leaders exchange it.
@@ -38,30 +38,30 @@ impl InterAllreduce {
         ReduceAreas { data, result }: ReduceAreas,
         element: usize,
     ) -> Self {
-        let party = with_speaker(halves);
-        let (members, guest) = (party.members(), party.guest_rank());
+        let rooted_group = with_remote_leader(halves);
+        let (members, remote_root) = (rooted_group.members(), rooted_group.remote_root_rank());
         InterAllreduce {
-            reduce: TreeReduce::new(members, ReduceAreas { data, result: Area::EMPTY }, element, guest),
+            reduce: TreeReduce::new(members, ReduceAreas { data, result: Area::EMPTY }, element, remote_root),
             result,
             walk: SegmentWalk::new(result.len(), element),
-            bcast: BcastSchedule::new(members, result, SPEAKER),
-            party,
+            bcast: BcastSchedule::new(members, result, LEADER),
+            rooted_group,
         }
     }
 
-    fn next_seated(&mut self) -> Option<ScheduleStep> {
+    fn next_in_group(&mut self) -> Option<ScheduleStep> {
         let Some(step) = self.reduce.next() else {
             return self.bcast.next();
         };
-        let guest = self.party.guest_rank();
+        let remote_root = self.rooted_group.remote_root_rank();
         match (step, self.walk.part(self.result)) {
             // The other leader sends, too: neither waits for the other.
-            (ScheduleStep::Send { dest, tag, data }, Some(part)) if dest == guest => {
+            (ScheduleStep::Send { dest, tag, data }, Some(part)) if dest == remote_root => {
                 self.walk.advance();
                 Some(ScheduleStep::Exchange {
                     tag,
-                    given: (data, guest),
-                    taken: (Buffer::User(part), guest),
+                    given: (data, remote_root),
+                    taken: (StepBuffer::User(part), remote_root),
                 })
             }
             _ => Some(step),
@@ -71,14 +71,14 @@ impl InterAllreduce {
 
 impl Schedule for InterAllreduce {
     fn next(&mut self) -> Option<ScheduleStep> {
-        let step = self.next_seated()?;
-        Some(self.party.step(step))
+        let step = self.next_in_group()?;
+        Some(self.rooted_group.step(step))
     }
 }
 
 /// The leaders exchange data that their groups have in common, then each broadcasts the received data in its group.
 pub(in crate::coll) struct LeaderSwap {
-    party: RootedGroup,
+    rooted_group: RootedGroup,
     /// Data that the leader sends and receives.
     exchange: Option<(Area, Area)>,
     bcast: BcastSchedule,
@@ -86,12 +86,12 @@ pub(in crate::coll) struct LeaderSwap {
 
 impl LeaderSwap {
     pub(in crate::coll) fn new(halves: GroupRanges, given: Area, taken: Area) -> Self {
-        let party = with_speaker(halves);
-        let members = party.members();
+        let rooted_group = with_remote_leader(halves);
+        let members = rooted_group.members();
         LeaderSwap {
-            exchange: (members.own == SPEAKER.0).then_some((given, taken)),
-            bcast: BcastSchedule::new(members, taken, SPEAKER),
-            party,
+            exchange: (members.own == LEADER.0).then_some((given, taken)),
+            bcast: BcastSchedule::new(members, taken, LEADER),
+            rooted_group,
         }
     }
 }
@@ -100,16 +100,16 @@ impl Schedule for LeaderSwap {
     fn next(&mut self) -> Option<ScheduleStep> {
         let step = match self.exchange.take() {
             Some((given, taken)) => {
-                let guest = self.party.guest_rank();
+                let remote_root = self.rooted_group.remote_root_rank();
                 ScheduleStep::Exchange {
                     tag: ALLGATHER,
-                    given: (Buffer::User(given), guest),
-                    taken: (Buffer::User(taken), guest),
+                    given: (StepBuffer::User(given), remote_root),
+                    taken: (StepBuffer::User(taken), remote_root),
                 }
             }
             None => self.bcast.next()?,
         };
-        Some(self.party.step(step))
+        Some(self.rooted_group.step(step))
     }
 }
 
@@ -152,8 +152,8 @@ impl<P: Fn(CommRank) -> Area, Q: Fn(CommRank) -> Area> Schedule for InterPairs<P
             let dest = self.at(self.own + self.distance);
             let source = self.at(self.own + self.places - self.distance);
             self.distance += 1;
-            let given = dest.map(|(rank, to)| (Buffer::User((self.part)(rank)), to));
-            let taken = source.map(|(rank, from)| (Buffer::User((self.place)(rank)), from));
+            let given = dest.map(|(rank, to)| (StepBuffer::User((self.part)(rank)), to));
+            let taken = source.map(|(rank, from)| (StepBuffer::User((self.place)(rank)), from));
             match (given, taken) {
                 (Some(given), Some(taken)) => {
                     return Some(ScheduleStep::Exchange { tag, given, taken });
@@ -177,7 +177,7 @@ pub(in crate::coll) struct ReduceScatter<P> {
     element: usize,
     /// Reduction in progress, and the remote rank that receives the next one.
     giving: Option<(RootedGroup, TreeReduce)>,
-    next_guest: u32,
+    next_root: u32,
     /// Receives the results of the other group's reductions.
     taking: (RootedGroup, RemoteCollect),
     gives_first: bool,
@@ -186,7 +186,7 @@ pub(in crate::coll) struct ReduceScatter<P> {
 impl<P: Fn(CommRank) -> Area> ReduceScatter<P> {
     pub(in crate::coll) fn new(halves: GroupRanges, part: P, result: Area, element: usize) -> Self {
         let remote = halves.remote_ranks();
-        let party = RootedGroup::guest(remote.clone(), halves.rank);
+        let rooted_group = RootedGroup::for_remote_root(remote.clone(), halves.rank);
         ReduceScatter {
             local: halves.local_ranks(),
             remote,
@@ -194,8 +194,8 @@ impl<P: Fn(CommRank) -> Area> ReduceScatter<P> {
             part,
             element,
             giving: None,
-            next_guest: 0,
-            taking: (party, RemoteCollect::new(result, element)),
+            next_root: 0,
+            taking: (rooted_group, RemoteCollect::new(result, element)),
             gives_first: halves.is_first(),
         }
     }
@@ -203,28 +203,28 @@ impl<P: Fn(CommRank) -> Area> ReduceScatter<P> {
     /// Returns the next step of the sending phase.
     fn next_outgoing(&mut self) -> Option<ScheduleStep> {
         loop {
-            if let Some((party, reduce)) = &mut self.giving
+            if let Some((rooted_group, reduce)) = &mut self.giving
                 && let Some(step) = reduce.next()
             {
-                return Some(party.step(step));
+                return Some(rooted_group.step(step));
             }
-            let guest = CommRank(self.next_guest);
-            if guest.0 >= self.remote.end - self.remote.start {
+            let remote_root = CommRank(self.next_root);
+            if remote_root.0 >= self.remote.end - self.remote.start {
                 return None;
             }
-            self.next_guest += 1;
-            let areas = ReduceAreas { data: (self.part)(guest), result: Area::EMPTY };
-            let to = CommRank(self.remote.start + guest.0);
-            let party = RootedGroup::member(self.local.clone(), to, self.own);
-            let reduce = TreeReduce::new(party.members(), areas, self.element, party.guest_rank());
-            self.giving = Some((party, reduce));
+            self.next_root += 1;
+            let areas = ReduceAreas { data: (self.part)(remote_root), result: Area::EMPTY };
+            let to = CommRank(self.remote.start + remote_root.0);
+            let rooted_group = RootedGroup::for_member(self.local.clone(), to, self.own);
+            let reduce = TreeReduce::new(rooted_group.members(), areas, self.element, rooted_group.remote_root_rank());
+            self.giving = Some((rooted_group, reduce));
         }
     }
 
     fn next_incoming(&mut self) -> Option<ScheduleStep> {
-        let (party, collect) = &mut self.taking;
+        let (rooted_group, collect) = &mut self.taking;
         let step = collect.next()?;
-        Some(party.step(step))
+        Some(rooted_group.step(step))
     }
 }
 

@@ -13,7 +13,7 @@
 //! All of these are schedules like those of one group ([`super`]), and mostly the same ones. A schedule runs among the
 //! processes of both groups (`Intercommunicator::everyone`), and its steps use ranks among all: local and remote
 //! ranks are never mixed. A tree or a star of one group and one process of the other is the schedule of an ordinary
-//! communicator whose last rank is that process, in a party with its members (`party`).
+//! communicator whose last rank is that process, in a rooted group with its members (`remote_root`).
 //!
 //! Each function creates a plan for blocking and nonblocking calls (`coll::running`). `hold` keeps data
 //! alive until the collective is complete, in addition to the captures of its closures. A blocking call can also run
@@ -52,19 +52,19 @@ pub enum Role {
     /// The root: it specified MPI_ROOT.
     Root,
     /// A member of the root's group other than the root: it specified MPI_PROC_NULL, and does nothing.
-    Bystander,
+    NonParticipant,
     /// A member of the other group: it specified the root's valid rank.
     Member(CommRank),
 }
 
-/// Returns the party of a collective with a root; `None` for a bystander.
-fn party(halves: GroupRanges, role: Role) -> Option<RootedGroup> {
+/// Returns the rooted group of a collective with a root; `None` for a non-participant.
+fn rooted_group(halves: GroupRanges, role: Role) -> Option<RootedGroup> {
     match role {
-        Role::Bystander => None,
-        Role::Root => Some(RootedGroup::guest(halves.remote_ranks(), halves.rank)),
+        Role::NonParticipant => None,
+        Role::Root => Some(RootedGroup::for_remote_root(halves.remote_ranks(), halves.rank)),
         Role::Member(root) => {
-            let guest = CommRank(halves.remote_ranks().start + root.0);
-            Some(RootedGroup::member(halves.local_ranks(), guest, halves.rank))
+            let remote_root = CommRank(halves.remote_ranks().start + root.0);
+            Some(RootedGroup::for_member(halves.local_ranks(), remote_root, halves.rank))
         }
     }
 }
@@ -96,7 +96,7 @@ fn plan(
     hold: impl Send + 'static,
 ) -> Result<CollectiveSchedule, Error> {
     let work = ScheduleWithData::new(schedule, |_: &[u8], _: &mut [u8]| (), hold);
-    Ok(CollectiveSchedule::by_steps(GlobalRankWork { work, halves }, None)?.advances_in_interrupts(true))
+    Ok(CollectiveSchedule::from_steps(GlobalRankWork { work, halves }, None)?.advances_in_interrupts(true))
 }
 
 /// Creates the plan of a schedule that combines elements, like [`nonblocking::reduction`](crate::coll::plans): interrupt
@@ -109,7 +109,7 @@ fn reduction(
     hold: impl Send + 'static,
 ) -> Result<CollectiveSchedule, Error> {
     let work = ScheduleWithData::new(schedule, combine, hold);
-    CollectiveSchedule::by_steps(GlobalRankWork { work, halves }, Some(element))
+    CollectiveSchedule::from_steps(GlobalRankWork { work, halves }, Some(element))
 }
 
 /// Creates an empty plan.
@@ -128,9 +128,9 @@ pub fn bcast(
 }
 
 fn bcasting(halves: GroupRanges, span: Area, role: Role) -> Option<InRootedGroup<BcastSchedule>> {
-    party(halves, role).map(|party| {
-        let bcast = BcastSchedule::new(party.all(), span, party.guest_rank());
-        InRootedGroup::new(bcast, party)
+    rooted_group(halves, role).map(|rooted_group| {
+        let bcast = BcastSchedule::new(rooted_group.all(), span, rooted_group.remote_root_rank());
+        InRootedGroup::new(bcast, rooted_group)
     })
 }
 
@@ -151,9 +151,9 @@ fn gathering<P: Fn(CommRank) -> Area>(
     place: P,
     role: Role,
 ) -> Option<InRootedGroup<StarGather<impl Fn(CommRank) -> Area + use<P>>>> {
-    party(halves, role).map(|party| {
+    rooted_group(halves, role).map(|rooted_group| {
         // The root receives nothing from itself.
-        let root = party.guest_rank();
+        let root = rooted_group.remote_root_rank();
         let place = move |rank| {
             if rank == root {
                 Area::EMPTY
@@ -161,7 +161,7 @@ fn gathering<P: Fn(CommRank) -> Area>(
                 place(rank)
             }
         };
-        InRootedGroup::new(StarGather::new(party.all(), data, place, root), party)
+        InRootedGroup::new(StarGather::new(rooted_group.all(), data, place, root), rooted_group)
     })
 }
 
@@ -182,8 +182,8 @@ fn scattering<P: Fn(CommRank) -> Area>(
     result: Area,
     role: Role,
 ) -> Option<InRootedGroup<StarScatter<impl Fn(CommRank) -> Area + use<P>>>> {
-    party(halves, role).map(|party| {
-        let root = party.guest_rank();
+    rooted_group(halves, role).map(|rooted_group| {
+        let root = rooted_group.remote_root_rank();
         let part = move |rank| {
             if rank == root {
                 Area::EMPTY
@@ -191,7 +191,7 @@ fn scattering<P: Fn(CommRank) -> Area>(
                 part(rank)
             }
         };
-        InRootedGroup::new(StarScatter::new(party.all(), part, result, root), party)
+        InRootedGroup::new(StarScatter::new(rooted_group.all(), part, result, root), rooted_group)
     })
 }
 
@@ -223,15 +223,15 @@ pub fn collect(
 
 /// Returns the schedule of [`collect`].
 fn collecting(halves: GroupRanges, result: Area, element: usize) -> Option<InRootedGroup<RemoteCollect>> {
-    party(halves, Role::Root).map(|party| InRootedGroup::new(RemoteCollect::new(result, element), party))
+    rooted_group(halves, Role::Root).map(|rooted_group| InRootedGroup::new(RemoteCollect::new(result, element), rooted_group))
 }
 
 /// Returns the schedule of the sending group in a reduce.
 fn reducing(halves: GroupRanges, data: Area, element: usize, role: Role) -> Option<InRootedGroup<TreeReduce>> {
-    party(halves, role).map(|party| {
+    rooted_group(halves, role).map(|rooted_group| {
         let areas = ReduceAreas { data, result: Area::EMPTY };
-        let reduce = TreeReduce::new(party.members(), areas, element, party.guest_rank());
-        InRootedGroup::new(reduce, party)
+        let reduce = TreeReduce::new(rooted_group.members(), areas, element, rooted_group.remote_root_rank());
+        InRootedGroup::new(reduce, rooted_group)
     })
 }
 
@@ -313,7 +313,7 @@ pub fn reduce_scatter_by_counts<P: RankToArea>(
         combine,
         _hold: hold,
     };
-    CollectiveSchedule::by_steps(GlobalRankWork { work, halves }, Some(element))
+    CollectiveSchedule::from_steps(GlobalRankWork { work, halves }, Some(element))
 }
 
 /// Returns the sum of non-negative counts.

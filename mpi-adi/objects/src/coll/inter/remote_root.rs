@@ -1,45 +1,45 @@
-//! Schedules of one group and one process of the other group, the guest.
+//! Schedules of one group and one process of the other group, the remote root.
 //!
-//! The schedule uses ranks 0 to n - 1 for the group, and n for the guest. A party maps these ranks to the ranks among
-//! all processes of the intercommunicator.
+//! The schedule uses ranks 0 to n - 1 for the group, and n for the remote root. A rooted group maps these ranks to the
+//! ranks among all processes of the intercommunicator.
 #![forbid(unsafe_code)]
 
 use core::ops::Range;
 
-use crate::coll::schedule::{Buffer, REDUCE, RankInfo, Schedule, ScheduleStep};
+use crate::coll::schedule::{StepBuffer, REDUCE, RankInfo, Schedule, ScheduleStep};
 use crate::coll::segments::SegmentWalk;
 use crate::comm::CommRank;
 use midplane_device::memory::area::Area;
 
-/// Rank mapping of a group and its guest.
+/// Rank mapping of a group and its remote root.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(in crate::coll) struct RootedGroup {
     /// Ranks of the group among all.
     group: Range<u32>,
-    /// Rank of the guest among all.
-    guest: CommRank,
-    /// Rank of this process in the party.
+    /// Rank of the remote root among all.
+    remote_root: CommRank,
+    /// Rank of this process in the rooted group.
     own: u32,
 }
 
 impl RootedGroup {
-    /// Creates the party of a group in which this process is the guest.
-    pub(in crate::coll) fn guest(group: Range<u32>, guest: CommRank) -> RootedGroup {
+    /// Creates the rooted group of a group in which this process is the remote root.
+    pub(in crate::coll) fn for_remote_root(group: Range<u32>, remote_root: CommRank) -> RootedGroup {
         let own = group.end - group.start;
-        RootedGroup { group, guest, own }
+        RootedGroup { group, remote_root, own }
     }
 
-    /// Creates the party of this process's group and a guest.
-    pub(in crate::coll) fn member(group: Range<u32>, guest: CommRank, own: CommRank) -> RootedGroup {
+    /// Creates the rooted group of this process's group and a remote root.
+    pub(in crate::coll) fn for_member(group: Range<u32>, remote_root: CommRank, own: CommRank) -> RootedGroup {
         let own = own.0 - group.start;
-        RootedGroup { group, guest, own }
+        RootedGroup { group, remote_root, own }
     }
 
-    /// Returns the ranks of the party: the group's, then the guest's.
+    /// Returns the ranks of the rooted group: the group's, then the remote root's.
     pub(in crate::coll) fn all(&self) -> RankInfo {
         RankInfo {
             own: self.own,
-            size: self.guest_rank().0 + 1,
+            size: self.remote_root_rank().0 + 1,
             grid: None,
         }
     }
@@ -48,26 +48,26 @@ impl RootedGroup {
     pub(in crate::coll) fn members(&self) -> RankInfo {
         RankInfo {
             own: self.own,
-            size: self.guest_rank().0,
+            size: self.remote_root_rank().0,
             grid: None,
         }
     }
 
-    /// Returns the guest's rank in the party.
-    pub(in crate::coll) fn guest_rank(&self) -> CommRank {
+    /// Returns the remote root's rank in the rooted group.
+    pub(in crate::coll) fn remote_root_rank(&self) -> CommRank {
         CommRank(self.group.end - self.group.start)
     }
 
-    /// Converts a rank of the party to the rank among all.
+    /// Converts a rank of the rooted group to the rank among all.
     pub(in crate::coll) fn rank(&self, rank: CommRank) -> CommRank {
-        if rank == self.guest_rank() {
-            self.guest
+        if rank == self.remote_root_rank() {
+            self.remote_root
         } else {
             CommRank(self.group.start + rank.0)
         }
     }
 
-    /// Converts a step in the party to a step among all.
+    /// Converts a step in the rooted group to a step among all.
     pub(in crate::coll) fn step(&self, step: ScheduleStep) -> ScheduleStep {
         match step {
             ScheduleStep::Send { dest, tag, data } => ScheduleStep::Send {
@@ -103,26 +103,26 @@ impl RootedGroup {
     }
 }
 
-/// A schedule that uses the ranks of a party.
+/// A schedule that uses the ranks of a rooted group.
 pub(in crate::coll) struct InRootedGroup<S> {
     schedule: S,
-    party: RootedGroup,
+    rooted_group: RootedGroup,
 }
 
 impl<S: Schedule> InRootedGroup<S> {
-    pub(in crate::coll) fn new(schedule: S, party: RootedGroup) -> Self {
-        InRootedGroup { schedule, party }
+    pub(in crate::coll) fn new(schedule: S, rooted_group: RootedGroup) -> Self {
+        InRootedGroup { schedule, rooted_group }
     }
 }
 
 impl<S: Schedule> Schedule for InRootedGroup<S> {
     fn next(&mut self) -> Option<ScheduleStep> {
         let step = self.schedule.next()?;
-        Some(self.party.step(step))
+        Some(self.rooted_group.step(step))
     }
 }
 
-/// The guest's schedule in a reduce of the group: it receives the result from rank 0, segment by segment.
+/// The remote root's schedule in a reduce of the group: it receives the result from rank 0, segment by segment.
 pub(in crate::coll) struct RemoteCollect {
     result: Area,
     walk: SegmentWalk,
@@ -139,7 +139,7 @@ impl RemoteCollect {
 
 impl Schedule for RemoteCollect {
     fn next(&mut self) -> Option<ScheduleStep> {
-        let data = Buffer::User(self.walk.part(self.result)?);
+        let data = StepBuffer::User(self.walk.part(self.result)?);
         self.walk.advance();
         Some(ScheduleStep::Receive {
             source: CommRank(0),

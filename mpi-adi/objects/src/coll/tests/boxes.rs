@@ -8,7 +8,7 @@ use crate::coll::alltoall::PairwiseExchange;
 use crate::coll::bcast::BcastSchedule;
 use crate::coll::lines::{LineAllreduce, LineBcast};
 use crate::coll::rings::RingAllreduce;
-use crate::coll::schedule::{Buffer, RankInfo, Schedule, ScheduleStep};
+use crate::coll::schedule::{StepBuffer, RankInfo, Schedule, ScheduleStep};
 use crate::coll::segments::SEGMENT_BYTES;
 use crate::coll::trees::TreeBcast;
 use crate::comm::CommRank;
@@ -46,7 +46,7 @@ enum Way {
 struct Lane {
     segments: [[u8; SEGMENT_BYTES]; 2],
     sends: Vec<(CommRank, Tag, Vec<u8>)>,
-    receive: Option<(CommRank, Tag, Buffer)>,
+    receive: Option<(CommRank, Tag, StepBuffer)>,
     is_over: bool,
 }
 
@@ -58,14 +58,14 @@ struct Process {
 }
 
 impl Process {
-    fn bytes(&mut self, lane: usize, buffer: Buffer) -> &mut [u8] {
+    fn bytes(&mut self, lane: usize, buffer: StepBuffer) -> &mut [u8] {
         match buffer {
-            Buffer::User(area) => &mut self.memory[area.address()..][..area.len()],
-            Buffer::Segment(half, bytes) => &mut self.lanes[lane].segments[half as usize][..bytes],
+            StepBuffer::User(area) => &mut self.memory[area.address()..][..area.len()],
+            StepBuffer::Segment(half, bytes) => &mut self.lanes[lane].segments[half as usize][..bytes],
         }
     }
 
-    fn send(&mut self, lane: usize, dest: CommRank, tag: Tag, data: Buffer) {
+    fn send(&mut self, lane: usize, dest: CommRank, tag: Tag, data: StepBuffer) {
         let bytes = self.bytes(lane, data).to_vec();
         self.lanes[lane].sends.push((dest, tag, bytes));
         self.sent.push(dest);
@@ -87,31 +87,31 @@ impl Process {
                 given: (given, dests),
                 taken,
             } => {
-                let taken = taken.map(|(area, source)| (source, tag, Buffer::User(area)));
+                let taken = taken.map(|(area, source)| (source, tag, StepBuffer::User(area)));
                 self.lanes[lane].receive = taken;
                 for dest in dests.iter() {
-                    self.send(lane, dest, tag, Buffer::User(given));
+                    self.send(lane, dest, tag, StepBuffer::User(given));
                 }
             }
             ScheduleStep::Combine { left, bytes } => {
-                let given = self.bytes(lane, Buffer::Segment(left, bytes)).to_vec();
+                let given = self.bytes(lane, StepBuffer::Segment(left, bytes)).to_vec();
                 combine(
                     &given,
-                    self.bytes(lane, Buffer::Segment(left.other(), bytes)),
+                    self.bytes(lane, StepBuffer::Segment(left.other(), bytes)),
                 );
             }
             ScheduleStep::Load { from, to } => {
-                let given = self.bytes(lane, Buffer::User(from)).to_vec();
-                let to = Buffer::Segment(to, given.len());
+                let given = self.bytes(lane, StepBuffer::User(from)).to_vec();
+                let to = StepBuffer::Segment(to, given.len());
                 self.bytes(lane, to).copy_from_slice(&given);
             }
             ScheduleStep::Store { from, to } => {
-                let given = self.bytes(lane, Buffer::Segment(from, to.len())).to_vec();
-                self.bytes(lane, Buffer::User(to)).copy_from_slice(&given);
+                let given = self.bytes(lane, StepBuffer::Segment(from, to.len())).to_vec();
+                self.bytes(lane, StepBuffer::User(to)).copy_from_slice(&given);
             }
             ScheduleStep::Copy { from, to } => {
-                let given = self.bytes(lane, Buffer::User(from)).to_vec();
-                self.bytes(lane, Buffer::User(to)).copy_from_slice(&given);
+                let given = self.bytes(lane, StepBuffer::User(from)).to_vec();
+                self.bytes(lane, StepBuffer::User(to)).copy_from_slice(&given);
             }
         }
     }

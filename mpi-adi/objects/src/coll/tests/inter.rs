@@ -79,13 +79,13 @@ fn for_all_roots(mut check: impl FnMut(u32, u32, u32)) {
     }
 }
 
-/// Returns the party for this root; `None` for bystanders.
-fn party(halves: GroupRanges, root: u32) -> Option<RootedGroup> {
+/// Returns the rooted group for this root; `None` for non-participants.
+fn rooted_group(halves: GroupRanges, root: u32) -> Option<RootedGroup> {
     let is_local = halves.local_ranks().contains(&root);
     if halves.rank == CommRank(root) {
-        return Some(RootedGroup::guest(halves.remote_ranks(), halves.rank));
+        return Some(RootedGroup::for_remote_root(halves.remote_ranks(), halves.rank));
     }
-    (!is_local).then(|| RootedGroup::member(halves.local_ranks(), CommRank(root), halves.rank))
+    (!is_local).then(|| RootedGroup::for_member(halves.local_ranks(), CommRank(root), halves.rank))
 }
 
 #[test]
@@ -93,10 +93,10 @@ fn the_other_group_gets_the_roots_data() {
     for_all_roots(|size, first, root| {
         let area = span(DATA, ELEMENT);
         let processes = run(size, fill(1), |ranks| {
-            let party = party(halves(first, ranks), root);
-            Any(party.map(|party| {
-                let bcast = BcastSchedule::new(party.all(), area, party.guest_rank());
-                Box::new(InRootedGroup::new(bcast, party)) as Box<dyn Schedule>
+            let rooted_group = rooted_group(halves(first, ranks), root);
+            Any(rooted_group.map(|rooted_group| {
+                let bcast = BcastSchedule::new(rooted_group.all(), area, rooted_group.remote_root_rank());
+                Box::new(InRootedGroup::new(bcast, rooted_group)) as Box<dyn Schedule>
             }))
         });
         for (rank, mut process) in (0..).zip(processes) {
@@ -118,17 +118,17 @@ fn a_root_gathers_from_the_other_group_and_scatters_to_it() {
                 Area::EMPTY
             }
         };
-        let is_root = |party: &RootedGroup| party.all().own == party.guest_rank().0;
+        let is_root = |rooted_group: &RootedGroup| rooted_group.all().own == rooted_group.remote_root_rank().0;
         let processes = run(size, fill(1), |ranks| {
-            let party = party(halves(first, ranks), root);
-            Any(party.map(|party| {
-                let data = if is_root(&party) {
+            let rooted_group = rooted_group(halves(first, ranks), root);
+            Any(rooted_group.map(|rooted_group| {
+                let data = if is_root(&rooted_group) {
                     Area::EMPTY
                 } else {
                     span(DATA, ELEMENT)
                 };
-                let gather = StarGather::new(party.all(), data, place, party.guest_rank());
-                Box::new(InRootedGroup::new(gather, party)) as Box<dyn Schedule>
+                let gather = StarGather::new(rooted_group.all(), data, place, rooted_group.remote_root_rank());
+                Box::new(InRootedGroup::new(gather, rooted_group)) as Box<dyn Schedule>
             }))
         });
         for (rank, mut process) in (0..).zip(processes) {
@@ -150,15 +150,15 @@ fn a_root_gathers_from_the_other_group_and_scatters_to_it() {
             }
         };
         let processes = run(size, fill(size as usize), |ranks| {
-            let party = party(halves(first, ranks), root);
-            Any(party.map(|party| {
-                let result = if is_root(&party) {
+            let rooted_group = rooted_group(halves(first, ranks), root);
+            Any(rooted_group.map(|rooted_group| {
+                let result = if is_root(&rooted_group) {
                     Area::EMPTY
                 } else {
                     span(RESULT, ELEMENT)
                 };
-                let scatter = StarScatter::new(party.all(), part, result, party.guest_rank());
-                Box::new(InRootedGroup::new(scatter, party)) as Box<dyn Schedule>
+                let scatter = StarScatter::new(rooted_group.all(), part, result, rooted_group.remote_root_rank());
+                Box::new(InRootedGroup::new(scatter, rooted_group)) as Box<dyn Schedule>
             }))
         });
         for (rank, mut process) in (0..).zip(processes) {
@@ -178,15 +178,15 @@ fn a_root_gets_what_the_other_groups_data_comes_to() {
         for_all_roots(|size, first, root| {
             let (data, result) = (span(DATA, count * ELEMENT), span(RESULT, count * ELEMENT));
             let processes = run(size, fill(count), |ranks| {
-                match party(halves(first, ranks), root) {
+                match rooted_group(halves(first, ranks), root) {
                     None => Any(None),
-                    Some(party) if ranks.own == root => {
-                        Any::of(InRootedGroup::new(RemoteCollect::new(result, ELEMENT), party))
+                    Some(rooted_group) if ranks.own == root => {
+                        Any::of(InRootedGroup::new(RemoteCollect::new(result, ELEMENT), rooted_group))
                     }
-                    Some(party) => {
-                        let (areas, guest) = (ReduceAreas { data, result: Area::EMPTY }, party.guest_rank());
-                        let reduce = TreeReduce::new(party.members(), areas, ELEMENT, guest);
-                        Any::of(InRootedGroup::new(reduce, party))
+                    Some(rooted_group) => {
+                        let (areas, remote_root) = (ReduceAreas { data, result: Area::EMPTY }, rooted_group.remote_root_rank());
+                        let reduce = TreeReduce::new(rooted_group.members(), areas, ELEMENT, remote_root);
+                        Any::of(InRootedGroup::new(reduce, rooted_group))
                     }
                 }
             });

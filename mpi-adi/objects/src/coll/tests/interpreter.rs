@@ -3,7 +3,7 @@
 //! Stricter than the device: every message waits for its receive, regardless of its length, so a schedule that relies
 //! on buffering deadlocks here.
 
-use crate::coll::schedule::{Buffer, SegmentHalf, RankInfo, Schedule, ScheduleStep};
+use crate::coll::schedule::{StepBuffer, SegmentHalf, RankInfo, Schedule, ScheduleStep};
 use crate::coll::segments::SEGMENT_BYTES;
 use crate::comm::CommRank;
 use midplane_device::envelope::Tag;
@@ -46,7 +46,7 @@ pub struct Process {
     pub memory: Vec<u8>,
     segments: [[u8; SEGMENT_BYTES]; 2],
     send: Option<Message>,
-    receive: Option<(CommRank, Tag, Buffer)>,
+    receive: Option<(CommRank, Tag, StepBuffer)>,
     /// Messages sent.
     pub sent: usize,
     /// Bit mask of the ranks from which this one has received a message, directly or through other ranks.
@@ -78,14 +78,14 @@ impl Process {
         &mut self.memory[span.address()..][..span.len()]
     }
 
-    fn bytes(&mut self, buffer: Buffer) -> &mut [u8] {
+    fn bytes(&mut self, buffer: StepBuffer) -> &mut [u8] {
         match buffer {
-            Buffer::User(span) => self.at(span),
-            Buffer::Segment(half, bytes) => &mut self.segments[half as usize][..bytes],
+            StepBuffer::User(span) => self.at(span),
+            StepBuffer::Segment(half, bytes) => &mut self.segments[half as usize][..bytes],
         }
     }
 
-    fn message(&mut self, dest: CommRank, tag: Tag, data: Buffer) -> Message {
+    fn message(&mut self, dest: CommRank, tag: Tag, data: StepBuffer) -> Message {
         Message {
             dest,
             tag,
@@ -113,11 +113,11 @@ impl Process {
             }
             ScheduleStep::Load { from, to } => {
                 let bytes = self.at(from).to_vec();
-                self.bytes(Buffer::Segment(to, bytes.len()))
+                self.bytes(StepBuffer::Segment(to, bytes.len()))
                     .copy_from_slice(&bytes);
             }
             ScheduleStep::Store { from, to } => {
-                let bytes = self.bytes(Buffer::Segment(from, to.len())).to_vec();
+                let bytes = self.bytes(StepBuffer::Segment(from, to.len())).to_vec();
                 self.at(to).copy_from_slice(&bytes);
             }
             ScheduleStep::Copy { from, to } => {

@@ -12,7 +12,7 @@ use crate::coll::lines::LineAllreduce;
 use crate::coll::reduce::{TreeReduce, ReduceScatter, ThroughRoot};
 use crate::coll::rings::RingAllreduce;
 use crate::coll::scan::ChainScan;
-use crate::coll::schedule::{Buffer, SegmentHalf, RankInfo, Schedule, ScheduleStep};
+use crate::coll::schedule::{StepBuffer, SegmentHalf, RankInfo, Schedule, ScheduleStep};
 use crate::coll::trees::TreeBcast;
 use crate::comm::CommRank;
 
@@ -22,8 +22,8 @@ fn steps(mut schedule: impl Schedule) -> String {
         |span: midplane_device::memory::area::Area| format!("{}+{}", span.address(), span.len());
     let half = |half| if half == SegmentHalf::First { 'A' } else { 'B' };
     let buffer = |buffer| match buffer {
-        Buffer::User(user) => span(user),
-        Buffer::Segment(segment, bytes) => format!("{}+{bytes}", half(segment)),
+        StepBuffer::User(user) => span(user),
+        StepBuffer::Segment(segment, bytes) => format!("{}+{bytes}", half(segment)),
     };
     let mut text = String::new();
     while let Some(step) = schedule.next() {
