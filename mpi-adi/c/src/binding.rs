@@ -2,7 +2,7 @@
 
 use core::sync::atomic::AtomicI32;
 
-use midplane_objects::error::{Error, Misplaced};
+use midplane_objects::error::{Error, CallOrder};
 use midplane_objects::installed::{self, DEVICE};
 pub(super) use midplane_objects::installed::{MpiPhase, phase};
 use midplane_objects::process::Env;
@@ -29,7 +29,7 @@ pub(super) fn any_env() -> Result<&'static dyn Env, Error> {
     match DEVICE.get() {
         Some(env) => Ok(*env),
         None => Err(Error::Order {
-            what: Misplaced::BeforeRuntime,
+            what: CallOrder::BeforeRuntime,
         }),
     }
 }
@@ -38,11 +38,11 @@ pub(super) fn any_env() -> Result<&'static dyn Env, Error> {
 pub(super) fn env() -> Result<&'static dyn Env, Error> {
     match phase() {
         MpiPhase::Before => Err(Error::Order {
-            what: Misplaced::BeforeInit,
+            what: CallOrder::BeforeInit,
         }),
         MpiPhase::Running => any_env(),
         MpiPhase::After => Err(Error::Order {
-            what: Misplaced::AfterFinalize,
+            what: CallOrder::AfterFinalize,
         }),
     }
 }

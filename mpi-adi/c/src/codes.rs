@@ -13,7 +13,7 @@ use spin::Mutex;
 
 use super::hook::Hook;
 use super::types::constants::MPI_ERR_LASTCODE;
-use midplane_objects::error::{ErrorClass, Error, Limited};
+use midplane_objects::error::{ErrorClass, Error, LimitedResource};
 
 /// Maximum number of error classes and codes that a program can add.
 pub const USER_CODES: usize = 4096;
@@ -39,7 +39,7 @@ fn place(code: c_int) -> Option<usize> {
 }
 
 /// Adds a code of this class or, for `None`, a new class. Returns the code. Fails with [`Error::Limit`],
-/// [`Error::NoRoom`] and, for an invalid class, [`Error::Argument`].
+/// [`Error::NoSpace`] and, for an invalid class, [`Error::Argument`].
 pub(super) fn add(class: Option<c_int>) -> Result<c_int, Error> {
     if let Some(class) = class
         && self::class(class)? != class
@@ -51,11 +51,11 @@ pub(super) fn add(class: Option<c_int>) -> Result<c_int, Error> {
     let mut codes = CODES.lock();
     if codes.len() == USER_CODES {
         return Err(Error::Limit {
-            what: Limited::ErrorCodes,
+            what: LimitedResource::ErrorCodes,
             limit: USER_CODES,
         });
     }
-    codes.try_reserve(1).map_err(|_| Error::NoRoom {
+    codes.try_reserve(1).map_err(|_| Error::NoSpace {
         bytes: size_of::<ErrorCode>(),
     })?;
     let code = MPI_ERR_LASTCODE + 1 + codes.len() as c_int;
@@ -68,12 +68,12 @@ pub(super) fn add(class: Option<c_int>) -> Result<c_int, Error> {
     Ok(code)
 }
 
-/// Sets the string of a code. Fails with [`Error::NoRoom`], and with [`Error::Argument`] for a code that the program
+/// Sets the string of a code. Fails with [`Error::NoSpace`], and with [`Error::Argument`] for a code that the program
 /// has not added.
 pub(super) fn describe(code: c_int, text: &str) -> Result<(), Error> {
     let mut copy = String::new();
     copy.try_reserve_exact(text.len())
-        .map_err(|_| Error::NoRoom { bytes: text.len() })?;
+        .map_err(|_| Error::NoSpace { bytes: text.len() })?;
     copy.push_str(text);
     let mut codes = CODES.lock();
     let known = place(code).and_then(|place| codes.get_mut(place));

@@ -22,7 +22,7 @@ use midplane_device::interface::{Device, Measure};
 use midplane_objects::attributes::Attributes;
 use midplane_objects::comm::{Communicator, Group, Membership, Partners, RankMap};
 use midplane_objects::context::{self, CONTEXTS, SELF_CONTEXT, WORLD_CONTEXT, base};
-use midplane_objects::error::{ErrorClass, Error, Limited};
+use midplane_objects::error::{ErrorClass, Error, LimitedResource};
 use midplane_objects::inter::CreatedInter;
 use midplane_objects::process::Env;
 use midplane_objects::inter_groups::{Intercommunicator, InterGroups};
@@ -106,7 +106,7 @@ pub(super) struct CommObject {
 static ATTRIBUTES: Mutex<[Attributes; 2]> = Mutex::new([const { Attributes::new() }; 2]);
 
 const KIND: HandleKind = HandleKind {
-    name: Limited::Communicators,
+    name: LimitedResource::Communicators,
     tag: 0x8400_0000_u32 as c_int,
     place_bits: 11,
     generation_bits: 13,
@@ -489,7 +489,7 @@ pub(super) fn request_completed(context: Context) {
     }
 }
 
-/// Reserves memory for a communicator with this context. Fails with [`Error::NoRoom`].
+/// Reserves memory for a communicator with this context. Fails with [`Error::NoSpace`].
 pub(super) fn prepare(context: Context) -> Result<(), Error> {
     comm_table::prepare(context)?;
     TABLE.lock().prepare(context::index(context))
@@ -499,13 +499,13 @@ pub(super) fn prepare(context: Context) -> Result<(), Error> {
 /// end the call immediately.
 pub(super) fn apart<T>(made: Result<T, Error>) -> Result<Result<T, Error>, Error> {
     match made {
-        Err(error) if !matches!(error, Error::NoRoom { .. }) => Err(error),
+        Err(error) if !matches!(error, Error::NoSpace { .. }) => Err(error),
         other => Ok(other),
     }
 }
 
 /// Adds a new communicator in reserved memory, with its parent's error handler. Returns its handle. Fails with
-/// [`Error::NoRoom`] if no memory is reserved.
+/// [`Error::NoSpace`] if no memory is reserved.
 pub(super) fn enter(env: &dyn Env, made: CreatedComm, parent: c_int) -> Result<c_int, Error> {
     enter_views(env, CommViews::of_one(made.leak()), parent)
 }

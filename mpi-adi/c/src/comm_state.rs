@@ -38,13 +38,13 @@ pub(super) fn grid(context: Context) -> Option<CartGrid> {
 
 /// Reserves memory for one more topology.
 pub(super) fn reserve() -> Result<(), Error> {
-    TOPOLOGIES.lock().try_reserve(1).map_err(|_| Error::NoRoom {
+    TOPOLOGIES.lock().try_reserve(1).map_err(|_| Error::NoSpace {
         bytes: size_of::<(Context, Topology)>(),
     })
 }
 
 /// Copies the topology for a duplicate of the communicator with this context (section 6.4.2), and reserves memory for
-/// it. Fails with [`Error::NoRoom`].
+/// it. Fails with [`Error::NoSpace`].
 pub(super) fn prepare_copy(context: Context) -> Result<Option<Topology>, Error> {
     let found = with_topology(context, |topology| topology.map(Topology::copied));
     if found.is_some() {

@@ -288,7 +288,7 @@ impl CommTable {
     }
 }
 
-/// Reserves memory for a communicator with this context. Fails with [`Error::NoRoom`] without effect.
+/// Reserves memory for a communicator with this context. Fails with [`Error::NoSpace`] without effect.
 pub(super) fn prepare(context: Context) -> Result<(), Error> {
     let place = context::index(context);
     // SAFETY: calls are serialized, and no reference to the table exists.
@@ -300,7 +300,7 @@ pub(super) fn prepare(context: Context) -> Result<(), Error> {
     let len = (place + 1).next_power_of_two();
     let mut entries: Vec<CommEntry> = Vec::new();
     let bytes = len * size_of::<CommEntry>();
-    let none = |_| Error::NoRoom { bytes };
+    let none = |_| Error::NoSpace { bytes };
     entries.try_reserve_exact(len).map_err(none)?;
     // SAFETY: the table contains `before` entries.
     entries.extend_from_slice(unsafe { slice::from_raw_parts(table.entries, before) });

@@ -241,7 +241,7 @@ pub unsafe fn MPI_Comm_set_name(comm: c_int, comm_name: *const c_char) -> c_int 
         // SAFETY: the standard's requirements on `comm_name`: a string.
         let name = unsafe { args::string(comm_name, MPI_MAX_OBJECT_NAME, "comm_name") }?;
         let bytes = name.len() + size_of::<(Context, Box<str>)>();
-        let none = Error::NoRoom { bytes };
+        let none = Error::NoSpace { bytes };
         let mut copy = String::new();
         copy.try_reserve_exact(name.len()).map_err(|_| none)?;
         copy.push_str(&name);

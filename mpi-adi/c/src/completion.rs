@@ -1,5 +1,5 @@
 //! Waiting, testing, freeing and cancelling of single requests (sections 3.7.3, 3.7.6 and 3.8.4). For arrays of
-//! requests see [`super::several`].
+//! requests see [`super::wait_test_many`].
 // The standard and `mpi.h` document the functions; the parent module documents their safety.
 #![allow(
     missing_docs,

@@ -18,7 +18,7 @@ use super::error_dispatch::{early, end, end_under, on_process};
 use super::types::constants::*;
 use midplane_device::interface::{Abort, Device};
 use midplane_objects::environment::{self as job, LIBRARY, VERSION};
-use midplane_objects::error::{Error, Misplaced};
+use midplane_objects::error::{Error, CallOrder};
 
 pub unsafe fn MPI_Init(_argc: *mut c_int, _argv: *mut *mut *mut c_char) -> c_int {
     early("MPI_Init", init(MPI_THREAD_SINGLE))
@@ -33,10 +33,10 @@ fn init(level: c_int) -> Result<(), Error> {
             Ok(())
         }
         MpiPhase::Running => Err(Error::Order {
-            what: Misplaced::Twice,
+            what: CallOrder::Twice,
         }),
         MpiPhase::After => Err(Error::Order {
-            what: Misplaced::Again,
+            what: CallOrder::Again,
         }),
     }
 }

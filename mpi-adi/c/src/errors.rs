@@ -23,7 +23,7 @@ use super::error_dispatch::{
     note_errors, on_any, on_process, raise, user_index,
 };
 use super::types::constants::*;
-use midplane_objects::error::{ErrorClass, Error, Limited};
+use midplane_objects::error::{ErrorClass, Error, LimitedResource};
 
 /// Checks whether a communicator or the files use this error handler.
 fn has(handler: c_int) -> bool {
@@ -72,7 +72,7 @@ pub(super) unsafe fn create(
             }
         }
         Err(Error::Limit {
-            what: Limited::ErrorHandlers,
+            what: LimitedResource::ErrorHandlers,
             limit: USER_HANDLERS,
         })
     })

@@ -16,7 +16,7 @@ use super::error_dispatch::{blame, on_process};
 use super::requests::{CompletedRequest, FamilyEntry, RequestFamily, GENERALIZED, CompletionData, enter_family, with_status};
 use super::types::MPI_Status;
 use super::types::constants::MPI_COMM_WORLD;
-use midplane_objects::error::{Error, Limited};
+use midplane_objects::error::{Error, LimitedResource};
 
 /// `MPI_Grequest_query_function`.
 pub type QueryFunction = unsafe extern "C" fn(*mut c_void, *mut MPI_Status) -> c_int;
@@ -26,7 +26,7 @@ pub type FreeFunction = unsafe extern "C" fn(*mut c_void) -> c_int;
 pub type CancelFunction = unsafe extern "C" fn(*mut c_void, c_int) -> c_int;
 
 const KIND: HandleKind = HandleKind {
-    name: Limited::GeneralizedRequests,
+    name: LimitedResource::GeneralizedRequests,
     tag: GENERALIZED,
     place_bits: 16,
     generation_bits: 12,

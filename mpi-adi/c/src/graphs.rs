@@ -272,7 +272,7 @@ unsafe fn edges(
         )
     };
     let mut edges = Vec::new();
-    edges.try_reserve_exact(degree).map_err(|_| Error::NoRoom {
+    edges.try_reserve_exact(degree).map_err(|_| Error::NoSpace {
         bytes: degree * size_of::<Edge>(),
     })?;
     for (at, rank) in ranks.iter().enumerate() {
@@ -375,7 +375,7 @@ unsafe fn arcs(
         )
     };
     let mut arcs = Vec::new();
-    arcs.try_reserve_exact(total).map_err(|_| Error::NoRoom {
+    arcs.try_reserve_exact(total).map_err(|_| Error::NoSpace {
         bytes: total * size_of::<GraphArc>(),
     })?;
     for (source, degree) in sources.iter().zip(degrees) {

@@ -21,11 +21,11 @@ use super::error_dispatch::{on_any, on_comm, on_inter, on_process};
 use super::types::constants::*;
 use midplane_device::envelope::Rank;
 use midplane_objects::comm::{self, CommRank, Communicator, Membership};
-use midplane_objects::error::{Error, Limited};
+use midplane_objects::error::{Error, LimitedResource};
 use midplane_objects::group::{self, GroupComparison, MemberList};
 
 const KIND: HandleKind = HandleKind {
-    name: Limited::Groups,
+    name: LimitedResource::Groups,
     tag: 0x8800_0000_u32 as c_int,
     place_bits: 12,
     generation_bits: 12,
@@ -400,7 +400,7 @@ pub unsafe fn MPI_Group_free(group: *mut c_int) -> c_int {
 }
 
 /// Returns the group's members, all of the communicator's local group. Fails with [`Error::Group`] and
-/// [`Error::NoRoom`].
+/// [`Error::NoSpace`].
 pub(super) fn members_within(local: Membership<'_>, handle: c_int) -> Result<Vec<Rank>, Error> {
     let list = {
         let table = TABLE.lock();

@@ -8,13 +8,13 @@
 use alloc::vec::Vec;
 use core::ffi::c_int;
 
-use midplane_objects::error::{Error, Limited};
+use midplane_objects::error::{Error, LimitedResource};
 
 /// Format of the handles of one kind of objects.
 #[derive(Clone, Copy, Debug)]
 pub struct HandleKind {
     /// Plural name of the objects in error messages.
-    pub name: Limited,
+    pub name: LimitedResource,
     /// Bits above generation and index.
     pub tag: c_int,
     /// Bits of the index, which limit the number of objects.
@@ -95,7 +95,7 @@ impl<T> HandleTable<T> {
         Some((handle, object))
     }
 
-    /// Adds an object and returns its handle. Fails with [`Error::Limit`] or [`Error::NoRoom`].
+    /// Adds an object and returns its handle. Fails with [`Error::Limit`] or [`Error::NoSpace`].
     pub fn add(&mut self, object: T) -> Result<c_int, Error> {
         let mut places = self.entries[self.first_free..].iter();
         let place = match places.position(|entry| entry.object.is_none()) {
@@ -118,11 +118,11 @@ impl<T> HandleTable<T> {
         Ok(self.handle_at(place))
     }
 
-    /// Ensures that [`HandleTable::add_at`] for `place` requires no memory. Fails with [`Error::NoRoom`].
+    /// Ensures that [`HandleTable::add_at`] for `place` requires no memory. Fails with [`Error::NoSpace`].
     pub fn prepare(&mut self, place: usize) -> Result<(), Error> {
         let more = (place + 1).saturating_sub(self.entries.len());
         let bytes = more * size_of::<TableEntry<T>>();
-        let none = |_| Error::NoRoom { bytes };
+        let none = |_| Error::NoSpace { bytes };
         self.entries.try_reserve(more).map_err(none)?;
         let len = self.entries.len() + more;
         self.entries.resize_with(len, || TableEntry {
@@ -217,7 +217,7 @@ mod tests {
     use super::*;
 
     const KIND: HandleKind = HandleKind {
-        name: Limited::Groups,
+        name: LimitedResource::Groups,
         tag: 0x5500_0000,
         place_bits: 2,
         generation_bits: 3,

@@ -77,7 +77,7 @@ impl ContextHolder for DuplicateState {
     }
 
     fn get_ready(&mut self, context: Context) -> Result<(), Error> {
-        if let Err(error @ Error::NoRoom { .. }) = self.refused {
+        if let Err(error @ Error::NoSpace { .. }) = self.refused {
             return Err(error);
         }
         let twin = self.make(context)?;

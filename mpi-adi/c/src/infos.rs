@@ -19,12 +19,12 @@ use super::handles::{HandleKind, HandleTable};
 use super::error_dispatch::{on_any, on_process};
 use super::types::constants::*;
 use midplane_objects::comm::Communicator;
-use midplane_objects::error::{ErrorClass, Error, Limited};
+use midplane_objects::error::{ErrorClass, Error, LimitedResource};
 use midplane_objects::info::{self, Info, MAX_KEY, MAX_VALUE, check_key};
 use midplane_objects::process::Env;
 
 const KIND: HandleKind = HandleKind {
-    name: Limited::Infos,
+    name: LimitedResource::Infos,
     tag: 0x9c00_0000_u32 as c_int,
     place_bits: 14,
     generation_bits: 12,
@@ -75,7 +75,7 @@ fn with_info_mut<R>(
     f(TABLE.lock().get_mut(handle).ok_or(NO_INFO)?)
 }
 
-/// Adds an info object with these keys and returns its handle. Fails with [`Error::Limit`] or [`Error::NoRoom`].
+/// Adds an info object with these keys and returns its handle. Fails with [`Error::Limit`] or [`Error::NoSpace`].
 pub(super) fn enter(pairs: &[(&[u8], &[u8])]) -> Result<c_int, Error> {
     let mut info = Info::new();
     for (key, value) in pairs {
@@ -268,9 +268,9 @@ fn layout(bytes: usize) -> Option<Layout> {
     Layout::from_size_align(bytes.checked_add(ALIGNMENT)?, ALIGNMENT).ok()
 }
 
-/// Allocates memory on the program's heap, to be freed by MPI_Free_mem. Fails with [`Error::NoRoom`].
+/// Allocates memory on the program's heap, to be freed by MPI_Free_mem. Fails with [`Error::NoSpace`].
 pub(super) fn allocate(bytes: usize) -> Result<*mut u8, Error> {
-    let none = Error::NoRoom { bytes };
+    let none = Error::NoSpace { bytes };
     let layout = layout(bytes).ok_or(none)?;
     // SAFETY: the layout is not empty.
     let start = unsafe { alloc::alloc::alloc(layout) };

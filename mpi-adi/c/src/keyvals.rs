@@ -11,7 +11,7 @@ use spin::Mutex;
 
 use super::handles::{HandleKind, HandleTable};
 use midplane_objects::attributes::{Attribute, Attributes};
-use midplane_objects::error::{ErrorClass, Error, Limited};
+use midplane_objects::error::{ErrorClass, Error, LimitedResource};
 
 /// `MPI_Comm_copy_attr_function` and its counterparts for other objects, whose handles are also integers.
 pub type CopyFunction =
@@ -52,7 +52,7 @@ struct KeyvalObject {
 }
 
 const KIND: HandleKind = HandleKind {
-    name: Limited::Keyvals,
+    name: LimitedResource::Keyvals,
     tag: 0xa400_0000_u32 as c_int,
     place_bits: 12,
     generation_bits: 13,
@@ -62,7 +62,7 @@ const KIND: HandleKind = HandleKind {
 /// No call waits while it holds the lock, and no interrupt handler uses it.
 static TABLE: Mutex<HandleTable<KeyvalObject>> = Mutex::new(HandleTable::new(KIND));
 
-/// Creates a key and returns its handle. Fails with [`Error::Limit`] or [`Error::NoRoom`].
+/// Creates a key and returns its handle. Fails with [`Error::Limit`] or [`Error::NoSpace`].
 pub(super) fn create(keyval: Keyval) -> Result<c_int, Error> {
     TABLE.lock().add(KeyvalObject {
         keyval,
@@ -170,7 +170,7 @@ fn drop_attribute<C: AttributeCarrier>(object: c_int, keyval: c_int) {
     }
 }
 
-/// Sets an attribute, after deleting an earlier one. Fails with [`Error::Keyval`], [`Error::NoRoom`], and with the
+/// Sets an attribute, after deleting an earlier one. Fails with [`Error::Keyval`], [`Error::NoSpace`], and with the
 /// error of the delete function; the earlier one then remains.
 pub(super) fn set<C: AttributeCarrier>(object: c_int, keyval: c_int, value: usize) -> Result<(), Error> {
     usable(C::OF, keyval)?;
@@ -216,7 +216,7 @@ pub(super) fn delete_all_at_end<C: AttributeCarrier>(object: c_int) -> Result<()
     first
 }
 
-/// Copies the attributes of `old` to `new`, as their copy functions decide. Fails with [`Error::NoRoom`] and with the
+/// Copies the attributes of `old` to `new`, as their copy functions decide. Fails with [`Error::NoSpace`] and with the
 /// error of a copy function; `new` then has the attributes before it.
 pub(super) fn copy_all<C: AttributeCarrier>(old: c_int, new: c_int) -> Result<(), Error> {
     copies::<C>(old, |attribute| attach::<C>(new, attribute))
@@ -231,7 +231,7 @@ impl AttributeCopies {
     pub(super) fn add_all<C: AttributeCarrier>(&mut self, old: c_int) -> Result<(), Error> {
         copies::<C>(old, |attribute| {
             let bytes = size_of::<Attribute>();
-            let none = |_| Error::NoRoom { bytes };
+            let none = |_| Error::NoSpace { bytes };
             self.0.try_reserve(1).map_err(none)?;
             self.0.push(attribute);
             // Its key is kept as if it were attached.
@@ -240,12 +240,12 @@ impl AttributeCopies {
         })
     }
 
-    /// Reserves memory for them in `new`. Fails with [`Error::NoRoom`].
+    /// Reserves memory for them in `new`. Fails with [`Error::NoSpace`].
     pub(super) fn reserve<C: AttributeCarrier>(&self, new: c_int) -> Result<(), Error> {
         C::with(new, |attributes| attributes.reserve(self.0.len())).unwrap_or(Ok(()))
     }
 
-    /// Attaches them to the object. Fails with [`Error::NoRoom`].
+    /// Attaches them to the object. Fails with [`Error::NoSpace`].
     pub(super) fn attach<C: AttributeCarrier>(&mut self, new: c_int) -> Result<(), Error> {
         while let Some(&attribute) = self.0.first() {
             C::with(new, |attributes| attributes.add(attribute)).unwrap_or(Ok(()))?;

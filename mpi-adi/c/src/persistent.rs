@@ -86,7 +86,7 @@ fn start(env: &'static dyn Env, function: &'static str, named: c_int) -> Result<
 /// Creates a persistent send.
 ///
 /// # Safety
-/// See [`send_args`], while the request is active (section 3.9). `request` must satisfy [`args::out`].
+/// See [`send_args`](super::args::send_args), while the request is active (section 3.9). `request` must satisfy [`args::out`].
 unsafe fn send_init(
     function: &'static str,
     call: impl FnOnce(SendArgs) -> PersistentCall,

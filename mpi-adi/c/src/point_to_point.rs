@@ -339,7 +339,7 @@ pub unsafe fn MPI_Sendrecv_replace(
         let mut copied = alloc::vec::Vec::new();
         copied
             .try_reserve_exact(bytes)
-            .map_err(|_| Error::NoRoom { bytes })?;
+            .map_err(|_| Error::NoSpace { bytes })?;
         copied.resize(bytes, 0u8);
         comm.env.read(send.data.span().into(), &mut copied);
         // SAFETY: `copied` lives until `sendrecv` has finished with it, and nothing writes it.

@@ -25,7 +25,7 @@ use midplane_device::interface::{Completion, Device, Release, RequestState, Test
 use midplane_device::kernel::CallNote;
 use midplane_device::request::{Mode, Outcome, RequestId, Whole};
 use midplane_objects::comm::{Group, Status};
-use midplane_objects::error::{ErrorClass, Error, Limited};
+use midplane_objects::error::{ErrorClass, Error, LimitedResource};
 use midplane_objects::process::Env;
 
 /// Request of a send to MPI_PROC_NULL, or of a buffered send: complete from the start.
@@ -368,7 +368,7 @@ fn completed(context: Context, outcome: &Outcome) -> CompletedRequest {
 }
 
 const KIND: HandleKind = HandleKind {
-    name: Limited::PersistentRequests,
+    name: LimitedResource::PersistentRequests,
     tag: 0x3000_0000,
     place_bits: 16,
     generation_bits: 12,
@@ -399,7 +399,7 @@ static ACTIVE: Hook<ActiveFn> = Hook::new();
 
 type ActiveFn = fn(c_int, bool) -> Option<c_int>;
 
-/// Adds a persistent request and returns its handle. Fails with [`Error::Limit`] or [`Error::NoRoom`].
+/// Adds a persistent request and returns its handle. Fails with [`Error::Limit`] or [`Error::NoSpace`].
 pub(super) fn enter_persistent(object: PersistentRequest) -> Result<c_int, Error> {
     ACTIVE.set(|handle, is_over| {
         with_object(handle, |object| {

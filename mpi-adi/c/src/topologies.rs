@@ -185,7 +185,7 @@ pub unsafe fn MPI_Cartdim_get(comm: c_int, ndims: *mut c_int) -> c_int {
 ///
 /// # Safety
 /// `pointer` must satisfy [`args::array_mut`], for `most` items.
-unsafe fn room<'a>(
+unsafe fn try_with_capacity<'a>(
     pointer: *mut c_int,
     most: c_int,
     count: usize,
@@ -214,9 +214,9 @@ pub unsafe fn MPI_Cart_get(
         // SAFETY: the standard's requirements on the arrays.
         let (dims, periods, coords) = unsafe {
             (
-                room(dims, maxdims, count, "dims")?,
-                room(periods, maxdims, count, "periods")?,
-                room(coords, maxdims, count, "coords")?,
+                try_with_capacity(dims, maxdims, count, "dims")?,
+                try_with_capacity(periods, maxdims, count, "periods")?,
+                try_with_capacity(coords, maxdims, count, "coords")?,
             )
         };
         let here = grid.coords(comm.rank());
@@ -256,7 +256,7 @@ pub unsafe fn MPI_Cart_coords(
         let grid = grid(&comm)?;
         let of = args::rank(&comm.partners(), rank)?.0;
         // SAFETY: the standard's requirements on `coords`.
-        unsafe { room(coords, maxdims, grid.dimensions().len(), "coords") }?
+        unsafe { try_with_capacity(coords, maxdims, grid.dimensions().len(), "coords") }?
             .copy_from_slice(&grid.coords(of));
         Ok(())
     })

@@ -6,13 +6,13 @@ use core::ffi::{c_int, c_void};
 use spin::Mutex;
 
 use super::handles::{HandleKind, HandleTable};
-use midplane_objects::error::{Error, Limited};
+use midplane_objects::error::{Error, LimitedResource};
 
 /// `MPI_User_function`.
 pub type UserFunction = unsafe extern "C" fn(*mut c_void, *mut c_void, *mut c_int, *mut c_int);
 
 const KIND: HandleKind = HandleKind {
-    name: Limited::Operations,
+    name: LimitedResource::Operations,
     tag: 0x5900_0000,
     place_bits: 16,
     generation_bits: 8,
@@ -33,7 +33,7 @@ pub fn get(handle: c_int) -> Option<UserOp> {
     TABLE.lock().get(handle).copied()
 }
 
-/// Creates an operation and returns its handle. Fails with [`Error::Limit`] or [`Error::NoRoom`].
+/// Creates an operation and returns its handle. Fails with [`Error::Limit`] or [`Error::NoSpace`].
 pub fn add(op: UserOp) -> Result<c_int, Error> {
     TABLE.lock().add(op)
 }

@@ -87,7 +87,7 @@ impl BufferUse {
     /// Finds space for a message of `len` bytes sent by `function`. If the buffer is full, it blocks as long as
     /// acknowledgements of received messages may still be in flight ([`Measure::Patience`]): a program may know from
     /// its own messages that an earlier message was received, and then may rely on the space. Fails with
-    /// [`Error::NoRoom`] and [`Error::BufferFull`].
+    /// [`Error::NoSpace`] and [`Error::BufferFull`].
     pub fn place(
         &mut self,
         env: &dyn Env,
@@ -95,7 +95,7 @@ impl BufferUse {
         len: usize,
     ) -> Result<FreeGap, Error> {
         // Reserved here, so that recording the message needs no memory.
-        self.pieces.try_reserve(1).map_err(|_| Error::NoRoom {
+        self.pieces.try_reserve(1).map_err(|_| Error::NoSpace {
             bytes: size_of::<BufferPiece>(),
         })?;
         let place = { self.at_the_end(len) }.or_else(|| self.place_after_news(env, function, len));

@@ -3,7 +3,7 @@
 
 use heapless::Vec;
 
-use crate::error::{Error, Limited};
+use crate::error::{Error, LimitedResource};
 
 /// Maximum number of dimensions.
 pub const DIMENSIONS: usize = 16;
@@ -40,7 +40,7 @@ impl CartGrid {
             places = places.saturating_mul(extent.into());
             grid.push(Dimension { extent, periodic })
                 .map_err(|_| Error::Limit {
-                    what: Limited::Dimensions,
+                    what: LimitedResource::Dimensions,
                     limit: DIMENSIONS,
                 })?;
         }

@@ -211,7 +211,7 @@ impl ErrorClass {
 
 /// The reason that a call failed. Each fallible call of this library documents its errors, and has no partial effect on
 /// failure unless documented. `W` is the type of the message strings. Outside the process that failed, the strings are
-/// read from its error record ([`Error::told`]).
+/// read from its error record ([`Error::encode`]).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Error<W = &'static str> {
     /// A rank that the communicator does not contain.
@@ -304,12 +304,12 @@ pub enum Error<W = &'static str> {
     /// Out of memory. Receive a message, complete a request or free heap memory, then retry.
     NoMemory(NoMemory),
     /// The program's heap has no space for a copy that this call needs.
-    NoRoom {
+    NoSpace {
         /// Bytes of the copy.
         bytes: usize,
     },
     /// The heap of another process has no space for its part of a collectively created object.
-    NoRoomElsewhere,
+    NoSpaceElsewhere,
     /// The attached buffer has no space for a buffered send.
     BufferFull {
         /// Bytes of the message.
@@ -327,7 +327,7 @@ pub enum Error<W = &'static str> {
     /// A limit of this library is exceeded.
     Limit {
         /// Limited resource.
-        what: Limited,
+        what: LimitedResource,
         /// Maximum number.
         limit: usize,
     },
@@ -416,10 +416,10 @@ pub enum Error<W = &'static str> {
     /// A call before MPI_Init or after MPI_Finalize, or a second call of one of these two.
     Order {
         /// Kind of misplaced call.
-        what: Misplaced,
+        what: CallOrder,
     },
     /// A datatype whose size or displacements exceed the address range.
-    TooGreat,
+    TooLarge,
 }
 
 macro_rules! worded {
@@ -447,7 +447,7 @@ macro_rules! worded {
 
 worded! {
     /// Resources with an upper limit.
-    Limited {
+    LimitedResource {
         Datatypes: "datatypes of the program's own at one time",
         DatatypeLevels: "levels of datatypes made of datatypes",
         Collectives: "collectives that have been started and not completed",
@@ -468,7 +468,7 @@ worded! {
 
 worded! {
     /// Reason that a call is not allowed at this time.
-    Misplaced {
+    CallOrder {
         BeforeRuntime: "called before the runtime has started",
         NotRunning: "called before MPI has been started, or after its end",
         WithoutProcess: "called without a process",
@@ -493,7 +493,7 @@ impl Error {
     }
 
     /// [`Error::Order`].
-    pub const fn order(what: Misplaced) -> Error {
+    pub const fn order(what: CallOrder) -> Error {
         Error::Order { what }
     }
 }
@@ -519,7 +519,7 @@ impl<W> Error<W> {
             | Error::CountsDiffer { .. }
             | Error::LocalDiffers { .. }
             | Error::RemoteDiffers { .. } => ErrorClass::Truncate,
-            Error::NoMemory(_) | Error::NoRoom { .. } | Error::NoRoomElsewhere => ErrorClass::NoMem,
+            Error::NoMemory(_) | Error::NoSpace { .. } | Error::NoSpaceElsewhere => ErrorClass::NoMem,
             Error::Limit { .. } => ErrorClass::Other,
             Error::Keyval { .. } => ErrorClass::Keyval,
             Error::Undefined | Error::Operation { .. } => ErrorClass::Op,
@@ -527,7 +527,7 @@ impl<W> Error<W> {
             | Error::InPlace
             | Error::BufferFull { .. }
             | Error::Buffer { .. } => ErrorClass::Buffer,
-            Error::NullArgument { .. } | Error::Argument { .. } | Error::TooGreat => ErrorClass::Arg,
+            Error::NullArgument { .. } | Error::Argument { .. } | Error::TooLarge => ErrorClass::Arg,
             Error::Datatype { .. } | Error::Uncommitted { .. } => ErrorClass::Type,
             Error::Unsupported { .. } => ErrorClass::UnsupportedOperation,
             Error::Communicator { .. } => ErrorClass::Comm,
@@ -641,12 +641,12 @@ impl<W: AsRef<str> + Copy> fmt::Display for Error<W> {
             Error::NoMemory(NoMemory::Start { bytes }) => {
                 write!(f, "the node's memory has no room for the {bytes} bytes of MPI memory and peer table")
             }
-            Error::NoRoom { bytes } => write!(
+            Error::NoSpace { bytes } => write!(
                 f,
                 "the program's heap has no room for a copy of {bytes} bytes; free memory, or give the node more \
                  with --node-memory"
             ),
-            Error::NoRoomElsewhere => f.write_str(
+            Error::NoSpaceElsewhere => f.write_str(
                 "the heap of another process of the communicator has no room for its part of the new one; free \
                  memory there, or give the nodes more with --node-memory",
             ),
@@ -693,7 +693,7 @@ impl<W: AsRef<str> + Copy> fmt::Display for Error<W> {
             Error::Raised { code, .. } => write!(f, "raised by the program, with code {code}"),
             Error::Wrong { what, .. } => f.write_str(what.as_ref()),
             Error::Order { what } => f.write_str(what.description()),
-            Error::TooGreat => {
+            Error::TooLarge => {
                 f.write_str("a datatype of more bytes, or with greater distances, than an address can say")
             }
         }

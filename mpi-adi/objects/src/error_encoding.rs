@@ -8,7 +8,7 @@
 
 use core::fmt;
 
-use super::error::{ErrorClass, Error, Limited, Misplaced};
+use super::error::{ErrorClass, Error, LimitedResource, CallOrder};
 use midplane_device::NoMemory;
 use midplane_device::kernel::{Heap, MpiError, Told};
 
@@ -86,9 +86,9 @@ macro_rules! places {
     };
 }
 
-places!(Limited, Misplaced);
+places!(LimitedResource, CallOrder);
 
-fn three<const N: usize>(numbers: [u64; N]) -> [u64; 3] {
+fn pad_fields<const N: usize>(numbers: [u64; N]) -> [u64; 3] {
     core::array::from_fn(|at| numbers.get(at).copied().unwrap_or_default())
 }
 
@@ -107,7 +107,7 @@ macro_rules! table {
                             NoMemory::ProbeRecord => (1, 0),
                             NoMemory::Start { bytes } => (2, bytes.encode()),
                         };
-                        (three([which, value]), nothing)
+                        (pad_fields([which, value]), nothing)
                     }
                 };
                 Told { kind: self.kind(), numbers, words }
@@ -145,10 +145,10 @@ macro_rules! table {
 
 macro_rules! encode_fields {
     ($nothing:ident [$($number:ident),*]) => {
-        (three([$($number.encode()),*]), $nothing)
+        (pad_fields([$($number.encode()),*]), $nothing)
     };
     ($nothing:ident [$($number:ident),*; $words:ident]) => {
-        (three([$($number.encode()),*]), $words)
+        (pad_fields([$($number.encode()),*]), $words)
     };
 }
 
@@ -171,7 +171,7 @@ table! {
     { root, size } [root, size]: 1 Root, 3 RemoteRoot;
     { tag } [tag]: 4 Tag;
     { count } [count]: 5 Count;
-    { bytes } [bytes]: 6 TooLong, 13 NoRoom;
+    { bytes } [bytes]: 6 TooLong, 13 NoSpace;
     { expected, given } [expected, given]: 7 Lengths;
     { rank, expected, given } [rank, expected, given]: 8 CountsDiffer, 9 LocalDiffers, 10 RemoteDiffers;
     { source, tag, room } [source, tag, room]: 11 Truncated;
@@ -185,7 +185,7 @@ table! {
     { handle } [handle]: 22 Datatype, 23 Uncommitted, 25 Communicator, 26 Group, 28 Operation, 29 Request;
     { failed, first } [failed, first]: 32 InStatus;
     { class, code } [class, code]: 33 Raised;
-    {} []: 14 NoRoomElsewhere, 19 Undefined, 20 NullBuffer, 31 InPlace, 36 TooGreat;
+    {} []: 14 NoSpaceElsewhere, 19 Undefined, 20 NullBuffer, 31 InPlace, 36 TooLarge;
 }
 
 /// A formatted error, with the heap state if it is about memory.

@@ -43,7 +43,7 @@ pub fn places(size: isize, position: isize, bytes: usize) -> Result<(usize, usiz
 }
 
 /// Returns the external size of `count` elements in bytes. The run time is proportional to the length of the datatype's
-/// description. Fails with [`Error::TooLong`] or [`Error::NoRoom`].
+/// description. Fails with [`Error::TooLong`] or [`Error::NoSpace`].
 pub fn external_bytes(datatype: &DerivedType, count: usize) -> Result<usize, Error> {
     let each = datatype.layout().weight(|tag| external::size(basic(tag)))?;
     let bytes = each.and_then(|each| each.checked_mul(count));

@@ -4,7 +4,7 @@
 
 use alloc::vec::Vec;
 
-use crate::coll::room;
+use crate::coll::try_with_capacity;
 use crate::comm::{CommRank, Communicator};
 use crate::error::{ErrorClass, Error};
 use crate::group::exact;
@@ -20,7 +20,7 @@ pub struct Graph {
 
 impl Graph {
     /// Creates the graph from these lists; `index` contains one item per node. Fails with [`Error::Wrong`] if `index`
-    /// decreases or an edge refers to no node, and with [`Error::NoRoom`].
+    /// decreases or an edge refers to no node, and with [`Error::NoSpace`].
     pub fn new(index: &[i32], edges: &[i32]) -> Result<Graph, Error> {
         let wrong = |what| Error::Wrong {
             class: ErrorClass::Arg,
@@ -63,7 +63,7 @@ impl Graph {
         &self.edges[start as usize..self.index[at] as usize]
     }
 
-    /// Fails with [`Error::NoRoom`].
+    /// Fails with [`Error::NoSpace`].
     pub fn copied(&self) -> Result<Graph, Error> {
         Ok(Graph {
             index: exact(&self.index)?,
@@ -97,7 +97,7 @@ impl Neighbourhood {
         self.destinations.iter().map(|[rank, _]| *rank)
     }
 
-    /// Fails with [`Error::NoRoom`].
+    /// Fails with [`Error::NoSpace`].
     pub fn copied(&self) -> Result<Neighbourhood, Error> {
         Ok(Neighbourhood {
             sources: exact(&self.sources)?,
@@ -133,14 +133,14 @@ impl EdgeLists {
             .iter()
             .map(|[out, back]| *out as usize + *back as usize);
         let total = total.sum();
-        let mut edges = room(total)?;
+        let mut edges = try_with_capacity(total)?;
         edges.resize(total, [0; 2]);
         Ok(EdgeLists { counts, edges })
     }
 
     /// Returns the offset of each process's edges, and the total.
     fn starts(&self) -> Result<Vec<usize>, Error> {
-        let mut starts = room(self.counts.len() + 1)?;
+        let mut starts = try_with_capacity(self.counts.len() + 1)?;
         let mut start = 0;
         starts.push(start);
         for [out, back] in &self.counts {
@@ -152,7 +152,7 @@ impl EdgeLists {
 
     /// Groups `arcs` by recipient among `size` processes. Each end of an edge receives it.
     fn from_arcs(arcs: &[GraphArc], size: u32) -> Result<EdgeLists, Error> {
-        let mut counts = room(size as usize)?;
+        let mut counts = try_with_capacity(size as usize)?;
         counts.resize(size as usize, [0; 2]);
         for GraphArc { from, to, .. } in arcs {
             counts[from.0 as usize][0] += 1;
@@ -160,7 +160,7 @@ impl EdgeLists {
         }
         let mut letters = EdgeLists::with(counts)?;
         let starts = letters.starts()?;
-        let mut next = room(size as usize)?;
+        let mut next = try_with_capacity(size as usize)?;
         for (start, [out, _]) in starts.iter().zip(&letters.counts) {
             next.push([*start, *start + *out as usize]);
         }
@@ -178,7 +178,7 @@ impl EdgeLists {
     /// Allocates space for this process's edges: outgoing, then incoming.
     fn rooms(&self) -> Result<[Vec<Edge>; 2], Error> {
         let count = |kind: usize| self.counts.iter().map(|both| both[kind] as usize).sum();
-        Ok([room(count(0))?, room(count(1))?])
+        Ok([try_with_capacity(count(0))?, try_with_capacity(count(1))?])
     }
 
     /// Collects this process's edges from the received ones into the allocated space.
@@ -205,7 +205,7 @@ impl EdgeLists {
 impl Communicator<'_> {
     /// Returns this process's edges of a distributed graph, ordered by contributing rank, then as specified. Blocks
     /// until all processes have called it. If a process has no memory or an error in `given`, this error is returned
-    /// there and [`Error::NoRoomElsewhere`] at the others. Also fails with [`Error::NoMemory`].
+    /// there and [`Error::NoSpaceElsewhere`] at the others. Also fails with [`Error::NoMemory`].
     pub fn neighbourhood(
         self,
         function: &'static str,
@@ -216,7 +216,7 @@ impl Communicator<'_> {
         let first = given.and_then(|arcs| {
             let given = EdgeLists::from_arcs(arcs, self.size())?;
             let parts = given.starts()?;
-            let mut counts = room(size)?;
+            let mut counts = try_with_capacity(size)?;
             counts.resize(size, [0u32; 2]);
             Ok((given, parts, counts))
         });
@@ -259,7 +259,7 @@ impl Communicator<'_> {
         let mut everywhere = [u64::from(got.is_ok())];
         self.and_masks(function, &mut everywhere)?;
         match (got, everywhere) {
-            (Ok(_), [0]) => Err(Error::NoRoomElsewhere),
+            (Ok(_), [0]) => Err(Error::NoSpaceElsewhere),
             (got, _) => got,
         }
     }

@@ -3,7 +3,7 @@
 
 use alloc::vec::Vec;
 
-use crate::coll::room;
+use crate::coll::try_with_capacity;
 use crate::comm::Membership;
 use crate::error::Error;
 use midplane_device::envelope::Rank;
@@ -12,9 +12,9 @@ use midplane_device::envelope::Rank;
 pub struct MemberList<T>(Vec<T>);
 
 impl<T: Copy + PartialEq> MemberList<T> {
-    /// Creates an empty group with capacity for `most` members. Fails with [`Error::NoRoom`].
+    /// Creates an empty group with capacity for `most` members. Fails with [`Error::NoSpace`].
     pub fn with_room(most: usize) -> Result<MemberList<T>, Error> {
-        room(most).map(MemberList)
+        try_with_capacity(most).map(MemberList)
     }
 
     /// Appends processes that are not in the group.
@@ -37,9 +37,9 @@ impl<T: Copy + PartialEq> MemberList<T> {
     }
 }
 
-/// Returns a copy without spare capacity. Fails with [`Error::NoRoom`], where `shrink_to_fit` would abort the process.
+/// Returns a copy without spare capacity. Fails with [`Error::NoSpace`], where `shrink_to_fit` would abort the process.
 pub fn exact<T: Copy>(list: &[T]) -> Result<Vec<T>, Error> {
-    let mut copy = room(list.len())?;
+    let mut copy = try_with_capacity(list.len())?;
     copy.extend_from_slice(list);
     Ok(copy)
 }

@@ -41,7 +41,7 @@ fn copy(bytes: &[u8]) -> Result<Box<[u8]>, Error> {
 }
 
 /// Returns the contents of MPI_INFO_ENV (section 10.4.1) for a job of `processes` processes: the standard keys with
-/// known values. Fails with [`Error::NoRoom`].
+/// known values. Fails with [`Error::NoSpace`].
 pub fn environment(processes: u32, thread_level: &[u8]) -> Result<Info, Error> {
     let mut info = Info::new();
     let mut size = heapless::String::<12>::new();
@@ -65,7 +65,7 @@ impl Info {
     }
 
     /// Sets or replaces the value of a key. Fails with [`Error::Wrong`] if the key or the value is too long, and with
-    /// [`Error::NoRoom`]; the object is then unchanged.
+    /// [`Error::NoSpace`]; the object is then unchanged.
     pub fn set(&mut self, key: &[u8], value: &[u8]) -> Result<(), Error> {
         check_key(key)?;
         if value.len() >= MAX_VALUE {
@@ -87,7 +87,7 @@ impl Info {
     }
 
     fn reserve(&mut self, pairs: usize) -> Result<(), Error> {
-        self.pairs.try_reserve(pairs).map_err(|_| Error::NoRoom {
+        self.pairs.try_reserve(pairs).map_err(|_| Error::NoSpace {
             bytes: pairs * size_of::<KeyValue>(),
         })
     }
@@ -131,7 +131,7 @@ impl Info {
         self.pairs.iter().map(|(key, value)| (&**key, &**value))
     }
 
-    /// Returns a copy with the same order of keys. Fails with [`Error::NoRoom`].
+    /// Returns a copy with the same order of keys. Fails with [`Error::NoSpace`].
     pub fn duplicate(&self) -> Result<Info, Error> {
         let mut twin = Info::new();
         twin.reserve(self.count())?;

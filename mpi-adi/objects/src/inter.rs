@@ -10,7 +10,7 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use crate::coll::room;
+use crate::coll::try_with_capacity;
 use crate::comm::{CommRank, Communicator, IncomingData, OutgoingData, Membership, Partners};
 use crate::context::CONTEXT_WORDS;
 use crate::error::{ErrorClass, Error};
@@ -199,7 +199,7 @@ pub fn connect(
     meeting.and_masks(&mut have_room)?;
     let (own, mut others, mut list) = rooms?;
     if have_room == [0] {
-        return Err(Error::NoRoomElsewhere);
+        return Err(Error::NoSpaceElsewhere);
     }
     meeting.swap(&own, &mut others)?;
     if own.iter().any(|process| others.contains(process)) {
@@ -234,14 +234,14 @@ fn lists(
     others: usize,
 ) -> Result<(Vec<u32>, Vec<u32>, Vec<Rank>), Error> {
     let size = membership.size as usize;
-    let (mut own, mut theirs) = (room(size)?, room(others)?);
+    let (mut own, mut theirs) = (try_with_capacity(size)?, try_with_capacity(others)?);
     own.extend(
         membership
             .ranks()
             .map(|rank| membership.to_world(rank).index()),
     );
     theirs.resize(others, 0);
-    Ok((own, theirs, room(size + others)?))
+    Ok((own, theirs, try_with_capacity(size + others)?))
 }
 
 fn create_inter(env: &dyn Env, list: Vec<Rank>, first: u32, rank: CommRank, context: Context) -> CreatedInter {
@@ -270,7 +270,7 @@ impl Intercommunicator<'_> {
         Ok(create_inter(self.env, copy, first, rank, context))
     }
 
-    /// Creates the duplicate with this context, on which its processes have agreed. Fails with [`Error::NoRoom`].
+    /// Creates the duplicate with this context, on which its processes have agreed. Fails with [`Error::NoSpace`].
     pub fn make_duplicate_in(self, context: Context) -> Result<CreatedInter, Error> {
         let InterGroups {
             list, first, rank, ..
@@ -311,7 +311,7 @@ impl Intercommunicator<'_> {
         };
         // The list is no longer than the memory released here.
         drop(spare);
-        let mut list = room(members.len()).inspect_err(|_| process.retire_context(context))?;
+        let mut list = try_with_capacity(members.len()).inspect_err(|_| process.retire_context(context))?;
         list.extend(members.iter().map(|rank| sides.all().to_world(*rank)));
         Ok(Some(CreatedInter {
             list: list.into_boxed_slice(),
@@ -346,7 +346,7 @@ impl Intercommunicator<'_> {
         } else {
             (before, behind)
         };
-        let list = room(sides.list.len()).map(|mut list: Vec<_>| {
+        let list = try_with_capacity(sides.list.len()).map(|mut list: Vec<_>| {
             list.extend(before.iter().chain(behind));
             list
         });

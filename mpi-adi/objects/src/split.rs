@@ -9,10 +9,10 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use crate::coll::room;
+use crate::coll::try_with_capacity;
 use crate::comm::{CommRank, Communicator, Membership, RankMap, shape};
 use crate::context::{self, CONTEXTS};
-use crate::error::{Error, Limited};
+use crate::error::{Error, LimitedResource};
 use crate::grid::TorusBox;
 use crate::group::exact;
 use crate::process::Env;
@@ -94,7 +94,7 @@ impl CreatedComm {
     }
 }
 
-/// Prepares the binding's state for a communicator with this context. Fails with [`Error::NoRoom`]; then no process
+/// Prepares the binding's state for a communicator with this context. Fails with [`Error::NoSpace`]; then no process
 /// creates the communicator.
 pub type PrepareComm<'a> = &'a mut dyn FnMut(Context) -> Result<(), Error>;
 
@@ -109,7 +109,7 @@ const NO_COLOR: i32 = -1;
 impl<'e> Communicator<'e> {
     /// Duplicates the communicator (MPI_Comm_dup). Blocks until all of its processes have called it. Fails with
     /// [`Error::NoMemory`] and, at all processes, with [`Error::Limit`]. If one has no memory, it fails there with
-    /// [`Error::NoRoom`], and at the others with [`Error::NoRoomElsewhere`].
+    /// [`Error::NoSpace`], and at the others with [`Error::NoSpaceElsewhere`].
     pub fn duplicate(&self) -> Result<OwnedCommunicator<'e>, Error> {
         let made = self.make_duplicate("MPI_Comm_dup", &mut ready)?;
         Ok(OwnedCommunicator {
@@ -140,7 +140,7 @@ impl<'e> Communicator<'e> {
         Ok(self.made_duplicate(context, list))
     }
 
-    /// Creates the duplicate with this context, on which its processes have agreed. Fails with [`Error::NoRoom`].
+    /// Creates the duplicate with this context, on which its processes have agreed. Fails with [`Error::NoSpace`].
     pub fn make_duplicate_in(self, context: Context) -> Result<CreatedComm, Error> {
         let list = self.copied_list()?;
         Ok(self.made_duplicate(context, list))
@@ -185,7 +185,7 @@ impl<'e> Communicator<'e> {
         };
         // The list is no longer than the memory released here.
         drop(spare);
-        let mut members = room(ranks.len()).inspect_err(|_| process.retire_context(context))?;
+        let mut members = try_with_capacity(ranks.len()).inspect_err(|_| process.retire_context(context))?;
         let membership = self.membership();
         members.extend(ranks.iter().map(|rank| membership.to_world(*rank)));
         let rank = CommRank(rank as u32);
@@ -203,7 +203,7 @@ impl<'e> Communicator<'e> {
     ) -> Result<(Context, SplitMemory), Error> {
         let choices = SplitChoices::new(self, color, key)?;
         let size = self.size() as usize;
-        let rooms = choices.and_then(|choices| Ok((choices, room(size)?, room(size)?)));
+        let rooms = choices.and_then(|choices| Ok((choices, try_with_capacity(size)?, try_with_capacity(size)?)));
         let (context, mut rooms) = self.agree_on_context(function, ready, rooms)?;
         // Taken before the choices are exchanged, because the agreement no longer reserves it.
         let process = self.env.process();
@@ -276,7 +276,7 @@ impl<'e> Communicator<'e> {
 
 /// Returns the lowest context free at all processes, and the state prepared for it. `and` combines their masks by
 /// bitwise AND. The context is not marked as used yet. Fails like `and`, and at all processes with [`Error::Limit`]. If
-/// one is not `ready`, or `got` is an error, it fails with that error there and [`Error::NoRoomElsewhere`] at the
+/// one is not `ready`, or `got` is an error, it fails with that error there and [`Error::NoSpaceElsewhere`] at the
 /// others.
 pub(super) fn agree<T>(
     env: &dyn Env,
@@ -305,7 +305,7 @@ fn agree_where_ready(
         let mut common = process.free_contexts(env);
         and(&mut common)?;
         let context = context::lowest(&common).ok_or(Error::Limit {
-            what: Limited::Communicators,
+            what: LimitedResource::Communicators,
             limit: CONTEXTS,
         })?;
         // Another agreement may have reserved it since the offer.
@@ -325,7 +325,7 @@ fn agree_where_ready(
         match everywhere[0] {
             both if both == IDLE | READY => return Ok(context),
             READY => (),
-            _ => return Err(Error::NoRoomElsewhere),
+            _ => return Err(Error::NoSpaceElsewhere),
         }
     }
 }
@@ -341,7 +341,7 @@ pub(super) struct SplitChoices {
 
 impl SplitChoices {
     /// Allocates space for the choices of all processes of `comm`. Fails with [`Error::Argument`] for a color above
-    /// `i32::MAX`; the inner result fails with [`Error::NoRoom`].
+    /// `i32::MAX`; the inner result fails with [`Error::NoSpace`].
     fn new(
         comm: Communicator<'_>,
         color: Option<u32>,
@@ -357,7 +357,7 @@ impl SplitChoices {
             }
         };
         let size = comm.size() as usize;
-        Ok(room(size).map(|mut all: Vec<_>| {
+        Ok(try_with_capacity(size).map(|mut all: Vec<_>| {
             all.resize(size, [color, key]);
             SplitChoices { all, color }
         }))

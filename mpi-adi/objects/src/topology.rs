@@ -7,7 +7,7 @@
 use alloc::vec::Vec;
 
 use crate::cart::CartGrid;
-use crate::coll::room;
+use crate::coll::try_with_capacity;
 use crate::comm::{CommRank, Communicator, shape};
 use crate::error::{ErrorClass, Error};
 use crate::graph::{Graph, Neighbourhood};
@@ -28,7 +28,7 @@ pub enum Topology {
 }
 
 impl Topology {
-    /// Returns a copy, for a duplicate of the communicator. Fails with [`Error::NoRoom`].
+    /// Returns a copy, for a duplicate of the communicator. Fails with [`Error::NoSpace`].
     pub fn copied(&self) -> Result<Topology, Error> {
         Ok(match self {
             Topology::Cartesian(grid) => Topology::Cartesian(grid.clone()),
@@ -54,7 +54,7 @@ type NeighbourMessage = (CommRank, Area);
 
 impl NeighbourLists {
     /// Returns the neighbours of a rank in the topology of its communicator. Fails with [`Error::Wrong`] if there is no
-    /// topology, and with [`Error::NoRoom`].
+    /// topology, and with [`Error::NoSpace`].
     pub fn from_topology(rank: CommRank, topology: Option<&Topology>) -> Result<NeighbourLists, Error> {
         match topology {
             Some(Topology::Cartesian(grid)) => NeighbourLists::on_grid(grid, rank),
@@ -74,7 +74,7 @@ impl NeighbourLists {
 
     fn on_grid(grid: &CartGrid, rank: CommRank) -> Result<NeighbourLists, Error> {
         let dimensions = grid.dimensions().len();
-        let (mut sources, mut destinations) = (room(2 * dimensions)?, room(2 * dimensions)?);
+        let (mut sources, mut destinations) = (try_with_capacity(2 * dimensions)?, try_with_capacity(2 * dimensions)?);
         for dimension in 0..dimensions {
             for steps in [-1, 1] {
                 let rank = grid.neighbour(rank.0, dimension, steps);
@@ -95,9 +95,9 @@ impl NeighbourLists {
         destinations: impl ExactSizeIterator<Item = i32>,
     ) -> Result<NeighbourLists, Error> {
         let some = |rank| Some(CommRank(rank as u32));
-        let mut from = room(sources.len())?;
+        let mut from = try_with_capacity(sources.len())?;
         from.extend(sources.map(some));
-        let mut to = room(destinations.len())?;
+        let mut to = try_with_capacity(destinations.len())?;
         to.extend(destinations.map(some));
         Ok(NeighbourLists {
             sources: from,
@@ -107,20 +107,20 @@ impl NeighbourLists {
     }
 
     /// Returns the messages to receive and to send. `part` returns the block for a destination, `place` the block for a
-    /// source, both by index in their lists. Fails with [`Error::NoRoom`].
+    /// source, both by index in their lists. Fails with [`Error::NoSpace`].
     pub fn messages(
         &self,
         part: impl Fn(CommRank) -> Area,
         place: impl Fn(CommRank) -> Area,
     ) -> Result<(Vec<NeighbourMessage>, Vec<NeighbourMessage>), Error> {
-        let mut from = room(self.sources.len())?;
+        let mut from = try_with_capacity(self.sources.len())?;
         for at in 0..self.sources.len() {
             let at = if self.in_pairs { at ^ 1 } else { at };
             if let Some(source) = self.sources[at] {
                 from.push((source, place(CommRank(at as u32))));
             }
         }
-        let mut to = room(self.destinations.len())?;
+        let mut to = try_with_capacity(self.destinations.len())?;
         for (at, destination) in (0..).zip(&self.destinations) {
             if let Some(destination) = *destination {
                 to.push((destination, part(CommRank(at))));
@@ -245,9 +245,9 @@ impl Communicator<'_> {
     }
 }
 
-/// Returns the processes at the indices below `count`. Fails with [`Error::NoRoom`].
+/// Returns the processes at the indices below `count`. Fails with [`Error::NoSpace`].
 fn collected(count: u32, at: impl Fn(u32) -> Option<Rank>) -> Result<Vec<Rank>, Error> {
-    let mut members = room(count as usize)?;
+    let mut members = try_with_capacity(count as usize)?;
     members.extend((0..count).filter_map(at));
     Ok(members)
 }

@@ -28,7 +28,7 @@ use alloc::vec::Vec;
 use core::any::{Any, TypeId};
 use core::cell::{OnceCell, RefCell};
 
-use midplane_objects::coll::room;
+use midplane_objects::coll::try_with_capacity;
 use midplane_objects::error::Error;
 
 /// The traits of this module.
@@ -69,14 +69,14 @@ impl AttributeValue {
 
 /// The attributes of a communicator, behind a function table: only programs that set an attribute link this code.
 trait AttributeStore {
-    /// Sets an attribute and returns the previous one of its type. Returns [`Error::NoRoom`] when the heap is full.
+    /// Sets an attribute and returns the previous one of its type. Returns [`Error::NoSpace`] when the heap is full.
     fn set(&self, attribute: AttributeValue) -> Result<Option<AttributeValue>, Error>;
 
     fn get(&self, key: TypeId) -> Option<Rc<dyn Any>>;
 
     fn remove(&self, key: TypeId) -> Option<AttributeValue>;
 
-    /// Returns the attributes for a duplicate of the communicator, or [`Error::NoRoom`].
+    /// Returns the attributes for a duplicate of the communicator, or [`Error::NoSpace`].
     fn duplicated(&self) -> Result<Box<dyn AttributeStore>, Error>;
 
     /// Drops all attributes, the last set first.
@@ -98,7 +98,7 @@ impl AttributeStore for AttributeList {
         let before = Self::place(&list, attribute.key());
         if before.is_none() {
             let bytes = size_of::<AttributeValue>();
-            list.try_reserve(1).map_err(|_| Error::NoRoom { bytes })?;
+            list.try_reserve(1).map_err(|_| Error::NoSpace { bytes })?;
         }
         let before = before.map(|place| list.remove(place));
         list.push(attribute);
@@ -119,7 +119,7 @@ impl AttributeStore for AttributeList {
 
     fn duplicated(&self) -> Result<Box<dyn AttributeStore>, Error> {
         // The clones may change this list, so they are created from a copy of it.
-        let mut list: Vec<AttributeValue> = room(self.0.borrow().len())?;
+        let mut list: Vec<AttributeValue> = try_with_capacity(self.0.borrow().len())?;
         list.extend(self.0.borrow().iter().cloned());
         list.retain_mut(|attribute| {
             let value = (attribute.duplicated)(&*attribute.value);
@@ -167,7 +167,7 @@ impl CommAttributes {
         self.0.get()?.remove(TypeId::of::<A>())?.value.downcast().ok()
     }
 
-    /// Returns the attributes for a duplicate of the communicator, or [`Error::NoRoom`].
+    /// Returns the attributes for a duplicate of the communicator, or [`Error::NoSpace`].
     pub(crate) fn duplicated(&self) -> Result<CommAttributes, Error> {
         let list = self.0.get().map(|list| list.duplicated()).transpose()?;
         Ok(CommAttributes(list.map(OnceCell::from).unwrap_or_default()))

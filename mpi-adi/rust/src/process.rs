@@ -19,7 +19,7 @@ use crate::point_to_point::buffered::AttachedBuffer;
 use crate::request::in_flight::InFlightCollectives;
 use crate::topology::CommRecord;
 use midplane_device::interface::{Abort, Device, FatalError};
-use midplane_objects::error::{Error, Misplaced};
+use midplane_objects::error::{Error, CallOrder};
 pub(crate) use midplane_objects::installed::MpiPhase;
 use midplane_objects::installed::{self, is_owner};
 use midplane_objects::process::{Env, Process};
@@ -57,7 +57,7 @@ impl ProcessState {
     pub(crate) fn env(&self) -> Result<&dyn Env, Error> {
         match self.env.get() {
             Some(env) if !(self.is_unwinding)() => Ok(env),
-            _ => Err(Error::order(Misplaced::AfterProcess)),
+            _ => Err(Error::order(CallOrder::AfterProcess)),
         }
     }
 
@@ -202,7 +202,7 @@ pub(crate) fn current() -> Option<Rc<ProcessState>> {
 /// Returns the calling program's process, or [`Error::Order`] before MPI's initialization and after its end.
 pub(crate) fn running() -> Result<Rc<ProcessState>, Error> {
     let running = current().filter(|here| here.phase() == MpiPhase::Running);
-    running.ok_or(Error::order(Misplaced::NotRunning))
+    running.ok_or(Error::order(CallOrder::NotRunning))
 }
 
 /// Runs `look` with the interrupted process's collectives in progress and its MPI state. Returns `None` if there is no

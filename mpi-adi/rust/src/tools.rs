@@ -24,7 +24,7 @@ use core::fmt;
 
 use super::process::ask;
 use midplane_device::interface::Device;
-use midplane_objects::error::{Error, Misplaced};
+use midplane_objects::error::{Error, CallOrder};
 use midplane_objects::variables;
 use midplane_objects::variables::{CONTROL, LEVELS};
 
@@ -78,5 +78,5 @@ pub fn performance_variables() -> impl ExactSizeIterator<Item = ToolVariable> {
 /// limit over the maximum is set to the maximum. Returns [`Error::Order`] without a process.
 pub fn set_eager_limit(bytes: usize) -> Result<(), Error> {
     let set = ask(|env| env.set_eager_limit(bytes));
-    set.ok_or(Error::order(Misplaced::WithoutProcess))
+    set.ok_or(Error::order(CallOrder::WithoutProcess))
 }

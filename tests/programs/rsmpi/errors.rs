@@ -113,7 +113,7 @@ fn not_started(world: &impl Communicator) {
         let unfit = unfit.err();
         assert!(matches!(
             unfit,
-            Some(Error::Argument { .. } | Error::TooGreat)
+            Some(Error::Argument { .. } | Error::TooLarge)
         ));
     }
     // Nonblocking receive of a probed message.

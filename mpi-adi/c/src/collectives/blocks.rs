@@ -220,7 +220,7 @@ impl MixedTypeBlocks {
                 args::array(types, many, "the array of datatypes")?,
             )
         };
-        let mut blocks = coll::room(many)?;
+        let mut blocks = coll::try_with_capacity(many)?;
         for ((place, count), datatype) in places.zip(counts).zip(types) {
             let at = if args::is_in_place(base) {
                 base

@@ -22,12 +22,12 @@ use midplane_device::{HookResult, ProgressHook};
 use midplane_objects::coll::in_flight::{CollectiveState, advance_in_interrupt};
 use midplane_objects::coll::{CollectiveSchedule, RunningCollective};
 use midplane_objects::comm::{Communicator, Membership};
-use midplane_objects::error::{ErrorClass, Error, Limited};
+use midplane_objects::error::{ErrorClass, Error, LimitedResource};
 use midplane_objects::process::Env;
 use midplane_objects::inter_groups::GroupRanges;
 
 const KIND: HandleKind = HandleKind {
-    name: Limited::Collectives,
+    name: LimitedResource::Collectives,
     tag: COLLECTIVES,
     place_bits: 12,
     generation_bits: 12,
@@ -55,10 +55,10 @@ static STARTED: Mutex<StartedCollectives> = Mutex::new(StartedCollectives {
 static IN_FLIGHT: AtomicUsize = AtomicUsize::new(0);
 
 impl StartedCollectives {
-    /// Adds a collective in state [`CollectiveState::Stepping`]. Fails with [`Error::Limit`] or [`Error::NoRoom`].
+    /// Adds a collective in state [`CollectiveState::Stepping`]. Fails with [`Error::Limit`] or [`Error::NoSpace`].
     fn add(&mut self, membership: Membership<'static>) -> Result<c_int, Error> {
         let bytes = size_of::<c_int>();
-        let none = |_| Error::NoRoom { bytes };
+        let none = |_| Error::NoSpace { bytes };
         self.in_flight.try_reserve(1).map_err(none)?;
         let state = CollectiveState::Stepping;
         let handle = self.objects.add(CollectiveObject { membership, state })?;
@@ -154,7 +154,7 @@ unsafe fn begin(
 }
 
 /// Adds a collective and performs its first steps. Returns its handle. Fails with [`Error::Limit`] or, if it could not
-/// start any message, with [`Error::NoRoom`] or [`Error::NoMemory`]; it then has no effect, and can be retried.
+/// start any message, with [`Error::NoSpace`] or [`Error::NoMemory`]; it then has no effect, and can be retried.
 fn enter(comm: Communicator<'static>, function: &'static str, plan: CollectiveSchedule) -> Result<c_int, Error> {
     enter_family(&FAMILY);
     comm.env.set_hook(ProgressHook {

@@ -16,7 +16,7 @@ use crate::types::constants::{MPI_PROC_NULL, MPI_ROOT};
 use midplane_device::memory::Span;
 use midplane_device::memory::area::Area;
 use midplane_objects::coll::inter::{self as coll, GroupCounts, Role, TOTALS_DIFFER};
-use midplane_objects::coll::{CollectiveSchedule, ReduceAreas, room};
+use midplane_objects::coll::{CollectiveSchedule, ReduceAreas, try_with_capacity};
 use midplane_objects::comm::CommRank;
 use midplane_objects::error::Error;
 use midplane_objects::group::exact;
@@ -348,7 +348,7 @@ pub(crate) unsafe fn allreduce(
 /// processes of a group.
 fn counts_of_both(halves: GroupRanges, counts: &[c_int]) -> Result<GroupCounts, Error> {
     let (size, bytes) = (halves.remote_size(), size_of::<c_int>());
-    let mut theirs = room(size)?;
+    let mut theirs = try_with_capacity(size)?;
     theirs.resize(size, 0);
     // SAFETY: both arrays remain in place until the collective is complete; the caller ensures this for `counts`.
     let (given, taken) = unsafe {

@@ -18,7 +18,7 @@ use midplane_objects::error::Error;
 use midplane_objects::topology::NeighbourLists;
 
 /// Returns the neighbours of this process in the topology of its communicator. Fails with [`Error::Wrong`] or
-/// [`Error::NoRoom`].
+/// [`Error::NoSpace`].
 fn neighbours(comm: &Communicator<'_>) -> Result<NeighbourLists, Error> {
     comm_state::with_topology(comm.membership().context, |topology| {
         NeighbourLists::from_topology(comm.own_rank(), topology)

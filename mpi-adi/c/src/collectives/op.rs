@@ -53,7 +53,7 @@ pub(super) struct UserCombiner {
 }
 
 /// Returns the elements of `datatype` and their combining function. Fails with [`Error::Operation`],
-/// [`Error::Undefined`], [`Error::NoRoom`] or like [`TypedElements::of`].
+/// [`Error::Undefined`], [`Error::NoSpace`] or like [`TypedElements::from_handle`].
 pub(super) fn operation(op: c_int, datatype: c_int) -> Result<(TypedElements, OpCombiner), Error> {
     let known = known(datatype)?;
     let operation = args::operation(op)?;

@@ -35,13 +35,13 @@ impl AttributeCarrier for DatatypeCarrier {
     }
 }
 
-/// Reserves memory for attributes of this handle. Fails with [`Error::NoRoom`].
+/// Reserves memory for attributes of this handle. Fails with [`Error::NoSpace`].
 fn prepare(handle: c_int) -> Result<(), Error> {
     let mut list = LIST.lock();
     let Err(at) = list.binary_search_by_key(&handle, |(handle, _)| *handle) else {
         return Ok(());
     };
-    list.try_reserve(1).map_err(|_| Error::NoRoom {
+    list.try_reserve(1).map_err(|_| Error::NoSpace {
         bytes: size_of::<(c_int, Attributes)>(),
     })?;
     list.insert(at, (handle, Attributes::new()));

@@ -8,7 +8,7 @@ use super::objects::{KnownDatatype, TypeConstructor, enter, known, free_handle, 
 use crate::args;
 use crate::error_dispatch::on_process;
 use crate::types::constants::*;
-use midplane_objects::coll::room;
+use midplane_objects::coll::try_with_capacity;
 use midplane_objects::datatype::BasicType;
 use midplane_objects::datatype::derived::{
     TypeBlock, ArrayDistribution, GridDimension, NumberClass, ArrayOrder, DerivedType, match_size, part_of,
@@ -26,7 +26,7 @@ pub(super) struct ConstructorArgs<'a> {
 
 fn copied<'a, T: Copy + 'a>(lists: impl Iterator<Item = &'a [T]> + Clone) -> Result<Vec<T>, Error> {
     let len = lists.clone().map(<[T]>::len).sum();
-    let mut all = room(len)?;
+    let mut all = try_with_capacity(len)?;
     for list in lists {
         all.extend_from_slice(list);
     }
@@ -35,7 +35,7 @@ fn copied<'a, T: Copy + 'a>(lists: impl Iterator<Item = &'a [T]> + Clone) -> Res
 
 impl ConstructorArgs<'_> {
     fn recipe(&self) -> Result<TypeConstructor, Error> {
-        let mut datatypes = room(self.datatypes.len())?;
+        let mut datatypes = try_with_capacity(self.datatypes.len())?;
         for handle in self.datatypes {
             datatypes.push(known(*handle)?);
         }
@@ -363,7 +363,7 @@ impl<'a> TypeList<'a> {
             };
             if predefined.iter().all(|(other, _)| *other != handle) {
                 let made = datatype.with_type(DerivedType::try_clone)?;
-                predefined.try_reserve(1).map_err(|_| Error::NoRoom {
+                predefined.try_reserve(1).map_err(|_| Error::NoSpace {
                     bytes: size_of::<(c_int, DerivedType)>(),
                 })?;
                 predefined.push((handle, made));
@@ -481,7 +481,7 @@ pub unsafe fn MPI_Type_create_subarray(
                 args::array(array_of_starts, count, "array_of_starts")?,
             )
         };
-        let mut all = room(count)?;
+        let mut all = try_with_capacity(count)?;
         for ((&size, &subsize), &start) in sizes.iter().zip(subsizes).zip(starts) {
             all.push(part_of(size, subsize, start)?);
         }
@@ -557,7 +557,7 @@ pub unsafe fn MPI_Type_create_darray(
             )
         };
         check_grid(size, rank, gsizes, psizes)?;
-        let mut all = room(count)?;
+        let mut all = try_with_capacity(count)?;
         // Ranks in the grid increase along the last dimension first, regardless of the array's order.
         let (mut rest, mut behind) = (rank as usize, size as usize);
         for i in 0..count {

@@ -11,7 +11,7 @@ use crate::handles::{HandleKind, HandleTable};
 use crate::hook::Hook;
 use midplane_objects::datatype::BasicType;
 use midplane_objects::datatype::derived::{PairLayout, DerivedType};
-use midplane_objects::error::{Error, Limited};
+use midplane_objects::error::{Error, LimitedResource};
 
 const PREDEFINED: c_int = 0x4c00_0000;
 const LB: c_int = 0x4c00_00f0;
@@ -58,7 +58,7 @@ const BY_HANDLE: [BasicType; BasicType::ALL.len() + OTHERS.len()] = {
 const PLAIN: usize = PairLayout::FIRST;
 
 const KIND: HandleKind = HandleKind {
-    name: Limited::Datatypes,
+    name: LimitedResource::Datatypes,
     tag: 0x7000_0000,
     place_bits: 18,
     generation_bits: 10,
@@ -254,7 +254,7 @@ pub fn committed(handle: c_int) -> Result<TryArc<DatatypeObject>, Error> {
     }
 }
 
-/// Adds a datatype and returns its handle. Fails with [`Error::Limit`] or [`Error::NoRoom`].
+/// Adds a datatype and returns its handle. Fails with [`Error::Limit`] or [`Error::NoSpace`].
 pub fn enter(datatype: DerivedType, recipe: TypeConstructor) -> Result<c_int, Error> {
     enter_object(TryArc::new(DatatypeObject::new(datatype, recipe))?)
 }
@@ -410,7 +410,7 @@ impl KnownDatatype {
         }
     }
 
-    /// Runs `f` with its type. Fails like `f`, and with [`Error::NoRoom`].
+    /// Runs `f` with its type. Fails like `f`, and with [`Error::NoSpace`].
     pub fn with_type<R>(&self, f: impl FnOnce(&DerivedType) -> Result<R, Error>) -> Result<R, Error> {
         match self {
             KnownDatatype::Basic(basic, _) => f(&DerivedType::basic(*basic)?),
@@ -424,7 +424,7 @@ impl KnownDatatype {
 static PAIRS: Mutex<[Option<TryArc<DatatypeObject>>; PairLayout::ALL.len()]> =
     Mutex::new([const { None }; PairLayout::ALL.len()]);
 
-/// Returns the pair at this index of [`PairLayout::ALL`] as an object. Fails with [`Error::NoRoom`].
+/// Returns the pair at this index of [`PairLayout::ALL`] as an object. Fails with [`Error::NoSpace`].
 pub fn object_of(at: usize) -> Result<TryArc<DatatypeObject>, Error> {
     let place = &mut PAIRS.lock()[at];
     if let Some(object) = place {
@@ -436,7 +436,7 @@ pub fn object_of(at: usize) -> Result<TryArc<DatatypeObject>, Error> {
     Ok(object)
 }
 
-/// Creates a committed datatype without a handle. Fails with [`Error::NoRoom`].
+/// Creates a committed datatype without a handle. Fails with [`Error::NoSpace`].
 pub fn nameless(datatype: DerivedType) -> Result<TryArc<DatatypeObject>, Error> {
     TryArc::new(DatatypeObject::nameless(datatype))
 }

@@ -10,7 +10,7 @@ use super::objects::{KnownDatatype, enter_again, known, free_handle, other_name}
 use crate::args::{self, put_text};
 use crate::error_dispatch::on_process;
 use crate::types::constants::*;
-use midplane_objects::coll::room;
+use midplane_objects::coll::try_with_capacity;
 use midplane_objects::datatype::BasicType;
 use midplane_objects::error::Error;
 use midplane_objects::group::exact;
@@ -158,7 +158,7 @@ pub unsafe fn MPI_Type_get_envelope(
 /// Creates handles of these datatypes, new ones for derived datatypes. Fails like [`enter_again`], after freeing the
 /// new handles.
 fn handles(datatypes: &[KnownDatatype]) -> Result<Vec<c_int>, Error> {
-    let mut handles: Vec<c_int> = room(datatypes.len())?;
+    let mut handles: Vec<c_int> = try_with_capacity(datatypes.len())?;
     for datatype in datatypes {
         let handle = match datatype {
             KnownDatatype::Made(object) => enter_again(object),
@@ -292,7 +292,7 @@ fn set_predefined_name(handle: c_int, name: &str) -> Result<(), Error> {
         return Ok(());
     }
     let bytes = size_of::<(c_int, Box<str>)>();
-    names.try_reserve(1).map_err(|_| Error::NoRoom { bytes })?;
+    names.try_reserve(1).map_err(|_| Error::NoSpace { bytes })?;
     names.push((handle, name));
     Ok(())
 }

@@ -10,13 +10,13 @@ use core::sync::atomic::{AtomicUsize, Ordering, fence};
 
 use midplane_objects::error::Error;
 
-/// Allocates a value on the program's heap. Fails with [`Error::NoRoom`].
+/// Allocates a value on the program's heap. Fails with [`Error::NoSpace`].
 // The value is created after the allocation, and the allocation has no drop glue: nothing here drops a value.
 pub(super) fn allocate<T>(value: impl FnOnce() -> T) -> Result<NonNull<T>, Error> {
     let mut room = Vec::new();
     let bytes = size_of::<T>();
     room.try_reserve_exact(1)
-        .map_err(|_| Error::NoRoom { bytes })?;
+        .map_err(|_| Error::NoSpace { bytes })?;
     room.push(MaybeUninit::new(value()));
     Ok(NonNull::from(Box::leak(room.into_boxed_slice())).cast())
 }
@@ -52,7 +52,7 @@ unsafe impl<T: Send + Sync> Send for TryArc<T> {}
 unsafe impl<T: Send + Sync> Sync for TryArc<T> {}
 
 impl<T> TryArc<T> {
-    /// Creates the first reference. Fails with [`Error::NoRoom`].
+    /// Creates the first reference. Fails with [`Error::NoSpace`].
     pub fn new(value: T) -> Result<TryArc<T>, Error> {
         // SAFETY: the last holder calls it.
         Self::with(|| value, |held| drop(unsafe { deallocate(held) }))

@@ -137,14 +137,14 @@ pub struct UnpackedElement {
 }
 
 impl UnpackedElement {
-    /// Allocates one element. Fails with [`Error::NoRoom`].
+    /// Allocates one element. Fails with [`Error::NoSpace`].
     pub fn new(elements: TypedElements) -> Result<Self, Error> {
         let bytes = elements.reach.1 as usize + Self::before(&elements);
         let count = bytes.div_ceil(size_of::<u128>());
         let mut words = Vec::new();
         words
             .try_reserve_exact(count)
-            .map_err(|_| Error::NoRoom { bytes })?;
+            .map_err(|_| Error::NoSpace { bytes })?;
         words.resize(count, 0);
         Ok(UnpackedElement { elements, words })
     }
@@ -209,7 +209,7 @@ impl TypedElements {
         }
     }
 
-    /// Returns elements of a datatype without a handle. Fails with [`Error::NoRoom`].
+    /// Returns elements of a datatype without a handle. Fails with [`Error::NoSpace`].
     pub fn from_type(datatype: DerivedType) -> Result<TypedElements, Error> {
         Ok(TypedElements::from_object(objects::nameless(datatype)?))
     }
@@ -228,7 +228,7 @@ impl TypedElements {
     }
 
     /// Returns elements of the datatype with handle `handle`. Fails with [`Error::Datatype`], [`Error::Uncommitted`] or
-    /// [`Error::NoRoom`].
+    /// [`Error::NoSpace`].
     pub fn from_handle(handle: c_int) -> Result<TypedElements, Error> {
         if let Some(bytes) = row_bytes(handle) {
             return Ok(TypedElements::row_of(bytes));
@@ -312,7 +312,7 @@ impl TypedElements {
     }
 
     /// Returns the buffer of `count` elements. Fails like [`TypedElements::check`], and with [`Error::TooLong`] or
-    /// [`Error::NoRoom`].
+    /// [`Error::NoSpace`].
     ///
     /// # Safety
     /// Every byte of the elements must satisfy [`Span::new`], except that the addresses are checked.
@@ -330,7 +330,7 @@ impl TypedElements {
     }
 
     /// Returns the buffer of the elements of `bytes` packed bytes from index `first`; elements before and after it are
-    /// also accessible. Fails with [`Error::NoRoom`].
+    /// also accessible. Fails with [`Error::NoSpace`].
     ///
     /// # Safety
     /// Accessed elements must satisfy [`TypedElements::at`], and must have passed [`TypedElements::check`].
@@ -361,7 +361,7 @@ impl TypedElements {
     }
 }
 
-/// Loans elements that must be traversed. Fails with [`Error::NoRoom`].
+/// Loans elements that must be traversed. Fails with [`Error::NoSpace`].
 ///
 /// # Safety
 /// See [`Span::typed`]; the loan itself exists as long as it is held.

@@ -178,7 +178,7 @@ fn hint(env: &'static dyn Env, win: c_int, info: c_int) -> Result<(), Error> {
     take_hints(&CallWindow::from_handle(env, "", win)?, info)
 }
 
-/// Allocates memory on the program's heap and returns its address; 0 if `bytes` is 0. Fails with [`Error::NoRoom`].
+/// Allocates memory on the program's heap and returns its address; 0 if `bytes` is 0. Fails with [`Error::NoSpace`].
 fn allocate(bytes: usize) -> Result<usize, Error> {
     if bytes == 0 {
         return Ok(0);

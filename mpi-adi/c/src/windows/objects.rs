@@ -19,12 +19,12 @@ use midplane_device::memory::Span;
 use midplane_objects::attributes::Attributes;
 use midplane_objects::comm::{Membership, Partners};
 use midplane_objects::context::CONTEXTS;
-use midplane_objects::error::{Error, Limited};
+use midplane_objects::error::{Error, LimitedResource};
 use midplane_objects::process::Env;
 use midplane_objects::windows::{self, BufferHold, StateOwner, WindowState, no_window};
 
 const KIND: HandleKind = HandleKind {
-    name: Limited::Windows,
+    name: LimitedResource::Windows,
     tag: 0x6000_0000,
     place_bits: 11,
     generation_bits: 13,

@@ -11,11 +11,11 @@ use crate::handles::{HandleKind, HandleTable};
 use crate::requests::{CompletedRequest, FamilyEntry, RequestFamily, ONE_SIDED, CompletionData, enter_family, with_status};
 use crate::types::MPI_Status;
 use midplane_device::rma::epochs::{Ticket, Told};
-use midplane_objects::error::{ErrorClass, Error, Limited};
+use midplane_objects::error::{ErrorClass, Error, LimitedResource};
 use midplane_objects::windows::{BEYOND, make_room};
 
 const KIND: HandleKind = HandleKind {
-    name: Limited::WindowRequests,
+    name: LimitedResource::WindowRequests,
     tag: ONE_SIDED,
     place_bits: 16,
     generation_bits: 12,
@@ -39,7 +39,7 @@ struct OfWindows;
 static FAMILY: FamilyEntry = FamilyEntry::new(ONE_SIDED, &OfWindows);
 
 impl CallWindow {
-    /// Starts the operation of a request with its ticket. Returns the request's handle. Fails with [`Error::NoRoom`],
+    /// Starts the operation of a request with its ticket. Returns the request's handle. Fails with [`Error::NoSpace`],
     /// [`Error::Limit`], and like `start`.
     pub fn request(&self, start: impl FnOnce(Told) -> Result<(), Error>) -> Result<c_int, Error> {
         enter_family(&FAMILY);

@@ -9,11 +9,11 @@ use alloc::vec::Vec;
 
 use crate::coll::reduce::ThroughRoot;
 use crate::coll::run::ReduceAreas;
-use crate::coll::running::{CollectiveSchedule, ScheduleWork, room};
+use crate::coll::running::{CollectiveSchedule, ScheduleWork, try_with_capacity};
 use crate::coll::schedule::{RankInfo, Schedule, ScheduleStep};
 use crate::comm::Communicator;
 use crate::context::{CONTEXTS, HELD, UNITS};
-use crate::error::{Error, Limited};
+use crate::error::{Error, LimitedResource};
 use crate::slice_spans::writing;
 use crate::process::Env;
 use midplane_device::envelope::Context;
@@ -49,7 +49,7 @@ pub trait ContextHolder: Send {
         env.is_some_and(|env| env.process().confirm_context(env, context))
     }
 
-    /// Prepares the new communicator with this reserved context. Fails with [`Error::NoRoom`].
+    /// Prepares the new communicator with this reserved context. Fails with [`Error::NoSpace`].
     fn get_ready(&mut self, context: Context) -> Result<(), Error>;
     /// Discards prepared state, if any, because another context or none is used.
     fn give_up(&mut self);
@@ -101,7 +101,7 @@ pub fn agree(comm: Communicator<'_>, holder: impl ContextHolder + 'static) -> Re
     let agreement = ContextAgreement {
         ranks: RankInfo::from_comm(comm),
         holder,
-        cells: room(size_of::<ContextProposal>())?,
+        cells: try_with_capacity(size_of::<ContextProposal>())?,
         in_flight: None,
         ahead: None,
         all: true,
@@ -164,7 +164,7 @@ impl<H: ContextHolder> ContextAgreement<H> {
                     self.propose(0);
                 } else {
                     return Err(Error::Limit {
-                        what: Limited::Communicators,
+                        what: LimitedResource::Communicators,
                         limit: CONTEXTS,
                     });
                 }
@@ -172,7 +172,7 @@ impl<H: ContextHolder> ContextAgreement<H> {
             }
             AgreementRound::Confirm(held, ready) => {
                 let agreed = match (free, all) {
-                    (_, 0) => Err(ready.err().unwrap_or(Error::NoRoomElsewhere)),
+                    (_, 0) => Err(ready.err().unwrap_or(Error::NoSpaceElsewhere)),
                     (0, _) => Ok(false),
                     _ => self.holder.agreed().map(|()| true),
                 };

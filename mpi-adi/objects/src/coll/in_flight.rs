@@ -27,7 +27,7 @@ pub enum CollectiveState {
 }
 
 impl CollectiveState {
-    /// Starts a collective with this sequence number on its communicator. Fails with [`Error::NoRoom`] or
+    /// Starts a collective with this sequence number on its communicator. Fails with [`Error::NoSpace`] or
     /// [`Error::NoMemory`] if it could not start any message; it then has no effect, and can be retried.
     pub fn begin(
         comm: Communicator<'_>,
@@ -42,7 +42,7 @@ impl CollectiveState {
         }
     }
 
-    /// Advances a [taken](CollectiveState::take) collective until it must wait for messages.
+    /// Advances a [taken](CollectiveState::take_running) collective until it must wait for messages.
     pub fn resume(mut running: RunningCollective, comm: Communicator<'_>) -> CollectiveState {
         let is_over = running.advance(comm);
         CollectiveState::after(running, is_over)

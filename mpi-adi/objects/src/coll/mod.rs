@@ -94,6 +94,6 @@ pub use network_allreduce::barrier as network_barrier;
 pub use gather::{allgather, allgather_in_runs, gather, scatter};
 pub use reduce::{allreduce, combine_local, predefined, reduce, reduce_scatter};
 pub use run::{CombineFn, ReduceAreas, ReduceElements};
-pub use running::{CollectiveSchedule, RunningCollective, room};
+pub use running::{CollectiveSchedule, RunningCollective, try_with_capacity};
 pub use scan::scan;
 pub use segments::SEGMENT_BYTES;

@@ -29,7 +29,7 @@ pub fn predefined(op: PredefinedOp, basic: BasicType) -> Result<impl FnMut(&[u8]
     })
 }
 
-/// Combines local data: `right[i] = left[i] op right[i]`; both must be equally long. Fails with [`Error::NoRoom`] if an
+/// Combines local data: `right[i] = left[i] op right[i]`; both must be equally long. Fails with [`Error::NoSpace`] if an
 /// element is longer than a segment and the heap has no space for two.
 pub fn combine_local(
     comm: Communicator<'_>,

@@ -61,7 +61,7 @@ pub(super) struct SegmentSizes {
 }
 
 /// Runs a schedule like [`run`], with two segments for elements of the specified size and with `combine`. No step uses
-/// more than the specified number of bytes of a segment, even if it is larger. Also fails with [`Error::NoRoom`] if an
+/// more than the specified number of bytes of a segment, even if it is larger. Also fails with [`Error::NoSpace`] if an
 /// element does not fit in a segment on the stack.
 pub(super) fn run_in_segments(
     comm: Communicator<'_>,

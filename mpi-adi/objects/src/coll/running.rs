@@ -20,7 +20,7 @@
 //! A copy within the program's memory can have any length: an interrupt handler copies one segment at a time.
 //!
 //! A collective belongs either to the interrupt handlers or to a call. A call removes it from the list that interrupt
-//! handlers check ([`State`](super::in_flight::State)). It returns the collective inside the device, so that messages
+//! handlers check ([`State`](super::in_flight::CollectiveState)). It returns the collective inside the device, so that messages
 //! that arrived before are found afterwards.
 //!
 //! # Lanes
@@ -191,9 +191,9 @@ impl<W: ScheduleWork> ScheduleWork for [W; 1] {
     }
 }
 
-/// Allocates a box. Fails with [`Error::NoRoom`].
+/// Allocates a box. Fails with [`Error::NoSpace`].
 fn boxed<W: ScheduleWork + Send + 'static>(work: W) -> Result<Box<dyn ScheduleWork + Send>, Error> {
-    let mut one = room(1)?;
+    let mut one = try_with_capacity(1)?;
     one.push(work);
     match <Box<[W; 1]>>::try_from(one) {
         Ok(one) => Ok(one),
@@ -201,11 +201,11 @@ fn boxed<W: ScheduleWork + Send + 'static>(work: W) -> Result<Box<dyn ScheduleWo
     }
 }
 
-/// Returns an empty list with capacity for `count`. Fails with [`Error::NoRoom`].
-pub fn room<T>(count: usize) -> Result<Vec<T>, Error> {
+/// Returns an empty list with capacity for `count`. Fails with [`Error::NoSpace`].
+pub fn try_with_capacity<T>(count: usize) -> Result<Vec<T>, Error> {
     let mut list = Vec::new();
     let bytes = count.saturating_mul(size_of::<T>());
-    let none = |_| Error::NoRoom { bytes };
+    let none = |_| Error::NoSpace { bytes };
     list.try_reserve_exact(count).map_err(none)?;
     Ok(list)
 }
@@ -325,7 +325,7 @@ impl AdvanceBudget<'_> {
 const _: () = assert!(MAX_LANES < u32::BITS as usize);
 
 impl ScheduleExecutor {
-    /// Creates an idle flight for a blocking call, or one to be numbered later. Fails with [`Error::NoRoom`] or
+    /// Creates an idle flight for a blocking call, or one to be numbered later. Fails with [`Error::NoSpace`] or
     /// [`Error::NoMemory`].
     fn new(
         comm: Communicator<'_>,
@@ -335,7 +335,7 @@ impl ScheduleExecutor {
         concurrent: bool,
     ) -> Result<ScheduleExecutor, Error> {
         let messages = lanes.count * lanes.messages;
-        let mut places = room(messages)?;
+        let mut places = try_with_capacity(messages)?;
         places.resize(messages, TypedSlot::EMPTY);
         let mut flight = ScheduleExecutor {
             function,
@@ -345,7 +345,7 @@ impl ScheduleExecutor {
             lanes,
             over: 0,
             segments: LongSegments::new(segment, lanes.count)?,
-            messages: room(messages)?,
+            messages: try_with_capacity(messages)?,
             places,
             reserved: 0,
             has_begun: false,
@@ -721,7 +721,7 @@ pub struct RunningCollective {
 
 impl RunningCollective {
     /// Creates the collective with this sequence number on its communicator. Performs no step. Fails with
-    /// [`Error::NoRoom`] or [`Error::NoMemory`].
+    /// [`Error::NoSpace`] or [`Error::NoMemory`].
     pub fn new(
         comm: Communicator<'_>,
         function: &'static str,

@@ -39,11 +39,11 @@ pub(super) struct LongSegments {
 }
 
 impl LongSegments {
-    /// Allocates the segments of `lanes` lanes, each as long as an element. Fails with [`Error::NoRoom`].
+    /// Allocates the segments of `lanes` lanes, each as long as an element. Fails with [`Error::NoSpace`].
     pub(super) fn new(element: usize, lanes: usize) -> Result<LongSegments, Error> {
         let each = element.div_ceil(size_of::<u128>());
         let all = each.saturating_mul(2 * lanes);
-        let none = |_| Error::NoRoom {
+        let none = |_| Error::NoSpace {
             bytes: element.saturating_mul(2 * lanes),
         };
         let mut words = Vec::new();

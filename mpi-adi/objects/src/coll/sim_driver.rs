@@ -151,7 +151,7 @@ struct SimState {
 
 impl SimCollective {
     /// Creates the collective with index `number` in the order in which all processes of the communicator start them.
-    /// Performs no step. Fails with [`Error::NoRoom`] or [`Error::NoMemory`].
+    /// Performs no step. Fails with [`Error::NoSpace`] or [`Error::NoMemory`].
     ///
     /// # Panics
     /// For a scan on an intercommunicator.

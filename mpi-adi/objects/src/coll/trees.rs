@@ -101,7 +101,7 @@ impl TreeBcast {
     }
 
     /// Checks whether this process must still send a piece in a tree's last lane.
-    fn goes_on_in_last(&self, tree: usize) -> bool {
+    fn continues_in_last(&self, tree: usize) -> bool {
         let last = self.each - 1;
         let steps = self.taken[tree * self.each + last] as usize;
         // In its first step a process other than the root sends nothing.
@@ -175,7 +175,7 @@ impl Schedule for TreeBcast {
         let number = self.taken[lane] as usize;
         let place = |number: usize| self.piece(at, first + number * self.each);
         let tag = LANES + lane as i32;
-        let followed = first + 1 < self.each && self.goes_on_in_last(at);
+        let followed = first + 1 < self.each && self.continues_in_last(at);
         let step = match parent {
             None => ScheduleStep::Pass {
                 tag,

@@ -37,25 +37,25 @@ impl WindowPart {
     }
 }
 
-pub fn no_room<T>(count: usize) -> Error {
-    Error::NoRoom {
+pub fn no_space<T>(count: usize) -> Error {
+    Error::NoSpace {
         bytes: count.saturating_mul(size_of::<T>()),
     }
 }
 
-/// Moves a value to the program's heap. Fails with [`Error::NoRoom`].
+/// Moves a value to the program's heap. Fails with [`Error::NoSpace`].
 pub fn make_room<T>(value: T) -> Result<Box<T>, Error> {
-    boxed(value).ok_or(no_room::<T>(1))
+    boxed(value).ok_or(no_space::<T>(1))
 }
 
 // Not inlined: it uses kilobytes of stack, free again before the call continues.
 #[inline(never)]
 fn one_sided(here: midplane_device::envelope::Rank) -> Result<Box<OneSided>, Error> {
     let made = boxed_with(|| OneSided::new(here, combine, runs));
-    made.ok_or(no_room::<OneSided>(1))
+    made.ok_or(no_space::<OneSided>(1))
 }
 
-/// Ensures that the device can support another window. Fails with [`Error::NoRoom`].
+/// Ensures that the device can support another window. Fails with [`Error::NoSpace`].
 fn prepare_device(env: &dyn Env, here: midplane_device::envelope::Rank) -> Result<(), Error> {
     let prepare = |made| env.change_window(0, WindowCall::Prepare(made));
     let prepared = match prepare(None) {
@@ -64,12 +64,12 @@ fn prepare_device(env: &dyn Env, here: midplane_device::envelope::Rank) -> Resul
     };
     match prepared {
         Ok(_) => Ok(()),
-        Err(_) => Err(no_room::<rma::Window>(1)),
+        Err(_) => Err(no_space::<rma::Window>(1)),
     }
 }
 
 /// Registers a window at this process's device after `enter` has registered it in the binding. A dynamic window has
-/// `None` as its memory. Fails like `enter`, and with [`Error::NoRoom`].
+/// `None` as its memory. Fails like `enter`, and with [`Error::NoSpace`].
 pub fn enter_device<R>(
     env: &dyn Env,
     membership: Membership<'_>,
@@ -83,13 +83,13 @@ pub fn enter_device<R>(
     let mut peers = Vec::new();
     peers
         .try_reserve_exact(size)
-        .map_err(|_| no_room::<Peer>(size))?;
+        .map_err(|_| no_space::<Peer>(size))?;
     peers.resize(size, Peer::default());
     let mut regions = Vec::new();
     if let Some(memory) = memory {
         regions
             .try_reserve_exact(1)
-            .map_err(|_| no_room::<Span>(1))?;
+            .map_err(|_| no_space::<Span>(1))?;
         regions.push(memory);
     }
     let members = membership.ranks().map(|rank| membership.to_world(rank));
@@ -100,7 +100,7 @@ pub fn enter_device<R>(
         peers.into_boxed_slice(),
         (members, here),
     );
-    let window = window.ok_or(no_room::<rma::Window>(1))?;
+    let window = window.ok_or(no_space::<rma::Window>(1))?;
     let entered = enter()?;
     let added = env.change_window(membership.context, WindowCall::Add(window));
     debug_assert!(added.is_ok(), "room has been made for it");

@@ -1,7 +1,7 @@
 //! Deferred RMA operations, recorded and performed later: those of epochs that were opened without blocking and are not
 //! open at their targets yet, and those with requests.
 
-use super::creation::no_room;
+use super::creation::no_space;
 use super::operations::{TargetElements, TargetBase, TargetRegion};
 use super::state::{BufferHold, StateOwner, DeferredResources, Window};
 use super::transport::WindowCondition;
@@ -35,7 +35,7 @@ impl<H: StateOwner> Window<'_, H> {
     }
 
     /// Records an operation on `bytes` packed bytes, at least 1, of these elements, in units of `unit` bytes. Returns
-    /// its sequence number. Keeps the holds of the operands until it is complete. Fails with [`Error::NoRoom`].
+    /// its sequence number. Keeps the holds of the operands until it is complete. Fails with [`Error::NoSpace`].
     pub fn defer<E: TargetElements<BufferHold = H::BufferHold>>(
         &self,
         place: &TargetBase,
@@ -49,7 +49,7 @@ impl<H: StateOwner> Window<'_, H> {
         self.sweep()?;
         let to = elements.places(place.base as usize, bytes)?;
         self.with(|state| {
-            let none = |_| no_room::<DeferredResources<H::BufferHold>>(1);
+            let none = |_| no_space::<DeferredResources<H::BufferHold>>(1);
             state.kept.try_reserve(1).map_err(none)
         })?;
         let operation = Operation {

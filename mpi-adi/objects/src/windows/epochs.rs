@@ -7,7 +7,7 @@
 
 use alloc::vec::Vec;
 
-use super::creation::no_room;
+use super::creation::no_space;
 use super::state::{AccessState, StateOwner, OpenEpoch, Window, out_of_order};
 use super::transport::WindowCondition;
 use crate::coll;
@@ -61,7 +61,7 @@ impl<H: StateOwner> Window<'_, H> {
         coll::barrier(comm, self.function)
     }
 
-    /// Opens an epoch. Fails with [`Error::NoRoom`].
+    /// Opens an epoch. Fails with [`Error::NoSpace`].
     pub fn open(
         &self,
         sort: Sort,
@@ -290,13 +290,13 @@ impl<H: StateOwner> Window<'_, H> {
             }
             locks
                 .try_reserve(1)
-                .map_err(|_| no_room::<(Rank, OpenEpoch)>(1))
+                .map_err(|_| no_space::<(Rank, OpenEpoch)>(1))
         })?;
         self.end_fence()?;
         let mut first = Vec::new();
         first
             .try_reserve(1)
-            .map_err(|_| no_room::<(Rank, OpenEpoch)>(1))?;
+            .map_err(|_| no_space::<(Rank, OpenEpoch)>(1))?;
         let sort = Sort::Lock {
             target,
             is_exclusive,

@@ -46,7 +46,7 @@ pub trait TargetElements {
     fn runs(&self, bytes: usize, run: impl FnMut(isize, usize, usize));
 
     /// Describes `bytes` packed bytes in a target's window, with the first element at `base`. The memory is not
-    /// accessed. Fails with [`Error::NoRoom`].
+    /// accessed. Fails with [`Error::NoSpace`].
     fn places(&self, base: usize, bytes: usize) -> Result<Self::BufferHold, Error>;
 }
 

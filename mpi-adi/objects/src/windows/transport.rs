@@ -1,7 +1,7 @@
 //! Device calls for windows: packets to a target, and waiting for its replies. Only this module enters the device, with
 //! plain data, and only once per call where possible.
 
-use super::creation::no_room;
+use super::creation::no_space;
 use super::state::{PartExtent, StateOwner, Window, no_window, wrong};
 use crate::error::{ErrorClass, Error};
 use crate::slice_spans::with_writable_span;
@@ -31,7 +31,7 @@ fn fault(is_faulty: bool) -> Result<(), Error> {
 fn refused<T>(count: usize) -> impl Fn(WindowError) -> Error {
     move |why| match why {
         WindowError::NoWindow | WindowError::NotIncluded => no_window(),
-        WindowError::NoRoom => no_room::<T>(count),
+        WindowError::NoRoom => no_space::<T>(count),
         WindowError::Overlaps => wrong(ErrorClass::RmaAttach, "some of the memory is attached already"),
         WindowError::NotAttached => {
             wrong(ErrorClass::RmaAttach, "no memory is attached that begins there")
@@ -75,13 +75,13 @@ impl<H: StateOwner> Window<'_, H> {
         fault(checked.map_err(refused::<()>(0))?.is_faulty)
     }
 
-    /// Reserves device memory for another epoch. Fails with [`Error::NoRoom`].
+    /// Reserves device memory for another epoch. Fails with [`Error::NoSpace`].
     pub fn prepare_epoch(&self) -> Result<(), Error> {
         let prepared = self.env.call_epoch(self.context(), EpochCall::Prepare);
         prepared.map(|_| ()).map_err(refused::<Serial>(8))
     }
 
-    /// Opens an epoch at the device. Fails with [`Error::NoRoom`].
+    /// Opens an epoch at the device. Fails with [`Error::NoSpace`].
     pub fn open_epoch(&self, opening: Opening<'_>, told: Told) -> Result<Serial, Error> {
         let members = opening.members.len();
         let opened = { self.env }.call_epoch(self.context(), EpochCall::Open(opening, told));
@@ -104,7 +104,7 @@ impl<H: StateOwner> Window<'_, H> {
         }
     }
 
-    /// Records a flush at the device. Fails with [`Error::NoRoom`].
+    /// Records a flush at the device. Fails with [`Error::NoSpace`].
     pub fn record_flush(
         &self,
         target: Option<Rank>,
@@ -122,7 +122,7 @@ impl<H: StateOwner> Window<'_, H> {
         flush.map_err(refused::<Serial>(8))
     }
 
-    /// Flushes, and waits for completion. Fails with [`Error::NoRoom`], and if targets have rejected operations of this
+    /// Flushes, and waits for completion. Fails with [`Error::NoSpace`], and if targets have rejected operations of this
     /// process.
     pub fn run_flush(
         &self,
@@ -135,7 +135,7 @@ impl<H: StateOwner> Window<'_, H> {
         fault(flushed.map_err(refused::<Serial>(8))?)
     }
 
-    /// Records an operation at the device. Fails with [`Error::NoRoom`].
+    /// Records an operation at the device. Fails with [`Error::NoSpace`].
     pub fn record_operation(
         &self,
         epoch: Serial,
@@ -197,7 +197,7 @@ impl<H: StateOwner> Window<'_, H> {
         let _ = self.change(WindowCall::Withdraw(is_withdrawn));
     }
 
-    /// Attaches memory to a dynamic window. Fails with class RmaAttach, and with [`Error::NoRoom`].
+    /// Attaches memory to a dynamic window. Fails with class RmaAttach, and with [`Error::NoSpace`].
     pub fn attach(&self, memory: Span) -> Result<(), Error> {
         self.change(WindowCall::Attach(memory)).map(|_| ())
     }
@@ -254,7 +254,7 @@ impl<H: StateOwner> Window<'_, H> {
             disp_unit: u32::from_le_bytes(word(8)),
         };
         self.with(|object| {
-            let none = |_| Error::NoRoom {
+            let none = |_| Error::NoSpace {
                 bytes: size_of::<(Rank, PartExtent)>(),
             };
             object.extents.try_reserve(1).map_err(none)?;

@@ -52,12 +52,12 @@ fn beside<C: Communicator + ?Sized>(comm: &C) -> CallTarget<'_, &Rc<CommRecord>,
 ///
 /// - [`Error::CountsDiffer`]: the length of a part differs from the received data.
 /// - [`Error::Lengths`]: a buffer does not contain a part for each neighbour.
-/// - [`Error::NoMemory`] and [`Error::NoRoom`]: the heap has no space.
+/// - [`Error::NoMemory`] and [`Error::NoSpace`]: the heap has no space.
 ///
 /// [`Error::CountsDiffer`]: midplane_objects::Error::CountsDiffer
 /// [`Error::Lengths`]: midplane_objects::Error::Lengths
 /// [`Error::NoMemory`]: midplane_objects::Error::NoMemory
-/// [`Error::NoRoom`]: midplane_objects::Error::NoRoom
+/// [`Error::NoSpace`]: midplane_objects::Error::NoSpace
 pub trait NeighborCollectives: Communicator {
     collectives! {
         "mpi::collective::NeighborCollectives", [fn], |on, mode, neighbours, given, taken|;

@@ -10,11 +10,11 @@ use crate::datatype::user::{DatatypeKind, kind_of};
 use crate::datatype::{Buffer, BufferMut, DynBuffer, DynBufferMut};
 use crate::process;
 use midplane_objects::coll::nonblocking::OwnedCombine;
-use midplane_objects::coll::{ReduceElements, combine_local, room};
+use midplane_objects::coll::{ReduceElements, combine_local, try_with_capacity};
 use midplane_objects::comm::Communicator;
 use midplane_objects::datatype::BasicType;
 use midplane_objects::datatype::derived::DerivedType;
-use midplane_objects::error::{Error, Misplaced};
+use midplane_objects::error::{Error, CallOrder};
 use midplane_objects::op::PredefinedOp;
 
 /// User-defined function: `y[i] = x[i] op y[i]`.
@@ -183,7 +183,7 @@ enum OwnedFunction {
 }
 
 impl<'a> OpCombiner<'a> {
-    /// Creates a combiner for a datatype. Returns [`Error::Undefined`] or [`Error::NoRoom`].
+    /// Creates a combiner for a datatype. Returns [`Error::Undefined`] or [`Error::NoSpace`].
     pub(super) fn new(given: OperationImpl<'a>, kind: DatatypeKind<'_>) -> Result<Self, Error> {
         let function = match (given, kind) {
             (OperationImpl::System(op), DatatypeKind::Basic(basic)) if op.is_defined(basic) => {
@@ -221,7 +221,7 @@ impl CombineElements for OpCombiner<'_> {
     }
 }
 
-/// Allocates memory for one element. Returns [`Error::NoRoom`], or [`Error::Argument`] for bytes before the origin.
+/// Allocates memory for one element. Returns [`Error::NoSpace`], or [`Error::Argument`] for bytes before the origin.
 fn memory_of(made: &DerivedType) -> Result<Vec<u128>, Error> {
     let (first, bytes) = made.true_extent();
     if first < 0 {
@@ -231,7 +231,7 @@ fn memory_of(made: &DerivedType) -> Result<Vec<u128>, Error> {
     }
     let bytes = (first + bytes).max(made.extent()) as usize;
     let count = bytes.div_ceil(size_of::<u128>());
-    let mut words = room(count)?;
+    let mut words = try_with_capacity(count)?;
     words.resize(count, 0);
     Ok(words)
 }
@@ -303,7 +303,7 @@ pub(super) trait CollectiveReduction {
 
     fn elements(&self, size: usize) -> ReduceElements;
 
-    /// Creates the combiner for elements of this kind. Returns [`Error::Undefined`] or [`Error::NoRoom`].
+    /// Creates the combiner for elements of this kind. Returns [`Error::Undefined`] or [`Error::NoSpace`].
     fn combiner(&self, kind: Option<DatatypeKind<'_>>) -> Result<Self::CallCombiner, Error>;
 
     /// Extends the combiner's lifetime.
@@ -376,7 +376,7 @@ ends_the_job! {
         OpCombiner::new(op.implementation(), kind).and_then(|mut combiner| {
             with_span(inbuf, |left| with_span_mut(inoutbuf, |right| {
                 same_length(left.len(), right.len())?;
-                let here = process::current().ok_or(Error::order(Misplaced::BeforeRuntime))?;
+                let here = process::current().ok_or(Error::order(CallOrder::BeforeRuntime))?;
                 let own = Communicator::own(here.env()?);
                 let combine = &mut |left: &[u8], right: &mut [u8]| combiner.combine(left, right);
                 combine_local(own, left.into(), right.into(), kind.size(), combine)

@@ -6,7 +6,7 @@ use core::marker::PhantomData;
 use super::buffer::{Buffer, BufferMut, ValueNormalizer};
 use super::operands::{BufferLoan, TargetOperand, CollectiveBuffer, borrow_whole, borrow_whole_mut};
 use midplane_device::memory::area::Area;
-use midplane_objects::coll::room;
+use midplane_objects::coll::try_with_capacity;
 use midplane_objects::error::Error;
 
 /// A buffer of any datatype, borrowed as `P`: an [`AnyBuffer`] or an [`AnyBufferMut`].
@@ -82,7 +82,7 @@ impl<P> CollectiveBuffer for BufferList<'_, P> {
                 "another number of buffers than there are processes to talk to",
             ));
         }
-        let mut areas = room(ranks)?;
+        let mut areas = try_with_capacity(ranks)?;
         for buffer in self.0 {
             areas.push(buffer.loan.as_ref().map_err(|error| *error)?.span().into());
         }

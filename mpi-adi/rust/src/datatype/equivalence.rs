@@ -4,7 +4,7 @@ use core::mem::offset_of;
 
 use super::user::{Datatype, DatatypeRef, DatatypeKind, SystemDatatype, UserDatatype};
 use crate::fatal;
-use midplane_objects::coll::room;
+use midplane_objects::coll::try_with_capacity;
 use midplane_objects::datatype::BasicType;
 use midplane_objects::datatype::derived::{TypeBlock, DerivedType};
 use midplane_objects::error::Error;
@@ -89,7 +89,7 @@ unsafe impl Equivalence for bool {
     note = "fields are numbers, `bool`, structs with `#[derive(Equivalence)]`, and arrays and tuples of such"
 )]
 pub unsafe trait Field: Sized {
-    /// Returns its datatype. Returns [`Error::NoRoom`] and the other errors of a datatype constructor.
+    /// Returns its datatype. Returns [`Error::NoSpace`] and the other errors of a datatype constructor.
     fn datatype() -> Result<UserDatatype, Error>;
 
     /// Converts one received value like [`Equivalence::settle`]; it need not be aligned.
@@ -162,7 +162,7 @@ type LazyPart = (usize, fn() -> Result<UserDatatype, Error>);
 
 #[track_caller]
 fn structured(size: usize, fields: &[LazyPart]) -> Result<UserDatatype, Error> {
-    let mut parts = room(fields.len())?;
+    let mut parts = try_with_capacity(fields.len())?;
     for (at, datatype) in fields {
         parts.push((*at, datatype()?));
     }

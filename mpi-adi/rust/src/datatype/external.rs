@@ -8,12 +8,12 @@ use super::operands::{with_span, with_span_mut};
 use super::user::{UncommittedDatatype, kind_of};
 use crate::process;
 use midplane_device::memory::area::Area;
-use midplane_objects::coll::room;
+use midplane_objects::coll::try_with_capacity;
 use midplane_objects::error::Error;
 use midplane_objects::external32::{NativeElements, external_bytes, places};
 
 /// Returns the size of `count` elements in external32, in bytes (MPI_Pack_external_size). Returns [`Error::TooLong`]
-/// and [`Error::NoRoom`]. Does not block.
+/// and [`Error::NoSpace`]. Does not block.
 pub fn pack_external_size<D: UncommittedDatatype>(
     count: usize,
     datatype: &D,
@@ -100,7 +100,7 @@ ends_the_job! {
     pack_external[B: Buffer + ?Sized](inbuf: &B) -> Vec<u8>, "MPI_Pack_external" = {
         let bytes = pack_external_size(inbuf.count() as usize, &inbuf.as_datatype());
         bytes.and_then(|bytes| {
-            let mut packed = room(bytes)?;
+            let mut packed = try_with_capacity(bytes)?;
             packed.resize(bytes, 0);
             try_pack_external_into(inbuf, &mut packed, 0)?;
             Ok(packed)

@@ -184,7 +184,7 @@ pub(crate) trait CollectiveBuffer: Sized {
     }
 
     /// Runs `call` with the parts for `ranks` processes; `call` completes all its requests before it returns. Returns
-    /// its error, or [`Error::TooLong`], [`Error::Lengths`], [`Error::Argument`] or [`Error::NoRoom`] for an impossible
+    /// its error, or [`Error::TooLong`], [`Error::Lengths`], [`Error::Argument`] or [`Error::NoSpace`] for an impossible
     /// division.
     fn with_parts<R>(
         self,
@@ -408,7 +408,7 @@ fn areas(
     if counts.len() != ranks || displs.len() != ranks {
         return Err(OUTSIDE);
     }
-    let mut areas = midplane_objects::coll::room(ranks)?;
+    let mut areas = midplane_objects::coll::try_with_capacity(ranks)?;
     for (count, displ) in counts.iter().zip(displs) {
         let (Ok(count), Ok(displ)) = (usize::try_from(*count), usize::try_from(*displ)) else {
             return Err(OUTSIDE);

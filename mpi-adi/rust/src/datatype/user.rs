@@ -6,7 +6,7 @@ use core::marker::PhantomData;
 
 use super::super::fatal;
 use super::super::{Address, Count};
-use midplane_objects::coll::room;
+use midplane_objects::coll::try_with_capacity;
 use midplane_objects::datatype::BasicType;
 use midplane_objects::datatype::derived::{TypeBlock, GridDimension, ArrayOrder, DerivedType, part_of};
 use midplane_objects::error::Error;
@@ -87,7 +87,7 @@ impl DatatypeKind<'_> {
         }
     }
 
-    /// Runs `f` with the datatype as layout and bounds. Returns its error, or [`Error::NoRoom`].
+    /// Runs `f` with the datatype as layout and bounds. Returns its error, or [`Error::NoSpace`].
     pub(crate) fn with_type<R>(
         self,
         f: impl FnOnce(&DerivedType) -> Result<R, Error>,
@@ -318,7 +318,7 @@ fn listed(
     unit: isize,
 ) -> Result<alloc::vec::Vec<(usize, isize)>, Error> {
     same_number(lengths.len(), displacements.len())?;
-    let mut list = room(displacements.len())?;
+    let mut list = try_with_capacity(displacements.len())?;
     for (length, displacement) in lengths.zip(displacements) {
         let at = displacement.checked_mul(unit).ok_or(Error::argument(
             "a displacement greater than an address can say",
@@ -400,7 +400,7 @@ impl<C> OwnDatatype<C> {
         or try_structured = {
             let list = listed(blocklengths.iter().copied(), displacements.iter().copied(), 1)?;
             same_number(list.len(), types.len())?;
-            let mut parts = room(types.len())?;
+            let mut parts = try_with_capacity(types.len())?;
             for datatype in types {
                 parts.push(kind_of(datatype).with_type(DerivedType::try_clone)?);
             }
@@ -437,7 +437,7 @@ impl<C> OwnDatatype<C> {
             Self::made(oldtype, |old| {
                 same_number(sizes.len(), subsizes.len())?;
                 same_number(sizes.len(), starts.len())?;
-                let mut dimensions = room(sizes.len())?;
+                let mut dimensions = try_with_capacity(sizes.len())?;
                 for ((&size, &part), &start) in sizes.iter().zip(subsizes).zip(starts) {
                     dimensions.push(part_of(number(size)?, number(part)?, number(start)?)?);
                 }

@@ -8,7 +8,7 @@ use crate::request::zeroed;
 use midplane_device::interface::Device;
 use midplane_device::memory::Span;
 use midplane_device::request::Mode;
-use midplane_objects::coll::room;
+use midplane_objects::coll::try_with_capacity;
 use midplane_objects::comm::{IncomingData, OutgoingData};
 use midplane_objects::error::{ErrorClass, Error};
 
@@ -105,7 +105,7 @@ fn replace(
     let here = &record(source).here;
     with_span_mut(buf, |span| {
         // Sends from a copy, because the receive may complete before the send.
-        let mut copy = room(span.len())?;
+        let mut copy = try_with_capacity(span.len())?;
         copy.resize(span.len(), 0u8);
         here.env()?.read(span.into(), &mut copy);
         let sent = match copy.len() {

@@ -11,7 +11,7 @@ use crate::topology::CommRecord;
 use midplane_device::interface::Device;
 use midplane_device::memory::Span;
 use midplane_device::request::RequestId;
-use midplane_objects::coll::room;
+use midplane_objects::coll::try_with_capacity;
 use midplane_objects::comm::wait;
 use midplane_objects::error::Error;
 
@@ -104,7 +104,7 @@ impl Message {
     }
 
     /// [`immediate_matched_receive_into`](Self::immediate_matched_receive_into) that returns [`Error::NoMemory`] and
-    /// [`Error::NoRoom`] with the message.
+    /// [`Error::NoSpace`] with the message.
     pub fn try_immediate_matched_receive_into<'a, Sc: Scope<'a>, Buf: BufferMut + ?Sized>(
         mut self,
         scope: Sc,
@@ -150,7 +150,7 @@ impl MatchedReceiveVec for (Message, Status) {
         let count = status.count(Msg::equivalent_datatype());
         let values = usize::try_from(count).map_err(|_| NOT_WHOLE);
         let values = values.and_then(|count| {
-            let mut values = room(count)?;
+            let mut values = try_with_capacity(count)?;
             values.resize_with(count, zeroed::<Msg>);
             Ok(values)
         });

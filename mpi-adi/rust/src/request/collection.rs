@@ -10,7 +10,7 @@ use crate::process::current;
 use crate::status::Status;
 use midplane_device::interface::Device;
 use midplane_objects::call::block_until;
-use midplane_objects::coll::room;
+use midplane_objects::coll::try_with_capacity;
 
 macro_rules! call {
     ($name:ident, $mpi:literal) => {
@@ -58,7 +58,7 @@ impl<'a, D: ?Sized> RequestCollection<'a, D> {
     #[track_caller]
     fn new(reserve: usize) -> Self {
         RequestCollection {
-            requests: fatal("RequestCollection", room(reserve)),
+            requests: fatal("RequestCollection", try_with_capacity(reserve)),
             borrowed: PhantomData,
         }
     }
@@ -73,7 +73,7 @@ impl<'a, D: ?Sized> RequestCollection<'a, D> {
     pub fn add<S: Scope<'a>>(&mut self, request: Request<'a, D, S>) -> usize {
         let bytes = size_of::<Ticket>();
         let room = self.requests.try_reserve(1);
-        let room = room.map_err(|_| midplane_objects::Error::NoRoom { bytes });
+        let room = room.map_err(|_| midplane_objects::Error::NoSpace { bytes });
         fatal("RequestCollection::add", room);
         let (ticket, data, _) = request.into_parts();
         self.requests.push(Some((ticket, data)));
@@ -97,7 +97,7 @@ impl<'a, D: ?Sized> RequestCollection<'a, D> {
     /// Makes progress, and returns the indexes of the complete requests.
     #[track_caller]
     fn done(&self, function: &'static str) -> Vec<usize> {
-        let mut done = fatal(function, room(self.requests.len()));
+        let mut done = fatal(function, try_with_capacity(self.requests.len()));
         if let Some(current) = current() {
             let env = fatal(function, current.env());
             // The progress hook of collectives runs after the step.

@@ -64,7 +64,7 @@ impl<C: DuplicableContext> ContextHolder for OfCalls<DuplicateState<C>> {
 }
 
 impl<C: DuplicableContext + 'static> DuplicateFuture<C> {
-    /// Starts the duplication. Returns [`Error::NoRoom`] or [`Error::NoMemory`].
+    /// Starts the duplication. Returns [`Error::NoSpace`] or [`Error::NoMemory`].
     pub(crate) fn new(parent: &Rc<CommRecord>) -> Result<Self, Error> {
         let core = parent.core()?;
         let place = Rc::new(Cell::new(None));
@@ -92,7 +92,7 @@ impl<C: DuplicableContext + 'static> DuplicateFuture<C> {
     }
 
     /// Blocks like [`get`](Self::get), and returns the duplicate. All processes return the same kind of error:
-    /// [`Error::Limit`] or, without memory, [`Error::NoRoom`] or [`Error::NoRoomElsewhere`].
+    /// [`Error::Limit`] or, without memory, [`Error::NoSpace`] or [`Error::NoSpaceElsewhere`].
     pub fn try_get(mut self) -> Result<C, Error> {
         let ticket = self.ticket.take().expect("taken only at the end");
         ticket.wait("MPI_Wait")?;

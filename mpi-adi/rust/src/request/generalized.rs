@@ -146,7 +146,7 @@ ends_the_job! {
     start_generalized['a, G: GeneralizedOperation + 'a, S: Scope<'a>](scope: S, operation: G) -> (Request<'a, (), S>, Completion),
         "MPI_Grequest_start";
     /// [`start_generalized`] that returns [`Error::Order`] before MPI is initialized and after its end, and
-    /// [`Error::NoRoom`] when the scope has no free slot.
+    /// [`Error::NoSpace`] when the scope has no free slot.
     or try_start_generalized = try_start_generalized_with_data(scope, &(), operation);
 
     /// [`start_generalized`] with a buffer that the request returns, like that of a message: such requests can be mixed

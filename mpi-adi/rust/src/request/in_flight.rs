@@ -42,7 +42,7 @@ impl InFlightCollectives {
         InFlightCollectives(Mutex::new(Vec::new()))
     }
 
-    /// Adds a collective in the stepping state and returns its index, or [`Error::NoRoom`].
+    /// Adds a collective in the stepping state and returns its index, or [`Error::NoSpace`].
     fn add(&self, record: &Rc<CommRecord>) -> Result<usize, Error> {
         let mut list = self.0.lock();
         let (record, state) = (record.clone(), CollectiveState::Stepping);
@@ -52,7 +52,7 @@ impl InFlightCollectives {
             return Ok(place);
         }
         let bytes = size_of::<CollectiveEntry>();
-        list.try_reserve(1).map_err(|_| Error::NoRoom { bytes })?;
+        list.try_reserve(1).map_err(|_| Error::NoSpace { bytes })?;
         list.push(Some(entry));
         Ok(list.len() - 1)
     }
@@ -93,7 +93,7 @@ impl InFlightCollectives {
     }
 }
 
-/// Starts a collective of the communicator and returns its index. Returns [`Error::NoRoom`] or [`Error::NoMemory`] when
+/// Starts a collective of the communicator and returns its index. Returns [`Error::NoSpace`] or [`Error::NoMemory`] when
 /// not even one message was started; the call has no effect then, and can be repeated.
 pub(crate) fn start(
     record: &Rc<CommRecord>,

@@ -174,7 +174,7 @@ impl<'a, D: ?Sized, S: Scope<'a>> Request<'a, D, S> {
         }
     }
 
-    /// Starts an operation by `start`, which returns its ticket. Returns the error of `start`, or [`Error::NoRoom`]
+    /// Starts an operation by `start`, which returns its ticket. Returns the error of `start`, or [`Error::NoSpace`]
     /// when the scope has no free slot.
     ///
     /// # Safety

@@ -20,7 +20,7 @@ pub trait Scope<'a>: sealed::Sealed {
     #[doc(hidden)]
     type TicketSlot;
 
-    /// Reserves memory for the next [`Scope::keep`]. Returns [`Error::NoRoom`] when the heap is full.
+    /// Reserves memory for the next [`Scope::keep`]. Returns [`Error::NoSpace`] when the heap is full.
     #[doc(hidden)]
     fn prepare(&self) -> Result<(), Error>;
     /// Stores a ticket.
@@ -112,7 +112,7 @@ impl<'a> Scope<'a> for &LocalScope<'a> {
             .try_reserve(1)
             .and_then(|()| free.try_reserve(missing));
         let bytes = size_of::<Ticket>();
-        room.map_err(|_| Error::NoRoom { bytes })
+        room.map_err(|_| Error::NoSpace { bytes })
     }
 
     fn keep(&self, ticket: Ticket) -> usize {

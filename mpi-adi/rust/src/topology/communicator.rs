@@ -21,7 +21,7 @@ use crate::request::DuplicateFuture;
 use crate::{Count, Tag};
 use midplane_device::envelope;
 use midplane_device::interface::Device;
-use midplane_objects::coll::room;
+use midplane_objects::coll::try_with_capacity;
 use midplane_objects::comm::{self, Membership};
 use midplane_objects::environment as job;
 use midplane_objects::error::Error;
@@ -141,7 +141,7 @@ pub trait Context {
         /// of MPI_Finalize. Several values are dropped in the reverse order of setting. Allocates the value and a list
         /// entry from the program's heap, and aborts the job when it has no space. Does not block.
         set_attr[A: CommAttribute](value: A), "MPI_Comm_set_attr";
-        /// [`set_attr`](Context::set_attr) that returns [`Error::NoRoom`] when the list cannot grow.
+        /// [`set_attr`](Context::set_attr) that returns [`Error::NoSpace`] when the list cannot grow.
         or try_set_attr = self.record().attributes.set(value);
     }
 }
@@ -154,7 +154,7 @@ impl<C: Communicator + ?Sized> Context for C {
 
 /// A context that can be duplicated: a communicator or an intercommunicator.
 pub trait DuplicableContext: Context + Sized {
-    /// Creates a duplicate of `parent` with this context. Returns [`Error::NoRoom`] when the heap is full.
+    /// Creates a duplicate of `parent` with this context. Returns [`Error::NoSpace`] when the heap is full.
     #[doc(hidden)]
     fn duplicate_in(parent: &CommRecord, context: envelope::Context) -> Result<Self, Error>;
 }
@@ -314,7 +314,7 @@ pub trait Communicator {
     fn group(&self) -> UserGroup {
         let this = self.as_simple();
         let membership = this.record.membership();
-        let members = room(membership.size as usize).map(|mut members: Vec<_>| {
+        let members = try_with_capacity(membership.size as usize).map(|mut members: Vec<_>| {
             members.extend(membership.ranks().map(|rank| membership.to_world(rank)));
             members
         });
@@ -422,8 +422,8 @@ pub trait Communicator {
         /// [`duplicate`](Communicator::duplicate) that returns its error.
         ///
         /// # Errors
-        /// [`Error::NoMemory`]; at all processes together [`Error::Limit`] or, without memory, [`Error::NoRoom`] or
-        /// [`Error::NoRoomElsewhere`].
+        /// [`Error::NoMemory`]; at all processes together [`Error::Limit`] or, without memory, [`Error::NoSpace`] or
+        /// [`Error::NoSpaceElsewhere`].
         or try_duplicate = {
             let this = self.as_simple();
             let record = &this.record;
@@ -453,7 +453,7 @@ pub trait Communicator {
         /// ```
         immediate_duplicate[]() -> DuplicateFuture<UserCommunicator>, "MPI_Comm_idup";
         /// [`immediate_duplicate`](Communicator::immediate_duplicate) that returns [`Error::NoMemory`] and
-        /// [`Error::NoRoom`].
+        /// [`Error::NoSpace`].
         or try_immediate_duplicate = DuplicateFuture::new(&self.as_simple().record);
 
         /// [`split_by_color`](Communicator::split_by_color) in the order of keys; equal keys in the order of this
@@ -605,11 +605,11 @@ pub trait Communicator {
         /// Returns the packed elements of a buffer, allocated from the program's heap (MPI_Pack, MPI-3.1 section 4.2).
         /// Does not block. Aborts the job when the heap has no space.
         pack[B: Buffer + ?Sized](inbuf: &B) -> Vec<u8> where [Self: Sized], "MPI_Pack";
-        /// [`pack`](Communicator::pack) that returns [`Error::NoRoom`].
+        /// [`pack`](Communicator::pack) that returns [`Error::NoSpace`].
         or try_pack = {
             let core = self.as_simple().record.core()?;
             with_span(inbuf, |span| {
-                let mut packed = room(span.len())?;
+                let mut packed = try_with_capacity(span.len())?;
                 packed.resize(span.len(), 0);
                 core.env().read(span.into(), &mut packed);
                 Ok(packed)
@@ -683,7 +683,7 @@ impl SimpleCommunicator {
     }
 
     /// Copies a list of this communicator's processes. Returns [`Error::Wrong`] for another process, or
-    /// [`Error::NoRoom`].
+    /// [`Error::NoSpace`].
     fn members(&self, given: &[envelope::Rank]) -> Result<Vec<envelope::Rank>, Error> {
         if !group::are_in(given, self.record.membership()) {
             return Err(Error::Wrong {

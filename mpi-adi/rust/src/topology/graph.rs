@@ -6,7 +6,7 @@ use alloc::rc::Rc;
 use super::kinds::TopologyHolder;
 use super::{Communicator, Rank, SimpleCommunicator};
 use crate::Count;
-use midplane_objects::coll::room;
+use midplane_objects::coll::try_with_capacity;
 use midplane_objects::comm::CommRank;
 use midplane_objects::error::{ErrorClass, Error};
 use midplane_objects::graph::{GraphArc, Graph, Neighbourhood};
@@ -45,7 +45,7 @@ pub(super) fn create_adjacent<T: Copy>(
         check(comm, rank, weight)?;
     }
     let edges = |given: &[T]| {
-        let mut edges = room(given.len())?;
+        let mut edges = try_with_capacity(given.len())?;
         edges.extend(given.iter().map(|edge| <[i32; 2]>::from(of(*edge))));
         Ok(edges)
     };
@@ -74,7 +74,7 @@ pub(super) fn create<T: Copy>(
         check(comm, from, NO_WEIGHT)?;
         check(comm, to, weight)?;
     }
-    let arcs = room(edges.len()).map(|mut arcs| {
+    let arcs = try_with_capacity(edges.len()).map(|mut arcs| {
         arcs.extend(edges.iter().map(|edge| {
             let (from, to, weight) = of(*edge);
             let (from, to) = (CommRank(from as u32), CommRank(to as u32));
@@ -178,13 +178,13 @@ pub(super) fn nodes(comm: &SimpleCommunicator, neighbors: &[&[Rank]]) -> Result<
 }
 
 /// Creates the graph whose nodes have these neighbours. Returns [`Error::Wrong`] for a neighbour that is not a node,
-/// [`Error::Argument`] for too many edges, and [`Error::NoRoom`].
+/// [`Error::Argument`] for too many edges, and [`Error::NoSpace`].
 pub(super) fn known(neighbors: &[&[Rank]]) -> Result<Graph, Error> {
     let total: usize = neighbors.iter().map(|list| list.len()).sum();
     if i32::try_from(total).is_err() {
         return Err(Error::argument("a graph of more than 2147483647 edges"));
     }
-    let (mut index, mut edges) = (room(neighbors.len())?, room(total)?);
+    let (mut index, mut edges) = (try_with_capacity(neighbors.len())?, try_with_capacity(total)?);
     for list in neighbors {
         edges.extend_from_slice(list);
         index.push(edges.len() as i32);

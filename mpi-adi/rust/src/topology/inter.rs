@@ -260,7 +260,7 @@ impl InterCommunicator {
         /// Nonblocking [`duplicate`](Self::duplicate) (MPI_Comm_idup, MPI-3.1 section 6.4.2). Aborts the job where
         /// [`try_immediate_duplicate`](Self::try_immediate_duplicate) fails.
         immediate_duplicate[]() -> DuplicateFuture<InterCommunicator>, "MPI_Comm_idup";
-        /// [`immediate_duplicate`](Self::immediate_duplicate) that returns [`Error::NoMemory`] and [`Error::NoRoom`].
+        /// [`immediate_duplicate`](Self::immediate_duplicate) that returns [`Error::NoMemory`] and [`Error::NoSpace`].
         or try_immediate_duplicate = DuplicateFuture::new(&self.record);
 
         /// [`split_by_color`](Self::split_by_color) in the order of keys; equal keys in the order of this

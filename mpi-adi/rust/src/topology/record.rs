@@ -103,7 +103,7 @@ impl CommRecord {
         Ok(Partners::at(self.here.env()?, group))
     }
 
-    /// Returns this process's neighbours. Returns [`Error::Wrong`] without a topology, and [`Error::NoRoom`].
+    /// Returns this process's neighbours. Returns [`Error::Wrong`] without a topology, and [`Error::NoSpace`].
     pub(crate) fn neighbours(&self) -> Result<NeighbourLists, Error> {
         NeighbourLists::from_topology(self.membership().rank, self.topology())
     }

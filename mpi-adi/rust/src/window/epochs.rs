@@ -158,7 +158,7 @@ impl<K: EpochKind> Epoch<'_, K> {
     /// [`unlock`](Epoch::unlock) or [`unlock_all`](Epoch::unlock_all), according to its kind.
     ///
     /// # Errors
-    /// Class RmaRange for operations beyond a target's part of a dynamic window, and [`Error::NoRoom`].
+    /// Class RmaRange for operations beyond a target's part of a dynamic window, and [`Error::NoSpace`].
     pub fn try_close(self) -> Result<(), Error> {
         let record = self.record;
         let watched = self.close(K::CLOSE[0])?;
@@ -219,7 +219,7 @@ impl Epoch<'_, FenceEpoch> {
         record.here().or_fatal(function, next);
     }
 
-    /// Calls the fence of [`next`](Epoch::next), and returns class RmaRange or [`Error::NoRoom`].
+    /// Calls the fence of [`next`](Epoch::next), and returns class RmaRange or [`Error::NoSpace`].
     pub fn try_next(&mut self) -> Result<(), Error> {
         let call = self.record.call("MPI_Win_fence")?;
         self.serial = call.fence(true, None, false)?;
@@ -337,7 +337,7 @@ fn members(record: &WindowRecord, group: &(impl Group + ?Sized)) -> Result<Vec<e
 /// MPI_MODE_NOCHECK is not supported: no compiler can check that promise. The other assertions would have no effect.
 ///
 /// # Errors
-/// [`Error::NoRoom`](crate::Error::NoRoom), and class RmaSync when an open epoch excludes this one. They abort the job;
+/// [`Error::NoSpace`](crate::Error::NoSpace), and class RmaSync when an open epoch excludes this one. They abort the job;
 /// the `try_` forms return them.
 pub trait WindowEpochs: AnyWindow {
     /// [`lock_exclusive`](WindowEpochs::lock_exclusive) or [`lock_shared`](WindowEpochs::lock_shared) that returns its error, such

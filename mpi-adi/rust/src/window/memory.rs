@@ -20,7 +20,7 @@ use midplane_device::interface::Device;
 use midplane_device::memory::Span;
 use midplane_device::memory::area::Area;
 use midplane_device::rma::epochs::Reorder;
-use midplane_objects::coll::room;
+use midplane_objects::coll::try_with_capacity;
 use midplane_objects::error::{ErrorClass, Error};
 use midplane_objects::windows::{hints, wrong};
 
@@ -218,13 +218,13 @@ pub trait AnyWindow: sealed::Sealed {
         /// Returns the hints in use, allocated from the program's heap (MPI_Win_get_info, MPI-3.1 section 11.2.7). Does
         /// not block. Aborts the job where [`try_get_info`](AnyWindow::try_get_info) fails.
         get_info[]() -> Info, "MPI_Win_get_info";
-        /// [`get_info`](AnyWindow::get_info) that returns [`Error::NoRoom`].
+        /// [`get_info`](AnyWindow::get_info) that returns [`Error::NoSpace`].
         or try_get_info = Info::from_pairs(&hints::in_use(self.reorder()));
 
         /// Attaches a value, which replaces one of the same type (MPI_Win_set_attr, MPI-3.1 section 6.7.3); see
         /// [`Context::set_attr`](crate::topology::Context::set_attr). The value is dropped with the window.
         set_attr[A: CommAttribute](value: A), "MPI_Win_set_attr";
-        /// [`set_attr`](AnyWindow::set_attr) that returns [`Error::NoRoom`].
+        /// [`set_attr`](AnyWindow::set_attr) that returns [`Error::NoSpace`].
         or try_set_attr = self.record().comm.try_set_attr(value);
     }
 }
@@ -268,13 +268,13 @@ impl<T: Equivalence> Window<'static, T> {
         /// [`allocate`](Window::allocate) that returns its error.
         ///
         /// # Errors
-        /// All processes fail together: with [`Error::NoRoom`] where the heap has no space, with class NoMem at the
+        /// All processes fail together: with [`Error::NoSpace`] where the heap has no space, with class NoMem at the
         /// others, and with [`Error::Limit`] for too many windows and communicators. Class Type for elements with
         /// padding.
         or try_allocate = {
             ExposedSlice::<T>::check()?;
             let (record, (memory, capacity)) = WindowRecord::make(comm.as_simple(), size_of::<T>(), || {
-                let mut values: Vec<T> = room(len)?;
+                let mut values: Vec<T> = try_with_capacity(len)?;
                 values.extend((0..len).map(|_| zeroed::<T>()));
                 let memory = ExposedSlice::from_slice(&mut values);
                 // The window owns the memory from here on.
@@ -364,7 +364,7 @@ impl<'a, T: Equivalence> Window<'a, T> {
         here.or_fatal(function, self.try_local())
     }
 
-    /// [`local`](Window::local) that returns [`Error::NoRoom`], or class RmaSync while a forgotten epoch is open.
+    /// [`local`](Window::local) that returns [`Error::NoSpace`], or class RmaSync while a forgotten epoch is open.
     pub fn try_local(&mut self) -> Result<LocalPart<'_, T>, Error> {
         self.memory.local(&self.record)
     }
@@ -429,7 +429,7 @@ impl DynamicWindow {
         /// Attaches memory (MPI_Win_attach) until the result is dropped or the scope ends. Does not block. An error
         /// aborts the job.
         attach['a, S: Scope<'a>, T: Equivalence](scope: S, memory: &'a mut [T]) -> AttachedMemory<'a, T>, "MPI_Win_attach";
-        /// [`attach`](DynamicWindow::attach) that returns [`Error::NoRoom`], or class Type for elements with padding.
+        /// [`attach`](DynamicWindow::attach) that returns [`Error::NoSpace`], or class Type for elements with padding.
         or try_attach = {
             ExposedSlice::<T>::check()?;
             scope.prepare()?;

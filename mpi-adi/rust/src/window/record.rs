@@ -198,7 +198,7 @@ impl WindowRecord {
         self.call(function)?.flush_and_wait(target, is_local)
     }
 
-    /// Attaches memory. Returns class RmaAttach or [`Error::NoRoom`].
+    /// Attaches memory. Returns class RmaAttach or [`Error::NoSpace`].
     pub(super) fn attach(&self, function: &'static str, memory: Span) -> Result<(), Error> {
         self.call(function)?.attach(memory)
     }

@@ -92,7 +92,7 @@ impl<'d> TargetLocation<'d> {
 /// # Errors
 /// Class RmaRange for elements beyond the target's part; class RmaSync where the epoch does not include the process;
 /// class Type and Op for operations that the datatype does not support; [`Error::Lengths`] where the lengths do not
-/// match; [`Error::NoRoom`]. They abort the job; the `try_` forms return them.
+/// match; [`Error::NoSpace`]. They abort the job; the `try_` forms return them.
 pub struct WindowTarget<'e, K> {
     pub(super) record: &'e Rc<WindowRecord>,
     pub(super) rank: envelope::Rank,

@@ -99,7 +99,7 @@ fn plan(
     Ok(CollectiveSchedule::from_steps(GlobalRankWork { work, halves }, None)?.advances_in_interrupts(true))
 }
 
-/// Creates the plan of a schedule that combines elements, like [`nonblocking::reduction`](crate::coll::plans): interrupt
+/// Creates the plan of a schedule that combines elements, like [`nonblocking::reduction`](crate::coll::nonblocking): interrupt
 /// handlers run its steps only if enabled.
 fn reduction(
     halves: GroupRanges,

@@ -13,16 +13,16 @@ use core::ffi::c_int;
 pub use grids::{ArrayDistribution, GridDimension, ArrayOrder, part_of};
 
 use crate::datatype::{BasicType, ElementKind, NumericType};
-use crate::error::{Error, Limited};
+use crate::error::{Error, LimitedResource};
 use midplane_device::memory::layout::{Layout, LayoutError, MOST_LEVELS, Part};
 
 impl From<LayoutError> for Error {
     fn from(error: LayoutError) -> Error {
         match error {
-            LayoutError::NoRoom { bytes } => Error::NoRoom { bytes },
-            LayoutError::TooLarge => Error::TooGreat,
+            LayoutError::NoRoom { bytes } => Error::NoSpace { bytes },
+            LayoutError::TooLarge => Error::TooLarge,
             LayoutError::TooDeep => Error::Limit {
-                what: Limited::DatatypeLevels,
+                what: LimitedResource::DatatypeLevels,
                 limit: MOST_LEVELS as usize,
             },
         }
@@ -222,7 +222,7 @@ impl DerivedType {
         Ok(DerivedType { layout, bounds })
     }
 
-    /// Creates a predefined datatype; pairs have two members. Fails with [`Error::NoRoom`].
+    /// Creates a predefined datatype; pairs have two members. Fails with [`Error::NoSpace`].
     pub fn basic(basic: BasicType) -> Result<DerivedType, Error> {
         match PairLayout::from_basic(basic) {
             Some(pair) => DerivedType::pair(pair),
@@ -233,7 +233,7 @@ impl DerivedType {
         }
     }
 
-    /// Creates a predefined pair. Fails with [`Error::NoRoom`].
+    /// Creates a predefined pair. Fails with [`Error::NoSpace`].
     pub fn pair(pair: PairLayout) -> Result<DerivedType, Error> {
         let [value, index] = pair.sizes.map(usize::from);
         let behind = isize::from(pair.behind);
@@ -265,7 +265,7 @@ impl DerivedType {
         }
     }
 
-    /// Returns a copy. Fails with [`Error::NoRoom`].
+    /// Returns a copy. Fails with [`Error::NoSpace`].
     pub fn try_clone(&self) -> Result<DerivedType, Error> {
         Ok(DerivedType {
             layout: self.layout.try_clone()?,
@@ -326,7 +326,7 @@ impl DerivedType {
     }
 
     /// Creates the same type with each pair contiguous, including the padding between its members, as accumulates
-    /// transmit such pairs. `None`: it does not consist only of such pairs. Fails with [`Error::NoRoom`] or
+    /// transmit such pairs. `None`: it does not consist only of such pairs. Fails with [`Error::NoSpace`] or
     /// [`Error::Argument`].
     pub fn closed(&self, pair: BasicType) -> Result<Option<DerivedType>, Error> {
         let of_pair = DerivedType::basic(pair)?.layout;
