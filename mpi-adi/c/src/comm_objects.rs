@@ -33,7 +33,7 @@ use midplane_objects::split::CreatedComm;
 pub(super) struct ErrorTarget {
     pub comm: c_int,
     pub handler: c_int,
-    /// The communicator is kept until [`end_blame`], even if the program has freed it: [`keep_blamed`].
+    /// The communicator is kept until [`release_error_target`], even if the program has freed it: [`keep_error_target`].
     pub is_kept: bool,
 }
 
@@ -122,7 +122,7 @@ struct OnMade {
     views: fn(c_int) -> Option<CommViews>,
     handler: fn(c_int) -> Option<c_int>,
     end_hold: fn(Context),
-    blame: fn(Context) -> Option<ErrorTarget>,
+    error_target: fn(Context) -> Option<ErrorTarget>,
     /// Changes the communicator with this handle, freed or not. Returns whether it was freed.
     lend: fn(c_int, HandlerLending) -> Option<bool>,
 }
@@ -147,7 +147,7 @@ impl OnMade {
                 object.requests = object.requests.saturating_sub(1)
             });
         },
-        blame: |context| {
+        error_target: |context| {
             let mut table = TABLE.lock();
             let (comm, object) = table.at(context::index(context))?;
             let handler = object.handler;
@@ -417,12 +417,12 @@ pub(super) fn count_collectives(context: Context, more: u32) -> u32 {
 }
 
 /// Returns the communicator with this context, freed or not, and its error handler.
-pub(super) fn blame_in(context: Context) -> ErrorTarget {
+pub(super) fn error_target_in(context: Context) -> ErrorTarget {
     let comm = match base(context) {
         WORLD_CONTEXT => MPI_COMM_WORLD,
         SELF_CONTEXT => MPI_COMM_SELF,
-        context => match OnMade::get().and_then(|made| (made.blame)(context)) {
-            Some(blame) => return blame,
+        context => match OnMade::get().and_then(|made| (made.error_target)(context)) {
+            Some(error_target) => return error_target,
             None => MPI_COMM_WORLD,
         },
     };
@@ -435,14 +435,14 @@ fn change_handler_hold(handle: c_int, lending: HandlerLending) -> Option<bool> {
 
 /// Keeps the communicator of a failed request until its error handler returns.
 #[cold]
-pub(super) fn keep_blamed(blame: &mut ErrorTarget) {
-    blame.is_kept = change_handler_hold(blame.comm, HandlerLending::Keep).is_some();
+pub(super) fn keep_error_target(error_target: &mut ErrorTarget) {
+    error_target.is_kept = change_handler_hold(error_target.comm, HandlerLending::Keep).is_some();
 }
 
 /// Ends the hold: its error handler has returned, or is not called.
-pub(super) fn end_blame(blame: ErrorTarget) {
-    if blame.is_kept {
-        change_handler_hold(blame.comm, HandlerLending::End);
+pub(super) fn release_error_target(error_target: ErrorTarget) {
+    if error_target.is_kept {
+        change_handler_hold(error_target.comm, HandlerLending::End);
     }
 }
 
@@ -460,15 +460,15 @@ pub(super) struct KeptComm(ErrorTarget);
 
 impl KeptComm {
     pub fn new(context: Context) -> KeptComm {
-        let mut blame = blame_in(context);
-        keep_blamed(&mut blame);
-        KeptComm(blame)
+        let mut error_target = error_target_in(context);
+        keep_error_target(&mut error_target);
+        KeptComm(error_target)
     }
 }
 
 impl Drop for KeptComm {
     fn drop(&mut self) {
-        end_blame(self.0);
+        release_error_target(self.0);
     }
 }
 

@@ -60,7 +60,7 @@ pub(super) fn end_one(
         status.complete(completed.status);
     }
     match completed.rest {
-        Some(CompletionData::Failed(blame, error)) => end_under(function, blame, Err(error)),
+        Some(CompletionData::Failed(error_target, error)) => end_under(function, error_target, Err(error)),
         _ => end(function, MPI_COMM_WORLD, Ok(())),
     }
 }

@@ -24,7 +24,7 @@ use core::ffi::c_int;
 use super::bodies;
 use super::comm_objects::ErrorTarget;
 use super::file_handler;
-use super::error_dispatch::{blame, raise};
+use super::error_dispatch::{error_target, raise};
 use super::types::constants::MPI_COMM_WORLD;
 use midplane_objects::error::Error;
 
@@ -186,21 +186,21 @@ macro_rules! warned {
 
 /// Returns the error of an unsupported function. `what` is the message and begins with the function's name.
 #[cold]
-fn refuse(what: &'static str, blame: ErrorTarget) -> c_int {
+fn refuse(what: &'static str, error_target: ErrorTarget) -> c_int {
     let name = what.split(' ').next().unwrap_or(what);
-    raise(name, blame, Error::Unsupported { what })
+    raise(name, error_target, Error::Unsupported { what })
 }
 
 /// Returns the error handler of an unsupported function.
 macro_rules! handler {
     (world) => {
-        blame(MPI_COMM_WORLD)
+        error_target(MPI_COMM_WORLD)
     };
     (file) => {
-        file_handler::blame()
+        file_handler::error_target()
     };
     ($comm:ident) => {
-        blame($comm)
+        error_target($comm)
     };
 }
 

@@ -105,8 +105,8 @@ pub unsafe fn MPI_Finalize() -> c_int {
         match job::finalize_with(env, super::barrier_by_messages::background_barrier) {
             // Processes in different calls cannot continue.
             Err(error @ Error::Wrong { .. }) => {
-                let blame = ErrorTarget::new(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
-                end_under(NAME, blame, Err(error));
+                let error_target = ErrorTarget::new(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+                end_under(NAME, error_target, Err(error));
             }
             result => result?,
         }

@@ -77,7 +77,7 @@ fn heap(env: &dyn Env) -> Option<Heap> {
 }
 
 /// Returns the error handler for a call on `comm`; for an invalid handle, that of MPI_COMM_WORLD (section 8.3).
-pub(super) fn blame(comm: c_int) -> ErrorTarget {
+pub(super) fn error_target(comm: c_int) -> ErrorTarget {
     let known = comm_objects::views(comm).is_some();
     let comm = if known { comm } else { MPI_COMM_WORLD };
     ErrorTarget::new(comm, comm_objects::handler(comm))
@@ -87,27 +87,27 @@ pub(super) fn blame(comm: c_int) -> ErrorTarget {
 pub(super) fn end(function: &'static str, comm: c_int, result: Result<(), Error>) -> c_int {
     match result {
         Ok(()) => MPI_SUCCESS,
-        Err(error) => raise(function, blame(comm), error),
+        Err(error) => raise(function, error_target(comm), error),
     }
 }
 
 /// Ends a call of `function`: returns success, or invokes this handler.
-pub(super) fn end_under(function: &'static str, blame: ErrorTarget, result: Result<(), Error>) -> c_int {
+pub(super) fn end_under(function: &'static str, error_target: ErrorTarget, result: Result<(), Error>) -> c_int {
     match result {
         Ok(()) => MPI_SUCCESS,
-        Err(error) => raise(function, blame, error),
+        Err(error) => raise(function, error_target, error),
     }
 }
 
 /// Invokes an error handler. Does not return for MPI_ERRORS_ARE_FATAL.
 #[cold]
-pub(super) fn raise(function: &'static str, blame: ErrorTarget, error: Error) -> c_int {
+pub(super) fn raise(function: &'static str, error_target: ErrorTarget, error: Error) -> c_int {
     let class = error.class();
     let Ok(env) = any_env() else {
         return code(class);
     };
     // An error while MPI is not active cannot be returned, because no handler for it can be set.
-    let is_fatal = phase() != MpiPhase::Running || blame.handler == MPI_ERRORS_ARE_FATAL;
+    let is_fatal = phase() != MpiPhase::Running || error_target.handler == MPI_ERRORS_ARE_FATAL;
     if is_fatal {
         let said = codes::take_text(error.code());
         let fatal = FatalError {
@@ -125,13 +125,13 @@ pub(super) fn raise(function: &'static str, blame: ErrorTarget, error: Error) ->
         note(env, error);
     }
     let mut code = error.code();
-    if let Some(function) = user_function(blame.handler) {
-        comm_objects::call_with_comm(blame.comm, |mut comm| {
+    if let Some(function) = user_function(error_target.handler) {
+        comm_objects::call_with_comm(error_target.comm, |mut comm| {
             // SAFETY: a function of the program, called with the arguments that the standard specifies (section 8.3.1).
             unsafe { function(&mut comm, &mut code) }
         });
     }
-    comm_objects::end_blame(blame);
+    comm_objects::release_error_target(error_target);
     code
 }
 

@@ -19,7 +19,7 @@ use super::codes;
 use super::comm_objects::{self, in_use, set_handler};
 use super::file_handler;
 use super::error_dispatch::{
-    ErrorFunction, FUNCTIONS, GIVEN, HANDLERS, HOLD, LAST, USER_HANDLERS, blame, early,
+    ErrorFunction, FUNCTIONS, GIVEN, HANDLERS, HOLD, LAST, USER_HANDLERS, error_target, early,
     note_errors, on_any, on_process, raise, user_index,
 };
 use super::types::constants::*;
@@ -149,7 +149,7 @@ pub unsafe fn MPI_Comm_call_errhandler(comm: c_int, errorcode: c_int) -> c_int {
     on_any("MPI_Comm_call_errhandler", comm, |_, _| {
         raise(
             "MPI_Comm_call_errhandler",
-            blame(comm),
+            error_target(comm),
             codes::raised(errorcode)?,
         );
         Ok(())

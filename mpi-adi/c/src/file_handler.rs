@@ -10,7 +10,7 @@ use super::types::constants::{MPI_ERRORS_RETURN, MPI_FILE_NULL};
 pub(super) static HANDLER: AtomicI32 = AtomicI32::new(MPI_ERRORS_RETURN);
 
 /// Returns the handler and the file handle that it receives.
-pub(super) fn blame() -> ErrorTarget {
+pub(super) fn error_target() -> ErrorTarget {
     // The default handler returns errors.
     note_errors();
     ErrorTarget::new(MPI_FILE_NULL, HANDLER.load(Ordering::Relaxed))

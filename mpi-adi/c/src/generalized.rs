@@ -12,7 +12,7 @@ use spin::Mutex;
 use super::args;
 use super::handles::{HandleKind, HandleTable};
 use super::keyvals::{pointer, check_callback};
-use super::error_dispatch::{blame, on_process};
+use super::error_dispatch::{error_target, on_process};
 use super::requests::{CompletedRequest, FamilyEntry, RequestFamily, GENERALIZED, CompletionData, enter_family, with_status};
 use super::types::MPI_Status;
 use super::types::constants::MPI_COMM_WORLD;
@@ -102,7 +102,7 @@ impl RequestFamily for GeneralizedFamily {
             result = result.and(object.free());
         }
         if let Err(error) = result {
-            completed.rest = Some(CompletionData::Failed(blame(MPI_COMM_WORLD), error));
+            completed.rest = Some(CompletionData::Failed(error_target(MPI_COMM_WORLD), error));
         }
         completed
     }

@@ -13,10 +13,10 @@ use core::ffi::{c_int, c_void};
 
 use super::args::{self, PeerRank};
 use super::binding::env;
-use super::comm_objects::{ErrorTarget, blame_in};
+use super::comm_objects::{ErrorTarget, error_target_in};
 use super::completion::{end_one, wait_one};
 use super::datatypes::TypedBuffer;
-use super::error_dispatch::{blame, end_under, on_partners};
+use super::error_dispatch::{error_target, end_under, on_partners};
 use super::requests::{RECEIVED_FROM_PROC_NULL, handle_of};
 use super::types::MPI_Status;
 use super::types::constants::*;
@@ -96,7 +96,7 @@ pub unsafe fn MPI_Improbe(
     unsafe {
         match args::out(flag, "flag") {
             Ok(flag) => probe(name, source, tag, comm, Some(flag), message, status),
-            Err(error) => end_under(name, blame(comm), Err(error)),
+            Err(error) => end_under(name, error_target(comm), Err(error)),
         }
     }
 }
@@ -118,16 +118,16 @@ unsafe fn start(
     // Its communicator, if the handle is valid.
     let taken = env.inspect(None, id).filter(|state| state.is_taken);
     let context = taken.filter(|_| !is_no_proc).map(|state| state.context);
-    let blame = context.map_or_else(|| blame(MPI_COMM_WORLD), blame_in);
+    let error_target = context.map_or_else(|| error_target(MPI_COMM_WORLD), error_target_in);
     if context.is_none() && !is_no_proc {
-        return Err((blame, Error::Request { handle: *message }));
+        return Err((error_target, Error::Request { handle: *message }));
     }
     // SAFETY: guaranteed by the caller.
     let data: TypedBuffer =
-        unsafe { args::buffer(buf, count, datatype) }.map_err(|error| (blame, error))?;
+        unsafe { args::buffer(buf, count, datatype) }.map_err(|error| (error_target, error))?;
     let bytes = data.span().len();
     if u32::try_from(bytes).is_err() {
-        return Err((blame, Error::TooLong { bytes }));
+        return Err((error_target, Error::TooLong { bytes }));
     }
     *message = MPI_MESSAGE_NULL;
     if is_no_proc {
@@ -146,7 +146,7 @@ pub unsafe fn MPI_Imrecv(
     request: *mut c_int,
 ) -> c_int {
     let name = "MPI_Imrecv";
-    let of_world = |error| (blame(MPI_COMM_WORLD), error);
+    let of_world = |error| (error_target(MPI_COMM_WORLD), error);
     let result = env().map_err(of_world).and_then(|env| {
         // SAFETY: the standard's requirements on `message`, `request` and `buf` (section 3.8.3).
         unsafe {
@@ -158,7 +158,7 @@ pub unsafe fn MPI_Imrecv(
     });
     match result {
         Ok(()) => MPI_SUCCESS,
-        Err((blame, error)) => end_under(name, blame, Err(error)),
+        Err((error_target, error)) => end_under(name, error_target, Err(error)),
     }
 }
 
@@ -170,7 +170,7 @@ pub unsafe fn MPI_Mrecv(
     status: *mut MPI_Status,
 ) -> c_int {
     let name = "MPI_Mrecv";
-    let of_world = |error| (blame(MPI_COMM_WORLD), error);
+    let of_world = |error| (error_target(MPI_COMM_WORLD), error);
     let started = env().map_err(of_world).and_then(|env| {
         // SAFETY: the standard's requirements on `message` and `status`, and about `buf` until the call returns.
         unsafe {
@@ -183,6 +183,6 @@ pub unsafe fn MPI_Mrecv(
         Ok((env, mut request)) => {
             end_one(name, wait_one(env, name, &mut request).map(Some), status)
         }
-        Err((blame, error)) => end_under(name, blame, Err(error)),
+        Err((error_target, error)) => end_under(name, error_target, Err(error)),
     }
 }

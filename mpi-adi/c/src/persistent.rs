@@ -215,7 +215,7 @@ pub unsafe fn MPI_Recv_init(
 /// Returns the result of a call that starts `handle`; an error invokes its communicator's handler.
 fn end_start(function: &'static str, handle: c_int, result: Result<(), Error>) -> c_int {
     match with_object(handle, |object| object.partners.context) {
-        Some(context) => end_under(function, comm_objects::blame_in(context), result),
+        Some(context) => end_under(function, comm_objects::error_target_in(context), result),
         None => end(function, MPI_COMM_WORLD, result),
     }
 }

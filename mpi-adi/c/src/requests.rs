@@ -181,9 +181,9 @@ impl CompletedRequest {
 
     /// Keeps the communicator, which may be freed with the request, until its error handler returns.
     #[inline]
-    fn keep_blamed(&mut self) {
-        if let Some(CompletionData::Failed(blame, _)) = &mut self.rest {
-            comm_objects::keep_blamed(blame);
+    fn keep_error_target(&mut self) {
+        if let Some(CompletionData::Failed(error_target, _)) = &mut self.rest {
+            comm_objects::keep_error_target(error_target);
         }
     }
 
@@ -255,7 +255,7 @@ pub(super) fn complete_here(named: RequestKind, handle: &mut c_int) -> Option<Co
         RequestKind::Other(family) => {
             let mut ended = family.ended(*handle);
             if let Some(ended) = ended.as_mut().filter(|ended| !ended.has_pending_callbacks()) {
-                ended.keep_blamed();
+                ended.keep_error_target();
                 family.forget(*handle);
                 reset(handle);
             }
@@ -277,7 +277,7 @@ pub(super) fn completed_with(ended: &Completion, handle: &mut c_int) -> Complete
         }
         Completion::Other(finished) => {
             let mut completed = completed(finished.context, &finished.outcome);
-            completed.keep_blamed();
+            completed.keep_error_target();
             datatypes::release(finished.buffer);
             comm_objects::request_completed(finished.context);
             completed
@@ -362,7 +362,7 @@ fn completed(context: Context, outcome: &Outcome) -> CompletedRequest {
             tag,
             room: bytes,
         };
-        completed.rest = Some(CompletionData::Failed(comm_objects::blame_in(context), error));
+        completed.rest = Some(CompletionData::Failed(comm_objects::error_target_in(context), error));
     }
     completed
 }

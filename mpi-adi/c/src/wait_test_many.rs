@@ -16,7 +16,7 @@ use core::ffi::c_int;
 
 use super::args;
 use super::binding::env;
-use super::comm_objects::{self, ErrorTarget, end_blame};
+use super::comm_objects::{self, ErrorTarget, release_error_target};
 use super::completion::{end_one, wait_one};
 use super::fast_path;
 use super::error_dispatch::{end, end_under};
@@ -61,11 +61,11 @@ impl ManyOutcome {
         }
         match &completed.rest {
             None => {}
-            Some(CompletionData::Failed(blame, error)) => {
+            Some(CompletionData::Failed(error_target, error)) => {
                 self.failed += 1;
                 match self.first {
-                    None => self.first = Some((*blame, error.class())),
-                    Some(_) => end_blame(*blame),
+                    None => self.first = Some((*error_target, error.class())),
+                    Some(_) => release_error_target(*error_target),
                 }
             }
             Some(CompletionData::CallbacksPending(_)) => self.callbacks_pending = true,
@@ -89,9 +89,9 @@ impl ManyOutcome {
 
     fn end(self, function: &'static str) -> c_int {
         match self.first {
-            Some((blame, first)) => end_under(
+            Some((error_target, first)) => end_under(
                 function,
-                blame,
+                error_target,
                 Err(Error::InStatus {
                     failed: self.failed,
                     first,

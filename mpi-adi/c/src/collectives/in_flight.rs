@@ -258,8 +258,8 @@ pub(super) fn block(
     on_comm(function, comm, |comm| {
         let mut handle = enter(comm, function, plan(comm)?)?;
         match wait_one(comm.env, function, &mut handle)?.rest {
-            Some(CompletionData::Failed(blame, error)) => {
-                comm_objects::end_blame(blame);
+            Some(CompletionData::Failed(error_target, error)) => {
+                comm_objects::release_error_target(error_target);
                 Err(error)
             }
             _ => Ok(()),
@@ -291,8 +291,8 @@ impl RequestFamily for CollectiveFamily {
         };
         let mut completed = with_status(MPI_Status::NO_RECEIVE);
         if let Err(error) = result {
-            let blame = comm_objects::blame_in(object.membership.context);
-            completed.rest = Some(CompletionData::Failed(blame, *error));
+            let error_target = comm_objects::error_target_in(object.membership.context);
+            completed.rest = Some(CompletionData::Failed(error_target, *error));
         }
         Some(completed)
     }

@@ -11,7 +11,7 @@ use crate::infos::{self, check_hints};
 use crate::keyvals::{self, AttributeCarrier, CopyFunction, DeleteFunction, Keyval, CarrierKind};
 use crate::error_dispatch::{ErrorFunction, hold_handler, on_process, raise, release_handler};
 use crate::types::constants::*;
-use crate::windows::objects::blame_of;
+use crate::windows::objects::error_target_of;
 use midplane_objects::attributes::Attributes;
 use midplane_objects::error::Error;
 use midplane_objects::group::exact;
@@ -200,7 +200,7 @@ pub unsafe fn MPI_Win_get_errhandler(win: c_int, errhandler: *mut c_int) -> c_in
 pub unsafe fn MPI_Win_call_errhandler(win: c_int, errorcode: c_int) -> c_int {
     let name = "MPI_Win_call_errhandler";
     on_win(name, win, |_| {
-        raise(name, blame_of(win), codes::raised(errorcode)?);
+        raise(name, error_target_of(win), codes::raised(errorcode)?);
         Ok(())
     })
 }

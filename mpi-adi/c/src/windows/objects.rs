@@ -12,7 +12,7 @@ use crate::binding::env;
 use crate::comm_objects::ErrorTarget;
 use crate::datatypes::TypedBuffer;
 use crate::handles::{HandleKind, HandleTable};
-use crate::error_dispatch::{blame, end_under};
+use crate::error_dispatch::{error_target, end_under};
 use crate::types::constants::*;
 use midplane_device::envelope::Rank;
 use midplane_device::memory::Span;
@@ -140,10 +140,10 @@ pub(super) fn with_object<R>(handle: c_int, f: impl FnOnce(&mut WindowObject) ->
 }
 
 /// Returns the error handler for a call on this window; for an invalid handle, that of MPI_COMM_WORLD (section 8.3).
-pub(super) fn blame_of(win: c_int) -> ErrorTarget {
+pub(super) fn error_target_of(win: c_int) -> ErrorTarget {
     match with_object(win, |object| object.handler) {
         Some(handler) => ErrorTarget::new(win, handler),
-        None => blame(MPI_COMM_WORLD),
+        None => error_target(MPI_COMM_WORLD),
     }
 }
 
@@ -158,9 +158,9 @@ pub(super) fn on_win(
         let handler = object.handler;
         (window, ErrorTarget::new(win, handler))
     });
-    let (window, blame) = found.unwrap_or_else(|| {
+    let (window, error_target) = found.unwrap_or_else(|| {
         let window = env().and(Err(no_window()));
-        (window, blame_of(win))
+        (window, error_target_of(win))
     });
-    end_under(function, blame, window.and_then(call))
+    end_under(function, error_target, window.and_then(call))
 }

@@ -6,7 +6,7 @@ use core::ffi::c_int;
 
 use spin::Mutex;
 
-use super::objects::{CallWindow, blame_of};
+use super::objects::{CallWindow, error_target_of};
 use crate::handles::{HandleKind, HandleTable};
 use crate::requests::{CompletedRequest, FamilyEntry, RequestFamily, ONE_SIDED, CompletionData, enter_family, with_status};
 use crate::types::MPI_Status;
@@ -82,7 +82,7 @@ impl RequestFamily for OfWindows {
         };
         let mut completed = with_status(MPI_Status::NO_RECEIVE);
         if is_faulty {
-            completed.rest = Some(CompletionData::Failed(blame_of(win), BEYOND));
+            completed.rest = Some(CompletionData::Failed(error_target_of(win), BEYOND));
         }
         Some(completed)
     }
