@@ -161,9 +161,10 @@ fn run<S: Schedule>(
                     if state.is_over || !state.sends.is_empty() || state.receive.is_some() {
                         break;
                     }
-                    let step = match is_one {
-                        true => schedule.next(),
-                        false => schedule.next_in(lane),
+                    let step = if *is_one {
+                        schedule.next()
+                    } else {
+                        schedule.next_in(lane)
                     };
                     has_moved = true;
                     match step {
