@@ -92,7 +92,7 @@ impl ContextHolder for DuplicateState {
     }
 
     /// If a copy function fails, frees the duplicate again like MPI_Comm_dup: the other processes keep theirs.
-    fn agreed(&mut self) -> Result<(), Error> {
+    fn finish_agreement(&mut self) -> Result<(), Error> {
         let twin = self.twin.unwrap_or(MPI_COMM_NULL);
         let attached = self.attributes.attach::<CommCarrier>(twin);
         if let Err(error) = self.refused.and(attached) {

@@ -59,7 +59,7 @@ fn derive(input: &DeriveInput) -> Result<TokenStream> {
             )
         }
     });
-    let settled = fields.iter().map(|(member, of)| {
+    let normalized = fields.iter().map(|(member, of)| {
         quote! { <#of as #mpi::datatype::Field>::normalize_field(&raw mut (*at).#member); }
     });
     Ok(quote! {
@@ -82,7 +82,7 @@ fn derive(input: &DeriveInput) -> Result<TokenStream> {
                     unsafe {
                         let at = at.add(i);
                         let _ = at;
-                        #(#settled)*
+                        #(#normalized)*
                     }
                 }
             }

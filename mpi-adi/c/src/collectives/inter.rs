@@ -309,7 +309,7 @@ pub(crate) unsafe fn reduce(
     }
     let count = args::count(count)?;
     let (elements, mut combiner) = operation(op, datatype)?;
-    let meanwhile = combiner.is_predefined();
+    let in_interrupts = combiner.is_predefined();
     let is_root = role == Role::Root;
     // SAFETY: guaranteed by the caller.
     let data = unsafe { elements.at(if is_root { recvbuf } else { sendbuf }, count) }?;
@@ -321,7 +321,7 @@ pub(crate) unsafe fn reduce(
     };
     let combine = move |left: &[u8], right: &mut [u8]| combiner.combine(left, right);
     let plan = coll::reduce(halves, areas, elements.size(), combine, role, data)?;
-    Ok(plan.advances_in_interrupts(meanwhile))
+    Ok(plan.advances_in_interrupts(in_interrupts))
 }
 
 /// # Safety
@@ -335,13 +335,13 @@ pub(crate) unsafe fn allreduce(
     not_in_place([sendbuf, recvbuf])?;
     let count = args::count(count)?;
     let (elements, mut combiner) = operation(op, datatype)?;
-    let meanwhile = combiner.is_predefined();
+    let in_interrupts = combiner.is_predefined();
     // SAFETY: guaranteed by the caller.
     let (data, result) = unsafe { (elements.at(sendbuf, count)?, elements.at(recvbuf, count)?) };
     let areas = ReduceAreas { data: data.span().into(), result: result.span().into() };
     let combine = move |left: &[u8], right: &mut [u8]| combiner.combine(left, right);
     let plan = coll::allreduce(halves, areas, elements.size(), combine, (data, result))?;
-    Ok(plan.advances_in_interrupts(meanwhile))
+    Ok(plan.advances_in_interrupts(in_interrupts))
 }
 
 /// Returns this group's counts, and allocates an array for those of the other group. Counts are the same at all
@@ -383,7 +383,7 @@ pub(crate) unsafe fn reduce_scatter(
     }
     let total = coll::added(counts);
     let (elements, mut combiner) = operation(op, datatype)?;
-    let meanwhile = combiner.is_predefined();
+    let in_interrupts = combiner.is_predefined();
     let (own, size) = (
         counts[(halves.rank.0 - local.start) as usize] as usize,
         elements.size(),
@@ -400,7 +400,7 @@ pub(crate) unsafe fn reduce_scatter(
     let combine = move |left: &[u8], right: &mut [u8]| combiner.combine(left, right);
     let hold = (ours, result);
     let plan = coll::reduce_scatter_by_counts(halves, counts, parts, area, size, combine, hold)?;
-    Ok(plan.advances_in_interrupts(meanwhile))
+    Ok(plan.advances_in_interrupts(in_interrupts))
 }
 
 /// # Safety
@@ -421,7 +421,7 @@ pub(crate) unsafe fn reduce_scatter_block(
         return Err(TOTALS_DIFFER);
     }
     let (elements, mut combiner) = operation(op, datatype)?;
-    let meanwhile = combiner.is_predefined();
+    let in_interrupts = combiner.is_predefined();
     let count = c_int::try_from(each).map_err(|_| Error::TooLong { bytes: each })?;
     // SAFETY: guaranteed by the caller.
     let (parts, result) = unsafe {
@@ -433,5 +433,5 @@ pub(crate) unsafe fn reduce_scatter_block(
     let (part, area) = (move |rank| parts.area_of(rank), result.span().into());
     let combine = move |left: &[u8], right: &mut [u8]| combiner.combine(left, right);
     let plan = coll::reduce_scatter(halves, part, area, elements.size(), combine, result)?;
-    Ok(plan.advances_in_interrupts(meanwhile))
+    Ok(plan.advances_in_interrupts(in_interrupts))
 }

@@ -531,7 +531,7 @@ pub unsafe fn MPI_Ireduce(
         args::count(count)?;
         let root = args::root(&comm, root)?;
         let (elements, mut combiner) = operation(op, datatype)?;
-        let meanwhile = combiner.is_predefined();
+        let in_interrupts = combiner.is_predefined();
         let size = elements.size();
         let combine = move |left: &[u8], right: &mut [u8]| combiner.combine(left, right);
         // The standard's requirements on the buffers are those of section 5.12.7; `recvbuf` and MPI_IN_PLACE are
@@ -541,12 +541,12 @@ pub unsafe fn MPI_Ireduce(
             let data = unsafe { elements.at(sendbuf, args::count(count)?) }?;
             let areas = ReduceAreas { data: Area::from(data.span()), result: Area::EMPTY };
             let plan = nonblocking::reduce(comm, areas, size, combine, root, data)?;
-            return Ok(plan.advances_in_interrupts(meanwhile));
+            return Ok(plan.advances_in_interrupts(in_interrupts));
         }
         // SAFETY: as above.
         let both = unsafe { DataAndResult::new(sendbuf, recvbuf, count, &elements) }?;
         let plan = nonblocking::reduce(comm, both.areas(), size, combine, root, both)?;
-        Ok(plan.advances_in_interrupts(meanwhile))
+        Ok(plan.advances_in_interrupts(in_interrupts))
     };
     // SAFETY: the standard's requirements on `request`.
     unsafe { start("MPI_Ireduce", comm, request, plan) }
@@ -572,13 +572,13 @@ pub unsafe fn MPI_Iallreduce(
     let plan = |comm| {
         args::count(count)?;
         let (elements, mut combiner) = operation(op, datatype)?;
-        let meanwhile = combiner.is_predefined();
+        let in_interrupts = combiner.is_predefined();
         let combined = combined(op, &elements);
         let combine = move |left: &[u8], right: &mut [u8]| combiner.combine(left, right);
         // SAFETY: the standard's requirements on the buffers (section 5.12.8).
         let both = unsafe { DataAndResult::new(sendbuf, recvbuf, count, &elements) }?;
         let plan = nonblocking::allreduce(comm, both.areas(), combined, combine, both)?;
-        Ok(plan.advances_in_interrupts(meanwhile))
+        Ok(plan.advances_in_interrupts(in_interrupts))
     };
     // SAFETY: the standard's requirements on `request`.
     unsafe { start("MPI_Iallreduce", comm, request, plan) }
@@ -598,7 +598,7 @@ unsafe fn reduce_scatter<P: Send + 'static>(
     of: fn(&P, CommRank) -> Area,
 ) -> Result<CollectiveSchedule, Error> {
     let (elements, mut combiner) = operation(op, datatype)?;
-    let meanwhile = combiner.is_predefined();
+    let in_interrupts = combiner.is_predefined();
     let size = elements.size();
     let (parts, count) = parts(data_of([sendbuf, recvbuf]), &elements)?;
     // SAFETY: guaranteed by the caller.
@@ -607,7 +607,7 @@ unsafe fn reduce_scatter<P: Send + 'static>(
     let combine = move |left: &[u8], right: &mut [u8]| combiner.combine(left, right);
     let part = move |rank| of(&parts, rank);
     let plan = nonblocking::reduce_scatter(comm, part, result, size, combine, hold)?;
-    Ok(plan.advances_in_interrupts(meanwhile))
+    Ok(plan.advances_in_interrupts(in_interrupts))
 }
 
 pub unsafe fn MPI_Ireduce_scatter(
@@ -690,13 +690,13 @@ unsafe fn scan(
     let plan = |comm| {
         args::count(count)?;
         let (elements, mut combiner) = operation(op, datatype)?;
-        let meanwhile = combiner.is_predefined();
+        let in_interrupts = combiner.is_predefined();
         let size = elements.size();
         let combine = move |left: &[u8], right: &mut [u8]| combiner.combine(left, right);
         // SAFETY: guaranteed by the caller.
         let both = unsafe { DataAndResult::new(sendbuf, recvbuf, count, &elements) }?;
         let plan = nonblocking::scan(comm, both.areas(), size, combine, inclusive, both)?;
-        Ok(plan.advances_in_interrupts(meanwhile))
+        Ok(plan.advances_in_interrupts(in_interrupts))
     };
     // SAFETY: guaranteed by the caller.
     unsafe { start(function, comm, request, plan) }

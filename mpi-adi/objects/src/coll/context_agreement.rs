@@ -54,7 +54,7 @@ pub trait ContextHolder: Send {
     /// Discards prepared state, if any, because another context or none is used.
     fn give_up(&mut self);
     /// Completes the communicator: all processes are ready and agree on the still reserved context.
-    fn agreed(&mut self) -> Result<(), Error>;
+    fn finish_agreement(&mut self) -> Result<(), Error>;
 }
 
 /// Message of the allreduce: unit; its free contexts; whether all proposed it; whether no process skipped a unit that
@@ -174,7 +174,7 @@ impl<H: ContextHolder> ContextAgreement<H> {
                 let agreed = match (free, all) {
                     (_, 0) => Err(ready.err().unwrap_or(Error::NoSpaceElsewhere)),
                     (0, _) => Ok(false),
-                    _ => self.holder.agreed().map(|()| true),
+                    _ => self.holder.finish_agreement().map(|()| true),
                 };
                 if agreed != Ok(true) {
                     self.holder.give_up();

@@ -20,7 +20,7 @@
 //! A copy within the program's memory can have any length: an interrupt handler copies one segment at a time.
 //!
 //! A collective belongs either to the interrupt handlers or to a call. A call removes it from the list that interrupt
-//! handlers check ([`State`](super::in_flight::CollectiveState)). It returns the collective inside the device, so that messages
+//! handlers check ([`CollectiveState`](super::in_flight::CollectiveState)). It returns the collective inside the device, so that messages
 //! that arrived before are found afterwards.
 //!
 //! # Lanes

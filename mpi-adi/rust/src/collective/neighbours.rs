@@ -17,7 +17,7 @@ use crate::topology::{
 };
 use midplane_objects::topology::NeighbourLists;
 
-fn beside<C: Communicator + ?Sized>(comm: &C) -> CallTarget<'_, &Rc<CommRecord>, NeighbourLists> {
+fn all_neighbours<C: Communicator + ?Sized>(comm: &C) -> CallTarget<'_, &Rc<CommRecord>, NeighbourLists> {
     let record = comm.record();
     (record, record, record.neighbours(), None)
 }
@@ -29,11 +29,11 @@ fn beside<C: Communicator + ?Sized>(comm: &C) -> CallTarget<'_, &Rc<CommRecord>,
 /// use mpi::traits::*;
 ///
 /// /// Returns the values of the previous and the next process in a ring.
-/// fn beside(world: &impl Communicator, mine: u32) -> [u32; 2] {
+/// fn all_neighbours(world: &impl Communicator, mine: u32) -> [u32; 2] {
 ///     let ring = world.create_cartesian_communicator(&[world.size()], &[true], true).unwrap();
-///     let mut beside = [0; 2];
-///     ring.neighbor_all_gather_into(&mine, &mut beside[..]);
-///     beside
+///     let mut all_neighbours = [0; 2];
+///     ring.neighbor_all_gather_into(&mine, &mut all_neighbours[..]);
+///     all_neighbours
 /// }
 /// ```
 ///
@@ -66,14 +66,14 @@ pub trait NeighborCollectives: Communicator {
         /// section 7.6.1).
         neighbor_all_gather => neighbor_all_gather_into, immediate_neighbor_all_gather_into,
             "MPI_Neighbor_allgather", "MPI_Ineighbor_allgather";
-        beside ['a, S: Buffer + ?Sized, R: BufferMut + ?Sized](sendbuf: &'a S, recvbuf: &'a mut R)
+        all_neighbours ['a, S: Buffer + ?Sized, R: BufferMut + ?Sized](sendbuf: &'a S, recvbuf: &'a mut R)
             -> R, taken;
         borrow_whole(sendbuf), borrow_equal_mut(recvbuf), NoOperation => exchange(on, mode, neighbours, given, taken);
 
         /// [`neighbor_all_gather`](Self::neighbor_all_gather) with a count for each source: the length of its part.
         neighbor_all_gather_varcount => neighbor_all_gather_varcount_into, immediate_neighbor_all_gather_varcount_into,
             "MPI_Neighbor_allgatherv", "MPI_Ineighbor_allgatherv";
-        beside ['a, S: Buffer + ?Sized, R: PartitionedBufferMut + ?Sized](sendbuf: &'a S, recvbuf: &'a mut R)
+        all_neighbours ['a, S: Buffer + ?Sized, R: PartitionedBufferMut + ?Sized](sendbuf: &'a S, recvbuf: &'a mut R)
             -> R, taken;
         borrow_whole(sendbuf), borrow_parts_mut(recvbuf), NoOperation => exchange(on, mode, neighbours, given, taken);
 
@@ -81,14 +81,14 @@ pub trait NeighborCollectives: Communicator {
         /// (MPI-3.1 section 7.6.2).
         neighbor_all_to_all => neighbor_all_to_all_into, immediate_neighbor_all_to_all_into,
             "MPI_Neighbor_alltoall", "MPI_Ineighbor_alltoall";
-        beside ['a, S: Buffer + ?Sized, R: BufferMut + ?Sized](sendbuf: &'a S, recvbuf: &'a mut R)
+        all_neighbours ['a, S: Buffer + ?Sized, R: BufferMut + ?Sized](sendbuf: &'a S, recvbuf: &'a mut R)
             -> R, taken;
         borrow_equal(sendbuf), borrow_equal_mut(recvbuf), NoOperation => exchange(on, mode, neighbours, given, taken);
 
         /// [`neighbor_all_to_all`](Self::neighbor_all_to_all) with separate counts: the lengths of the parts.
         neighbor_all_to_all_varcount => neighbor_all_to_all_varcount_into, immediate_neighbor_all_to_all_varcount_into,
             "MPI_Neighbor_alltoallv", "MPI_Ineighbor_alltoallv";
-        beside ['a, S: PartitionedBuffer + ?Sized, R: PartitionedBufferMut + ?Sized](sendbuf: &'a S, recvbuf: &'a mut R)
+        all_neighbours ['a, S: PartitionedBuffer + ?Sized, R: PartitionedBufferMut + ?Sized](sendbuf: &'a S, recvbuf: &'a mut R)
             -> R, taken;
         borrow_parts(sendbuf), borrow_parts_mut(recvbuf), NoOperation => exchange(on, mode, neighbours, given, taken);
 
@@ -112,7 +112,7 @@ pub trait NeighborCollectives: Communicator {
         /// ```
         neighbor_all_to_all_vartype => neighbor_all_to_all_vartype_into, immediate_neighbor_all_to_all_vartype_into,
             "MPI_Neighbor_alltoallw", "MPI_Ineighbor_alltoallw";
-        beside ['a, 's, 'r](sendbufs: &'a [AnyBuffer<'s>], recvbufs: &'a mut [AnyBufferMut<'r>])
+        all_neighbours ['a, 's, 'r](sendbufs: &'a [AnyBuffer<'s>], recvbufs: &'a mut [AnyBufferMut<'r>])
             -> [AnyBufferMut<'r>], taken;
         BufferList(sendbufs), BufferList(recvbufs), NoOperation => exchange(on, mode, neighbours, given, taken);
     }

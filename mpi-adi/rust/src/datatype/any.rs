@@ -55,7 +55,7 @@ impl<'b> AnyBufferMut<'b> {
     /// Creates it from a buffer. Does not block.
     pub fn new<B: BufferMut + ?Sized>(buffer: &'b mut B) -> Self {
         AnyOf {
-            // SAFETY: borrowed for `'b`, exclusively; requests on it borrow this value, too, and settle it ([`BufferList`]).
+            // SAFETY: borrowed for `'b`, exclusively; requests on it borrow this value, too, and normalize it ([`BufferList`]).
             loan: unsafe { borrow_whole_mut(buffer).loan_span() },
             borrowed: PhantomData,
         }

@@ -15,7 +15,7 @@ use midplane_objects::error::Error;
 /// unsafe code. A received `bool` with a byte other than 0 or 1 is true.
 ///
 /// # Safety
-/// The datatype describes bytes of a value, and none of its padding. Any received bytes, after `settle`, are a valid
+/// The datatype describes bytes of a value, and none of its padding. Any received bytes, after `normalize`, are a valid
 /// value; so are zeros everywhere. Consecutive values, at the datatype's extent, are a slice.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no element of a message",
@@ -64,7 +64,7 @@ numbers! { usize => Uint64, isize => Int64 }
 #[cfg(target_pointer_width = "32")]
 numbers! { usize => Uint32, isize => Int32 }
 
-// SAFETY: `settle` writes 0 or 1.
+// SAFETY: `normalize` writes 0 or 1.
 unsafe impl Equivalence for bool {
     type Out = SystemDatatype;
     fn equivalent_datatype() -> SystemDatatype {
@@ -92,10 +92,10 @@ pub unsafe trait Field: Sized {
     /// Returns its datatype. Returns [`Error::NoSpace`] and the other errors of a datatype constructor.
     fn datatype() -> Result<UserDatatype, Error>;
 
-    /// Converts one received value like [`Equivalence::settle`]; it need not be aligned.
+    /// Converts one received value like [`Equivalence::normalize`]; it need not be aligned.
     ///
     /// # Safety
-    /// See [`Equivalence::settle`].
+    /// See [`Equivalence::normalize`].
     unsafe fn normalize_field(at: *mut Self);
 }
 

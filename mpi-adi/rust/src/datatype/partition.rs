@@ -21,13 +21,13 @@ pub trait Partitioned {
 /// A buffer in parts.
 ///
 /// # Safety
-/// See [`Buffer`], for `whole` elements.
+/// See [`Buffer`], for `total_count` elements.
 pub unsafe trait PartitionedBuffer: Partitioned + Pointer + AsDatatype {}
 
 /// A buffer in parts that can be received into.
 ///
 /// # Safety
-/// See [`BufferMut`], for `whole` elements.
+/// See [`BufferMut`], for `total_count` elements.
 pub unsafe trait PartitionedBufferMut: Partitioned + PointerMut + AsDatatype {}
 
 /// A buffer behind a pointer `P`, in parts, one for each rank of a communicator: a [`Partition`] or a [`PartitionMut`].

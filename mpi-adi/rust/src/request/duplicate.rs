@@ -23,7 +23,7 @@ pub struct DuplicateFuture<C: DuplicableContext> {
 /// A value that only calls create, use and drop.
 struct OfCalls<T>(T);
 
-// SAFETY: used on the program's thread. Interrupt handlers only advance messages (`Work::is_for_calls`), and drop
+// SAFETY: used on the program's thread. Interrupt handlers only advance messages (`ScheduleWork::is_for_calls`), and drop
 // nothing.
 unsafe impl<T> Send for OfCalls<T> {}
 
@@ -51,7 +51,7 @@ impl<C: DuplicableContext> ContextHolder for OfCalls<DuplicateState<C>> {
         self.0.twin = None;
     }
 
-    fn agreed(&mut self) -> Result<(), Error> {
+    fn finish_agreement(&mut self) -> Result<(), Error> {
         let twin = self.0.twin.take();
         if let (Some(twin), Ok(attributes)) = (&twin, &mut self.0.attributes)
             && let Some(attributes) = attributes.take()

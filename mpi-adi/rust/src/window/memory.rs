@@ -78,7 +78,7 @@ impl<T: Equivalence> ExposedSlice<T> {
     fn load(&self, record: &WindowRecord, index: usize) -> T {
         let offset = self.offset(index);
         let mut value = zeroed::<T>();
-        // SAFETY: a value without padding consists of bytes, and `settle` makes it valid again.
+        // SAFETY: a value without padding consists of bytes, and `normalize` makes it valid again.
         let bytes = unsafe {
             core::slice::from_raw_parts_mut((&raw mut value).cast::<u8>(), size_of::<T>())
         };
