@@ -146,7 +146,7 @@ pub fn mpi_error(error: &MpiError<'_>, status: i32) -> ! {
     end_with(
         End::MpiError,
         status,
-        &Account::saying(format_args!("{}", midplane_objects::InWords(error))),
+        &Account::saying(format_args!("{}", midplane_objects::ErrorText(error))),
     );
     #[cfg(not(feature = "panic-text"))]
     end(End::MpiError, status, Why::Mpi(of_error(error)))

@@ -5,7 +5,7 @@ use core::fmt::{self, Display as _};
 
 use midplane_abi::failure::MpiFailure;
 use midplane_device::kernel::{Heap, MpiError, Told};
-use midplane_objects::InWords;
+use midplane_objects::ErrorText;
 use net_torus::coord::{Coord, Rank};
 
 /// Encodes the error as numbers and texts, without its location.
@@ -59,7 +59,7 @@ pub fn write_text(
     f: &mut fmt::Formatter<'_>,
 ) -> fmt::Result {
     match place.and_then(|place| error_of(place, failure)) {
-        Some(error) => InWords(&error).fmt(f),
+        Some(error) => ErrorText(&error).fmt(f),
         None => f.write_str("an error of MPI's, and what it says of it makes no sense"),
     }
 }
@@ -77,7 +77,7 @@ mod tests {
             rank: 5,
             here,
             function: "MPI_Send",
-            told: midplane_objects::Error::Argument { what }.told(""),
+            told: midplane_objects::Error::Argument { what }.encode(""),
             heap,
             said,
             called_at: None,
@@ -93,11 +93,11 @@ mod tests {
             assert_eq!(error_of((5, here), &of_error(&error)), Some(error));
             assert_eq!(
                 read.in_words(write_text).to_string(),
-                InWords(&error).to_string()
+                ErrorText(&error).to_string()
             );
         }
         assert_eq!(
-            InWords(&error(None, None)).to_string(),
+            ErrorText(&error(None, None)).to_string(),
             "rank 5 at (1,0,255): MPI_Send failed with MPI_ERR_ARG: invalid argument: no such thing"
         );
     }

@@ -188,7 +188,7 @@ pub fn sleep(ns: u64) {
 /// Handles the end of the program. Publishes its output and its status, then continues to forward for other nodes, or
 /// exits the emulator if the boot parameters specify that.
 pub fn finish(status: i32) -> ! {
-    if midplane_objects::installed::phase() == midplane_objects::installed::Phase::Running {
+    if midplane_objects::installed::phase() == midplane_objects::installed::MpiPhase::Running {
         let why = Why::NotFinalized(status);
         end(End::MpiError, if status == 0 { 1 } else { status }, why);
     }

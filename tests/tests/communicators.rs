@@ -1,7 +1,7 @@
 //! Context IDs of communicators: they are freed, reused, and never confused.
 
 use midplane_lab::{Cluster, Node, as_program};
-use midplane_objects::Class;
+use midplane_objects::ErrorClass;
 use midplane_objects::context::CONTEXTS;
 use mpi::collective::SystemOperation;
 use mpi::environment::Universe;
@@ -39,7 +39,7 @@ fn the_limit_is_how_many_there_are_at_one_time_and_comes_at_all_processes_alike(
                     Err(error) => break error,
                 }
             };
-            assert_eq!(error.class(), Class::Other);
+            assert_eq!(error.class(), ErrorClass::Other);
             assert_eq!(all.len(), CONTEXTS - 2);
             // A context that one process still uses is unavailable to all others.
             let kept = (world.rank() == 1).then(|| all.pop());

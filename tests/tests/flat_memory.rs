@@ -13,7 +13,7 @@ use midplane_device::envelope::Rank;
 use midplane_device::interface::Device;
 use midplane_device::kernel::CallNote;
 use midplane_lab::{Cluster, Node, alone, as_program};
-use midplane_objects::coll::driven::{Among, Buffers, Driven, Operation, What};
+use midplane_objects::coll::sim_driver::{CommView, CollectiveBuffers, SimCollective, ReduceOperation, CollectiveKind};
 use mpi::topology::Color;
 use mpi::traits::*;
 
@@ -250,18 +250,18 @@ fn first_of_two(left: &[u8], right: &mut [u8]) {
 }
 
 /// Runs a collective to completion, like a nonblocking one and its wait.
-fn collective(node: &Node<'_, '_>, among: Among, number: u32, what: What) {
-    let buffers = Buffers {
+fn collective(node: &Node<'_, '_>, among: CommView, number: u32, what: CollectiveKind) {
+    let buffers = CollectiveBuffers {
         part: 40,
         given: vec![number as u8; 80],
-        taken: Some(vec![0; if what == What::Alltoall { 80 } else { 40 }]),
+        taken: Some(vec![0; if what == CollectiveKind::Alltoall { 80 } else { 40 }]),
     };
-    let operation = Operation {
+    let operation = ReduceOperation {
         element: 1,
         combine: first_of_two,
         commute: false,
     };
-    let driven = Driven::start(node, among, number, what, buffers, operation);
+    let driven = SimCollective::start(node, among, number, what, buffers, operation);
     let mut driven = driven.expect("memory");
     while driven.advance(node).expect("it goes on").is_none() {
         let mut since = None;
@@ -278,13 +278,13 @@ fn several_processes() {
     let program = |node: &Node<'_, '_>| {
         let universe = mpi::initialize().expect("once");
         let world = universe.world();
-        let among = Among {
+        let among = CommView {
             list: LIST,
             first: None,
             place: world.rank() as u32,
             context: 4000,
         };
-        let groups = Among {
+        let groups = CommView {
             first: Some(1),
             context: 4002,
             ..among
@@ -295,9 +295,9 @@ fn several_processes() {
                 let twin = world.duplicate();
                 let color = Color::with_value(round as i32 % 2 * world.rank());
                 drop(twin.split_by_color(color).expect("a part"));
-                collective(node, among, number, What::Alltoall);
-                collective(node, groups, number, What::Alltoall);
-                collective(node, groups, number, What::Barrier);
+                collective(node, among, number, CollectiveKind::Alltoall);
+                collective(node, groups, number, CollectiveKind::Alltoall);
+                collective(node, groups, number, CollectiveKind::Barrier);
                 number += 1;
             }
             world.barrier();

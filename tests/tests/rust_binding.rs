@@ -15,7 +15,7 @@ use mpi::datatype::{AnyBuffer, AnyBufferMut, Partition, PartitionMut, UserDataty
 use mpi::environment::Universe;
 use mpi::info::Info;
 use mpi::point_to_point::{Status, send_receive_into_with_tags};
-use mpi::request::{CancelGuard, Generalized, WaitGuard, start_generalized};
+use mpi::request::{CancelGuard, GeneralizedOperation, WaitGuard, start_generalized};
 use mpi::topology::{
     Color, CommunicatorRelation, DistributedGraphCommunicator, InterCommunicator, IntoTopology,
     MergeOrder, Process, SimpleCommunicator, Topology, dims_create,
@@ -451,7 +451,7 @@ struct Told<'a> {
     asked: &'a Cell<u32>,
 }
 
-impl Generalized for Told<'_> {
+impl GeneralizedOperation for Told<'_> {
     fn query(&self) -> Result<Status, Error> {
         self.asked.set(self.asked.get() + 1);
         Ok(Status::empty())

@@ -16,7 +16,7 @@ use midplane_device::rma::epochs::{EPOCH_BYTES, MEMBER_BYTES};
 use midplane_device::rma::{OneSided, Peer, Window, window_bytes};
 use midplane_lab::alone;
 use midplane_lab::epochs::memory;
-use midplane_objects::Class;
+use midplane_objects::ErrorClass;
 
 #[global_allocator]
 static ALLOCATOR: Cap<System> = Cap::new(System, usize::MAX);
@@ -147,7 +147,7 @@ fn rounds_in_little_memory(round: impl Fn() -> c_int) -> (usize, usize) {
             _ => {
                 assert_eq!(
                     (code, done),
-                    (Class::NoMem as c_int, 0),
+                    (ErrorClass::NoMem as c_int, 0),
                     "with {bytes} bytes"
                 );
                 failed += 1;

@@ -123,12 +123,12 @@ pub enum Boot<'a> {
 }
 
 /// A failure as text.
-pub struct InWords<'a> {
+pub struct ErrorText<'a> {
     failure: Failure<'a>,
     mpi: MpiText,
 }
 
-impl fmt::Display for InWords<'_> {
+impl fmt::Display for ErrorText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Failure { place, why } = &self.failure;
         // The device's text includes the name.
@@ -282,8 +282,8 @@ impl<'a> Failure<'a> {
     }
 
     /// Returns the failure as text, with MPI errors written by `mpi`.
-    pub fn in_words(self, mpi: MpiText) -> InWords<'a> {
-        InWords { failure: self, mpi }
+    pub fn in_words(self, mpi: MpiText) -> ErrorText<'a> {
+        ErrorText { failure: self, mpi }
     }
 
     /// Decodes a node's failure record; returns `None` if it is invalid.

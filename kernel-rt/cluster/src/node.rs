@@ -8,7 +8,7 @@ use midplane_device::Adi;
 use midplane_device::interface::{Enter, Work};
 use midplane_device::kernel::{AbortReason, CallNote, Kernel};
 use midplane_device::memory::UserMemory;
-use midplane_objects::{Env, InWords, Process};
+use midplane_objects::{Env, ErrorText, Process};
 
 use super::Failure;
 use super::drawn::YIELDS;
@@ -90,7 +90,7 @@ impl Kernel for NodeKernel<'_, '_, '_> {
         }
         let message = match why {
             AbortReason::MpiAbort => String::from("MPI_Abort"),
-            AbortReason::MpiError(error) => InWords(error).to_string(),
+            AbortReason::MpiError(error) => ErrorText(error).to_string(),
             AbortReason::DeadLink => String::from("a link is dead"),
         };
         let rank = self.node.rank();

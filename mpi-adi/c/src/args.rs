@@ -3,7 +3,7 @@
 use core::ffi::{c_char, c_int, c_void};
 
 pub use super::addresses::is_in_place;
-use super::datatypes::{Elements, Lent, plain_bytes};
+use super::datatypes::{TypedElements, TypedBuffer, plain_bytes};
 use super::types::MPI_Status;
 use super::types::constants::{MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_PROC_NULL};
 use super::user_ops::{self, UserOp};
@@ -11,14 +11,14 @@ use midplane_device::envelope::Tag;
 use midplane_device::memory::{END_OF_ADDRESSES, MODEL_KEYS, Span};
 use midplane_objects::comm::{CommRank, Communicator, Partners, Status};
 use midplane_objects::error::Error;
-use midplane_objects::op::Op;
+use midplane_objects::op::PredefinedOp;
 
 const OPS: c_int = 0x5800_0000;
 pub(super) const STATUS_IGNORE: usize = 1;
 
 /// Peer of a call: MPI_PROC_NULL or a rank.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Peer<T> {
+pub enum PeerRank<T> {
     /// MPI_PROC_NULL: the call has no effect (section 3.11).
     ProcNull,
     /// A rank, or MPI_ANY_SOURCE.
@@ -60,7 +60,7 @@ pub unsafe fn bytes(buffer: *const c_void, bytes: usize) -> Result<Span, Error> 
 /// # Safety
 /// Every byte of the elements must satisfy [`bytes`].
 #[inline]
-pub unsafe fn buffer(buffer: *const c_void, count: c_int, datatype: c_int) -> Result<Lent, Error> {
+pub unsafe fn buffer(buffer: *const c_void, count: c_int, datatype: c_int) -> Result<TypedBuffer, Error> {
     let Some(bytes_of_one) = plain_bytes(datatype) else {
         // SAFETY: guaranteed by the caller.
         return unsafe { buffer_of_others(buffer, count, datatype) };
@@ -69,7 +69,7 @@ pub unsafe fn buffer(buffer: *const c_void, count: c_int, datatype: c_int) -> Re
         .checked_mul(bytes_of_one)
         .ok_or(Error::TooLong { bytes: usize::MAX })?;
     // SAFETY: guaranteed by the caller.
-    unsafe { bytes(buffer, length) }.map(Lent::plain)
+    unsafe { bytes(buffer, length) }.map(TypedBuffer::plain)
 }
 
 /// Returns a buffer of elements that may have holes; see [`buffer`].
@@ -81,27 +81,27 @@ unsafe fn buffer_of_others(
     buffer: *const c_void,
     count: c_int,
     datatype: c_int,
-) -> Result<Lent, Error> {
-    let elements = Elements::of(datatype)?;
+) -> Result<TypedBuffer, Error> {
+    let elements = TypedElements::from_handle(datatype)?;
     // SAFETY: guaranteed by the caller.
     unsafe { elements.at(buffer, self::count(count)?) }
 }
 
 /// Checks the destination of a send.
-pub fn destination(comm: &Partners<'_>, dest: c_int) -> Result<Peer<CommRank>, Error> {
+pub fn destination(comm: &Partners<'_>, dest: c_int) -> Result<PeerRank<CommRank>, Error> {
     if dest == MPI_PROC_NULL {
-        Ok(Peer::ProcNull)
+        Ok(PeerRank::ProcNull)
     } else {
-        rank(comm, dest).map(Peer::Rank)
+        rank(comm, dest).map(PeerRank::Rank)
     }
 }
 
 /// Checks the source of a receive; the inner `None` is MPI_ANY_SOURCE.
-pub fn source(comm: &Partners<'_>, source: c_int) -> Result<Peer<Option<CommRank>>, Error> {
+pub fn source(comm: &Partners<'_>, source: c_int) -> Result<PeerRank<Option<CommRank>>, Error> {
     match source {
-        MPI_PROC_NULL => Ok(Peer::ProcNull),
-        MPI_ANY_SOURCE => Ok(Peer::Rank(None)),
-        _ => rank(comm, source).map(|rank| Peer::Rank(Some(rank))),
+        MPI_PROC_NULL => Ok(PeerRank::ProcNull),
+        MPI_ANY_SOURCE => Ok(PeerRank::Rank(None)),
+        _ => rank(comm, source).map(|rank| PeerRank::Rank(Some(rank))),
     }
 }
 
@@ -234,7 +234,7 @@ impl MPI_Status {
 
     /// Returns the status of a message, or of the received part of a truncated one.
     #[inline]
-    pub fn of(result: &Result<Status, Error>) -> MPI_Status {
+    pub fn from_result(result: &Result<Status, Error>) -> MPI_Status {
         let (source, tag, bytes) = match *result {
             Ok(Status { source, tag, bytes }) => (source, tag, bytes),
             Err(Error::Truncated { source, tag, room }) => (source, tag, room),
@@ -269,9 +269,9 @@ impl MPI_Status {
 
 /// A reduction operation.
 #[derive(Clone, Copy)]
-pub enum Operation {
+pub enum ReductionOp {
     /// A predefined operation.
-    Predefined(Op),
+    Predefined(PredefinedOp),
     /// An operation of the program.
     User(UserOp),
 }
@@ -280,15 +280,15 @@ pub enum Operation {
 pub const MPI_REPLACE: c_int = 0x5800_000d;
 pub const MPI_NO_OP: c_int = 0x5800_000e;
 
-pub fn operation(handle: c_int) -> Result<Operation, Error> {
+pub fn operation(handle: c_int) -> Result<ReductionOp, Error> {
     let predefined = usize::try_from(handle.wrapping_sub(OPS + 1))
         .ok()
-        .and_then(|index| Op::ALL.get(index));
+        .and_then(|index| PredefinedOp::ALL.get(index));
     if let Some(op) = predefined {
-        return Ok(Operation::Predefined(*op));
+        return Ok(ReductionOp::Predefined(*op));
     }
     user_ops::get(handle)
-        .map(Operation::User)
+        .map(ReductionOp::User)
         .ok_or(Error::Operation { handle })
 }
 
@@ -349,9 +349,9 @@ pub unsafe fn put_text(
 
 /// Arguments of a send.
 #[derive(Clone)]
-pub struct Send {
-    pub data: Lent,
-    pub dest: Peer<CommRank>,
+pub struct SendArgs {
+    pub data: TypedBuffer,
+    pub dest: PeerRank<CommRank>,
     pub tag: Tag,
 }
 
@@ -364,18 +364,18 @@ pub unsafe fn send_args(
     datatype: c_int,
     dest: c_int,
     tag: c_int,
-) -> Result<Send, Error> {
+) -> Result<SendArgs, Error> {
     // SAFETY: guaranteed by the caller.
     let data = unsafe { buffer(buf, count, datatype) }?;
     let (dest, tag) = (destination(comm, dest)?, self::tag(tag)?);
-    Ok(Send { data, dest, tag })
+    Ok(SendArgs { data, dest, tag })
 }
 
 /// Arguments of a receive.
 #[derive(Clone)]
-pub struct Receive {
-    pub data: Lent,
-    pub source: Peer<Option<CommRank>>,
+pub struct ReceiveArgs {
+    pub data: TypedBuffer,
+    pub source: PeerRank<Option<CommRank>>,
     pub tag: Option<Tag>,
 }
 
@@ -388,9 +388,9 @@ pub unsafe fn recv_args(
     datatype: c_int,
     source: c_int,
     tag: c_int,
-) -> Result<Receive, Error> {
+) -> Result<ReceiveArgs, Error> {
     // SAFETY: guaranteed by the caller.
     let data = unsafe { buffer(buf, count, datatype) }?;
     let (source, tag) = (self::source(comm, source)?, any_tag(tag)?);
-    Ok(Receive { data, source, tag })
+    Ok(ReceiveArgs { data, source, tag })
 }

@@ -14,8 +14,8 @@ use super::args;
 use super::codes::LAST_USED;
 use super::comm_objects::{handler, with_attributes, world};
 use super::hook::Hook;
-use super::keyvals::{self, Carrier, CopyFunction, DeleteFunction, Keyval, Of};
-use super::report::{on_any, on_process};
+use super::keyvals::{self, AttributeCarrier, CopyFunction, DeleteFunction, Keyval, CarrierKind};
+use super::error_dispatch::{on_any, on_process};
 use super::types::constants::*;
 use midplane_device::envelope::Tag;
 use midplane_objects::attributes::Attributes;
@@ -23,10 +23,10 @@ use midplane_objects::error::Error;
 use midplane_objects::installed::APPNUM;
 
 /// The communicators as carriers of attributes.
-pub(super) struct Communicators;
+pub(super) struct CommCarrier;
 
-impl Carrier for Communicators {
-    const OF: Of = Of::Communicators;
+impl AttributeCarrier for CommCarrier {
+    const OF: CarrierKind = CarrierKind::Communicators;
 
     fn with<R>(handle: c_int, f: impl FnOnce(&mut Attributes) -> R) -> Option<R> {
         with_attributes(handle, f)
@@ -45,7 +45,7 @@ unsafe fn create(
     on_process(function, |_| {
         // SAFETY: guaranteed by the caller.
         *unsafe { args::out(keyval, "keyval") }? = keyvals::create(Keyval {
-            of: Of::Communicators,
+            of: CarrierKind::Communicators,
             copy,
             delete,
             extra: extra_state.expose_provenance(),
@@ -60,7 +60,7 @@ unsafe fn free(function: &'static str, keyval: *mut c_int) -> c_int {
     on_process(function, |_| {
         // SAFETY: guaranteed by the caller.
         let keyval = unsafe { args::out(keyval, "keyval") }?;
-        keyvals::free(Of::Communicators, *keyval)?;
+        keyvals::free(CarrierKind::Communicators, *keyval)?;
         *keyval = MPI_KEYVAL_INVALID;
         Ok(())
     })
@@ -74,7 +74,7 @@ type DeleteLast = fn() -> Result<(), (c_int, Error)>;
 
 fn delete_last() -> Result<(), (c_int, Error)> {
     let delete = |comm| {
-        let deleted = keyvals::delete_all_at_end::<Communicators>(comm);
+        let deleted = keyvals::delete_all_at_end::<CommCarrier>(comm);
         // A communicator MPI_COMM_SELF without its own handler uses that of MPI_COMM_WORLD.
         let blamed = match handler(comm) {
             MPI_ERRORS_ARE_FATAL => MPI_COMM_WORLD,
@@ -97,13 +97,13 @@ pub(super) fn finish() -> Result<(), (c_int, Error)> {
 fn set(function: &'static str, comm: c_int, keyval: c_int, value: *mut c_void) -> c_int {
     on_any(function, comm, |_, _| {
         DELETE_LAST.set(delete_last);
-        keyvals::set::<Communicators>(comm, keyval, value.expose_provenance())
+        keyvals::set::<CommCarrier>(comm, keyval, value.expose_provenance())
     })
 }
 
 fn delete(function: &'static str, comm: c_int, keyval: c_int) -> c_int {
     on_any(function, comm, |_, _| {
-        keyvals::delete::<Communicators>(comm, keyval)
+        keyvals::delete::<CommCarrier>(comm, keyval)
     })
 }
 
@@ -150,7 +150,7 @@ unsafe fn get(
         let value = match predefined(keyval) {
             Some(value) => Some(value.cast()),
             None => {
-                keyvals::get::<Communicators>(comm, keyval)?.map(core::ptr::with_exposed_provenance)
+                keyvals::get::<CommCarrier>(comm, keyval)?.map(core::ptr::with_exposed_provenance)
             }
         };
         *flag = value.is_some().into();

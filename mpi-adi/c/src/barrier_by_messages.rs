@@ -5,11 +5,11 @@ use midplane_objects::coll;
 use midplane_objects::comm::Communicator;
 use midplane_objects::error::Error;
 
-type Barrier = fn(Communicator<'static>, &'static str) -> Result<(), Error>;
+type BarrierFn = fn(Communicator<'static>, &'static str) -> Result<(), Error>;
 
 /// Barrier by messages. Installed with the first communicator that may need it, so that the image of a program without
 /// one does not contain this code.
-static BY_MESSAGES: Hook<Barrier> = Hook::new();
+static BY_MESSAGES: Hook<BarrierFn> = Hook::new();
 
 /// Installs the barrier by messages.
 pub(super) fn allow_barriers_by_messages() {
@@ -17,7 +17,7 @@ pub(super) fn allow_barriers_by_messages() {
 }
 
 /// Runs a barrier that the network does not support. MPI_COMM_SELF needs none.
-pub(super) fn barrier_beside(
+pub(super) fn background_barrier(
     comm: Communicator<'static>,
     function: &'static str,
 ) -> Result<(), Error> {

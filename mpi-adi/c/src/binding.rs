@@ -2,9 +2,9 @@
 
 use core::sync::atomic::AtomicI32;
 
-use midplane_objects::error::{Error, Misplaced};
+use midplane_objects::error::{Error, CallOrder};
 use midplane_objects::installed::{self, DEVICE};
-pub(super) use midplane_objects::installed::{Phase, phase};
+pub(super) use midplane_objects::installed::{MpiPhase, phase};
 use midplane_objects::process::Env;
 
 use super::comm_table;
@@ -17,8 +17,8 @@ pub(super) static HANDLERS: [AtomicI32; 2] = [const { AtomicI32::new(MPI_ERRORS_
 pub(super) static THREAD_LEVEL: AtomicI32 = AtomicI32::new(constants::MPI_THREAD_SINGLE);
 
 /// Changes the phase. The fast path closes with MPI.
-pub(super) fn set_phase(phase: Phase) {
-    if phase == Phase::After {
+pub(super) fn set_phase(phase: MpiPhase) {
+    if phase == MpiPhase::After {
         comm_table::close();
     }
     installed::set_phase(phase);
@@ -29,7 +29,7 @@ pub(super) fn any_env() -> Result<&'static dyn Env, Error> {
     match DEVICE.get() {
         Some(env) => Ok(*env),
         None => Err(Error::Order {
-            what: Misplaced::BeforeRuntime,
+            what: CallOrder::BeforeRuntime,
         }),
     }
 }
@@ -37,12 +37,12 @@ pub(super) fn any_env() -> Result<&'static dyn Env, Error> {
 /// The device between MPI_Init and MPI_Finalize.
 pub(super) fn env() -> Result<&'static dyn Env, Error> {
     match phase() {
-        Phase::Before => Err(Error::Order {
-            what: Misplaced::BeforeInit,
+        MpiPhase::Before => Err(Error::Order {
+            what: CallOrder::BeforeInit,
         }),
-        Phase::Running => any_env(),
-        Phase::After => Err(Error::Order {
-            what: Misplaced::AfterFinalize,
+        MpiPhase::Running => any_env(),
+        MpiPhase::After => Err(Error::Order {
+            what: CallOrder::AfterFinalize,
         }),
     }
 }

@@ -11,10 +11,10 @@ use core::ffi::{c_int, c_void};
 
 use spin::Mutex;
 
-use super::args::{self, Peer, send_args};
+use super::args::{self, PeerRank, send_args};
 use super::binding::env;
 use super::hook::Hook;
-use super::report::{on_partners, on_process};
+use super::error_dispatch::{on_partners, on_process};
 use super::requests::SEND_COMPLETE;
 use midplane_device::envelope::Tag;
 use midplane_device::interface::Device;
@@ -25,17 +25,17 @@ use midplane_objects::comm::{CommRank, Partners};
 use midplane_objects::error::Error;
 use midplane_objects::process::Env;
 
-struct Attached {
+struct AttachedBuffer {
     address: *mut c_void,
     size: c_int,
     room: BufferUse,
 }
 
 // SAFETY: the address is the program's and is only returned to it; the bytes are accessed only by spans.
-unsafe impl Send for Attached {}
+unsafe impl Send for AttachedBuffer {}
 
 /// No call waits while it holds the lock, and no interrupt handler uses it.
-static ATTACHED: Mutex<Option<Attached>> = Mutex::new(None);
+static ATTACHED: Mutex<Option<AttachedBuffer>> = Mutex::new(None);
 
 /// Copies the message to the attached buffer and sends it from there.
 pub(super) fn send(
@@ -46,7 +46,7 @@ pub(super) fn send(
     tag: Tag,
 ) -> Result<(), Error> {
     let mut attached = ATTACHED.lock();
-    let Some(Attached { address, room, .. }) = attached.as_mut() else {
+    let Some(AttachedBuffer { address, room, .. }) = attached.as_mut() else {
         return Err(Error::Buffer {
             what: "no buffer is attached; give one with MPI_Buffer_attach",
         });
@@ -82,8 +82,8 @@ pub unsafe fn MPI_Bsend(
         // SAFETY: the standard's requirements on `buf` (section 3.2.2).
         let message = unsafe { send_args(&comm, buf, count, datatype, dest, tag) }?;
         match message.dest {
-            Peer::ProcNull => Ok(()),
-            Peer::Rank(dest) => send(comm, "MPI_Bsend", message.data.span(), dest, message.tag),
+            PeerRank::ProcNull => Ok(()),
+            PeerRank::Rank(dest) => send(comm, "MPI_Bsend", message.data.span(), dest, message.tag),
         }
     })
 }
@@ -105,7 +105,7 @@ pub unsafe fn MPI_Ibsend(
                 args::out(request, "request")?,
             )
         };
-        if let Peer::Rank(dest) = message.dest {
+        if let PeerRank::Rank(dest) = message.dest {
             send(comm, "MPI_Ibsend", message.data.span(), dest, message.tag)?;
         }
         // The attached buffer contains the message, so the request is already complete.
@@ -128,7 +128,7 @@ pub unsafe fn MPI_Buffer_attach(buffer: *mut c_void, size: c_int) -> c_int {
             });
         }
         DETACH.set(detach_at_the_end);
-        *attached = Some(Attached {
+        *attached = Some(AttachedBuffer {
             address: buffer,
             size,
             room: BufferUse::new(bytes),
@@ -146,9 +146,9 @@ fn detach(env: &dyn Env, function: &'static str) -> Option<(*mut c_void, c_int)>
 
 /// Detaches the buffer. Installed with the first attached buffer, so that the image of a program without one does not
 /// contain this code.
-static DETACH: Hook<Detach> = Hook::new();
+static DETACH: Hook<DetachFn> = Hook::new();
 
-type Detach = fn(&dyn Env);
+type DetachFn = fn(&dyn Env);
 
 fn detach_at_the_end(env: &dyn Env) {
     detach(env, "MPI_Finalize");

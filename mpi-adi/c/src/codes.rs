@@ -13,7 +13,7 @@ use spin::Mutex;
 
 use super::hook::Hook;
 use super::types::constants::MPI_ERR_LASTCODE;
-use midplane_objects::error::{Class, Error, Limited};
+use midplane_objects::error::{ErrorClass, Error, LimitedResource};
 
 /// Maximum number of error classes and codes that a program can add.
 pub const USER_CODES: usize = 4096;
@@ -21,13 +21,13 @@ pub const USER_CODES: usize = 4096;
 /// Value of MPI_LASTUSEDCODE, which the program reads through a pointer.
 pub(super) static LAST_USED: AtomicI32 = AtomicI32::new(MPI_ERR_LASTCODE);
 
-struct Code {
+struct ErrorCode {
     class: c_int,
     text: Box<str>,
 }
 
 /// No call waits while it holds the lock, and no interrupt handler uses it.
-static CODES: Mutex<Vec<Code>> = Mutex::new(Vec::new());
+static CODES: Mutex<Vec<ErrorCode>> = Mutex::new(Vec::new());
 
 const NO_CODE: Error = Error::Argument {
     what: "not an error code of this library or of the program's",
@@ -39,7 +39,7 @@ fn place(code: c_int) -> Option<usize> {
 }
 
 /// Adds a code of this class or, for `None`, a new class. Returns the code. Fails with [`Error::Limit`],
-/// [`Error::NoRoom`] and, for an invalid class, [`Error::Argument`].
+/// [`Error::NoSpace`] and, for an invalid class, [`Error::Argument`].
 pub(super) fn add(class: Option<c_int>) -> Result<c_int, Error> {
     if let Some(class) = class
         && self::class(class)? != class
@@ -51,29 +51,29 @@ pub(super) fn add(class: Option<c_int>) -> Result<c_int, Error> {
     let mut codes = CODES.lock();
     if codes.len() == USER_CODES {
         return Err(Error::Limit {
-            what: Limited::ErrorCodes,
+            what: LimitedResource::ErrorCodes,
             limit: USER_CODES,
         });
     }
-    codes.try_reserve(1).map_err(|_| Error::NoRoom {
-        bytes: size_of::<Code>(),
+    codes.try_reserve(1).map_err(|_| Error::NoSpace {
+        bytes: size_of::<ErrorCode>(),
     })?;
     let code = MPI_ERR_LASTCODE + 1 + codes.len() as c_int;
-    codes.push(Code {
+    codes.push(ErrorCode {
         class: class.unwrap_or(code),
         text: Box::default(),
     });
-    TAKE_TEXT.set(take);
+    TAKE_TEXT.set(remove_text);
     LAST_USED.store(code, Ordering::Relaxed);
     Ok(code)
 }
 
-/// Sets the string of a code. Fails with [`Error::NoRoom`], and with [`Error::Argument`] for a code that the program
+/// Sets the string of a code. Fails with [`Error::NoSpace`], and with [`Error::Argument`] for a code that the program
 /// has not added.
 pub(super) fn describe(code: c_int, text: &str) -> Result<(), Error> {
     let mut copy = String::new();
     copy.try_reserve_exact(text.len())
-        .map_err(|_| Error::NoRoom { bytes: text.len() })?;
+        .map_err(|_| Error::NoSpace { bytes: text.len() })?;
     copy.push_str(text);
     let mut codes = CODES.lock();
     let known = place(code).and_then(|place| codes.get_mut(place));
@@ -83,7 +83,7 @@ pub(super) fn describe(code: c_int, text: &str) -> Result<(), Error> {
 
 /// Returns the class of a code. MPI_ERR_LASTCODE is also a class (section 8.4). Fails with [`Error::Argument`].
 pub(super) fn class(code: c_int) -> Result<c_int, Error> {
-    if Class::from_code(code).is_some() || code == MPI_ERR_LASTCODE {
+    if ErrorClass::from_code(code).is_some() || code == MPI_ERR_LASTCODE {
         return Ok(code);
     }
     let codes = CODES.lock();
@@ -111,7 +111,7 @@ static TAKE_TEXT: Hook<TakeText> = Hook::new();
 
 type TakeText = fn(c_int) -> Option<Box<str>>;
 
-fn take(code: c_int) -> Option<Box<str>> {
+fn remove_text(code: c_int) -> Option<Box<str>> {
     let mut codes = CODES.lock();
     let known = place(code).and_then(|place| codes.get_mut(place));
     known.map(|known| core::mem::take(&mut known.text))
@@ -119,6 +119,6 @@ fn take(code: c_int) -> Option<Box<str>> {
 
 /// Returns the error that the program raises with this code. Fails with [`Error::Argument`].
 pub(super) fn raised(code: c_int) -> Result<Error, Error> {
-    let class = Class::from_code(class(code)?).unwrap_or(Class::Other);
+    let class = ErrorClass::from_code(class(code)?).unwrap_or(ErrorClass::Other);
     Ok(Error::Raised { class, code })
 }

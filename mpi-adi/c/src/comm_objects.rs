@@ -13,33 +13,33 @@ use spin::Mutex;
 use super::barrier_by_messages::allow_barriers_by_messages;
 use super::binding::{HANDLERS, any_env};
 use super::comm_table;
-use super::handles::{Kind, Table};
-use super::inter_calls::Calls;
-use super::kept;
+use super::handles::{HandleKind, HandleTable};
+use super::inter_calls::InterCalls;
+use super::comm_state;
 use super::types::constants::*;
 use midplane_device::envelope::{Context, Rank};
 use midplane_device::interface::{Device, Measure};
 use midplane_objects::attributes::Attributes;
 use midplane_objects::comm::{Communicator, Group, Membership, Partners, RankMap};
 use midplane_objects::context::{self, CONTEXTS, SELF_CONTEXT, WORLD_CONTEXT, base};
-use midplane_objects::error::{Class, Error, Limited};
-use midplane_objects::inter::MadeInter;
+use midplane_objects::error::{ErrorClass, Error, LimitedResource};
+use midplane_objects::inter::CreatedInter;
 use midplane_objects::process::Env;
-use midplane_objects::sides::{Intercommunicator, Sides};
-use midplane_objects::split::Made;
+use midplane_objects::inter_groups::{Intercommunicator, InterGroups};
+use midplane_objects::split::CreatedComm;
 
 /// Destination of an error: a communicator's error handler.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Blame {
+pub(super) struct ErrorTarget {
     pub comm: c_int,
     pub handler: c_int,
-    /// The communicator is kept until [`end_blame`], even if the program has freed it: [`keep_blamed`].
+    /// The communicator is kept until [`release_error_target`], even if the program has freed it: [`keep_error_target`].
     pub is_kept: bool,
 }
 
-impl Blame {
-    pub fn new(comm: c_int, handler: c_int) -> Blame {
-        Blame {
+impl ErrorTarget {
+    pub fn new(comm: c_int, handler: c_int) -> ErrorTarget {
+        ErrorTarget {
             comm,
             handler,
             is_kept: false,
@@ -49,26 +49,26 @@ impl Blame {
 
 /// Views of a communicator for the different kinds of calls.
 #[derive(Clone, Copy)]
-pub(super) struct Views {
+pub(super) struct CommViews {
     /// The group that contains this process.
     pub local: Membership<'static>,
     /// Communication partners: its group, or the remote group.
     pub partners: Group<'static>,
     /// Additional data of an intercommunicator.
-    pub inter: Option<Inter>,
+    pub inter: Option<InterObject>,
 }
 
 /// Groups of an intercommunicator, and its implementations of calls.
 #[derive(Clone, Copy)]
-pub(super) struct Inter {
-    pub sides: Sides<'static>,
-    pub calls: &'static Calls,
+pub(super) struct InterObject {
+    pub sides: InterGroups<'static>,
+    pub calls: &'static InterCalls,
 }
 
-impl Views {
+impl CommViews {
     /// Returns the views of an intracommunicator.
-    fn of_one(membership: Membership<'static>) -> Views {
-        Views {
+    fn of_one(membership: Membership<'static>) -> CommViews {
+        CommViews {
             local: membership,
             partners: membership.group(),
             inter: None,
@@ -89,8 +89,8 @@ impl Views {
 }
 
 /// A communicator created by the program.
-pub(super) struct Object {
-    pub views: Views,
+pub(super) struct CommObject {
+    pub views: CommViews,
     pub handler: c_int,
     /// References that keep it after it is freed: persistent requests, nonblocking collectives, running error handlers.
     /// Once it is freed, also its other incomplete requests.
@@ -105,8 +105,8 @@ pub(super) struct Object {
 /// it.
 static ATTRIBUTES: Mutex<[Attributes; 2]> = Mutex::new([const { Attributes::new() }; 2]);
 
-const KIND: Kind = Kind {
-    name: Limited::Communicators,
+const KIND: HandleKind = HandleKind {
+    name: LimitedResource::Communicators,
     tag: 0x8400_0000_u32 as c_int,
     place_bits: 11,
     generation_bits: 13,
@@ -114,21 +114,21 @@ const KIND: Kind = Kind {
 };
 
 /// No call waits while it holds the lock, and no interrupt handler uses it.
-static TABLE: Mutex<Table<Object>> = Mutex::new(Table::new(KIND));
+static TABLE: Mutex<HandleTable<CommObject>> = Mutex::new(HandleTable::new(KIND));
 
 /// Functions of common calls for communicators that the program has created.
 struct OnMade {
     /// Returns the views of the communicator with this handle, unless it is freed.
-    views: fn(c_int) -> Option<Views>,
+    views: fn(c_int) -> Option<CommViews>,
     handler: fn(c_int) -> Option<c_int>,
     end_hold: fn(Context),
-    blame: fn(Context) -> Option<Blame>,
+    error_target: fn(Context) -> Option<ErrorTarget>,
     /// Changes the communicator with this handle, freed or not. Returns whether it was freed.
-    lend: fn(c_int, Lending) -> Option<bool>,
+    lend: fn(c_int, HandlerLending) -> Option<bool>,
 }
 
 /// Change of a communicator around a call of its error handler.
-enum Lending {
+enum HandlerLending {
     Keep,
     /// Mark it as freed, with an invalid handle, or not.
     Free(bool),
@@ -147,24 +147,24 @@ impl OnMade {
                 object.requests = object.requests.saturating_sub(1)
             });
         },
-        blame: |context| {
+        error_target: |context| {
             let mut table = TABLE.lock();
             let (comm, object) = table.at(context::index(context))?;
             let handler = object.handler;
-            Some(Blame::new(comm, handler))
+            Some(ErrorTarget::new(comm, handler))
         },
         lend: |handle, lending| {
             let mut table = TABLE.lock();
             let object = table.get_mut(handle)?;
             let was_freed = object.freed;
             match lending {
-                Lending::Keep => object.requests += 1,
-                Lending::Free(is_freed) => {
+                HandlerLending::Keep => object.requests += 1,
+                HandlerLending::Free(is_freed) => {
                     object.freed = is_freed;
                     let context = object.views.context();
                     comm_table::show(context, (!is_freed).then_some(handle));
                 }
-                Lending::End => object.requests = object.requests.saturating_sub(1),
+                HandlerLending::End => object.requests = object.requests.saturating_sub(1),
             }
             release(&mut table, handle);
             Some(was_freed)
@@ -178,15 +178,15 @@ impl OnMade {
 }
 
 /// Removes the object if its communicator is freed and has no more references.
-fn release(table: &mut Table<Object>, handle: c_int) {
-    let is_over = |object: &&Object| object.freed && object.requests == 0;
+fn release(table: &mut HandleTable<CommObject>, handle: c_int) {
+    let is_over = |object: &&CommObject| object.freed && object.requests == 0;
     if table.get(handle).filter(is_over).is_none() {
         return;
     }
-    let Some(Object { views, .. }) = table.remove(handle) else {
+    let Some(CommObject { views, .. }) = table.remove(handle) else {
         return;
     };
-    kept::forget(views.context());
+    comm_state::forget(views.context());
     comm_table::remove(views.context());
     if let Ok(env) = any_env() {
         env.process().retire_context(views.context());
@@ -194,14 +194,14 @@ fn release(table: &mut Table<Object>, handle: c_int) {
     // For an intercommunicator, the one list that contains both views.
     if let RankMap::List(list) = views.all().map {
         let list = core::ptr::from_ref(list).cast_mut();
-        // SAFETY: leaked by `Made::leak` or `MadeInter::leak` for this object only, which has just been removed. Views
+        // SAFETY: leaked by `CreatedComm::leak` or `CreatedInter::leak` for this object only, which has just been removed. Views
         // are copied only for the duration of a call, and this call is ending and needs none.
         drop(unsafe { Box::from_raw(list) });
     }
 }
 
 /// Runs `f` on the communicator with handle `handle`, with exclusive access to the table.
-pub(super) fn with_object<R>(handle: c_int, f: impl FnOnce(&mut Object) -> R) -> Option<R> {
+pub(super) fn with_object<R>(handle: c_int, f: impl FnOnce(&mut CommObject) -> R) -> Option<R> {
     let mut table = TABLE.lock();
     table.get_mut(handle).filter(|object| !object.freed).map(f)
 }
@@ -223,10 +223,10 @@ pub(super) fn give_up(handle: c_int) -> bool {
     let (Some(context), Ok(env)) = (context, any_env()) else {
         return false;
     };
-    let under_way = env.measure(Measure::RequestsIn(context)) as u32;
+    let in_flight = env.measure(Measure::RequestsIn(context)) as u32;
     with_object(handle, |object| {
         object.freed = true;
-        object.requests += under_way;
+        object.requests += in_flight;
         comm_table::show(context, None);
     });
     release(&mut TABLE.lock(), handle);
@@ -255,20 +255,20 @@ pub(super) fn own() -> Membership<'static> {
 
 // Not inlined, because every call uses it.
 #[inline(never)]
-pub(super) fn views(handle: c_int) -> Option<Views> {
+pub(super) fn views(handle: c_int) -> Option<CommViews> {
     match handle {
-        MPI_COMM_WORLD => Some(Views::of_one(world())),
-        MPI_COMM_SELF => Some(Views::of_one(own())),
+        MPI_COMM_WORLD => Some(CommViews::of_one(world())),
+        MPI_COMM_SELF => Some(CommViews::of_one(own())),
         _ => (OnMade::get()?.views)(handle),
     }
 }
 
 const INTER: Error = Error::Wrong {
-    class: Class::Comm,
+    class: ErrorClass::Comm,
     what: "an intercommunicator; this call is for communicators of one group",
 };
 const INTRA: Error = Error::Wrong {
-    class: Class::Comm,
+    class: ErrorClass::Comm,
     what: "not an intercommunicator; MPI_Intercomm_create makes one",
 };
 
@@ -278,7 +278,7 @@ pub(super) fn communicator(
     handle: c_int,
 ) -> Result<Communicator<'static>, Error> {
     match views(handle) {
-        Some(Views {
+        Some(CommViews {
             local, inter: None, ..
         }) => Ok(Communicator::at(env, local)),
         Some(_) => Err(INTER),
@@ -313,8 +313,8 @@ pub(super) fn intercommunicator(
     handle: c_int,
 ) -> Result<Intercommunicator<'static>, Error> {
     match views(handle) {
-        Some(Views {
-            inter: Some(Inter { sides, .. }),
+        Some(CommViews {
+            inter: Some(InterObject { sides, .. }),
             ..
         }) => Ok(Intercommunicator { env, sides }),
         Some(_) => Err(INTRA),
@@ -324,7 +324,7 @@ pub(super) fn intercommunicator(
 
 /// Returns the call table of the communicator, if it is an intercommunicator.
 #[inline]
-pub(super) fn inter_calls(handle: c_int) -> Option<&'static Calls> {
+pub(super) fn inter_calls(handle: c_int) -> Option<&'static InterCalls> {
     if matches!(handle, MPI_COMM_WORLD | MPI_COMM_SELF) {
         return None;
     }
@@ -357,7 +357,7 @@ pub(super) fn set_handler(comm: c_int, handler: c_int) {
 
 /// Checks whether any communicator uses this error handler.
 pub(super) fn in_use(handler: c_int) -> bool {
-    let made = |object: &Object| object.handler == handler;
+    let made = |object: &CommObject| object.handler == handler;
     HANDLERS
         .iter()
         .any(|of| of.load(Ordering::Relaxed) == handler)
@@ -386,7 +386,7 @@ fn is_predefined(context: Context) -> bool {
 /// Runs `f` on the created communicator with this context, freed or not, and removes it if `f` removed the last
 /// reference.
 #[inline]
-pub(super) fn with_context(context: Context, f: impl FnOnce(&mut Object)) {
+pub(super) fn with_context(context: Context, f: impl FnOnce(&mut CommObject)) {
     if is_predefined(context) {
         return;
     }
@@ -417,58 +417,58 @@ pub(super) fn count_collectives(context: Context, more: u32) -> u32 {
 }
 
 /// Returns the communicator with this context, freed or not, and its error handler.
-pub(super) fn blame_in(context: Context) -> Blame {
+pub(super) fn error_target_in(context: Context) -> ErrorTarget {
     let comm = match base(context) {
         WORLD_CONTEXT => MPI_COMM_WORLD,
         SELF_CONTEXT => MPI_COMM_SELF,
-        context => match OnMade::get().and_then(|made| (made.blame)(context)) {
-            Some(blame) => return blame,
+        context => match OnMade::get().and_then(|made| (made.error_target)(context)) {
+            Some(error_target) => return error_target,
             None => MPI_COMM_WORLD,
         },
     };
-    Blame::new(comm, handler(comm))
+    ErrorTarget::new(comm, handler(comm))
 }
 
-fn lend(handle: c_int, lending: Lending) -> Option<bool> {
+fn change_handler_hold(handle: c_int, lending: HandlerLending) -> Option<bool> {
     OnMade::get().and_then(|made| (made.lend)(handle, lending))
 }
 
 /// Keeps the communicator of a failed request until its error handler returns.
 #[cold]
-pub(super) fn keep_blamed(blame: &mut Blame) {
-    blame.is_kept = lend(blame.comm, Lending::Keep).is_some();
+pub(super) fn keep_error_target(error_target: &mut ErrorTarget) {
+    error_target.is_kept = change_handler_hold(error_target.comm, HandlerLending::Keep).is_some();
 }
 
 /// Ends the hold: its error handler has returned, or is not called.
-pub(super) fn end_blame(blame: Blame) {
-    if blame.is_kept {
-        lend(blame.comm, Lending::End);
+pub(super) fn release_error_target(error_target: ErrorTarget) {
+    if error_target.is_kept {
+        change_handler_hold(error_target.comm, HandlerLending::End);
     }
 }
 
 /// Calls an error handler. Until it returns, the communicator's handle is valid, even if it is freed.
 pub(super) fn call_with_comm(comm: c_int, call: impl FnOnce(c_int)) {
-    let was_freed = lend(comm, Lending::Free(false));
+    let was_freed = change_handler_hold(comm, HandlerLending::Free(false));
     call(comm);
     if was_freed == Some(true) {
-        lend(comm, Lending::Free(true));
+        change_handler_hold(comm, HandlerLending::Free(true));
     }
 }
 
 /// A reference that keeps a communicator after it is freed.
-pub(super) struct Kept(Blame);
+pub(super) struct KeptComm(ErrorTarget);
 
-impl Kept {
-    pub fn new(context: Context) -> Kept {
-        let mut blame = blame_in(context);
-        keep_blamed(&mut blame);
-        Kept(blame)
+impl KeptComm {
+    pub fn new(context: Context) -> KeptComm {
+        let mut error_target = error_target_in(context);
+        keep_error_target(&mut error_target);
+        KeptComm(error_target)
     }
 }
 
-impl Drop for Kept {
+impl Drop for KeptComm {
     fn drop(&mut self) {
-        end_blame(self.0);
+        release_error_target(self.0);
     }
 }
 
@@ -489,7 +489,7 @@ pub(super) fn request_completed(context: Context) {
     }
 }
 
-/// Reserves memory for a communicator with this context. Fails with [`Error::NoRoom`].
+/// Reserves memory for a communicator with this context. Fails with [`Error::NoSpace`].
 pub(super) fn prepare(context: Context) -> Result<(), Error> {
     comm_table::prepare(context)?;
     TABLE.lock().prepare(context::index(context))
@@ -499,39 +499,39 @@ pub(super) fn prepare(context: Context) -> Result<(), Error> {
 /// end the call immediately.
 pub(super) fn apart<T>(made: Result<T, Error>) -> Result<Result<T, Error>, Error> {
     match made {
-        Err(error) if !matches!(error, Error::NoRoom { .. }) => Err(error),
+        Err(error) if !matches!(error, Error::NoSpace { .. }) => Err(error),
         other => Ok(other),
     }
 }
 
 /// Adds a new communicator in reserved memory, with its parent's error handler. Returns its handle. Fails with
-/// [`Error::NoRoom`] if no memory is reserved.
-pub(super) fn enter(env: &dyn Env, made: Made, parent: c_int) -> Result<c_int, Error> {
-    enter_views(env, Views::of_one(made.leak()), parent)
+/// [`Error::NoSpace`] if no memory is reserved.
+pub(super) fn enter(env: &dyn Env, made: CreatedComm, parent: c_int) -> Result<c_int, Error> {
+    enter_views(env, CommViews::of_one(made.leak()), parent)
 }
 
 /// Adds an intercommunicator with this call table; see [`enter`].
 pub(super) fn enter_inter(
     env: &dyn Env,
-    made: MadeInter,
-    calls: &'static Calls,
+    made: CreatedInter,
+    calls: &'static InterCalls,
     parent: c_int,
 ) -> Result<c_int, Error> {
     let sides = made.leak();
-    let views = Views {
+    let views = CommViews {
         local: sides.local(),
         partners: sides.remote(),
-        inter: Some(Inter { sides, calls }),
+        inter: Some(InterObject { sides, calls }),
     };
     enter_views(env, views, parent)
 }
 
-fn enter_views(env: &dyn Env, views: Views, parent: c_int) -> Result<c_int, Error> {
+fn enter_views(env: &dyn Env, views: CommViews, parent: c_int) -> Result<c_int, Error> {
     ON_MADE.call_once(|| OnMade::ALL);
     allow_barriers_by_messages();
     let handler = handler(parent);
     let context = views.context();
-    let object = Object {
+    let object = CommObject {
         views,
         handler,
         requests: 0,
@@ -547,5 +547,5 @@ fn enter_views(env: &dyn Env, views: Views, parent: c_int) -> Result<c_int, Erro
     if entered.is_err() {
         env.process().retire_context(context);
     }
-    entered.inspect_err(|_| kept::forget(context))
+    entered.inspect_err(|_| comm_state::forget(context))
 }

@@ -34,7 +34,7 @@ use midplane_objects::error::Error;
 
 /// A communicator: only the data for calls on messages, so that a look-up is one multiplication.
 #[derive(Clone, Copy)]
-struct Entry {
+struct CommEntry {
     /// World ranks of its processes by rank; null: each rank is the world rank.
     numbers: *const Rank,
     handle: c_int,
@@ -46,11 +46,11 @@ struct Entry {
     is_freed: bool,
 }
 
-impl Entry {
+impl CommEntry {
     /// Returns an unused entry for this index. Its handle maps to another index in every table of two entries or more,
     /// so no look-up finds it.
-    const fn none(place: usize) -> Entry {
-        Entry {
+    const fn none(place: usize) -> CommEntry {
+        CommEntry {
             numbers: ptr::null(),
             handle: !(place as c_int),
             size: 0,
@@ -60,13 +60,13 @@ impl Entry {
         }
     }
 
-    fn new(handle: c_int, group: Group<'static>, own: &'static [Rank; 1]) -> Entry {
+    fn new(handle: c_int, group: Group<'static>, own: &'static [Rank; 1]) -> CommEntry {
         let numbers = match group.map {
             RankMap::All => ptr::null(),
             RankMap::One(_) => own.as_ptr(),
             RankMap::List(list) | RankMap::Remote(list) => list.as_ptr(),
         };
-        Entry {
+        CommEntry {
             numbers,
             handle,
             size: group.size,
@@ -91,7 +91,7 @@ impl Entry {
     }
 }
 
-const _: () = assert!(size_of::<Entry>() <= size_of::<usize>() + 16);
+const _: () = assert!(size_of::<CommEntry>() <= size_of::<usize>() + 16);
 const _: () = {
     let places = [
         MPI_COMM_WORLD as usize % CONTEXTS,
@@ -103,8 +103,8 @@ const _: () = {
 /// Number of predefined entries.
 const PREDEFINED: usize = 2;
 
-struct Table {
-    entries: *mut Entry,
+struct CommTable {
+    entries: *mut CommEntry,
     /// Number of entries (a power of two) minus one.
     mask: usize,
     /// MPI is initialized and not finalized.
@@ -115,18 +115,18 @@ struct Table {
     own: [Rank; 1],
 }
 
-struct Own<T>(UnsafeCell<T>);
+struct OwnCell<T>(UnsafeCell<T>);
 
 // SAFETY: calls are serialized, and no interrupt handler uses it (see above).
-unsafe impl<T> Sync for Own<T> {}
+unsafe impl<T> Sync for OwnCell<T> {}
 
 /// The entries, until the program creates a communicator. They and the table have a separate section. Otherwise the
 /// compiler merges them with variables of other files, and every image contains the result.
 #[unsafe(link_section = ".data.mpi_comms")]
-static FIRST: Own<[Entry; PREDEFINED]> = Own(UnsafeCell::new([Entry::none(0), Entry::none(1)]));
+static FIRST: OwnCell<[CommEntry; PREDEFINED]> = OwnCell(UnsafeCell::new([CommEntry::none(0), CommEntry::none(1)]));
 
 #[unsafe(link_section = ".data.mpi_comms")]
-static TABLE: Own<Table> = Own(UnsafeCell::new(Table {
+static TABLE: OwnCell<CommTable> = OwnCell(UnsafeCell::new(CommTable {
     entries: FIRST.0.get().cast(),
     mask: PREDEFINED - 1,
     is_open: false,
@@ -136,7 +136,7 @@ static TABLE: Own<Table> = Own(UnsafeCell::new(Table {
 
 /// Returns the entry of this context, if the table contains it.
 #[inline(always)]
-fn entry(context: Context) -> Option<*mut Entry> {
+fn entry(context: Context) -> Option<*mut CommEntry> {
     let place = context::index(context);
     // SAFETY: calls are serialized, and no reference to the table exists.
     let (entries, mask) = unsafe { ((*TABLE.0.get()).entries, (*TABLE.0.get()).mask) };
@@ -153,13 +153,13 @@ pub(super) fn is_open() -> bool {
 
 /// Communication partners of a communicator, for the fast path.
 #[derive(Clone, Copy)]
-pub(super) struct Peers {
+pub(super) struct CommPeers {
     numbers: *const Rank,
     pub size: u32,
     pub context: Context,
 }
 
-impl Peers {
+impl CommPeers {
     /// Returns the world rank of the process with this rank; `None` if there is none.
     #[inline(always)]
     pub fn number(self, rank: c_int) -> Option<Rank> {
@@ -177,7 +177,7 @@ impl Peers {
 }
 
 #[inline(always)]
-fn named(handle: c_int) -> Option<*mut Entry> {
+fn named(handle: c_int) -> Option<*mut CommEntry> {
     // SAFETY: calls are serialized, and no reference to the table exists.
     let (entries, mask) = unsafe { ((*TABLE.0.get()).entries, (*TABLE.0.get()).mask) };
     // SAFETY: the mask limits the index to the table.
@@ -189,11 +189,11 @@ fn named(handle: c_int) -> Option<*mut Entry> {
 /// Returns the communication partners in the communicator with handle `handle`; `None` if the handle is invalid or MPI
 /// is not active. The result is valid until the communicator is freed.
 #[inline(always)]
-pub(super) fn peers(handle: c_int) -> Option<Peers> {
+pub(super) fn peers(handle: c_int) -> Option<CommPeers> {
     let entry = named(handle)?;
     // SAFETY: an entry of the table; calls are serialized.
     let entry = unsafe { &*entry };
-    Some(Peers {
+    Some(CommPeers {
         numbers: entry.numbers,
         size: entry.size,
         context: entry.context,
@@ -225,7 +225,7 @@ pub(super) fn source(context: Context, sender: Rank) -> CommRank {
 
 // Not inlined: it is a loop.
 #[inline(never)]
-fn source_in(entry: *mut Entry, sender: Rank) -> CommRank {
+fn source_in(entry: *mut CommEntry, sender: Rank) -> CommRank {
     // SAFETY: an entry of the table; calls are serialized.
     let entry = unsafe { &*entry };
     let group = Group {
@@ -261,8 +261,8 @@ pub(super) fn open(number: Rank, size: u32) {
     table.own = [number];
     let [world, own] = [Membership::world(number, size), Membership::own(number)];
     *first = [
-        Entry::new(MPI_COMM_WORLD, world.group(), &table.own),
-        Entry::new(MPI_COMM_SELF, own.group(), &table.own),
+        CommEntry::new(MPI_COMM_WORLD, world.group(), &table.own),
+        CommEntry::new(MPI_COMM_SELF, own.group(), &table.own),
     ];
     table.is_open = true;
 }
@@ -271,14 +271,14 @@ pub(super) fn open(number: Rank, size: u32) {
 pub(super) fn close() {
     // SAFETY: calls are serialized, and no reference to the table or its entries exists.
     let (table, first) = unsafe { (&mut *TABLE.0.get(), &mut *FIRST.0.get()) };
-    *first = [Entry::none(0), Entry::none(1)];
+    *first = [CommEntry::none(0), CommEntry::none(1)];
     table.replace(first.as_mut_ptr(), PREDEFINED);
     table.is_open = false;
 }
 
-impl Table {
+impl CommTable {
     /// Replaces the entries, and returns the previous ones to the heap if they were allocated there.
-    fn replace(&mut self, entries: *mut Entry, len: usize) {
+    fn replace(&mut self, entries: *mut CommEntry, len: usize) {
         let before = self.mask + 1;
         if before > PREDEFINED {
             let before = ptr::slice_from_raw_parts_mut(self.entries, before);
@@ -289,7 +289,7 @@ impl Table {
     }
 }
 
-/// Reserves memory for a communicator with this context. Fails with [`Error::NoRoom`] without effect.
+/// Reserves memory for a communicator with this context. Fails with [`Error::NoSpace`] without effect.
 pub(super) fn prepare(context: Context) -> Result<(), Error> {
     let place = context::index(context);
     // SAFETY: calls are serialized, and no reference to the table exists.
@@ -299,19 +299,19 @@ pub(super) fn prepare(context: Context) -> Result<(), Error> {
         return Ok(());
     }
     let len = (place + 1).next_power_of_two();
-    let mut entries: Vec<Entry> = Vec::new();
-    let bytes = len * size_of::<Entry>();
-    let none = |_| Error::NoRoom { bytes };
+    let mut entries: Vec<CommEntry> = Vec::new();
+    let bytes = len * size_of::<CommEntry>();
+    let none = |_| Error::NoSpace { bytes };
     entries.try_reserve_exact(len).map_err(none)?;
     // SAFETY: the table contains `before` entries.
     entries.extend_from_slice(unsafe { slice::from_raw_parts(table.entries, before) });
-    entries.extend((before..len).map(Entry::none));
+    entries.extend((before..len).map(CommEntry::none));
     table.replace(Box::into_raw(entries.into_boxed_slice()).cast(), len);
     Ok(())
 }
 
 /// Replaces the entry of this context.
-fn put(context: Context, new: Entry) {
+fn put(context: Context, new: CommEntry) {
     if let Some(entry) = entry(context) {
         // SAFETY: an entry of the table, and the table; calls are serialized.
         unsafe {
@@ -326,13 +326,13 @@ fn put(context: Context, new: Entry) {
 pub(super) fn enter(handle: c_int, group: Group<'static>) {
     // SAFETY: only MPI_Init writes it; calls are serialized.
     let own = unsafe { &(*TABLE.0.get()).own };
-    put(group.context, Entry::new(handle, group, own));
+    put(group.context, CommEntry::new(handle, group, own));
 }
 
 /// Makes the handle of the communicator with this context valid, or marks the communicator as freed.
 pub(super) fn show(context: Context, handle: Option<c_int>) {
     if let Some(entry) = entry(context) {
-        let nothing = Entry::none(context::index(context)).handle;
+        let nothing = CommEntry::none(context::index(context)).handle;
         // SAFETY: an entry of the table; calls are serialized.
         let mut new = unsafe { *entry };
         new.handle = handle.unwrap_or(nothing);
@@ -343,5 +343,5 @@ pub(super) fn show(context: Context, handle: Option<c_int>) {
 
 /// Removes the communicator with this context.
 pub(super) fn remove(context: Context) {
-    put(context, Entry::none(context::index(context)));
+    put(context, CommEntry::none(context::index(context)));
 }

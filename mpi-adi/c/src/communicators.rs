@@ -15,15 +15,15 @@ use core::ffi::{c_char, c_int};
 use midplane_device::kernel::CallNote;
 
 use super::args::{self, put_text};
-use super::attributes::Communicators;
+use super::attributes::CommCarrier;
 use super::binding::env;
 use super::comm_objects::{
-    Kept, communicator, enter, give_up, inter_calls, own, prepare, views, world,
+    KeptComm, communicator, enter, give_up, inter_calls, own, prepare, views, world,
 };
 use super::infos::check_hints;
-use super::report::{on_any, on_process};
+use super::error_dispatch::{on_any, on_process};
 use super::types::constants::*;
-use super::{kept, keyvals};
+use super::{comm_state, keyvals};
 use midplane_device::envelope::{Context, Rank};
 use midplane_device::interface::Device;
 use midplane_objects::call;
@@ -39,10 +39,10 @@ fn duplicate(function: &'static str, parent: c_int, newcomm: &mut c_int) -> Resu
         None => duplicate_one(function, parent)?,
     };
     // A copy function may free it.
-    let _stays = views(parent).map(|views| Kept::new(views.context()));
-    if let Err(error) = keyvals::copy_all::<Communicators>(parent, twin) {
+    let _stays = views(parent).map(|views| KeptComm::new(views.context()));
+    if let Err(error) = keyvals::copy_all::<CommCarrier>(parent, twin) {
         // The first error is returned.
-        let _ = keyvals::delete_all::<Communicators>(twin);
+        let _ = keyvals::delete_all::<CommCarrier>(twin);
         give_up(twin);
         return Err(error);
     }
@@ -55,10 +55,10 @@ fn duplicate_one(function: &'static str, parent: c_int) -> Result<c_int, Error> 
     let comm = communicator(env()?, parent)?;
     let mut topology = None;
     let made = comm.make_duplicate(function, &mut |context| {
-        topology = kept::prepare_copy(comm.membership().context)?;
+        topology = comm_state::prepare_copy(comm.membership().context)?;
         prepare(context)
     })?;
-    kept::attach(made.context(), topology);
+    comm_state::attach(made.context(), topology);
     enter(comm.env, made, parent)
 }
 
@@ -156,7 +156,7 @@ unsafe fn free(function: &'static str, comm: *mut c_int, waits: bool) -> c_int {
             let note = CallNote::of(function);
             call::block_until(env, note, || env.is_context_idle(context));
         }
-        keyvals::delete_all::<Communicators>(handle)?;
+        keyvals::delete_all::<CommCarrier>(handle)?;
         if !give_up(handle) {
             // A delete function has freed it.
             return Err(Error::Communicator { handle });
@@ -241,13 +241,13 @@ pub unsafe fn MPI_Comm_set_name(comm: c_int, comm_name: *const c_char) -> c_int 
         // SAFETY: the standard's requirements on `comm_name`: a string.
         let name = unsafe { args::string(comm_name, MPI_MAX_OBJECT_NAME, "comm_name") }?;
         let bytes = name.len() + size_of::<(Context, Box<str>)>();
-        let none = Error::NoRoom { bytes };
+        let none = Error::NoSpace { bytes };
         let mut copy = String::new();
         copy.try_reserve_exact(name.len()).map_err(|_| none)?;
         copy.push_str(&name);
         let context = views.context();
-        kept::unname(context);
-        let mut names = kept::NAMES.lock();
+        comm_state::unname(context);
+        let mut names = comm_state::NAMES.lock();
         names.try_reserve(1).map_err(|_| none)?;
         names.push((context, copy.into_boxed_str()));
         Ok(())
@@ -261,7 +261,7 @@ pub unsafe fn MPI_Comm_get_name(
 ) -> c_int {
     on_any("MPI_Comm_get_name", comm, |_, views| {
         let context = views.context();
-        let names = kept::NAMES.lock();
+        let names = comm_state::NAMES.lock();
         let given = names.iter().find(|(named, _)| *named == context);
         let name = match given {
             Some((_, name)) => name,

@@ -1,5 +1,5 @@
 //! Waiting, testing, freeing and cancelling of single requests (sections 3.7.3, 3.7.6 and 3.8.4). For arrays of
-//! requests see [`super::several`].
+//! requests see [`super::wait_test_many`].
 // The standard and `mpi.h` document the functions; the parent module documents their safety.
 #![allow(
     missing_docs,
@@ -14,9 +14,9 @@ use super::args;
 use super::binding::env;
 use super::comm_objects;
 use super::fast_path;
-use super::report::{end, end_under, on_process};
+use super::error_dispatch::{end, end_under, on_process};
 use super::requests::{
-    Completed, Named, Rest, complete_here, completed_with, free_persistent, give_up, named, peek,
+    CompletedRequest, RequestKind, CompletionData, complete_here, completed_with, free_persistent, give_up, named, peek,
     try_complete,
 };
 use super::types::MPI_Status;
@@ -32,22 +32,22 @@ pub(super) fn wait_one(
     env: &dyn Env,
     function: &'static str,
     handle: &mut c_int,
-) -> Result<Completed, Error> {
+) -> Result<CompletedRequest, Error> {
     let named = named(*handle)?;
-    if let Named::Live(id) = named {
+    if let RequestKind::Live(id) = named {
         let ended = env.wait(function, id);
         let ended = ended.ok_or(Error::Request { handle: *handle })?;
         return Ok(completed_with(&ended, handle));
     }
     let note = CallNote::of(function);
     let completed = block_on(env, note, || complete_here(named, handle));
-    Ok(completed.concluded(handle))
+    Ok(completed.finished(handle))
 }
 
 /// Returns the result of a call that completed one request.
 pub(super) fn end_one(
     function: &'static str,
-    result: Result<Option<Completed>, Error>,
+    result: Result<Option<CompletedRequest>, Error>,
     status: *mut MPI_Status,
 ) -> c_int {
     let completed = match result {
@@ -60,7 +60,7 @@ pub(super) fn end_one(
         status.complete(completed.status);
     }
     match completed.rest {
-        Some(Rest::Failed(blame, error)) => end_under(function, blame, Err(error)),
+        Some(CompletionData::Failed(error_target, error)) => end_under(function, error_target, Err(error)),
         _ => end(function, MPI_COMM_WORLD, Ok(())),
     }
 }
@@ -113,7 +113,7 @@ pub unsafe fn MPI_Test(request: *mut c_int, flag: *mut c_int, status: *mut MPI_S
         };
         let completed = try_complete(env, Some("MPI_Test"), request)?;
         *flag = completed.is_some().into();
-        Ok(completed.map(|completed| completed.concluded(request)))
+        Ok(completed.map(|completed| completed.finished(request)))
     });
     end_one("MPI_Test", result, status)
 }
@@ -131,8 +131,8 @@ pub unsafe fn MPI_Request_get_status(
         let Some(mut completed) = completed else {
             return Ok(());
         };
-        if let Some(Rest::Concluding(family)) = completed.rest {
-            completed = family.conclude(request, false);
+        if let Some(CompletionData::CallbacksPending(family)) = completed.rest {
+            completed = family.finish_request(request, false);
         }
         if let Some(status) = status {
             status.complete(completed.status);
@@ -147,15 +147,15 @@ pub unsafe fn MPI_Request_free(request: *mut c_int) -> c_int {
         let request = unsafe { args::out(request, "request") }?;
         match named(*request)? {
             // It continues, and is freed at completion (section 3.7.3).
-            Named::Live(id) if give_up(env, id) => {}
-            Named::Live(_) => return Err(Error::Request { handle: *request }),
-            Named::Inactive if *request == MPI_REQUEST_NULL => {
+            RequestKind::Live(id) if give_up(env, id) => {}
+            RequestKind::Live(_) => return Err(Error::Request { handle: *request }),
+            RequestKind::Inactive if *request == MPI_REQUEST_NULL => {
                 return Err(Error::Request {
                     handle: MPI_REQUEST_NULL,
                 });
             }
-            Named::Other(family) => family.free(*request)?,
-            Named::Inactive | Named::Complete(_) => {}
+            RequestKind::Other(family) => family.free(*request)?,
+            RequestKind::Inactive | RequestKind::Complete(_) => {}
         }
         free_persistent(*request);
         *request = MPI_REQUEST_NULL;
@@ -169,14 +169,14 @@ pub unsafe fn MPI_Cancel(request: *mut c_int) -> c_int {
         let handle = *unsafe { args::out(request, "request") }?;
         let unknown = Error::Request { handle };
         match named(handle)? {
-            Named::Live(id) => {
+            RequestKind::Live(id) => {
                 env.inspect(None, id).ok_or(unknown)?;
                 env.cancel("MPI_Cancel", id, Cancel::Start);
                 Ok(())
             }
-            Named::Complete(_) => Ok(()),
-            Named::Other(family) => family.cancel(handle),
-            Named::Inactive => Err(unknown),
+            RequestKind::Complete(_) => Ok(()),
+            RequestKind::Other(family) => family.cancel(handle),
+            RequestKind::Inactive => Err(unknown),
         }
     })
 }

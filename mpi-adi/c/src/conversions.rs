@@ -6,13 +6,13 @@
 
 use core::ffi::c_int;
 
-use super::report::early;
+use super::error_dispatch::early;
 use super::types::MPI_Status;
 use midplane_objects::error::Error;
 
 /// A Fortran status, with the same bytes.
-type Ints = [c_int; 6];
-const _: () = assert!(size_of::<MPI_Status>() == size_of::<Ints>());
+type FortranStatus = [c_int; 6];
+const _: () = assert!(size_of::<MPI_Status>() == size_of::<FortranStatus>());
 const STATUS_IGNORE: usize = 1;
 
 macro_rules! handles {
@@ -51,7 +51,7 @@ macro_rules! statuses {
 
 /// # Safety
 /// Each must point to an array as long as a status, or be MPI_STATUS_IGNORE or null.
-unsafe fn copy(function: &'static str, from: *const Ints, to: *mut Ints) -> c_int {
+unsafe fn copy(function: &'static str, from: *const FortranStatus, to: *mut FortranStatus) -> c_int {
     let is_none = from.addr() <= STATUS_IGNORE || to.addr() <= STATUS_IGNORE;
     early(
         function,

@@ -22,9 +22,9 @@
 use core::ffi::c_int;
 
 use super::bodies;
-use super::comm_objects::Blame;
+use super::comm_objects::ErrorTarget;
 use super::file_handler;
-use super::report::{blame, raise};
+use super::error_dispatch::{error_target, raise};
 use super::types::constants::MPI_COMM_WORLD;
 use midplane_objects::error::Error;
 
@@ -34,7 +34,7 @@ mod rust {
 
     use crate::generalized::{CancelFunction, FreeFunction, QueryFunction};
     use crate::keyvals::{CopyFunction, DeleteFunction};
-    use crate::report::ErrorFunction;
+    use crate::error_dispatch::ErrorFunction;
     use crate::types::MPI_Status;
     use crate::user_ops::UserFunction;
 
@@ -186,21 +186,21 @@ macro_rules! warned {
 
 /// Returns the error of an unsupported function. `what` is the message and begins with the function's name.
 #[cold]
-fn refuse(what: &'static str, blame: Blame) -> c_int {
+fn refuse(what: &'static str, error_target: ErrorTarget) -> c_int {
     let name = what.split(' ').next().unwrap_or(what);
-    raise(name, blame, Error::Unsupported { what })
+    raise(name, error_target, Error::Unsupported { what })
 }
 
 /// Returns the error handler of an unsupported function.
 macro_rules! handler {
     (world) => {
-        blame(MPI_COMM_WORLD)
+        error_target(MPI_COMM_WORLD)
     };
     (file) => {
-        file_handler::blame()
+        file_handler::error_target()
     };
     ($comm:ident) => {
-        blame($comm)
+        error_target($comm)
     };
 }
 

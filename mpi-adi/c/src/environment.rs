@@ -12,13 +12,13 @@ use core::fmt::Write;
 use core::sync::atomic::Ordering;
 
 use super::args::{self, put_text};
-use super::binding::{Phase, THREAD_LEVEL, any_env, phase, set_phase};
-use super::comm_objects::Blame;
-use super::report::{early, end, end_under, on_process};
+use super::binding::{MpiPhase, THREAD_LEVEL, any_env, phase, set_phase};
+use super::comm_objects::ErrorTarget;
+use super::error_dispatch::{early, end, end_under, on_process};
 use super::types::constants::*;
 use midplane_device::interface::{Abort, Device};
 use midplane_objects::environment::{self as job, LIBRARY, VERSION};
-use midplane_objects::error::{Error, Misplaced};
+use midplane_objects::error::{Error, CallOrder};
 
 pub unsafe fn MPI_Init(_argc: *mut c_int, _argv: *mut *mut *mut c_char) -> c_int {
     early("MPI_Init", init(MPI_THREAD_SINGLE))
@@ -26,17 +26,17 @@ pub unsafe fn MPI_Init(_argc: *mut c_int, _argv: *mut *mut *mut c_char) -> c_int
 
 fn init(level: c_int) -> Result<(), Error> {
     match phase() {
-        Phase::Before => {
+        MpiPhase::Before => {
             super::comm_objects::note_membership(any_env()?);
             THREAD_LEVEL.store(level, Ordering::Relaxed);
-            set_phase(Phase::Running);
+            set_phase(MpiPhase::Running);
             Ok(())
         }
-        Phase::Running => Err(Error::Order {
-            what: Misplaced::Twice,
+        MpiPhase::Running => Err(Error::Order {
+            what: CallOrder::Twice,
         }),
-        Phase::After => Err(Error::Order {
-            what: Misplaced::Again,
+        MpiPhase::After => Err(Error::Order {
+            what: CallOrder::Again,
         }),
     }
 }
@@ -81,7 +81,7 @@ pub unsafe fn MPI_Initialized(flag: *mut c_int) -> c_int {
     // SAFETY: the standard's requirements on `flag`.
     early(
         "MPI_Initialized",
-        unsafe { args::out(flag, "flag") }.map(|flag| *flag = (phase() != Phase::Before).into()),
+        unsafe { args::out(flag, "flag") }.map(|flag| *flag = (phase() != MpiPhase::Before).into()),
     )
 }
 
@@ -89,7 +89,7 @@ pub unsafe fn MPI_Finalized(flag: *mut c_int) -> c_int {
     // SAFETY: the standard's requirements on `flag`.
     early(
         "MPI_Finalized",
-        unsafe { args::out(flag, "flag") }.map(|flag| *flag = (phase() == Phase::After).into()),
+        unsafe { args::out(flag, "flag") }.map(|flag| *flag = (phase() == MpiPhase::After).into()),
     )
 }
 
@@ -102,16 +102,16 @@ pub unsafe fn MPI_Finalize() -> c_int {
             said = end(NAME, comm, Err(error));
         }
         super::buffered::finish(env);
-        match job::finalize_with(env, super::barrier_by_messages::barrier_beside) {
+        match job::finalize_with(env, super::barrier_by_messages::background_barrier) {
             // Processes in different calls cannot continue.
             Err(error @ Error::Wrong { .. }) => {
-                let blame = Blame::new(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
-                end_under(NAME, blame, Err(error));
+                let error_target = ErrorTarget::new(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+                end_under(NAME, error_target, Err(error));
             }
             result => result?,
         }
         super::datatypes::sweep(env);
-        set_phase(Phase::After);
+        set_phase(MpiPhase::After);
         Ok(())
     });
     match ended {

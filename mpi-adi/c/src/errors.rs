@@ -18,12 +18,12 @@ use super::args::{self, put_text};
 use super::codes;
 use super::comm_objects::{self, in_use, set_handler};
 use super::file_handler;
-use super::report::{
-    ErrorFunction, FUNCTIONS, GIVEN, HANDLERS, HOLD, LAST, USER_HANDLERS, blame, early,
+use super::error_dispatch::{
+    ErrorFunction, FUNCTIONS, GIVEN, HANDLERS, HOLD, LAST, USER_HANDLERS, error_target, early,
     note_errors, on_any, on_process, raise, user_index,
 };
 use super::types::constants::*;
-use midplane_objects::error::{Class, Error, Limited};
+use midplane_objects::error::{ErrorClass, Error, LimitedResource};
 
 /// Checks whether a communicator or the files use this error handler.
 fn has(handler: c_int) -> bool {
@@ -40,7 +40,7 @@ fn sweep() {
 }
 
 /// Adds a handle for the program, which must free it like a new error handler (section 8.3.4).
-pub(super) fn give(handler: c_int) -> c_int {
+pub(super) fn give_handle(handler: c_int) -> c_int {
     if let Some(index) = user_index(handler) {
         GIVEN[index].fetch_add(1, Ordering::Relaxed);
     }
@@ -67,12 +67,12 @@ pub(super) unsafe fn create(
                 .compare_exchange(0, address, Ordering::Relaxed, Ordering::Relaxed)
                 .is_ok()
             {
-                *errhandler = give(HANDLERS + index as c_int);
+                *errhandler = give_handle(HANDLERS + index as c_int);
                 return Ok(());
             }
         }
         Err(Error::Limit {
-            what: Limited::ErrorHandlers,
+            what: LimitedResource::ErrorHandlers,
             limit: USER_HANDLERS,
         })
     })
@@ -106,7 +106,7 @@ fn set(name: &'static str, comm: c_int, errhandler: c_int) -> c_int {
 unsafe fn get(name: &'static str, comm: c_int, errhandler: *mut c_int) -> c_int {
     on_any(name, comm, |_, _| {
         // SAFETY: guaranteed by the caller.
-        *unsafe { args::out(errhandler, "errhandler") }? = give(comm_objects::handler(comm));
+        *unsafe { args::out(errhandler, "errhandler") }? = give_handle(comm_objects::handler(comm));
         Ok(())
     })
 }
@@ -149,7 +149,7 @@ pub unsafe fn MPI_Comm_call_errhandler(comm: c_int, errorcode: c_int) -> c_int {
     on_any("MPI_Comm_call_errhandler", comm, |_, _| {
         raise(
             "MPI_Comm_call_errhandler",
-            blame(comm),
+            error_target(comm),
             codes::raised(errorcode)?,
         );
         Ok(())
@@ -190,10 +190,10 @@ pub unsafe fn MPI_Error_string(
         codes::class(errorcode).and_then(|_| {
             let mut text = heapless::String::<MPI_MAX_ERROR_STRING>::new();
             // Truncated if it does not fit; the beginning is most important.
-            let _ = match Class::from_code(errorcode) {
+            let _ = match ErrorClass::from_code(errorcode) {
                 Some(class) => match LAST.lock()[class as usize] {
                     Some(described) => write!(text, "{described}"),
-                    None => text.write_str(class.words()),
+                    None => text.write_str(class.description()),
                 },
                 None if errorcode == MPI_ERR_LASTCODE => {
                     text.write_str("MPI_ERR_LASTCODE: the last of the library's codes")

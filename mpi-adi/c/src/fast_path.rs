@@ -7,10 +7,10 @@
 
 use core::ffi::{c_int, c_void};
 
-use super::args::{self, Receive, Send, recv_args, send_args};
-use super::comm_table::{self, Peers};
+use super::args::{self, ReceiveArgs, SendArgs, recv_args, send_args};
+use super::comm_table::{self, CommPeers};
 use super::datatypes::plain_bytes;
-use super::report::{deliver, end, on_partners};
+use super::error_dispatch::{deliver, end, on_partners};
 use super::requests::{SEND_COMPLETE, handle_of, whole_status};
 use super::types::MPI_Status;
 use super::types::constants::*;
@@ -30,7 +30,7 @@ use midplane_objects::process::Env;
 
 /// Arguments of a call: buffer, count and datatype, peer, tag and communicator.
 #[derive(Clone, Copy)]
-pub(super) struct Given {
+pub(super) struct CallArgs {
     pub buffer: *const c_void,
     pub count: c_int,
     pub datatype: c_int,
@@ -42,7 +42,7 @@ pub(super) struct Given {
 /// Returns the device while MPI is active, and the processes of the communicator. Returns `None` if there is no fast
 /// path.
 #[inline(always)]
-fn open(comm: c_int) -> Option<(InstalledDevice, Peers)> {
+fn open(comm: c_int) -> Option<(InstalledDevice, CommPeers)> {
     if !HAS_FAST_PATH {
         return None;
     }
@@ -88,11 +88,15 @@ impl Enter for InstalledDevice {
     }
 }
 
-impl Given {
+impl CallArgs {
     #[inline(always)]
     pub fn new(
-        (buffer, count, datatype): (*const c_void, c_int, c_int),
-        (peer, tag, comm): (c_int, c_int, c_int),
+        buffer: *const c_void,
+        count: c_int,
+        datatype: c_int,
+        peer: c_int,
+        tag: c_int,
+        comm: c_int,
     ) -> Self {
         Self {
             buffer,
@@ -108,7 +112,7 @@ impl Given {
     ///
     /// # Safety
     /// See [`send_args`].
-    pub unsafe fn send(&self, comm: &Partners<'_>) -> Result<Send, Error> {
+    pub unsafe fn send(&self, comm: &Partners<'_>) -> Result<SendArgs, Error> {
         // SAFETY: guaranteed by the caller.
         unsafe {
             send_args(
@@ -126,7 +130,7 @@ impl Given {
     ///
     /// # Safety
     /// See [`recv_args`].
-    pub unsafe fn receive(&self, comm: &Partners<'_>) -> Result<Receive, Error> {
+    pub unsafe fn receive(&self, comm: &Partners<'_>) -> Result<ReceiveArgs, Error> {
         let buffer = self.buffer.cast_mut();
         // SAFETY: guaranteed by the caller.
         unsafe { recv_args(comm, buffer, self.count, self.datatype, self.peer, self.tag) }
@@ -153,7 +157,7 @@ impl Given {
     /// # Safety
     /// See [`args::buffer`].
     #[inline(always)]
-    unsafe fn outgoing(&self, peers: Peers) -> Option<Outgoing> {
+    unsafe fn outgoing(&self, peers: CommPeers) -> Option<Outgoing> {
         // SAFETY: guaranteed by the caller.
         let span = unsafe { self.span() }?;
         let dest = peers.number(self.peer)?;
@@ -171,7 +175,7 @@ impl Given {
     /// # Safety
     /// See [`args::buffer`].
     #[inline(always)]
-    unsafe fn incoming(&self, peers: Peers) -> Option<Incoming> {
+    unsafe fn incoming(&self, peers: CommPeers) -> Option<Incoming> {
         // SAFETY: guaranteed by the caller.
         let span = unsafe { self.span() }?;
         let source = match self.peer {
@@ -189,7 +193,7 @@ impl Given {
 /// # Safety
 /// See [`send_args`].
 #[inline(always)]
-pub(super) unsafe fn send(function: &'static str, given: &Given) -> Option<c_int> {
+pub(super) unsafe fn send(function: &'static str, given: &CallArgs) -> Option<c_int> {
     let (env, peers) = open(given.comm)?;
     // SAFETY: guaranteed by the caller.
     let outgoing = unsafe { given.outgoing(peers) }?;
@@ -213,7 +217,7 @@ fn fail(function: &'static str, comm: c_int, error: NoMemory) -> c_int {
 #[inline(always)]
 pub(super) unsafe fn start_send(
     function: &'static str,
-    given: &Given,
+    given: &CallArgs,
     request: *mut c_int,
 ) -> Option<c_int> {
     // SAFETY: guaranteed by the caller.
@@ -236,7 +240,7 @@ pub(super) unsafe fn start_send(
 #[inline(always)]
 pub(super) unsafe fn receive(
     function: &'static str,
-    given: &Given,
+    given: &CallArgs,
     status: *mut MPI_Status,
 ) -> Option<c_int> {
     if status.is_null() {
@@ -298,7 +302,7 @@ pub(super) unsafe fn tell(whole: &Whole, status: *mut MPI_Status) {
 #[inline(always)]
 pub(super) unsafe fn start_receive(
     function: &'static str,
-    given: &Given,
+    given: &CallArgs,
     request: *mut c_int,
 ) -> Option<c_int> {
     // SAFETY: guaranteed by the caller.

@@ -3,17 +3,17 @@
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicI32, Ordering};
 
-use super::comm_objects::Blame;
-use super::report::note_errors;
+use super::comm_objects::ErrorTarget;
+use super::error_dispatch::note_errors;
 use super::types::constants::{MPI_ERRORS_RETURN, MPI_FILE_NULL};
 
 pub(super) static HANDLER: AtomicI32 = AtomicI32::new(MPI_ERRORS_RETURN);
 
 /// Returns the handler and the file handle that it receives.
-pub(super) fn blame() -> Blame {
+pub(super) fn error_target() -> ErrorTarget {
     // The default handler returns errors.
     note_errors();
-    Blame::new(MPI_FILE_NULL, HANDLER.load(Ordering::Relaxed))
+    ErrorTarget::new(MPI_FILE_NULL, HANDLER.load(Ordering::Relaxed))
 }
 
 /// Checks whether files use this error handler.

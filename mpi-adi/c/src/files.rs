@@ -8,17 +8,17 @@ use core::sync::atomic::Ordering;
 use super::args;
 use super::codes;
 use super::errors;
-use super::file_handler::{HANDLER, blame};
-use super::report::{ErrorFunction, end_under, on_process, raise};
+use super::file_handler::{HANDLER, error_target};
+use super::error_dispatch::{ErrorFunction, end_under, on_process, raise};
 use super::types::constants::MPI_FILE_NULL;
-use midplane_objects::error::{Class, Error};
+use midplane_objects::error::{ErrorClass, Error};
 
 /// Fails unless `file` is MPI_FILE_NULL.
 fn check(file: c_int) -> Result<(), Error> {
     match file {
         MPI_FILE_NULL => Ok(()),
         _ => Err(Error::Wrong {
-            class: Class::File,
+            class: ErrorClass::File,
             what: "there are no files yet but MPI_FILE_NULL",
         }),
     }
@@ -36,7 +36,7 @@ pub unsafe fn MPI_File_set_errhandler(file: c_int, errhandler: c_int) -> c_int {
     let set = check(file).and_then(|()| errors::check(errhandler));
     end_under(
         "MPI_File_set_errhandler",
-        blame(),
+        error_target(),
         set.map(|()| HANDLER.store(errhandler, Ordering::Relaxed)),
     )
 }
@@ -48,8 +48,8 @@ pub unsafe fn MPI_File_get_errhandler(file: c_int, errhandler: *mut c_int) -> c_
     });
     end_under(
         "MPI_File_get_errhandler",
-        blame(),
-        place.map(|place| *place = errors::give(HANDLER.load(Ordering::Relaxed))),
+        error_target(),
+        place.map(|place| *place = errors::give_handle(HANDLER.load(Ordering::Relaxed))),
     )
 }
 
@@ -57,9 +57,9 @@ pub unsafe fn MPI_File_call_errhandler(fh: c_int, errorcode: c_int) -> c_int {
     let name = "MPI_File_call_errhandler";
     match check(fh) {
         Ok(()) => on_process(name, |_| {
-            raise(name, blame(), codes::raised(errorcode)?);
+            raise(name, error_target(), codes::raised(errorcode)?);
             Ok(())
         }),
-        wrong => end_under(name, blame(), wrong),
+        wrong => end_under(name, error_target(), wrong),
     }
 }

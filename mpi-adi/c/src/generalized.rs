@@ -10,13 +10,13 @@ use core::ffi::{c_int, c_void};
 use spin::Mutex;
 
 use super::args;
-use super::handles::{Kind, Table};
-use super::keyvals::{pointer, said};
-use super::report::{blame, on_process};
-use super::requests::{Completed, Entry, Family, GENERALIZED, Rest, enter_family, with_status};
+use super::handles::{HandleKind, HandleTable};
+use super::keyvals::{pointer, check_callback};
+use super::error_dispatch::{error_target, on_process};
+use super::requests::{CompletedRequest, FamilyEntry, RequestFamily, GENERALIZED, CompletionData, enter_family, with_status};
 use super::types::MPI_Status;
 use super::types::constants::MPI_COMM_WORLD;
-use midplane_objects::error::{Error, Limited};
+use midplane_objects::error::{Error, LimitedResource};
 
 /// `MPI_Grequest_query_function`.
 pub type QueryFunction = unsafe extern "C" fn(*mut c_void, *mut MPI_Status) -> c_int;
@@ -25,8 +25,8 @@ pub type FreeFunction = unsafe extern "C" fn(*mut c_void) -> c_int;
 /// `MPI_Grequest_cancel_function`.
 pub type CancelFunction = unsafe extern "C" fn(*mut c_void, c_int) -> c_int;
 
-const KIND: Kind = Kind {
-    name: Limited::GeneralizedRequests,
+const KIND: HandleKind = HandleKind {
+    name: LimitedResource::GeneralizedRequests,
     tag: GENERALIZED,
     place_bits: 16,
     generation_bits: 12,
@@ -34,7 +34,7 @@ const KIND: Kind = Kind {
 };
 
 #[derive(Clone, Copy)]
-struct Object {
+struct GeneralizedObject {
     query: QueryFunction,
     free: FreeFunction,
     cancel: CancelFunction,
@@ -46,10 +46,10 @@ struct Object {
 }
 
 /// No call waits or calls a function of the program while it holds the lock, and no interrupt handler uses it.
-static TABLE: Mutex<Table<Object>> = Mutex::new(Table::new(KIND));
+static TABLE: Mutex<HandleTable<GeneralizedObject>> = Mutex::new(HandleTable::new(KIND));
 
 /// Returns the request with handle `handle`, unless the program has freed it.
-fn object(handle: c_int) -> Option<Object> {
+fn object(handle: c_int) -> Option<GeneralizedObject> {
     let table = TABLE.lock();
     table
         .get(handle)
@@ -57,29 +57,29 @@ fn object(handle: c_int) -> Option<Object> {
         .filter(|object| !object.is_given_up)
 }
 
-impl Object {
+impl GeneralizedObject {
     /// Notifies the program that its request no longer exists.
     fn free(&self) -> Result<(), Error> {
         // SAFETY: a function of the program, called with the arguments that the standard specifies (section 12.2).
-        said(unsafe { (self.free)(pointer(self.extra)) })
+        check_callback(unsafe { (self.free)(pointer(self.extra)) })
     }
 }
 
-struct Generalized;
+struct GeneralizedFamily;
 
 // SAFETY: a section of initialized data, like the default one.
 #[unsafe(link_section = ".data.mpi_generalized")]
-static FAMILY: Entry = Entry::new(GENERALIZED, &Generalized);
+static FAMILY: FamilyEntry = FamilyEntry::new(GENERALIZED, &GeneralizedFamily);
 
-impl Family for Generalized {
+impl RequestFamily for GeneralizedFamily {
     fn has(&self, handle: c_int) -> bool {
         object(handle).is_some()
     }
 
-    fn ended(&self, handle: c_int) -> Option<Completed> {
-        object(handle)?.is_complete.then_some(Completed {
+    fn ended(&self, handle: c_int) -> Option<CompletedRequest> {
+        object(handle)?.is_complete.then_some(CompletedRequest {
             status: MPI_Status::NO_RECEIVE,
-            rest: Some(Rest::Concluding(&Generalized)),
+            rest: Some(CompletionData::CallbacksPending(&GeneralizedFamily)),
         })
     }
 
@@ -87,7 +87,7 @@ impl Family for Generalized {
         TABLE.lock().remove(handle);
     }
 
-    fn conclude(&self, handle: c_int, done: bool) -> Completed {
+    fn finish_request(&self, handle: c_int, done: bool) -> CompletedRequest {
         let mut completed = with_status(MPI_Status::EMPTY);
         let Some(object) = object(handle) else {
             return completed;
@@ -95,14 +95,14 @@ impl Family for Generalized {
         // SAFETY: a function of the program, called with the arguments that the standard specifies (section 12.2).
         let code = unsafe { (object.query)(pointer(object.extra), &mut completed.status) };
         completed.status.MPI_ERROR = MPI_Status::NO_RECEIVE.MPI_ERROR;
-        let mut result = said(code);
+        let mut result = check_callback(code);
         if done {
             self.forget(handle);
             // The first error is returned.
             result = result.and(object.free());
         }
         if let Err(error) = result {
-            completed.rest = Some(Rest::Failed(blame(MPI_COMM_WORLD), error));
+            completed.rest = Some(CompletionData::Failed(error_target(MPI_COMM_WORLD), error));
         }
         completed
     }
@@ -124,7 +124,7 @@ impl Family for Generalized {
     fn cancel(&self, handle: c_int) -> Result<(), Error> {
         let object = object(handle).ok_or(Error::Request { handle })?;
         // SAFETY: a function of the program, called with the arguments that the standard specifies (section 12.2).
-        said(unsafe { (object.cancel)(pointer(object.extra), object.is_complete.into()) })
+        check_callback(unsafe { (object.cancel)(pointer(object.extra), object.is_complete.into()) })
     }
 }
 
@@ -137,7 +137,7 @@ pub unsafe fn MPI_Grequest_start(
 ) -> c_int {
     on_process("MPI_Grequest_start", |_| {
         let null = |name| Error::NullArgument { name };
-        let object = Object {
+        let object = GeneralizedObject {
             query: query_fn.ok_or(null("query_fn"))?,
             free: free_fn.ok_or(null("free_fn"))?,
             cancel: cancel_fn.ok_or(null("cancel_fn"))?,

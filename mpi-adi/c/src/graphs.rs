@@ -13,12 +13,12 @@ use core::ffi::c_int;
 use super::args::{self, array, array_mut, out};
 use super::comm_objects::{apart, enter, prepare};
 use super::infos::check_hints;
-use super::kept;
-use super::report::on_comm;
+use super::comm_state;
+use super::error_dispatch::on_comm;
 use super::types::constants::*;
 use midplane_objects::comm::{CommRank, Communicator};
-use midplane_objects::error::{Class, Error};
-use midplane_objects::graph::{Arc, Edge, Graph, Neighbourhood};
+use midplane_objects::error::{ErrorClass, Error};
+use midplane_objects::graph::{GraphArc, Edge, Graph, Neighbourhood};
 use midplane_objects::topology::Topology;
 
 /// MPI_UNWEIGHTED is the address of this array; nothing reads it.
@@ -39,11 +39,11 @@ fn is_weights_empty(weights: *const c_int) -> bool {
 }
 
 const NO_GRAPH: Error = Error::Wrong {
-    class: Class::Topology,
+    class: ErrorClass::Topology,
     what: "the communicator has no graph topology; MPI_Graph_create makes one that has",
 };
 const NO_DISTRIBUTED_GRAPH: Error = Error::Wrong {
-    class: Class::Topology,
+    class: ErrorClass::Topology,
     what: "the communicator has no distributed graph topology; MPI_Dist_graph_create makes one that has",
 };
 
@@ -52,7 +52,7 @@ fn with_graph<R>(
     comm: &Communicator<'_>,
     f: impl FnOnce(&Graph) -> Result<R, Error>,
 ) -> Result<R, Error> {
-    kept::with_topology(comm.membership().context, |topology| match topology {
+    comm_state::with_topology(comm.membership().context, |topology| match topology {
         Some(Topology::Graph(graph)) => f(graph),
         _ => Err(NO_GRAPH),
     })
@@ -63,7 +63,7 @@ fn with_neighbourhood<R>(
     comm: &Communicator<'_>,
     f: impl FnOnce(&Neighbourhood) -> Result<R, Error>,
 ) -> Result<R, Error> {
-    kept::with_topology(comm.membership().context, |topology| match topology {
+    comm_state::with_topology(comm.membership().context, |topology| match topology {
         Some(Topology::Distributed(own)) => f(own),
         _ => Err(NO_DISTRIBUTED_GRAPH),
     })
@@ -113,13 +113,13 @@ pub unsafe fn MPI_Graph_create(
         };
         *comm_graph = MPI_COMM_NULL;
         let mut ready = |context| {
-            kept::reserve()?;
+            comm_state::reserve()?;
             prepare(context)
         };
         // Ranks are not reordered, which is permitted with `reorder`.
         let made = comm.make_graph("MPI_Graph_create", &mut ready, nnodes as u32, graph)?;
         if let Some((made, topology)) = made {
-            kept::attach(made.context(), topology);
+            comm_state::attach(made.context(), topology);
             *comm_graph = enter(comm.env, made, comm_old)?;
         }
         Ok(())
@@ -258,7 +258,9 @@ const NO_WEIGHT: c_int = 1;
 /// See [`args::array`] and [`weights`].
 unsafe fn edges(
     comm: &Communicator<'_>,
-    (degree, ranks, name): (c_int, *const c_int, &'static str),
+    degree: c_int,
+    ranks: *const c_int,
+    name: &'static str,
     weights: *const c_int,
 ) -> Result<(Vec<Edge>, bool), Error> {
     let degree = args::count(degree)?;
@@ -270,7 +272,7 @@ unsafe fn edges(
         )
     };
     let mut edges = Vec::new();
-    edges.try_reserve_exact(degree).map_err(|_| Error::NoRoom {
+    edges.try_reserve_exact(degree).map_err(|_| Error::NoSpace {
         bytes: degree * size_of::<Edge>(),
     })?;
     for (at, rank) in ranks.iter().enumerate() {
@@ -289,11 +291,11 @@ fn make(
     own: Result<Neighbourhood, Error>,
 ) -> Result<c_int, Error> {
     let mut ready = |context| {
-        kept::reserve()?;
+        comm_state::reserve()?;
         prepare(context)
     };
     let (made, topology) = comm.make_distributed(function, &mut ready, own)?;
-    kept::attach(made.context(), topology);
+    comm_state::attach(made.context(), topology);
     enter(comm.env, made, parent)
 }
 
@@ -318,10 +320,12 @@ pub unsafe fn MPI_Dist_graph_create_adjacent(
         // SAFETY: the standard's requirements on the arrays and `comm_dist_graph`.
         let (sources, destinations, comm_dist_graph) = unsafe {
             (
-                apart(edges(&comm, (indegree, sources, "sources"), sourceweights))?,
+                apart(edges(&comm, indegree, sources, "sources", sourceweights))?,
                 apart(edges(
                     &comm,
-                    (outdegree, destinations, "destinations"),
+                    outdegree,
+                    destinations,
+                    "destinations",
                     destweights,
                 ))?,
                 out(comm_dist_graph, "comm_dist_graph")?,
@@ -349,9 +353,11 @@ pub unsafe fn MPI_Dist_graph_create_adjacent(
 unsafe fn arcs(
     comm: &Communicator<'_>,
     n: c_int,
-    (sources, degrees, destinations): (*const c_int, *const c_int, *const c_int),
+    sources: *const c_int,
+    degrees: *const c_int,
+    destinations: *const c_int,
     weights: *const c_int,
-) -> Result<(Vec<Arc>, bool), Error> {
+) -> Result<(Vec<GraphArc>, bool), Error> {
     let n = args::count(n)?;
     let partners = comm.partners();
     // SAFETY: guaranteed by the caller.
@@ -369,8 +375,8 @@ unsafe fn arcs(
         )
     };
     let mut arcs = Vec::new();
-    arcs.try_reserve_exact(total).map_err(|_| Error::NoRoom {
-        bytes: total * size_of::<Arc>(),
+    arcs.try_reserve_exact(total).map_err(|_| Error::NoSpace {
+        bytes: total * size_of::<GraphArc>(),
     })?;
     for (source, degree) in sources.iter().zip(degrees) {
         let from = args::rank(&partners, *source)?;
@@ -378,7 +384,7 @@ unsafe fn arcs(
             let at = arcs.len();
             let to: CommRank = args::rank(&partners, destinations[at])?;
             let weight = weights.map_or(NO_WEIGHT, |weights| weights[at]);
-            arcs.push(Arc { from, to, weight });
+            arcs.push(GraphArc { from, to, weight });
         }
     }
     Ok((arcs, weights.is_some()))
@@ -400,7 +406,7 @@ pub unsafe fn MPI_Dist_graph_create(
         // SAFETY: the standard's requirements on the arrays and `comm_dist_graph`.
         let (given, comm_dist_graph) = unsafe {
             (
-                apart(arcs(&comm, n, (sources, degrees, destinations), weights))?,
+                apart(arcs(&comm, n, sources, degrees, destinations, weights))?,
                 out(comm_dist_graph, "comm_dist_graph")?,
             )
         };
@@ -443,7 +449,8 @@ unsafe fn put_edges(
     own: &Neighbourhood,
     edges: &[Edge],
     most: c_int,
-    (ranks, name): (*mut c_int, &'static str),
+    ranks: *mut c_int,
+    name: &'static str,
     weights: *mut c_int,
 ) -> Result<(), Error> {
     // SAFETY: guaranteed by the caller.
@@ -473,11 +480,10 @@ pub unsafe fn MPI_Dist_graph_neighbors(
 ) -> c_int {
     on_comm("MPI_Dist_graph_neighbors", comm, |comm| {
         with_neighbourhood(&comm, |own| {
-            let (to, from) = ((destinations, "destinations"), (sources, "sources"));
             // SAFETY: the standard's requirements on the arrays.
             unsafe {
-                put_edges(own, &own.sources, maxindegree, from, sourceweights)?;
-                put_edges(own, &own.destinations, maxoutdegree, to, destweights)
+                put_edges(own, &own.sources, maxindegree, sources, "sources", sourceweights)?;
+                put_edges(own, &own.destinations, maxoutdegree, destinations, "destinations", destweights)
             }
         })
     })

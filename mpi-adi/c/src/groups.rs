@@ -16,16 +16,16 @@ use spin::Mutex;
 
 use super::args;
 use super::comm_objects::{apart, enter, own_number, prepare};
-use super::handles::{Kind, Table};
-use super::report::{on_any, on_comm, on_inter, on_process};
+use super::handles::{HandleKind, HandleTable};
+use super::error_dispatch::{on_any, on_comm, on_inter, on_process};
 use super::types::constants::*;
 use midplane_device::envelope::Rank;
 use midplane_objects::comm::{self, CommRank, Communicator, Membership};
-use midplane_objects::error::{Error, Limited};
-use midplane_objects::group::{self, Comparison, Members};
+use midplane_objects::error::{Error, LimitedResource};
+use midplane_objects::group::{self, GroupComparison, MemberList};
 
-const KIND: Kind = Kind {
-    name: Limited::Groups,
+const KIND: HandleKind = HandleKind {
+    name: LimitedResource::Groups,
     tag: 0x8800_0000_u32 as c_int,
     place_bits: 12,
     generation_bits: 12,
@@ -34,7 +34,7 @@ const KIND: Kind = Kind {
 
 /// A group. Groups with the same members in the same order share an entry: otherwise a program that repeatedly requests
 /// a communicator's or a window's group, and never frees it, would exhaust the table.
-struct Group {
+struct GroupObject {
     /// World ranks of the members, at least one.
     members: Vec<Rank>,
     /// Number of calls that returned the group's handle, minus those that freed it.
@@ -42,12 +42,12 @@ struct Group {
 }
 
 /// No call waits while it holds the lock, and no interrupt handler uses it.
-static TABLE: Mutex<Groups> = Mutex::new(Table::new(KIND));
+static TABLE: Mutex<GroupTable> = Mutex::new(HandleTable::new(KIND));
 
-type Groups = Table<Group>;
+type GroupTable = HandleTable<GroupObject>;
 
 /// Returns the members of the group with handle `handle`.
-fn members(table: &Groups, handle: c_int) -> Result<&[Rank], Error> {
+fn members(table: &GroupTable, handle: c_int) -> Result<&[Rank], Error> {
     match handle {
         MPI_GROUP_EMPTY => Ok(&[]),
         _ => match table.get(handle) {
@@ -58,7 +58,7 @@ fn members(table: &Groups, handle: c_int) -> Result<&[Rank], Error> {
 }
 
 /// Returns the handle of the group with these members, and increments its use count.
-fn find_group(table: &mut Groups, is_it: impl Fn(&[Rank]) -> bool) -> Option<c_int> {
+fn find_group(table: &mut GroupTable, is_it: impl Fn(&[Rank]) -> bool) -> Option<c_int> {
     (0..table.places()).find_map(|place| {
         let (handle, group) = table.at(place).filter(|(_, group)| is_it(&group.members))?;
         group.uses += 1;
@@ -67,7 +67,7 @@ fn find_group(table: &mut Groups, is_it: impl Fn(&[Rank]) -> bool) -> Option<c_i
 }
 
 /// Adds a group and returns its handle. An empty group is MPI_GROUP_EMPTY.
-fn enter_group(table: &mut Groups, members: Vec<Rank>) -> Result<c_int, Error> {
+fn enter_group(table: &mut GroupTable, members: Vec<Rank>) -> Result<c_int, Error> {
     match find_group(table, |others| others == members) {
         Some(handle) => Ok(handle),
         None => add_group(table, members),
@@ -75,11 +75,11 @@ fn enter_group(table: &mut Groups, members: Vec<Rank>) -> Result<c_int, Error> {
 }
 
 /// Adds a group. No group in the table may have the same members.
-fn add_group(table: &mut Groups, members: Vec<Rank>) -> Result<c_int, Error> {
+fn add_group(table: &mut GroupTable, members: Vec<Rank>) -> Result<c_int, Error> {
     if members.is_empty() {
         Ok(MPI_GROUP_EMPTY)
     } else {
-        table.add(Group { members, uses: 1 })
+        table.add(GroupObject { members, uses: 1 })
     }
 }
 
@@ -90,7 +90,7 @@ fn add_group(table: &mut Groups, members: Vec<Rank>) -> Result<c_int, Error> {
 unsafe fn making(
     function: &'static str,
     result: *mut c_int,
-    make: impl FnOnce(&Groups) -> Result<Vec<Rank>, Error>,
+    make: impl FnOnce(&GroupTable) -> Result<Vec<Rank>, Error>,
 ) -> c_int {
     on_process(function, |_| {
         // SAFETY: guaranteed by the caller.
@@ -112,7 +112,7 @@ pub(super) fn enter_members(of: comm::Group<'_>) -> Result<c_int, Error> {
     if let Some(handle) = find_group(&mut table, is_it) {
         return Ok(handle);
     }
-    let mut members = Members::with_room(size)?;
+    let mut members = MemberList::with_room(size)?;
     members.append(ranks);
     add_group(&mut table, members.done())
 }
@@ -202,9 +202,9 @@ pub unsafe fn MPI_Group_compare(group1: c_int, group2: c_int, result: *mut c_int
         let comparison = group::compare(members(&table, group1)?, members(&table, group2)?);
         // SAFETY: the standard's requirements on `result`.
         *unsafe { args::out(result, "result") }? = match comparison {
-            Comparison::Identical => MPI_IDENT,
-            Comparison::Similar => MPI_SIMILAR,
-            Comparison::Unequal => MPI_UNEQUAL,
+            GroupComparison::Identical => MPI_IDENT,
+            GroupComparison::Similar => MPI_SIMILAR,
+            GroupComparison::Unequal => MPI_UNEQUAL,
         };
         Ok(())
     })
@@ -216,7 +216,8 @@ pub unsafe fn MPI_Group_compare(group1: c_int, group2: c_int, result: *mut c_int
 /// See [`making`].
 unsafe fn combining(
     function: &'static str,
-    (group1, group2): (c_int, c_int),
+    group1: c_int,
+    group2: c_int,
     newgroup: *mut c_int,
     combine: impl FnOnce(&[Rank], &[Rank]) -> Result<Vec<Rank>, Error>,
 ) -> c_int {
@@ -230,7 +231,7 @@ unsafe fn combining(
 
 pub unsafe fn MPI_Group_union(group1: c_int, group2: c_int, newgroup: *mut c_int) -> c_int {
     // SAFETY: the standard's requirements include those of the callee.
-    unsafe { combining("MPI_Group_union", (group1, group2), newgroup, group::union) }
+    unsafe { combining("MPI_Group_union", group1, group2, newgroup, group::union) }
 }
 
 pub unsafe fn MPI_Group_intersection(group1: c_int, group2: c_int, newgroup: *mut c_int) -> c_int {
@@ -238,7 +239,8 @@ pub unsafe fn MPI_Group_intersection(group1: c_int, group2: c_int, newgroup: *mu
     unsafe {
         combining(
             "MPI_Group_intersection",
-            (group1, group2),
+            group1,
+            group2,
             newgroup,
             |a, b| group::select(a, b, true),
         )
@@ -250,11 +252,19 @@ pub unsafe fn MPI_Group_difference(group1: c_int, group2: c_int, newgroup: *mut 
     unsafe {
         combining(
             "MPI_Group_difference",
-            (group1, group2),
+            group1,
+            group2,
             newgroup,
             |a, b| group::select(a, b, false),
         )
     }
+}
+
+/// Array argument of a call: its length and address, and its name in error messages.
+struct ListArg<T> {
+    count: c_int,
+    items: *const T,
+    name: &'static str,
 }
 
 /// Creates a group of the members with the listed ranks, or of the others.
@@ -264,7 +274,7 @@ pub unsafe fn MPI_Group_difference(group1: c_int, group2: c_int, newgroup: *mut 
 unsafe fn picking<T: Copy + 'static>(
     function: &'static str,
     group: c_int,
-    (n, list, name): (c_int, *const T, &'static str),
+    list: ListArg<T>,
     newgroup: *mut c_int,
     ranks: impl FnOnce(usize, &[T]) -> Result<Vec<u32>, Error>,
     wanted: bool,
@@ -273,7 +283,7 @@ unsafe fn picking<T: Copy + 'static>(
     unsafe {
         making(function, newgroup, |table| {
             let members = members(table, group)?;
-            let list = args::array(list, args::count(n)?, name)?;
+            let list = args::array(list.items, args::count(list.count)?, list.name)?;
             group::pick(members, &ranks(members.len(), list)?, wanted)
         })
     }
@@ -290,7 +300,11 @@ pub unsafe fn MPI_Group_incl(
         picking(
             "MPI_Group_incl",
             group,
-            (n, ranks, "ranks"),
+            ListArg {
+                count: n,
+                items: ranks,
+                name: "ranks",
+            },
             newgroup,
             group::listed,
             true,
@@ -309,7 +323,11 @@ pub unsafe fn MPI_Group_excl(
         picking(
             "MPI_Group_excl",
             group,
-            (n, ranks, "ranks"),
+            ListArg {
+                count: n,
+                items: ranks,
+                name: "ranks",
+            },
             newgroup,
             group::listed,
             false,
@@ -328,7 +346,11 @@ pub unsafe fn MPI_Group_range_incl(
         picking(
             "MPI_Group_range_incl",
             group,
-            (n, ranges, "ranges"),
+            ListArg {
+                count: n,
+                items: ranges,
+                name: "ranges",
+            },
             newgroup,
             |size, triplets: &[[c_int; 3]]| group::ranges(size, triplets.iter().copied()),
             true,
@@ -347,7 +369,11 @@ pub unsafe fn MPI_Group_range_excl(
         picking(
             "MPI_Group_range_excl",
             group,
-            (n, ranges, "ranges"),
+            ListArg {
+                count: n,
+                items: ranges,
+                name: "ranges",
+            },
             newgroup,
             |size, triplets: &[[c_int; 3]]| group::ranges(size, triplets.iter().copied()),
             false,
@@ -374,7 +400,7 @@ pub unsafe fn MPI_Group_free(group: *mut c_int) -> c_int {
 }
 
 /// Returns the group's members, all of the communicator's local group. Fails with [`Error::Group`] and
-/// [`Error::NoRoom`].
+/// [`Error::NoSpace`].
 pub(super) fn members_within(local: Membership<'_>, handle: c_int) -> Result<Vec<Rank>, Error> {
     let list = {
         let table = TABLE.lock();

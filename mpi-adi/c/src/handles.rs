@@ -8,13 +8,13 @@
 use alloc::vec::Vec;
 use core::ffi::c_int;
 
-use midplane_objects::error::{Error, Limited};
+use midplane_objects::error::{Error, LimitedResource};
 
 /// Format of the handles of one kind of objects.
 #[derive(Clone, Copy, Debug)]
-pub struct Kind {
+pub struct HandleKind {
     /// Plural name of the objects in error messages.
-    pub name: Limited,
+    pub name: LimitedResource,
     /// Bits above generation and index.
     pub tag: c_int,
     /// Bits of the index, which limit the number of objects.
@@ -25,16 +25,16 @@ pub struct Kind {
     pub limit: usize,
 }
 
-struct Entry<T> {
+struct TableEntry<T> {
     generation: u16,
-    /// Number of [holds](Table::hold).
+    /// Number of [holds](HandleTable::hold).
     holds: u16,
     /// The program has freed the handle; the object waits for the holds.
     is_freed: bool,
     object: Option<T>,
 }
 
-impl<T> Entry<T> {
+impl<T> TableEntry<T> {
     /// Returns the object, if its handle is valid.
     fn named(&self) -> Option<&T> {
         self.object.as_ref().filter(|_| !self.is_freed)
@@ -42,19 +42,19 @@ impl<T> Entry<T> {
 }
 
 /// Objects of one kind.
-pub struct Table<T> {
-    kind: Kind,
-    entries: Vec<Entry<T>>,
+pub struct HandleTable<T> {
+    kind: HandleKind,
+    entries: Vec<TableEntry<T>>,
     /// All slots before this index are in use.
     first_free: usize,
 }
 
-impl<T> Table<T> {
+impl<T> HandleTable<T> {
     /// Creates an empty table.
-    pub const fn new(kind: Kind) -> Self {
+    pub const fn new(kind: HandleKind) -> Self {
         assert!(kind.limit <= 1 << kind.place_bits && kind.generation_bits <= u16::BITS);
         assert!(kind.tag & ((1 << (kind.place_bits + kind.generation_bits)) - 1) == 0);
-        Table {
+        HandleTable {
             kind,
             entries: Vec::new(),
             first_free: 0,
@@ -62,7 +62,7 @@ impl<T> Table<T> {
     }
 
     fn handle_at(&self, place: usize) -> c_int {
-        let Kind {
+        let HandleKind {
             tag, place_bits, ..
         } = self.kind;
         let generation = self.entries.get(place).map_or(0, |entry| entry.generation);
@@ -95,7 +95,7 @@ impl<T> Table<T> {
         Some((handle, object))
     }
 
-    /// Adds an object and returns its handle. Fails with [`Error::Limit`] or [`Error::NoRoom`].
+    /// Adds an object and returns its handle. Fails with [`Error::Limit`] or [`Error::NoSpace`].
     pub fn add(&mut self, object: T) -> Result<c_int, Error> {
         let mut places = self.entries[self.first_free..].iter();
         let place = match places.position(|entry| entry.object.is_none()) {
@@ -107,9 +107,9 @@ impl<T> Table<T> {
         Ok(handle)
     }
 
-    /// Adds an object in an empty slot and returns its handle. Fails like [`Table::add`].
+    /// Adds an object in an empty slot and returns its handle. Fails like [`HandleTable::add`].
     pub fn add_at(&mut self, place: usize, object: T) -> Result<c_int, Error> {
-        let Kind { name, limit, .. } = self.kind;
+        let HandleKind { name, limit, .. } = self.kind;
         if place >= limit {
             return Err(Error::Limit { what: name, limit });
         }
@@ -118,14 +118,14 @@ impl<T> Table<T> {
         Ok(self.handle_at(place))
     }
 
-    /// Ensures that [`Table::add_at`] for `place` requires no memory. Fails with [`Error::NoRoom`].
+    /// Ensures that [`HandleTable::add_at`] for `place` requires no memory. Fails with [`Error::NoSpace`].
     pub fn prepare(&mut self, place: usize) -> Result<(), Error> {
         let more = (place + 1).saturating_sub(self.entries.len());
-        let bytes = more * size_of::<Entry<T>>();
-        let none = |_| Error::NoRoom { bytes };
+        let bytes = more * size_of::<TableEntry<T>>();
+        let none = |_| Error::NoSpace { bytes };
         self.entries.try_reserve(more).map_err(none)?;
         let len = self.entries.len() + more;
-        self.entries.resize_with(len, || Entry {
+        self.entries.resize_with(len, || TableEntry {
             generation: 0,
             holds: 0,
             is_freed: false,
@@ -135,7 +135,7 @@ impl<T> Table<T> {
     }
 
     /// Holds the object with handle `handle`: the handle refers to no other object before the hold ends, and refers to
-    /// this one while it is [shown](Table::show), even if the program frees it. Returns false if the handle is invalid
+    /// this one while it is [shown](HandleTable::show), even if the program frees it. Returns false if the handle is invalid
     /// or has too many holds.
     pub fn hold(&mut self, handle: c_int) -> bool {
         if self.get(handle).is_none() {
@@ -179,7 +179,7 @@ impl<T> Table<T> {
         self.take_out(handle).map(Some)
     }
 
-    fn entry(&mut self, handle: c_int) -> Option<&mut Entry<T>> {
+    fn entry(&mut self, handle: c_int) -> Option<&mut TableEntry<T>> {
         let place = self.place_of(handle)?;
         Some(&mut self.entries[place])
     }
@@ -216,8 +216,8 @@ impl<T> Table<T> {
 mod tests {
     use super::*;
 
-    const KIND: Kind = Kind {
-        name: Limited::Groups,
+    const KIND: HandleKind = HandleKind {
+        name: LimitedResource::Groups,
         tag: 0x5500_0000,
         place_bits: 2,
         generation_bits: 3,
@@ -226,7 +226,7 @@ mod tests {
 
     #[test]
     fn a_handle_names_its_object_until_that_is_taken_out() {
-        let mut table = Table::new(KIND);
+        let mut table = HandleTable::new(KIND);
         let handles = ["a", "b", "c"].map(|thing| table.add(thing).expect("room"));
         let full = table.add("d");
         assert!(matches!(full, Err(Error::Limit { limit: 3, .. })));
@@ -244,7 +244,7 @@ mod tests {
 
     #[test]
     fn a_handle_that_is_held_names_no_other_object() {
-        let mut table = Table::new(KIND);
+        let mut table = HandleTable::new(KIND);
         let first = table.add("a").expect("room");
         assert!(table.hold(first) && table.hold(first));
         assert_eq!(table.free(first), Some(None));
@@ -272,7 +272,7 @@ mod tests {
 
     #[test]
     fn objects_can_be_put_at_a_place() {
-        let mut table = Table::new(KIND);
+        let mut table = HandleTable::new(KIND);
         let third = table.add_at(2, "c").expect("room");
         assert_eq!(table.at(2), Some((third, &mut "c")));
         assert_eq!(table.at(1), None);
@@ -282,7 +282,7 @@ mod tests {
 
     #[test]
     fn generations_wrap_within_their_bits() {
-        let mut table = Table::new(KIND);
+        let mut table = HandleTable::new(KIND);
         let first = table.add(0).expect("room");
         for _ in 0..8 {
             let (handle, _) = table.at(0).expect("one");

@@ -6,28 +6,28 @@ use core::ffi::c_int;
 use core::sync::atomic::{AtomicPtr, Ordering};
 
 use super::args;
-use super::attributes::Communicators;
+use super::attributes::CommCarrier;
 use super::binding::any_env;
 use super::collectives::start_among_all;
-use super::comm_objects::{Inter, enter, give_up, handler, prepare, set_handler, views};
-use super::kept;
-use super::keyvals::{self, Copies};
-use super::report::{hold_handler, release_handler};
+use super::comm_objects::{InterObject, enter, give_up, handler, prepare, set_handler, views};
+use super::comm_state;
+use super::keyvals::{self, AttributeCopies};
+use super::error_dispatch::{hold_handler, release_handler};
 use super::types::constants::MPI_COMM_NULL;
 use midplane_device::envelope::Context;
-use midplane_objects::coll::{self, Holder};
+use midplane_objects::coll::{self, ContextHolder};
 use midplane_objects::comm::{Communicator, Membership};
 use midplane_objects::error::Error;
 use midplane_objects::process::Env;
 
 /// State of a duplicate, recorded at the start of the call.
-struct Duplicate {
+struct DuplicateState {
     parent: c_int,
     membership: Membership<'static>,
     /// Additional data of an intercommunicator.
-    inter: Option<Inter>,
-    handler: Handler,
-    attributes: Copies,
+    inter: Option<InterObject>,
+    handler: KeptHandler,
+    attributes: AttributeCopies,
     /// Error that prevents the duplicate: of a copy function, or missing memory for the attributes.
     refused: Result<(), Error>,
     /// The duplicate, once it is ready.
@@ -37,32 +37,32 @@ struct Duplicate {
 }
 
 /// An error handler that is kept even if the program frees it.
-struct Handler(c_int);
+struct KeptHandler(c_int);
 
-impl Handler {
-    fn hold(handler: c_int) -> Handler {
+impl KeptHandler {
+    fn hold(handler: c_int) -> KeptHandler {
         hold_handler(handler);
-        Handler(handler)
+        KeptHandler(handler)
     }
 }
 
-impl Drop for Handler {
+impl Drop for KeptHandler {
     fn drop(&mut self) {
         release_handler(self.0);
     }
 }
 
-impl Duplicate {
+impl DuplicateState {
     /// Creates the duplicate, without attributes.
     fn make(&self, context: Context) -> Result<c_int, Error> {
         let env = any_env()?;
         prepare(context)?;
         let twin = match self.inter {
-            Some(Inter { sides, calls }) => (calls.duplicate_in)(env, sides, context, self.parent)?,
+            Some(InterObject { sides, calls }) => (calls.duplicate_in)(env, sides, context, self.parent)?,
             None => {
-                let topology = kept::prepare_copy(self.membership.context)?;
+                let topology = comm_state::prepare_copy(self.membership.context)?;
                 let made = Communicator::at(env, self.membership).make_duplicate_in(context)?;
-                kept::attach(context, topology);
+                comm_state::attach(context, topology);
                 enter(env, made, self.parent)?
             }
         };
@@ -71,18 +71,18 @@ impl Duplicate {
     }
 }
 
-impl Holder for Duplicate {
+impl ContextHolder for DuplicateState {
     fn env(&self) -> Option<&dyn Env> {
         any_env().ok()
     }
 
     fn get_ready(&mut self, context: Context) -> Result<(), Error> {
-        if let Err(error @ Error::NoRoom { .. }) = self.refused {
+        if let Err(error @ Error::NoSpace { .. }) = self.refused {
             return Err(error);
         }
         let twin = self.make(context)?;
         self.twin = Some(twin);
-        self.attributes.reserve::<Communicators>(twin)
+        self.attributes.reserve::<CommCarrier>(twin)
     }
 
     fn give_up(&mut self) {
@@ -92,12 +92,12 @@ impl Holder for Duplicate {
     }
 
     /// If a copy function fails, frees the duplicate again like MPI_Comm_dup: the other processes keep theirs.
-    fn agreed(&mut self) -> Result<(), Error> {
+    fn finish_agreement(&mut self) -> Result<(), Error> {
         let twin = self.twin.unwrap_or(MPI_COMM_NULL);
-        let attached = self.attributes.attach::<Communicators>(twin);
+        let attached = self.attributes.attach::<CommCarrier>(twin);
         if let Err(error) = self.refused.and(attached) {
             // The first error is returned.
-            let _ = keyvals::delete_all::<Communicators>(twin);
+            let _ = keyvals::delete_all::<CommCarrier>(twin);
             return Err(error);
         }
         self.twin = None;
@@ -112,13 +112,13 @@ pub unsafe fn MPI_Comm_idup(comm: c_int, newcomm: *mut c_int, request: *mut c_in
         // SAFETY: the standard's requirements on `newcomm`.
         let newcomm = unsafe { args::out(newcomm, "newcomm") }?;
         *newcomm = MPI_COMM_NULL;
-        let mut attributes = Copies::default();
-        let refused = attributes.add_all::<Communicators>(comm);
-        let duplicate = Duplicate {
+        let mut attributes = AttributeCopies::default();
+        let refused = attributes.add_all::<CommCarrier>(comm);
+        let duplicate = DuplicateState {
             parent: comm,
             membership: given.membership(),
             inter: views(comm).and_then(|views| views.inter),
-            handler: Handler::hold(handler(comm)),
+            handler: KeptHandler::hold(handler(comm)),
             attributes,
             refused,
             twin: None,

@@ -15,16 +15,16 @@ use core::ffi::{CStr, c_char, c_int, c_void};
 use spin::Mutex;
 
 use super::args;
-use super::handles::{Kind, Table};
-use super::report::{on_any, on_process};
+use super::handles::{HandleKind, HandleTable};
+use super::error_dispatch::{on_any, on_process};
 use super::types::constants::*;
 use midplane_objects::comm::Communicator;
-use midplane_objects::error::{Class, Error, Limited};
+use midplane_objects::error::{ErrorClass, Error, LimitedResource};
 use midplane_objects::info::{self, Info, MAX_KEY, MAX_VALUE, check_key};
 use midplane_objects::process::Env;
 
-const KIND: Kind = Kind {
-    name: Limited::Infos,
+const KIND: HandleKind = HandleKind {
+    name: LimitedResource::Infos,
     tag: 0x9c00_0000_u32 as c_int,
     place_bits: 14,
     generation_bits: 12,
@@ -32,10 +32,10 @@ const KIND: Kind = Kind {
 };
 
 /// No call waits while it holds the lock, and no interrupt handler uses it.
-static TABLE: Mutex<Table<Info>> = Mutex::new(Table::new(KIND));
+static TABLE: Mutex<HandleTable<Info>> = Mutex::new(HandleTable::new(KIND));
 
 const NO_INFO: Error = Error::Wrong {
-    class: Class::Info,
+    class: ErrorClass::Info,
     what: "info names no info object",
 };
 
@@ -68,14 +68,14 @@ fn with_info_mut<R>(
 ) -> Result<R, Error> {
     if handle == MPI_INFO_ENV {
         return Err(Error::Wrong {
-            class: Class::Info,
+            class: ErrorClass::Info,
             what: "MPI_INFO_ENV can be read and not changed",
         });
     }
     f(TABLE.lock().get_mut(handle).ok_or(NO_INFO)?)
 }
 
-/// Adds an info object with these keys and returns its handle. Fails with [`Error::Limit`] or [`Error::NoRoom`].
+/// Adds an info object with these keys and returns its handle. Fails with [`Error::Limit`] or [`Error::NoSpace`].
 pub(super) fn enter(pairs: &[(&[u8], &[u8])]) -> Result<c_int, Error> {
     let mut info = Info::new();
     for (key, value) in pairs {
@@ -259,18 +259,18 @@ pub unsafe fn MPI_Comm_get_info(comm: c_int, info_used: *mut c_int) -> c_int {
 
 /// Header before memory that MPI_Alloc_mem returns: its size in bytes and its complement, by which MPI_Free_mem
 /// recognizes it.
-type Head = [usize; 2];
+type AllocHeader = [usize; 2];
 /// Alignment of malloc.
 const ALIGNMENT: usize = 16;
-const _: () = assert!(size_of::<Head>() <= ALIGNMENT);
+const _: () = assert!(size_of::<AllocHeader>() <= ALIGNMENT);
 
 fn layout(bytes: usize) -> Option<Layout> {
     Layout::from_size_align(bytes.checked_add(ALIGNMENT)?, ALIGNMENT).ok()
 }
 
-/// Allocates memory on the program's heap, to be freed by MPI_Free_mem. Fails with [`Error::NoRoom`].
+/// Allocates memory on the program's heap, to be freed by MPI_Free_mem. Fails with [`Error::NoSpace`].
 pub(super) fn allocate(bytes: usize) -> Result<*mut u8, Error> {
-    let none = Error::NoRoom { bytes };
+    let none = Error::NoSpace { bytes };
     let layout = layout(bytes).ok_or(none)?;
     // SAFETY: the layout is not empty.
     let start = unsafe { alloc::alloc::alloc(layout) };
@@ -279,7 +279,7 @@ pub(super) fn allocate(bytes: usize) -> Result<*mut u8, Error> {
     }
     // SAFETY: the header is at the start of the new allocation, with the same alignment.
     unsafe {
-        start.cast::<Head>().write([bytes, !bytes]);
+        start.cast::<AllocHeader>().write([bytes, !bytes]);
         Ok(start.add(ALIGNMENT))
     }
 }
@@ -300,7 +300,7 @@ pub unsafe fn MPI_Alloc_mem(size: isize, info: c_int, baseptr: *mut c_void) -> c
 pub unsafe fn MPI_Free_mem(base: *mut c_void) -> c_int {
     on_process("MPI_Free_mem", |_| {
         let wrong = Error::Wrong {
-            class: Class::Base,
+            class: ErrorClass::Base,
             what: "base is not what MPI_Alloc_mem gave",
         };
         if base.addr() <= ALIGNMENT || !base.addr().is_multiple_of(ALIGNMENT) {
@@ -308,14 +308,14 @@ pub unsafe fn MPI_Free_mem(base: *mut c_void) -> c_int {
         }
         let start = base.cast::<u8>().wrapping_sub(ALIGNMENT);
         // SAFETY: the standard's requirements on `base`. The header detects violations, if there is memory.
-        let [bytes, complement] = unsafe { start.cast::<Head>().read() };
+        let [bytes, complement] = unsafe { start.cast::<AllocHeader>().read() };
         let layout = layout(bytes)
             .filter(|_| complement == !bytes)
             .ok_or(wrong)?;
         // SAFETY: allocated with this layout. The header is cleared, so that a second call is detected unless the
         // memory has been reused.
         unsafe {
-            start.cast::<Head>().write([0, 0]);
+            start.cast::<AllocHeader>().write([0, 0]);
             alloc::alloc::dealloc(start, layout);
         }
         Ok(())

@@ -5,51 +5,76 @@
 //! it links none of this code.
 //!
 //! A collective's entry creates its plan from the arguments of the MPI function of its name up to the communicator. The
-//! blocking function runs the plan ([`Calls::block`]), the nonblocking one starts it. So only programs that call a
+//! blocking function runs the plan ([`InterCalls::block`]), the nonblocking one starts it. So only programs that call a
 //! nonblocking one link the code to advance it.
 
 use core::ffi::{c_int, c_void};
 
 use midplane_device::envelope::Context;
-use midplane_objects::coll::Plan;
+use midplane_objects::coll::CollectiveSchedule;
 use midplane_objects::error::Error;
 use midplane_objects::process::Env;
-use midplane_objects::sides::{Halves, Sides};
+use midplane_objects::inter_groups::{GroupRanges, InterGroups};
 
-type Planned = Result<Plan, Error>;
+type ScheduleResult = Result<CollectiveSchedule, Error>;
 
 /// Elements in a buffer: address, count and datatype.
-pub(super) type Given = (*const c_void, c_int, c_int);
+#[derive(Clone, Copy)]
+pub(super) struct BufferArgs {
+    pub buffer: *const c_void,
+    pub count: c_int,
+    pub datatype: c_int,
+}
+
 /// Blocks in a buffer: address, counts, displacements and datatype.
-pub(super) type GivenV = (*const c_void, *const c_int, *const c_int, c_int);
+#[derive(Clone, Copy)]
+pub(super) struct VectorArgs {
+    pub buffer: *const c_void,
+    pub counts: *const c_int,
+    pub displs: *const c_int,
+    pub datatype: c_int,
+}
+
 /// Blocks with individual datatypes: address, counts, displacements in bytes and datatypes.
-pub(super) type GivenW = (*const c_void, *const c_int, *const c_int, *const c_int);
+#[derive(Clone, Copy)]
+pub(super) struct MixedTypeArgs {
+    pub buffer: *const c_void,
+    pub counts: *const c_int,
+    pub displs: *const c_int,
+    pub types: *const c_int,
+}
+
 /// A datatype and an operation.
-pub(super) type Operation = (c_int, c_int);
+#[derive(Clone, Copy)]
+pub(super) struct OpArgs {
+    pub datatype: c_int,
+    pub op: c_int,
+}
+
 
 /// Call table. Parameters are in the order: send arguments, receive arguments, root. A function other than a collective
 /// takes the name for errors first, and its result is the new handle.
-pub(super) struct Calls {
+pub(super) struct InterCalls {
     pub duplicate: fn(&'static str, c_int) -> Result<c_int, Error>,
     /// Creates the duplicate of a communicator with this handle, in a context on which its processes have agreed.
-    pub duplicate_in: fn(&'static dyn Env, Sides<'static>, Context, c_int) -> Result<c_int, Error>,
+    pub duplicate_in: fn(&'static dyn Env, InterGroups<'static>, Context, c_int) -> Result<c_int, Error>,
     /// Splits by color and key; MPI_COMM_NULL for a process that is in no part.
     pub split: fn(&'static str, c_int, Option<u32>, i32) -> Result<c_int, Error>,
     /// Runs the plan in a call of this function on this communicator.
-    pub block: fn(&'static str, c_int, &mut dyn FnMut(Halves) -> Planned) -> c_int,
-    pub bcast: unsafe fn(Halves, Given, c_int) -> Planned,
-    pub gather: unsafe fn(Halves, Given, Given, c_int) -> Planned,
-    pub gatherv: unsafe fn(Halves, Given, GivenV, c_int) -> Planned,
-    pub scatter: unsafe fn(Halves, Given, Given, c_int) -> Planned,
-    pub scatterv: unsafe fn(Halves, GivenV, Given, c_int) -> Planned,
-    pub allgather: unsafe fn(Halves, Given, Given) -> Planned,
-    pub allgatherv: unsafe fn(Halves, Given, GivenV) -> Planned,
-    pub alltoall: unsafe fn(Halves, Given, Given) -> Planned,
-    pub alltoallv: unsafe fn(Halves, GivenV, GivenV) -> Planned,
-    pub alltoallw: unsafe fn(Halves, GivenW, GivenW) -> Planned,
+    pub block: fn(&'static str, c_int, &mut dyn FnMut(GroupRanges) -> ScheduleResult) -> c_int,
+    pub bcast: unsafe fn(GroupRanges, BufferArgs, c_int) -> ScheduleResult,
+    pub gather: unsafe fn(GroupRanges, BufferArgs, BufferArgs, c_int) -> ScheduleResult,
+    pub gatherv: unsafe fn(GroupRanges, BufferArgs, VectorArgs, c_int) -> ScheduleResult,
+    pub scatter: unsafe fn(GroupRanges, BufferArgs, BufferArgs, c_int) -> ScheduleResult,
+    pub scatterv: unsafe fn(GroupRanges, VectorArgs, BufferArgs, c_int) -> ScheduleResult,
+    pub allgather: unsafe fn(GroupRanges, BufferArgs, BufferArgs) -> ScheduleResult,
+    pub allgatherv: unsafe fn(GroupRanges, BufferArgs, VectorArgs) -> ScheduleResult,
+    pub alltoall: unsafe fn(GroupRanges, BufferArgs, BufferArgs) -> ScheduleResult,
+    pub alltoallv: unsafe fn(GroupRanges, VectorArgs, VectorArgs) -> ScheduleResult,
+    pub alltoallw: unsafe fn(GroupRanges, MixedTypeArgs, MixedTypeArgs) -> ScheduleResult,
     /// Reduces elements of one buffer into the other; the integer is the count.
-    pub reduce: unsafe fn(Halves, [*const c_void; 2], c_int, Operation, c_int) -> Planned,
-    pub allreduce: unsafe fn(Halves, [*const c_void; 2], c_int, Operation) -> Planned,
-    pub reduce_scatter: unsafe fn(Halves, [*const c_void; 2], *const c_int, Operation) -> Planned,
-    pub reduce_scatter_block: unsafe fn(Halves, [*const c_void; 2], c_int, Operation) -> Planned,
+    pub reduce: unsafe fn(GroupRanges, [*const c_void; 2], c_int, OpArgs, c_int) -> ScheduleResult,
+    pub allreduce: unsafe fn(GroupRanges, [*const c_void; 2], c_int, OpArgs) -> ScheduleResult,
+    pub reduce_scatter: unsafe fn(GroupRanges, [*const c_void; 2], *const c_int, OpArgs) -> ScheduleResult,
+    pub reduce_scatter_block: unsafe fn(GroupRanges, [*const c_void; 2], c_int, OpArgs) -> ScheduleResult,
 }

@@ -9,21 +9,21 @@
 
 use core::ffi::c_int;
 
-use super::args::{self, Peer};
+use super::args::{self, PeerRank};
 use super::binding::env;
 use super::collectives::inter;
 use super::comm_objects::{enter, enter_inter, intercommunicator, partners, prepare};
-use super::inter_calls::Calls;
-use super::report::{on_any, on_comm, on_inter};
+use super::inter_calls::InterCalls;
+use super::error_dispatch::{on_any, on_comm, on_inter};
 use super::types::constants::*;
 use midplane_device::envelope::Context;
 use midplane_objects::error::Error;
-use midplane_objects::inter::{Bridge, connect};
+use midplane_objects::inter::{LeaderBridge, connect};
 use midplane_objects::process::Env;
-use midplane_objects::sides::{Intercommunicator, Sides};
+use midplane_objects::inter_groups::{Intercommunicator, InterGroups};
 
 /// Implementations of other calls on intercommunicators.
-static CALLS: Calls = Calls {
+static CALLS: InterCalls = InterCalls {
     duplicate,
     duplicate_in,
     split,
@@ -52,7 +52,7 @@ fn duplicate(function: &'static str, parent: c_int) -> Result<c_int, Error> {
 
 fn duplicate_in(
     env: &'static dyn Env,
-    sides: Sides<'static>,
+    sides: InterGroups<'static>,
     context: Context,
     parent: c_int,
 ) -> Result<c_int, Error> {
@@ -79,12 +79,12 @@ fn bridge(
     peer_comm: c_int,
     remote_leader: c_int,
     tag: c_int,
-) -> Result<Bridge<'static>, Error> {
+) -> Result<LeaderBridge<'static>, Error> {
     let partners = partners(env, peer_comm)?;
     args::tag(tag)?;
     match args::destination(&partners, remote_leader)? {
-        Peer::Rank(leader) => Ok(Bridge::new(partners, leader)),
-        Peer::ProcNull => Err(Error::Rank {
+        PeerRank::Rank(leader) => Ok(LeaderBridge::new(partners, leader)),
+        PeerRank::ProcNull => Err(Error::Rank {
             rank: remote_leader.into(),
             size: partners.group().size,
         }),

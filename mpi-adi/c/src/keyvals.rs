@@ -9,9 +9,9 @@ use core::ffi::{c_int, c_void};
 
 use spin::Mutex;
 
-use super::handles::{Kind, Table};
+use super::handles::{HandleKind, HandleTable};
 use midplane_objects::attributes::{Attribute, Attributes};
-use midplane_objects::error::{Class, Error, Limited};
+use midplane_objects::error::{ErrorClass, Error, LimitedResource};
 
 /// `MPI_Comm_copy_attr_function` and its counterparts for other objects, whose handles are also integers.
 pub type CopyFunction =
@@ -21,15 +21,15 @@ pub type DeleteFunction = unsafe extern "C" fn(c_int, c_int, *mut c_void, *mut c
 
 /// Kinds of objects with attributes; a key is for one kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Of {
+pub(super) enum CarrierKind {
     Communicators,
     Datatypes,
     Windows,
 }
 
 /// A kind of objects with attributes.
-pub(super) trait Carrier {
-    const OF: Of;
+pub(super) trait AttributeCarrier {
+    const OF: CarrierKind;
 
     /// Runs `f` on the attributes of the object with handle `handle`, if it is valid, with exclusive access.
     fn with<R>(handle: c_int, f: impl FnOnce(&mut Attributes) -> R) -> Option<R>;
@@ -37,22 +37,22 @@ pub(super) trait Carrier {
 
 #[derive(Clone, Copy)]
 pub(super) struct Keyval {
-    pub of: Of,
+    pub of: CarrierKind,
     pub copy: Option<CopyFunction>,
     pub delete: Option<DeleteFunction>,
     /// `extra_state`: an address specified by the program.
     pub extra: usize,
 }
 
-struct Object {
+struct KeyvalObject {
     keyval: Keyval,
     /// Number of attributes with this key.
     uses: u32,
     freed: bool,
 }
 
-const KIND: Kind = Kind {
-    name: Limited::Keyvals,
+const KIND: HandleKind = HandleKind {
+    name: LimitedResource::Keyvals,
     tag: 0xa400_0000_u32 as c_int,
     place_bits: 12,
     generation_bits: 13,
@@ -60,11 +60,11 @@ const KIND: Kind = Kind {
 };
 
 /// No call waits while it holds the lock, and no interrupt handler uses it.
-static TABLE: Mutex<Table<Object>> = Mutex::new(Table::new(KIND));
+static TABLE: Mutex<HandleTable<KeyvalObject>> = Mutex::new(HandleTable::new(KIND));
 
-/// Creates a key and returns its handle. Fails with [`Error::Limit`] or [`Error::NoRoom`].
+/// Creates a key and returns its handle. Fails with [`Error::Limit`] or [`Error::NoSpace`].
 pub(super) fn create(keyval: Keyval) -> Result<c_int, Error> {
-    TABLE.lock().add(Object {
+    TABLE.lock().add(KeyvalObject {
         keyval,
         uses: 0,
         freed: false,
@@ -73,7 +73,7 @@ pub(super) fn create(keyval: Keyval) -> Result<c_int, Error> {
 
 /// Frees a key. A freed key remains in use as long as an attribute has it, and freeing it again is no error (section
 /// 6.7.2). Fails with [`Error::Keyval`].
-pub(super) fn free(of: Of, handle: c_int) -> Result<(), Error> {
+pub(super) fn free(of: CarrierKind, handle: c_int) -> Result<(), Error> {
     let known = keyval(handle).filter(|key| key.of == of);
     known.ok_or(Error::Keyval { keyval: handle })?;
     change(handle, |object| object.freed = true);
@@ -82,7 +82,7 @@ pub(super) fn free(of: Of, handle: c_int) -> Result<(), Error> {
 
 /// Runs `f`, which passes this key to a function of the program. Until `f` returns the key is valid, even if it is
 /// freed.
-fn lend<R>(handle: c_int, f: impl FnOnce() -> R) -> R {
+fn with_key_held<R>(handle: c_int, f: impl FnOnce() -> R) -> R {
     let mut was_freed = false;
     change(handle, |object| {
         object.uses += 1;
@@ -97,7 +97,7 @@ fn lend<R>(handle: c_int, f: impl FnOnce() -> R) -> R {
 }
 
 /// Changes a key, and removes it if it is freed and no attribute uses it.
-fn change(handle: c_int, f: impl FnOnce(&mut Object)) {
+fn change(handle: c_int, f: impl FnOnce(&mut KeyvalObject)) {
     let mut table = TABLE.lock();
     let Some(object) = table.get_mut(handle) else {
         return;
@@ -114,7 +114,7 @@ fn keyval(handle: c_int) -> Option<Keyval> {
 }
 
 /// Checks that `handle` is a key of this kind that the program has not freed. Fails with [`Error::Keyval`].
-fn usable(of: Of, handle: c_int) -> Result<(), Error> {
+fn usable(of: CarrierKind, handle: c_int) -> Result<(), Error> {
     let table = TABLE.lock();
     let object = table.get(handle);
     match object.filter(|object| object.keyval.of == of && !object.freed) {
@@ -124,11 +124,11 @@ fn usable(of: Of, handle: c_int) -> Result<(), Error> {
 }
 
 /// Converts the result of a function of the program. Fails with [`Error::Raised`].
-pub(super) fn said(code: c_int) -> Result<(), Error> {
+pub(super) fn check_callback(code: c_int) -> Result<(), Error> {
     match code {
         0 => Ok(()),
         _ => Err(Error::Raised {
-            class: Class::from_code(code).unwrap_or(Class::Other),
+            class: ErrorClass::from_code(code).unwrap_or(ErrorClass::Other),
             code,
         }),
     }
@@ -139,14 +139,14 @@ pub(super) fn pointer(address: usize) -> *mut c_void {
 }
 
 /// Adds an attribute, and increments the use count of its key.
-fn attach<C: Carrier>(object: c_int, attribute: Attribute) -> Result<(), Error> {
+fn attach<C: AttributeCarrier>(object: c_int, attribute: Attribute) -> Result<(), Error> {
     C::with(object, |attributes| attributes.add(attribute)).unwrap_or(Ok(()))?;
     change(attribute.keyval, |key| key.uses += 1);
     Ok(())
 }
 
 /// Calls the program's delete function, and removes the attribute if it succeeds.
-fn detach<C: Carrier>(object: c_int, attribute: Attribute) -> Result<(), Error> {
+fn detach<C: AttributeCarrier>(object: c_int, attribute: Attribute) -> Result<(), Error> {
     let Attribute { keyval, value } = attribute;
     let key = self::keyval(keyval);
     if let Some(Keyval {
@@ -157,36 +157,36 @@ fn detach<C: Carrier>(object: c_int, attribute: Attribute) -> Result<(), Error> 
     {
         // SAFETY: a function of the program, called with the arguments that the standard specifies (section 6.7.2).
         let call = || unsafe { delete(object, keyval, pointer(value), pointer(extra)) };
-        said(lend(keyval, call))?;
+        check_callback(with_key_held(keyval, call))?;
     }
     drop_attribute::<C>(object, keyval);
     Ok(())
 }
 
 /// Removes an attribute, unless the program's function has removed it.
-fn drop_attribute<C: Carrier>(object: c_int, keyval: c_int) {
+fn drop_attribute<C: AttributeCarrier>(object: c_int, keyval: c_int) {
     if C::with(object, |attributes| attributes.remove(keyval)) == Some(true) {
         change(keyval, |key| key.uses = key.uses.saturating_sub(1));
     }
 }
 
-/// Sets an attribute, after deleting an earlier one. Fails with [`Error::Keyval`], [`Error::NoRoom`], and with the
+/// Sets an attribute, after deleting an earlier one. Fails with [`Error::Keyval`], [`Error::NoSpace`], and with the
 /// error of the delete function; the earlier one then remains.
-pub(super) fn set<C: Carrier>(object: c_int, keyval: c_int, value: usize) -> Result<(), Error> {
+pub(super) fn set<C: AttributeCarrier>(object: c_int, keyval: c_int, value: usize) -> Result<(), Error> {
     usable(C::OF, keyval)?;
     delete::<C>(object, keyval)?;
     attach::<C>(object, Attribute { keyval, value })
 }
 
 /// Returns the value of an attribute, if it is set. Fails with [`Error::Keyval`].
-pub(super) fn get<C: Carrier>(object: c_int, keyval: c_int) -> Result<Option<usize>, Error> {
+pub(super) fn get<C: AttributeCarrier>(object: c_int, keyval: c_int) -> Result<Option<usize>, Error> {
     usable(C::OF, keyval)?;
     Ok(C::with(object, |attributes| attributes.get(keyval)).flatten())
 }
 
 /// Deletes an attribute, if it is set, even if its key is freed: the program thereby releases the key (section 6.7.2).
 /// Fails with [`Error::Keyval`], and with the error of the delete function; the attribute then remains.
-pub(super) fn delete<C: Carrier>(object: c_int, keyval: c_int) -> Result<(), Error> {
+pub(super) fn delete<C: AttributeCarrier>(object: c_int, keyval: c_int) -> Result<(), Error> {
     match C::with(object, |attributes| attributes.get(keyval)).flatten() {
         Some(value) => detach::<C>(object, Attribute { keyval, value }),
         None => usable(C::OF, keyval),
@@ -195,7 +195,7 @@ pub(super) fn delete<C: Carrier>(object: c_int, keyval: c_int) -> Result<(), Err
 
 /// Deletes all attributes of an object, newest first. Fails with the error of a delete function; that attribute and the
 /// earlier ones then remain.
-pub(super) fn delete_all<C: Carrier>(object: c_int) -> Result<(), Error> {
+pub(super) fn delete_all<C: AttributeCarrier>(object: c_int) -> Result<(), Error> {
     while let Some(attribute) = C::with(object, |attributes| attributes.last()).flatten() {
         detach::<C>(object, attribute)?;
     }
@@ -204,7 +204,7 @@ pub(super) fn delete_all<C: Carrier>(object: c_int) -> Result<(), Error> {
 
 /// Deletes all attributes of an object that ends regardless of errors: each delete function is called. Fails with the
 /// first of their errors.
-pub(super) fn delete_all_at_end<C: Carrier>(object: c_int) -> Result<(), Error> {
+pub(super) fn delete_all_at_end<C: AttributeCarrier>(object: c_int) -> Result<(), Error> {
     let mut first = Ok(());
     while let Some(attribute) = C::with(object, |attributes| attributes.last()).flatten() {
         let deleted = detach::<C>(object, attribute);
@@ -216,22 +216,22 @@ pub(super) fn delete_all_at_end<C: Carrier>(object: c_int) -> Result<(), Error> 
     first
 }
 
-/// Copies the attributes of `old` to `new`, as their copy functions decide. Fails with [`Error::NoRoom`] and with the
+/// Copies the attributes of `old` to `new`, as their copy functions decide. Fails with [`Error::NoSpace`] and with the
 /// error of a copy function; `new` then has the attributes before it.
-pub(super) fn copy_all<C: Carrier>(old: c_int, new: c_int) -> Result<(), Error> {
+pub(super) fn copy_all<C: AttributeCarrier>(old: c_int, new: c_int) -> Result<(), Error> {
     copies::<C>(old, |attribute| attach::<C>(new, attribute))
 }
 
 /// Attributes for an object that does not exist yet.
 #[derive(Default)]
-pub(super) struct Copies(Vec<Attribute>);
+pub(super) struct AttributeCopies(Vec<Attribute>);
 
-impl Copies {
+impl AttributeCopies {
     /// Adds the attributes of `old` that their copy functions copy. Fails like [`copy_all`].
-    pub(super) fn add_all<C: Carrier>(&mut self, old: c_int) -> Result<(), Error> {
+    pub(super) fn add_all<C: AttributeCarrier>(&mut self, old: c_int) -> Result<(), Error> {
         copies::<C>(old, |attribute| {
             let bytes = size_of::<Attribute>();
-            let none = |_| Error::NoRoom { bytes };
+            let none = |_| Error::NoSpace { bytes };
             self.0.try_reserve(1).map_err(none)?;
             self.0.push(attribute);
             // Its key is kept as if it were attached.
@@ -240,13 +240,13 @@ impl Copies {
         })
     }
 
-    /// Reserves memory for them in `new`. Fails with [`Error::NoRoom`].
-    pub(super) fn reserve<C: Carrier>(&self, new: c_int) -> Result<(), Error> {
+    /// Reserves memory for them in `new`. Fails with [`Error::NoSpace`].
+    pub(super) fn reserve<C: AttributeCarrier>(&self, new: c_int) -> Result<(), Error> {
         C::with(new, |attributes| attributes.reserve(self.0.len())).unwrap_or(Ok(()))
     }
 
-    /// Attaches them to the object. Fails with [`Error::NoRoom`].
-    pub(super) fn attach<C: Carrier>(&mut self, new: c_int) -> Result<(), Error> {
+    /// Attaches them to the object. Fails with [`Error::NoSpace`].
+    pub(super) fn attach<C: AttributeCarrier>(&mut self, new: c_int) -> Result<(), Error> {
         while let Some(&attribute) = self.0.first() {
             C::with(new, |attributes| attributes.add(attribute)).unwrap_or(Ok(()))?;
             self.0.remove(0);
@@ -255,7 +255,7 @@ impl Copies {
     }
 }
 
-impl Drop for Copies {
+impl Drop for AttributeCopies {
     fn drop(&mut self) {
         for attribute in &self.0 {
             change(attribute.keyval, |key| key.uses -= 1);
@@ -264,7 +264,7 @@ impl Drop for Copies {
 }
 
 /// Passes the attributes of `old` that their copy functions copy to `take`.
-fn copies<C: Carrier>(
+fn copies<C: AttributeCarrier>(
     old: c_int,
     mut take: impl FnMut(Attribute) -> Result<(), Error>,
 ) -> Result<(), Error> {
@@ -279,12 +279,12 @@ fn copies<C: Carrier>(
         else {
             continue;
         };
-        lend(keyval, || {
+        with_key_held(keyval, || {
             let (mut copied, mut flag) = (pointer(value), 0);
             let place = (&raw mut copied).cast();
             // SAFETY: a function of the program, called with the arguments that the standard specifies (section 6.7.2):
             // the address is that of a pointer.
-            said(unsafe {
+            check_callback(unsafe {
                 copy(
                     old,
                     keyval,
@@ -311,10 +311,10 @@ mod tests {
     static ATTRIBUTES: Mutex<Attributes> = Mutex::new(Attributes::new());
 
     /// A single object, independent of the handle.
-    struct One;
+    struct SingleObject;
 
-    impl Carrier for One {
-        const OF: Of = Of::Communicators;
+    impl AttributeCarrier for SingleObject {
+        const OF: CarrierKind = CarrierKind::Communicators;
         fn with<R>(_: c_int, f: impl FnOnce(&mut Attributes) -> R) -> Option<R> {
             Some(f(&mut ATTRIBUTES.lock()))
         }
@@ -323,19 +323,19 @@ mod tests {
     #[test]
     fn attributes_set_and_deleted_leave_memory_as_it_was() {
         let keyval = Keyval {
-            of: Of::Communicators,
+            of: CarrierKind::Communicators,
             copy: None,
             delete: None,
             extra: 0,
         };
         for value in 0..100_000 {
             let handle = create(keyval).expect("room");
-            set::<One>(1, handle, value).expect("a key");
-            assert_eq!(get::<One>(1, handle), Ok(Some(value)));
-            free(Of::Communicators, handle).expect("a key");
+            set::<SingleObject>(1, handle, value).expect("a key");
+            assert_eq!(get::<SingleObject>(1, handle), Ok(Some(value)));
+            free(CarrierKind::Communicators, handle).expect("a key");
             assert!(self::keyval(handle).is_some(), "an attribute has it");
-            assert_eq!(get::<One>(1, handle), Err(Error::Keyval { keyval: handle }));
-            delete_all::<One>(1).expect("no function says no");
+            assert_eq!(get::<SingleObject>(1, handle), Err(Error::Keyval { keyval: handle }));
+            delete_all::<SingleObject>(1).expect("no function says no");
             assert!(self::keyval(handle).is_none(), "no attribute has it");
             assert!(ATTRIBUTES.lock().last().is_none());
         }

@@ -6,14 +6,15 @@
 //!
 //! ```text
 //! entries        entry points, generated from the function table (`midplane-api`); they call the bodies
-//! environment  communicators  groups  topologies  graphs  point_to_point  matched  buffered  completion  several
-//!      persistent  idup  intercommunicators  generalized  collectives/  errors attributes infos conversions files
+//! environment  communicators  groups  topologies  graphs  point_to_point  matched  buffered  completion
+//!      wait_test_many  persistent  idup  intercommunicators  generalized  collectives/
+//!      errors attributes infos conversions files
 //!      tools                                           bodies of functions, one file per chapter or section
 //! windows/       chapter 11, with related functions of other chapters
 //! requests       request handles, including persistent requests
-//! report         end of a call, error handlers
+//! error_dispatch end of a call, error handlers
 //! keyvals        attribute keys and callbacks      codes  user-defined error codes
-//! comm_objects   communicators of the program        kept   their names and topologies
+//! comm_objects   communicators of the program        comm_state   their names and topologies
 //! inter_calls    implementations of calls on intercommunicators
 //! measure        calls for benchmarks
 //! args                                                     arguments
@@ -59,16 +60,16 @@ mod idup;
 mod infos;
 mod inter_calls;
 mod intercommunicators;
-mod kept;
+mod comm_state;
 mod keyvals;
 mod matched;
 #[doc(hidden)]
 pub mod measure;
 mod persistent;
 mod point_to_point;
-mod report;
+mod error_dispatch;
 mod requests;
-mod several;
+mod wait_test_many;
 mod tools;
 mod topologies;
 mod types;
@@ -96,7 +97,7 @@ mod bodies {
     pub use super::matched::*;
     pub use super::persistent::*;
     pub use super::point_to_point::*;
-    pub use super::several::*;
+    pub use super::wait_test_many::*;
     pub use super::tools::*;
     pub use super::topologies::*;
     pub use super::windows::*;

@@ -11,12 +11,12 @@
 
 use core::ffi::{c_int, c_void};
 
-use super::args::{self, Peer};
+use super::args::{self, PeerRank};
 use super::binding::env;
-use super::comm_objects::{Blame, blame_in};
+use super::comm_objects::{ErrorTarget, error_target_in};
 use super::completion::{end_one, wait_one};
-use super::datatypes::Lent;
-use super::report::{blame, end_under, on_partners};
+use super::datatypes::TypedBuffer;
+use super::error_dispatch::{error_target, end_under, on_partners};
 use super::requests::{RECEIVED_FROM_PROC_NULL, handle_of};
 use super::types::MPI_Status;
 use super::types::constants::*;
@@ -28,7 +28,7 @@ use midplane_objects::process::Env;
 
 /// Returns the handle and the status of a matched message.
 fn found(id: RequestId, status: Status) -> (c_int, MPI_Status) {
-    (id.0 as c_int, MPI_Status::of(&Ok(status)))
+    (id.0 as c_int, MPI_Status::from_result(&Ok(status)))
 }
 
 /// Result for MPI_PROC_NULL.
@@ -38,7 +38,9 @@ const NO_PROC: (c_int, MPI_Status) = (MPI_MESSAGE_NO_PROC, MPI_Status::PROC_NULL
 /// See [`args::out`] and [`args::status`].
 unsafe fn probe(
     function: &'static str,
-    (source, tag, handle): (c_int, c_int, c_int),
+    source: c_int,
+    tag: c_int,
+    handle: c_int,
     flag: Option<&mut c_int>,
     message: *mut c_int,
     status: *mut MPI_Status,
@@ -52,8 +54,8 @@ unsafe fn probe(
             Some(_) => Blocking::No,
         };
         let there = match source {
-            Peer::ProcNull => Some(NO_PROC),
-            Peer::Rank(source) => comm
+            PeerRank::ProcNull => Some(NO_PROC),
+            PeerRank::Rank(source) => comm
                 .mprobe_span(function, source, tag, blocking)?
                 .map(|(id, status)| found(id, status)),
         };
@@ -78,7 +80,7 @@ pub unsafe fn MPI_Mprobe(
     status: *mut MPI_Status,
 ) -> c_int {
     // SAFETY: the standard's requirements on `message` and `status`.
-    unsafe { probe("MPI_Mprobe", (source, tag, comm), None, message, status) }
+    unsafe { probe("MPI_Mprobe", source, tag, comm, None, message, status) }
 }
 
 pub unsafe fn MPI_Improbe(
@@ -93,8 +95,8 @@ pub unsafe fn MPI_Improbe(
     // SAFETY: the standard's requirements on `flag`, `message` and `status`.
     unsafe {
         match args::out(flag, "flag") {
-            Ok(flag) => probe(name, (source, tag, comm), Some(flag), message, status),
-            Err(error) => end_under(name, blame(comm), Err(error)),
+            Ok(flag) => probe(name, source, tag, comm, Some(flag), message, status),
+            Err(error) => end_under(name, error_target(comm), Err(error)),
         }
     }
 }
@@ -106,24 +108,26 @@ pub unsafe fn MPI_Improbe(
 unsafe fn start(
     env: &dyn Env,
     function: &'static str,
-    (buf, count, datatype): (*mut c_void, c_int, c_int),
+    buf: *mut c_void,
+    count: c_int,
+    datatype: c_int,
     message: &mut c_int,
-) -> Result<c_int, (Blame, Error)> {
+) -> Result<c_int, (ErrorTarget, Error)> {
     let id = RequestId(*message as u32);
     let is_no_proc = *message == MPI_MESSAGE_NO_PROC;
     // Its communicator, if the handle is valid.
     let taken = env.inspect(None, id).filter(|state| state.is_taken);
     let context = taken.filter(|_| !is_no_proc).map(|state| state.context);
-    let blame = context.map_or_else(|| blame(MPI_COMM_WORLD), blame_in);
+    let error_target = context.map_or_else(|| error_target(MPI_COMM_WORLD), error_target_in);
     if context.is_none() && !is_no_proc {
-        return Err((blame, Error::Request { handle: *message }));
+        return Err((error_target, Error::Request { handle: *message }));
     }
     // SAFETY: guaranteed by the caller.
-    let data: Lent =
-        unsafe { args::buffer(buf, count, datatype) }.map_err(|error| (blame, error))?;
+    let data: TypedBuffer =
+        unsafe { args::buffer(buf, count, datatype) }.map_err(|error| (error_target, error))?;
     let bytes = data.span().len();
     if u32::try_from(bytes).is_err() {
-        return Err((blame, Error::TooLong { bytes }));
+        return Err((error_target, Error::TooLong { bytes }));
     }
     *message = MPI_MESSAGE_NULL;
     if is_no_proc {
@@ -142,19 +146,19 @@ pub unsafe fn MPI_Imrecv(
     request: *mut c_int,
 ) -> c_int {
     let name = "MPI_Imrecv";
-    let of_world = |error| (blame(MPI_COMM_WORLD), error);
+    let of_world = |error| (error_target(MPI_COMM_WORLD), error);
     let result = env().map_err(of_world).and_then(|env| {
         // SAFETY: the standard's requirements on `message`, `request` and `buf` (section 3.8.3).
         unsafe {
             let message = args::out(message, "message").map_err(of_world)?;
             let request = args::out(request, "request").map_err(of_world)?;
-            *request = start(env, name, (buf, count, datatype), message)?;
+            *request = start(env, name, buf, count, datatype, message)?;
         }
         Ok(())
     });
     match result {
         Ok(()) => MPI_SUCCESS,
-        Err((blame, error)) => end_under(name, blame, Err(error)),
+        Err((error_target, error)) => end_under(name, error_target, Err(error)),
     }
 }
 
@@ -166,19 +170,19 @@ pub unsafe fn MPI_Mrecv(
     status: *mut MPI_Status,
 ) -> c_int {
     let name = "MPI_Mrecv";
-    let of_world = |error| (blame(MPI_COMM_WORLD), error);
+    let of_world = |error| (error_target(MPI_COMM_WORLD), error);
     let started = env().map_err(of_world).and_then(|env| {
         // SAFETY: the standard's requirements on `message` and `status`, and about `buf` until the call returns.
         unsafe {
             args::status(status).map_err(of_world)?;
             let message = args::out(message, "message").map_err(of_world)?;
-            Ok((env, start(env, name, (buf, count, datatype), message)?))
+            Ok((env, start(env, name, buf, count, datatype, message)?))
         }
     });
     match started {
         Ok((env, mut request)) => {
             end_one(name, wait_one(env, name, &mut request).map(Some), status)
         }
-        Err((blame, error)) => end_under(name, blame, Err(error)),
+        Err((error_target, error)) => end_under(name, error_target, Err(error)),
     }
 }

@@ -19,7 +19,7 @@ pub fn start() -> bool {
 
 /// Sends eight bytes to this process itself, rank 0, `messages` times. Each is received by MPI_Irecv, posted before and
 /// completed afterwards. Returns false if one of them arrived incorrectly.
-pub fn send_to_oneself(messages: u32) -> bool {
+pub fn send_to_self(messages: u32) -> bool {
     (0..u64::from(messages)).all(|number| {
         let (sent, mut received) = (number, u64::MAX);
         let mut request = MPI_REQUEST_NULL;

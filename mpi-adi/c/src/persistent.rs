@@ -9,11 +9,12 @@
 
 use core::ffi::{c_int, c_void};
 
-use super::args::{self, Peer, Receive, Send, recv_args, send_args};
+use super::args::{self, PeerRank, ReceiveArgs, SendArgs, recv_args};
 use super::binding::env;
-use super::report::{end, end_under, on_partners, on_process};
+use super::error_dispatch::{end, end_under, on_partners, on_process};
+use super::fast_path::CallArgs;
 use super::requests::{
-    Call, Object, RECEIVED_FROM_PROC_NULL, SEND_COMPLETE, enter_persistent, started, with_object,
+    PersistentCall, PersistentRequest, RECEIVED_FROM_PROC_NULL, SEND_COMPLETE, enter_persistent, started, with_object,
 };
 use super::types::constants::{MPI_COMM_WORLD, MPI_REQUEST_NULL};
 use super::{buffered, comm_objects};
@@ -22,9 +23,9 @@ use midplane_objects::comm::Partners;
 use midplane_objects::error::Error;
 use midplane_objects::process::Env;
 
-fn enter(comm: Partners<'static>, call: Call) -> Result<c_int, Error> {
+fn enter(comm: Partners<'static>, call: PersistentCall) -> Result<c_int, Error> {
     let partners = comm.group();
-    let handle = enter_persistent(Object {
+    let handle = enter_persistent(PersistentRequest {
         call,
         partners,
         active: MPI_REQUEST_NULL,
@@ -44,10 +45,10 @@ fn start(env: &'static dyn Env, function: &'static str, named: c_int) -> Result<
     }
     let comm = Partners::at(env, object.partners);
     let active = match object.call {
-        Call::Send(
-            Send {
+        PersistentCall::Send(
+            SendArgs {
                 data,
-                dest: Peer::Rank(dest),
+                dest: PeerRank::Rank(dest),
                 tag,
             },
             mode,
@@ -58,25 +59,25 @@ fn start(env: &'static dyn Env, function: &'static str, named: c_int) -> Result<
             }
             None => SEND_COMPLETE,
         },
-        Call::Buffered(Send {
+        PersistentCall::Buffered(SendArgs {
             data,
-            dest: Peer::Rank(dest),
+            dest: PeerRank::Rank(dest),
             tag,
         }) => {
             buffered::send(comm, function, data.span(), dest, tag)?;
             SEND_COMPLETE
         }
-        Call::Receive(Receive {
+        PersistentCall::Receive(ReceiveArgs {
             data,
-            source: Peer::Rank(source),
+            source: PeerRank::Rank(source),
             tag,
         }) => {
             let id = comm.start_recv(function, data.span(), source, tag)?;
             data.keep();
             started(object.partners.context, id)
         }
-        Call::Send(..) | Call::Buffered(_) => SEND_COMPLETE,
-        Call::Receive(_) => RECEIVED_FROM_PROC_NULL,
+        PersistentCall::Send(..) | PersistentCall::Buffered(_) => SEND_COMPLETE,
+        PersistentCall::Receive(_) => RECEIVED_FROM_PROC_NULL,
     };
     with_object(named, |object| object.active = active);
     Ok(())
@@ -85,19 +86,18 @@ fn start(env: &'static dyn Env, function: &'static str, named: c_int) -> Result<
 /// Creates a persistent send.
 ///
 /// # Safety
-/// See [`send_args`], while the request is active (section 3.9). `request` must satisfy [`args::out`].
+/// See [`send_args`](super::args::send_args), while the request is active (section 3.9). `request` must satisfy [`args::out`].
 unsafe fn send_init(
     function: &'static str,
-    call: impl FnOnce(Send) -> Call,
-    (buf, count, datatype): (*const c_void, c_int, c_int),
-    (dest, tag, comm): (c_int, c_int, c_int),
+    call: impl FnOnce(SendArgs) -> PersistentCall,
+    args: CallArgs,
     request: *mut c_int,
 ) -> c_int {
-    on_partners(function, comm, |comm| {
+    on_partners(function, args.comm, |comm| {
         // SAFETY: guaranteed by the caller.
         let (send, request) = unsafe {
             (
-                send_args(&comm, buf, count, datatype, dest, tag)?,
+                args.send(&comm)?,
                 args::out(request, "request")?,
             )
         };
@@ -115,14 +115,13 @@ pub unsafe fn MPI_Send_init(
     comm: c_int,
     request: *mut c_int,
 ) -> c_int {
-    let call = |send| Call::Send(send, Mode::Standard);
+    let call = |send| PersistentCall::Send(send, Mode::Standard);
     // SAFETY: the standard's requirements include those of the callee.
     unsafe {
         send_init(
             "MPI_Send_init",
             call,
-            (buf, count, datatype),
-            (dest, tag, comm),
+            CallArgs::new(buf, count, datatype, dest, tag, comm),
             request,
         )
     }
@@ -137,14 +136,13 @@ pub unsafe fn MPI_Ssend_init(
     comm: c_int,
     request: *mut c_int,
 ) -> c_int {
-    let call = |send| Call::Send(send, Mode::Synchronous);
+    let call = |send| PersistentCall::Send(send, Mode::Synchronous);
     // SAFETY: the standard's requirements include those of the callee.
     unsafe {
         send_init(
             "MPI_Ssend_init",
             call,
-            (buf, count, datatype),
-            (dest, tag, comm),
+            CallArgs::new(buf, count, datatype, dest, tag, comm),
             request,
         )
     }
@@ -160,14 +158,13 @@ pub unsafe fn MPI_Rsend_init(
     comm: c_int,
     request: *mut c_int,
 ) -> c_int {
-    let call = |send| Call::Send(send, Mode::Standard);
+    let call = |send| PersistentCall::Send(send, Mode::Standard);
     // SAFETY: the standard's requirements include those of the callee.
     unsafe {
         send_init(
             "MPI_Rsend_init",
             call,
-            (buf, count, datatype),
-            (dest, tag, comm),
+            CallArgs::new(buf, count, datatype, dest, tag, comm),
             request,
         )
     }
@@ -186,9 +183,8 @@ pub unsafe fn MPI_Bsend_init(
     unsafe {
         send_init(
             "MPI_Bsend_init",
-            Call::Buffered,
-            (buf, count, datatype),
-            (dest, tag, comm),
+            PersistentCall::Buffered,
+            CallArgs::new(buf, count, datatype, dest, tag, comm),
             request,
         )
     }
@@ -211,7 +207,7 @@ pub unsafe fn MPI_Recv_init(
                 args::out(request, "request")?,
             )
         };
-        *request = enter(comm, Call::Receive(receive))?;
+        *request = enter(comm, PersistentCall::Receive(receive))?;
         Ok(())
     })
 }
@@ -219,7 +215,7 @@ pub unsafe fn MPI_Recv_init(
 /// Returns the result of a call that starts `handle`; an error invokes its communicator's handler.
 fn end_start(function: &'static str, handle: c_int, result: Result<(), Error>) -> c_int {
     match with_object(handle, |object| object.partners.context) {
-        Some(context) => end_under(function, comm_objects::blame_in(context), result),
+        Some(context) => end_under(function, comm_objects::error_target_in(context), result),
         None => end(function, MPI_COMM_WORLD, result),
     }
 }

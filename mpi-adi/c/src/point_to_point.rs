@@ -9,17 +9,17 @@
 
 use core::ffi::{c_int, c_void};
 
-use super::args::{self, Peer, Receive, Send, recv_args, send_args};
-use super::datatypes::Lent;
-use super::fast_path::{self, Given};
-use super::report::{deliver, on_partners, on_process};
+use super::args::{self, PeerRank, ReceiveArgs, SendArgs, recv_args, send_args};
+use super::datatypes::TypedBuffer;
+use super::fast_path::{self, CallArgs};
+use super::error_dispatch::{deliver, on_partners, on_process};
 use super::requests::{RECEIVED_FROM_PROC_NULL, SEND_COMPLETE, handle_of};
 
 use super::types::MPI_Status;
 use midplane_device::interface::{Blocking, Device};
 use midplane_device::memory::Span;
 use midplane_device::request::Mode;
-use midplane_objects::comm::Partners;
+use midplane_objects::comm::{IncomingData, OutgoingData, Partners};
 use midplane_objects::error::Error;
 
 fn from_proc_null(status: Option<&mut MPI_Status>) -> Result<(), Error> {
@@ -35,13 +35,13 @@ fn from_proc_null(status: Option<&mut MPI_Status>) -> Result<(), Error> {
 /// See [`send_args`], until it returns (section 3.2.2).
 #[cold]
 #[inline(never)]
-unsafe fn send(function: &'static str, mode: Mode, given: Given) -> c_int {
+unsafe fn send(function: &'static str, mode: Mode, given: CallArgs) -> c_int {
     on_partners(function, given.comm, |comm| {
         // SAFETY: guaranteed by the caller.
         let send = unsafe { given.send(&comm) }?;
         match send.dest {
-            Peer::ProcNull => Ok(()),
-            Peer::Rank(dest) => comm.send_span(function, send.data.span(), dest, send.tag, mode),
+            PeerRank::ProcNull => Ok(()),
+            PeerRank::Rank(dest) => comm.send_span(function, send.data.span(), dest, send.tag, mode),
         }
     })
 }
@@ -54,7 +54,7 @@ pub unsafe fn MPI_Send(
     tag: c_int,
     comm: c_int,
 ) -> c_int {
-    let given = Given::new((buf, count, datatype), (dest, tag, comm));
+    let given = CallArgs::new(buf, count, datatype, dest, tag, comm);
     // SAFETY: the standard's requirements include those of the callees.
     unsafe {
         match fast_path::send("MPI_Send", &given) {
@@ -72,7 +72,7 @@ pub unsafe fn MPI_Ssend(
     tag: c_int,
     comm: c_int,
 ) -> c_int {
-    let given = Given::new((buf, count, datatype), (dest, tag, comm));
+    let given = CallArgs::new(buf, count, datatype, dest, tag, comm);
     // SAFETY: the standard's requirements include those of the callee.
     unsafe { send("MPI_Ssend", Mode::Synchronous, given) }
 }
@@ -86,7 +86,7 @@ pub unsafe fn MPI_Rsend(
     tag: c_int,
     comm: c_int,
 ) -> c_int {
-    let given = Given::new((buf, count, datatype), (dest, tag, comm));
+    let given = CallArgs::new(buf, count, datatype, dest, tag, comm);
     // SAFETY: the standard's requirements include those of the callee.
     unsafe { send("MPI_Rsend", Mode::Standard, given) }
 }
@@ -100,15 +100,15 @@ pub unsafe fn MPI_Rsend(
 unsafe fn start_send(
     function: &'static str,
     mode: Mode,
-    given: Given,
+    given: CallArgs,
     request: *mut c_int,
 ) -> c_int {
     on_partners(function, given.comm, |comm| {
         // SAFETY: guaranteed by the caller.
         let (send, request) = unsafe { (given.send(&comm)?, args::out(request, "request")?) };
         *request = match send.dest {
-            Peer::ProcNull => SEND_COMPLETE,
-            Peer::Rank(dest) => {
+            PeerRank::ProcNull => SEND_COMPLETE,
+            PeerRank::Rank(dest) => {
                 match comm.start_send(function, send.data.span(), dest, send.tag, mode)? {
                     Some(id) => {
                         send.data.keep();
@@ -131,7 +131,7 @@ pub unsafe fn MPI_Isend(
     comm: c_int,
     request: *mut c_int,
 ) -> c_int {
-    let given = Given::new((buf, count, datatype), (dest, tag, comm));
+    let given = CallArgs::new(buf, count, datatype, dest, tag, comm);
     // SAFETY: the standard's requirements include those of the callees.
     unsafe {
         match fast_path::start_send("MPI_Isend", &given, request) {
@@ -150,7 +150,7 @@ pub unsafe fn MPI_Issend(
     comm: c_int,
     request: *mut c_int,
 ) -> c_int {
-    let given = Given::new((buf, count, datatype), (dest, tag, comm));
+    let given = CallArgs::new(buf, count, datatype, dest, tag, comm);
     // SAFETY: the standard's requirements include those of the callee.
     unsafe { start_send("MPI_Issend", Mode::Synchronous, given, request) }
 }
@@ -165,7 +165,7 @@ pub unsafe fn MPI_Irsend(
     comm: c_int,
     request: *mut c_int,
 ) -> c_int {
-    let given = Given::new((buf, count, datatype), (dest, tag, comm));
+    let given = CallArgs::new(buf, count, datatype, dest, tag, comm);
     // SAFETY: the standard's requirements include those of the callee.
     unsafe { start_send("MPI_Irsend", Mode::Standard, given, request) }
 }
@@ -179,7 +179,7 @@ pub unsafe fn MPI_Recv(
     comm: c_int,
     status: *mut MPI_Status,
 ) -> c_int {
-    let given = Given::new((buf, count, datatype), (source, tag, comm));
+    let given = CallArgs::new(buf, count, datatype, source, tag, comm);
     // SAFETY: the standard's requirements on `buf` (section 3.2.4) and `status`, as the callees want it.
     unsafe {
         match fast_path::receive("MPI_Recv", &given, status) {
@@ -195,13 +195,13 @@ pub unsafe fn MPI_Recv(
 /// See [`recv_args`], until it returns; `status` must satisfy [`args::status`].
 #[cold]
 #[inline(never)]
-unsafe fn receive(given: Given, status: *mut MPI_Status) -> c_int {
+unsafe fn receive(given: CallArgs, status: *mut MPI_Status) -> c_int {
     on_partners("MPI_Recv", given.comm, |comm| {
         // SAFETY: guaranteed by the caller.
         let (receive, status) = unsafe { (given.receive(&comm)?, args::status(status)?) };
         match receive.source {
-            Peer::ProcNull => from_proc_null(status),
-            Peer::Rank(source) => deliver(
+            PeerRank::ProcNull => from_proc_null(status),
+            PeerRank::Rank(source) => deliver(
                 comm.recv_span("MPI_Recv", receive.data.span(), source, receive.tag),
                 status,
             ),
@@ -218,7 +218,7 @@ pub unsafe fn MPI_Irecv(
     comm: c_int,
     request: *mut c_int,
 ) -> c_int {
-    let given = Given::new((buf, count, datatype), (source, tag, comm));
+    let given = CallArgs::new(buf, count, datatype, source, tag, comm);
     // SAFETY: the standard's requirements on `buf` (section 3.7.2) and `request`, as the callees want it.
     unsafe {
         match fast_path::start_receive("MPI_Irecv", &given, request) {
@@ -234,13 +234,13 @@ pub unsafe fn MPI_Irecv(
 /// See [`recv_args`], until the request completes; `request` must satisfy [`args::out`].
 #[cold]
 #[inline(never)]
-unsafe fn start_receive(given: Given, request: *mut c_int) -> c_int {
+unsafe fn start_receive(given: CallArgs, request: *mut c_int) -> c_int {
     on_partners("MPI_Irecv", given.comm, |comm| {
         // SAFETY: guaranteed by the caller.
         let (receive, request) = unsafe { (given.receive(&comm)?, args::out(request, "request")?) };
         *request = match receive.source {
-            Peer::ProcNull => RECEIVED_FROM_PROC_NULL,
-            Peer::Rank(source) => {
+            PeerRank::ProcNull => RECEIVED_FROM_PROC_NULL,
+            PeerRank::Rank(source) => {
                 let span = receive.data.span();
                 let id = comm.start_recv("MPI_Irecv", span, source, receive.tag)?;
                 receive.data.keep();
@@ -254,25 +254,33 @@ unsafe fn start_receive(given: Given, request: *mut c_int) -> c_int {
 fn sendrecv(
     function: &'static str,
     comm: Partners<'_>,
-    send: &Send,
-    receive: &Receive,
+    send: &SendArgs,
+    receive: &ReceiveArgs,
     status: Option<&mut MPI_Status>,
 ) -> Result<(), Error> {
     match (send.dest, receive.source) {
-        (Peer::ProcNull, Peer::ProcNull) => from_proc_null(status),
-        (Peer::Rank(dest), Peer::ProcNull) => {
+        (PeerRank::ProcNull, PeerRank::ProcNull) => from_proc_null(status),
+        (PeerRank::Rank(dest), PeerRank::ProcNull) => {
             comm.send_span(function, send.data.span(), dest, send.tag, Mode::Standard)?;
             from_proc_null(status)
         }
-        (Peer::ProcNull, Peer::Rank(source)) => deliver(
+        (PeerRank::ProcNull, PeerRank::Rank(source)) => deliver(
             comm.recv_span(function, receive.data.span(), source, receive.tag),
             status,
         ),
-        (Peer::Rank(dest), Peer::Rank(source)) => deliver(
+        (PeerRank::Rank(dest), PeerRank::Rank(source)) => deliver(
             comm.sendrecv_span(
                 function,
-                (send.data.span(), dest, send.tag),
-                (receive.data.span(), source, receive.tag),
+                OutgoingData {
+                    data: send.data.span(),
+                    dest,
+                    tag: send.tag,
+                },
+                IncomingData {
+                    data: receive.data.span(),
+                    source,
+                    tag: receive.tag,
+                },
             ),
             status,
         ),
@@ -331,15 +339,15 @@ pub unsafe fn MPI_Sendrecv_replace(
         let mut copied = alloc::vec::Vec::new();
         copied
             .try_reserve_exact(bytes)
-            .map_err(|_| Error::NoRoom { bytes })?;
+            .map_err(|_| Error::NoSpace { bytes })?;
         copied.resize(bytes, 0u8);
         comm.env.read(send.data.span().into(), &mut copied);
         // SAFETY: `copied` lives until `sendrecv` has finished with it, and nothing writes it.
-        let data = Lent::plain(unsafe { Span::new(copied.as_ptr(), bytes) });
+        let data = TypedBuffer::plain(unsafe { Span::new(copied.as_ptr(), bytes) });
         sendrecv(
             "MPI_Sendrecv_replace",
             comm,
-            &Send { data, ..send },
+            &SendArgs { data, ..send },
             &receive,
             status,
         )
@@ -352,8 +360,8 @@ pub unsafe fn MPI_Probe(source: c_int, tag: c_int, comm: c_int, status: *mut MPI
         // SAFETY: the standard's requirements on `status`.
         let status = unsafe { args::status(status) }?;
         match source {
-            Peer::ProcNull => from_proc_null(status),
-            Peer::Rank(source) => {
+            PeerRank::ProcNull => from_proc_null(status),
+            PeerRank::Rank(source) => {
                 match comm.probe_span("MPI_Probe", source, tag, Blocking::Yes)? {
                     Some(found) => deliver(Ok(found), status),
                     None => Ok(()),
@@ -375,11 +383,11 @@ pub unsafe fn MPI_Iprobe(
         // SAFETY: the standard's requirements on `flag` and `status`.
         let (flag, status) = unsafe { (args::out(flag, "flag")?, args::status(status)?) };
         let found = match source {
-            Peer::ProcNull => {
+            PeerRank::ProcNull => {
                 *flag = 1;
                 return from_proc_null(status);
             }
-            Peer::Rank(source) => comm.probe_span("MPI_Iprobe", source, tag, Blocking::No)?,
+            PeerRank::Rank(source) => comm.probe_span("MPI_Iprobe", source, tag, Blocking::No)?,
         };
         *flag = found.is_some().into();
         match found {

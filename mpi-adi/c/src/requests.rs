@@ -1,7 +1,7 @@
 //! Request handles and their completion. A handle refers to a request of the device, a request that is complete from
 //! the start, a persistent request, or a request of another family.
 //!
-//! Requests other than messages (collectives, windows, generalized requests) belong to a [`Family`], registered when
+//! Requests other than messages (collectives, windows, generalized requests) belong to a [`RequestFamily`], registered when
 //! its first request is created: a program without them does not link it.
 //!
 //! A persistent request (section 3.9) contains the checked arguments of the call and, if it is active, the handle of
@@ -11,13 +11,13 @@ use core::ffi::c_int;
 
 use spin::Mutex;
 
-use super::args::{Receive, Send};
-use super::comm_objects::{self, Blame};
+use super::args::{ReceiveArgs, SendArgs};
+use super::comm_objects::{self, ErrorTarget};
 use super::comm_table;
 use super::datatypes;
-use super::handles::{Kind, Table};
+use super::handles::{HandleKind, HandleTable};
 use super::hook::Hook;
-use super::report::code;
+use super::error_dispatch::code;
 use super::types::MPI_Status;
 use super::types::constants::MPI_REQUEST_NULL;
 use midplane_device::envelope::Context;
@@ -25,7 +25,7 @@ use midplane_device::interface::{Completion, Device, Release, RequestState, Test
 use midplane_device::kernel::CallNote;
 use midplane_device::request::{Mode, Outcome, RequestId, Whole};
 use midplane_objects::comm::{Group, Status};
-use midplane_objects::error::{Class, Error, Limited};
+use midplane_objects::error::{ErrorClass, Error, LimitedResource};
 use midplane_objects::process::Env;
 
 /// Request of a send to MPI_PROC_NULL, or of a buffered send: complete from the start.
@@ -45,21 +45,21 @@ pub(super) fn started(context: Context, id: RequestId) -> c_int {
 }
 
 /// A kind of requests other than messages, and its operations.
-pub(super) trait Family: Sync {
+pub(super) trait RequestFamily: Sync {
     /// Checks whether `handle` is a request of this family. Called inside or outside the device.
     fn has(&self, handle: c_int) -> bool;
 
     /// Returns the completion of the request; `None` if it is not complete. Called inside or outside the device.
-    fn ended(&self, handle: c_int) -> Option<Completed>;
+    fn ended(&self, handle: c_int) -> Option<CompletedRequest>;
 
     /// Removes a request after its completion was reported; its handle becomes invalid. Called inside or outside the
     /// device.
     fn forget(&self, handle: c_int);
 
-    /// Calls the user-defined functions that determine the completion of a [`Rest::Concluding`] request, and frees the
+    /// Calls the user-defined functions that determine the completion of a [`CompletionData::CallbacksPending`] request, and frees the
     /// request if the program is `done` with it. Called outside the device. A family without such functions uses the
     /// default.
-    fn conclude(&self, handle: c_int, done: bool) -> Completed {
+    fn finish_request(&self, handle: c_int, done: bool) -> CompletedRequest {
         let _ = done;
         let ended = self.ended(handle);
         ended.unwrap_or_else(|| with_status(MPI_Status::EMPTY))
@@ -81,20 +81,20 @@ pub(super) const ONE_SIDED: c_int = 0x6000_0000;
 /// Families of this program, as a linked list.
 static FAMILIES: NextFamily = NextFamily::new();
 
-type NextFamily = spin::Once<&'static Entry>;
+type NextFamily = spin::Once<&'static FamilyEntry>;
 
 /// A family and a link to the next one. Its variable has a separate section: the compiler merges variables without one,
 /// and the linker then keeps or removes them together with all that they reference.
-pub(super) struct Entry {
+pub(super) struct FamilyEntry {
     handle: c_int,
-    family: &'static dyn Family,
+    family: &'static dyn RequestFamily,
     next: NextFamily,
 }
 
-impl Entry {
+impl FamilyEntry {
     /// Creates the entry of the family with these handles.
-    pub const fn new(handles: c_int, family: &'static dyn Family) -> Entry {
-        Entry {
+    pub const fn new(handles: c_int, family: &'static dyn RequestFamily) -> FamilyEntry {
+        FamilyEntry {
             handle: handles,
             family,
             next: NextFamily::new(),
@@ -103,7 +103,7 @@ impl Entry {
 }
 
 /// Registers a family, if it is not registered.
-pub(super) fn enter_family(entry: &'static Entry) {
+pub(super) fn enter_family(entry: &'static FamilyEntry) {
     let mut place = &FAMILIES;
     loop {
         let there = *place.call_once(|| entry);
@@ -115,12 +115,12 @@ pub(super) fn enter_family(entry: &'static Entry) {
 }
 
 #[cold]
-fn family_of(handle: c_int) -> Result<Named, Error> {
+fn family_of(handle: c_int) -> Result<RequestKind, Error> {
     let mut place = &FAMILIES;
     while let Some(entry) = place.get() {
         let is_of = (entry.handle ^ handle) >> FAMILY_SHIFT == 0;
         if is_of && entry.family.has(handle) {
-            return Ok(Named::Other(entry.family));
+            return Ok(RequestKind::Other(entry.family));
         }
         place = &entry.next;
     }
@@ -129,7 +129,7 @@ fn family_of(handle: c_int) -> Result<Named, Error> {
 
 /// Meaning of a handle.
 #[derive(Clone, Copy)]
-pub(super) enum Named {
+pub(super) enum RequestKind {
     /// No active request: MPI_REQUEST_NULL, or a persistent request that is not started.
     Inactive,
     /// A request that is complete from the start, with this status.
@@ -137,41 +137,41 @@ pub(super) enum Named {
     /// A request of the device.
     Live(RequestId),
     /// A request of this family.
-    Other(&'static dyn Family),
+    Other(&'static dyn RequestFamily),
 }
 
 /// Returns the meaning of the handle. Only the device can check whether a device request exists. Fails with
 /// [`Error::Request`].
-pub(super) fn named(handle: c_int) -> Result<Named, Error> {
+pub(super) fn named(handle: c_int) -> Result<RequestKind, Error> {
     match active(handle).unwrap_or(handle) {
-        MPI_REQUEST_NULL => Ok(Named::Inactive),
-        SEND_COMPLETE => Ok(Named::Complete(MPI_Status::NO_RECEIVE)),
-        RECEIVED_FROM_PROC_NULL => Ok(Named::Complete(MPI_Status::PROC_NULL)),
-        active if active < 0 => Ok(Named::Live(RequestId(!active as u32))),
+        MPI_REQUEST_NULL => Ok(RequestKind::Inactive),
+        SEND_COMPLETE => Ok(RequestKind::Complete(MPI_Status::NO_RECEIVE)),
+        RECEIVED_FROM_PROC_NULL => Ok(RequestKind::Complete(MPI_Status::PROC_NULL)),
+        active if active < 0 => Ok(RequestKind::Live(RequestId(!active as u32))),
         _ => family_of(handle),
     }
 }
 
 /// A completed request: its status and additional data.
-pub(super) struct Completed {
+pub(super) struct CompletedRequest {
     pub status: MPI_Status,
-    pub rest: Option<Rest>,
+    pub rest: Option<CompletionData>,
 }
 
 /// Additional data of a completed request.
-pub(super) enum Rest {
+pub(super) enum CompletionData {
     /// Its error, and its communicator's error handler.
-    Failed(Blame, Error),
-    /// A generalized request. User-defined functions must set its status: see [`Completed::concluded`].
-    Concluding(&'static dyn Family),
+    Failed(ErrorTarget, Error),
+    /// A generalized request. User-defined functions must set its status: see [`CompletedRequest::finished`].
+    CallbacksPending(&'static dyn RequestFamily),
 }
 
-impl Completed {
+impl CompletedRequest {
     /// Returns the status for calls that complete several requests, including MPI_ERROR.
     pub fn full_status(&self) -> MPI_Status {
         let error = match &self.rest {
-            Some(Rest::Failed(_, error)) => error.code(),
-            _ => code(Class::Success),
+            Some(CompletionData::Failed(_, error)) => error.code(),
+            _ => code(ErrorClass::Success),
         };
         MPI_Status {
             MPI_ERROR: error,
@@ -181,41 +181,41 @@ impl Completed {
 
     /// Keeps the communicator, which may be freed with the request, until its error handler returns.
     #[inline]
-    fn keep_blamed(&mut self) {
-        if let Some(Rest::Failed(blame, _)) = &mut self.rest {
-            comm_objects::keep_blamed(blame);
+    fn keep_error_target(&mut self) {
+        if let Some(CompletionData::Failed(error_target, _)) = &mut self.rest {
+            comm_objects::keep_error_target(error_target);
         }
     }
 
     /// Checks whether user-defined functions must still be called, outside the device; until then the handle remains.
-    pub fn is_concluding(&self) -> bool {
-        matches!(self.rest, Some(Rest::Concluding(_)))
+    pub fn has_pending_callbacks(&self) -> bool {
+        matches!(self.rest, Some(CompletionData::CallbacksPending(_)))
     }
 
     /// Returns the final completion and resets the handle. Called outside the device.
     #[inline]
-    pub fn concluded(self, handle: &mut c_int) -> Completed {
+    pub fn finished(self, handle: &mut c_int) -> CompletedRequest {
         match self.rest {
-            Some(Rest::Concluding(family)) => conclude(family, handle),
+            Some(CompletionData::CallbacksPending(family)) => finish_request(family, handle),
             _ => self,
         }
     }
 }
 
 #[cold]
-fn conclude(family: &dyn Family, handle: &mut c_int) -> Completed {
-    let completed = family.conclude(*handle, true);
+fn finish_request(family: &dyn RequestFamily, handle: &mut c_int) -> CompletedRequest {
+    let completed = family.finish_request(*handle, true);
     *handle = MPI_REQUEST_NULL;
     completed
 }
 
 /// Calls the user-defined functions of the request, if that is pending. Called outside the device.
-pub(super) fn conclude_if_due(handle: &mut c_int) -> Option<Completed> {
-    let Ok(Named::Other(family)) = family_of(*handle) else {
+pub(super) fn finish_if_pending(handle: &mut c_int) -> Option<CompletedRequest> {
+    let Ok(RequestKind::Other(family)) = family_of(*handle) else {
         return None;
     };
-    let is_due = family.ended(*handle)?.is_concluding();
-    is_due.then(|| conclude(family, handle))
+    let is_due = family.ended(*handle)?.has_pending_callbacks();
+    is_due.then(|| finish_request(family, handle))
 }
 
 /// Resets the handle of a completed request: a persistent one becomes inactive, another one MPI_REQUEST_NULL.
@@ -226,15 +226,15 @@ pub(super) fn reset(handle: &mut c_int) {
 }
 
 /// Completes, frees and resets the request with handle `handle` if it is complete; in a call of `function` after a
-/// progress step. An inactive request is complete with the empty status. A [`Completed::is_concluding`] request is
+/// progress step. An inactive request is complete with the empty status. A [`CompletedRequest::has_pending_callbacks`] request is
 /// unchanged. Does not block.
 pub(super) fn try_complete(
     env: &dyn Env,
     function: Option<&'static str>,
     handle: &mut c_int,
-) -> Result<Option<Completed>, Error> {
+) -> Result<Option<CompletedRequest>, Error> {
     let named = named(*handle)?;
-    if let Named::Live(id) = named {
+    if let RequestKind::Live(id) = named {
         return match env.test(function, id) {
             TestResult::Unknown => Err(Error::Request { handle: *handle }),
             TestResult::Pending => Ok(None),
@@ -248,14 +248,14 @@ pub(super) fn try_complete(
 }
 
 /// Completes a request other than a device request, with meaning `named`; see [`try_complete`].
-pub(super) fn complete_here(named: Named, handle: &mut c_int) -> Option<Completed> {
+pub(super) fn complete_here(named: RequestKind, handle: &mut c_int) -> Option<CompletedRequest> {
     let status = match named {
-        Named::Complete(status) => status,
-        Named::Inactive | Named::Live(_) => MPI_Status::EMPTY,
-        Named::Other(family) => {
+        RequestKind::Complete(status) => status,
+        RequestKind::Inactive | RequestKind::Live(_) => MPI_Status::EMPTY,
+        RequestKind::Other(family) => {
             let mut ended = family.ended(*handle);
-            if let Some(ended) = ended.as_mut().filter(|ended| !ended.is_concluding()) {
-                ended.keep_blamed();
+            if let Some(ended) = ended.as_mut().filter(|ended| !ended.has_pending_callbacks()) {
+                ended.keep_error_target();
                 family.forget(*handle);
                 reset(handle);
             }
@@ -267,7 +267,7 @@ pub(super) fn complete_here(named: Named, handle: &mut c_int) -> Option<Complete
 }
 
 /// Resets the handle of a completed and freed device request, and notifies the communicator.
-pub(super) fn completed_with(ended: &Completion, handle: &mut c_int) -> Completed {
+pub(super) fn completed_with(ended: &Completion, handle: &mut c_int) -> CompletedRequest {
     reset(handle);
     match ended {
         Completion::Whole(whole) => {
@@ -275,11 +275,11 @@ pub(super) fn completed_with(ended: &Completion, handle: &mut c_int) -> Complete
             comm_objects::request_completed(whole.context);
             with_status(status)
         }
-        Completion::Other(concluded) => {
-            let mut completed = completed(concluded.context, &concluded.outcome);
-            completed.keep_blamed();
-            datatypes::release(concluded.buffer);
-            comm_objects::request_completed(concluded.context);
+        Completion::Other(finished) => {
+            let mut completed = completed(finished.context, &finished.outcome);
+            completed.keep_error_target();
+            datatypes::release(finished.buffer);
+            comm_objects::request_completed(finished.context);
             completed
         }
     }
@@ -289,7 +289,7 @@ pub(super) fn completed_with(ended: &Completion, handle: &mut c_int) -> Complete
 #[inline]
 pub(super) fn whole_status(whole: &Whole) -> MPI_Status {
     let source = comm_table::source(whole.context, whole.peer).0;
-    MPI_Status::of(&Ok(Status {
+    MPI_Status::from_result(&Ok(Status {
         source,
         tag: whole.tag,
         bytes: whole.bytes as usize,
@@ -322,9 +322,9 @@ pub(super) fn peek(
     env: &dyn Env,
     function: &'static str,
     handle: c_int,
-) -> Result<Option<Completed>, Error> {
+) -> Result<Option<CompletedRequest>, Error> {
     let named = named(handle)?;
-    if let Named::Live(id) = named {
+    if let RequestKind::Live(id) = named {
         let state = env.inspect(Some(function), id);
         let state = state.ok_or(Error::Request { handle })?;
         let ended = state.outcome.as_ref();
@@ -332,20 +332,20 @@ pub(super) fn peek(
     }
     env.advance(CallNote::of(function), None);
     Ok(match named {
-        Named::Complete(status) => Some(with_status(status)),
-        Named::Inactive | Named::Live(_) => Some(with_status(MPI_Status::EMPTY)),
-        Named::Other(family) => family.ended(handle),
+        RequestKind::Complete(status) => Some(with_status(status)),
+        RequestKind::Inactive | RequestKind::Live(_) => Some(with_status(MPI_Status::EMPTY)),
+        RequestKind::Other(family) => family.ended(handle),
     })
 }
 
 /// Creates the completion of a request without an error.
-pub(super) fn with_status(status: MPI_Status) -> Completed {
-    Completed { status, rest: None }
+pub(super) fn with_status(status: MPI_Status) -> CompletedRequest {
+    CompletedRequest { status, rest: None }
 }
 
 /// Converts the outcome of a request in this context to a completion for the program.
 #[inline]
-fn completed(context: Context, outcome: &Outcome) -> Completed {
+fn completed(context: Context, outcome: &Outcome) -> CompletedRequest {
     let mut completed = with_status(MPI_Status::NO_RECEIVE);
     if outcome.cancelled {
         completed.status.midplane_cancelled = 1;
@@ -362,13 +362,13 @@ fn completed(context: Context, outcome: &Outcome) -> Completed {
             tag,
             room: bytes,
         };
-        completed.rest = Some(Rest::Failed(comm_objects::blame_in(context), error));
+        completed.rest = Some(CompletionData::Failed(comm_objects::error_target_in(context), error));
     }
     completed
 }
 
-const KIND: Kind = Kind {
-    name: Limited::PersistentRequests,
+const KIND: HandleKind = HandleKind {
+    name: LimitedResource::PersistentRequests,
     tag: 0x3000_0000,
     place_bits: 16,
     generation_bits: 12,
@@ -376,31 +376,31 @@ const KIND: Kind = Kind {
 };
 
 #[derive(Clone)]
-pub(super) enum Call {
-    Send(Send, Mode),
-    Buffered(Send),
-    Receive(Receive),
+pub(super) enum PersistentCall {
+    Send(SendArgs, Mode),
+    Buffered(SendArgs),
+    Receive(ReceiveArgs),
 }
 
 #[derive(Clone)]
-pub(super) struct Object {
-    pub call: Call,
+pub(super) struct PersistentRequest {
+    pub call: PersistentCall,
     pub partners: Group<'static>,
     /// Handle of the active request, or MPI_REQUEST_NULL.
     pub active: c_int,
 }
 
 /// No call waits while it holds the lock, and no interrupt handler uses it.
-static TABLE: Mutex<Table<Object>> = Mutex::new(Table::new(KIND));
+static TABLE: Mutex<HandleTable<PersistentRequest>> = Mutex::new(HandleTable::new(KIND));
 
 /// Returns the active request of a persistent one, and deactivates it on request. Installed with the first persistent
 /// request, so that the image of a program without one does not contain this code.
-static ACTIVE: Hook<Active> = Hook::new();
+static ACTIVE: Hook<ActiveFn> = Hook::new();
 
-type Active = fn(c_int, bool) -> Option<c_int>;
+type ActiveFn = fn(c_int, bool) -> Option<c_int>;
 
-/// Adds a persistent request and returns its handle. Fails with [`Error::Limit`] or [`Error::NoRoom`].
-pub(super) fn enter_persistent(object: Object) -> Result<c_int, Error> {
+/// Adds a persistent request and returns its handle. Fails with [`Error::Limit`] or [`Error::NoSpace`].
+pub(super) fn enter_persistent(object: PersistentRequest) -> Result<c_int, Error> {
     ACTIVE.set(|handle, is_over| {
         with_object(handle, |object| {
             if is_over {
@@ -414,11 +414,11 @@ pub(super) fn enter_persistent(object: Object) -> Result<c_int, Error> {
 }
 
 /// Runs `f` on the persistent request with handle `handle`, if it is valid.
-pub(super) fn with_object<R>(handle: c_int, f: impl FnOnce(&mut Object) -> R) -> Option<R> {
+pub(super) fn with_object<R>(handle: c_int, f: impl FnOnce(&mut PersistentRequest) -> R) -> Option<R> {
     TABLE.lock().get_mut(handle).map(f)
 }
 
-fn look_at_active(handle: c_int, is_over: bool) -> Option<c_int> {
+fn lookup_active(handle: c_int, is_over: bool) -> Option<c_int> {
     // Most handles are of other requests, and require no table look-up.
     if handle & !((1 << (KIND.place_bits + KIND.generation_bits)) - 1) != KIND.tag {
         return None;
@@ -429,18 +429,18 @@ fn look_at_active(handle: c_int, is_over: bool) -> Option<c_int> {
 
 /// Returns the handle of a persistent request's active request; `None` if `handle` is not persistent.
 pub(super) fn active(handle: c_int) -> Option<c_int> {
-    look_at_active(handle, false)
+    lookup_active(handle, false)
 }
 
 /// Deactivates a completed persistent request. Returns false if `handle` is not persistent.
 pub(super) fn deactivate(handle: c_int) -> bool {
-    look_at_active(handle, true).is_some()
+    lookup_active(handle, true).is_some()
 }
 
 /// Frees the persistent request, if `handle` is one.
 pub(super) fn free_persistent(handle: c_int) {
     let freed = TABLE.lock().remove(handle);
-    if let Some(Object { partners, .. }) = freed {
+    if let Some(PersistentRequest { partners, .. }) = freed {
         comm_objects::end_hold(partners.context);
     }
 }

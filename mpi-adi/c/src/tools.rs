@@ -32,7 +32,7 @@ use midplane_device::interface::{Device, Measure};
 use midplane_device::kernel::Counted;
 use midplane_device::matching::ENGINE_NAMES;
 use midplane_objects::process::Env;
-use midplane_objects::variables::{CONTROL, Category, LEVELS, Variable};
+use midplane_objects::variables::{CONTROL, VariableCategory, LEVELS, ToolVariable};
 
 mod code {
     use core::ffi::c_int;
@@ -149,8 +149,8 @@ fn device() -> Result<&'static dyn Env, c_int> {
 }
 
 /// A control variable and its C attributes.
-struct Cvar {
-    of: Variable,
+struct ControlVar {
+    of: ToolVariable,
     datatype: c_int,
     enumtype: c_int,
     scope: c_int,
@@ -160,28 +160,28 @@ const UNSIGNED_LONG: c_int = 0x4c00_000c;
 const UNSIGNED_LONG_LONG: c_int = 0x4c00_000e;
 const INT: c_int = 0x4c00_0009;
 
-const CVARS: [Cvar; 4] = {
+const CVARS: [ControlVar; 4] = {
     let [memory, heap, engine, eager] = CONTROL;
     [
-        Cvar {
+        ControlVar {
             of: memory,
             datatype: UNSIGNED_LONG,
             enumtype: NULL,
             scope: SCOPE_CONSTANT,
         },
-        Cvar {
+        ControlVar {
             of: heap,
             datatype: UNSIGNED_LONG,
             enumtype: NULL,
             scope: SCOPE_CONSTANT,
         },
-        Cvar {
+        ControlVar {
             of: engine,
             datatype: INT,
             enumtype: ENGINES,
             scope: SCOPE_CONSTANT,
         },
-        Cvar {
+        ControlVar {
             of: eager,
             datatype: UNSIGNED_LONG,
             enumtype: NULL,
@@ -190,17 +190,17 @@ const CVARS: [Cvar; 4] = {
     ]
 };
 
-struct Pvar {
+struct PerformanceVar {
     name: &'static str,
     meaning: &'static str,
     class: c_int,
-    category: Category,
+    category: VariableCategory,
 }
 
 /// Returns the performance variable with this index, if it exists.
-fn pvar(index: usize) -> Option<Pvar> {
+fn pvar(index: usize) -> Option<PerformanceVar> {
     if let Some(level) = LEVELS.get(index) {
-        return Some(Pvar {
+        return Some(PerformanceVar {
             name: level.name,
             meaning: level.meaning,
             class: CLASS_LEVEL,
@@ -208,7 +208,7 @@ fn pvar(index: usize) -> Option<Pvar> {
         });
     }
     let counted = midplane_counter(index - LEVELS.len())?;
-    Some(Pvar {
+    Some(PerformanceVar {
         name: counted.name,
         meaning: counted.meaning,
         class: if counted.is_peak {
@@ -217,19 +217,19 @@ fn pvar(index: usize) -> Option<Pvar> {
             CLASS_COUNTER
         },
         category: match counted.unit {
-            "searches" | "hops" => Category::Matching,
-            "bytes" | "records" => Category::Memory,
-            "messages" | "protocol packets" | "requests" => Category::Protocol,
-            _ => Category::Node,
+            "searches" | "hops" => VariableCategory::Matching,
+            "bytes" | "records" => VariableCategory::Memory,
+            "messages" | "protocol packets" | "requests" => VariableCategory::Protocol,
+            _ => VariableCategory::Node,
         },
     })
 }
 
-fn pvars() -> impl Iterator<Item = Pvar> {
+fn pvars() -> impl Iterator<Item = PerformanceVar> {
     (0..).map_while(pvar)
 }
 
-/// Names and descriptions of the categories, in the order of [`Category`].
+/// Names and descriptions of the categories, in the order of [`VariableCategory`].
 const CATEGORIES: [(&str, &str); 4] = [
     ("protocol", "Messages, and the packets of their protocol."),
     (
@@ -247,7 +247,7 @@ fn index<T>(list: &[T], index: c_int) -> Result<&T, c_int> {
         .ok_or(INVALID_INDEX)
 }
 
-fn pvar_at(index: c_int) -> Result<Pvar, c_int> {
+fn pvar_at(index: c_int) -> Result<PerformanceVar, c_int> {
     usize::try_from(index)
         .ok()
         .and_then(pvar)
@@ -354,7 +354,7 @@ pub unsafe fn MPI_T_cvar_get_index(name: *const c_char, cvar_index: *mut c_int) 
 }
 
 /// Returns the control variable of a handle. The handle is its index plus one.
-fn cvar_of(handle: c_int) -> Result<&'static Cvar, c_int> {
+fn cvar_of(handle: c_int) -> Result<&'static ControlVar, c_int> {
     index(&CVARS, handle.wrapping_sub(1)).map_err(|_| INVALID_HANDLE)
 }
 
@@ -587,7 +587,7 @@ pub unsafe fn MPI_T_category_get_num(num_cat: *mut c_int) -> c_int {
 fn members<T>(
     variables: impl Iterator<Item = T>,
     category: c_int,
-    of: impl Fn(&T) -> Category,
+    of: impl Fn(&T) -> VariableCategory,
 ) -> impl Iterator<Item = c_int> {
     let numbered = (0..).zip(variables);
     numbered.filter_map(move |(number, variable)| {

@@ -13,39 +13,39 @@ use core::ffi::c_int;
 
 use super::args;
 use super::comm_objects::{enter, prepare};
-use super::kept;
-use super::report::{on_any, on_comm, on_process};
+use super::comm_state;
+use super::error_dispatch::{on_any, on_comm, on_process};
 use super::types::constants::*;
-use midplane_objects::cart::{self, DIMENSIONS, Grid};
+use midplane_objects::cart::{self, DIMENSIONS, CartGrid};
 use midplane_objects::comm::Communicator;
-use midplane_objects::error::{Class, Error};
-use midplane_objects::split::{Made, Ready};
+use midplane_objects::error::{ErrorClass, Error};
+use midplane_objects::split::{CreatedComm, PrepareComm};
 use midplane_objects::topology::{self, Topology};
 
 const NOT_CARTESIAN: Error = Error::Wrong {
-    class: Class::Topology,
+    class: ErrorClass::Topology,
     what: "the communicator has no Cartesian topology; MPI_Cart_create makes one that has",
 };
 
-fn grid(comm: &Communicator<'_>) -> Result<Grid, Error> {
-    kept::grid(comm.membership().context).ok_or(NOT_CARTESIAN)
+fn grid(comm: &Communicator<'_>) -> Result<CartGrid, Error> {
+    comm_state::grid(comm.membership().context).ok_or(NOT_CARTESIAN)
 }
 
 /// Registers the communicator with this grid that `make_it` creates. Returns its handle.
 fn make(
     comm: Communicator<'static>,
     parent: c_int,
-    grid: Grid,
-    make_it: impl FnOnce(Ready<'_>, &Grid) -> Result<Option<Made>, Error>,
+    grid: CartGrid,
+    make_it: impl FnOnce(PrepareComm<'_>, &CartGrid) -> Result<Option<CreatedComm>, Error>,
 ) -> Result<c_int, Error> {
     let mut ready = |context| {
-        kept::reserve()?;
+        comm_state::reserve()?;
         prepare(context)
     };
     let Some(made) = make_it(&mut ready, &grid)? else {
         return Ok(MPI_COMM_NULL);
     };
-    kept::attach(made.context(), Some(Topology::Cartesian(grid)));
+    comm_state::attach(made.context(), Some(Topology::Cartesian(grid)));
     enter(comm.env, made, parent)
 }
 
@@ -84,7 +84,7 @@ unsafe fn new_grid(
     ndims: c_int,
     dims: *const c_int,
     periods: *const c_int,
-) -> Result<Grid, Error> {
+) -> Result<CartGrid, Error> {
     // SAFETY: guaranteed by the caller.
     let (dims, periods) = unsafe {
         (
@@ -94,7 +94,7 @@ unsafe fn new_grid(
     };
     let each = dims.iter().zip(periods);
     let each = each.map(|(extent, periodic)| (*extent, *periodic != 0));
-    Grid::within(each, comm.size())
+    CartGrid::within(each, comm.size())
 }
 
 pub unsafe fn MPI_Cart_create(
@@ -163,7 +163,7 @@ pub unsafe fn MPI_Topo_test(comm: c_int, status: *mut c_int) -> c_int {
     on_any("MPI_Topo_test", comm, |_, views| {
         // SAFETY: the standard's requirements on `status`.
         *unsafe { args::out(status, "status") }? =
-            kept::with_topology(views.context(), |topology| match topology {
+            comm_state::with_topology(views.context(), |topology| match topology {
                 Some(Topology::Cartesian(_)) => MPI_CART,
                 Some(Topology::Graph(_)) => MPI_GRAPH,
                 Some(Topology::Distributed(_)) => MPI_DIST_GRAPH,
@@ -185,7 +185,7 @@ pub unsafe fn MPI_Cartdim_get(comm: c_int, ndims: *mut c_int) -> c_int {
 ///
 /// # Safety
 /// `pointer` must satisfy [`args::array_mut`], for `most` items.
-unsafe fn room<'a>(
+unsafe fn try_with_capacity<'a>(
     pointer: *mut c_int,
     most: c_int,
     count: usize,
@@ -214,9 +214,9 @@ pub unsafe fn MPI_Cart_get(
         // SAFETY: the standard's requirements on the arrays.
         let (dims, periods, coords) = unsafe {
             (
-                room(dims, maxdims, count, "dims")?,
-                room(periods, maxdims, count, "periods")?,
-                room(coords, maxdims, count, "coords")?,
+                try_with_capacity(dims, maxdims, count, "dims")?,
+                try_with_capacity(periods, maxdims, count, "periods")?,
+                try_with_capacity(coords, maxdims, count, "coords")?,
             )
         };
         let here = grid.coords(comm.rank());
@@ -256,7 +256,7 @@ pub unsafe fn MPI_Cart_coords(
         let grid = grid(&comm)?;
         let of = args::rank(&comm.partners(), rank)?.0;
         // SAFETY: the standard's requirements on `coords`.
-        unsafe { room(coords, maxdims, grid.dimensions().len(), "coords") }?
+        unsafe { try_with_capacity(coords, maxdims, grid.dimensions().len(), "coords") }?
             .copy_from_slice(&grid.coords(of));
         Ok(())
     })

@@ -5,14 +5,14 @@ use core::ffi::{c_int, c_void};
 
 use spin::Mutex;
 
-use super::handles::{Kind, Table};
-use midplane_objects::error::{Error, Limited};
+use super::handles::{HandleKind, HandleTable};
+use midplane_objects::error::{Error, LimitedResource};
 
 /// `MPI_User_function`.
 pub type UserFunction = unsafe extern "C" fn(*mut c_void, *mut c_void, *mut c_int, *mut c_int);
 
-const KIND: Kind = Kind {
-    name: Limited::Operations,
+const KIND: HandleKind = HandleKind {
+    name: LimitedResource::Operations,
     tag: 0x5900_0000,
     place_bits: 16,
     generation_bits: 8,
@@ -27,13 +27,13 @@ pub struct UserOp {
 }
 
 /// No call waits while it holds the lock, and no interrupt handler uses it.
-static TABLE: Mutex<Table<UserOp>> = Mutex::new(Table::new(KIND));
+static TABLE: Mutex<HandleTable<UserOp>> = Mutex::new(HandleTable::new(KIND));
 
 pub fn get(handle: c_int) -> Option<UserOp> {
     TABLE.lock().get(handle).copied()
 }
 
-/// Creates an operation and returns its handle. Fails with [`Error::Limit`] or [`Error::NoRoom`].
+/// Creates an operation and returns its handle. Fails with [`Error::Limit`] or [`Error::NoSpace`].
 pub fn add(op: UserOp) -> Result<c_int, Error> {
     TABLE.lock().add(op)
 }

@@ -59,30 +59,30 @@ fn derive(input: &DeriveInput) -> Result<TokenStream> {
             )
         }
     });
-    let settled = fields.iter().map(|(member, of)| {
-        quote! { <#of as #mpi::datatype::Field>::settle_field(&raw mut (*at).#member); }
+    let normalized = fields.iter().map(|(member, of)| {
+        quote! { <#of as #mpi::datatype::Field>::normalize_field(&raw mut (*at).#member); }
     });
     Ok(quote! {
-        // SAFETY: the datatype contains each field at its offset, and its extent is the struct's size; `settle` makes a
+        // SAFETY: the datatype contains each field at its offset, and its extent is the struct's size; `normalize` makes a
         // valid value of each field.
         #[automatically_derived]
         unsafe impl #mpi::datatype::Equivalence for #name {
             type Out = #mpi::datatype::DatatypeRef<'static>;
 
             fn equivalent_datatype() -> Self::Out {
-                static DATATYPE: #mpi::datatype::Lazy = #mpi::datatype::Lazy::new();
+                static DATATYPE: #mpi::datatype::LazyDatatype = #mpi::datatype::LazyDatatype::new();
                 DATATYPE.get(|| {
                     #mpi::datatype::of_fields(::core::mem::size_of::<#name>(), &[#(#parts),*])
                 })
             }
 
-            unsafe fn settle(at: *mut Self, count: usize) {
+            unsafe fn normalize(at: *mut Self, count: usize) {
                 for i in 0..count {
                     // SAFETY: the caller guarantees it.
                     unsafe {
                         let at = at.add(i);
                         let _ = at;
-                        #(#settled)*
+                        #(#normalized)*
                     }
                 }
             }

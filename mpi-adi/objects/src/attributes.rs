@@ -42,16 +42,16 @@ impl Attributes {
         found.map(|attribute| attribute.value)
     }
 
-    /// Adds an attribute for an unset key. Fails with [`Error::NoRoom`].
+    /// Adds an attribute for an unset key. Fails with [`Error::NoSpace`].
     pub fn add(&mut self, attribute: Attribute) -> Result<(), Error> {
         self.reserve(1)?;
         self.list.push(attribute);
         Ok(())
     }
 
-    /// Reserves capacity for `more` attributes. Fails with [`Error::NoRoom`].
+    /// Reserves capacity for `more` attributes. Fails with [`Error::NoSpace`].
     pub fn reserve(&mut self, more: usize) -> Result<(), Error> {
-        self.list.try_reserve(more).map_err(|_| Error::NoRoom {
+        self.list.try_reserve(more).map_err(|_| Error::NoSpace {
             bytes: more.saturating_mul(size_of::<Attribute>()),
         })
     }
@@ -73,7 +73,7 @@ impl Attributes {
         self.list.last().copied()
     }
 
-    /// Returns a copy of the list. Fails with [`Error::NoRoom`].
+    /// Returns a copy of the list. Fails with [`Error::NoSpace`].
     pub fn snapshot(&self) -> Result<Vec<Attribute>, Error> {
         exact(&self.list)
     }

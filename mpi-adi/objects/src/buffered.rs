@@ -14,7 +14,7 @@ use midplane_device::kernel::CallNote;
 use midplane_device::request::RequestId;
 
 #[derive(Clone, PartialEq, Eq, Debug)]
-struct Piece {
+struct BufferPiece {
     offset: usize,
     len: usize,
     /// `None`: the device has completed the send.
@@ -26,12 +26,12 @@ struct Piece {
 pub struct BufferUse {
     bytes: usize,
     /// Sorted by offset.
-    pieces: Vec<Piece>,
+    pieces: Vec<BufferPiece>,
 }
 
 /// Free space found for a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Gap {
+pub struct FreeGap {
     /// Offset of the first byte in the buffer.
     pub offset: usize,
     /// Length in bytes.
@@ -59,9 +59,9 @@ impl BufferUse {
     }
 
     /// Returns a gap of `len` bytes after the last piece.
-    fn at_the_end(&self, len: usize) -> Option<Gap> {
+    fn at_the_end(&self, len: usize) -> Option<FreeGap> {
         let offset = self.pieces.last().map_or(0, |last| last.offset + last.len);
-        (len <= self.bytes - offset).then_some(Gap {
+        (len <= self.bytes - offset).then_some(FreeGap {
             offset,
             len,
             before: self.pieces.len(),
@@ -69,11 +69,11 @@ impl BufferUse {
     }
 
     /// Returns the first gap of `len` bytes.
-    fn anywhere(&self, len: usize) -> Option<Gap> {
+    fn anywhere(&self, len: usize) -> Option<FreeGap> {
         let mut offset = 0;
         for (before, piece) in self.pieces.iter().enumerate() {
             if len <= piece.offset - offset {
-                return Some(Gap {
+                return Some(FreeGap {
                     offset,
                     len,
                     before,
@@ -87,16 +87,16 @@ impl BufferUse {
     /// Finds space for a message of `len` bytes sent by `function`. If the buffer is full, it blocks as long as
     /// acknowledgements of received messages may still be in flight ([`Measure::Patience`]): a program may know from
     /// its own messages that an earlier message was received, and then may rely on the space. Fails with
-    /// [`Error::NoRoom`] and [`Error::BufferFull`].
+    /// [`Error::NoSpace`] and [`Error::BufferFull`].
     pub fn place(
         &mut self,
         env: &dyn Env,
         function: &'static str,
         len: usize,
-    ) -> Result<Gap, Error> {
+    ) -> Result<FreeGap, Error> {
         // Reserved here, so that recording the message needs no memory.
-        self.pieces.try_reserve(1).map_err(|_| Error::NoRoom {
-            bytes: size_of::<Piece>(),
+        self.pieces.try_reserve(1).map_err(|_| Error::NoSpace {
+            bytes: size_of::<BufferPiece>(),
         })?;
         let place = { self.at_the_end(len) }.or_else(|| self.place_after_news(env, function, len));
         place.ok_or_else(|| Error::BufferFull {
@@ -111,7 +111,7 @@ impl BufferUse {
         env: &dyn Env,
         function: &'static str,
         len: usize,
-    ) -> Option<Gap> {
+    ) -> Option<FreeGap> {
         let note = CallNote::of(function);
         let mut start = None;
         loop {
@@ -129,16 +129,16 @@ impl BufferUse {
 
     /// Records that the message at `gap` was sent by request `send`; without a request, the send is already complete
     /// and uses no buffer space. `gap` must have been found since the last change.
-    pub fn sent(&mut self, env: &dyn Env, gap: Gap, send: Option<RequestId>) {
+    pub fn sent(&mut self, env: &dyn Env, gap: FreeGap, send: Option<RequestId>) {
         if let Some(send) = send {
             env.release(send, Release::Handle);
-            self.take(gap, send);
+            self.insert_piece(gap, send);
         }
     }
 
     /// Records that request `send` occupies `gap`, which must have been found since the last change.
-    fn take(&mut self, gap: Gap, send: RequestId) {
-        let piece = Piece {
+    fn insert_piece(&mut self, gap: FreeGap, send: RequestId) {
+        let piece = BufferPiece {
             offset: gap.offset,
             len: gap.len,
             send: Some(send),
@@ -171,9 +171,9 @@ impl BufferUse {
 mod tests {
     use super::*;
 
-    fn put(room: &mut BufferUse, gap: Option<Gap>, send: u32) -> usize {
+    fn put(room: &mut BufferUse, gap: Option<FreeGap>, send: u32) -> usize {
         let gap = gap.expect("a gap");
-        room.take(gap, RequestId(send));
+        room.insert_piece(gap, RequestId(send));
         gap.offset
     }
 

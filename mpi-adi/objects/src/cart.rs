@@ -3,7 +3,7 @@
 
 use heapless::Vec;
 
-use crate::error::{Error, Limited};
+use crate::error::{Error, LimitedResource};
 
 /// Maximum number of dimensions.
 pub const DIMENSIONS: usize = 16;
@@ -19,15 +19,15 @@ pub struct Dimension {
 
 /// A grid. Ranks increase along the last dimension first.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Grid(Vec<Dimension, DIMENSIONS>);
+pub struct CartGrid(Vec<Dimension, DIMENSIONS>);
 
 /// Coordinates along each dimension.
-pub type Coords = Vec<i32, DIMENSIONS>;
+pub type CartCoords = Vec<i32, DIMENSIONS>;
 
-impl Grid {
+impl CartGrid {
     /// Creates a grid with these dimensions. Fails with [`Error::Limit`] if there are too many, and with
     /// [`Error::Dims`] if an extent is below 1 or the grid would have more than 2^31 - 1 nodes.
-    pub fn new(dimensions: impl Iterator<Item = (i32, bool)>) -> Result<Grid, Error> {
+    pub fn new(dimensions: impl Iterator<Item = (i32, bool)>) -> Result<CartGrid, Error> {
         let mut grid = Vec::new();
         let mut places = 1u64;
         for (given, periodic) in dimensions {
@@ -40,7 +40,7 @@ impl Grid {
             places = places.saturating_mul(extent.into());
             grid.push(Dimension { extent, periodic })
                 .map_err(|_| Error::Limit {
-                    what: Limited::Dimensions,
+                    what: LimitedResource::Dimensions,
                     limit: DIMENSIONS,
                 })?;
         }
@@ -49,15 +49,15 @@ impl Grid {
                 what: "a grid of more places than there can be ranks",
             });
         }
-        Ok(Grid(grid))
+        Ok(CartGrid(grid))
     }
 
-    /// Creates a grid with at most `ranks` nodes. Fails with [`Error::Dims`] if it has more, and like [`Grid::new`].
+    /// Creates a grid with at most `ranks` nodes. Fails with [`Error::Dims`] if it has more, and like [`CartGrid::new`].
     pub fn within(
         dimensions: impl Iterator<Item = (i32, bool)>,
         ranks: u32,
-    ) -> Result<Grid, Error> {
-        let grid = Grid::new(dimensions)?;
+    ) -> Result<CartGrid, Error> {
+        let grid = CartGrid::new(dimensions)?;
         if grid.places() <= ranks {
             Ok(grid)
         } else {
@@ -77,10 +77,10 @@ impl Grid {
         self.0.iter().map(|dimension| dimension.extent).product()
     }
 
-    /// Returns the coordinates of a rank below [`Grid::places`].
-    pub fn coords(&self, rank: u32) -> Coords {
+    /// Returns the coordinates of a rank below [`CartGrid::places`].
+    pub fn coords(&self, rank: u32) -> CartCoords {
         let mut rest = rank;
-        let mut coords: Coords = self.0.iter().map(|_| 0).collect();
+        let mut coords: CartCoords = self.0.iter().map(|_| 0).collect();
         for (at, dimension) in coords.iter_mut().zip(&self.0).rev() {
             *at = (rest % dimension.extent) as i32;
             rest /= dimension.extent;
@@ -118,9 +118,9 @@ impl Grid {
     }
 
     /// Returns the subgrid of the dimensions for which `keep` is true.
-    pub fn part(&self, keep: &[bool]) -> Grid {
+    pub fn part(&self, keep: &[bool]) -> CartGrid {
         let kept = self.0.iter().zip(keep).filter(|(_, keep)| **keep);
-        Grid(kept.map(|(dimension, _)| *dimension).collect())
+        CartGrid(kept.map(|(dimension, _)| *dimension).collect())
     }
 
     /// Returns the rank at index `number` of the subgrid that contains `rank`.
@@ -160,7 +160,7 @@ pub fn balance(nodes: i32, dims: &mut [i32]) -> Result<(), Error> {
     if open == 0 && rest > 1 {
         return Err(impossible);
     }
-    let found = Division::closest(rest, open);
+    let found = ExtentSearch::closest(rest, open);
     let zeros = dims.iter_mut().filter(|extent| **extent == 0);
     for (at, zero) in zeros.enumerate() {
         *zero = found.get(at).map_or(1, |extent| *extent as i32);
@@ -169,17 +169,17 @@ pub fn balance(nodes: i32, dims: &mut [i32]) -> Result<(), Error> {
 }
 
 /// Candidate and best extents of a grid, each in descending order.
-struct Division {
+struct ExtentSearch {
     tried: Vec<u32, FACTORS>,
     best: Vec<u32, FACTORS>,
     /// Difference between the maximum and the minimum extent of `best`.
     spread: u32,
 }
 
-impl Division {
+impl ExtentSearch {
     /// Returns the best `count` extents whose product is `number`. Omits trailing ones if `count` is very large.
     fn closest(number: u32, count: usize) -> Vec<u32, FACTORS> {
-        let mut division = Division {
+        let mut division = ExtentSearch {
             tried: Vec::new(),
             best: Vec::new(),
             spread: u32::MAX,
@@ -190,8 +190,8 @@ impl Division {
             let mut greatest = divisor_from_root(number, count);
             // The minimum extent is at most the root, so every later candidate has a larger spread.
             while greatest - least_at_most <= division.spread {
-                division.go_on(number, count, greatest);
-                match least_divisor(number, |divisor| divisor > greatest) {
+                division.try_extent(number, count, greatest);
+                match min_divisor(number, |divisor| divisor > greatest) {
                     Some(divisor) => greatest = divisor,
                     None => break,
                 }
@@ -201,7 +201,7 @@ impl Division {
     }
 
     /// Tries `extent` as the next of `count` extents whose product is `number`, then all possible successors.
-    fn go_on(&mut self, number: u32, count: u32, extent: u32) {
+    fn try_extent(&mut self, number: u32, count: u32, extent: u32) {
         // Callers request at most `FACTORS` extents.
         let _ = self.tried.push(extent);
         let (rest, count) = (number / extent, count - 1);
@@ -212,8 +212,8 @@ impl Division {
             // A smaller minimum extent gives a larger spread than the best.
             let least = self.tried[0].saturating_sub(self.spread).max(1);
             while next <= extent && root(rest / next, count - 1) >= least {
-                self.go_on(rest, count, next);
-                match least_divisor(rest, |divisor| divisor > next) {
+                self.try_extent(rest, count, next);
+                match min_divisor(rest, |divisor| divisor > next) {
                     Some(divisor) => next = divisor,
                     None => break,
                 }
@@ -258,11 +258,11 @@ fn divisor_from_root(number: u32, degree: u32) -> u32 {
             .checked_pow(degree)
             .is_none_or(|power| power >= number.into())
     };
-    least_divisor(number, reaches).unwrap_or(number)
+    min_divisor(number, reaches).unwrap_or(number)
 }
 
 /// Returns the smallest divisor of `number` for which `wanted` is true. `wanted` must be monotonic.
-fn least_divisor(number: u32, wanted: impl Fn(u32) -> bool) -> Option<u32> {
+fn min_divisor(number: u32, wanted: impl Fn(u32) -> bool) -> Option<u32> {
     let mut least = None;
     let mut divisor = 1;
     while divisor <= number / divisor {
@@ -284,8 +284,8 @@ fn least_divisor(number: u32, wanted: impl Fn(u32) -> bool) -> Option<u32> {
 mod tests {
     use super::*;
 
-    fn grid(dimensions: &[(i32, bool)]) -> Grid {
-        Grid::new(dimensions.iter().copied()).unwrap()
+    fn grid(dimensions: &[(i32, bool)]) -> CartGrid {
+        CartGrid::new(dimensions.iter().copied()).unwrap()
     }
 
     #[test]
@@ -336,9 +336,9 @@ mod tests {
 
     #[test]
     fn impossible_grids_are_refused() {
-        assert!(Grid::new([(0, false)].into_iter()).is_err());
-        assert!(Grid::new([(1 << 20, false); 2].into_iter()).is_err());
-        assert!(Grid::new([(1, false); DIMENSIONS + 1].into_iter()).is_err());
+        assert!(CartGrid::new([(0, false)].into_iter()).is_err());
+        assert!(CartGrid::new([(1 << 20, false); 2].into_iter()).is_err());
+        assert!(CartGrid::new([(1, false); DIMENSIONS + 1].into_iter()).is_err());
         assert_eq!(grid(&[]).places(), 1);
     }
 

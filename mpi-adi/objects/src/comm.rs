@@ -8,7 +8,7 @@ use net_torus::Shape;
 
 use crate::context::{COLLECTIVE, SELF_CONTEXT, WORLD_CONTEXT};
 use crate::error::Error;
-use crate::grid::Grid;
+use crate::grid::TorusBox;
 use crate::process::Env;
 use midplane_device::Outcome;
 use midplane_device::envelope::{Context, Pattern, Rank, Tag};
@@ -21,6 +21,26 @@ use midplane_device::send::SendTo;
 /// Rank of a process in a communicator. Its world rank is a [`Rank`]; only a membership converts between the two.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct CommRank(pub u32);
+
+/// Message to send: its data, destination and tag.
+pub struct OutgoingData<B> {
+    /// The data: a span or a slice.
+    pub data: B,
+    /// Rank of the destination.
+    pub dest: CommRank,
+    /// Tag of the message.
+    pub tag: Tag,
+}
+
+/// Message to receive: its buffer, source and tag; `None` matches any.
+pub struct IncomingData<B> {
+    /// The buffer: a span or a slice.
+    pub data: B,
+    /// Rank of the source.
+    pub source: Option<CommRank>,
+    /// Tag of the message.
+    pub tag: Option<Tag>,
+}
 
 /// Status of a received or probed message (MPI-3.1 section 3.2.5).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -89,7 +109,7 @@ pub struct Membership<'e> {
     /// Number of processes.
     pub size: u32,
     /// For a list: the box of the torus that it forms. All members compute the same box.
-    pub grid: Option<Grid>,
+    pub grid: Option<TorusBox>,
 }
 
 /// Mapping from communicator rank to world rank.
@@ -256,9 +276,9 @@ impl<'e> Communicator<'e> {
     }
 
     /// Returns the box of the torus that its processes form.
-    pub fn grid(&self) -> Option<Grid> {
+    pub fn grid(&self) -> Option<TorusBox> {
         match self.membership.map {
-            RankMap::All if self.size() > 1 => Some(Grid::of(shape(self.env))),
+            RankMap::All if self.size() > 1 => Some(TorusBox::from_shape(shape(self.env))),
             RankMap::List(_) => self.membership.grid,
             _ => None,
         }
@@ -426,18 +446,18 @@ impl<'e> Partners<'e> {
     pub fn sendrecv_span(
         self,
         function: &'static str,
-        (send, dest, send_tag): (Span, CommRank, Tag),
-        (recv, source, recv_tag): (Span, Option<CommRank>, Option<Tag>),
+        send: OutgoingData<Span>,
+        recv: IncomingData<Span>,
     ) -> Result<Status, Error> {
         // Checked before anything starts, so that an invalid argument has no effect.
-        let to = self.send_to(send, dest, send_tag, Mode::Standard)?;
-        let pattern = self.pattern(source, recv_tag)?;
+        let to = self.send_to(send.data, send.dest, send.tag, Mode::Standard)?;
+        let pattern = self.pattern(recv.source, recv.tag)?;
         let incoming = Incoming {
             pattern,
-            span: recv,
+            span: recv.data,
         };
         let receive = { self.env }.start_receive(function, &incoming, RequestMemory::Blocking)?;
-        if let Err(error) = self.env.send(function, &Outgoing { to, span: send }) {
+        if let Err(error) = self.env.send(function, &Outgoing { to, span: send.data }) {
             // The device must not keep a reference to the span.
             self.env.cancel(function, receive, Cancel::FinishReceive);
             return Err(error.into());

@@ -95,7 +95,7 @@ pub fn unit(context: Context) -> usize {
 
 /// Contexts of a process. All zeros until the process creates a communicator, so the image needs no initial data.
 #[derive(Clone, Debug)]
-pub struct Contexts {
+pub struct ContextAllocator {
     /// In use, or retired and perhaps not idle yet. Those of MPI_COMM_WORLD and MPI_COMM_SELF are always in use.
     used: ContextMask,
     /// Reserved by agreements in progress.
@@ -104,10 +104,10 @@ pub struct Contexts {
     retired: ContextMask,
 }
 
-impl Contexts {
+impl ContextAllocator {
     /// Returns the initial state: only the contexts of MPI_COMM_WORLD and MPI_COMM_SELF are in use.
-    pub(crate) const fn new() -> Contexts {
-        Contexts {
+    pub(crate) const fn new() -> ContextAllocator {
+        ContextAllocator {
             used: [0; CONTEXT_WORDS],
             held: [0; CONTEXT_WORDS],
             retired: [0; CONTEXT_WORDS],
@@ -149,7 +149,7 @@ impl Contexts {
     }
 
     /// Marks a context as used.
-    pub fn take(&mut self, context: Context) {
+    pub fn mark_used(&mut self, context: Context) {
         let (word, bit) = word_and_bit(context);
         self.used[word] |= bit;
     }
@@ -181,12 +181,12 @@ mod tests {
 
     #[test]
     fn contexts_are_taken_from_the_lowest_and_come_back() {
-        let mut contexts = Contexts::new();
+        let mut contexts = ContextAllocator::new();
         assert_eq!(lowest(&contexts.free()), Some(4));
         let mut last = 0;
         for _ in 2..CONTEXTS {
             last = lowest(&contexts.free()).expect("a free context");
-            contexts.take(last);
+            contexts.mark_used(last);
         }
         assert_eq!(usize::from(last), 2 * CONTEXTS - 2);
         assert_eq!(lowest(&contexts.free()), None);
@@ -201,14 +201,14 @@ mod tests {
 
     #[test]
     fn what_an_agreement_holds_no_other_is_offered() {
-        let mut contexts = Contexts::new();
+        let mut contexts = ContextAllocator::new();
         assert_eq!(contexts.hold(0), Some(0b1111_1100));
         assert!(contexts.is_held(0) && !contexts.is_held(1));
         assert_eq!(contexts.hold(0), None);
         assert_eq!(lowest(&contexts.free()), Some(16));
         assert_eq!(contexts.hold(1), Some(0xff));
         assert_eq!(lowest(&contexts.free()), Some(32));
-        contexts.take(6);
+        contexts.mark_used(6);
         contexts.release(0);
         assert_eq!(lowest(&contexts.free()), Some(4));
         assert_eq!(contexts.hold(0), Some(0b1111_0100));

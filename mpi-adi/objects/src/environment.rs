@@ -53,7 +53,7 @@ pub fn finalize_with<'e>(
 ) -> Result<(), Error> {
     const NAME: &str = "MPI_Finalize";
     let world = Communicator::world(env);
-    if !coll::carried_barrier(world, NAME, true)? {
+    if !coll::network_barrier(world, NAME, true)? {
         by_messages(world, NAME)?;
     }
     env.wait_until_sent(NAME);

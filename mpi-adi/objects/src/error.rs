@@ -10,8 +10,8 @@ use midplane_device::envelope::Tag;
 /// class.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[repr(i32)]
-#[allow(missing_docs)] // The names are MPI's; `words` describes each.
-pub enum Class {
+#[allow(missing_docs)] // The names are MPI's; `description` describes each.
+pub enum ErrorClass {
     Success = 0,
     Buffer = 1,
     Count = 2,
@@ -75,11 +75,11 @@ pub enum Class {
 /// Number of classes, including success.
 pub const CLASSES: usize = 58;
 
-impl Class {
+impl ErrorClass {
     /// Returns the class with value `code`, if there is one.
-    pub fn from_code(code: i32) -> Option<Class> {
-        use Class::*;
-        const ALL: [Class; CLASSES] = [
+    pub fn from_code(code: i32) -> Option<ErrorClass> {
+        use ErrorClass::*;
+        const ALL: [ErrorClass; CLASSES] = [
             Success,
             Buffer,
             Count,
@@ -143,75 +143,75 @@ impl Class {
     }
 
     /// Returns the MPI name and description, as MPI_Error_string returns them.
-    pub const fn words(self) -> &'static str {
+    pub const fn description(self) -> &'static str {
         match self {
-            Class::Success => "MPI_SUCCESS: no error",
-            Class::Buffer => "MPI_ERR_BUFFER: invalid or missing buffer",
-            Class::Count => "MPI_ERR_COUNT: invalid count",
-            Class::Type => "MPI_ERR_TYPE: invalid datatype",
-            Class::Tag => "MPI_ERR_TAG: invalid tag",
-            Class::Comm => "MPI_ERR_COMM: invalid communicator",
-            Class::Rank => "MPI_ERR_RANK: invalid rank",
-            Class::Root => "MPI_ERR_ROOT: invalid root",
-            Class::Group => "MPI_ERR_GROUP: invalid group",
-            Class::Op => "MPI_ERR_OP: invalid reduction operation, or not defined for the datatype",
-            Class::Topology => "MPI_ERR_TOPOLOGY: invalid topology",
-            Class::Dims => "MPI_ERR_DIMS: invalid dimensions",
-            Class::Arg => "MPI_ERR_ARG: invalid argument",
-            Class::Unknown => "MPI_ERR_UNKNOWN: unknown error",
-            Class::Truncate => "MPI_ERR_TRUNCATE: message longer than the receive buffer",
-            Class::Other => "MPI_ERR_OTHER: error that has no class of its own",
-            Class::Intern => "MPI_ERR_INTERN: internal error of the MPI implementation",
-            Class::InStatus => "MPI_ERR_IN_STATUS: the error codes are in the statuses",
-            Class::Pending => "MPI_ERR_PENDING: request neither failed nor complete",
-            Class::Request => "MPI_ERR_REQUEST: invalid request",
-            Class::Keyval => "MPI_ERR_KEYVAL: invalid attribute key",
-            Class::NoMem => "MPI_ERR_NO_MEM: memory used up",
-            Class::UnsupportedOperation => "MPI_ERR_UNSUPPORTED_OPERATION: not supported here",
-            Class::Access => "MPI_ERR_ACCESS: permission denied",
-            Class::Amode => "MPI_ERR_AMODE: invalid access mode",
-            Class::Assert => "MPI_ERR_ASSERT: invalid assert argument",
-            Class::BadFile => "MPI_ERR_BAD_FILE: invalid file name",
-            Class::Base => "MPI_ERR_BASE: not memory that MPI_Alloc_mem gave",
-            Class::Conversion => "MPI_ERR_CONVERSION: a data conversion function failed",
-            Class::Disp => "MPI_ERR_DISP: invalid displacement",
-            Class::DupDatarep => "MPI_ERR_DUP_DATAREP: the data representation is defined already",
-            Class::FileExists => "MPI_ERR_FILE_EXISTS: the file exists",
-            Class::FileInUse => "MPI_ERR_FILE_IN_USE: the file is open",
-            Class::File => "MPI_ERR_FILE: invalid file handle",
-            Class::InfoKey => "MPI_ERR_INFO_KEY: the key is too long, or empty",
-            Class::InfoNokey => "MPI_ERR_INFO_NOKEY: the info object has no such key",
-            Class::InfoValue => "MPI_ERR_INFO_VALUE: the value is too long",
-            Class::Info => "MPI_ERR_INFO: invalid info object",
-            Class::Io => "MPI_ERR_IO: other input or output error",
-            Class::Locktype => "MPI_ERR_LOCKTYPE: invalid lock type",
-            Class::Name => "MPI_ERR_NAME: the service name is not published",
-            Class::NotSame => "MPI_ERR_NOT_SAME: the processes' arguments differ",
-            Class::NoSpace => "MPI_ERR_NO_SPACE: no space left",
-            Class::NoSuchFile => "MPI_ERR_NO_SUCH_FILE: there is no such file",
-            Class::Port => "MPI_ERR_PORT: invalid port name",
-            Class::Quota => "MPI_ERR_QUOTA: quota exceeded",
-            Class::ReadOnly => "MPI_ERR_READ_ONLY: the file or the file system is read-only",
-            Class::RmaConflict => "MPI_ERR_RMA_CONFLICT: conflicting accesses to a window",
-            Class::RmaSync => "MPI_ERR_RMA_SYNC: wrong synchronization of one-sided calls",
-            Class::Service => "MPI_ERR_SERVICE: invalid service name",
-            Class::Size => "MPI_ERR_SIZE: invalid size",
-            Class::Spawn => "MPI_ERR_SPAWN: processes could not be started",
-            Class::UnsupportedDatarep => {
+            ErrorClass::Success => "MPI_SUCCESS: no error",
+            ErrorClass::Buffer => "MPI_ERR_BUFFER: invalid or missing buffer",
+            ErrorClass::Count => "MPI_ERR_COUNT: invalid count",
+            ErrorClass::Type => "MPI_ERR_TYPE: invalid datatype",
+            ErrorClass::Tag => "MPI_ERR_TAG: invalid tag",
+            ErrorClass::Comm => "MPI_ERR_COMM: invalid communicator",
+            ErrorClass::Rank => "MPI_ERR_RANK: invalid rank",
+            ErrorClass::Root => "MPI_ERR_ROOT: invalid root",
+            ErrorClass::Group => "MPI_ERR_GROUP: invalid group",
+            ErrorClass::Op => "MPI_ERR_OP: invalid reduction operation, or not defined for the datatype",
+            ErrorClass::Topology => "MPI_ERR_TOPOLOGY: invalid topology",
+            ErrorClass::Dims => "MPI_ERR_DIMS: invalid dimensions",
+            ErrorClass::Arg => "MPI_ERR_ARG: invalid argument",
+            ErrorClass::Unknown => "MPI_ERR_UNKNOWN: unknown error",
+            ErrorClass::Truncate => "MPI_ERR_TRUNCATE: message longer than the receive buffer",
+            ErrorClass::Other => "MPI_ERR_OTHER: error that has no class of its own",
+            ErrorClass::Intern => "MPI_ERR_INTERN: internal error of the MPI implementation",
+            ErrorClass::InStatus => "MPI_ERR_IN_STATUS: the error codes are in the statuses",
+            ErrorClass::Pending => "MPI_ERR_PENDING: request neither failed nor complete",
+            ErrorClass::Request => "MPI_ERR_REQUEST: invalid request",
+            ErrorClass::Keyval => "MPI_ERR_KEYVAL: invalid attribute key",
+            ErrorClass::NoMem => "MPI_ERR_NO_MEM: memory used up",
+            ErrorClass::UnsupportedOperation => "MPI_ERR_UNSUPPORTED_OPERATION: not supported here",
+            ErrorClass::Access => "MPI_ERR_ACCESS: permission denied",
+            ErrorClass::Amode => "MPI_ERR_AMODE: invalid access mode",
+            ErrorClass::Assert => "MPI_ERR_ASSERT: invalid assert argument",
+            ErrorClass::BadFile => "MPI_ERR_BAD_FILE: invalid file name",
+            ErrorClass::Base => "MPI_ERR_BASE: not memory that MPI_Alloc_mem gave",
+            ErrorClass::Conversion => "MPI_ERR_CONVERSION: a data conversion function failed",
+            ErrorClass::Disp => "MPI_ERR_DISP: invalid displacement",
+            ErrorClass::DupDatarep => "MPI_ERR_DUP_DATAREP: the data representation is defined already",
+            ErrorClass::FileExists => "MPI_ERR_FILE_EXISTS: the file exists",
+            ErrorClass::FileInUse => "MPI_ERR_FILE_IN_USE: the file is open",
+            ErrorClass::File => "MPI_ERR_FILE: invalid file handle",
+            ErrorClass::InfoKey => "MPI_ERR_INFO_KEY: the key is too long, or empty",
+            ErrorClass::InfoNokey => "MPI_ERR_INFO_NOKEY: the info object has no such key",
+            ErrorClass::InfoValue => "MPI_ERR_INFO_VALUE: the value is too long",
+            ErrorClass::Info => "MPI_ERR_INFO: invalid info object",
+            ErrorClass::Io => "MPI_ERR_IO: other input or output error",
+            ErrorClass::Locktype => "MPI_ERR_LOCKTYPE: invalid lock type",
+            ErrorClass::Name => "MPI_ERR_NAME: the service name is not published",
+            ErrorClass::NotSame => "MPI_ERR_NOT_SAME: the processes' arguments differ",
+            ErrorClass::NoSpace => "MPI_ERR_NO_SPACE: no space left",
+            ErrorClass::NoSuchFile => "MPI_ERR_NO_SUCH_FILE: there is no such file",
+            ErrorClass::Port => "MPI_ERR_PORT: invalid port name",
+            ErrorClass::Quota => "MPI_ERR_QUOTA: quota exceeded",
+            ErrorClass::ReadOnly => "MPI_ERR_READ_ONLY: the file or the file system is read-only",
+            ErrorClass::RmaConflict => "MPI_ERR_RMA_CONFLICT: conflicting accesses to a window",
+            ErrorClass::RmaSync => "MPI_ERR_RMA_SYNC: wrong synchronization of one-sided calls",
+            ErrorClass::Service => "MPI_ERR_SERVICE: invalid service name",
+            ErrorClass::Size => "MPI_ERR_SIZE: invalid size",
+            ErrorClass::Spawn => "MPI_ERR_SPAWN: processes could not be started",
+            ErrorClass::UnsupportedDatarep => {
                 "MPI_ERR_UNSUPPORTED_DATAREP: data representation not supported"
             }
-            Class::Win => "MPI_ERR_WIN: invalid window",
-            Class::RmaRange => "MPI_ERR_RMA_RANGE: target memory is not part of the window",
-            Class::RmaAttach => "MPI_ERR_RMA_ATTACH: memory cannot be attached",
-            Class::RmaFlavor => "MPI_ERR_RMA_FLAVOR: the window has the wrong flavor",
-            Class::RmaShared => "MPI_ERR_RMA_SHARED: memory cannot be shared",
+            ErrorClass::Win => "MPI_ERR_WIN: invalid window",
+            ErrorClass::RmaRange => "MPI_ERR_RMA_RANGE: target memory is not part of the window",
+            ErrorClass::RmaAttach => "MPI_ERR_RMA_ATTACH: memory cannot be attached",
+            ErrorClass::RmaFlavor => "MPI_ERR_RMA_FLAVOR: the window has the wrong flavor",
+            ErrorClass::RmaShared => "MPI_ERR_RMA_SHARED: memory cannot be shared",
         }
     }
 }
 
 /// The reason that a call failed. Each fallible call of this library documents its errors, and has no partial effect on
 /// failure unless documented. `W` is the type of the message strings. Outside the process that failed, the strings are
-/// read from its error record ([`Error::told`]).
+/// read from its error record ([`Error::encode`]).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Error<W = &'static str> {
     /// A rank that the communicator does not contain.
@@ -304,12 +304,12 @@ pub enum Error<W = &'static str> {
     /// Out of memory. Receive a message, complete a request or free heap memory, then retry.
     NoMemory(NoMemory),
     /// The program's heap has no space for a copy that this call needs.
-    NoRoom {
+    NoSpace {
         /// Bytes of the copy.
         bytes: usize,
     },
     /// The heap of another process has no space for its part of a collectively created object.
-    NoRoomElsewhere,
+    NoSpaceElsewhere,
     /// The attached buffer has no space for a buffered send.
     BufferFull {
         /// Bytes of the message.
@@ -327,7 +327,7 @@ pub enum Error<W = &'static str> {
     /// A limit of this library is exceeded.
     Limit {
         /// Limited resource.
-        what: Limited,
+        what: LimitedResource,
         /// Maximum number.
         limit: usize,
     },
@@ -397,29 +397,29 @@ pub enum Error<W = &'static str> {
         /// Number of failed requests.
         failed: usize,
         /// Class of the first failure.
-        first: Class,
+        first: ErrorClass,
     },
     /// An error that the program raised, by MPI_Comm_call_errhandler or by the result of a callback.
     Raised {
-        /// Class of the code; [`Class::Other`] for a user-defined code.
-        class: Class,
+        /// Class of the code; [`ErrorClass::Other`] for a user-defined code.
+        class: ErrorClass,
         /// Code that the program specified.
         code: i32,
     },
     /// An error without parameters.
     Wrong {
         /// Class of the error.
-        class: Class,
+        class: ErrorClass,
         /// Description of the error.
         what: W,
     },
     /// A call before MPI_Init or after MPI_Finalize, or a second call of one of these two.
     Order {
         /// Kind of misplaced call.
-        what: Misplaced,
+        what: CallOrder,
     },
     /// A datatype whose size or displacements exceed the address range.
-    TooGreat,
+    TooLarge,
 }
 
 macro_rules! worded {
@@ -436,7 +436,7 @@ macro_rules! worded {
             /// All variants, indexed by their value.
             pub(super) const ALL: &[Self] = &[$(Self::$variant),*];
 
-            const fn words(self) -> &'static str {
+            const fn description(self) -> &'static str {
                 match self {
                     $(Self::$variant => $words,)*
                 }
@@ -447,7 +447,7 @@ macro_rules! worded {
 
 worded! {
     /// Resources with an upper limit.
-    Limited {
+    LimitedResource {
         Datatypes: "datatypes of the program's own at one time",
         DatatypeLevels: "levels of datatypes made of datatypes",
         Collectives: "collectives that have been started and not completed",
@@ -468,7 +468,7 @@ worded! {
 
 worded! {
     /// Reason that a call is not allowed at this time.
-    Misplaced {
+    CallOrder {
         BeforeRuntime: "called before the runtime has started",
         NotRunning: "called before MPI has been started, or after its end",
         WithoutProcess: "called without a process",
@@ -493,7 +493,7 @@ impl Error {
     }
 
     /// [`Error::Order`].
-    pub const fn order(what: Misplaced) -> Error {
+    pub const fn order(what: CallOrder) -> Error {
         Error::Order { what }
     }
 }
@@ -508,35 +508,35 @@ impl<W> Error<W> {
     }
 
     /// Returns the MPI error class.
-    pub const fn class(&self) -> Class {
+    pub const fn class(&self) -> ErrorClass {
         match self {
-            Error::Rank { .. } | Error::RemoteRank { .. } => Class::Rank,
-            Error::Root { .. } | Error::RemoteRoot { .. } => Class::Root,
-            Error::Tag { .. } => Class::Tag,
-            Error::Count { .. } | Error::TooLong { .. } => Class::Count,
+            Error::Rank { .. } | Error::RemoteRank { .. } => ErrorClass::Rank,
+            Error::Root { .. } | Error::RemoteRoot { .. } => ErrorClass::Root,
+            Error::Tag { .. } => ErrorClass::Tag,
+            Error::Count { .. } | Error::TooLong { .. } => ErrorClass::Count,
             Error::Truncated { .. }
             | Error::Lengths { .. }
             | Error::CountsDiffer { .. }
             | Error::LocalDiffers { .. }
-            | Error::RemoteDiffers { .. } => Class::Truncate,
-            Error::NoMemory(_) | Error::NoRoom { .. } | Error::NoRoomElsewhere => Class::NoMem,
-            Error::Limit { .. } => Class::Other,
-            Error::Keyval { .. } => Class::Keyval,
-            Error::Undefined | Error::Operation { .. } => Class::Op,
+            | Error::RemoteDiffers { .. } => ErrorClass::Truncate,
+            Error::NoMemory(_) | Error::NoSpace { .. } | Error::NoSpaceElsewhere => ErrorClass::NoMem,
+            Error::Limit { .. } => ErrorClass::Other,
+            Error::Keyval { .. } => ErrorClass::Keyval,
+            Error::Undefined | Error::Operation { .. } => ErrorClass::Op,
             Error::NullBuffer
             | Error::InPlace
             | Error::BufferFull { .. }
-            | Error::Buffer { .. } => Class::Buffer,
-            Error::NullArgument { .. } | Error::Argument { .. } | Error::TooGreat => Class::Arg,
-            Error::Datatype { .. } | Error::Uncommitted { .. } => Class::Type,
-            Error::Unsupported { .. } => Class::UnsupportedOperation,
-            Error::Communicator { .. } => Class::Comm,
-            Error::Dims { .. } => Class::Dims,
-            Error::Group { .. } => Class::Group,
-            Error::Request { .. } => Class::Request,
-            Error::InStatus { .. } => Class::InStatus,
+            | Error::Buffer { .. } => ErrorClass::Buffer,
+            Error::NullArgument { .. } | Error::Argument { .. } | Error::TooLarge => ErrorClass::Arg,
+            Error::Datatype { .. } | Error::Uncommitted { .. } => ErrorClass::Type,
+            Error::Unsupported { .. } => ErrorClass::UnsupportedOperation,
+            Error::Communicator { .. } => ErrorClass::Comm,
+            Error::Dims { .. } => ErrorClass::Dims,
+            Error::Group { .. } => ErrorClass::Group,
+            Error::Request { .. } => ErrorClass::Request,
+            Error::InStatus { .. } => ErrorClass::InStatus,
             Error::Raised { class, .. } | Error::Wrong { class, .. } => *class,
-            Error::Order { .. } => Class::Other,
+            Error::Order { .. } => ErrorClass::Other,
         }
     }
 }
@@ -559,7 +559,8 @@ fn no_rank(
 
 fn counts_differ(
     f: &mut fmt::Formatter<'_>,
-    (rank, group): (u32, &str),
+    rank: u32,
+    group: &str,
     expected: usize,
     given: Option<usize>,
 ) -> fmt::Result {
@@ -589,9 +590,9 @@ const NULL_HANDLES: [(i32, &str); 6] = [
 ];
 
 /// Formats a C handle: a null handle by its name, another one in hexadecimal.
-struct Handle(i32);
+struct HandleText(i32);
 
-impl fmt::Display for Handle {
+impl fmt::Display for HandleText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match NULL_HANDLES.iter().find(|(handle, _)| *handle == self.0) {
             Some((_, name)) => f.write_str(name),
@@ -616,12 +617,12 @@ impl<W: AsRef<str> + Copy> fmt::Display for Error<W> {
             Error::Lengths { expected, given } => {
                 write!(f, "a buffer of {given} bytes where the other calls for {expected}")
             }
-            Error::CountsDiffer { rank, expected, given } => counts_differ(f, (rank, ""), expected, given),
+            Error::CountsDiffer { rank, expected, given } => counts_differ(f, rank, "", expected, given),
             Error::LocalDiffers { rank, expected, given } => {
-                counts_differ(f, (rank, " of the local group"), expected, given)
+                counts_differ(f, rank, " of the local group", expected, given)
             }
             Error::RemoteDiffers { rank, expected, given } => {
-                counts_differ(f, (rank, " of the remote group"), expected, given)
+                counts_differ(f, rank, " of the remote group", expected, given)
             }
             Error::Truncated { source, tag, room } => write!(
                 f,
@@ -640,12 +641,12 @@ impl<W: AsRef<str> + Copy> fmt::Display for Error<W> {
             Error::NoMemory(NoMemory::Start { bytes }) => {
                 write!(f, "the node's memory has no room for the {bytes} bytes of MPI memory and peer table")
             }
-            Error::NoRoom { bytes } => write!(
+            Error::NoSpace { bytes } => write!(
                 f,
                 "the program's heap has no room for a copy of {bytes} bytes; free memory, or give the node more \
                  with --node-memory"
             ),
-            Error::NoRoomElsewhere => f.write_str(
+            Error::NoSpaceElsewhere => f.write_str(
                 "the heap of another process of the communicator has no room for its part of the new one; free \
                  memory there, or give the nodes more with --node-memory",
             ),
@@ -655,14 +656,14 @@ impl<W: AsRef<str> + Copy> fmt::Display for Error<W> {
                  hold messages on their way; attach a larger one with MPI_Buffer_attach"
             ),
             Error::Limit { what, limit } => {
-                write!(f, "there can be no more than {limit} {}; free some", what.words())
+                write!(f, "there can be no more than {limit} {}; free some", what.description())
             }
             Error::Keyval { keyval } => write!(f, "{keyval:#010x} is no attribute key"),
             Error::Undefined => f.write_str("the operation is not defined for this datatype (MPI-3.1 section 5.9.2)"),
             Error::NullBuffer => f.write_str("a null pointer as the buffer of elements"),
             Error::NullArgument { name } => write!(f, "a null pointer as {}", name.as_ref()),
             Error::Datatype { handle } => {
-                write!(f, "{} is no datatype, or one that has been freed", Handle(handle))
+                write!(f, "{} is no datatype, or one that has been freed", HandleText(handle))
             }
             Error::Uncommitted { handle } => {
                 write!(f, "the datatype {handle:#010x} has not been committed; MPI_Type_commit comes first")
@@ -673,26 +674,26 @@ impl<W: AsRef<str> + Copy> fmt::Display for Error<W> {
                  or frees its own",
             ),
             Error::Communicator { handle } => {
-                write!(f, "{} is no communicator of this job", Handle(handle))
+                write!(f, "{} is no communicator of this job", HandleText(handle))
             }
             Error::Group { handle } => write!(
                 f,
                 "{} is no group, or not one of processes of this communicator",
-                Handle(handle)
+                HandleText(handle)
             ),
-            Error::Operation { handle } => write!(f, "{} is no reduction operation", Handle(handle)),
+            Error::Operation { handle } => write!(f, "{} is no reduction operation", HandleText(handle)),
             Error::Request { handle } => {
-                write!(f, "{} is no request, or one that has completed already", Handle(handle))
+                write!(f, "{} is no request, or one that has completed already", HandleText(handle))
             }
             Error::Argument { what } | Error::Buffer { what } | Error::Dims { what } => f.write_str(what.as_ref()),
             Error::InPlace => f.write_str("MPI_IN_PLACE is not allowed here (MPI-3.1 section 5.2.1)"),
             Error::InStatus { failed, first } => {
-                write!(f, "{failed} of the requests failed, the first with {}", first.words())
+                write!(f, "{failed} of the requests failed, the first with {}", first.description())
             }
             Error::Raised { code, .. } => write!(f, "raised by the program, with code {code}"),
             Error::Wrong { what, .. } => f.write_str(what.as_ref()),
-            Error::Order { what } => f.write_str(what.words()),
-            Error::TooGreat => {
+            Error::Order { what } => f.write_str(what.description()),
+            Error::TooLarge => {
                 f.write_str("a datatype of more bytes, or with greater distances, than an address can say")
             }
         }
@@ -721,7 +722,7 @@ mod tests {
                 !text.contains("tag") && !text.contains("MPI_Probe"),
                 "{text}"
             );
-            assert_eq!(error.class(), Class::Truncate);
+            assert_eq!(error.class(), ErrorClass::Truncate);
         }
     }
 
@@ -756,11 +757,11 @@ mod tests {
     #[test]
     fn classes_read_back_from_their_codes() {
         for code in 0..CLASSES as i32 {
-            let class = Class::from_code(code).expect("a class");
+            let class = ErrorClass::from_code(code).expect("a class");
             assert_eq!(class as i32, code);
-            assert!(class.words().starts_with("MPI_") && class.words().len() < 160);
+            assert!(class.description().starts_with("MPI_") && class.description().len() < 160);
         }
-        assert_eq!(Class::from_code(CLASSES as i32), None);
-        assert_eq!(Class::from_code(-1), None);
+        assert_eq!(ErrorClass::from_code(CLASSES as i32), None);
+        assert_eq!(ErrorClass::from_code(-1), None);
     }
 }

@@ -16,18 +16,18 @@ use midplane_device::memory::{RawMemory, UserMemory};
 pub struct FakeEnv {
     adi: RefCell<Adi>,
     process: Process,
-    counts: Counts,
+    counts: CallCounts,
 }
 
 #[derive(Default)]
-struct Counts {
+struct CallCounts {
     polls: Cell<usize>,
     moves: Cell<usize>,
     sleeps: Cell<usize>,
 }
 
 struct FakeKernel<'a> {
-    counts: &'a Counts,
+    counts: &'a CallCounts,
     memory: RawMemory,
 }
 
@@ -49,7 +49,7 @@ impl FakeEnv {
         FakeEnv {
             adi: RefCell::new(Adi::new(config, memory).expect("a rank of the machine")),
             process: Process::new(),
-            counts: Counts::default(),
+            counts: CallCounts::default(),
         }
     }
 

@@ -4,9 +4,9 @@
 
 use alloc::vec::Vec;
 
-use crate::coll::room;
+use crate::coll::try_with_capacity;
 use crate::comm::{CommRank, Communicator};
-use crate::error::{Class, Error};
+use crate::error::{ErrorClass, Error};
 use crate::group::exact;
 
 /// A graph that all processes store (MPI_Graph_create).
@@ -20,10 +20,10 @@ pub struct Graph {
 
 impl Graph {
     /// Creates the graph from these lists; `index` contains one item per node. Fails with [`Error::Wrong`] if `index`
-    /// decreases or an edge refers to no node, and with [`Error::NoRoom`].
+    /// decreases or an edge refers to no node, and with [`Error::NoSpace`].
     pub fn new(index: &[i32], edges: &[i32]) -> Result<Graph, Error> {
         let wrong = |what| Error::Wrong {
-            class: Class::Arg,
+            class: ErrorClass::Arg,
             what,
         };
         let ascends = index.windows(2).all(|two| two[0] <= two[1]);
@@ -63,7 +63,7 @@ impl Graph {
         &self.edges[start as usize..self.index[at] as usize]
     }
 
-    /// Fails with [`Error::NoRoom`].
+    /// Fails with [`Error::NoSpace`].
     pub fn copied(&self) -> Result<Graph, Error> {
         Ok(Graph {
             index: exact(&self.index)?,
@@ -97,7 +97,7 @@ impl Neighbourhood {
         self.destinations.iter().map(|[rank, _]| *rank)
     }
 
-    /// Fails with [`Error::NoRoom`].
+    /// Fails with [`Error::NoSpace`].
     pub fn copied(&self) -> Result<Neighbourhood, Error> {
         Ok(Neighbourhood {
             sources: exact(&self.sources)?,
@@ -109,7 +109,7 @@ impl Neighbourhood {
 
 /// An edge between any two processes: source, destination and weight.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Arc {
+pub struct GraphArc {
     /// Rank where the edge starts.
     pub from: CommRank,
     /// Rank where the edge ends.
@@ -119,28 +119,28 @@ pub struct Arc {
 }
 
 /// Edges grouped by the process that receives or sent them.
-struct Letters {
+struct EdgeLists {
     /// Numbers of outgoing and incoming edges per process.
     counts: Vec<[u32; 2]>,
     /// Outgoing edges, then incoming edges of each process in turn.
     edges: Vec<Edge>,
 }
 
-impl Letters {
+impl EdgeLists {
     /// Allocates space for the edges that `counts` specifies.
-    fn with(counts: Vec<[u32; 2]>) -> Result<Letters, Error> {
+    fn with(counts: Vec<[u32; 2]>) -> Result<EdgeLists, Error> {
         let total = counts
             .iter()
             .map(|[out, back]| *out as usize + *back as usize);
         let total = total.sum();
-        let mut edges = room(total)?;
+        let mut edges = try_with_capacity(total)?;
         edges.resize(total, [0; 2]);
-        Ok(Letters { counts, edges })
+        Ok(EdgeLists { counts, edges })
     }
 
     /// Returns the offset of each process's edges, and the total.
     fn starts(&self) -> Result<Vec<usize>, Error> {
-        let mut starts = room(self.counts.len() + 1)?;
+        let mut starts = try_with_capacity(self.counts.len() + 1)?;
         let mut start = 0;
         starts.push(start);
         for [out, back] in &self.counts {
@@ -151,20 +151,20 @@ impl Letters {
     }
 
     /// Groups `arcs` by recipient among `size` processes. Each end of an edge receives it.
-    fn of(arcs: &[Arc], size: u32) -> Result<Letters, Error> {
-        let mut counts = room(size as usize)?;
+    fn from_arcs(arcs: &[GraphArc], size: u32) -> Result<EdgeLists, Error> {
+        let mut counts = try_with_capacity(size as usize)?;
         counts.resize(size as usize, [0; 2]);
-        for Arc { from, to, .. } in arcs {
+        for GraphArc { from, to, .. } in arcs {
             counts[from.0 as usize][0] += 1;
             counts[to.0 as usize][1] += 1;
         }
-        let mut letters = Letters::with(counts)?;
+        let mut letters = EdgeLists::with(counts)?;
         let starts = letters.starts()?;
-        let mut next = room(size as usize)?;
+        let mut next = try_with_capacity(size as usize)?;
         for (start, [out, _]) in starts.iter().zip(&letters.counts) {
             next.push([*start, *start + *out as usize]);
         }
-        for Arc { from, to, weight } in arcs {
+        for GraphArc { from, to, weight } in arcs {
             let ends = [(from, to), (to, from)];
             for (kind, (of, other)) in ends.into_iter().enumerate() {
                 let at = &mut next[of.0 as usize][kind];
@@ -178,7 +178,7 @@ impl Letters {
     /// Allocates space for this process's edges: outgoing, then incoming.
     fn rooms(&self) -> Result<[Vec<Edge>; 2], Error> {
         let count = |kind: usize| self.counts.iter().map(|both| both[kind] as usize).sum();
-        Ok([room(count(0))?, room(count(1))?])
+        Ok([try_with_capacity(count(0))?, try_with_capacity(count(1))?])
     }
 
     /// Collects this process's edges from the received ones into the allocated space.
@@ -205,18 +205,18 @@ impl Letters {
 impl Communicator<'_> {
     /// Returns this process's edges of a distributed graph, ordered by contributing rank, then as specified. Blocks
     /// until all processes have called it. If a process has no memory or an error in `given`, this error is returned
-    /// there and [`Error::NoRoomElsewhere`] at the others. Also fails with [`Error::NoMemory`].
+    /// there and [`Error::NoSpaceElsewhere`] at the others. Also fails with [`Error::NoMemory`].
     pub fn neighbourhood(
         self,
         function: &'static str,
-        given: Result<&[Arc], Error>,
+        given: Result<&[GraphArc], Error>,
         is_weighted: bool,
     ) -> Result<Neighbourhood, Error> {
         let size = self.size() as usize;
         let first = given.and_then(|arcs| {
-            let given = Letters::of(arcs, self.size())?;
+            let given = EdgeLists::from_arcs(arcs, self.size())?;
             let parts = given.starts()?;
-            let mut counts = room(size)?;
+            let mut counts = try_with_capacity(size)?;
             counts.resize(size, [0u32; 2]);
             Ok((given, parts, counts))
         });
@@ -225,10 +225,12 @@ impl Communicator<'_> {
         let each = |rank: CommRank| one(rank)..one(rank) + size_of::<[u32; 2]>();
         self.alltoall_bytes(
             function,
-            (bytemuck::cast_slice(&given.counts), &each),
-            (bytemuck::cast_slice_mut(&mut counts), &each),
+            bytemuck::cast_slice(&given.counts),
+            &each,
+            bytemuck::cast_slice_mut(&mut counts),
+            &each,
         )?;
-        let second = Letters::with(counts).and_then(|taken| {
+        let second = EdgeLists::with(counts).and_then(|taken| {
             let (places, rooms) = (taken.starts()?, taken.rooms()?);
             Ok((taken, places, rooms))
         });
@@ -239,12 +241,14 @@ impl Communicator<'_> {
         };
         self.alltoall_bytes(
             function,
-            (bytemuck::cast_slice(&given.edges), &|rank| {
+            bytemuck::cast_slice(&given.edges),
+            &|rank| {
                 between(&parts, rank)
-            }),
-            (bytemuck::cast_slice_mut(&mut taken.edges), &|rank| {
+            },
+            bytemuck::cast_slice_mut(&mut taken.edges),
+            &|rank| {
                 between(&places, rank)
-            }),
+            },
         )?;
         Ok(taken.opened(&places, rooms, is_weighted))
     }
@@ -255,7 +259,7 @@ impl Communicator<'_> {
         let mut everywhere = [u64::from(got.is_ok())];
         self.and_masks(function, &mut everywhere)?;
         match (got, everywhere) {
-            (Ok(_), [0]) => Err(Error::NoRoomElsewhere),
+            (Ok(_), [0]) => Err(Error::NoSpaceElsewhere),
             (got, _) => got,
         }
     }
@@ -288,12 +292,12 @@ mod tests {
 
     #[test]
     fn edges_are_told_to_both_of_their_ends() {
-        let arc = |from, to, weight| Arc {
+        let arc = |from, to, weight| GraphArc {
             from: CommRank(from),
             to: CommRank(to),
             weight,
         };
-        let letters = Letters::of(&[arc(0, 2, 5), arc(2, 2, 6), arc(1, 0, 7)], 3).expect("room");
+        let letters = EdgeLists::from_arcs(&[arc(0, 2, 5), arc(2, 2, 6), arc(1, 0, 7)], 3).expect("room");
         assert_eq!(letters.counts, [[1, 1], [1, 0], [1, 2]]);
         let starts = letters.starts().expect("room");
         assert_eq!(starts, [0, 2, 3, 6]);

@@ -10,7 +10,7 @@ use midplane_device::envelope::Rank;
 
 /// A box of nodes of the torus.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Grid {
+pub struct TorusBox {
     /// Nodes along x, y and z.
     pub extents: [u16; 3],
     /// Dimensions in which the box is as long as the torus and its lines are rings.
@@ -18,12 +18,12 @@ pub struct Grid {
 }
 
 /// Coordinates relative to the first process of the box.
-pub type At = [u16; 3];
+pub type BoxCoords = [u16; 3];
 
-impl Grid {
+impl TorusBox {
     /// Returns the box of all nodes.
-    pub fn of(shape: Shape) -> Grid {
-        Grid {
+    pub fn from_shape(shape: Shape) -> TorusBox {
+        TorusBox {
             extents: shape.extents(),
             wraps: shape.wraps(),
         }
@@ -33,13 +33,13 @@ impl Grid {
     /// Reads each entry once.
     // Not inlined: used only to create a communicator.
     #[inline(never)]
-    pub fn find(shape: Shape, list: &[Rank]) -> Option<Grid> {
+    pub fn find(shape: Shape, list: &[Rank]) -> Option<TorusBox> {
         let at = |rank: &Rank| Some(shape.coord(rank.index())?.axes().map(u16::from));
         let [first, .., last] = list else {
             return None;
         };
         let (first, last) = (at(first)?, at(last)?);
-        let mut grid = Grid::of(shape);
+        let mut grid = TorusBox::from_shape(shape);
         for dim in 0..3 {
             grid.extents[dim] = last[dim].checked_sub(first[dim])? + 1;
             grid.wraps[dim] &= grid.extents[dim] == shape.extents()[dim];
@@ -62,20 +62,20 @@ impl Grid {
     }
 
     /// Returns the coordinates of a rank.
-    pub fn at(&self, rank: u32) -> At {
+    pub fn at(&self, rank: u32) -> BoxCoords {
         let [x, y, _] = self.extents.map(u32::from);
         [rank % x, rank / x % y, rank / x / y].map(|at| at as u16)
     }
 
     /// Returns the rank at these coordinates.
-    pub fn rank(&self, at: At) -> u32 {
+    pub fn rank(&self, at: BoxCoords) -> u32 {
         let [x, y, _] = self.extents.map(u32::from);
         let [at_x, at_y, at_z] = at.map(u32::from);
         at_x + x * (at_y + y * at_z)
     }
 
     /// Returns the rank at index `place` of the line through `at` in dimension `dim`.
-    pub fn on_line(&self, mut at: At, dim: usize, place: u16) -> u32 {
+    pub fn on_line(&self, mut at: BoxCoords, dim: usize, place: u16) -> u32 {
         at[dim] = place;
         self.rank(at)
     }
@@ -91,9 +91,9 @@ impl Grid {
 mod tests {
     use super::*;
 
-    fn found(shape: [u16; 3], wraps: [bool; 3], list: &[u32]) -> Option<Grid> {
+    fn found(shape: [u16; 3], wraps: [bool; 3], list: &[u32]) -> Option<TorusBox> {
         let list: Vec<Rank> = list.iter().map(|&rank| Rank::new(rank)).collect();
-        Grid::find(Shape::new(shape, wraps).expect("a shape"), &list)
+        TorusBox::find(Shape::new(shape, wraps).expect("a shape"), &list)
     }
 
     #[test]

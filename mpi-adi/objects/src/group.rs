@@ -3,18 +3,18 @@
 
 use alloc::vec::Vec;
 
-use crate::coll::room;
+use crate::coll::try_with_capacity;
 use crate::comm::Membership;
 use crate::error::Error;
 use midplane_device::envelope::Rank;
 
 /// A group under construction.
-pub struct Members<T>(Vec<T>);
+pub struct MemberList<T>(Vec<T>);
 
-impl<T: Copy + PartialEq> Members<T> {
-    /// Creates an empty group with capacity for `most` members. Fails with [`Error::NoRoom`].
-    pub fn with_room(most: usize) -> Result<Members<T>, Error> {
-        room(most).map(Members)
+impl<T: Copy + PartialEq> MemberList<T> {
+    /// Creates an empty group with capacity for `most` members. Fails with [`Error::NoSpace`].
+    pub fn with_room(most: usize) -> Result<MemberList<T>, Error> {
+        try_with_capacity(most).map(MemberList)
     }
 
     /// Appends processes that are not in the group.
@@ -37,9 +37,9 @@ impl<T: Copy + PartialEq> Members<T> {
     }
 }
 
-/// Returns a copy without spare capacity. Fails with [`Error::NoRoom`], where `shrink_to_fit` would abort the process.
+/// Returns a copy without spare capacity. Fails with [`Error::NoSpace`], where `shrink_to_fit` would abort the process.
 pub fn exact<T: Copy>(list: &[T]) -> Result<Vec<T>, Error> {
-    let mut copy = room(list.len())?;
+    let mut copy = try_with_capacity(list.len())?;
     copy.extend_from_slice(list);
     Ok(copy)
 }
@@ -52,7 +52,7 @@ pub fn are_in(members: &[Rank], all: Membership<'_>) -> bool {
 
 /// Returns the processes of `first`, then those of `second` that are not in `first`.
 pub fn union(first: &[Rank], second: &[Rank]) -> Result<Vec<Rank>, Error> {
-    let mut members = Members::with_room(first.len() + second.len())?;
+    let mut members = MemberList::with_room(first.len() + second.len())?;
     members.append(first.iter().copied());
     members.append(second.iter().copied().filter(|p| !first.contains(p)));
     Ok(members.done())
@@ -60,7 +60,7 @@ pub fn union(first: &[Rank], second: &[Rank]) -> Result<Vec<Rank>, Error> {
 
 /// Returns the processes of `first` that are in `second` (`wanted`) or that are not, in the order of `first`.
 pub fn select(first: &[Rank], second: &[Rank], wanted: bool) -> Result<Vec<Rank>, Error> {
-    let mut members = Members::with_room(first.len())?;
+    let mut members = MemberList::with_room(first.len())?;
     members.append(
         first
             .iter()
@@ -72,7 +72,7 @@ pub fn select(first: &[Rank], second: &[Rank], wanted: bool) -> Result<Vec<Rank>
 
 /// Returns the members with these valid ranks in the order of `ranks` (`wanted`), or the other members in group order.
 pub fn pick(members: &[Rank], ranks: &[u32], wanted: bool) -> Result<Vec<Rank>, Error> {
-    let mut picked = Members::with_room(members.len())?;
+    let mut picked = MemberList::with_room(members.len())?;
     if wanted {
         picked.append(ranks.iter().map(|rank| members[*rank as usize]));
     } else {
@@ -84,7 +84,7 @@ pub fn pick(members: &[Rank], ranks: &[u32], wanted: bool) -> Result<Vec<Rank>, 
 
 /// Result of a comparison of two groups (MPI-3.1 section 6.3.1).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Comparison {
+pub enum GroupComparison {
     /// The same processes in the same order.
     Identical,
     /// The same processes in another order.
@@ -94,13 +94,13 @@ pub enum Comparison {
 }
 
 /// Compares two groups (section 6.3.1).
-pub fn compare(first: &[Rank], second: &[Rank]) -> Comparison {
+pub fn compare(first: &[Rank], second: &[Rank]) -> GroupComparison {
     if first == second {
-        Comparison::Identical
+        GroupComparison::Identical
     } else if first.len() == second.len() && first.iter().all(|p| second.contains(p)) {
-        Comparison::Similar
+        GroupComparison::Similar
     } else {
-        Comparison::Unequal
+        GroupComparison::Unequal
     }
 }
 
@@ -110,7 +110,7 @@ pub fn ranges(
     size: usize,
     triplets: impl IntoIterator<Item = [i32; 3]>,
 ) -> Result<Vec<u32>, Error> {
-    let mut ranks = Members::with_room(size)?;
+    let mut ranks = MemberList::with_room(size)?;
     for [first, last, stride] in triplets.into_iter().map(|t| t.map(i64::from)) {
         if stride == 0 {
             return Err(Error::Argument {
@@ -128,14 +128,14 @@ pub fn ranges(
 
 /// Returns these ranks, checked like those of [`ranges`].
 pub fn listed(size: usize, given: &[i32]) -> Result<Vec<u32>, Error> {
-    let mut ranks = Members::with_room(given.len().min(size))?;
+    let mut ranks = MemberList::with_room(given.len().min(size))?;
     for rank in given {
         add_rank(&mut ranks, size, i64::from(*rank))?;
     }
     Ok(ranks.done())
 }
 
-fn add_rank(ranks: &mut Members<u32>, size: usize, rank: i64) -> Result<(), Error> {
+fn add_rank(ranks: &mut MemberList<u32>, size: usize, rank: i64) -> Result<(), Error> {
     let wrong = Error::Rank {
         rank,
         size: size as u32,
@@ -166,10 +166,10 @@ mod tests {
     #[test]
     fn groups_compare_by_members_and_order() {
         let [a, b, c] = [1, 2, 3].map(Rank::new);
-        assert_eq!(compare(&[a, b], &[a, b]), Comparison::Identical);
-        assert_eq!(compare(&[a, b], &[b, a]), Comparison::Similar);
-        assert_eq!(compare(&[a, b], &[a, c]), Comparison::Unequal);
-        assert_eq!(compare(&[a, b], &[a]), Comparison::Unequal);
+        assert_eq!(compare(&[a, b], &[a, b]), GroupComparison::Identical);
+        assert_eq!(compare(&[a, b], &[b, a]), GroupComparison::Similar);
+        assert_eq!(compare(&[a, b], &[a, c]), GroupComparison::Unequal);
+        assert_eq!(compare(&[a, b], &[a]), GroupComparison::Unequal);
     }
 
     #[test]

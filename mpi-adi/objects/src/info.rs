@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 
 use core::fmt::Write;
 
-use crate::error::{Class, Error};
+use crate::error::{ErrorClass, Error};
 use crate::group::exact;
 
 /// Maximum length of a key in bytes, including C's terminating zero.
@@ -17,19 +17,19 @@ pub const MAX_KEY: usize = 256;
 /// Maximum length of a value in bytes, including C's terminating zero.
 pub const MAX_VALUE: usize = 1024;
 
-type Pair = (Box<[u8]>, Box<[u8]>);
+type KeyValue = (Box<[u8]>, Box<[u8]>);
 
 /// An info object (MPI-3.1 chapter 9): keys and values in the order of their creation.
 #[derive(Default, Debug)]
 pub struct Info {
-    pairs: Vec<Pair>,
+    pairs: Vec<KeyValue>,
 }
 
-/// Fails with [`Error::Wrong`] of [`Class::InfoKey`] if the key is invalid.
+/// Fails with [`Error::Wrong`] of [`ErrorClass::InfoKey`] if the key is invalid.
 pub fn check_key(key: &[u8]) -> Result<(), Error> {
     if key.is_empty() || key.len() >= MAX_KEY {
         return Err(Error::Wrong {
-            class: Class::InfoKey,
+            class: ErrorClass::InfoKey,
             what: "a key has from 1 to 255 bytes",
         });
     }
@@ -41,7 +41,7 @@ fn copy(bytes: &[u8]) -> Result<Box<[u8]>, Error> {
 }
 
 /// Returns the contents of MPI_INFO_ENV (section 10.4.1) for a job of `processes` processes: the standard keys with
-/// known values. Fails with [`Error::NoRoom`].
+/// known values. Fails with [`Error::NoSpace`].
 pub fn environment(processes: u32, thread_level: &[u8]) -> Result<Info, Error> {
     let mut info = Info::new();
     let mut size = heapless::String::<12>::new();
@@ -65,12 +65,12 @@ impl Info {
     }
 
     /// Sets or replaces the value of a key. Fails with [`Error::Wrong`] if the key or the value is too long, and with
-    /// [`Error::NoRoom`]; the object is then unchanged.
+    /// [`Error::NoSpace`]; the object is then unchanged.
     pub fn set(&mut self, key: &[u8], value: &[u8]) -> Result<(), Error> {
         check_key(key)?;
         if value.len() >= MAX_VALUE {
             return Err(Error::Wrong {
-                class: Class::InfoValue,
+                class: ErrorClass::InfoValue,
                 what: "a value has at most 1023 bytes",
             });
         }
@@ -87,8 +87,8 @@ impl Info {
     }
 
     fn reserve(&mut self, pairs: usize) -> Result<(), Error> {
-        self.pairs.try_reserve(pairs).map_err(|_| Error::NoRoom {
-            bytes: pairs * size_of::<Pair>(),
+        self.pairs.try_reserve(pairs).map_err(|_| Error::NoSpace {
+            bytes: pairs * size_of::<KeyValue>(),
         })
     }
 
@@ -106,10 +106,10 @@ impl Info {
         }
     }
 
-    /// Removes a key. Fails with [`Error::Wrong`] of [`Class::InfoNokey`].
+    /// Removes a key. Fails with [`Error::Wrong`] of [`ErrorClass::InfoNokey`].
     pub fn delete(&mut self, key: &[u8]) -> Result<(), Error> {
         let place = self.place(key).ok_or(Error::Wrong {
-            class: Class::InfoNokey,
+            class: ErrorClass::InfoNokey,
             what: "the info object has no such key",
         })?;
         self.pairs.remove(place);
@@ -131,7 +131,7 @@ impl Info {
         self.pairs.iter().map(|(key, value)| (&**key, &**value))
     }
 
-    /// Returns a copy with the same order of keys. Fails with [`Error::NoRoom`].
+    /// Returns a copy with the same order of keys. Fails with [`Error::NoSpace`].
     pub fn duplicate(&self) -> Result<Info, Error> {
         let mut twin = Info::new();
         twin.reserve(self.count())?;
@@ -162,7 +162,7 @@ mod tests {
         assert_eq!((info.key(0), info.key(1)), (Some(&b"a"[..]), None));
         assert_eq!(
             info.delete(b"b").expect_err("gone").class(),
-            Class::InfoNokey
+            ErrorClass::InfoNokey
         );
         assert_eq!((twin.count(), twin.get(b"b")), (2, Some(&b"3"[..])));
     }
@@ -173,12 +173,12 @@ mod tests {
         let long = [b'x'; MAX_VALUE];
         assert_eq!(
             info.set(b"", b"v").expect_err("empty").class(),
-            Class::InfoKey
+            ErrorClass::InfoKey
         );
         let key = info.set(&long[..MAX_KEY], b"v").expect_err("too long");
-        assert_eq!(key.class(), Class::InfoKey);
+        assert_eq!(key.class(), ErrorClass::InfoKey);
         let value = info.set(b"k", &long).expect_err("too long");
-        assert_eq!(value.class(), Class::InfoValue);
+        assert_eq!(value.class(), ErrorClass::InfoValue);
         assert_eq!(info.count(), 0);
         info.set(&long[1..MAX_KEY], &long[1..]).expect("just fits");
     }

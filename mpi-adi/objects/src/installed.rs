@@ -3,7 +3,7 @@
 //! C functions receive no context, and a Rust program finds its process by itself. Both bindings find it here. The host
 //! calls [`install`] once, before the program's `main`, and reads [`phase`] when the program has ended.
 //!
-//! A program that cargo has linked has no such host. It provides a [`Starter`], which creates the node of a job of one
+//! A program that cargo has linked has no such host. It provides a [`NodeStarter`], which creates the node of a job of one
 //! process when the program first calls MPI.
 
 use core::sync::atomic::{AtomicI32, AtomicU8, AtomicUsize, Ordering};
@@ -13,7 +13,7 @@ use crate::process::Env;
 /// State of the program between MPI_Init and MPI_Finalize.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
-pub enum Phase {
+pub enum MpiPhase {
     /// MPI_Init has not been called.
     Before = 0,
     /// MPI_Init has been called, and MPI_Finalize has not ended.
@@ -25,7 +25,7 @@ pub enum Phase {
 /// The device of the process, once it is [installed](install).
 pub static DEVICE: spin::Once<&'static (dyn Env + Sync)> = spin::Once::new();
 
-static PHASE: AtomicU8 = AtomicU8::new(Phase::Before as u8);
+static PHASE: AtomicU8 = AtomicU8::new(MpiPhase::Before as u8);
 
 /// Value of the attribute MPI_APPNUM: the index of the program among those of the job, from 0 (MPI-3.1 section 10.5.3).
 pub static APPNUM: AtomicI32 = AtomicI32::new(0);
@@ -41,16 +41,16 @@ pub fn installed() -> Option<&'static (dyn Env + Sync)> {
 }
 
 /// Returns the state of the program.
-pub fn phase() -> Phase {
+pub fn phase() -> MpiPhase {
     match PHASE.load(Ordering::Relaxed) {
-        0 => Phase::Before,
-        1 => Phase::Running,
-        _ => Phase::After,
+        0 => MpiPhase::Before,
+        1 => MpiPhase::Running,
+        _ => MpiPhase::After,
     }
 }
 
 /// Changes the state of the program. The bindings call it.
-pub fn set_phase(phase: Phase) {
+pub fn set_phase(phase: MpiPhase) {
     PHASE.store(phase as u8, Ordering::Relaxed);
 }
 
@@ -61,7 +61,7 @@ pub fn set_appnum(index: u32) {
 
 /// Creation of the node on the first call of MPI, in a process whose program may have several threads.
 #[derive(Clone, Copy)]
-pub struct Starter {
+pub struct NodeStarter {
     /// Creates the node of a job of one process, and installs it. It is called once.
     pub boot: fn(),
     /// Checks whether the calling thread unwinds from a panic.
@@ -70,17 +70,17 @@ pub struct Starter {
     pub thread: fn() -> usize,
 }
 
-static STARTER: spin::Once<Starter> = spin::Once::new();
+static STARTER: spin::Once<NodeStarter> = spin::Once::new();
 
 /// Identifier of the thread that has started MPI; 0: none has.
 static OWNER: AtomicUsize = AtomicUsize::new(0);
 
 /// Provides the process with its starter. Later calls change nothing.
-pub fn start_by(starter: Starter) {
+pub fn start_by(starter: NodeStarter) {
     STARTER.call_once(|| starter);
 }
 
-/// Returns the device, and creates the node if there is a [`Starter`] and nothing is installed. Other threads that call
+/// Returns the device, and creates the node if there is a [`NodeStarter`] and nothing is installed. Other threads that call
 /// it at the same time block until the node exists.
 pub fn installed_or_started() -> Option<&'static (dyn Env + Sync)> {
     static IS_BOOTED: spin::Once = spin::Once::new();
@@ -103,7 +103,7 @@ pub fn own_by_this_thread() -> fn() -> bool {
     }
 }
 
-/// Checks whether the calling thread has started MPI. Without a [`Starter`] there is one thread only.
+/// Checks whether the calling thread has started MPI. Without a [`NodeStarter`] there is one thread only.
 pub fn is_owner() -> bool {
     let thread = STARTER.get().map(|starter| (starter.thread)());
     thread.is_none_or(|thread| thread == OWNER.load(Ordering::Relaxed))

@@ -10,14 +10,14 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use crate::coll::room;
-use crate::comm::{CommRank, Communicator, Membership, Partners};
+use crate::coll::try_with_capacity;
+use crate::comm::{CommRank, Communicator, IncomingData, OutgoingData, Membership, Partners};
 use crate::context::CONTEXT_WORDS;
-use crate::error::{Class, Error};
+use crate::error::{ErrorClass, Error};
 use crate::group::exact;
 use crate::process::Env;
-use crate::sides::{Intercommunicator, Sides};
-use crate::split::{Made, Ready, agree};
+use crate::inter_groups::{Intercommunicator, InterGroups};
+use crate::split::{CreatedComm, PrepareComm, agree};
 use midplane_device::envelope::{Context, Rank, Tag};
 
 /// Tag of messages between leaders, in the bridge's context for collectives, where no collective uses it. Two leaders
@@ -29,17 +29,17 @@ const FAILED: u32 = u32::MAX;
 
 /// Owned part of an intercommunicator.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct MadeInter {
+pub struct CreatedInter {
     list: Box<[Rank]>,
     first: u32,
     rank: CommRank,
     context: Context,
 }
 
-impl MadeInter {
+impl CreatedInter {
     /// Borrows the two groups.
-    pub fn sides(&self) -> Sides<'_> {
-        Sides {
+    pub fn sides(&self) -> InterGroups<'_> {
+        InterGroups {
             list: &self.list,
             first: self.first,
             rank: self.rank,
@@ -48,8 +48,8 @@ impl MadeInter {
     }
 
     /// Returns the two groups with a static lifetime; their list is never freed.
-    pub fn leak(self) -> Sides<'static> {
-        Sides {
+    pub fn leak(self) -> InterGroups<'static> {
+        InterGroups {
             list: Box::leak(self.list),
             first: self.first,
             rank: self.rank,
@@ -59,16 +59,16 @@ impl MadeInter {
 }
 
 /// Connection from a leader to the other leader.
-pub struct Bridge<'e> {
+pub struct LeaderBridge<'e> {
     partners: Partners<'e>,
     leader: CommRank,
 }
 
-impl<'e> Bridge<'e> {
+impl<'e> LeaderBridge<'e> {
     /// Creates a bridge to the process with rank `leader` of `partners`.
     pub fn new(partners: Partners<'e>, leader: CommRank) -> Self {
         let partners = partners.for_collectives();
-        Bridge { partners, leader }
+        LeaderBridge { partners, leader }
     }
 
     /// Exchanges bytes with the other leader.
@@ -76,8 +76,16 @@ impl<'e> Bridge<'e> {
         let expected = taken.len();
         let status = self.partners.sendrecv_bytes(
             function,
-            (given, self.leader, LEADERS),
-            (taken, Some(self.leader), Some(LEADERS)),
+            OutgoingData {
+                data: given,
+                dest: self.leader,
+                tag: LEADERS,
+            },
+            IncomingData {
+                data: taken,
+                source: Some(self.leader),
+                tag: Some(LEADERS),
+            },
         )?;
         if status.bytes == expected {
             Ok(())
@@ -92,15 +100,15 @@ impl<'e> Bridge<'e> {
 }
 
 /// One of the two groups that connect, and its path to the other group.
-struct Meeting<'a, 'e> {
+struct LeaderExchange<'a, 'e> {
     function: &'static str,
     local: Communicator<'e>,
     leader: CommRank,
     /// Present at the leader.
-    bridge: Option<&'a Bridge<'e>>,
+    bridge: Option<&'a LeaderBridge<'e>>,
 }
 
-impl Meeting<'_, '_> {
+impl LeaderExchange<'_, '_> {
     /// Exchanges words with the other group. Fails at the leader with the original error, elsewhere with
     /// [`Error::Wrong`] if the leader reports a failure in the first word.
     fn swap(&self, given: &[u32], taken: &mut [u32]) -> Result<(), Error> {
@@ -141,7 +149,7 @@ impl Meeting<'_, '_> {
 }
 
 const LEADER_FAILED: Error = Error::Wrong {
-    class: Class::Other,
+    class: ErrorClass::Other,
     what: "the leader of the local group could not reach the other group's; its error says why",
 };
 
@@ -157,9 +165,9 @@ pub fn connect(
     function: &'static str,
     local: Communicator<'_>,
     leader: CommRank,
-    bridge: Option<Result<Bridge<'_>, Error>>,
-    ready: Ready<'_>,
-) -> Result<MadeInter, Error> {
+    bridge: Option<Result<LeaderBridge<'_>, Error>>,
+    ready: PrepareComm<'_>,
+) -> Result<CreatedInter, Error> {
     let env = local.env();
     let membership = local.membership();
     let mut failure = Ok(());
@@ -171,7 +179,7 @@ pub fn connect(
         }
         None => None,
     };
-    let meeting = Meeting {
+    let meeting = LeaderExchange {
         function,
         local,
         leader,
@@ -191,12 +199,12 @@ pub fn connect(
     meeting.and_masks(&mut have_room)?;
     let (own, mut others, mut list) = rooms?;
     if have_room == [0] {
-        return Err(Error::NoRoomElsewhere);
+        return Err(Error::NoSpaceElsewhere);
     }
     meeting.swap(&own, &mut others)?;
     if own.iter().any(|process| others.contains(process)) {
         return Err(Error::Wrong {
-            class: Class::Comm,
+            class: ErrorClass::Comm,
             what: "the two groups have a process in common",
         });
     }
@@ -210,7 +218,7 @@ pub fn connect(
     list.extend(before.iter().chain(behind).map(|index| Rank::new(*index)));
     let (context, list) = agree(env, ready, Ok(list), &mut |masks| meeting.and_masks(masks))?;
     let rank = local.rank() + if is_first { 0 } else { size };
-    Ok(take(
+    Ok(create_inter(
         env,
         list,
         before.len() as u32,
@@ -226,19 +234,19 @@ fn lists(
     others: usize,
 ) -> Result<(Vec<u32>, Vec<u32>, Vec<Rank>), Error> {
     let size = membership.size as usize;
-    let (mut own, mut theirs) = (room(size)?, room(others)?);
+    let (mut own, mut theirs) = (try_with_capacity(size)?, try_with_capacity(others)?);
     own.extend(
         membership
             .ranks()
             .map(|rank| membership.to_world(rank).index()),
     );
     theirs.resize(others, 0);
-    Ok((own, theirs, room(size + others)?))
+    Ok((own, theirs, try_with_capacity(size + others)?))
 }
 
-fn take(env: &dyn Env, list: Vec<Rank>, first: u32, rank: CommRank, context: Context) -> MadeInter {
+fn create_inter(env: &dyn Env, list: Vec<Rank>, first: u32, rank: CommRank, context: Context) -> CreatedInter {
     env.process().take_context(env, context);
-    MadeInter {
+    CreatedInter {
         list: list.into_boxed_slice(),
         first,
         rank,
@@ -252,22 +260,22 @@ impl Intercommunicator<'_> {
     pub fn make_duplicate(
         self,
         function: &'static str,
-        ready: Ready<'_>,
-    ) -> Result<MadeInter, Error> {
-        let Sides {
+        ready: PrepareComm<'_>,
+    ) -> Result<CreatedInter, Error> {
+        let InterGroups {
             list, first, rank, ..
         } = self.sides;
         let everyone = self.everyone();
         let (context, copy) = everyone.agree_on_context(function, ready, exact(list))?;
-        Ok(take(self.env, copy, first, rank, context))
+        Ok(create_inter(self.env, copy, first, rank, context))
     }
 
-    /// Creates the duplicate with this context, on which its processes have agreed. Fails with [`Error::NoRoom`].
-    pub fn make_duplicate_in(self, context: Context) -> Result<MadeInter, Error> {
-        let Sides {
+    /// Creates the duplicate with this context, on which its processes have agreed. Fails with [`Error::NoSpace`].
+    pub fn make_duplicate_in(self, context: Context) -> Result<CreatedInter, Error> {
+        let InterGroups {
             list, first, rank, ..
         } = self.sides;
-        Ok(take(self.env, exact(list)?, first, rank, context))
+        Ok(create_inter(self.env, exact(list)?, first, rank, context))
     }
 
     /// Divides both groups by `color`, orders each part by `key`, and keeps the present order among equal keys. A
@@ -277,10 +285,10 @@ impl Intercommunicator<'_> {
     pub fn make_split(
         self,
         function: &'static str,
-        ready: Ready<'_>,
+        ready: PrepareComm<'_>,
         color: Option<u32>,
         key: i32,
-    ) -> Result<Option<MadeInter>, Error> {
+    ) -> Result<Option<CreatedInter>, Error> {
         let (everyone, sides) = (self.everyone(), self.sides);
         let process = self.env.process();
         let (context, (choices, mut members, spare)) =
@@ -303,9 +311,9 @@ impl Intercommunicator<'_> {
         };
         // The list is no longer than the memory released here.
         drop(spare);
-        let mut list = room(members.len()).inspect_err(|_| process.retire_context(context))?;
+        let mut list = try_with_capacity(members.len()).inspect_err(|_| process.retire_context(context))?;
         list.extend(members.iter().map(|rank| sides.all().to_world(*rank)));
-        Ok(Some(MadeInter {
+        Ok(Some(CreatedInter {
             list: list.into_boxed_slice(),
             first: first as u32,
             rank: CommRank(rank as u32),
@@ -319,9 +327,9 @@ impl Intercommunicator<'_> {
     pub fn make_merged(
         self,
         function: &'static str,
-        ready: Ready<'_>,
+        ready: PrepareComm<'_>,
         high: bool,
-    ) -> Result<Made, Error> {
+    ) -> Result<CreatedComm, Error> {
         let (everyone, sides) = (self.everyone(), self.sides);
         let bit = |is_first: bool| if is_first { 1 } else { 2 };
         // One bit per group. A process clears the bit of its own group only.
@@ -338,14 +346,14 @@ impl Intercommunicator<'_> {
         } else {
             (before, behind)
         };
-        let list = room(sides.list.len()).map(|mut list: Vec<_>| {
+        let list = try_with_capacity(sides.list.len()).map(|mut list: Vec<_>| {
             list.extend(before.iter().chain(behind));
             list
         });
         let made = everyone.make_of(function, ready, list)?;
         // The list contains this process.
         made.ok_or(Error::Wrong {
-            class: Class::Intern,
+            class: ErrorClass::Intern,
             what: "a process that is in neither of its groups",
         })
     }

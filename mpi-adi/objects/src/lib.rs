@@ -4,11 +4,11 @@
 //! windows/   one-sided communication
 //! inter   intercommunicators                topology  a communicator's topology -> graph
 //! split   creation of communicators         coll/   collectives      buffered   the attached buffer
-//! lend    slices for blocking calls         sides   the two groups of an intercommunicator        outside   external32
+//! slice_spans   slices for blocking calls   inter_groups   the two groups of an intercommunicator   external32
 //! comm    communicators, point to point     group, placement -> cart, info, attributes    op -> datatype
 //! call    blocking loops, array slices
 //! process state of a process, Env           context  context IDs     grid  boxes of the torus
-//! told    error records -> error            variables  MPI_T variables
+//! error_encoding  error records -> error    variables  MPI_T variables
 //! ```
 //! Imports point downwards in this list.
 
@@ -36,19 +36,19 @@ pub mod info;
 pub mod installed;
 pub mod inter;
 #[allow(unsafe_code)]
-pub mod lend;
+pub mod slice_spans;
 pub mod one_sided;
 pub mod op;
-pub mod outside;
+pub mod external32;
 pub mod placement;
 pub mod process;
-pub mod sides;
+pub mod inter_groups;
 pub mod split;
-pub mod told;
+pub mod error_encoding;
 pub mod topology;
 pub mod variables;
 pub mod windows;
 
-pub use error::{Class, Error};
+pub use error::{ErrorClass, Error};
 pub use process::{Env, Process};
-pub use told::InWords;
+pub use error_encoding::ErrorText;

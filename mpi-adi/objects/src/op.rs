@@ -7,12 +7,12 @@ use core::ops::{Add, Mul};
 
 use rustc_apfloat::ieee::{Quad, X87DoubleExtended};
 
-use crate::datatype::{Basic, Kind, LONG_DOUBLE, LongDouble, Number};
+use crate::datatype::{BasicType, ElementKind, LONG_DOUBLE, LongDouble, NumericType};
 
 /// A predefined operation. The discriminants are the low bits of the handles in `mpi.h`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[repr(u8)]
-pub enum Op {
+pub enum PredefinedOp {
     /// Maximum.
     Max = 1,
     /// Minimum.
@@ -41,93 +41,93 @@ pub enum Op {
 
 /// The operation is not defined for the datatype (MPI-3.1 section 5.9.2): MPI_ERR_OP.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Undefined;
+pub struct UndefinedOp;
 
-impl Op {
+impl PredefinedOp {
     /// All operations, ordered by discriminant.
-    pub const ALL: [Op; 12] = {
-        use Op::*;
+    pub const ALL: [PredefinedOp; 12] = {
+        use PredefinedOp::*;
         [
             Max, Min, Sum, Prod, Land, Band, Lor, Bor, Lxor, Bxor, MinLoc, MaxLoc,
         ]
     };
 
     /// Checks whether the operation is defined for `basic`.
-    pub const fn is_defined(self, basic: Basic) -> bool {
-        use Op::*;
+    pub const fn is_defined(self, basic: BasicType) -> bool {
+        use PredefinedOp::*;
         match basic.kind() {
-            Kind::Number(Number::Signed(_) | Number::Unsigned(_)) => {
+            ElementKind::Number(NumericType::Signed(_) | NumericType::Unsigned(_)) => {
                 !matches!(self, MinLoc | MaxLoc)
             }
             // The standard defines logical operations for integers only; other MPI libraries support them for all
             // numbers.
-            Kind::Number(_) => matches!(self, Max | Min | Sum | Prod | Land | Lor | Lxor),
-            Kind::Logical => matches!(self, Land | Lor | Lxor),
-            Kind::Bits => matches!(self, Band | Bor | Bxor),
-            Kind::Complex(_) => matches!(self, Sum | Prod),
-            Kind::Located(_) | Kind::Twin(_) => matches!(self, MinLoc | MaxLoc),
-            Kind::Opaque => false,
+            ElementKind::Number(_) => matches!(self, Max | Min | Sum | Prod | Land | Lor | Lxor),
+            ElementKind::Logical => matches!(self, Land | Lor | Lxor),
+            ElementKind::Bits => matches!(self, Band | Bor | Bxor),
+            ElementKind::Complex(_) => matches!(self, Sum | Prod),
+            ElementKind::Located(_) | ElementKind::Twin(_) => matches!(self, MinLoc | MaxLoc),
+            ElementKind::Opaque => false,
         }
     }
 
     /// Combines element by element: `right[i] = left[i] op right[i]`, for the complete elements that both contain.
     /// `left` contains the operand of the lower ranks. Neither must be aligned.
-    pub fn combine(self, basic: Basic, left: &[u8], right: &mut [u8]) -> Result<(), Undefined> {
+    pub fn combine(self, basic: BasicType, left: &[u8], right: &mut [u8]) -> Result<(), UndefinedOp> {
         if !self.is_defined(basic) {
-            return Err(Undefined);
+            return Err(UndefinedOp);
         }
         match basic.kind() {
-            Kind::Number(number) => numbers(self, number, left, right),
-            Kind::Bits => numbers(self, Number::Unsigned(1), left, right),
-            Kind::Logical => truths(self, left, right),
-            Kind::Complex(number) => complex_numbers(self, number, left, right),
-            Kind::Located(number) => {
-                let index = Number::Signed(size_of::<c_int>());
-                located(self, basic, (number, index), left, right);
+            ElementKind::Number(number) => numbers(self, number, left, right),
+            ElementKind::Bits => numbers(self, NumericType::Unsigned(1), left, right),
+            ElementKind::Logical => truths(self, left, right),
+            ElementKind::Complex(number) => complex_numbers(self, number, left, right),
+            ElementKind::Located(number) => {
+                let index = NumericType::Signed(size_of::<c_int>());
+                located(self, basic, number, index, left, right);
             }
-            Kind::Twin(number) => located(self, basic, (number, number), left, right),
-            Kind::Opaque => {}
+            ElementKind::Twin(number) => located(self, basic, number, number, left, right),
+            ElementKind::Opaque => {}
         }
         Ok(())
     }
 }
 
-fn numbers(op: Op, number: Number, left: &[u8], right: &mut [u8]) {
+fn numbers(op: PredefinedOp, number: NumericType, left: &[u8], right: &mut [u8]) {
     macro_rules! with {
         ($combine:ident, $t:ty) => {
             $combine(op, <$t>::from_ne_bytes, <$t>::to_ne_bytes, left, right)
         };
     }
     match number {
-        Number::Signed(1) => with!(integers, i8),
-        Number::Signed(2) => with!(integers, i16),
-        Number::Signed(4) => with!(integers, i32),
-        Number::Signed(_) => with!(integers, i64),
-        Number::Unsigned(1) => with!(integers, u8),
-        Number::Unsigned(2) => with!(integers, u16),
-        Number::Unsigned(4) => with!(integers, u32),
-        Number::Unsigned(_) => with!(integers, u64),
-        Number::Float => with!(reals, f32),
-        Number::Double => with!(reals, f64),
-        Number::LongDouble => match LONG_DOUBLE {
+        NumericType::Signed(1) => with!(integers, i8),
+        NumericType::Signed(2) => with!(integers, i16),
+        NumericType::Signed(4) => with!(integers, i32),
+        NumericType::Signed(_) => with!(integers, i64),
+        NumericType::Unsigned(1) => with!(integers, u8),
+        NumericType::Unsigned(2) => with!(integers, u16),
+        NumericType::Unsigned(4) => with!(integers, u32),
+        NumericType::Unsigned(_) => with!(integers, u64),
+        NumericType::Float => with!(reals, f32),
+        NumericType::Double => with!(reals, f64),
+        NumericType::LongDouble => match LONG_DOUBLE {
             LongDouble::Double => with!(reals, f64),
-            LongDouble::Quad => with!(reals, Wide<Quad>),
-            LongDouble::Extended => with!(reals, Wide<X87DoubleExtended>),
+            LongDouble::Quad => with!(reals, WideFloat<Quad>),
+            LongDouble::Extended => with!(reals, WideFloat<X87DoubleExtended>),
         },
     }
 }
 
 /// Combines complex numbers with parts of the specified type.
-fn complex_numbers(op: Op, part: Number, left: &[u8], right: &mut [u8]) {
+fn complex_numbers(op: PredefinedOp, part: NumericType, left: &[u8], right: &mut [u8]) {
     macro_rules! with {
         ($t:ty) => {
             complexes(op, <$t>::from_ne_bytes, <$t>::to_ne_bytes, left, right)
         };
     }
     match (part, LONG_DOUBLE) {
-        (Number::Float, _) => with!(f32),
-        (Number::LongDouble, LongDouble::Quad) => with!(Wide<Quad>),
-        (Number::LongDouble, LongDouble::Extended) => with!(Wide<X87DoubleExtended>),
+        (NumericType::Float, _) => with!(f32),
+        (NumericType::LongDouble, LongDouble::Quad) => with!(WideFloat<Quad>),
+        (NumericType::LongDouble, LongDouble::Extended) => with!(WideFloat<X87DoubleExtended>),
         _ => with!(f64),
     }
 }
@@ -149,7 +149,7 @@ fn zip<const N: usize>(
 }
 
 /// An integer with the operations that the reductions use.
-trait Integer: Copy + Ord + Default + From<bool> {
+trait IntegerElement: Copy + Ord + Default + From<bool> {
     fn sum(self, other: Self) -> Self;
     fn product(self, other: Self) -> Self;
     fn and(self, other: Self) -> Self;
@@ -162,7 +162,7 @@ trait Integer: Copy + Ord + Default + From<bool> {
 
 macro_rules! integer {
     ($($t:ty)*) => {$(
-        impl Integer for $t {
+        impl IntegerElement for $t {
             fn sum(self, other: Self) -> Self { self.wrapping_add(other) }
             fn product(self, other: Self) -> Self { self.wrapping_mul(other) }
             fn and(self, other: Self) -> Self { self & other }
@@ -174,8 +174,8 @@ macro_rules! integer {
 
 integer!(i8 i16 i32 i64 u8 u16 u32 u64);
 
-fn integers<T: Integer, const N: usize>(
-    op: Op,
+fn integers<T: IntegerElement, const N: usize>(
+    op: PredefinedOp,
     read: fn([u8; N]) -> T,
     write: fn(T) -> [u8; N],
     left: &[u8],
@@ -184,47 +184,47 @@ fn integers<T: Integer, const N: usize>(
     zip(left, right, |a, b| {
         let (a, b) = (read(a), read(b));
         write(match op {
-            Op::Max => a.max(b),
-            Op::Min => a.min(b),
-            Op::Sum => a.sum(b),
-            Op::Prod => a.product(b),
-            Op::Land => (a.truth() && b.truth()).into(),
-            Op::Lor => (a.truth() || b.truth()).into(),
-            Op::Lxor => (a.truth() != b.truth()).into(),
-            Op::Band => a.and(b),
-            Op::Bor => a.or(b),
-            Op::Bxor => a.xor(b),
-            Op::MinLoc | Op::MaxLoc => b,
+            PredefinedOp::Max => a.max(b),
+            PredefinedOp::Min => a.min(b),
+            PredefinedOp::Sum => a.sum(b),
+            PredefinedOp::Prod => a.product(b),
+            PredefinedOp::Land => (a.truth() && b.truth()).into(),
+            PredefinedOp::Lor => (a.truth() || b.truth()).into(),
+            PredefinedOp::Lxor => (a.truth() != b.truth()).into(),
+            PredefinedOp::Band => a.and(b),
+            PredefinedOp::Bor => a.or(b),
+            PredefinedOp::Bxor => a.xor(b),
+            PredefinedOp::MinLoc | PredefinedOp::MaxLoc => b,
         })
     });
 }
 
 /// A floating-point number with the operations that the reductions use.
-trait Real: Copy + PartialOrd + Add<Output = Self> + Mul<Output = Self> {
+trait RealElement: Copy + PartialOrd + Add<Output = Self> + Mul<Output = Self> {
     /// Returns 1 for true and 0 for false.
     fn truth(value: bool) -> Self;
 }
 
-impl Real for f32 {
+impl RealElement for f32 {
     fn truth(value: bool) -> Self {
         u8::from(value).into()
     }
 }
 
-impl Real for f64 {
+impl RealElement for f64 {
     fn truth(value: bool) -> Self {
         u8::from(value).into()
     }
 }
 
-impl<F: rustc_apfloat::Float> Real for Wide<F> {
+impl<F: rustc_apfloat::Float> RealElement for WideFloat<F> {
     fn truth(value: bool) -> Self {
-        Wide(F::from_u128(value.into()).value)
+        WideFloat(F::from_u128(value.into()).value)
     }
 }
 
-fn reals<T: Real, const N: usize>(
-    op: Op,
+fn reals<T: RealElement, const N: usize>(
+    op: PredefinedOp,
     read: fn([u8; N]) -> T,
     write: fn(T) -> [u8; N],
     left: &[u8],
@@ -234,24 +234,24 @@ fn reals<T: Real, const N: usize>(
     zip(left, right, |a, b| {
         let (a, b) = (read(a), read(b));
         write(match op {
-            Op::Sum => a + b,
-            Op::Prod => a * b,
-            Op::Max if a > b => a,
-            Op::Min if a < b => a,
-            Op::Land => T::truth(is_true(a) && is_true(b)),
-            Op::Lor => T::truth(is_true(a) || is_true(b)),
-            Op::Lxor => T::truth(is_true(a) != is_true(b)),
+            PredefinedOp::Sum => a + b,
+            PredefinedOp::Prod => a * b,
+            PredefinedOp::Max if a > b => a,
+            PredefinedOp::Min if a < b => a,
+            PredefinedOp::Land => T::truth(is_true(a) && is_true(b)),
+            PredefinedOp::Lor => T::truth(is_true(a) || is_true(b)),
+            PredefinedOp::Lxor => T::truth(is_true(a) != is_true(b)),
             _ => b,
         })
     });
 }
 
-fn truths(op: Op, left: &[u8], right: &mut [u8]) {
+fn truths(op: PredefinedOp, left: &[u8], right: &mut [u8]) {
     zip(left, right, |[a], [b]| {
         let (a, b) = (a != 0, b != 0);
         [u8::from(match op {
-            Op::Land => a && b,
-            Op::Lor => a || b,
+            PredefinedOp::Land => a && b,
+            PredefinedOp::Lor => a || b,
             _ => a != b,
         })]
     });
@@ -261,7 +261,7 @@ fn complexes<
     T: Copy + Add<Output = T> + Mul<Output = T> + core::ops::Neg<Output = T>,
     const N: usize,
 >(
-    op: Op,
+    op: PredefinedOp,
     read: fn([u8; N]) -> T,
     write: fn(T) -> [u8; N],
     left: &[u8],
@@ -274,7 +274,7 @@ fn complexes<
         .zip(right.as_chunks_mut::<N>().0.chunks_exact_mut(2));
     for (a, b) in pairs {
         let (ar, ai, br, bi) = (read(a[0]), read(a[1]), read(b[0]), read(b[1]));
-        let (real, imaginary) = if op == Op::Sum {
+        let (real, imaginary) = if op == PredefinedOp::Sum {
             (ar + br, ai + bi)
         } else {
             (ar * br + -(ai * bi), ar * bi + ai * br)
@@ -285,7 +285,7 @@ fn complexes<
 }
 
 /// Combines pairs of a value and an index of the specified types. The index ends at the pair's true extent.
-fn located(op: Op, basic: Basic, (value, index): (Number, Number), left: &[u8], right: &mut [u8]) {
+fn located(op: PredefinedOp, basic: BasicType, value: NumericType, index: NumericType, left: &[u8], right: &mut [u8]) {
     let end = basic.true_extent();
     let (values, indices) = (..value.size(), end - index.size()..end);
     for (a, b) in left
@@ -296,8 +296,8 @@ fn located(op: Op, basic: Basic, (value, index): (Number, Number), left: &[u8], 
             Some(Ordering::Equal) => {
                 compare(index, &a[indices.clone()], &b[indices.clone()]) == Some(Ordering::Less)
             }
-            Some(Ordering::Less) => op == Op::MinLoc,
-            Some(Ordering::Greater) => op == Op::MaxLoc,
+            Some(Ordering::Less) => op == PredefinedOp::MinLoc,
+            Some(Ordering::Greater) => op == PredefinedOp::MaxLoc,
             None => false,
         };
         if wins {
@@ -307,7 +307,7 @@ fn located(op: Op, basic: Basic, (value, index): (Number, Number), left: &[u8], 
 }
 
 /// Compares two numbers. Returns `None` if one is a NaN.
-fn compare(number: Number, a: &[u8], b: &[u8]) -> Option<Ordering> {
+fn compare(number: NumericType, a: &[u8], b: &[u8]) -> Option<Ordering> {
     fn by<T: PartialOrd, const N: usize>(
         read: fn([u8; N]) -> T,
         a: &[u8],
@@ -316,28 +316,28 @@ fn compare(number: Number, a: &[u8], b: &[u8]) -> Option<Ordering> {
         read(*a.first_chunk()?).partial_cmp(&read(*b.first_chunk()?))
     }
     match number {
-        Number::Signed(2) => by(i16::from_ne_bytes, a, b),
-        Number::Signed(4) => by(i32::from_ne_bytes, a, b),
-        Number::Signed(8) => by(i64::from_ne_bytes, a, b),
-        Number::Float => by(f32::from_ne_bytes, a, b),
-        Number::Double => by(f64::from_ne_bytes, a, b),
-        Number::LongDouble => match LONG_DOUBLE {
+        NumericType::Signed(2) => by(i16::from_ne_bytes, a, b),
+        NumericType::Signed(4) => by(i32::from_ne_bytes, a, b),
+        NumericType::Signed(8) => by(i64::from_ne_bytes, a, b),
+        NumericType::Float => by(f32::from_ne_bytes, a, b),
+        NumericType::Double => by(f64::from_ne_bytes, a, b),
+        NumericType::LongDouble => match LONG_DOUBLE {
             LongDouble::Double => by(f64::from_ne_bytes, a, b),
-            LongDouble::Quad => by(Wide::<Quad>::from_ne_bytes, a, b),
-            LongDouble::Extended => by(Wide::<X87DoubleExtended>::from_ne_bytes, a, b),
+            LongDouble::Quad => by(WideFloat::<Quad>::from_ne_bytes, a, b),
+            LongDouble::Extended => by(WideFloat::<X87DoubleExtended>::from_ne_bytes, a, b),
         },
-        Number::Signed(_) | Number::Unsigned(_) => None,
+        NumericType::Signed(_) | NumericType::Unsigned(_) => None,
     }
 }
 
 /// A `long double` without hardware support or without a Rust type.
 #[derive(Clone, Copy, PartialEq, PartialOrd)]
-struct Wide<F>(F);
+struct WideFloat<F>(F);
 
-impl<F: rustc_apfloat::Float> Wide<F> {
+impl<F: rustc_apfloat::Float> WideFloat<F> {
     fn from_ne_bytes(bytes: [u8; 16]) -> Self {
         let bits = u128::from_ne_bytes(bytes);
-        Wide(F::from_bits(if F::BITS < 128 {
+        WideFloat(F::from_bits(if F::BITS < 128 {
             bits & ((1 << F::BITS) - 1)
         } else {
             bits
@@ -349,24 +349,24 @@ impl<F: rustc_apfloat::Float> Wide<F> {
     }
 }
 
-impl<F: rustc_apfloat::Float> Add for Wide<F> {
+impl<F: rustc_apfloat::Float> Add for WideFloat<F> {
     type Output = Self;
     fn add(self, other: Self) -> Self {
-        Wide((self.0 + other.0).value)
+        WideFloat((self.0 + other.0).value)
     }
 }
 
-impl<F: rustc_apfloat::Float> Mul for Wide<F> {
+impl<F: rustc_apfloat::Float> Mul for WideFloat<F> {
     type Output = Self;
     fn mul(self, other: Self) -> Self {
-        Wide((self.0 * other.0).value)
+        WideFloat((self.0 * other.0).value)
     }
 }
 
-impl<F: rustc_apfloat::Float> core::ops::Neg for Wide<F> {
+impl<F: rustc_apfloat::Float> core::ops::Neg for WideFloat<F> {
     type Output = Self;
     fn neg(self) -> Self {
-        Wide(-self.0)
+        WideFloat(-self.0)
     }
 }
 
@@ -374,7 +374,7 @@ impl<F: rustc_apfloat::Float> core::ops::Neg for Wide<F> {
 mod tests {
     use super::*;
 
-    fn run<const N: usize>(op: Op, basic: Basic, left: [u8; N], right: [u8; N]) -> [u8; N] {
+    fn run<const N: usize>(op: PredefinedOp, basic: BasicType, left: [u8; N], right: [u8; N]) -> [u8; N] {
         let mut out = right;
         op.combine(basic, &left, &mut out).expect("defined");
         out
@@ -382,7 +382,7 @@ mod tests {
 
     #[test]
     fn discriminants_count_up_from_one_as_the_handles_do() {
-        for (i, op) in Op::ALL.iter().enumerate() {
+        for (i, op) in PredefinedOp::ALL.iter().enumerate() {
             assert_eq!(*op as usize, i + 1);
         }
     }
@@ -390,29 +390,29 @@ mod tests {
     #[test]
     fn whole_numbers_wrap_and_keep_their_sign() {
         let sum = run(
-            Op::Sum,
-            Basic::Int,
+            PredefinedOp::Sum,
+            BasicType::Int,
             i32::MAX.to_ne_bytes(),
             1i32.to_ne_bytes(),
         );
         assert_eq!(i32::from_ne_bytes(sum), i32::MIN);
         let max = run(
-            Op::Max,
-            Basic::Int,
+            PredefinedOp::Max,
+            BasicType::Int,
             (-1i32).to_ne_bytes(),
             1i32.to_ne_bytes(),
         );
         assert_eq!(i32::from_ne_bytes(max), 1);
         let max = run(
-            Op::Max,
-            Basic::Unsigned,
+            PredefinedOp::Max,
+            BasicType::Unsigned,
             (-1i32).to_ne_bytes(),
             1i32.to_ne_bytes(),
         );
         assert_eq!(u32::from_ne_bytes(max), u32::MAX);
         let lxor = run(
-            Op::Lxor,
-            Basic::Short,
+            PredefinedOp::Lxor,
+            BasicType::Short,
             4i16.to_ne_bytes(),
             2i16.to_ne_bytes(),
         );
@@ -423,7 +423,7 @@ mod tests {
     fn complex_products_turn() {
         let i = [0.0f64, 1.0];
         let bytes: [u8; 16] = bytemuck::cast(i);
-        let square: [f64; 2] = bytemuck::cast(run(Op::Prod, Basic::DoubleComplex, bytes, bytes));
+        let square: [f64; 2] = bytemuck::cast(run(PredefinedOp::Prod, BasicType::DoubleComplex, bytes, bytes));
         assert_eq!(square, [-1.0, 0.0]);
     }
 
@@ -431,19 +431,19 @@ mod tests {
     fn a_location_keeps_the_lower_index_of_equal_values() {
         let pair = |value: i32, index: i32| -> [u8; 8] { bytemuck::cast([value, index]) };
         assert_eq!(
-            run(Op::MinLoc, Basic::TwoInt, pair(3, 7), pair(3, 5)),
+            run(PredefinedOp::MinLoc, BasicType::TwoInt, pair(3, 7), pair(3, 5)),
             pair(3, 5)
         );
         assert_eq!(
-            run(Op::MaxLoc, Basic::TwoInt, pair(3, 4), pair(3, 5)),
+            run(PredefinedOp::MaxLoc, BasicType::TwoInt, pair(3, 4), pair(3, 5)),
             pair(3, 4)
         );
         assert_eq!(
-            run(Op::MaxLoc, Basic::TwoInt, pair(9, 8), pair(3, 5)),
+            run(PredefinedOp::MaxLoc, BasicType::TwoInt, pair(9, 8), pair(3, 5)),
             pair(9, 8)
         );
         assert_eq!(
-            run(Op::MinLoc, Basic::TwoInt, pair(9, 1), pair(3, 5)),
+            run(PredefinedOp::MinLoc, BasicType::TwoInt, pair(9, 1), pair(3, 5)),
             pair(3, 5)
         );
     }
@@ -457,9 +457,9 @@ mod tests {
             bytes
         };
         let (low, high) = (pair(3, 9, 5), pair(3, 0, 0x8000));
-        for op in [Op::MinLoc, Op::MaxLoc] {
-            assert_eq!(run(op, Basic::ShortInt, low, high), low);
-            assert_eq!(run(op, Basic::ShortInt, high, low), low);
+        for op in [PredefinedOp::MinLoc, PredefinedOp::MaxLoc] {
+            assert_eq!(run(op, BasicType::ShortInt, low, high), low);
+            assert_eq!(run(op, BasicType::ShortInt, high, low), low);
         }
     }
 
@@ -467,46 +467,46 @@ mod tests {
     fn fortrans_pairs_have_indices_of_the_values_kind() {
         let pair = |value: f32, index: f32| -> [u8; 8] { bytemuck::cast([value, index]) };
         for (op, left, right, result) in [
-            (Op::MinLoc, pair(3.0, 7.0), pair(3.0, 5.5), pair(3.0, 5.5)),
-            (Op::MaxLoc, pair(3.0, -4.0), pair(3.0, 5.0), pair(3.0, -4.0)),
-            (Op::MaxLoc, pair(9.0, 8.0), pair(3.0, 5.0), pair(9.0, 8.0)),
+            (PredefinedOp::MinLoc, pair(3.0, 7.0), pair(3.0, 5.5), pair(3.0, 5.5)),
+            (PredefinedOp::MaxLoc, pair(3.0, -4.0), pair(3.0, 5.0), pair(3.0, -4.0)),
+            (PredefinedOp::MaxLoc, pair(9.0, 8.0), pair(3.0, 5.0), pair(9.0, 8.0)),
         ] {
-            assert_eq!(run(op, Basic::TwoReal, left, right), result);
+            assert_eq!(run(op, BasicType::TwoReal, left, right), result);
         }
         let pair = |value: f64, index: f64| -> [u8; 16] { bytemuck::cast([value, index]) };
         assert_eq!(
             run(
-                Op::MinLoc,
-                Basic::TwoDoublePrecision,
+                PredefinedOp::MinLoc,
+                BasicType::TwoDoublePrecision,
                 pair(1.0, 2.0),
                 pair(1.0, 1.0)
             ),
             pair(1.0, 1.0)
         );
-        assert!(!Op::Sum.is_defined(Basic::TwoReal));
+        assert!(!PredefinedOp::Sum.is_defined(BasicType::TwoReal));
     }
 
     #[test]
     fn characters_and_truths_of_reals_combine_as_in_other_mpis() {
-        assert_eq!(run(Op::Sum, Basic::Char, [3], [4]), [7]);
+        assert_eq!(run(PredefinedOp::Sum, BasicType::Char, [3], [4]), [7]);
         for (left, right, [and, or, xor]) in [
             (0.0, 2.5, [0.0, 1.0, 1.0]),
             (-1.0, 2.5, [1.0, 1.0, 0.0]),
             (0.0, -0.0, [0.0, 0.0, 0.0]),
         ] {
-            for (op, wanted) in [(Op::Land, and), (Op::Lor, or), (Op::Lxor, xor)] {
+            for (op, wanted) in [(PredefinedOp::Land, and), (PredefinedOp::Lor, or), (PredefinedOp::Lxor, xor)] {
                 let of = |number: f64| {
                     let quad: [u8; 16] =
-                        Wide(number.to_string().parse::<Quad>().expect("a number")).to_ne_bytes();
+                        WideFloat(number.to_string().parse::<Quad>().expect("a number")).to_ne_bytes();
                     (number.to_ne_bytes(), (number as f32).to_ne_bytes(), quad)
                 };
                 let (a, mut b, want) = (of(left), of(right), of(wanted));
-                assert_eq!(run(op, Basic::Double, a.0, b.0), want.0);
-                assert_eq!(run(op, Basic::Float, a.1, b.1), want.1);
+                assert_eq!(run(op, BasicType::Double, a.0, b.0), want.0);
+                assert_eq!(run(op, BasicType::Float, a.1, b.1), want.1);
                 reals(
                     op,
-                    Wide::<Quad>::from_ne_bytes,
-                    Wide::to_ne_bytes,
+                    WideFloat::<Quad>::from_ne_bytes,
+                    WideFloat::to_ne_bytes,
                     &a.2,
                     &mut b.2,
                 );
@@ -517,15 +517,15 @@ mod tests {
 
     #[test]
     fn wide_floats_add_multiply_and_compare() {
-        let wide = |value: &str| Wide(value.parse::<Quad>().expect("a number"));
+        let wide = |value: &str| WideFloat(value.parse::<Quad>().expect("a number"));
         let third = wide("1.5") * wide("4.25") + wide("-0.375");
         assert!(third == wide("6.0") && third < wide("6.0000000000000000001"));
-        assert!(Wide::<Quad>::from_ne_bytes(third.to_ne_bytes()) == third);
-        let x87 = Wide("0.1".parse::<X87DoubleExtended>().expect("a number"));
+        assert!(WideFloat::<Quad>::from_ne_bytes(third.to_ne_bytes()) == third);
+        let x87 = WideFloat("0.1".parse::<X87DoubleExtended>().expect("a number"));
         let mut padded = x87.to_ne_bytes();
         padded[15] = 0xee;
         assert!(
-            Wide::<X87DoubleExtended>::from_ne_bytes(padded) == x87,
+            WideFloat::<X87DoubleExtended>::from_ne_bytes(padded) == x87,
             "padding does not count"
         );
     }
@@ -533,8 +533,8 @@ mod tests {
     #[test]
     fn every_undefined_pair_is_refused_and_changes_nothing() {
         let mut refused = 0;
-        for op in Op::ALL {
-            for basic in Basic::ALL {
+        for op in PredefinedOp::ALL {
+            for basic in BasicType::ALL {
                 let (left, mut right) = ([1u8; 64], [2u8; 64]);
                 let result = op.combine(basic, &left, &mut right);
                 assert_eq!(result.is_ok(), op.is_defined(basic));
@@ -545,6 +545,6 @@ mod tests {
             }
         }
         assert!(refused > 0);
-        assert!(!Op::Band.is_defined(Basic::Double) && !Op::Sum.is_defined(Basic::Wchar));
+        assert!(!PredefinedOp::Band.is_defined(BasicType::Double) && !PredefinedOp::Sum.is_defined(BasicType::Wchar));
     }
 }

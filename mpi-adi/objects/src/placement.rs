@@ -10,34 +10,34 @@
 use heapless::Vec;
 use net_torus::coord::{Coord, Shape};
 
-use crate::cart::{Coords, DIMENSIONS, Grid};
+use crate::cart::{CartCoords, DIMENSIONS, CartGrid};
 
 /// Number of axes of the torus.
 const AXES: usize = 3;
 
 /// Axes of the torus, slowest first.
-type Folded = Vec<usize, AXES>;
+type FoldedAxes = Vec<usize, AXES>;
 
 /// Grid dimension of each axis; `None` where the extent is 1 and the dimension is irrelevant.
-type Assignment = [Option<usize>; AXES];
+type AxisAssignment = [Option<usize>; AXES];
 
 /// Placement of a grid on the torus.
-pub struct Placement<'g> {
-    grid: &'g Grid,
+pub struct GridPlacement<'g> {
+    grid: &'g CartGrid,
     extents: [u32; AXES],
     /// Indexed by dimension.
-    axes: Vec<Folded, DIMENSIONS>,
+    axes: Vec<FoldedAxes, DIMENSIONS>,
 }
 
-impl Placement<'_> {
+impl GridPlacement<'_> {
     /// Finds the placement. All processes find the same one. Returns `None` if the grid does not fit.
-    pub fn find(grid: &Grid, shape: Shape) -> Option<Placement<'_>> {
+    pub fn find(grid: &CartGrid, shape: Shape) -> Option<GridPlacement<'_>> {
         let extents = shape.extents().map(u32::from);
         let assignment = assign(grid, &extents, [None; AXES], 0)?;
         let axes = (0..grid.dimensions().len())
             .map(|dimension| axes_of(dimension, &assignment, &extents))
             .collect();
-        Some(Placement {
+        Some(GridPlacement {
             grid,
             extents,
             axes,
@@ -48,7 +48,7 @@ impl Placement<'_> {
     pub fn rank(&self, here: Coord) -> Option<u32> {
         let at = [here.x, here.y, here.z].map(u32::from);
         let folded = self.axes.iter().map(|axes| fold(axes, &self.extents, &at));
-        self.grid.rank(&folded.collect::<Coords>())
+        self.grid.rank(&folded.collect::<CartCoords>())
     }
 
     /// Returns the node of the process with this grid rank.
@@ -65,11 +65,11 @@ impl Placement<'_> {
 
 /// Completes an assignment from `axis` on, so that each extent of the grid is the product of its axes' extents.
 fn assign(
-    grid: &Grid,
+    grid: &CartGrid,
     extents: &[u32; AXES],
-    begun: Assignment,
+    begun: AxisAssignment,
     axis: usize,
-) -> Option<Assignment> {
+) -> Option<AxisAssignment> {
     let dimensions = grid.dimensions();
     if axis == AXES {
         let fits = dimensions.iter().enumerate().all(|(number, dimension)| {
@@ -90,7 +90,7 @@ fn assign(
 }
 
 /// Returns the axes of a dimension, even extents first, so that the ring closes if possible.
-fn axes_of(dimension: usize, assignment: &Assignment, extents: &[u32; AXES]) -> Folded {
+fn axes_of(dimension: usize, assignment: &AxisAssignment, extents: &[u32; AXES]) -> FoldedAxes {
     let own = |axis: &usize| assignment[*axis] == Some(dimension);
     let parity = |odd: bool| {
         (0..AXES)
@@ -102,7 +102,7 @@ fn axes_of(dimension: usize, assignment: &Assignment, extents: &[u32; AXES]) -> 
 }
 
 /// Returns the index along a dimension that is folded along these axes.
-fn fold(axes: &Folded, extents: &[u32; AXES], at: &[u32; AXES]) -> i32 {
+fn fold(axes: &FoldedAxes, extents: &[u32; AXES], at: &[u32; AXES]) -> i32 {
     let mut place = 0;
     for axis in axes {
         let (extent, at) = (extents[*axis], at[*axis]);
@@ -114,7 +114,7 @@ fn fold(axes: &Folded, extents: &[u32; AXES], at: &[u32; AXES]) -> i32 {
 }
 
 /// Computes the coordinates along these axes for an index; inverse of [`fold`].
-fn unfold(axes: &Folded, extents: &[u32; AXES], place: i32, at: &mut [u32; AXES]) {
+fn unfold(axes: &FoldedAxes, extents: &[u32; AXES], place: i32, at: &mut [u32; AXES]) {
     let mut place = place as u32;
     for axis in axes.iter().rev() {
         let extent = extents[*axis];
@@ -132,8 +132,8 @@ fn unfold(axes: &Folded, extents: &[u32; AXES], place: i32, at: &mut [u32; AXES]
 mod tests {
     use super::*;
 
-    fn grid(extents: &[i32]) -> Grid {
-        Grid::new(extents.iter().map(|extent| (*extent, true))).expect("a grid")
+    fn grid(extents: &[i32]) -> CartGrid {
+        CartGrid::new(extents.iter().map(|extent| (*extent, true))).expect("a grid")
     }
 
     /// Returns the hops between two nodes of a torus.
@@ -147,8 +147,8 @@ mod tests {
         (0..AXES).map(along).sum()
     }
 
-    fn nodes_by_rank(grid: &Grid, shape: Shape) -> std::vec::Vec<Coord> {
-        let placement = Placement::find(grid, shape).expect("it fits");
+    fn nodes_by_rank(grid: &CartGrid, shape: Shape) -> std::vec::Vec<Coord> {
+        let placement = GridPlacement::find(grid, shape).expect("it fits");
         let mut nodes = vec![None; shape.nodes() as usize];
         for number in 0..shape.nodes() {
             let here = shape.coord(number).expect("a node");
@@ -197,13 +197,13 @@ mod tests {
         let shape = Shape::new([4, 3, 2], [true; 3]).expect("a machine");
         for extents in [&[6, 2, 2][..], &[4, 3], &[24, 2], &[4, 3, 1], &[]] {
             assert!(
-                Placement::find(&grid(extents), shape).is_none(),
+                GridPlacement::find(&grid(extents), shape).is_none(),
                 "{extents:?}"
             );
         }
         let one = Shape::new([1; 3], [true; 3]).expect("a machine");
         let point = grid(&[]);
-        let placement = Placement::find(&point, one).expect("it fits");
+        let placement = GridPlacement::find(&point, one).expect("it fits");
         assert_eq!(placement.rank(Coord::default()), Some(0));
     }
 }

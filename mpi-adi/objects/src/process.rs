@@ -3,7 +3,7 @@
 
 use spin::Mutex;
 
-use crate::context::{ContextMask, Contexts};
+use crate::context::{ContextMask, ContextAllocator};
 use midplane_device::envelope::Context;
 use midplane_device::interface::{Device, Enter};
 
@@ -17,7 +17,7 @@ pub trait Env: Enter {
 #[derive(Debug)]
 pub struct Process {
     /// No call waits while it holds the lock, and no interrupt handler uses it.
-    contexts: Mutex<Contexts>,
+    contexts: Mutex<ContextAllocator>,
 }
 
 impl Default for Process {
@@ -30,7 +30,7 @@ impl Process {
     /// Returns the state of a process that has not created a communicator.
     pub const fn new() -> Process {
         Process {
-            contexts: Mutex::new(Contexts::new()),
+            contexts: Mutex::new(ContextAllocator::new()),
         }
     }
 
@@ -71,7 +71,7 @@ impl Process {
 
     /// Marks the context as used by a communicator of this process.
     pub fn take_context(&self, env: &dyn Env, context: Context) {
-        self.contexts.lock().take(context);
+        self.contexts.lock().mark_used(context);
         env.open_context(context);
     }
 

@@ -9,11 +9,11 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use crate::coll::room;
+use crate::coll::try_with_capacity;
 use crate::comm::{CommRank, Communicator, Membership, RankMap, shape};
 use crate::context::{self, CONTEXTS};
-use crate::error::{Error, Limited};
-use crate::grid::Grid;
+use crate::error::{Error, LimitedResource};
+use crate::grid::TorusBox;
 use crate::group::exact;
 use crate::process::Env;
 use midplane_device::envelope::{Context, Rank};
@@ -22,7 +22,7 @@ use midplane_device::envelope::{Context, Rank};
 /// does so independently.
 pub struct OwnedCommunicator<'e> {
     env: &'e dyn Env,
-    made: Made,
+    made: CreatedComm,
 }
 
 impl OwnedCommunicator<'_> {
@@ -41,15 +41,15 @@ impl Drop for OwnedCommunicator<'_> {
 
 /// Owned part of a communicator.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Made {
+pub struct CreatedComm {
     /// Complete except for a list of members.
     membership: Membership<'static>,
     list: Option<Box<[Rank]>>,
 }
 
-impl Made {
+impl CreatedComm {
     /// Creates it with these members. To save memory and searches, omits a list of all processes in world order.
-    pub fn listed(env: &dyn Env, list: Vec<Rank>, context: Context, rank: CommRank) -> Made {
+    pub fn listed(env: &dyn Env, list: Vec<Rank>, context: Context, rank: CommRank) -> CreatedComm {
         let size = list.len() as u32;
         let numbers = list.iter().map(|member| member.index());
         let is_of_all = size == Communicator::world(env).size() && numbers.eq(0..size);
@@ -58,9 +58,9 @@ impl Made {
             context,
             rank,
             size,
-            grid: Grid::find(shape(env), &list).filter(|_| !is_of_all),
+            grid: TorusBox::find(shape(env), &list).filter(|_| !is_of_all),
         };
-        Made {
+        CreatedComm {
             membership,
             list: (!is_of_all).then(|| list.into_boxed_slice()),
         }
@@ -94,9 +94,9 @@ impl Made {
     }
 }
 
-/// Prepares the binding's state for a communicator with this context. Fails with [`Error::NoRoom`]; then no process
+/// Prepares the binding's state for a communicator with this context. Fails with [`Error::NoSpace`]; then no process
 /// creates the communicator.
-pub type Ready<'a> = &'a mut dyn FnMut(Context) -> Result<(), Error>;
+pub type PrepareComm<'a> = &'a mut dyn FnMut(Context) -> Result<(), Error>;
 
 /// Prepares nothing, for a communicator without additional state.
 pub fn ready(_: Context) -> Result<(), Error> {
@@ -109,7 +109,7 @@ const NO_COLOR: i32 = -1;
 impl<'e> Communicator<'e> {
     /// Duplicates the communicator (MPI_Comm_dup). Blocks until all of its processes have called it. Fails with
     /// [`Error::NoMemory`] and, at all processes, with [`Error::Limit`]. If one has no memory, it fails there with
-    /// [`Error::NoRoom`], and at the others with [`Error::NoRoomElsewhere`].
+    /// [`Error::NoSpace`], and at the others with [`Error::NoSpaceElsewhere`].
     pub fn duplicate(&self) -> Result<OwnedCommunicator<'e>, Error> {
         let made = self.make_duplicate("MPI_Comm_dup", &mut ready)?;
         Ok(OwnedCommunicator {
@@ -134,19 +134,19 @@ impl<'e> Communicator<'e> {
     }
 
     /// Creates a duplicate (MPI_Comm_dup). Collective; blocks.
-    pub fn make_duplicate(self, function: &'static str, ready: Ready<'_>) -> Result<Made, Error> {
+    pub fn make_duplicate(self, function: &'static str, ready: PrepareComm<'_>) -> Result<CreatedComm, Error> {
         let list = self.copied_list();
         let (context, list) = self.agree_on_context(function, ready, list)?;
         Ok(self.made_duplicate(context, list))
     }
 
-    /// Creates the duplicate with this context, on which its processes have agreed. Fails with [`Error::NoRoom`].
-    pub fn make_duplicate_in(self, context: Context) -> Result<Made, Error> {
+    /// Creates the duplicate with this context, on which its processes have agreed. Fails with [`Error::NoSpace`].
+    pub fn make_duplicate_in(self, context: Context) -> Result<CreatedComm, Error> {
         let list = self.copied_list()?;
         Ok(self.made_duplicate(context, list))
     }
 
-    fn made_duplicate(self, context: Context, list: Option<Box<[Rank]>>) -> Made {
+    fn made_duplicate(self, context: Context, list: Option<Box<[Rank]>>) -> CreatedComm {
         self.env.process().take_context(self.env, context);
         let membership = self.membership();
         let map = match membership.map {
@@ -158,7 +158,7 @@ impl<'e> Communicator<'e> {
             context,
             ..membership
         };
-        Made { membership, list }
+        CreatedComm { membership, list }
     }
 
     fn copied_list(self) -> Result<Option<Box<[Rank]>>, Error> {
@@ -172,10 +172,10 @@ impl<'e> Communicator<'e> {
     pub fn make_split(
         self,
         function: &'static str,
-        ready: Ready<'_>,
+        ready: PrepareComm<'_>,
         color: Option<u32>,
         key: i32,
-    ) -> Result<Option<Made>, Error> {
+    ) -> Result<Option<CreatedComm>, Error> {
         let process = self.env.process();
         let (context, (choices, mut ranks, spare)) = self.choose(function, ready, color, key)?;
         choices.append(0..self.size(), &mut ranks);
@@ -185,11 +185,11 @@ impl<'e> Communicator<'e> {
         };
         // The list is no longer than the memory released here.
         drop(spare);
-        let mut members = room(ranks.len()).inspect_err(|_| process.retire_context(context))?;
+        let mut members = try_with_capacity(ranks.len()).inspect_err(|_| process.retire_context(context))?;
         let membership = self.membership();
         members.extend(ranks.iter().map(|rank| membership.to_world(*rank)));
         let rank = CommRank(rank as u32);
-        Ok(Some(Made::listed(self.env, members, context, rank)))
+        Ok(Some(CreatedComm::listed(self.env, members, context, rank)))
     }
 
     /// Agrees on the context of a split's parts, marks it as used, and exchanges the choices. Allocates lists for the
@@ -197,13 +197,13 @@ impl<'e> Communicator<'e> {
     pub(super) fn choose(
         self,
         function: &'static str,
-        ready: Ready<'_>,
+        ready: PrepareComm<'_>,
         color: Option<u32>,
         key: i32,
-    ) -> Result<(Context, Rooms), Error> {
-        let choices = Choices::new(self, color, key)?;
+    ) -> Result<(Context, SplitMemory), Error> {
+        let choices = SplitChoices::new(self, color, key)?;
         let size = self.size() as usize;
-        let rooms = choices.and_then(|choices| Ok((choices, room(size)?, room(size)?)));
+        let rooms = choices.and_then(|choices| Ok((choices, try_with_capacity(size)?, try_with_capacity(size)?)));
         let (context, mut rooms) = self.agree_on_context(function, ready, rooms)?;
         // Taken before the choices are exchanged, because the agreement no longer reserves it.
         let process = self.env.process();
@@ -219,9 +219,9 @@ impl<'e> Communicator<'e> {
     pub fn make_of(
         self,
         function: &'static str,
-        ready: Ready<'_>,
+        ready: PrepareComm<'_>,
         members: Result<Vec<Rank>, Error>,
-    ) -> Result<Option<Made>, Error> {
+    ) -> Result<Option<CreatedComm>, Error> {
         let own = self.membership().to_world(self.own_rank());
         let members = members.and_then(|members| exact(&members));
         let (context, members) = self.agree_on_context(function, ready, members)?;
@@ -230,7 +230,7 @@ impl<'e> Communicator<'e> {
         };
         self.env.process().take_context(self.env, context);
         let rank = CommRank(rank as u32);
-        Ok(Some(Made::listed(self.env, members, context, rank)))
+        Ok(Some(CreatedComm::listed(self.env, members, context, rank)))
     }
 
     /// Creates a communicator like [`Communicator::make_of`], but only its members call it, all with the same list
@@ -239,9 +239,9 @@ impl<'e> Communicator<'e> {
     pub fn make_group(
         self,
         function: &'static str,
-        ready: Ready<'_>,
+        ready: PrepareComm<'_>,
         members: Vec<Rank>,
-    ) -> Result<Option<Made>, Error> {
+    ) -> Result<Option<CreatedComm>, Error> {
         let membership = self.membership();
         let own = membership.to_world(self.own_rank());
         let Some(rank) = members.iter().position(|member| *member == own) else {
@@ -252,12 +252,12 @@ impl<'e> Communicator<'e> {
             context: membership.context,
             rank: CommRank(rank as u32),
             size: members.len() as u32,
-            grid: Grid::find(shape(self.env), &members),
+            grid: TorusBox::find(shape(self.env), &members),
         };
         let among_them = Communicator::at(self.env, among);
         let (context, list) = among_them.agree_on_context(function, ready, exact(&members))?;
         self.env.process().take_context(self.env, context);
-        Ok(Some(Made::listed(self.env, list, context, among.rank)))
+        Ok(Some(CreatedComm::listed(self.env, list, context, among.rank)))
     }
 
     /// Returns the lowest context that is free at all processes, not marked as used yet, and the state prepared for it.
@@ -265,7 +265,7 @@ impl<'e> Communicator<'e> {
     pub(super) fn agree_on_context<T>(
         self,
         function: &'static str,
-        ready: Ready<'_>,
+        ready: PrepareComm<'_>,
         got: Result<T, Error>,
     ) -> Result<(Context, T), Error> {
         agree(self.env, ready, got, &mut |masks| {
@@ -276,11 +276,11 @@ impl<'e> Communicator<'e> {
 
 /// Returns the lowest context free at all processes, and the state prepared for it. `and` combines their masks by
 /// bitwise AND. The context is not marked as used yet. Fails like `and`, and at all processes with [`Error::Limit`]. If
-/// one is not `ready`, or `got` is an error, it fails with that error there and [`Error::NoRoomElsewhere`] at the
+/// one is not `ready`, or `got` is an error, it fails with that error there and [`Error::NoSpaceElsewhere`] at the
 /// others.
 pub(super) fn agree<T>(
     env: &dyn Env,
-    ready: Ready<'_>,
+    ready: PrepareComm<'_>,
     got: Result<T, Error>,
     and: &mut dyn FnMut(&mut [u64]) -> Result<(), Error>,
 ) -> Result<(Context, T), Error> {
@@ -295,7 +295,7 @@ pub(super) fn agree<T>(
 
 fn agree_where_ready(
     env: &dyn Env,
-    ready: Ready<'_>,
+    ready: PrepareComm<'_>,
     and: &mut dyn FnMut(&mut [u64]) -> Result<(), Error>,
 ) -> Result<Context, Error> {
     const IDLE: u64 = 1;
@@ -305,7 +305,7 @@ fn agree_where_ready(
         let mut common = process.free_contexts(env);
         and(&mut common)?;
         let context = context::lowest(&common).ok_or(Error::Limit {
-            what: Limited::Communicators,
+            what: LimitedResource::Communicators,
             limit: CONTEXTS,
         })?;
         // Another agreement may have reserved it since the offer.
@@ -325,28 +325,28 @@ fn agree_where_ready(
         match everywhere[0] {
             both if both == IDLE | READY => return Ok(context),
             READY => (),
-            _ => return Err(Error::NoRoomElsewhere),
+            _ => return Err(Error::NoSpaceElsewhere),
         }
     }
 }
 
 /// Memory of a split: the choices, a list of ranks and a list of processes.
-pub(super) type Rooms = (Choices, Vec<CommRank>, Vec<Rank>);
+pub(super) type SplitMemory = (SplitChoices, Vec<CommRank>, Vec<Rank>);
 
 /// Color and key of each process in a split.
-pub(super) struct Choices {
+pub(super) struct SplitChoices {
     all: Vec<[i32; 2]>,
     color: i32,
 }
 
-impl Choices {
+impl SplitChoices {
     /// Allocates space for the choices of all processes of `comm`. Fails with [`Error::Argument`] for a color above
-    /// `i32::MAX`; the inner result fails with [`Error::NoRoom`].
+    /// `i32::MAX`; the inner result fails with [`Error::NoSpace`].
     fn new(
         comm: Communicator<'_>,
         color: Option<u32>,
         key: i32,
-    ) -> Result<Result<Choices, Error>, Error> {
+    ) -> Result<Result<SplitChoices, Error>, Error> {
         let color = match color.map(i32::try_from) {
             None => NO_COLOR,
             Some(Ok(color)) => color,
@@ -357,9 +357,9 @@ impl Choices {
             }
         };
         let size = comm.size() as usize;
-        Ok(room(size).map(|mut all: Vec<_>| {
+        Ok(try_with_capacity(size).map(|mut all: Vec<_>| {
             all.resize(size, [color, key]);
-            Choices { all, color }
+            SplitChoices { all, color }
         }))
     }
 

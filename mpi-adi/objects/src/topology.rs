@@ -6,13 +6,13 @@
 
 use alloc::vec::Vec;
 
-use crate::cart::Grid;
-use crate::coll::room;
+use crate::cart::CartGrid;
+use crate::coll::try_with_capacity;
 use crate::comm::{CommRank, Communicator, shape};
-use crate::error::{Class, Error};
+use crate::error::{ErrorClass, Error};
 use crate::graph::{Graph, Neighbourhood};
-use crate::placement::Placement;
-use crate::split::{Made, Ready};
+use crate::placement::GridPlacement;
+use crate::split::{CreatedComm, PrepareComm};
 use midplane_device::envelope::Rank;
 use midplane_device::memory::area::Area;
 
@@ -20,7 +20,7 @@ use midplane_device::memory::area::Area;
 #[derive(PartialEq, Eq, Debug)]
 pub enum Topology {
     /// MPI_CART.
-    Cartesian(Grid),
+    Cartesian(CartGrid),
     /// MPI_GRAPH.
     Graph(Graph),
     /// MPI_DIST_GRAPH.
@@ -28,7 +28,7 @@ pub enum Topology {
 }
 
 impl Topology {
-    /// Returns a copy, for a duplicate of the communicator. Fails with [`Error::NoRoom`].
+    /// Returns a copy, for a duplicate of the communicator. Fails with [`Error::NoSpace`].
     pub fn copied(&self) -> Result<Topology, Error> {
         Ok(match self {
             Topology::Cartesian(grid) => Topology::Cartesian(grid.clone()),
@@ -39,7 +39,7 @@ impl Topology {
 }
 
 /// Neighbours of a process in a topology, in the order of their blocks (section 7.6).
-pub struct Neighbours {
+pub struct NeighbourLists {
     /// Ranks whose blocks are received; for `None`, none is received and the block is unchanged.
     pub sources: Vec<Option<CommRank>>,
     /// Ranks to which blocks are sent.
@@ -50,31 +50,31 @@ pub struct Neighbours {
 }
 
 /// Rank of the other process, and location of the bytes.
-type Message = (CommRank, Area);
+type NeighbourMessage = (CommRank, Area);
 
-impl Neighbours {
+impl NeighbourLists {
     /// Returns the neighbours of a rank in the topology of its communicator. Fails with [`Error::Wrong`] if there is no
-    /// topology, and with [`Error::NoRoom`].
-    pub fn of(rank: CommRank, topology: Option<&Topology>) -> Result<Neighbours, Error> {
+    /// topology, and with [`Error::NoSpace`].
+    pub fn from_topology(rank: CommRank, topology: Option<&Topology>) -> Result<NeighbourLists, Error> {
         match topology {
-            Some(Topology::Cartesian(grid)) => Neighbours::on_grid(grid, rank),
+            Some(Topology::Cartesian(grid)) => NeighbourLists::on_grid(grid, rank),
             Some(Topology::Graph(graph)) => {
                 let list = graph.neighbours(rank).iter().copied();
-                Neighbours::listed(list.clone(), list)
+                NeighbourLists::listed(list.clone(), list)
             }
             Some(Topology::Distributed(own)) => {
-                Neighbours::listed(own.sources(), own.destinations())
+                NeighbourLists::listed(own.sources(), own.destinations())
             }
             None => Err(Error::Wrong {
-                class: Class::Topology,
+                class: ErrorClass::Topology,
                 what: "the communicator has no topology; MPI_Cart_create and MPI_Dist_graph_create make some that have",
             }),
         }
     }
 
-    fn on_grid(grid: &Grid, rank: CommRank) -> Result<Neighbours, Error> {
+    fn on_grid(grid: &CartGrid, rank: CommRank) -> Result<NeighbourLists, Error> {
         let dimensions = grid.dimensions().len();
-        let (mut sources, mut destinations) = (room(2 * dimensions)?, room(2 * dimensions)?);
+        let (mut sources, mut destinations) = (try_with_capacity(2 * dimensions)?, try_with_capacity(2 * dimensions)?);
         for dimension in 0..dimensions {
             for steps in [-1, 1] {
                 let rank = grid.neighbour(rank.0, dimension, steps);
@@ -82,7 +82,7 @@ impl Neighbours {
                 destinations.push(rank.map(CommRank));
             }
         }
-        Ok(Neighbours {
+        Ok(NeighbourLists {
             sources,
             destinations,
             in_pairs: true,
@@ -93,13 +93,13 @@ impl Neighbours {
     fn listed(
         sources: impl ExactSizeIterator<Item = i32>,
         destinations: impl ExactSizeIterator<Item = i32>,
-    ) -> Result<Neighbours, Error> {
+    ) -> Result<NeighbourLists, Error> {
         let some = |rank| Some(CommRank(rank as u32));
-        let mut from = room(sources.len())?;
+        let mut from = try_with_capacity(sources.len())?;
         from.extend(sources.map(some));
-        let mut to = room(destinations.len())?;
+        let mut to = try_with_capacity(destinations.len())?;
         to.extend(destinations.map(some));
-        Ok(Neighbours {
+        Ok(NeighbourLists {
             sources: from,
             destinations: to,
             in_pairs: false,
@@ -107,20 +107,20 @@ impl Neighbours {
     }
 
     /// Returns the messages to receive and to send. `part` returns the block for a destination, `place` the block for a
-    /// source, both by index in their lists. Fails with [`Error::NoRoom`].
+    /// source, both by index in their lists. Fails with [`Error::NoSpace`].
     pub fn messages(
         &self,
         part: impl Fn(CommRank) -> Area,
         place: impl Fn(CommRank) -> Area,
-    ) -> Result<(Vec<Message>, Vec<Message>), Error> {
-        let mut from = room(self.sources.len())?;
+    ) -> Result<(Vec<NeighbourMessage>, Vec<NeighbourMessage>), Error> {
+        let mut from = try_with_capacity(self.sources.len())?;
         for at in 0..self.sources.len() {
             let at = if self.in_pairs { at ^ 1 } else { at };
             if let Some(source) = self.sources[at] {
                 from.push((source, place(CommRank(at as u32))));
             }
         }
-        let mut to = room(self.destinations.len())?;
+        let mut to = try_with_capacity(self.destinations.len())?;
         for (at, destination) in (0..).zip(&self.destinations) {
             if let Some(destination) = *destination {
                 to.push((destination, part(CommRank(at))));
@@ -132,17 +132,17 @@ impl Neighbours {
 
 /// Returns the placement of a grid of all processes on the torus, if `reorder` is set and it fits; all processes
 /// compute the same. Otherwise the ranks remain unchanged.
-fn placed<'g>(comm: Communicator<'_>, grid: &'g Grid, reorder: bool) -> Option<Placement<'g>> {
+fn placed<'g>(comm: Communicator<'_>, grid: &'g CartGrid, reorder: bool) -> Option<GridPlacement<'g>> {
     if !reorder || grid.places() != comm.size() {
         return None;
     }
     let shape = shape(comm.env());
     let is_whole = grid.places() == shape.nodes();
-    is_whole.then(|| Placement::find(grid, shape)).flatten()
+    is_whole.then(|| GridPlacement::find(grid, shape)).flatten()
 }
 
 /// Returns this process's rank in a grid of the communicator's processes; `None` if it is not in the grid.
-pub fn rank_in(comm: Communicator<'_>, grid: &Grid, reorder: bool) -> Option<u32> {
+pub fn rank_in(comm: Communicator<'_>, grid: &CartGrid, reorder: bool) -> Option<u32> {
     let rank = match placed(comm, grid, reorder) {
         None => comm.rank(),
         Some(placement) => {
@@ -160,10 +160,10 @@ impl Communicator<'_> {
     pub fn make_grid(
         self,
         function: &'static str,
-        ready: Ready<'_>,
-        grid: &Grid,
+        ready: PrepareComm<'_>,
+        grid: &CartGrid,
         reorder: bool,
-    ) -> Result<Option<Made>, Error> {
+    ) -> Result<Option<CreatedComm>, Error> {
         let Some(placement) = placed(self, grid, reorder) else {
             return self.make_first(function, ready, grid.places());
         };
@@ -178,9 +178,9 @@ impl Communicator<'_> {
     pub fn make_first(
         self,
         function: &'static str,
-        ready: Ready<'_>,
+        ready: PrepareComm<'_>,
         count: u32,
-    ) -> Result<Option<Made>, Error> {
+    ) -> Result<Option<CreatedComm>, Error> {
         if count == self.size() {
             return self.make_duplicate(function, ready).map(Some);
         }
@@ -195,9 +195,9 @@ impl Communicator<'_> {
     pub fn make_distributed(
         self,
         function: &'static str,
-        ready: Ready<'_>,
+        ready: PrepareComm<'_>,
         given: Result<Neighbourhood, Error>,
-    ) -> Result<(Made, Option<Topology>), Error> {
+    ) -> Result<(CreatedComm, Option<Topology>), Error> {
         let mut given = Some(given);
         let mut own = None;
         let made = self.make_duplicate(function, &mut |context| {
@@ -213,10 +213,10 @@ impl Communicator<'_> {
     pub fn make_graph(
         self,
         function: &'static str,
-        ready: Ready<'_>,
+        ready: PrepareComm<'_>,
         nodes: u32,
         given: Result<Graph, Error>,
-    ) -> Result<Option<(Made, Option<Topology>)>, Error> {
+    ) -> Result<Option<(CreatedComm, Option<Topology>)>, Error> {
         let mut given = Some(given);
         let mut graph = None;
         let mut ready = |context| {
@@ -232,10 +232,10 @@ impl Communicator<'_> {
     pub fn make_part(
         self,
         function: &'static str,
-        ready: Ready<'_>,
-        grid: &Grid,
+        ready: PrepareComm<'_>,
+        grid: &CartGrid,
         keep: &[bool],
-    ) -> Result<Option<Made>, Error> {
+    ) -> Result<Option<CreatedComm>, Error> {
         let membership = self.membership();
         let at = |number| {
             let rank = grid.in_part(self.rank(), keep, number)?;
@@ -245,9 +245,9 @@ impl Communicator<'_> {
     }
 }
 
-/// Returns the processes at the indices below `count`. Fails with [`Error::NoRoom`].
+/// Returns the processes at the indices below `count`. Fails with [`Error::NoSpace`].
 fn collected(count: u32, at: impl Fn(u32) -> Option<Rank>) -> Result<Vec<Rank>, Error> {
-    let mut members = room(count as usize)?;
+    let mut members = try_with_capacity(count as usize)?;
     members.extend((0..count).filter_map(at));
     Ok(members)
 }

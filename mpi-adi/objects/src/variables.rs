@@ -6,7 +6,7 @@ use midplane_device::interface::Measure;
 
 /// Category of a variable.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Category {
+pub enum VariableCategory {
     /// Messages and protocol packets.
     Protocol,
     /// Queues of receives and messages, and queue searches.
@@ -18,75 +18,75 @@ pub enum Category {
 }
 
 /// Description of a variable, and its value.
-pub struct Variable {
+pub struct ToolVariable {
     /// Name of the variable.
     pub name: &'static str,
     /// Description of the variable.
     pub meaning: &'static str,
     /// Category of the variable.
-    pub category: Category,
+    pub category: VariableCategory,
     /// Source of its value.
     pub measure: Measure,
 }
 
 /// Variables set by job options (control variables).
-pub const CONTROL: [Variable; 4] = [
-    Variable {
+pub const CONTROL: [ToolVariable; 4] = [
+    ToolVariable {
         name: "mpi_memory",
         meaning: "Bytes for messages that come before their receives (--mpi-memory).",
-        category: Category::Memory,
+        category: VariableCategory::Memory,
         measure: Measure::MpiMemory,
     },
-    Variable {
+    ToolVariable {
         name: "heap",
         meaning: "Bytes of the program's heap; 0: not known (--node-memory).",
-        category: Category::Memory,
+        category: VariableCategory::Memory,
         measure: Measure::Heap,
     },
-    Variable {
+    ToolVariable {
         name: "matching_engine",
         meaning: "How receives and messages find each other (--matching).",
-        category: Category::Matching,
+        category: VariableCategory::Matching,
         measure: Measure::Engine,
     },
-    Variable {
+    ToolVariable {
         name: "eager_limit",
         meaning: "Bytes of the greatest message whose data does not wait for an answer; it can be set.",
-        category: Category::Protocol,
+        category: VariableCategory::Protocol,
         measure: Measure::EagerLimit,
     },
 ];
 
 /// Current levels.
-pub const LEVELS: [Variable; 5] = [
-    Variable {
+pub const LEVELS: [ToolVariable; 5] = [
+    ToolVariable {
         name: "posted_receives",
         meaning: "Receives posted and not yet matched.",
-        category: Category::Matching,
+        category: VariableCategory::Matching,
         measure: Measure::PostedReceives,
     },
-    Variable {
+    ToolVariable {
         name: "unexpected_messages",
         meaning: "Messages recorded and not yet matched.",
-        category: Category::Matching,
+        category: VariableCategory::Matching,
         measure: Measure::UnexpectedMessages,
     },
-    Variable {
+    ToolVariable {
         name: "mpi_memory_used",
         meaning: "Bytes of MPI memory in use, records and buffers.",
-        category: Category::Memory,
+        category: VariableCategory::Memory,
         measure: Measure::MpiMemoryUsed,
     },
-    Variable {
+    ToolVariable {
         name: "heap_used",
         meaning: "Bytes of the program's heap in use; 0: not known.",
-        category: Category::Memory,
+        category: VariableCategory::Memory,
         measure: Measure::HeapUsed,
     },
-    Variable {
+    ToolVariable {
         name: "requests",
         meaning: "Requests under way, or finished and not yet asked for.",
-        category: Category::Protocol,
+        category: VariableCategory::Protocol,
         measure: Measure::Requests,
     },
 ];

@@ -6,15 +6,15 @@ use alloc::rc::Rc;
 use alloc::string::{FromUtf8Error, String};
 use alloc::vec::Vec;
 
-use super::point_to_point::buffered::Attached;
-use super::process::{Here, Phase, ask, phase, start};
+use super::point_to_point::buffered::AttachedBuffer;
+use super::process::{ProcessState, MpiPhase, ask, phase, start};
 use super::topology::SimpleCommunicator;
 use midplane_objects::environment as job;
 use midplane_objects::process::Env;
 
 /// MPI between [`initialize`] and its drop, which finalizes MPI (MPI_Finalize).
 pub struct Universe {
-    here: Rc<Here>,
+    here: Rc<ProcessState>,
     level: Threading,
 }
 
@@ -48,7 +48,7 @@ impl Universe {
         self.detach_buffer();
         if size > 0 {
             let function = "mpi::environment::Universe::set_buffer_size (MPI_Buffer_attach)";
-            let attached = self.here.or_fatal(function, Attached::new(size));
+            let attached = self.here.or_fatal(function, AttachedBuffer::new(size));
             *self.here.attached.borrow_mut() = Some(attached);
         }
     }
@@ -66,7 +66,7 @@ impl Universe {
     }
 }
 
-fn detach(here: &Here, env: &dyn Env) {
+fn detach(here: &ProcessState, env: &dyn Env) {
     let attached = here.attached.borrow_mut().take();
     if let Some(mut attached) = attached {
         attached.room.wait_until_empty(env, "MPI_Buffer_detach");
@@ -83,9 +83,9 @@ impl Drop for Universe {
             SimpleCommunicator::drop_attributes(&self.here);
             detach(&self.here, env);
             self.here.or_fatal("MPI_Finalize", job::finalize(env));
-            self.here.set_phase(Phase::After);
+            self.here.set_phase(MpiPhase::After);
         } else {
-            self.here.leave();
+            self.here.mark_finalized();
         }
     }
 }
@@ -118,7 +118,7 @@ pub fn initialize_with_threading(threading: Threading) -> Option<(Universe, Thre
     let here = start()?;
     let function = "mpi::environment::initialize_with_threading (MPI_Init)";
     here.or_fatal(function, SimpleCommunicator::enter_system(&here));
-    here.set_phase(Phase::Running);
+    here.set_phase(MpiPhase::Running);
     let level = threading.min(Threading::Funneled);
     Some((Universe { here, level }, level))
 }
@@ -130,12 +130,12 @@ pub fn threading_support() -> Threading {
 
 /// Checks whether MPI has been initialized (MPI_Initialized).
 pub fn is_initialized() -> bool {
-    phase() != Phase::Before
+    phase() != MpiPhase::Before
 }
 
 /// Checks whether MPI has been finalized (MPI_Finalized).
 pub fn is_finalized() -> bool {
-    phase() == Phase::After
+    phase() == MpiPhase::After
 }
 
 /// Returns the version of the standard: 3 and 1 (MPI_Get_version).

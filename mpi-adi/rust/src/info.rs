@@ -55,7 +55,7 @@ impl Info {
     }
 
     /// Returns the startup information under the standard's keys (MPI_INFO_ENV, MPI-3.1 section 10.4.1): `maxprocs`,
-    /// `thread_level` and, on nodes, `arch`. Returns [`Error::Order`] before MPI is initialized, and [`Error::NoRoom`].
+    /// `thread_level` and, on nodes, `arch`. Returns [`Error::Order`] before MPI is initialized, and [`Error::NoSpace`].
     pub fn environment() -> Result<Info, Error> {
         let here = process::running()?;
         let processes = Communicator::world(here.env()?).size();
@@ -73,7 +73,7 @@ impl Info {
     ///
     /// # Errors
     /// Class InfoKey for a key that is empty or too long, class InfoValue for a value that is too long, and
-    /// [`Error::NoRoom`].
+    /// [`Error::NoSpace`].
     pub fn try_set(&mut self, key: &str, value: &str) -> Result<(), Error> {
         self.0.set(key.as_bytes(), value.as_bytes())
     }
@@ -108,8 +108,8 @@ impl Info {
         self.0.iter().map(|(key, value)| (text(key), text(value)))
     }
 
-    /// Creates an info object from the library's keys and values. Returns [`Error::NoRoom`] when the heap is full.
-    pub(crate) fn of(hints: &[(&[u8], &[u8])]) -> Result<Info, Error> {
+    /// Creates an info object from the library's keys and values. Returns [`Error::NoSpace`] when the heap is full.
+    pub(crate) fn from_pairs(hints: &[(&[u8], &[u8])]) -> Result<Info, Error> {
         let mut info = Info::new();
         for (key, value) in hints {
             info.0.set(key, value)?;
@@ -122,7 +122,7 @@ impl Info {
 
         /// Returns a copy (MPI_Info_dup). Aborts the job when the heap has no space.
         duplicate[]() -> Info, "MPI_Info_dup";
-        /// Returns a copy (MPI_Info_dup), or [`Error::NoRoom`].
+        /// Returns a copy (MPI_Info_dup), or [`Error::NoSpace`].
         or try_duplicate = self.0.duplicate().map(Info);
     }
 }

@@ -45,7 +45,7 @@ impl Status {
         }
     }
 
-    /// Returns an empty status, the initial status of a [generalized request](crate::request::Generalized).
+    /// Returns an empty status, the initial status of a [generalized request](crate::request::GeneralizedOperation).
     pub fn empty() -> Status {
         Status::EMPTY
     }

@@ -5,18 +5,18 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use midplane_objects::Env;
-use midplane_rust::process::{Carried, carry, find_by};
+use midplane_rust::process::{HostedProcess, run_hosted, set_finder};
 
 use midplane_cluster::fast::FastNode;
 use midplane_cluster::{Node, running};
 
 thread_local! {
     /// By rank: the processes of the cluster in this thread.
-    static CARRIED: RefCell<BTreeMap<usize, Carried>> = const { RefCell::new(BTreeMap::new()) };
+    static CARRIED: RefCell<BTreeMap<usize, HostedProcess>> = const { RefCell::new(BTreeMap::new()) };
 }
 
 /// Returns the process of the calling program.
-fn find() -> Option<Carried> {
+fn find() -> Option<HostedProcess> {
     let rank = running()?;
     CARRIED.with_borrow(|carried| carried.get(&rank).cloned())
 }
@@ -25,7 +25,7 @@ fn find() -> Option<Carried> {
 struct Found(usize);
 
 impl Found {
-    fn new(rank: usize, carried: Carried) -> Found {
+    fn new(rank: usize, carried: HostedProcess) -> Found {
         CARRIED.with_borrow_mut(|all| all.insert(rank, carried));
         Found(rank)
     }
@@ -49,8 +49,8 @@ pub fn as_fast_program<R>(node: &Node<'_, '_>, program: impl FnOnce() -> R) -> R
 }
 
 fn as_program_in<R>(env: &dyn Env, rank: usize, program: impl FnOnce() -> R) -> R {
-    find_by(find);
-    carry(env, std::thread::panicking, |carried| {
+    set_finder(find);
+    run_hosted(env, std::thread::panicking, |carried| {
         let _found = Found::new(rank, carried);
         program()
     })

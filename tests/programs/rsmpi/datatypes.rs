@@ -5,7 +5,7 @@
 
 use mpi::Address;
 use mpi::datatype::{
-    Distribution, GridDimension, MutView, Order, UncommittedUserDatatype, UserDatatype, View,
+    ArrayDistribution, GridDimension, MutView, ArrayOrder, UncommittedUserDatatype, UserDatatype, View,
     address_of, pack_external, pack_external_into, pack_external_size, try_pack_external_into,
     try_unpack_external_into, unpack_external_into,
 };
@@ -97,10 +97,10 @@ fn main() {
     );
     // Two rows of five: the middle of the second, and the same stored by columns.
     let part = |order| UserDatatype::subarray(&[2, 5], &[1, 3], &[1, 1], order, &int);
-    assert_eq!(picked(&world, &part(Order::C)), [6, 7, 8]);
-    assert_eq!(picked(&world, &part(Order::Fortran)), [3, 5, 7]);
+    assert_eq!(picked(&world, &part(ArrayOrder::C)), [6, 7, 8]);
+    assert_eq!(picked(&world, &part(ArrayOrder::Fortran)), [3, 5, 7]);
     assert_eq!(
-        (part(Order::C).extent(), part(Order::C).true_extent()),
+        (part(ArrayOrder::C).extent(), part(ArrayOrder::C).true_extent()),
         (40, (24, 12))
     );
     // The second process's part of ten numbers, distributed in pairs and in halves.
@@ -111,20 +111,20 @@ fn main() {
             processes: 2,
             own: 1,
         };
-        UserDatatype::distributed_array(&[dimension], Order::C, &int)
+        UserDatatype::distributed_array(&[dimension], ArrayOrder::C, &int)
     };
     assert_eq!(
-        picked(&world, &dealt(Distribution::Cyclic(2))),
+        picked(&world, &dealt(ArrayDistribution::Cyclic(2))),
         [2, 3, 6, 7]
     );
     assert_eq!(
-        picked(&world, &dealt(Distribution::Block(None))),
+        picked(&world, &dealt(ArrayDistribution::Block(None))),
         [5, 6, 7, 8, 9]
     );
     let shifted = UserDatatype::resized(-4, 16, &int);
     assert_eq!((shifted.lower_bound(), shifted.true_extent()), (-4, (0, 4)));
     assert_eq!((int.size(), int.extent(), int.lower_bound()), (4, 4, 0));
-    in_external32(&part(Order::C));
+    in_external32(&part(ArrayOrder::C));
 
     let pair = [1u8, 2];
     let apart: Address = address_of(&pair[1]) - address_of(&pair[0]);

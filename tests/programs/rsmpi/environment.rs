@@ -4,7 +4,7 @@
 #![forbid(unsafe_code)]
 
 use kernel_rt::println;
-use mpi::tools::{Category, control_variables, performance_variables, set_eager_limit};
+use mpi::tools::{VariableCategory, control_variables, performance_variables, set_eager_limit};
 use mpi::topology::SimpleCommunicator;
 use mpi::traits::*;
 use mpi::{Threading, environment};
@@ -22,7 +22,7 @@ fn variables() {
     let count = control_variables().len() + performance_variables().len();
     assert!(count >= 9 && value("mpi_memory") > 0);
     let category = performance_variables().next().unwrap().category();
-    assert_eq!(category, Category::Matching);
+    assert_eq!(category, VariableCategory::Matching);
 
     let own = SimpleCommunicator::self_comm();
     let this = own.this_process();

@@ -8,7 +8,7 @@ extern crate alloc;
 use alloc::vec;
 use mpi::Error;
 use mpi::collective::SystemOperation;
-use mpi::datatype::{Order, UserDatatype};
+use mpi::datatype::{ArrayOrder, UserDatatype};
 use mpi::point_to_point::{
     try_send_receive_into_with_tags, try_send_receive_replace_into_with_tags,
 };
@@ -70,7 +70,7 @@ fn refused(world: &impl Communicator) {
             alone.try_split_by_subgroup(&other),
             alone.try_split_by_subgroup_collective(&other),
         ] {
-            assert_eq!(made.err().unwrap().class(), mpi::Class::Group);
+            assert_eq!(made.err().unwrap().class(), mpi::ErrorClass::Group);
         }
     }
 
@@ -106,14 +106,14 @@ fn not_started(world: &impl Communicator) {
     assert_eq!(none.err(), Some(Error::Count { count: -1 }));
     for unfit in [
         UserDatatype::try_indexed(&[1, 1], &[0], &int),
-        UserDatatype::try_subarray(&[2], &[1], &[2], Order::C, &int),
+        UserDatatype::try_subarray(&[2], &[1], &[2], ArrayOrder::C, &int),
         UserDatatype::try_heterogeneous_vector(2, 1, mpi::Address::MAX, &int),
         UserDatatype::try_structured(&[1], &[0], &[int, int]),
     ] {
         let unfit = unfit.err();
         assert!(matches!(
             unfit,
-            Some(Error::Argument { .. } | Error::TooGreat)
+            Some(Error::Argument { .. } | Error::TooLarge)
         ));
     }
     // Nonblocking receive of a probed message.

@@ -10,7 +10,7 @@ use alloc::vec::Vec;
 use core::cell::{Cell, RefCell};
 use mpi::point_to_point::Status;
 use mpi::request::{
-    Completion, Generalized, Request, StaticScope, start_generalized, start_generalized_with_data,
+    Completion, GeneralizedOperation, Request, StaticScope, start_generalized, start_generalized_with_data,
     wait_any,
 };
 use mpi::traits::*;
@@ -28,7 +28,7 @@ struct Steps {
 
 struct Going<'s>(&'s Steps);
 
-impl Generalized for Going<'_> {
+impl GeneralizedOperation for Going<'_> {
     fn query(&self) -> Result<Status, mpi::Error> {
         let status = Status::empty().with_tag(7).with_source_rank(3);
         let status = status.with_cancelled(self.0.cancelled.get());

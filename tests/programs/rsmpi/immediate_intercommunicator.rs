@@ -73,7 +73,7 @@ impl Groups {
         let (size, others) = self.sizes();
         let named = both.rank() == size - 1;
         if !named {
-            (0..6).for_each(|_| both.immediate_bystander());
+            (0..6).for_each(|_| both.immediate_non_participant());
             return;
         }
         let (counts, displs) = growing(others);

@@ -12,7 +12,7 @@ use mpi::collective::SystemOperation;
 use mpi::datatype::UserDatatype;
 use mpi::topology::SystemCommunicator;
 use mpi::traits::*;
-use mpi::window::{At, DynamicWindow, Reorder, Window, WindowOperation};
+use mpi::window::{TargetLocation, DynamicWindow, Reorder, Window, WindowOperation};
 
 kernel_rt::program!(main);
 
@@ -157,8 +157,8 @@ fn derived(world: &SystemCommunicator) {
     let epoch = window.fence();
     let target = epoch.process_at_rank(right);
     let from = mpi::datatype::View::with_count_and_datatype(&mine[..], 1, &here);
-    target.put(At::from(1).elements(1, &there), &from);
-    let place = At::from(40).elements(1, &there);
+    target.put(TargetLocation::from(1).elements(1, &there), &from);
+    let place = TargetLocation::from(40).elements(1, &there);
     target.accumulate(place, &mine[..8], SystemOperation::max());
     epoch.end();
     let part = window.local();
@@ -204,7 +204,7 @@ fn dynamic(world: &SystemCommunicator) {
         let mut addresses = vec![0i64; world.size() as usize];
         let own = attached.address() as i64;
         world.all_gather_into(&own, &mut addresses);
-        let there = At::address(addresses[right as usize] as isize);
+        let there = TargetLocation::address(addresses[right as usize] as isize);
         let lock = window.lock_exclusive(right);
         let got: u64 = lock.target().get(there);
         assert_eq!(got, value(right, 0));

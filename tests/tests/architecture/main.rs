@@ -222,7 +222,7 @@ fn the_layers_above_hold_no_device() {
             holders.insert(file.strip_prefix(root()).unwrap().display().to_string());
         }
     }
-    let expected = ["coll/driven.rs", "fake.rs"].map(|file| format!("mpi-adi/objects/src/{file}"));
+    let expected = ["coll/sim_driver.rs", "fake.rs"].map(|file| format!("mpi-adi/objects/src/{file}"));
     assert_eq!(holders, BTreeSet::from(expected));
 }
 
@@ -305,7 +305,7 @@ const CIRCLES: &[(&str, &[&str])] = &[
             "mpi-adi/rust/src/request/mod.rs",
             "mpi-adi/rust/src/request/scopes.rs",
             "mpi-adi/rust/src/request/ticket.rs",
-            "mpi-adi/rust/src/request/under_way.rs",
+            "mpi-adi/rust/src/request/in_flight.rs",
             "mpi-adi/rust/src/topology/cartesian.rs",
             "mpi-adi/rust/src/topology/communicator.rs",
             "mpi-adi/rust/src/topology/graph.rs",

@@ -14,7 +14,7 @@ use midplane_abi::boot_parameters::BootParameters;
 use midplane_cluster::{Carrier, Change, Cluster, Costs, Ended, Failure, Node, Watched};
 use midplane_device::Adi;
 use midplane_device::kernel::{AbortReason, CallNote};
-use midplane_objects::InWords;
+use midplane_objects::ErrorText;
 use net_torus::Router;
 
 use crate::data::Data;
@@ -272,7 +272,7 @@ impl Carrier for Carried {
                 fail_here(End::MpiAbort, status, &message)
             }
             AbortReason::MpiError(error) => {
-                fail_here(End::MpiError, status, &InWords(error).to_string())
+                fail_here(End::MpiError, status, &ErrorText(error).to_string())
             }
             AbortReason::DeadLink => fail_here(End::LinkLost, status, "a link is dead"),
         }

@@ -12,7 +12,7 @@ use kernel_rt::board::linux::share::{NO_RANK, PRINT_MARK};
 use midplane_abi::blackboard::End;
 use midplane_cluster::Node;
 use midplane_device::interface::{Device, Enter, Measure, Work};
-use midplane_objects::installed::{Phase, phase};
+use midplane_objects::installed::{MpiPhase, phase};
 use midplane_objects::{Env, Process};
 
 use crate::several;
@@ -173,7 +173,7 @@ extern "C" fn midplane_sleep(ns: u64) {
 /// Ends the rank's program after its exit handlers.
 #[unsafe(no_mangle)]
 extern "C" fn midplane_leave(status: c_int) -> ! {
-    if phase() == Phase::Running {
+    if phase() == MpiPhase::Running {
         fail_here(
             End::MpiError,
             if status == 0 { 1 } else { status },

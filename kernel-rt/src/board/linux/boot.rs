@@ -354,7 +354,7 @@ pub(super) extern "C" fn midplane_exit(status: c_int, _: *mut c_void) {
     let Some(process) = process() else { return };
     // SAFETY: all streams. Nothing else flushes them if this does not return.
     unsafe { libc::fflush(ptr::null_mut()) };
-    if midplane_objects::installed::phase() == midplane_objects::installed::Phase::Running {
+    if midplane_objects::installed::phase() == midplane_objects::installed::MpiPhase::Running {
         let failure = Failure {
             place: Some((process.who.rank, process.who.coord)),
             why: Why::NotFinalized(status),

@@ -9,7 +9,7 @@ use core::ffi::{c_int, c_void};
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
-use midplane_objects::installed::{Starter, start_by};
+use midplane_objects::installed::{NodeStarter, start_by};
 
 use super::VARIABLE;
 use super::boot::{boot, midplane_exit};
@@ -36,7 +36,7 @@ pub extern "C" fn start() {
     }
     // SAFETY: the function exists as long as the program.
     unsafe { on_exit(note_status, ptr::null_mut()) };
-    start_by(Starter {
+    start_by(NodeStarter {
         boot: || boot(Panics::EndTheRank),
         is_unwinding: std::thread::panicking,
         thread: number_of_thread,

@@ -6,7 +6,7 @@ use std::{hint, ptr};
 use midplane_abi::blackboard::{Blackboard, End};
 use midplane_abi::failure::{Failure, Why};
 use midplane_device::kernel::{AbortReason, Heap};
-use midplane_objects::InWords;
+use midplane_objects::ErrorText;
 use net_torus::coord::{Coord, Direction, Rank};
 
 use super::share::Account;
@@ -235,7 +235,7 @@ impl Platform<Wire> for Linux {
         match why {
             AbortReason::MpiAbort => failed(End::MpiAbort, status, Why::MpiAbort(status)),
             AbortReason::MpiError(error) => {
-                end::end(End::MpiError, status, &InWords(error).to_string())
+                end::end(End::MpiError, status, &ErrorText(error).to_string())
             }
             AbortReason::DeadLink => failed(End::LinkLost, status, Why::DeadLink),
         }

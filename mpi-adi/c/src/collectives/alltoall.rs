@@ -3,10 +3,11 @@
 use core::ffi::{c_int, c_void};
 
 use crate::args;
-use crate::collectives::blocks::{Blocks, VBlocks};
+use crate::collectives::blocks::{EqualBlocks, VectorBlocks};
 use crate::comm_objects::inter_calls;
-use crate::datatypes::Elements;
-use crate::report::on_comm;
+use crate::datatypes::TypedElements;
+use crate::error_dispatch::on_comm;
+use crate::inter_calls::{BufferArgs, VectorArgs};
 use midplane_objects::coll;
 
 pub unsafe fn MPI_Alltoall(
@@ -23,22 +24,22 @@ pub unsafe fn MPI_Alltoall(
         let mut plan = |halves| unsafe {
             (calls.alltoall)(
                 halves,
-                (sendbuf, sendcount, sendtype),
-                (recvbuf, recvcount, recvtype),
+                BufferArgs { buffer: sendbuf, count: sendcount, datatype: sendtype },
+                BufferArgs { buffer: recvbuf, count: recvcount, datatype: recvtype },
             )
         };
         return (calls.block)("MPI_Alltoall", comm, &mut plan);
     }
     on_comm("MPI_Alltoall", comm, |comm| {
         // SAFETY: the standard's requirements on `recvbuf` (section 5.8).
-        let places = unsafe { Blocks::new(&comm, recvbuf, recvcount, &Elements::of(recvtype)?) }?;
+        let places = unsafe { EqualBlocks::new(&comm, recvbuf, recvcount, &TypedElements::from_handle(recvtype)?) }?;
         if args::is_in_place(sendbuf) {
-            return coll::alltoall_in_place(comm, "MPI_Alltoall", &|rank| places.of(rank));
+            return coll::alltoall_in_place(comm, "MPI_Alltoall", &|rank| places.area_of(rank));
         }
         // SAFETY: the standard's requirements on `sendbuf` (section 5.8).
-        let parts = unsafe { Blocks::new(&comm, sendbuf, sendcount, &Elements::of(sendtype)?) }?;
-        coll::alltoall(comm, "MPI_Alltoall", &|rank| parts.of(rank), &|rank| {
-            places.of(rank)
+        let parts = unsafe { EqualBlocks::new(&comm, sendbuf, sendcount, &TypedElements::from_handle(sendtype)?) }?;
+        coll::alltoall(comm, "MPI_Alltoall", &|rank| parts.area_of(rank), &|rank| {
+            places.area_of(rank)
         })
     })
 }
@@ -59,8 +60,8 @@ pub unsafe fn MPI_Alltoallv(
         let mut plan = |halves| unsafe {
             (calls.alltoallv)(
                 halves,
-                (sendbuf, sendcounts, sdispls, sendtype),
-                (recvbuf, recvcounts, rdispls, recvtype),
+                VectorArgs { buffer: sendbuf, counts: sendcounts, displs: sdispls, datatype: sendtype },
+                VectorArgs { buffer: recvbuf, counts: recvcounts, displs: rdispls, datatype: recvtype },
             )
         };
         return (calls.block)("MPI_Alltoallv", comm, &mut plan);
@@ -68,15 +69,15 @@ pub unsafe fn MPI_Alltoallv(
     on_comm("MPI_Alltoallv", comm, |comm| {
         // SAFETY: the standard's requirements on `recvbuf` and its arrays (section 5.8).
         let places =
-            unsafe { VBlocks::new(&comm, recvbuf, recvcounts, rdispls, Elements::of(recvtype)?) }?;
+            unsafe { VectorBlocks::new(&comm, recvbuf, recvcounts, rdispls, TypedElements::from_handle(recvtype)?) }?;
         if args::is_in_place(sendbuf) {
-            return coll::alltoall_in_place(comm, "MPI_Alltoallv", &|rank| places.of(rank));
+            return coll::alltoall_in_place(comm, "MPI_Alltoallv", &|rank| places.area_of(rank));
         }
         // SAFETY: the standard's requirements on `sendbuf` and its arrays (section 5.8).
         let parts =
-            unsafe { VBlocks::new(&comm, sendbuf, sendcounts, sdispls, Elements::of(sendtype)?) }?;
-        coll::alltoall(comm, "MPI_Alltoallv", &|rank| parts.of(rank), &|rank| {
-            places.of(rank)
+            unsafe { VectorBlocks::new(&comm, sendbuf, sendcounts, sdispls, TypedElements::from_handle(sendtype)?) }?;
+        coll::alltoall(comm, "MPI_Alltoallv", &|rank| parts.area_of(rank), &|rank| {
+            places.area_of(rank)
         })
     })
 }

@@ -2,18 +2,18 @@
 
 use core::ffi::c_int;
 
-use crate::barrier_by_messages::barrier_beside;
-use crate::report::on_everyone;
+use crate::barrier_by_messages::background_barrier;
+use crate::error_dispatch::on_everyone;
 use midplane_objects::coll;
 use midplane_objects::comm::Communicator;
 use midplane_objects::error::Error;
 
 /// Runs the barrier of these processes. That of MPI_COMM_WORLD is the network's own.
 fn barrier_of(comm: Communicator<'static>, function: &'static str) -> Result<(), Error> {
-    if coll::carried_barrier(comm, function, false)? {
+    if coll::network_barrier(comm, function, false)? {
         Ok(())
     } else {
-        barrier_beside(comm, function)
+        background_barrier(comm, function)
     }
 }
 

@@ -4,7 +4,8 @@ use core::ffi::{c_int, c_void};
 
 use crate::args;
 use crate::comm_objects::inter_calls;
-use crate::report::on_comm;
+use crate::error_dispatch::on_comm;
+use crate::inter_calls::BufferArgs;
 use midplane_objects::coll;
 
 pub unsafe fn MPI_Bcast(
@@ -16,7 +17,7 @@ pub unsafe fn MPI_Bcast(
 ) -> c_int {
     if let Some(calls) = inter_calls(comm) {
         // SAFETY: guaranteed by the caller.
-        let mut plan = |halves| unsafe { (calls.bcast)(halves, (buffer, count, datatype), root) };
+        let mut plan = |halves| unsafe { (calls.bcast)(halves, BufferArgs { buffer, count, datatype }, root) };
         return (calls.block)("MPI_Bcast", comm, &mut plan);
     }
     on_comm("MPI_Bcast", comm, |comm| {

@@ -4,7 +4,8 @@ use alloc::vec::Vec;
 use core::ffi::{c_int, c_void};
 
 use crate::args;
-use crate::datatypes::{Elements, Lent};
+use crate::datatypes::{TypedElements, TypedBuffer};
+use crate::inter_calls::BufferArgs;
 use midplane_device::memory::area::Area;
 use midplane_objects::coll;
 use midplane_objects::comm::{CommRank, Communicator};
@@ -12,22 +13,22 @@ use midplane_objects::error::Error;
 use midplane_objects::group::exact;
 
 /// Data of this process: in a separate buffer or, with MPI_IN_PLACE, at its location among all.
-pub(super) struct Own {
+pub(super) struct OwnBlock {
     area: Area,
     /// Keeps the buffer alive until the call ends.
-    _data: Lent,
+    _data: TypedBuffer,
 }
 
-impl Own {
+impl OwnBlock {
     /// # Safety
     /// `buffer` must satisfy [`args::buffer`], unless it is MPI_IN_PLACE; then `place` is used.
     pub(super) unsafe fn new(
-        (buffer, count, datatype): (*const c_void, c_int, c_int),
+        BufferArgs { buffer, count, datatype }: BufferArgs,
         place: impl FnOnce() -> Area,
-    ) -> Result<Own, Error> {
+    ) -> Result<OwnBlock, Error> {
         let in_place = args::is_in_place(buffer);
         let data = if in_place {
-            Lent::EMPTY
+            TypedBuffer::EMPTY
         } else {
             // SAFETY: guaranteed by the caller.
             unsafe { args::buffer(buffer, count, datatype) }?
@@ -37,7 +38,7 @@ impl Own {
         } else {
             data.span().into()
         };
-        Ok(Own { area, _data: data })
+        Ok(OwnBlock { area, _data: data })
     }
 
     pub(super) fn area(&self) -> Area {
@@ -46,34 +47,34 @@ impl Own {
 }
 
 /// Equal blocks, one per rank, in rank order.
-pub(super) struct Blocks {
-    all: Lent,
+pub(super) struct EqualBlocks {
+    all: TypedBuffer,
     each: usize,
 }
 
-impl Blocks {
+impl EqualBlocks {
     /// # Safety
     /// `buffer` must satisfy [`args::buffer`] for `count` elements per rank.
     pub(super) unsafe fn new(
         comm: &Communicator<'_>,
         buffer: *const c_void,
         count: c_int,
-        elements: &Elements,
-    ) -> Result<Blocks, Error> {
+        elements: &TypedElements,
+    ) -> Result<EqualBlocks, Error> {
         // SAFETY: guaranteed by the caller.
-        unsafe { Blocks::many(comm.size() as usize, buffer, count, elements) }
+        unsafe { EqualBlocks::with_count(comm.size() as usize, buffer, count, elements) }
     }
 
-    /// Describes the specified number of blocks; see [`Blocks::new`].
+    /// Describes the specified number of blocks; see [`EqualBlocks::new`].
     ///
     /// # Safety
     /// `buffer` must satisfy [`args::buffer`] for `count` elements per block.
-    pub(super) unsafe fn many(
+    pub(super) unsafe fn with_count(
         blocks: usize,
         buffer: *const c_void,
         count: c_int,
-        elements: &Elements,
-    ) -> Result<Blocks, Error> {
+        elements: &TypedElements,
+    ) -> Result<EqualBlocks, Error> {
         let count = args::count(count)?;
         let each = elements.length(count)?;
         let total = count
@@ -81,10 +82,10 @@ impl Blocks {
             .ok_or(Error::TooLong { bytes: usize::MAX })?;
         // SAFETY: guaranteed by the caller.
         let all = unsafe { elements.at(buffer, total) }?;
-        Ok(Blocks { all, each })
+        Ok(EqualBlocks { all, each })
     }
 
-    pub(super) fn of(&self, rank: CommRank) -> Area {
+    pub(super) fn area_of(&self, rank: CommRank) -> Area {
         if self.each == 0 {
             Area::EMPTY
         } else {
@@ -95,15 +96,15 @@ impl Blocks {
 }
 
 /// Blocks of different lengths at specified displacements, for the v-collectives.
-pub(super) struct VBlocks<C> {
+pub(super) struct VectorBlocks<C> {
     /// The longest block, as if it were at rank 0's displacement.
-    first: Lent,
+    first: TypedBuffer,
     counts: C,
     displs: C,
     size: usize,
 }
 
-impl VBlocks<&[c_int]> {
+impl VectorBlocks<&[c_int]> {
     /// # Safety
     /// `counts` and `displs` must satisfy [`args::array`], with one item per rank. The elements that they and `base`
     /// describe must satisfy [`args::buffer`].
@@ -112,22 +113,22 @@ impl VBlocks<&[c_int]> {
         base: *const c_void,
         counts: *const c_int,
         displs: *const c_int,
-        elements: Elements,
+        elements: TypedElements,
     ) -> Result<Self, Error> {
         // SAFETY: guaranteed by the caller.
-        unsafe { VBlocks::many(comm.size() as usize, base, counts, displs, elements) }
+        unsafe { VectorBlocks::with_count(comm.size() as usize, base, counts, displs, elements) }
     }
 
-    /// Describes the specified number of blocks; see [`VBlocks::new`].
+    /// Describes the specified number of blocks; see [`VectorBlocks::new`].
     ///
     /// # Safety
-    /// See [`VBlocks::new`], with one item per block.
-    pub(super) unsafe fn many(
+    /// See [`VectorBlocks::new`], with one item per block.
+    pub(super) unsafe fn with_count(
         blocks: usize,
         base: *const c_void,
         counts: *const c_int,
         displs: *const c_int,
-        elements: Elements,
+        elements: TypedElements,
     ) -> Result<Self, Error> {
         // SAFETY: guaranteed by the caller.
         let (counts, displs) = unsafe {
@@ -147,7 +148,7 @@ impl VBlocks<&[c_int]> {
         // checked.
         let first = unsafe { elements.origin(base, from, most) }?;
         let size = elements.size();
-        Ok(VBlocks {
+        Ok(VectorBlocks {
             first,
             counts,
             displs,
@@ -157,8 +158,8 @@ impl VBlocks<&[c_int]> {
 
     /// Copies the arrays, for a nonblocking collective. The standard requires the program to keep them unchanged until
     /// completion (MPI-3.1 section 5.12), but programs do not.
-    pub(super) fn kept(self) -> Result<VBlocks<Vec<c_int>>, Error> {
-        Ok(VBlocks {
+    pub(super) fn kept(self) -> Result<VectorBlocks<Vec<c_int>>, Error> {
+        Ok(VectorBlocks {
             first: self.first,
             counts: exact(self.counts)?,
             displs: exact(self.displs)?,
@@ -167,8 +168,8 @@ impl VBlocks<&[c_int]> {
     }
 }
 
-impl<C: AsRef<[c_int]>> VBlocks<C> {
-    pub(super) fn of(&self, rank: CommRank) -> Area {
+impl<C: AsRef<[c_int]>> VectorBlocks<C> {
+    pub(super) fn area_of(&self, rank: CommRank) -> Area {
         let (at, displs) = (rank.0 as usize, self.displs.as_ref());
         let behind = displs[at] as isize - displs[0] as isize;
         match self.counts.as_ref()[at] as usize * self.size {
@@ -179,25 +180,25 @@ impl<C: AsRef<[c_int]>> VBlocks<C> {
 }
 
 /// Blocks of different lengths and datatypes at specified displacements, for the w-collectives.
-pub(super) struct WBlocks(Vec<Lent>);
+pub(super) struct MixedTypeBlocks(Vec<TypedBuffer>);
 
-impl WBlocks {
+impl MixedTypeBlocks {
     /// Describes the specified number of blocks, each at an item of `displs`, in bytes from `base`.
     ///
     /// # Safety
-    /// See [`WBlocks::new`]; `displs` must satisfy [`args::array`], with one item per block.
+    /// See [`MixedTypeBlocks::new`]; `displs` must satisfy [`args::array`], with one item per block.
     pub(super) unsafe fn in_bytes(
         blocks: usize,
         base: *const c_void,
         counts: *const c_int,
         displs: *const c_int,
         types: *const c_int,
-    ) -> Result<WBlocks, Error> {
+    ) -> Result<MixedTypeBlocks, Error> {
         // SAFETY: guaranteed by the caller.
         unsafe {
             let displs = args::array(displs, blocks, "displs")?;
             let places = displs.iter().map(|displ| *displ as isize);
-            WBlocks::new(base, counts, places, types)
+            MixedTypeBlocks::new(base, counts, places, types)
         }
     }
 
@@ -211,7 +212,7 @@ impl WBlocks {
         counts: *const c_int,
         places: impl ExactSizeIterator<Item = isize>,
         types: *const c_int,
-    ) -> Result<WBlocks, Error> {
+    ) -> Result<MixedTypeBlocks, Error> {
         let many = places.len();
         // SAFETY: guaranteed by the caller.
         let (counts, types) = unsafe {
@@ -220,7 +221,7 @@ impl WBlocks {
                 args::array(types, many, "the array of datatypes")?,
             )
         };
-        let mut blocks = coll::room(many)?;
+        let mut blocks = coll::try_with_capacity(many)?;
         for ((place, count), datatype) in places.zip(counts).zip(types) {
             let at = if args::is_in_place(base) {
                 base
@@ -230,22 +231,22 @@ impl WBlocks {
             // SAFETY: guaranteed by the caller.
             blocks.push(unsafe { args::buffer(at, *count, *datatype) }?);
         }
-        Ok(WBlocks(blocks))
+        Ok(MixedTypeBlocks(blocks))
     }
 
-    pub(super) fn of(&self, rank: CommRank) -> Area {
+    pub(super) fn area_of(&self, rank: CommRank) -> Area {
         self.0[rank.0 as usize].span().into()
     }
 }
 
 /// Consecutive blocks of different lengths, for reduce_scatter.
-pub(super) struct Row<C> {
-    all: Lent,
+pub(super) struct BlockRow<C> {
+    all: TypedBuffer,
     counts: C,
     size: usize,
 }
 
-impl Row<&[c_int]> {
+impl BlockRow<&[c_int]> {
     /// # Safety
     /// `counts` must satisfy [`args::array`], with one item per rank. `buffer` must satisfy [`args::buffer`], for the
     /// sum of the counts.
@@ -253,7 +254,7 @@ impl Row<&[c_int]> {
         comm: &Communicator<'_>,
         buffer: *const c_void,
         counts: *const c_int,
-        elements: &Elements,
+        elements: &TypedElements,
     ) -> Result<Self, Error> {
         // SAFETY: guaranteed by the caller.
         let counts = unsafe { args::array(counts, comm.size() as usize, "recvcounts") }?;
@@ -263,22 +264,22 @@ impl Row<&[c_int]> {
         }
         // SAFETY: guaranteed by the caller.
         let all = unsafe { elements.at(buffer, total) }?;
-        Ok(Row::over(all, counts, elements.size()))
+        Ok(BlockRow::over(all, counts, elements.size()))
     }
 
-    /// Copies the counts; see [`VBlocks::kept`].
-    pub(super) fn kept(self) -> Result<Row<Vec<c_int>>, Error> {
-        Ok(Row::over(self.all, exact(self.counts)?, self.size))
+    /// Copies the counts; see [`VectorBlocks::kept`].
+    pub(super) fn kept(self) -> Result<BlockRow<Vec<c_int>>, Error> {
+        Ok(BlockRow::over(self.all, exact(self.counts)?, self.size))
     }
 }
 
-impl<C: AsRef<[c_int]>> Row<C> {
+impl<C: AsRef<[c_int]>> BlockRow<C> {
     /// Describes data of as many elements of this size as the sum of the non-negative counts.
-    pub(super) fn over(all: Lent, counts: C, size: usize) -> Self {
-        Row { all, counts, size }
+    pub(super) fn over(all: TypedBuffer, counts: C, size: usize) -> Self {
+        BlockRow { all, counts, size }
     }
 
-    pub(super) fn of(&self, rank: CommRank) -> Area {
+    pub(super) fn area_of(&self, rank: CommRank) -> Area {
         let (before, from) = self.counts.as_ref().split_at(rank.0 as usize);
         let elements = |counts: &[c_int]| counts.iter().map(|count| *count as usize).sum::<usize>();
         let (offset, len) = (elements(before), elements(&from[..1]));

@@ -3,10 +3,11 @@
 use core::ffi::{c_int, c_void};
 
 use crate::args;
-use crate::collectives::blocks::{Blocks, Own, VBlocks};
+use crate::collectives::blocks::{EqualBlocks, OwnBlock, VectorBlocks};
 use crate::comm_objects::inter_calls;
-use crate::datatypes::Elements;
-use crate::report::on_comm;
+use crate::datatypes::TypedElements;
+use crate::error_dispatch::on_comm;
+use crate::inter_calls::{BufferArgs, VectorArgs};
 use midplane_device::memory::area::Area;
 use midplane_objects::coll;
 
@@ -25,8 +26,8 @@ pub unsafe fn MPI_Gather(
         let mut plan = |halves| unsafe {
             (calls.gather)(
                 halves,
-                (sendbuf, sendcount, sendtype),
-                (recvbuf, recvcount, recvtype),
+                BufferArgs { buffer: sendbuf, count: sendcount, datatype: sendtype },
+                BufferArgs { buffer: recvbuf, count: recvcount, datatype: recvtype },
                 root,
             )
         };
@@ -47,15 +48,15 @@ pub unsafe fn MPI_Gather(
         }
         // SAFETY: the standard's requirements on both buffers at the root (section 5.5).
         let (blocks, own) = unsafe {
-            let blocks = Blocks::new(&comm, recvbuf, recvcount, &Elements::of(recvtype)?)?;
-            let own = Own::new((sendbuf, sendcount, sendtype), || blocks.of(root))?;
+            let blocks = EqualBlocks::new(&comm, recvbuf, recvcount, &TypedElements::from_handle(recvtype)?)?;
+            let own = OwnBlock::new(BufferArgs { buffer: sendbuf, count: sendcount, datatype: sendtype }, || blocks.area_of(root))?;
             (blocks, own)
         };
         coll::gather(
             comm,
             "MPI_Gather",
             own.area(),
-            &|rank| blocks.of(rank),
+            &|rank| blocks.area_of(rank),
             root,
         )
     })
@@ -77,8 +78,8 @@ pub unsafe fn MPI_Gatherv(
         let mut plan = |halves| unsafe {
             (calls.gatherv)(
                 halves,
-                (sendbuf, sendcount, sendtype),
-                (recvbuf, recvcounts, displs, recvtype),
+                BufferArgs { buffer: sendbuf, count: sendcount, datatype: sendtype },
+                VectorArgs { buffer: recvbuf, counts: recvcounts, displs, datatype: recvtype },
                 root,
             )
         };
@@ -99,15 +100,15 @@ pub unsafe fn MPI_Gatherv(
         }
         // SAFETY: the standard's requirements on the buffers and arrays at the root (section 5.5).
         let (places, own) = unsafe {
-            let places = VBlocks::new(&comm, recvbuf, recvcounts, displs, Elements::of(recvtype)?)?;
-            let own = Own::new((sendbuf, sendcount, sendtype), || places.of(root))?;
+            let places = VectorBlocks::new(&comm, recvbuf, recvcounts, displs, TypedElements::from_handle(recvtype)?)?;
+            let own = OwnBlock::new(BufferArgs { buffer: sendbuf, count: sendcount, datatype: sendtype }, || places.area_of(root))?;
             (places, own)
         };
         coll::gather(
             comm,
             "MPI_Gatherv",
             own.area(),
-            &|rank| places.of(rank),
+            &|rank| places.area_of(rank),
             root,
         )
     })
@@ -128,8 +129,8 @@ pub unsafe fn MPI_Scatter(
         let mut plan = |halves| unsafe {
             (calls.scatter)(
                 halves,
-                (sendbuf, sendcount, sendtype),
-                (recvbuf, recvcount, recvtype),
+                BufferArgs { buffer: sendbuf, count: sendcount, datatype: sendtype },
+                BufferArgs { buffer: recvbuf, count: recvcount, datatype: recvtype },
                 root,
             )
         };
@@ -150,14 +151,14 @@ pub unsafe fn MPI_Scatter(
         }
         // SAFETY: the standard's requirements on both buffers at the root (section 5.6).
         let (blocks, own) = unsafe {
-            let blocks = Blocks::new(&comm, sendbuf, sendcount, &Elements::of(sendtype)?)?;
-            let own = Own::new((recvbuf, recvcount, recvtype), || blocks.of(root))?;
+            let blocks = EqualBlocks::new(&comm, sendbuf, sendcount, &TypedElements::from_handle(sendtype)?)?;
+            let own = OwnBlock::new(BufferArgs { buffer: recvbuf, count: recvcount, datatype: recvtype }, || blocks.area_of(root))?;
             (blocks, own)
         };
         coll::scatter(
             comm,
             "MPI_Scatter",
-            &|rank| blocks.of(rank),
+            &|rank| blocks.area_of(rank),
             own.area(),
             root,
         )
@@ -180,8 +181,8 @@ pub unsafe fn MPI_Scatterv(
         let mut plan = |halves| unsafe {
             (calls.scatterv)(
                 halves,
-                (sendbuf, sendcounts, displs, sendtype),
-                (recvbuf, recvcount, recvtype),
+                VectorArgs { buffer: sendbuf, counts: sendcounts, displs, datatype: sendtype },
+                BufferArgs { buffer: recvbuf, count: recvcount, datatype: recvtype },
                 root,
             )
         };
@@ -202,14 +203,14 @@ pub unsafe fn MPI_Scatterv(
         }
         // SAFETY: the standard's requirements on the buffers and arrays at the root (section 5.6).
         let (places, own) = unsafe {
-            let places = VBlocks::new(&comm, sendbuf, sendcounts, displs, Elements::of(sendtype)?)?;
-            let own = Own::new((recvbuf, recvcount, recvtype), || places.of(root))?;
+            let places = VectorBlocks::new(&comm, sendbuf, sendcounts, displs, TypedElements::from_handle(sendtype)?)?;
+            let own = OwnBlock::new(BufferArgs { buffer: recvbuf, count: recvcount, datatype: recvtype }, || places.area_of(root))?;
             (places, own)
         };
         coll::scatter(
             comm,
             "MPI_Scatterv",
-            &|rank| places.of(rank),
+            &|rank| places.area_of(rank),
             own.area(),
             root,
         )
@@ -230,8 +231,8 @@ pub unsafe fn MPI_Allgather(
         let mut plan = |halves| unsafe {
             (calls.allgather)(
                 halves,
-                (sendbuf, sendcount, sendtype),
-                (recvbuf, recvcount, recvtype),
+                BufferArgs { buffer: sendbuf, count: sendcount, datatype: sendtype },
+                BufferArgs { buffer: recvbuf, count: recvcount, datatype: recvtype },
             )
         };
         return (calls.block)("MPI_Allgather", comm, &mut plan);
@@ -239,13 +240,13 @@ pub unsafe fn MPI_Allgather(
     on_comm("MPI_Allgather", comm, |comm| {
         // SAFETY: the standard's requirements on both buffers (section 5.7).
         let (blocks, own) = unsafe {
-            let blocks = Blocks::new(&comm, recvbuf, recvcount, &Elements::of(recvtype)?)?;
-            let own = Own::new((sendbuf, sendcount, sendtype), || {
-                blocks.of(comm.own_rank())
+            let blocks = EqualBlocks::new(&comm, recvbuf, recvcount, &TypedElements::from_handle(recvtype)?)?;
+            let own = OwnBlock::new(BufferArgs { buffer: sendbuf, count: sendcount, datatype: sendtype }, || {
+                blocks.area_of(comm.own_rank())
             })?;
             (blocks, own)
         };
-        coll::allgather(comm, "MPI_Allgather", own.area(), &|rank| blocks.of(rank))
+        coll::allgather(comm, "MPI_Allgather", own.area(), &|rank| blocks.area_of(rank))
     })
 }
 
@@ -264,8 +265,8 @@ pub unsafe fn MPI_Allgatherv(
         let mut plan = |halves| unsafe {
             (calls.allgatherv)(
                 halves,
-                (sendbuf, sendcount, sendtype),
-                (recvbuf, recvcounts, displs, recvtype),
+                BufferArgs { buffer: sendbuf, count: sendcount, datatype: sendtype },
+                VectorArgs { buffer: recvbuf, counts: recvcounts, displs, datatype: recvtype },
             )
         };
         return (calls.block)("MPI_Allgatherv", comm, &mut plan);
@@ -273,12 +274,12 @@ pub unsafe fn MPI_Allgatherv(
     on_comm("MPI_Allgatherv", comm, |comm| {
         // SAFETY: the standard's requirements on the buffers and arrays (section 5.7).
         let (places, own) = unsafe {
-            let places = VBlocks::new(&comm, recvbuf, recvcounts, displs, Elements::of(recvtype)?)?;
-            let own = Own::new((sendbuf, sendcount, sendtype), || {
-                places.of(comm.own_rank())
+            let places = VectorBlocks::new(&comm, recvbuf, recvcounts, displs, TypedElements::from_handle(recvtype)?)?;
+            let own = OwnBlock::new(BufferArgs { buffer: sendbuf, count: sendcount, datatype: sendtype }, || {
+                places.area_of(comm.own_rank())
             })?;
             (places, own)
         };
-        coll::allgather(comm, "MPI_Allgatherv", own.area(), &|rank| places.of(rank))
+        coll::allgather(comm, "MPI_Allgatherv", own.area(), &|rank| places.area_of(rank))
     })
 }

@@ -7,26 +7,26 @@ use alloc::vec::Vec;
 use core::ffi::{c_int, c_void};
 
 use crate::args;
-use crate::collectives::blocks::{Blocks, Row, VBlocks, WBlocks};
+use crate::collectives::blocks::{EqualBlocks, BlockRow, VectorBlocks, MixedTypeBlocks};
 use crate::collectives::op::operation;
-use crate::datatypes::Elements;
-use crate::inter_calls::{Given, GivenV, GivenW, Operation};
-use crate::report::on_inter;
+use crate::datatypes::TypedElements;
+use crate::error_dispatch::on_inter;
+use crate::inter_calls::{BufferArgs, MixedTypeArgs, OpArgs, VectorArgs};
 use crate::types::constants::{MPI_PROC_NULL, MPI_ROOT};
 use midplane_device::memory::Span;
 use midplane_device::memory::area::Area;
-use midplane_objects::coll::inter::{self as coll, Counts, Role, TOTALS_DIFFER};
-use midplane_objects::coll::{Plan, room};
+use midplane_objects::coll::inter::{self as coll, GroupCounts, Role, TOTALS_DIFFER};
+use midplane_objects::coll::{CollectiveSchedule, ReduceAreas, try_with_capacity};
 use midplane_objects::comm::CommRank;
 use midplane_objects::error::Error;
 use midplane_objects::group::exact;
-use midplane_objects::sides::Halves;
+use midplane_objects::inter_groups::GroupRanges;
 
 /// Runs the plan that `plan` creates in a call of `function`.
 pub(crate) fn block(
     function: &'static str,
     comm: c_int,
-    plan: &mut dyn FnMut(Halves) -> Result<Plan, Error>,
+    plan: &mut dyn FnMut(GroupRanges) -> Result<CollectiveSchedule, Error>,
 ) -> c_int {
     on_inter(function, comm, |inter| {
         plan(inter.sides.halves())?.run(inter.everyone(), function)
@@ -34,11 +34,11 @@ pub(crate) fn block(
 }
 
 /// Converts the root argument to this process's role. Fails with [`Error::RemoteRoot`].
-fn role(halves: Halves, root: c_int) -> Result<Role, Error> {
+fn role(halves: GroupRanges, root: c_int) -> Result<Role, Error> {
     let size = halves.remote_size() as u32;
     match root {
         MPI_ROOT => Ok(Role::Root),
-        MPI_PROC_NULL => Ok(Role::Bystander),
+        MPI_PROC_NULL => Ok(Role::NonParticipant),
         _ => match u32::try_from(root).ok().filter(|rank| *rank < size) {
             Some(rank) => Ok(Role::Member(CommRank(rank))),
             None => Err(Error::RemoteRoot {
@@ -59,14 +59,14 @@ fn not_in_place(buffers: [*const c_void; 2]) -> Result<(), Error> {
 }
 
 /// # Safety
-/// The buffer must satisfy [`args::buffer`], unless the process is a bystander.
+/// The buffer must satisfy [`args::buffer`], unless the process is a non-participant.
 pub(crate) unsafe fn bcast(
-    halves: Halves,
-    (buffer, count, datatype): Given,
+    halves: GroupRanges,
+    BufferArgs { buffer, count, datatype }: BufferArgs,
     root: c_int,
-) -> Result<Plan, Error> {
+) -> Result<CollectiveSchedule, Error> {
     let role = role(halves, root)?;
-    if role == Role::Bystander {
+    if role == Role::NonParticipant {
         return coll::nothing(halves);
     }
     // SAFETY: guaranteed by the caller.
@@ -79,15 +79,15 @@ pub(crate) unsafe fn bcast(
 /// # Safety
 /// The send buffer must satisfy [`args::buffer`] if the process sends. At the root the requirements of `places` apply.
 unsafe fn gather_to<P: Send + 'static>(
-    halves: Halves,
-    (sendbuf, sendcount, sendtype): Given,
+    halves: GroupRanges,
+    BufferArgs { buffer: sendbuf, count: sendcount, datatype: sendtype }: BufferArgs,
     places: impl FnOnce(usize) -> Result<P, Error>,
     of: fn(&P, CommRank) -> Area,
     root: c_int,
-) -> Result<Plan, Error> {
+) -> Result<CollectiveSchedule, Error> {
     let role = role(halves, root)?;
     match role {
-        Role::Bystander => coll::nothing(halves),
+        Role::NonParticipant => coll::nothing(halves),
         Role::Root => {
             let places = places(halves.remote_size())?;
             let place = move |rank| of(&places, rank);
@@ -103,48 +103,48 @@ unsafe fn gather_to<P: Send + 'static>(
 }
 
 /// # Safety
-/// See [`gather_to`] and, at the root, [`Blocks::many`].
+/// See [`gather_to`] and, at the root, [`EqualBlocks::with_count`].
 pub(crate) unsafe fn gather(
-    halves: Halves,
-    given: Given,
-    (recvbuf, recvcount, recvtype): Given,
+    halves: GroupRanges,
+    given: BufferArgs,
+    BufferArgs { buffer: recvbuf, count: recvcount, datatype: recvtype }: BufferArgs,
     root: c_int,
-) -> Result<Plan, Error> {
+) -> Result<CollectiveSchedule, Error> {
     // SAFETY: guaranteed by the caller.
-    let places = |size| unsafe { Blocks::many(size, recvbuf, recvcount, &Elements::of(recvtype)?) };
+    let places = |size| unsafe { EqualBlocks::with_count(size, recvbuf, recvcount, &TypedElements::from_handle(recvtype)?) };
     // SAFETY: guaranteed by the caller.
-    unsafe { gather_to(halves, given, places, Blocks::of, root) }
+    unsafe { gather_to(halves, given, places, EqualBlocks::area_of, root) }
 }
 
 /// # Safety
-/// See [`gather_to`] and, at the root, [`VBlocks::many`].
+/// See [`gather_to`] and, at the root, [`VectorBlocks::with_count`].
 pub(crate) unsafe fn gatherv(
-    halves: Halves,
-    given: Given,
-    taken: GivenV,
+    halves: GroupRanges,
+    given: BufferArgs,
+    taken: VectorArgs,
     root: c_int,
-) -> Result<Plan, Error> {
+) -> Result<CollectiveSchedule, Error> {
     // SAFETY: guaranteed by the caller.
     let places = |size| unsafe { v_blocks(size, taken) };
     // SAFETY: guaranteed by the caller.
-    unsafe { gather_to(halves, given, places, VBlocks::of, root) }
+    unsafe { gather_to(halves, given, places, VectorBlocks::area_of, root) }
 }
 
 /// # Safety
-/// See [`VBlocks::many`].
+/// See [`VectorBlocks::with_count`].
 unsafe fn v_blocks(
     size: usize,
-    (buffer, counts, displs, datatype): GivenV,
-) -> Result<VBlocks<Vec<c_int>>, Error> {
+    VectorArgs { buffer, counts, displs, datatype }: VectorArgs,
+) -> Result<VectorBlocks<Vec<c_int>>, Error> {
     // SAFETY: guaranteed by the caller.
-    unsafe { VBlocks::many(size, buffer, counts, displs, Elements::of(datatype)?) }?.kept()
+    unsafe { VectorBlocks::with_count(size, buffer, counts, displs, TypedElements::from_handle(datatype)?) }?.kept()
 }
 
 /// # Safety
-/// See [`WBlocks::in_bytes`].
-unsafe fn w_blocks(size: usize, (buffer, counts, displs, types): GivenW) -> Result<WBlocks, Error> {
+/// See [`MixedTypeBlocks::in_bytes`].
+unsafe fn w_blocks(size: usize, MixedTypeArgs { buffer, counts, displs, types }: MixedTypeArgs) -> Result<MixedTypeBlocks, Error> {
     // SAFETY: guaranteed by the caller.
-    unsafe { WBlocks::in_bytes(size, buffer, counts, displs, types) }
+    unsafe { MixedTypeBlocks::in_bytes(size, buffer, counts, displs, types) }
 }
 
 /// Creates the plan of a scatter whose root uses `parts`.
@@ -153,15 +153,15 @@ unsafe fn w_blocks(size: usize, (buffer, counts, displs, types): GivenW) -> Resu
 /// The receive buffer must satisfy [`args::buffer`] if the process receives. At the root the requirements of `parts`
 /// apply.
 unsafe fn scatter_from<P: Send + 'static>(
-    halves: Halves,
+    halves: GroupRanges,
     parts: impl FnOnce(usize) -> Result<P, Error>,
     of: fn(&P, CommRank) -> Area,
-    (recvbuf, recvcount, recvtype): Given,
+    BufferArgs { buffer: recvbuf, count: recvcount, datatype: recvtype }: BufferArgs,
     root: c_int,
-) -> Result<Plan, Error> {
+) -> Result<CollectiveSchedule, Error> {
     let role = role(halves, root)?;
     match role {
-        Role::Bystander => coll::nothing(halves),
+        Role::NonParticipant => coll::nothing(halves),
         Role::Root => {
             let parts = parts(halves.remote_size())?;
             let part = move |rank| of(&parts, rank);
@@ -177,61 +177,61 @@ unsafe fn scatter_from<P: Send + 'static>(
 }
 
 /// # Safety
-/// See [`scatter_from`] and, at the root, [`Blocks::many`].
+/// See [`scatter_from`] and, at the root, [`EqualBlocks::with_count`].
 pub(crate) unsafe fn scatter(
-    halves: Halves,
-    (sendbuf, sendcount, sendtype): Given,
-    taken: Given,
+    halves: GroupRanges,
+    BufferArgs { buffer: sendbuf, count: sendcount, datatype: sendtype }: BufferArgs,
+    taken: BufferArgs,
     root: c_int,
-) -> Result<Plan, Error> {
+) -> Result<CollectiveSchedule, Error> {
     // SAFETY: guaranteed by the caller.
-    let parts = |size| unsafe { Blocks::many(size, sendbuf, sendcount, &Elements::of(sendtype)?) };
+    let parts = |size| unsafe { EqualBlocks::with_count(size, sendbuf, sendcount, &TypedElements::from_handle(sendtype)?) };
     // SAFETY: guaranteed by the caller.
-    unsafe { scatter_from(halves, parts, Blocks::of, taken, root) }
+    unsafe { scatter_from(halves, parts, EqualBlocks::area_of, taken, root) }
 }
 
 /// # Safety
-/// See [`scatter_from`] and, at the root, [`VBlocks::many`].
+/// See [`scatter_from`] and, at the root, [`VectorBlocks::with_count`].
 pub(crate) unsafe fn scatterv(
-    halves: Halves,
-    given: GivenV,
-    taken: Given,
+    halves: GroupRanges,
+    given: VectorArgs,
+    taken: BufferArgs,
     root: c_int,
-) -> Result<Plan, Error> {
+) -> Result<CollectiveSchedule, Error> {
     // SAFETY: guaranteed by the caller.
     let parts = |size| unsafe { v_blocks(size, given) };
     // SAFETY: guaranteed by the caller.
-    unsafe { scatter_from(halves, parts, VBlocks::of, taken, root) }
+    unsafe { scatter_from(halves, parts, VectorBlocks::area_of, taken, root) }
 }
 
 /// # Safety
 /// Both buffers must satisfy [`args::buffer`], the receive buffer for one block per process of the other group.
 pub(crate) unsafe fn allgather(
-    halves: Halves,
-    (sendbuf, sendcount, sendtype): Given,
-    (recvbuf, recvcount, recvtype): Given,
-) -> Result<Plan, Error> {
+    halves: GroupRanges,
+    BufferArgs { buffer: sendbuf, count: sendcount, datatype: sendtype }: BufferArgs,
+    BufferArgs { buffer: recvbuf, count: recvcount, datatype: recvtype }: BufferArgs,
+) -> Result<CollectiveSchedule, Error> {
     not_in_place([sendbuf, recvbuf])?;
     // SAFETY: guaranteed by the caller.
     let (data, places) = unsafe {
-        let elements = Elements::of(recvtype)?;
+        let elements = TypedElements::from_handle(recvtype)?;
         (
             args::buffer(sendbuf, sendcount, sendtype)?,
-            Blocks::many(halves.remote_size(), recvbuf, recvcount, &elements)?,
+            EqualBlocks::with_count(halves.remote_size(), recvbuf, recvcount, &elements)?,
         )
     };
     let area = Area::from(data.span());
-    coll::alltoall(halves, move |_| area, move |rank| places.of(rank), data)
+    coll::alltoall(halves, move |_| area, move |rank| places.area_of(rank), data)
 }
 
 /// # Safety
-/// See [`args::buffer`] and [`VBlocks::many`], with one block per process of the other group.
+/// See [`args::buffer`] and [`VectorBlocks::with_count`], with one block per process of the other group.
 pub(crate) unsafe fn allgatherv(
-    halves: Halves,
-    (sendbuf, sendcount, sendtype): Given,
-    taken: GivenV,
-) -> Result<Plan, Error> {
-    not_in_place([sendbuf, taken.0])?;
+    halves: GroupRanges,
+    BufferArgs { buffer: sendbuf, count: sendcount, datatype: sendtype }: BufferArgs,
+    taken: VectorArgs,
+) -> Result<CollectiveSchedule, Error> {
+    not_in_place([sendbuf, taken.buffer])?;
     // SAFETY: guaranteed by the caller.
     let (data, places) = unsafe {
         (
@@ -240,115 +240,115 @@ pub(crate) unsafe fn allgatherv(
         )
     };
     let area = Area::from(data.span());
-    coll::alltoall(halves, move |_| area, move |rank| places.of(rank), data)
+    coll::alltoall(halves, move |_| area, move |rank| places.area_of(rank), data)
 }
 
 /// # Safety
-/// Both buffers must satisfy [`Blocks::many`], with one block per process of the other group.
+/// Both buffers must satisfy [`EqualBlocks::with_count`], with one block per process of the other group.
 pub(crate) unsafe fn alltoall(
-    halves: Halves,
-    (sendbuf, sendcount, sendtype): Given,
-    (recvbuf, recvcount, recvtype): Given,
-) -> Result<Plan, Error> {
+    halves: GroupRanges,
+    BufferArgs { buffer: sendbuf, count: sendcount, datatype: sendtype }: BufferArgs,
+    BufferArgs { buffer: recvbuf, count: recvcount, datatype: recvtype }: BufferArgs,
+) -> Result<CollectiveSchedule, Error> {
     not_in_place([sendbuf, recvbuf])?;
     let size = halves.remote_size();
     // SAFETY: guaranteed by the caller.
     let (parts, places) = unsafe {
         (
-            Blocks::many(size, sendbuf, sendcount, &Elements::of(sendtype)?)?,
-            Blocks::many(size, recvbuf, recvcount, &Elements::of(recvtype)?)?,
+            EqualBlocks::with_count(size, sendbuf, sendcount, &TypedElements::from_handle(sendtype)?)?,
+            EqualBlocks::with_count(size, recvbuf, recvcount, &TypedElements::from_handle(recvtype)?)?,
         )
     };
-    let (part, place) = (move |rank| parts.of(rank), move |rank| places.of(rank));
+    let (part, place) = (move |rank| parts.area_of(rank), move |rank| places.area_of(rank));
     coll::alltoall(halves, part, place, ())
 }
 
 /// # Safety
-/// Both buffers must satisfy [`VBlocks::many`], with one block per process of the other group.
+/// Both buffers must satisfy [`VectorBlocks::with_count`], with one block per process of the other group.
 pub(crate) unsafe fn alltoallv(
-    halves: Halves,
-    given: GivenV,
-    taken: GivenV,
-) -> Result<Plan, Error> {
-    not_in_place([given.0, taken.0])?;
+    halves: GroupRanges,
+    given: VectorArgs,
+    taken: VectorArgs,
+) -> Result<CollectiveSchedule, Error> {
+    not_in_place([given.buffer, taken.buffer])?;
     let size = halves.remote_size();
     // SAFETY: guaranteed by the caller.
     let (parts, places) = unsafe { (v_blocks(size, given)?, v_blocks(size, taken)?) };
-    let (part, place) = (move |rank| parts.of(rank), move |rank| places.of(rank));
+    let (part, place) = (move |rank| parts.area_of(rank), move |rank| places.area_of(rank));
     coll::alltoall(halves, part, place, ())
 }
 
 /// # Safety
-/// Both buffers must satisfy [`WBlocks::in_bytes`], with one block per process of the other group.
+/// Both buffers must satisfy [`MixedTypeBlocks::in_bytes`], with one block per process of the other group.
 pub(crate) unsafe fn alltoallw(
-    halves: Halves,
-    given: GivenW,
-    taken: GivenW,
-) -> Result<Plan, Error> {
-    not_in_place([given.0, taken.0])?;
+    halves: GroupRanges,
+    given: MixedTypeArgs,
+    taken: MixedTypeArgs,
+) -> Result<CollectiveSchedule, Error> {
+    not_in_place([given.buffer, taken.buffer])?;
     let size = halves.remote_size();
     // SAFETY: guaranteed by the caller.
     let (parts, places) = unsafe { (w_blocks(size, given)?, w_blocks(size, taken)?) };
-    let (part, place) = (move |rank| parts.of(rank), move |rank| places.of(rank));
+    let (part, place) = (move |rank| parts.area_of(rank), move |rank| places.area_of(rank));
     coll::alltoall(halves, part, place, ())
 }
 
 /// # Safety
 /// The second buffer at the root, and the first one elsewhere, must satisfy [`args::buffer`], unless the process is a
-/// bystander.
+/// non-participant.
 pub(crate) unsafe fn reduce(
-    halves: Halves,
+    halves: GroupRanges,
     [sendbuf, recvbuf]: [*const c_void; 2],
     count: c_int,
-    (datatype, op): Operation,
+    OpArgs { datatype, op }: OpArgs,
     root: c_int,
-) -> Result<Plan, Error> {
+) -> Result<CollectiveSchedule, Error> {
     let role = role(halves, root)?;
-    if role == Role::Bystander {
+    if role == Role::NonParticipant {
         return coll::nothing(halves);
     }
     let count = args::count(count)?;
     let (elements, mut combiner) = operation(op, datatype)?;
-    let meanwhile = combiner.is_predefined();
+    let in_interrupts = combiner.is_predefined();
     let is_root = role == Role::Root;
     // SAFETY: guaranteed by the caller.
     let data = unsafe { elements.at(if is_root { recvbuf } else { sendbuf }, count) }?;
     let area = Area::from(data.span());
     let areas = if is_root {
-        (Area::EMPTY, area)
+        ReduceAreas { data: Area::EMPTY, result: area }
     } else {
-        (area, Area::EMPTY)
+        ReduceAreas { data: area, result: Area::EMPTY }
     };
     let combine = move |left: &[u8], right: &mut [u8]| combiner.combine(left, right);
     let plan = coll::reduce(halves, areas, elements.size(), combine, role, data)?;
-    Ok(plan.advances_in_interrupts(meanwhile))
+    Ok(plan.advances_in_interrupts(in_interrupts))
 }
 
 /// # Safety
 /// Both buffers must satisfy [`args::buffer`].
 pub(crate) unsafe fn allreduce(
-    halves: Halves,
+    halves: GroupRanges,
     [sendbuf, recvbuf]: [*const c_void; 2],
     count: c_int,
-    (datatype, op): Operation,
-) -> Result<Plan, Error> {
+    OpArgs { datatype, op }: OpArgs,
+) -> Result<CollectiveSchedule, Error> {
     not_in_place([sendbuf, recvbuf])?;
     let count = args::count(count)?;
     let (elements, mut combiner) = operation(op, datatype)?;
-    let meanwhile = combiner.is_predefined();
+    let in_interrupts = combiner.is_predefined();
     // SAFETY: guaranteed by the caller.
     let (data, result) = unsafe { (elements.at(sendbuf, count)?, elements.at(recvbuf, count)?) };
-    let areas = (data.span().into(), result.span().into());
+    let areas = ReduceAreas { data: data.span().into(), result: result.span().into() };
     let combine = move |left: &[u8], right: &mut [u8]| combiner.combine(left, right);
     let plan = coll::allreduce(halves, areas, elements.size(), combine, (data, result))?;
-    Ok(plan.advances_in_interrupts(meanwhile))
+    Ok(plan.advances_in_interrupts(in_interrupts))
 }
 
 /// Returns this group's counts, and allocates an array for those of the other group. Counts are the same at all
 /// processes of a group.
-fn counts_of_both(halves: Halves, counts: &[c_int]) -> Result<Counts, Error> {
+fn counts_of_both(halves: GroupRanges, counts: &[c_int]) -> Result<GroupCounts, Error> {
     let (size, bytes) = (halves.remote_size(), size_of::<c_int>());
-    let mut theirs = room(size)?;
+    let mut theirs = try_with_capacity(size)?;
     theirs.resize(size, 0);
     // SAFETY: both arrays remain in place until the collective is complete; the caller ensures this for `counts`.
     let (given, taken) = unsafe {
@@ -357,7 +357,7 @@ fn counts_of_both(halves: Halves, counts: &[c_int]) -> Result<Counts, Error> {
             Span::new(theirs.as_mut_ptr().cast::<u8>().cast_const(), size * bytes),
         )
     };
-    Ok(Counts {
+    Ok(GroupCounts {
         total: coll::added(counts),
         given: given.into(),
         taken: taken.into(),
@@ -369,11 +369,11 @@ fn counts_of_both(halves: Halves, counts: &[c_int]) -> Result<Counts, Error> {
 /// `recvcounts` must satisfy [`args::array`], with one item per rank of the local group. The send buffer must satisfy
 /// [`args::buffer`] for the sum of the items, the receive buffer for this process's item.
 pub(crate) unsafe fn reduce_scatter(
-    halves: Halves,
+    halves: GroupRanges,
     [sendbuf, recvbuf]: [*const c_void; 2],
     recvcounts: *const c_int,
-    (datatype, op): Operation,
-) -> Result<Plan, Error> {
+    OpArgs { datatype, op }: OpArgs,
+) -> Result<CollectiveSchedule, Error> {
     not_in_place([sendbuf, recvbuf])?;
     let local = halves.local_ranks();
     // SAFETY: guaranteed by the caller.
@@ -383,7 +383,7 @@ pub(crate) unsafe fn reduce_scatter(
     }
     let total = coll::added(counts);
     let (elements, mut combiner) = operation(op, datatype)?;
-    let meanwhile = combiner.is_predefined();
+    let in_interrupts = combiner.is_predefined();
     let (own, size) = (
         counts[(halves.rank.0 - local.start) as usize] as usize,
         elements.size(),
@@ -393,25 +393,25 @@ pub(crate) unsafe fn reduce_scatter(
     let ours = exact(counts)?;
     let counts = counts_of_both(halves, &ours)?;
     let parts = move |theirs: Vec<c_int>| {
-        let row = Row::over(data, theirs, size);
-        move |rank| row.of(rank)
+        let row = BlockRow::over(data, theirs, size);
+        move |rank| row.area_of(rank)
     };
     let area = result.span().into();
     let combine = move |left: &[u8], right: &mut [u8]| combiner.combine(left, right);
     let hold = (ours, result);
     let plan = coll::reduce_scatter_by_counts(halves, counts, parts, area, size, combine, hold)?;
-    Ok(plan.advances_in_interrupts(meanwhile))
+    Ok(plan.advances_in_interrupts(in_interrupts))
 }
 
 /// # Safety
 /// The send buffer must satisfy [`args::buffer`] for `recvcount` elements per process of the local group, the receive
 /// buffer for `recvcount` elements.
 pub(crate) unsafe fn reduce_scatter_block(
-    halves: Halves,
+    halves: GroupRanges,
     [sendbuf, recvbuf]: [*const c_void; 2],
     recvcount: c_int,
-    (datatype, op): Operation,
-) -> Result<Plan, Error> {
+    OpArgs { datatype, op }: OpArgs,
+) -> Result<CollectiveSchedule, Error> {
     not_in_place([sendbuf, recvbuf])?;
     let own = args::count(recvcount)?;
     let total = own.saturating_mul(halves.local_ranks().len());
@@ -421,17 +421,17 @@ pub(crate) unsafe fn reduce_scatter_block(
         return Err(TOTALS_DIFFER);
     }
     let (elements, mut combiner) = operation(op, datatype)?;
-    let meanwhile = combiner.is_predefined();
+    let in_interrupts = combiner.is_predefined();
     let count = c_int::try_from(each).map_err(|_| Error::TooLong { bytes: each })?;
     // SAFETY: guaranteed by the caller.
     let (parts, result) = unsafe {
         (
-            Blocks::many(size, sendbuf, count, &elements)?,
+            EqualBlocks::with_count(size, sendbuf, count, &elements)?,
             elements.at(recvbuf, own)?,
         )
     };
-    let (part, area) = (move |rank| parts.of(rank), result.span().into());
+    let (part, area) = (move |rank| parts.area_of(rank), result.span().into());
     let combine = move |left: &[u8], right: &mut [u8]| combiner.combine(left, right);
     let plan = coll::reduce_scatter(halves, part, area, elements.size(), combine, result)?;
-    Ok(plan.advances_in_interrupts(meanwhile))
+    Ok(plan.advances_in_interrupts(in_interrupts))
 }

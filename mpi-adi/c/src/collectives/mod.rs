@@ -1,5 +1,5 @@
 //! Collectives and reduction operations (chapter 5), and neighbourhood collectives (chapter 7). One file per family as
-//! in [`midplane_objects::coll`]; `nonblocking` starts nonblocking ones, `under_way` advances and completes them.
+//! in [`midplane_objects::coll`]; `nonblocking` starts nonblocking ones, `in_flight` advances and completes them.
 // The standard and `mpi.h` document the functions; the parent module documents their safety.
 #![allow(
     missing_docs,
@@ -19,7 +19,7 @@ mod nonblocking;
 mod op;
 mod reduce;
 mod scan;
-mod under_way;
+mod in_flight;
 
 pub use alltoall::*;
 pub use barrier::MPI_Barrier;
@@ -30,4 +30,4 @@ pub use nonblocking::*;
 pub use op::*;
 pub use reduce::*;
 pub use scan::*;
-pub(super) use under_way::start_among_all;
+pub(super) use in_flight::start_among_all;

@@ -6,52 +6,58 @@ use alloc::vec::Vec;
 use core::ffi::{c_int, c_void};
 
 use crate::args;
-use crate::collectives::blocks::{Blocks, VBlocks, WBlocks};
-use crate::collectives::under_way::{block, start};
-use crate::datatypes::Elements;
-use crate::inter_calls::{Given, GivenV};
-use crate::kept;
+use crate::collectives::blocks::{EqualBlocks, VectorBlocks, MixedTypeBlocks};
+use crate::collectives::in_flight::{block, start};
+use crate::datatypes::TypedElements;
+use crate::comm_state;
+use crate::inter_calls::{BufferArgs, VectorArgs};
 use midplane_device::memory::area::Area;
-use midplane_objects::coll::{Plan, plans};
+use midplane_objects::coll::{CollectiveSchedule, nonblocking};
 use midplane_objects::comm::{CommRank, Communicator};
 use midplane_objects::error::Error;
-use midplane_objects::topology::Neighbours;
+use midplane_objects::topology::NeighbourLists;
 
 /// Returns the neighbours of this process in the topology of its communicator. Fails with [`Error::Wrong`] or
-/// [`Error::NoRoom`].
-fn neighbours(comm: &Communicator<'_>) -> Result<Neighbours, Error> {
-    kept::with_topology(comm.membership().context, |topology| {
-        Neighbours::of(comm.own_rank(), topology)
+/// [`Error::NoSpace`].
+fn neighbours(comm: &Communicator<'_>) -> Result<NeighbourLists, Error> {
+    comm_state::with_topology(comm.membership().context, |topology| {
+        NeighbourLists::from_topology(comm.own_rank(), topology)
     })
 }
 
 /// Blocks with individual datatypes: address, counts, displacements in bytes and datatypes.
-type GivenW = (*const c_void, *const c_int, *const isize, *const c_int);
-
-/// # Safety
-/// See [`Blocks::many`].
-unsafe fn blocks((buffer, count, datatype): Given, many: usize) -> Result<Blocks, Error> {
-    // SAFETY: guaranteed by the caller.
-    unsafe { Blocks::many(many, buffer, count, &Elements::of(datatype)?) }
+#[derive(Clone, Copy)]
+struct NeighbourArgs {
+    buffer: *const c_void,
+    counts: *const c_int,
+    displs: *const isize,
+    types: *const c_int,
 }
 
 /// # Safety
-/// See [`VBlocks::many`].
+/// See [`EqualBlocks::with_count`].
+unsafe fn blocks(BufferArgs { buffer, count, datatype }: BufferArgs, many: usize) -> Result<EqualBlocks, Error> {
+    // SAFETY: guaranteed by the caller.
+    unsafe { EqualBlocks::with_count(many, buffer, count, &TypedElements::from_handle(datatype)?) }
+}
+
+/// # Safety
+/// See [`VectorBlocks::with_count`].
 unsafe fn v_blocks(
-    (buffer, counts, displs, datatype): GivenV,
+    VectorArgs { buffer, counts, displs, datatype }: VectorArgs,
     many: usize,
-) -> Result<VBlocks<Vec<c_int>>, Error> {
+) -> Result<VectorBlocks<Vec<c_int>>, Error> {
     // SAFETY: guaranteed by the caller.
-    unsafe { VBlocks::many(many, buffer, counts, displs, Elements::of(datatype)?) }?.kept()
+    unsafe { VectorBlocks::with_count(many, buffer, counts, displs, TypedElements::from_handle(datatype)?) }?.kept()
 }
 
 /// # Safety
-/// See [`WBlocks::new`]; `displs` must satisfy [`args::array`].
-unsafe fn w_blocks((buffer, counts, displs, types): GivenW, many: usize) -> Result<WBlocks, Error> {
+/// See [`MixedTypeBlocks::new`]; `displs` must satisfy [`args::array`].
+unsafe fn w_blocks(NeighbourArgs { buffer, counts, displs, types }: NeighbourArgs, many: usize) -> Result<MixedTypeBlocks, Error> {
     // SAFETY: guaranteed by the caller.
     unsafe {
         let displs = args::array(displs, many, "displs")?;
-        WBlocks::new(buffer, counts, displs.iter().copied(), types)
+        MixedTypeBlocks::new(buffer, counts, displs.iter().copied(), types)
     }
 }
 
@@ -61,17 +67,17 @@ unsafe fn w_blocks((buffer, counts, displs, types): GivenW, many: usize) -> Resu
 /// The buffer must satisfy [`args::buffer`]. The requirements of `places`, called with the number of blocks, apply.
 unsafe fn allgather<P: Send + 'static>(
     comm: Communicator<'_>,
-    (buffer, count, datatype): Given,
+    BufferArgs { buffer, count, datatype }: BufferArgs,
     places: impl FnOnce(usize) -> Result<P, Error>,
     of: fn(&P, CommRank) -> Area,
-) -> Result<Plan, Error> {
+) -> Result<CollectiveSchedule, Error> {
     let neighbours = neighbours(&comm)?;
     // SAFETY: guaranteed by the caller.
     let data = unsafe { args::buffer(buffer, count, datatype) }?;
     let places = places(neighbours.sources.len())?;
     let area = Area::from(data.span());
     let (from, to) = neighbours.messages(|_| area, |at| of(&places, at))?;
-    plans::neighbours(from, to, (data, places))
+    nonblocking::neighbours(from, to, (data, places))
 }
 
 /// Creates the plan of an exchange with individual data for each destination. Both functions are called with the number
@@ -81,12 +87,12 @@ fn alltoall<P: Send + 'static>(
     parts: impl FnOnce(usize) -> Result<P, Error>,
     places: impl FnOnce(usize) -> Result<P, Error>,
     of: fn(&P, CommRank) -> Area,
-) -> Result<Plan, Error> {
+) -> Result<CollectiveSchedule, Error> {
     let neighbours = neighbours(&comm)?;
     let parts = parts(neighbours.destinations.len())?;
     let places = places(neighbours.sources.len())?;
     let (from, to) = neighbours.messages(|at| of(&parts, at), |at| of(&places, at))?;
-    plans::neighbours(from, to, (parts, places))
+    nonblocking::neighbours(from, to, (parts, places))
 }
 
 pub unsafe fn MPI_Neighbor_allgather(
@@ -100,8 +106,8 @@ pub unsafe fn MPI_Neighbor_allgather(
 ) -> c_int {
     // SAFETY: the standard's requirements on the buffers and arrays (section 7.6.1).
     unsafe {
-        let places = |many| blocks((recvbuf, recvcount, recvtype), many);
-        let plan = |comm| allgather(comm, (sendbuf, sendcount, sendtype), places, Blocks::of);
+        let places = |many| blocks(BufferArgs { buffer: recvbuf, count: recvcount, datatype: recvtype }, many);
+        let plan = |comm| allgather(comm, BufferArgs { buffer: sendbuf, count: sendcount, datatype: sendtype }, places, EqualBlocks::area_of);
         block("MPI_Neighbor_allgather", comm, plan)
     }
 }
@@ -118,8 +124,8 @@ pub unsafe fn MPI_Ineighbor_allgather(
 ) -> c_int {
     // SAFETY: the standard's requirements on the buffers and arrays (section 7.7.1) and `request`.
     unsafe {
-        let places = |many| blocks((recvbuf, recvcount, recvtype), many);
-        let plan = |comm| allgather(comm, (sendbuf, sendcount, sendtype), places, Blocks::of);
+        let places = |many| blocks(BufferArgs { buffer: recvbuf, count: recvcount, datatype: recvtype }, many);
+        let plan = |comm| allgather(comm, BufferArgs { buffer: sendbuf, count: sendcount, datatype: sendtype }, places, EqualBlocks::area_of);
         start("MPI_Ineighbor_allgather", comm, request, plan)
     }
 }
@@ -136,8 +142,8 @@ pub unsafe fn MPI_Neighbor_allgatherv(
 ) -> c_int {
     // SAFETY: the standard's requirements on the buffers and arrays (section 7.6.1).
     unsafe {
-        let places = |many| v_blocks((recvbuf, recvcounts, displs, recvtype), many);
-        let plan = |comm| allgather(comm, (sendbuf, sendcount, sendtype), places, VBlocks::of);
+        let places = |many| v_blocks(VectorArgs { buffer: recvbuf, counts: recvcounts, displs, datatype: recvtype }, many);
+        let plan = |comm| allgather(comm, BufferArgs { buffer: sendbuf, count: sendcount, datatype: sendtype }, places, VectorBlocks::area_of);
         block("MPI_Neighbor_allgatherv", comm, plan)
     }
 }
@@ -155,8 +161,8 @@ pub unsafe fn MPI_Ineighbor_allgatherv(
 ) -> c_int {
     // SAFETY: the standard's requirements on the buffers and arrays (section 7.7.1) and `request`.
     unsafe {
-        let places = |many| v_blocks((recvbuf, recvcounts, displs, recvtype), many);
-        let plan = |comm| allgather(comm, (sendbuf, sendcount, sendtype), places, VBlocks::of);
+        let places = |many| v_blocks(VectorArgs { buffer: recvbuf, counts: recvcounts, displs, datatype: recvtype }, many);
+        let plan = |comm| allgather(comm, BufferArgs { buffer: sendbuf, count: sendcount, datatype: sendtype }, places, VectorBlocks::area_of);
         start("MPI_Ineighbor_allgatherv", comm, request, plan)
     }
 }
@@ -172,9 +178,9 @@ pub unsafe fn MPI_Neighbor_alltoall(
 ) -> c_int {
     // SAFETY: the standard's requirements on the buffers and arrays (section 7.6.2).
     unsafe {
-        let places = |many| blocks((recvbuf, recvcount, recvtype), many);
-        let parts = |many| blocks((sendbuf, sendcount, sendtype), many);
-        let plan = |comm| alltoall(comm, parts, places, Blocks::of);
+        let places = |many| blocks(BufferArgs { buffer: recvbuf, count: recvcount, datatype: recvtype }, many);
+        let parts = |many| blocks(BufferArgs { buffer: sendbuf, count: sendcount, datatype: sendtype }, many);
+        let plan = |comm| alltoall(comm, parts, places, EqualBlocks::area_of);
         block("MPI_Neighbor_alltoall", comm, plan)
     }
 }
@@ -191,9 +197,9 @@ pub unsafe fn MPI_Ineighbor_alltoall(
 ) -> c_int {
     // SAFETY: the standard's requirements on the buffers and arrays (section 7.7.2) and `request`.
     unsafe {
-        let places = |many| blocks((recvbuf, recvcount, recvtype), many);
-        let parts = |many| blocks((sendbuf, sendcount, sendtype), many);
-        let plan = |comm| alltoall(comm, parts, places, Blocks::of);
+        let places = |many| blocks(BufferArgs { buffer: recvbuf, count: recvcount, datatype: recvtype }, many);
+        let parts = |many| blocks(BufferArgs { buffer: sendbuf, count: sendcount, datatype: sendtype }, many);
+        let plan = |comm| alltoall(comm, parts, places, EqualBlocks::area_of);
         start("MPI_Ineighbor_alltoall", comm, request, plan)
     }
 }
@@ -211,9 +217,9 @@ pub unsafe fn MPI_Neighbor_alltoallv(
 ) -> c_int {
     // SAFETY: the standard's requirements on the buffers and arrays (section 7.6.2).
     unsafe {
-        let places = |many| v_blocks((recvbuf, recvcounts, rdispls, recvtype), many);
-        let parts = |many| v_blocks((sendbuf, sendcounts, sdispls, sendtype), many);
-        let plan = |comm| alltoall(comm, parts, places, VBlocks::of);
+        let places = |many| v_blocks(VectorArgs { buffer: recvbuf, counts: recvcounts, displs: rdispls, datatype: recvtype }, many);
+        let parts = |many| v_blocks(VectorArgs { buffer: sendbuf, counts: sendcounts, displs: sdispls, datatype: sendtype }, many);
+        let plan = |comm| alltoall(comm, parts, places, VectorBlocks::area_of);
         block("MPI_Neighbor_alltoallv", comm, plan)
     }
 }
@@ -232,9 +238,9 @@ pub unsafe fn MPI_Ineighbor_alltoallv(
 ) -> c_int {
     // SAFETY: the standard's requirements on the buffers and arrays (section 7.7.2) and `request`.
     unsafe {
-        let places = |many| v_blocks((recvbuf, recvcounts, rdispls, recvtype), many);
-        let parts = |many| v_blocks((sendbuf, sendcounts, sdispls, sendtype), many);
-        let plan = |comm| alltoall(comm, parts, places, VBlocks::of);
+        let places = |many| v_blocks(VectorArgs { buffer: recvbuf, counts: recvcounts, displs: rdispls, datatype: recvtype }, many);
+        let parts = |many| v_blocks(VectorArgs { buffer: sendbuf, counts: sendcounts, displs: sdispls, datatype: sendtype }, many);
+        let plan = |comm| alltoall(comm, parts, places, VectorBlocks::area_of);
         start("MPI_Ineighbor_alltoallv", comm, request, plan)
     }
 }
@@ -252,9 +258,9 @@ pub unsafe fn MPI_Neighbor_alltoallw(
 ) -> c_int {
     // SAFETY: the standard's requirements on the buffers and arrays (section 7.6.2).
     unsafe {
-        let places = |many| w_blocks((recvbuf, recvcounts, rdispls, recvtypes), many);
-        let parts = |many| w_blocks((sendbuf, sendcounts, sdispls, sendtypes), many);
-        let plan = |comm| alltoall(comm, parts, places, WBlocks::of);
+        let places = |many| w_blocks(NeighbourArgs { buffer: recvbuf, counts: recvcounts, displs: rdispls, types: recvtypes }, many);
+        let parts = |many| w_blocks(NeighbourArgs { buffer: sendbuf, counts: sendcounts, displs: sdispls, types: sendtypes }, many);
+        let plan = |comm| alltoall(comm, parts, places, MixedTypeBlocks::area_of);
         block("MPI_Neighbor_alltoallw", comm, plan)
     }
 }
@@ -273,9 +279,9 @@ pub unsafe fn MPI_Ineighbor_alltoallw(
 ) -> c_int {
     // SAFETY: the standard's requirements on the buffers and arrays (section 7.7.2) and `request`.
     unsafe {
-        let places = |many| w_blocks((recvbuf, recvcounts, rdispls, recvtypes), many);
-        let parts = |many| w_blocks((sendbuf, sendcounts, sdispls, sendtypes), many);
-        let plan = |comm| alltoall(comm, parts, places, WBlocks::of);
+        let places = |many| w_blocks(NeighbourArgs { buffer: recvbuf, counts: recvcounts, displs: rdispls, types: recvtypes }, many);
+        let parts = |many| w_blocks(NeighbourArgs { buffer: sendbuf, counts: sendcounts, displs: sdispls, types: sendtypes }, many);
+        let plan = |comm| alltoall(comm, parts, places, MixedTypeBlocks::area_of);
         start("MPI_Ineighbor_alltoallw", comm, request, plan)
     }
 }

@@ -6,22 +6,22 @@
 use core::ffi::{c_int, c_void};
 
 use crate::args;
-use crate::collectives::blocks::{Blocks, Own, Row, VBlocks, WBlocks};
+use crate::collectives::blocks::{EqualBlocks, OwnBlock, BlockRow, VectorBlocks, MixedTypeBlocks};
 use crate::collectives::op::{combined, operation};
-use crate::collectives::reduce::{DataAndResult, data_of};
-use crate::collectives::under_way::{start, start_across, start_among_all};
+use crate::collectives::reduce::{DataAndResult, ReduceArgs, data_of};
+use crate::collectives::in_flight::{start, start_across, start_among_all};
 use crate::comm_objects::inter_calls;
-use crate::datatypes::Elements;
-use crate::inter_calls::Given;
-use crate::report::on_comm;
+use crate::datatypes::TypedElements;
+use crate::error_dispatch::on_comm;
+use crate::inter_calls::{BufferArgs, MixedTypeArgs, OpArgs, VectorArgs};
 use midplane_device::memory::area::Area;
-use midplane_objects::coll::{self, Plan, plans};
+use midplane_objects::coll::{self, CollectiveSchedule, ReduceAreas, nonblocking};
 use midplane_objects::comm::{CommRank, Communicator};
 use midplane_objects::error::Error;
 
 pub unsafe fn MPI_Ibarrier(comm: c_int, request: *mut c_int) -> c_int {
     // SAFETY: the standard's requirements on `request`.
-    unsafe { start_among_all("MPI_Ibarrier", comm, request, plans::barrier) }
+    unsafe { start_among_all("MPI_Ibarrier", comm, request, nonblocking::barrier) }
 }
 
 pub unsafe fn MPI_Ibcast(
@@ -34,7 +34,7 @@ pub unsafe fn MPI_Ibcast(
 ) -> c_int {
     if let Some(calls) = inter_calls(comm) {
         // SAFETY: guaranteed by the caller.
-        let plan = |halves| unsafe { (calls.bcast)(halves, (buffer, count, datatype), root) };
+        let plan = |halves| unsafe { (calls.bcast)(halves, BufferArgs { buffer, count, datatype }, root) };
         // SAFETY: the standard's requirements on `request`.
         return unsafe { start_across("MPI_Ibcast", comm, request, plan) };
     }
@@ -42,7 +42,7 @@ pub unsafe fn MPI_Ibcast(
         // SAFETY: the standard's requirements on `buffer` (section 5.12.2).
         let data = unsafe { args::buffer(buffer, count, datatype) }?;
         let root = args::root(&comm, root)?;
-        plans::bcast(comm, data.span().into(), root, data)
+        nonblocking::bcast(comm, data.span().into(), root, data)
     };
     // SAFETY: the standard's requirements on `request`.
     unsafe { start("MPI_Ibcast", comm, request, plan) }
@@ -54,23 +54,23 @@ pub unsafe fn MPI_Ibcast(
 /// See [`args::buffer`] and, at the root, `places`.
 unsafe fn gather<P: Send + 'static>(
     comm: Communicator<'static>,
-    (sendbuf, sendcount, sendtype): Given,
+    BufferArgs { buffer: sendbuf, count: sendcount, datatype: sendtype }: BufferArgs,
     root: c_int,
     places: impl FnOnce() -> Result<P, Error>,
     of: fn(&P, CommRank) -> Area,
-) -> Result<Plan, Error> {
+) -> Result<CollectiveSchedule, Error> {
     let root = args::root(&comm, root)?;
     if comm.own_rank() != root {
         // SAFETY: guaranteed by the caller.
         let data = unsafe { args::buffer(sendbuf, sendcount, sendtype) }?;
         let area = data.span().into();
-        return plans::gather(comm, area, |_| Area::EMPTY, root, data);
+        return nonblocking::gather(comm, area, |_| Area::EMPTY, root, data);
     }
     let places = places()?;
     // SAFETY: guaranteed by the caller.
-    let own = unsafe { Own::new((sendbuf, sendcount, sendtype), || of(&places, root)) }?;
+    let own = unsafe { OwnBlock::new(BufferArgs { buffer: sendbuf, count: sendcount, datatype: sendtype }, || of(&places, root)) }?;
     let area = own.area();
-    plans::gather(comm, area, move |rank| of(&places, rank), root, own)
+    nonblocking::gather(comm, area, move |rank| of(&places, rank), root, own)
 }
 
 pub unsafe fn MPI_Igather(
@@ -89,8 +89,8 @@ pub unsafe fn MPI_Igather(
         let plan = |halves| unsafe {
             (calls.gather)(
                 halves,
-                (sendbuf, sendcount, sendtype),
-                (recvbuf, recvcount, recvtype),
+                BufferArgs { buffer: sendbuf, count: sendcount, datatype: sendtype },
+                BufferArgs { buffer: recvbuf, count: recvcount, datatype: recvtype },
                 root,
             )
         };
@@ -100,13 +100,13 @@ pub unsafe fn MPI_Igather(
     // SAFETY: the standard's requirements on the buffers (section 5.12.3) and `request`.
     unsafe {
         start("MPI_Igather", comm, request, |comm| {
-            let places = || Blocks::new(&comm, recvbuf, recvcount, &Elements::of(recvtype)?);
+            let places = || EqualBlocks::new(&comm, recvbuf, recvcount, &TypedElements::from_handle(recvtype)?);
             gather(
                 comm,
-                (sendbuf, sendcount, sendtype),
+                BufferArgs { buffer: sendbuf, count: sendcount, datatype: sendtype },
                 root,
                 places,
-                Blocks::of,
+                EqualBlocks::area_of,
             )
         })
     }
@@ -129,8 +129,8 @@ pub unsafe fn MPI_Igatherv(
         let plan = |halves| unsafe {
             (calls.gatherv)(
                 halves,
-                (sendbuf, sendcount, sendtype),
-                (recvbuf, recvcounts, displs, recvtype),
+                BufferArgs { buffer: sendbuf, count: sendcount, datatype: sendtype },
+                VectorArgs { buffer: recvbuf, counts: recvcounts, displs, datatype: recvtype },
                 root,
             )
         };
@@ -140,14 +140,14 @@ pub unsafe fn MPI_Igatherv(
     // SAFETY: the standard's requirements on the buffers and arrays (section 5.12.3) and `request`.
     unsafe {
         start("MPI_Igatherv", comm, request, |comm| {
-            let elements = || Elements::of(recvtype);
-            let places = || VBlocks::new(&comm, recvbuf, recvcounts, displs, elements()?)?.kept();
+            let elements = || TypedElements::from_handle(recvtype);
+            let places = || VectorBlocks::new(&comm, recvbuf, recvcounts, displs, elements()?)?.kept();
             gather(
                 comm,
-                (sendbuf, sendcount, sendtype),
+                BufferArgs { buffer: sendbuf, count: sendcount, datatype: sendtype },
                 root,
                 places,
-                VBlocks::of,
+                VectorBlocks::area_of,
             )
         })
     }
@@ -161,21 +161,21 @@ unsafe fn scatter<P: Send + 'static>(
     comm: Communicator<'static>,
     parts: impl FnOnce() -> Result<P, Error>,
     of: fn(&P, CommRank) -> Area,
-    (recvbuf, recvcount, recvtype): Given,
+    BufferArgs { buffer: recvbuf, count: recvcount, datatype: recvtype }: BufferArgs,
     root: c_int,
-) -> Result<Plan, Error> {
+) -> Result<CollectiveSchedule, Error> {
     let root = args::root(&comm, root)?;
     if comm.own_rank() != root {
         // SAFETY: guaranteed by the caller.
         let result = unsafe { args::buffer(recvbuf, recvcount, recvtype) }?;
         let area = result.span().into();
-        return plans::scatter(comm, |_| Area::EMPTY, area, root, result);
+        return nonblocking::scatter(comm, |_| Area::EMPTY, area, root, result);
     }
     let parts = parts()?;
     // SAFETY: guaranteed by the caller.
-    let own = unsafe { Own::new((recvbuf, recvcount, recvtype), || of(&parts, root)) }?;
+    let own = unsafe { OwnBlock::new(BufferArgs { buffer: recvbuf, count: recvcount, datatype: recvtype }, || of(&parts, root)) }?;
     let area = own.area();
-    plans::scatter(comm, move |rank| of(&parts, rank), area, root, own)
+    nonblocking::scatter(comm, move |rank| of(&parts, rank), area, root, own)
 }
 
 pub unsafe fn MPI_Iscatter(
@@ -194,8 +194,8 @@ pub unsafe fn MPI_Iscatter(
         let plan = |halves| unsafe {
             (calls.scatter)(
                 halves,
-                (sendbuf, sendcount, sendtype),
-                (recvbuf, recvcount, recvtype),
+                BufferArgs { buffer: sendbuf, count: sendcount, datatype: sendtype },
+                BufferArgs { buffer: recvbuf, count: recvcount, datatype: recvtype },
                 root,
             )
         };
@@ -205,12 +205,12 @@ pub unsafe fn MPI_Iscatter(
     // SAFETY: the standard's requirements on the buffers (section 5.12.4) and `request`.
     unsafe {
         start("MPI_Iscatter", comm, request, |comm| {
-            let parts = || Blocks::new(&comm, sendbuf, sendcount, &Elements::of(sendtype)?);
+            let parts = || EqualBlocks::new(&comm, sendbuf, sendcount, &TypedElements::from_handle(sendtype)?);
             scatter(
                 comm,
                 parts,
-                Blocks::of,
-                (recvbuf, recvcount, recvtype),
+                EqualBlocks::area_of,
+                BufferArgs { buffer: recvbuf, count: recvcount, datatype: recvtype },
                 root,
             )
         })
@@ -234,8 +234,8 @@ pub unsafe fn MPI_Iscatterv(
         let plan = |halves| unsafe {
             (calls.scatterv)(
                 halves,
-                (sendbuf, sendcounts, displs, sendtype),
-                (recvbuf, recvcount, recvtype),
+                VectorArgs { buffer: sendbuf, counts: sendcounts, displs, datatype: sendtype },
+                BufferArgs { buffer: recvbuf, count: recvcount, datatype: recvtype },
                 root,
             )
         };
@@ -245,13 +245,13 @@ pub unsafe fn MPI_Iscatterv(
     // SAFETY: the standard's requirements on the buffers and arrays (section 5.12.4) and `request`.
     unsafe {
         start("MPI_Iscatterv", comm, request, |comm| {
-            let elements = || Elements::of(sendtype);
-            let parts = || VBlocks::new(&comm, sendbuf, sendcounts, displs, elements()?)?.kept();
+            let elements = || TypedElements::from_handle(sendtype);
+            let parts = || VectorBlocks::new(&comm, sendbuf, sendcounts, displs, elements()?)?.kept();
             scatter(
                 comm,
                 parts,
-                VBlocks::of,
-                (recvbuf, recvcount, recvtype),
+                VectorBlocks::area_of,
+                BufferArgs { buffer: recvbuf, count: recvcount, datatype: recvtype },
                 root,
             )
         })
@@ -261,17 +261,17 @@ pub unsafe fn MPI_Iscatterv(
 /// Creates the plan of an allgather.
 ///
 /// # Safety
-/// See [`Own::new`].
+/// See [`OwnBlock::new`].
 unsafe fn allgather<P: Send + 'static>(
     comm: Communicator<'static>,
-    given: Given,
+    given: BufferArgs,
     places: P,
     of: fn(&P, CommRank) -> Area,
-) -> Result<Plan, Error> {
+) -> Result<CollectiveSchedule, Error> {
     // SAFETY: guaranteed by the caller.
-    let own = unsafe { Own::new(given, || of(&places, comm.own_rank())) }?;
+    let own = unsafe { OwnBlock::new(given, || of(&places, comm.own_rank())) }?;
     let area = own.area();
-    plans::allgather(comm, area, move |rank| of(&places, rank), own)
+    nonblocking::allgather(comm, area, move |rank| of(&places, rank), own)
 }
 
 pub unsafe fn MPI_Iallgather(
@@ -289,8 +289,8 @@ pub unsafe fn MPI_Iallgather(
         let plan = |halves| unsafe {
             (calls.allgather)(
                 halves,
-                (sendbuf, sendcount, sendtype),
-                (recvbuf, recvcount, recvtype),
+                BufferArgs { buffer: sendbuf, count: sendcount, datatype: sendtype },
+                BufferArgs { buffer: recvbuf, count: recvcount, datatype: recvtype },
             )
         };
         // SAFETY: the standard's requirements on `request`.
@@ -299,8 +299,8 @@ pub unsafe fn MPI_Iallgather(
     // SAFETY: the standard's requirements on the buffers (section 5.12.5) and `request`.
     unsafe {
         start("MPI_Iallgather", comm, request, |comm| {
-            let places = Blocks::new(&comm, recvbuf, recvcount, &Elements::of(recvtype)?)?;
-            allgather(comm, (sendbuf, sendcount, sendtype), places, Blocks::of)
+            let places = EqualBlocks::new(&comm, recvbuf, recvcount, &TypedElements::from_handle(recvtype)?)?;
+            allgather(comm, BufferArgs { buffer: sendbuf, count: sendcount, datatype: sendtype }, places, EqualBlocks::area_of)
         })
     }
 }
@@ -321,8 +321,8 @@ pub unsafe fn MPI_Iallgatherv(
         let plan = |halves| unsafe {
             (calls.allgatherv)(
                 halves,
-                (sendbuf, sendcount, sendtype),
-                (recvbuf, recvcounts, displs, recvtype),
+                BufferArgs { buffer: sendbuf, count: sendcount, datatype: sendtype },
+                VectorArgs { buffer: recvbuf, counts: recvcounts, displs, datatype: recvtype },
             )
         };
         // SAFETY: the standard's requirements on `request`.
@@ -331,9 +331,9 @@ pub unsafe fn MPI_Iallgatherv(
     // SAFETY: the standard's requirements on the buffers and arrays (section 5.12.5) and `request`.
     unsafe {
         start("MPI_Iallgatherv", comm, request, |comm| {
-            let elements = Elements::of(recvtype)?;
-            let places = VBlocks::new(&comm, recvbuf, recvcounts, displs, elements)?.kept()?;
-            allgather(comm, (sendbuf, sendcount, sendtype), places, VBlocks::of)
+            let elements = TypedElements::from_handle(recvtype)?;
+            let places = VectorBlocks::new(&comm, recvbuf, recvcounts, displs, elements)?.kept()?;
+            allgather(comm, BufferArgs { buffer: sendbuf, count: sendcount, datatype: sendtype }, places, VectorBlocks::area_of)
         })
     }
 }
@@ -344,11 +344,11 @@ fn alltoall<P: Send + 'static>(
     parts: Option<P>,
     places: P,
     of: fn(&P, CommRank) -> Area,
-) -> Result<Plan, Error> {
+) -> Result<CollectiveSchedule, Error> {
     let place = move |rank| of(&places, rank);
     match parts {
-        None => plans::alltoall_in_place(comm, place),
-        Some(parts) => plans::alltoall(comm, move |rank| of(&parts, rank), place),
+        None => nonblocking::alltoall_in_place(comm, place),
+        Some(parts) => nonblocking::alltoall(comm, move |rank| of(&parts, rank), place),
     }
 }
 
@@ -379,8 +379,8 @@ pub unsafe fn MPI_Ialltoall(
         let plan = |halves| unsafe {
             (calls.alltoall)(
                 halves,
-                (sendbuf, sendcount, sendtype),
-                (recvbuf, recvcount, recvtype),
+                BufferArgs { buffer: sendbuf, count: sendcount, datatype: sendtype },
+                BufferArgs { buffer: recvbuf, count: recvcount, datatype: recvtype },
             )
         };
         // SAFETY: the standard's requirements on `request`.
@@ -389,11 +389,11 @@ pub unsafe fn MPI_Ialltoall(
     // SAFETY: the standard's requirements on the buffers (section 5.12.6) and `request`.
     unsafe {
         start("MPI_Ialltoall", comm, request, |comm| {
-            let places = Blocks::new(&comm, recvbuf, recvcount, &Elements::of(recvtype)?)?;
+            let places = EqualBlocks::new(&comm, recvbuf, recvcount, &TypedElements::from_handle(recvtype)?)?;
             let parts = unless_in_place(sendbuf, || {
-                Blocks::new(&comm, sendbuf, sendcount, &Elements::of(sendtype)?)
+                EqualBlocks::new(&comm, sendbuf, sendcount, &TypedElements::from_handle(sendtype)?)
             })?;
-            alltoall(comm, parts, places, Blocks::of)
+            alltoall(comm, parts, places, EqualBlocks::area_of)
         })
     }
 }
@@ -415,8 +415,8 @@ pub unsafe fn MPI_Ialltoallv(
         let plan = |halves| unsafe {
             (calls.alltoallv)(
                 halves,
-                (sendbuf, sendcounts, sdispls, sendtype),
-                (recvbuf, recvcounts, rdispls, recvtype),
+                VectorArgs { buffer: sendbuf, counts: sendcounts, displs: sdispls, datatype: sendtype },
+                VectorArgs { buffer: recvbuf, counts: recvcounts, displs: rdispls, datatype: recvtype },
             )
         };
         // SAFETY: the standard's requirements on `request`.
@@ -425,12 +425,12 @@ pub unsafe fn MPI_Ialltoallv(
     // SAFETY: the standard's requirements on the buffers and arrays (section 5.12.6) and `request`.
     unsafe {
         start("MPI_Ialltoallv", comm, request, |comm| {
-            let elements = Elements::of(recvtype)?;
-            let places = VBlocks::new(&comm, recvbuf, recvcounts, rdispls, elements)?.kept()?;
+            let elements = TypedElements::from_handle(recvtype)?;
+            let places = VectorBlocks::new(&comm, recvbuf, recvcounts, rdispls, elements)?.kept()?;
             let parts = unless_in_place(sendbuf, || {
-                VBlocks::new(&comm, sendbuf, sendcounts, sdispls, Elements::of(sendtype)?)?.kept()
+                VectorBlocks::new(&comm, sendbuf, sendcounts, sdispls, TypedElements::from_handle(sendtype)?)?.kept()
             })?;
-            alltoall(comm, parts, places, VBlocks::of)
+            alltoall(comm, parts, places, VectorBlocks::area_of)
         })
     }
 }
@@ -452,8 +452,8 @@ pub unsafe fn MPI_Ialltoallw(
         let plan = |halves| unsafe {
             (calls.alltoallw)(
                 halves,
-                (sendbuf, sendcounts, sdispls, sendtypes),
-                (recvbuf, recvcounts, rdispls, recvtypes),
+                MixedTypeArgs { buffer: sendbuf, counts: sendcounts, displs: sdispls, types: sendtypes },
+                MixedTypeArgs { buffer: recvbuf, counts: recvcounts, displs: rdispls, types: recvtypes },
             )
         };
         // SAFETY: the standard's requirements on `request`.
@@ -463,11 +463,11 @@ pub unsafe fn MPI_Ialltoallw(
     unsafe {
         start("MPI_Ialltoallw", comm, request, |comm| {
             let size = comm.size() as usize;
-            let places = WBlocks::in_bytes(size, recvbuf, recvcounts, rdispls, recvtypes)?;
+            let places = MixedTypeBlocks::in_bytes(size, recvbuf, recvcounts, rdispls, recvtypes)?;
             let parts = unless_in_place(sendbuf, || {
-                WBlocks::in_bytes(size, sendbuf, sendcounts, sdispls, sendtypes)
+                MixedTypeBlocks::in_bytes(size, sendbuf, sendcounts, sdispls, sendtypes)
             })?;
-            alltoall(comm, parts, places, WBlocks::of)
+            alltoall(comm, parts, places, MixedTypeBlocks::area_of)
         })
     }
 }
@@ -488,8 +488,8 @@ pub unsafe fn MPI_Alltoallw(
         let mut plan = |halves| unsafe {
             (calls.alltoallw)(
                 halves,
-                (sendbuf, sendcounts, sdispls, sendtypes),
-                (recvbuf, recvcounts, rdispls, recvtypes),
+                MixedTypeArgs { buffer: sendbuf, counts: sendcounts, displs: sdispls, types: sendtypes },
+                MixedTypeArgs { buffer: recvbuf, counts: recvcounts, displs: rdispls, types: recvtypes },
             )
         };
         return (calls.block)("MPI_Alltoallw", comm, &mut plan);
@@ -497,14 +497,14 @@ pub unsafe fn MPI_Alltoallw(
     on_comm("MPI_Alltoallw", comm, |comm| {
         let size = comm.size() as usize;
         // SAFETY: the standard's requirements on `recvbuf` and its arrays (section 5.8).
-        let places = unsafe { WBlocks::in_bytes(size, recvbuf, recvcounts, rdispls, recvtypes) }?;
+        let places = unsafe { MixedTypeBlocks::in_bytes(size, recvbuf, recvcounts, rdispls, recvtypes) }?;
         if args::is_in_place(sendbuf) {
-            return coll::alltoall_in_place(comm, "MPI_Alltoallw", &|rank| places.of(rank));
+            return coll::alltoall_in_place(comm, "MPI_Alltoallw", &|rank| places.area_of(rank));
         }
         // SAFETY: the standard's requirements on `sendbuf` and its arrays (section 5.8).
-        let parts = unsafe { WBlocks::in_bytes(size, sendbuf, sendcounts, sdispls, sendtypes) }?;
-        coll::alltoall(comm, "MPI_Alltoallw", &|rank| parts.of(rank), &|rank| {
-            places.of(rank)
+        let parts = unsafe { MixedTypeBlocks::in_bytes(size, sendbuf, sendcounts, sdispls, sendtypes) }?;
+        coll::alltoall(comm, "MPI_Alltoallw", &|rank| parts.area_of(rank), &|rank| {
+            places.area_of(rank)
         })
     })
 }
@@ -522,7 +522,7 @@ pub unsafe fn MPI_Ireduce(
     if let Some(calls) = inter_calls(comm) {
         // SAFETY: guaranteed by the caller.
         let plan = |halves| unsafe {
-            (calls.reduce)(halves, [sendbuf, recvbuf], count, (datatype, op), root)
+            (calls.reduce)(halves, [sendbuf, recvbuf], count, OpArgs { datatype, op }, root)
         };
         // SAFETY: the standard's requirements on `request`.
         return unsafe { start_across("MPI_Ireduce", comm, request, plan) };
@@ -531,7 +531,7 @@ pub unsafe fn MPI_Ireduce(
         args::count(count)?;
         let root = args::root(&comm, root)?;
         let (elements, mut combiner) = operation(op, datatype)?;
-        let meanwhile = combiner.is_predefined();
+        let in_interrupts = combiner.is_predefined();
         let size = elements.size();
         let combine = move |left: &[u8], right: &mut [u8]| combiner.combine(left, right);
         // The standard's requirements on the buffers are those of section 5.12.7; `recvbuf` and MPI_IN_PLACE are
@@ -539,14 +539,14 @@ pub unsafe fn MPI_Ireduce(
         if comm.own_rank() != root {
             // SAFETY: as above.
             let data = unsafe { elements.at(sendbuf, args::count(count)?) }?;
-            let areas = (Area::from(data.span()), Area::EMPTY);
-            let plan = plans::reduce(comm, areas, size, combine, root, data)?;
-            return Ok(plan.advances_in_interrupts(meanwhile));
+            let areas = ReduceAreas { data: Area::from(data.span()), result: Area::EMPTY };
+            let plan = nonblocking::reduce(comm, areas, size, combine, root, data)?;
+            return Ok(plan.advances_in_interrupts(in_interrupts));
         }
         // SAFETY: as above.
         let both = unsafe { DataAndResult::new(sendbuf, recvbuf, count, &elements) }?;
-        let plan = plans::reduce(comm, both.areas(), size, combine, root, both)?;
-        Ok(plan.advances_in_interrupts(meanwhile))
+        let plan = nonblocking::reduce(comm, both.areas(), size, combine, root, both)?;
+        Ok(plan.advances_in_interrupts(in_interrupts))
     };
     // SAFETY: the standard's requirements on `request`.
     unsafe { start("MPI_Ireduce", comm, request, plan) }
@@ -564,7 +564,7 @@ pub unsafe fn MPI_Iallreduce(
     if let Some(calls) = inter_calls(comm) {
         // SAFETY: guaranteed by the caller.
         let plan = |halves| unsafe {
-            (calls.allreduce)(halves, [sendbuf, recvbuf], count, (datatype, op))
+            (calls.allreduce)(halves, [sendbuf, recvbuf], count, OpArgs { datatype, op })
         };
         // SAFETY: the standard's requirements on `request`.
         return unsafe { start_across("MPI_Iallreduce", comm, request, plan) };
@@ -572,13 +572,13 @@ pub unsafe fn MPI_Iallreduce(
     let plan = |comm| {
         args::count(count)?;
         let (elements, mut combiner) = operation(op, datatype)?;
-        let meanwhile = combiner.is_predefined();
+        let in_interrupts = combiner.is_predefined();
         let combined = combined(op, &elements);
         let combine = move |left: &[u8], right: &mut [u8]| combiner.combine(left, right);
         // SAFETY: the standard's requirements on the buffers (section 5.12.8).
         let both = unsafe { DataAndResult::new(sendbuf, recvbuf, count, &elements) }?;
-        let plan = plans::allreduce(comm, both.areas(), combined, combine, both)?;
-        Ok(plan.advances_in_interrupts(meanwhile))
+        let plan = nonblocking::allreduce(comm, both.areas(), combined, combine, both)?;
+        Ok(plan.advances_in_interrupts(in_interrupts))
     };
     // SAFETY: the standard's requirements on `request`.
     unsafe { start("MPI_Iallreduce", comm, request, plan) }
@@ -590,13 +590,15 @@ pub unsafe fn MPI_Iallreduce(
 /// The requirements of `parts` apply to the data. The result must satisfy [`args::buffer`].
 unsafe fn reduce_scatter<P: Send + 'static>(
     comm: Communicator<'static>,
-    (sendbuf, recvbuf): (*const c_void, *mut c_void),
-    (datatype, op): (c_int, c_int),
-    parts: impl FnOnce(*const c_void, &Elements) -> Result<(P, usize), Error>,
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    datatype: c_int,
+    op: c_int,
+    parts: impl FnOnce(*const c_void, &TypedElements) -> Result<(P, usize), Error>,
     of: fn(&P, CommRank) -> Area,
-) -> Result<Plan, Error> {
+) -> Result<CollectiveSchedule, Error> {
     let (elements, mut combiner) = operation(op, datatype)?;
-    let meanwhile = combiner.is_predefined();
+    let in_interrupts = combiner.is_predefined();
     let size = elements.size();
     let (parts, count) = parts(data_of([sendbuf, recvbuf]), &elements)?;
     // SAFETY: guaranteed by the caller.
@@ -604,8 +606,8 @@ unsafe fn reduce_scatter<P: Send + 'static>(
     let result = Area::from(hold.span());
     let combine = move |left: &[u8], right: &mut [u8]| combiner.combine(left, right);
     let part = move |rank| of(&parts, rank);
-    let plan = plans::reduce_scatter(comm, part, result, size, combine, hold)?;
-    Ok(plan.advances_in_interrupts(meanwhile))
+    let plan = nonblocking::reduce_scatter(comm, part, result, size, combine, hold)?;
+    Ok(plan.advances_in_interrupts(in_interrupts))
 }
 
 pub unsafe fn MPI_Ireduce_scatter(
@@ -620,7 +622,7 @@ pub unsafe fn MPI_Ireduce_scatter(
     if let Some(calls) = inter_calls(comm) {
         // SAFETY: guaranteed by the caller.
         let plan = |halves| unsafe {
-            (calls.reduce_scatter)(halves, [sendbuf, recvbuf], recvcounts, (datatype, op))
+            (calls.reduce_scatter)(halves, [sendbuf, recvbuf], recvcounts, OpArgs { datatype, op })
         };
         // SAFETY: the standard's requirements on `request`.
         return unsafe { start_across("MPI_Ireduce_scatter", comm, request, plan) };
@@ -628,12 +630,12 @@ pub unsafe fn MPI_Ireduce_scatter(
     // SAFETY: the standard's requirements on the buffers and `recvcounts` (section 5.12.10) and `request`.
     unsafe {
         start("MPI_Ireduce_scatter", comm, request, |comm| {
-            let row = |data: *const c_void, elements: &Elements| {
-                let row = Row::new(&comm, data, recvcounts, elements)?.kept()?;
+            let row = |data: *const c_void, elements: &TypedElements| {
+                let row = BlockRow::new(&comm, data, recvcounts, elements)?.kept()?;
                 let count = row.count(comm.own_rank());
                 Ok((row, count))
             };
-            reduce_scatter(comm, (sendbuf, recvbuf), (datatype, op), row, Row::of)
+            reduce_scatter(comm, sendbuf, recvbuf, datatype, op, row, BlockRow::area_of)
         })
     }
 }
@@ -650,7 +652,7 @@ pub unsafe fn MPI_Ireduce_scatter_block(
     if let Some(calls) = inter_calls(comm) {
         // SAFETY: guaranteed by the caller.
         let plan = |halves| unsafe {
-            (calls.reduce_scatter_block)(halves, [sendbuf, recvbuf], recvcount, (datatype, op))
+            (calls.reduce_scatter_block)(halves, [sendbuf, recvbuf], recvcount, OpArgs { datatype, op })
         };
         // SAFETY: the standard's requirements on `request`.
         return unsafe { start_across("MPI_Ireduce_scatter_block", comm, request, plan) };
@@ -658,11 +660,11 @@ pub unsafe fn MPI_Ireduce_scatter_block(
     // SAFETY: the standard's requirements on the buffers (section 5.12.9) and `request`.
     unsafe {
         start("MPI_Ireduce_scatter_block", comm, request, |comm| {
-            let blocks = |data: *const c_void, elements: &Elements| {
-                let blocks = Blocks::new(&comm, data, recvcount, elements)?;
+            let blocks = |data: *const c_void, elements: &TypedElements| {
+                let blocks = EqualBlocks::new(&comm, data, recvcount, elements)?;
                 Ok((blocks, args::count(recvcount)?))
             };
-            reduce_scatter(comm, (sendbuf, recvbuf), (datatype, op), blocks, Blocks::of)
+            reduce_scatter(comm, sendbuf, recvbuf, datatype, op, blocks, EqualBlocks::area_of)
         })
     }
 }
@@ -674,20 +676,27 @@ pub unsafe fn MPI_Ireduce_scatter_block(
 unsafe fn scan(
     function: &'static str,
     inclusive: bool,
-    (sendbuf, recvbuf): (*const c_void, *mut c_void),
-    (count, datatype, op, comm): (c_int, c_int, c_int, c_int),
+    args: ReduceArgs,
     request: *mut c_int,
 ) -> c_int {
+    let ReduceArgs {
+        sendbuf,
+        recvbuf,
+        count,
+        datatype,
+        op,
+        comm,
+    } = args;
     let plan = |comm| {
         args::count(count)?;
         let (elements, mut combiner) = operation(op, datatype)?;
-        let meanwhile = combiner.is_predefined();
+        let in_interrupts = combiner.is_predefined();
         let size = elements.size();
         let combine = move |left: &[u8], right: &mut [u8]| combiner.combine(left, right);
         // SAFETY: guaranteed by the caller.
         let both = unsafe { DataAndResult::new(sendbuf, recvbuf, count, &elements) }?;
-        let plan = plans::scan(comm, both.areas(), size, combine, inclusive, both)?;
-        Ok(plan.advances_in_interrupts(meanwhile))
+        let plan = nonblocking::scan(comm, both.areas(), size, combine, inclusive, both)?;
+        Ok(plan.advances_in_interrupts(in_interrupts))
     };
     // SAFETY: guaranteed by the caller.
     unsafe { start(function, comm, request, plan) }
@@ -702,9 +711,16 @@ pub unsafe fn MPI_Iscan(
     comm: c_int,
     request: *mut c_int,
 ) -> c_int {
-    let (buffers, what) = ((sendbuf, recvbuf), (count, datatype, op, comm));
+    let args = ReduceArgs {
+        sendbuf,
+        recvbuf,
+        count,
+        datatype,
+        op,
+        comm,
+    };
     // SAFETY: the standard's requirements on the buffers (section 5.12.11) and `request`.
-    unsafe { scan("MPI_Iscan", true, buffers, what, request) }
+    unsafe { scan("MPI_Iscan", true, args, request) }
 }
 
 pub unsafe fn MPI_Iexscan(
@@ -716,7 +732,14 @@ pub unsafe fn MPI_Iexscan(
     comm: c_int,
     request: *mut c_int,
 ) -> c_int {
-    let (buffers, what) = ((sendbuf, recvbuf), (count, datatype, op, comm));
+    let args = ReduceArgs {
+        sendbuf,
+        recvbuf,
+        count,
+        datatype,
+        op,
+        comm,
+    };
     // SAFETY: the standard's requirements on the buffers (section 5.12.12) and `request`.
-    unsafe { scan("MPI_Iexscan", false, buffers, what, request) }
+    unsafe { scan("MPI_Iexscan", false, args, request) }
 }

@@ -2,18 +2,18 @@
 
 use core::ffi::{c_int, c_void};
 
-use crate::args::{self, Operation};
+use crate::args::{self, ReductionOp};
 use crate::barrier_by_messages::allow_barriers_by_messages;
-use crate::comm_objects::Kept;
-use crate::datatypes::{Elements, HeldHandle, Known, Unpacked, known};
-use crate::report::on_process;
+use crate::comm_objects::KeptComm;
+use crate::datatypes::{TypedElements, HeldHandle, KnownDatatype, UnpackedElement, known};
+use crate::error_dispatch::on_process;
 use crate::types;
 use crate::user_ops::{self, UserFunction, UserOp};
-use midplane_objects::coll::{self, Combine};
+use midplane_objects::coll::{self, CombineFn};
 use midplane_objects::comm::Communicator;
-use midplane_objects::datatype::Basic;
+use midplane_objects::datatype::BasicType;
 use midplane_objects::error::Error;
-use midplane_objects::op::Op;
+use midplane_objects::op::PredefinedOp;
 
 /// Runs `body` with the elements of `datatype` and the function that combines them packed. The padding between the
 /// members of a pair is packed, too, so that the pair has C's memory layout. A user-defined function may free the
@@ -22,14 +22,14 @@ pub(super) fn with_operation(
     comm: Option<Communicator<'_>>,
     op: c_int,
     datatype: c_int,
-    body: impl FnOnce(&Elements, &mut Combine<'_>) -> Result<(), Error>,
+    body: impl FnOnce(&TypedElements, &mut CombineFn<'_>) -> Result<(), Error>,
 ) -> Result<(), Error> {
     match operation(op, datatype)? {
-        (elements, Combiner::Predefined(op, basic)) => {
+        (elements, OpCombiner::Predefined(op, basic)) => {
             body(&elements, &mut coll::predefined(op, basic)?)
         }
-        (elements, Combiner::User(mut user)) => {
-            let _stays = comm.map(|comm| Kept::new(comm.membership().context));
+        (elements, OpCombiner::User(mut user)) => {
+            let _stays = comm.map(|comm| KeptComm::new(comm.membership().context));
             body(&elements, &mut |left: &[u8], right: &mut [u8]| {
                 user.combine(left, right)
             })
@@ -38,71 +38,71 @@ pub(super) fn with_operation(
 }
 
 /// Combines elements of a datatype.
-pub(super) enum Combiner {
-    Predefined(Op, Basic),
-    User(User),
+pub(super) enum OpCombiner {
+    Predefined(PredefinedOp, BasicType),
+    User(UserCombiner),
 }
 
-pub(super) struct User {
+pub(super) struct UserCombiner {
     function: UserFunction,
     datatype: HeldHandle,
     /// Packed bytes of an element.
     size: usize,
     /// Its two operands, if the memory layout of an element differs from the packed one.
-    unpacked: Option<[Unpacked; 2]>,
+    unpacked: Option<[UnpackedElement; 2]>,
 }
 
 /// Returns the elements of `datatype` and their combining function. Fails with [`Error::Operation`],
-/// [`Error::Undefined`], [`Error::NoRoom`] or like [`Elements::of`].
-pub(super) fn operation(op: c_int, datatype: c_int) -> Result<(Elements, Combiner), Error> {
+/// [`Error::Undefined`], [`Error::NoSpace`] or like [`TypedElements::from_handle`].
+pub(super) fn operation(op: c_int, datatype: c_int) -> Result<(TypedElements, OpCombiner), Error> {
     let known = known(datatype)?;
     let operation = args::operation(op)?;
     let of = || match known {
-        Known::Basic(basic, _) => Ok(Elements::of_basic(basic)),
-        _ => Elements::of(datatype),
+        KnownDatatype::Basic(basic, _) => Ok(TypedElements::from_basic(basic)),
+        _ => TypedElements::from_handle(datatype),
     };
     let elements = of()?;
     let function = match (operation, &known) {
-        (Operation::Predefined(op), Known::Basic(basic, _)) if op.is_defined(*basic) => {
-            return Ok((elements, Combiner::Predefined(op, *basic)));
+        (ReductionOp::Predefined(op), KnownDatatype::Basic(basic, _)) if op.is_defined(*basic) => {
+            return Ok((elements, OpCombiner::Predefined(op, *basic)));
         }
-        (Operation::Predefined(_), _) => return Err(Error::Undefined),
-        (Operation::User(op), _) => op.function,
+        (ReductionOp::Predefined(_), _) => return Err(Error::Undefined),
+        (ReductionOp::User(op), _) => op.function,
     };
     let unpacked = if elements.is_as_packed() {
         None
     } else {
-        Some([Unpacked::new(of()?)?, Unpacked::new(of()?)?])
+        Some([UnpackedElement::new(of()?)?, UnpackedElement::new(of()?)?])
     };
     let size = elements.size().max(1);
-    let user = User {
+    let user = UserCombiner {
         function,
         datatype: HeldHandle::new(datatype, &known)?,
         size,
         unpacked,
     };
-    Ok((elements, Combiner::User(user)))
+    Ok((elements, OpCombiner::User(user)))
 }
 
-impl Combiner {
+impl OpCombiner {
     /// Checks whether no user-defined function is called.
     pub(super) fn is_predefined(&self) -> bool {
-        matches!(self, Combiner::Predefined(..))
+        matches!(self, OpCombiner::Predefined(..))
     }
 
     pub(super) fn combine(&mut self, left: &[u8], right: &mut [u8]) {
         match self {
-            Combiner::Predefined(op, basic) => op
+            OpCombiner::Predefined(op, basic) => op
                 .combine(*basic, left, right)
                 .expect("defined, as `operation` has checked"),
-            Combiner::User(user) => user.combine(left, right),
+            OpCombiner::User(user) => user.combine(left, right),
         }
     }
 }
 
-impl User {
+impl UserCombiner {
     fn combine(&mut self, left: &[u8], right: &mut [u8]) {
-        let User {
+        let UserCombiner {
             function,
             datatype,
             size,
@@ -112,7 +112,7 @@ impl User {
             let len = right.len() / *size;
             let (left, right) = (left.as_ptr(), right.as_mut_ptr());
             // SAFETY: both contain `len` elements.
-            datatype.lend(|datatype| unsafe {
+            datatype.with_handle(|datatype| unsafe {
                 call(
                     *function,
                     left.cast_mut().cast(),
@@ -128,7 +128,7 @@ impl User {
             right_element.unpack(right);
             let (from, to) = (left_element.origin(), right_element.origin());
             // SAFETY: both contain one element.
-            datatype.lend(|datatype| unsafe { call(*function, from, to, 1, datatype) });
+            datatype.with_handle(|datatype| unsafe { call(*function, from, to, 1, datatype) });
             right_element.pack(right);
         }
     }
@@ -157,9 +157,9 @@ fn commutes(own: Option<&UserOp>) -> bool {
 }
 
 /// Returns the elements that an operation combines; both must be valid.
-pub(super) fn combined(op: c_int, elements: &Elements) -> coll::Elements {
+pub(super) fn combined(op: c_int, elements: &TypedElements) -> coll::ReduceElements {
     let own = user_ops::get(op);
-    coll::Elements {
+    coll::ReduceElements {
         size: elements.size(),
         commute: commutes(own.as_ref()),
         predefined: own.is_none(),

@@ -3,20 +3,21 @@
 use core::ffi::{c_int, c_void};
 
 use crate::args;
-use crate::collectives::blocks::{Blocks, Row};
+use crate::collectives::blocks::{EqualBlocks, BlockRow};
 use crate::collectives::op::{combined, with_operation};
 use crate::comm_objects::inter_calls;
-use crate::datatypes::{Elements, Lent};
-use crate::report::{on_comm, on_process};
+use crate::datatypes::{TypedElements, TypedBuffer};
+use crate::error_dispatch::{on_comm, on_process};
+use crate::inter_calls::OpArgs;
 use midplane_device::memory::area::Area;
-use midplane_objects::coll;
+use midplane_objects::coll::{self, ReduceAreas};
 use midplane_objects::comm::Communicator;
 use midplane_objects::error::Error;
 
 /// Data and result of a reduction. If `sendbuf` is MPI_IN_PLACE, the data is in `recvbuf`.
 pub(super) struct DataAndResult {
-    data: Lent,
-    result: Lent,
+    data: TypedBuffer,
+    result: TypedBuffer,
     is_in_place: bool,
 }
 
@@ -27,7 +28,7 @@ impl DataAndResult {
         sendbuf: *const c_void,
         recvbuf: *mut c_void,
         count: c_int,
-        elements: &Elements,
+        elements: &TypedElements,
     ) -> Result<DataAndResult, Error> {
         let count = args::count(count)?;
         let is_in_place = args::is_in_place(sendbuf);
@@ -35,7 +36,7 @@ impl DataAndResult {
         let (data, result) = unsafe {
             let result = elements.at(recvbuf, count)?;
             let data = if is_in_place {
-                Lent::EMPTY
+                TypedBuffer::EMPTY
             } else {
                 elements.at(sendbuf, count)?
             };
@@ -48,14 +49,25 @@ impl DataAndResult {
         })
     }
 
-    pub(super) fn areas(&self) -> (Area, Area) {
+    pub(super) fn areas(&self) -> ReduceAreas {
         let result = Area::from(self.result.span());
         if self.is_in_place {
-            (result, result)
+            ReduceAreas { data: result, result }
         } else {
-            (self.data.span().into(), result)
+            ReduceAreas { data: self.data.span().into(), result }
         }
     }
+}
+
+/// Arguments of a reduction without a root.
+#[derive(Clone, Copy)]
+pub(super) struct ReduceArgs {
+    pub(super) sendbuf: *const c_void,
+    pub(super) recvbuf: *mut c_void,
+    pub(super) count: c_int,
+    pub(super) datatype: c_int,
+    pub(super) op: c_int,
+    pub(super) comm: c_int,
 }
 
 pub unsafe fn MPI_Reduce(
@@ -70,7 +82,7 @@ pub unsafe fn MPI_Reduce(
     if let Some(calls) = inter_calls(comm) {
         // SAFETY: guaranteed by the caller.
         let mut plan = |halves| unsafe {
-            (calls.reduce)(halves, [sendbuf, recvbuf], count, (datatype, op), root)
+            (calls.reduce)(halves, [sendbuf, recvbuf], count, OpArgs { datatype, op }, root)
         };
         return (calls.block)("MPI_Reduce", comm, &mut plan);
     }
@@ -83,7 +95,7 @@ pub unsafe fn MPI_Reduce(
             if comm.own_rank() != root {
                 // SAFETY: as above.
                 let data = unsafe { elements.at(sendbuf, args::count(count)?) }?;
-                let areas = (Area::from(data.span()), Area::EMPTY);
+                let areas = ReduceAreas { data: Area::from(data.span()), result: Area::EMPTY };
                 return coll::reduce(comm, "MPI_Reduce", areas, elements.size(), combine, root);
             }
             // SAFETY: as above.
@@ -111,7 +123,7 @@ pub unsafe fn MPI_Allreduce(
     if let Some(calls) = inter_calls(comm) {
         // SAFETY: guaranteed by the caller.
         let mut plan = |halves| unsafe {
-            (calls.allreduce)(halves, [sendbuf, recvbuf], count, (datatype, op))
+            (calls.allreduce)(halves, [sendbuf, recvbuf], count, OpArgs { datatype, op })
         };
         return (calls.block)("MPI_Allreduce", comm, &mut plan);
     }
@@ -143,9 +155,11 @@ pub unsafe fn MPI_Reduce_local(
         with_operation(None, op, datatype, |elements, combine| {
             // SAFETY: the standard's requirements on the buffers (section 5.9.7).
             let both = unsafe { DataAndResult::new(inbuf, inoutbuf, count, elements) }?;
+            let areas = both.areas();
             coll::combine_local(
                 Communicator::own(env),
-                both.areas(),
+                areas.data,
+                areas.result,
                 elements.size(),
                 combine,
             )
@@ -173,7 +187,7 @@ pub unsafe fn MPI_Reduce_scatter(
     if let Some(calls) = inter_calls(comm) {
         // SAFETY: guaranteed by the caller.
         let mut plan = |halves| unsafe {
-            (calls.reduce_scatter)(halves, [sendbuf, recvbuf], recvcounts, (datatype, op))
+            (calls.reduce_scatter)(halves, [sendbuf, recvbuf], recvcounts, OpArgs { datatype, op })
         };
         return (calls.block)("MPI_Reduce_scatter", comm, &mut plan);
     }
@@ -182,14 +196,14 @@ pub unsafe fn MPI_Reduce_scatter(
             let data = data_of([sendbuf, recvbuf]);
             // SAFETY: the standard's requirements on the buffers and `recvcounts` (section 5.10).
             let (row, result) = unsafe {
-                let row = Row::new(&comm, data, recvcounts, elements)?;
+                let row = BlockRow::new(&comm, data, recvcounts, elements)?;
                 let result = elements.at(recvbuf, row.count(comm.own_rank()))?;
                 (row, result)
             };
             coll::reduce_scatter(
                 comm,
                 "MPI_Reduce_scatter",
-                &|rank| row.of(rank),
+                &|rank| row.area_of(rank),
                 result.span().into(),
                 elements.size(),
                 combine,
@@ -209,7 +223,7 @@ pub unsafe fn MPI_Reduce_scatter_block(
     if let Some(calls) = inter_calls(comm) {
         // SAFETY: guaranteed by the caller.
         let mut plan = |halves| unsafe {
-            (calls.reduce_scatter_block)(halves, [sendbuf, recvbuf], recvcount, (datatype, op))
+            (calls.reduce_scatter_block)(halves, [sendbuf, recvbuf], recvcount, OpArgs { datatype, op })
         };
         return (calls.block)("MPI_Reduce_scatter_block", comm, &mut plan);
     }
@@ -219,14 +233,14 @@ pub unsafe fn MPI_Reduce_scatter_block(
             // SAFETY: the standard's requirements on the buffers (section 5.10).
             let (blocks, result) = unsafe {
                 (
-                    Blocks::new(&comm, data, recvcount, elements)?,
+                    EqualBlocks::new(&comm, data, recvcount, elements)?,
                     elements.at(recvbuf, args::count(recvcount)?)?,
                 )
             };
             coll::reduce_scatter(
                 comm,
                 "MPI_Reduce_scatter_block",
-                &|rank| blocks.of(rank),
+                &|rank| blocks.area_of(rank),
                 result.span().into(),
                 elements.size(),
                 combine,

@@ -4,8 +4,8 @@ use core::ffi::{c_int, c_void};
 
 use crate::args;
 use crate::collectives::op::with_operation;
-use crate::collectives::reduce::DataAndResult;
-use crate::report::on_comm;
+use crate::collectives::reduce::{DataAndResult, ReduceArgs};
+use crate::error_dispatch::on_comm;
 use midplane_objects::coll;
 
 /// Runs a prefix reduction.
@@ -15,9 +15,16 @@ use midplane_objects::coll;
 unsafe fn scan(
     function: &'static str,
     inclusive: bool,
-    (sendbuf, recvbuf): (*const c_void, *mut c_void),
-    (count, datatype, op, comm): (c_int, c_int, c_int, c_int),
+    args: ReduceArgs,
 ) -> c_int {
+    let ReduceArgs {
+        sendbuf,
+        recvbuf,
+        count,
+        datatype,
+        op,
+        comm,
+    } = args;
     on_comm(function, comm, |comm| {
         args::count(count)?;
         with_operation(Some(comm), op, datatype, |elements, combine| {
@@ -48,8 +55,14 @@ pub unsafe fn MPI_Scan(
         scan(
             "MPI_Scan",
             true,
-            (sendbuf, recvbuf),
-            (count, datatype, op, comm),
+            ReduceArgs {
+                sendbuf,
+                recvbuf,
+                count,
+                datatype,
+                op,
+                comm,
+            },
         )
     }
 }
@@ -67,8 +80,14 @@ pub unsafe fn MPI_Exscan(
         scan(
             "MPI_Exscan",
             false,
-            (sendbuf, recvbuf),
-            (count, datatype, op, comm),
+            ReduceArgs {
+                sendbuf,
+                recvbuf,
+                count,
+                datatype,
+                op,
+                comm,
+            },
         )
     }
 }

@@ -10,8 +10,8 @@ use spin::Mutex;
 
 use super::objects::known;
 use crate::args;
-use crate::keyvals::{self, Carrier, CopyFunction, DeleteFunction, Keyval, Of};
-use crate::report::on_process;
+use crate::keyvals::{self, AttributeCarrier, CopyFunction, DeleteFunction, Keyval, CarrierKind};
+use crate::error_dispatch::on_process;
 use crate::types::constants::MPI_KEYVAL_INVALID;
 use midplane_objects::attributes::Attributes;
 use midplane_objects::error::Error;
@@ -20,10 +20,10 @@ use midplane_objects::error::Error;
 static LIST: Mutex<Vec<(c_int, Attributes)>> = Mutex::new(Vec::new());
 
 /// The datatypes as carriers of attributes.
-struct Datatypes;
+struct DatatypeCarrier;
 
-impl Carrier for Datatypes {
-    const OF: Of = Of::Datatypes;
+impl AttributeCarrier for DatatypeCarrier {
+    const OF: CarrierKind = CarrierKind::Datatypes;
 
     fn with<R>(handle: c_int, f: impl FnOnce(&mut Attributes) -> R) -> Option<R> {
         let mut list = LIST.lock();
@@ -35,13 +35,13 @@ impl Carrier for Datatypes {
     }
 }
 
-/// Reserves memory for attributes of this handle. Fails with [`Error::NoRoom`].
+/// Reserves memory for attributes of this handle. Fails with [`Error::NoSpace`].
 fn prepare(handle: c_int) -> Result<(), Error> {
     let mut list = LIST.lock();
     let Err(at) = list.binary_search_by_key(&handle, |(handle, _)| *handle) else {
         return Ok(());
     };
-    list.try_reserve(1).map_err(|_| Error::NoRoom {
+    list.try_reserve(1).map_err(|_| Error::NoSpace {
         bytes: size_of::<(c_int, Attributes)>(),
     })?;
     list.insert(at, (handle, Attributes::new()));
@@ -63,18 +63,18 @@ fn prune(handle: c_int) {
 
 /// Copies the attributes of `old` to `new`, as their copy functions decide. Fails like [`keyvals::copy_all`].
 pub(super) fn copy(old: c_int, new: c_int) -> Result<(), Error> {
-    if Datatypes::with(old, |attributes| attributes.last().is_none()) == Some(true) {
+    if DatatypeCarrier::with(old, |attributes| attributes.last().is_none()) == Some(true) {
         return Ok(());
     }
     prepare(new)?;
-    let copied = keyvals::copy_all::<Datatypes>(old, new);
+    let copied = keyvals::copy_all::<DatatypeCarrier>(old, new);
     prune(new);
     copied
 }
 
 /// Deletes the attributes of a datatype that is being freed. Fails with the error of a delete function.
 pub(super) fn delete(handle: c_int) -> Result<(), Error> {
-    let deleted = keyvals::delete_all::<Datatypes>(handle);
+    let deleted = keyvals::delete_all::<DatatypeCarrier>(handle);
     prune(handle);
     deleted
 }
@@ -88,7 +88,7 @@ pub unsafe fn MPI_Type_create_keyval(
     on_process("MPI_Type_create_keyval", |_| {
         // SAFETY: the standard's requirements on `type_keyval`.
         *unsafe { args::out(type_keyval, "type_keyval") }? = keyvals::create(Keyval {
-            of: Of::Datatypes,
+            of: CarrierKind::Datatypes,
             copy,
             delete,
             extra: extra_state.expose_provenance(),
@@ -101,7 +101,7 @@ pub unsafe fn MPI_Type_free_keyval(type_keyval: *mut c_int) -> c_int {
     on_process("MPI_Type_free_keyval", |_| {
         // SAFETY: the standard's requirements on `type_keyval`.
         let keyval = unsafe { args::out(type_keyval, "type_keyval") }?;
-        keyvals::free(Of::Datatypes, *keyval)?;
+        keyvals::free(CarrierKind::Datatypes, *keyval)?;
         *keyval = MPI_KEYVAL_INVALID;
         Ok(())
     })
@@ -116,7 +116,7 @@ pub unsafe fn MPI_Type_set_attr(
         known(datatype)?;
         prepare(datatype)?;
         let value = attribute_val.expose_provenance();
-        let set = keyvals::set::<Datatypes>(datatype, type_keyval, value);
+        let set = keyvals::set::<DatatypeCarrier>(datatype, type_keyval, value);
         prune(datatype);
         set
     })
@@ -137,7 +137,7 @@ pub unsafe fn MPI_Type_get_attr(
                 args::out(flag, "flag")?,
             )
         };
-        let value = keyvals::get::<Datatypes>(datatype, type_keyval)?;
+        let value = keyvals::get::<DatatypeCarrier>(datatype, type_keyval)?;
         *flag = value.is_some().into();
         if let Some(value) = value {
             *place = core::ptr::with_exposed_provenance(value);
@@ -149,7 +149,7 @@ pub unsafe fn MPI_Type_get_attr(
 pub unsafe fn MPI_Type_delete_attr(datatype: c_int, type_keyval: c_int) -> c_int {
     on_process("MPI_Type_delete_attr", |_| {
         known(datatype)?;
-        let deleted = keyvals::delete::<Datatypes>(datatype, type_keyval);
+        let deleted = keyvals::delete::<DatatypeCarrier>(datatype, type_keyval);
         prune(datatype);
         deleted
     })

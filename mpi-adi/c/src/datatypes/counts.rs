@@ -4,7 +4,7 @@ use core::ffi::{c_int, c_longlong};
 
 use super::objects::{known, size_of_one};
 use crate::args;
-use crate::report::on_process;
+use crate::error_dispatch::on_process;
 use crate::types::MPI_Status;
 use crate::types::constants::MPI_UNDEFINED;
 use midplane_objects::error::Error;

@@ -1,11 +1,11 @@
 //! Datatypes (chapter 4).
 //!
 //! ```text
-//! make  removed                   constructors: argument checks, creation of objects
+//! constructors  removed           constructors: argument checks, creation of objects
 //! attributes                      section 6.7.4
-//! look  counts  pack              queries; element counts of messages; packing
-//! lent                            buffers of elements, for the duration of requests
-//! objects                         handles, and derived datatypes      shared  reference counting on the heap
+//! query  counts  pack             queries; element counts of messages; packing
+//! typed_buffers                   buffers of elements, for the duration of requests
+//! objects                         handles, and derived datatypes      try_arc  reference counting on the heap
 //! ```
 //! Imports point downwards in this list.
 //!
@@ -19,7 +19,7 @@
 //! | its constructor arguments | 4 an integer, 8 a displacement, 16 a datatype |
 //! | its layout | 48 a constructor level down to basic datatypes, 24 a block at an irregular displacement |
 //! | a handle | 16 |
-//! | an active request, or a blocking call, with a datatype that has holes | [`lent::LOAN_BYTES`] |
+//! | an active request, or a blocking call, with a datatype that has holes | [`typed_buffers::LOAN_BYTES`] |
 //!
 //! A datatype without holes adds no cost to a request: its elements are a plain buffer.
 // The standard and `mpi.h` document the functions; the parent module documents their safety.
@@ -32,19 +32,19 @@
 
 mod attributes;
 mod counts;
-mod lent;
-mod look;
-mod make;
+mod typed_buffers;
+mod query;
+mod constructors;
 mod objects;
 mod pack;
 mod removed;
-mod shared;
+mod try_arc;
 
 pub use attributes::*;
 pub use counts::*;
-pub(super) use lent::{Elements, Lent, Unpacked, give_up, release, sweep};
-pub use look::*;
-pub use make::*;
-pub(super) use objects::{HeldHandle, Known, known, plain_bytes};
+pub(super) use typed_buffers::{TypedElements, TypedBuffer, UnpackedElement, give_up, release, sweep};
+pub use query::*;
+pub use constructors::*;
+pub(super) use objects::{HeldHandle, KnownDatatype, known, plain_bytes};
 pub use pack::*;
 pub use removed::*;

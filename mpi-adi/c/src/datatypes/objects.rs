@@ -6,59 +6,59 @@ use core::sync::atomic::{AtomicBool, Ordering};
 
 use spin::Mutex;
 
-use super::shared::Shared;
-use crate::handles::{Kind, Table};
+use super::try_arc::TryArc;
+use crate::handles::{HandleKind, HandleTable};
 use crate::hook::Hook;
-use midplane_objects::datatype::Basic;
-use midplane_objects::datatype::derived::{Pair, Type};
-use midplane_objects::error::{Error, Limited};
+use midplane_objects::datatype::BasicType;
+use midplane_objects::datatype::derived::{PairLayout, DerivedType};
+use midplane_objects::error::{Error, LimitedResource};
 
 const PREDEFINED: c_int = 0x4c00_0000;
 const LB: c_int = 0x4c00_00f0;
 const UB: c_int = 0x4c00_00f1;
 /// Predefined datatypes of C++ and Fortran, with the sizes that GCC uses (annex A.1). Each has a separate handle and
-/// name; its elements are those of a C datatype. Their handles follow those of [`Basic::ALL`].
-const OTHERS: [(Basic, &str); 20] = [
-    (Basic::CBool, "MPI_CXX_BOOL"),
-    (Basic::FloatComplex, "MPI_CXX_FLOAT_COMPLEX"),
-    (Basic::DoubleComplex, "MPI_CXX_DOUBLE_COMPLEX"),
-    (Basic::LongDoubleComplex, "MPI_CXX_LONG_DOUBLE_COMPLEX"),
-    (Basic::Char, "MPI_CHARACTER"),
-    (Basic::Int, "MPI_LOGICAL"),
-    (Basic::Int, "MPI_INTEGER"),
-    (Basic::Float, "MPI_REAL"),
-    (Basic::Double, "MPI_DOUBLE_PRECISION"),
-    (Basic::FloatComplex, "MPI_COMPLEX"),
-    (Basic::DoubleComplex, "MPI_DOUBLE_COMPLEX"),
-    (Basic::TwoInt, "MPI_2INTEGER"),
-    (Basic::Int8, "MPI_INTEGER1"),
-    (Basic::Int16, "MPI_INTEGER2"),
-    (Basic::Int32, "MPI_INTEGER4"),
-    (Basic::Int64, "MPI_INTEGER8"),
-    (Basic::Float, "MPI_REAL4"),
-    (Basic::Double, "MPI_REAL8"),
-    (Basic::FloatComplex, "MPI_COMPLEX8"),
-    (Basic::DoubleComplex, "MPI_COMPLEX16"),
+/// name; its elements are those of a C datatype. Their handles follow those of [`BasicType::ALL`].
+const OTHERS: [(BasicType, &str); 20] = [
+    (BasicType::CBool, "MPI_CXX_BOOL"),
+    (BasicType::FloatComplex, "MPI_CXX_FLOAT_COMPLEX"),
+    (BasicType::DoubleComplex, "MPI_CXX_DOUBLE_COMPLEX"),
+    (BasicType::LongDoubleComplex, "MPI_CXX_LONG_DOUBLE_COMPLEX"),
+    (BasicType::Char, "MPI_CHARACTER"),
+    (BasicType::Int, "MPI_LOGICAL"),
+    (BasicType::Int, "MPI_INTEGER"),
+    (BasicType::Float, "MPI_REAL"),
+    (BasicType::Double, "MPI_DOUBLE_PRECISION"),
+    (BasicType::FloatComplex, "MPI_COMPLEX"),
+    (BasicType::DoubleComplex, "MPI_DOUBLE_COMPLEX"),
+    (BasicType::TwoInt, "MPI_2INTEGER"),
+    (BasicType::Int8, "MPI_INTEGER1"),
+    (BasicType::Int16, "MPI_INTEGER2"),
+    (BasicType::Int32, "MPI_INTEGER4"),
+    (BasicType::Int64, "MPI_INTEGER8"),
+    (BasicType::Float, "MPI_REAL4"),
+    (BasicType::Double, "MPI_REAL8"),
+    (BasicType::FloatComplex, "MPI_COMPLEX8"),
+    (BasicType::DoubleComplex, "MPI_COMPLEX16"),
 ];
 /// Predefined datatypes in handle order.
-const BY_HANDLE: [Basic; Basic::ALL.len() + OTHERS.len()] = {
-    let mut all = [Basic::Byte; Basic::ALL.len() + OTHERS.len()];
+const BY_HANDLE: [BasicType; BasicType::ALL.len() + OTHERS.len()] = {
+    let mut all = [BasicType::Byte; BasicType::ALL.len() + OTHERS.len()];
     let mut at = 0;
     while at < all.len() {
-        all[at] = if at < Basic::ALL.len() {
-            Basic::ALL[at]
+        all[at] = if at < BasicType::ALL.len() {
+            BasicType::ALL[at]
         } else {
-            OTHERS[at - Basic::ALL.len()].0
+            OTHERS[at - BasicType::ALL.len()].0
         };
         at += 1;
     }
     all
 };
 /// Number of predefined datatypes without holes; the pairs follow them.
-const PLAIN: usize = Pair::FIRST;
+const PLAIN: usize = PairLayout::FIRST;
 
-const KIND: Kind = Kind {
-    name: Limited::Datatypes,
+const KIND: HandleKind = HandleKind {
+    name: LimitedResource::Datatypes,
     tag: 0x7000_0000,
     place_bits: 18,
     generation_bits: 10,
@@ -68,26 +68,26 @@ const KIND: Kind = Kind {
 /// Bytes of an object on a 64-bit machine, without the constructor arguments.
 pub const OBJECT_BYTES: usize = 280;
 const _: () =
-    assert!(usize::BITS != 64 || size_of::<Object>() + 2 * size_of::<usize>() <= OBJECT_BYTES);
+    assert!(usize::BITS != 64 || size_of::<DatatypeObject>() + 2 * size_of::<usize>() <= OBJECT_BYTES);
 
 /// Constructor and arguments of a datatype (section 4.1.13).
-pub struct Recipe {
+pub struct TypeConstructor {
     pub combiner: c_int,
     pub integers: Vec<c_int>,
     pub addresses: Vec<isize>,
-    pub datatypes: Vec<Known>,
+    pub datatypes: Vec<KnownDatatype>,
 }
 
-pub struct Object {
-    pub datatype: Type,
-    pub recipe: Recipe,
+pub struct DatatypeObject {
+    pub datatype: DerivedType,
+    pub recipe: TypeConstructor,
     committed: AtomicBool,
     pub name: Mutex<Vec<u8>>,
 }
 
-impl Object {
-    fn new(datatype: Type, recipe: Recipe) -> Object {
-        Object {
+impl DatatypeObject {
+    fn new(datatype: DerivedType, recipe: TypeConstructor) -> DatatypeObject {
+        DatatypeObject {
             datatype,
             recipe,
             committed: AtomicBool::new(false),
@@ -95,14 +95,14 @@ impl Object {
         }
     }
 
-    fn nameless(datatype: Type) -> Object {
-        let recipe = Recipe {
+    fn nameless(datatype: DerivedType) -> DatatypeObject {
+        let recipe = TypeConstructor {
             combiner: 0,
             integers: Vec::new(),
             addresses: Vec::new(),
             datatypes: Vec::new(),
         };
-        let object = Object::new(datatype, recipe);
+        let object = DatatypeObject::new(datatype, recipe);
         object.commit();
         object
     }
@@ -116,12 +116,12 @@ impl Object {
     }
 }
 
-impl Drop for Object {
+impl Drop for DatatypeObject {
     /// Drops the component datatypes iteratively, because nested datatypes can form a chain of any length.
     fn drop(&mut self) {
         let mut waiting = core::mem::take(&mut self.recipe.datatypes);
         while let Some(datatype) = waiting.pop() {
-            let Known::Made(object) = datatype else {
+            let KnownDatatype::Made(object) = datatype else {
                 continue;
             };
             let Some(mut object) = object.into_last() else {
@@ -138,19 +138,19 @@ impl Drop for Object {
 
 /// Datatype of a handle.
 #[derive(Clone)]
-pub enum Known {
+pub enum KnownDatatype {
     /// A predefined datatype with this handle; some have more than one handle.
-    Basic(Basic, c_int),
+    Basic(BasicType, c_int),
     /// MPI_LB or MPI_UB.
     Marker {
         is_upper: bool,
     },
-    Made(Shared<Object>),
+    Made(TryArc<DatatypeObject>),
 }
 
 /// Size and bounds of a datatype in bytes.
 #[derive(Clone, Copy)]
-pub struct Facts {
+pub struct SizeAndBounds {
     pub size: usize,
     pub lb: isize,
     pub extent: isize,
@@ -158,14 +158,14 @@ pub struct Facts {
     pub true_extent: isize,
 }
 
-impl Facts {
+impl SizeAndBounds {
     pub fn ub(&self) -> isize {
         self.lb.wrapping_add(self.extent)
     }
 }
 
 /// No call waits while it holds the lock, and no interrupt handler uses it.
-static TABLE: Mutex<Table<Shared<Object>>> = Mutex::new(Table::new(KIND));
+static TABLE: Mutex<HandleTable<TryArc<DatatypeObject>>> = Mutex::new(HandleTable::new(KIND));
 
 /// Element sizes of the predefined datatypes in bytes, by handle; 0 for those with holes.
 static ROWS: [u8; BY_HANDLE.len()] = {
@@ -188,10 +188,10 @@ pub fn row_bytes(handle: c_int) -> Option<usize> {
     }
 }
 
-/// Returns the index in [`Pair::ALL`] of a C pair; `None` for other handles.
+/// Returns the index in [`PairLayout::ALL`] of a C pair; `None` for other handles.
 pub fn pair(handle: c_int) -> Option<usize> {
     let at = place(handle)?.checked_sub(PLAIN)?;
-    (at < Pair::ALL.len()).then_some(at)
+    (at < PairLayout::ALL.len()).then_some(at)
 }
 
 /// Returns the element size in bytes of a C datatype other than a pair (the common case).
@@ -202,7 +202,7 @@ pub fn plain_bytes(handle: c_int) -> Option<usize> {
         .map(|bytes| usize::from(*bytes))
 }
 
-fn predefined(handle: c_int) -> Option<Basic> {
+fn predefined(handle: c_int) -> Option<BasicType> {
     BY_HANDLE.get(place(handle)?).copied()
 }
 
@@ -214,38 +214,38 @@ fn place(handle: c_int) -> Option<usize> {
 
 /// Returns the C++ or Fortran name of a datatype in [`OTHERS`].
 pub fn other_name(handle: c_int) -> Option<&'static str> {
-    let at = place(handle)?.checked_sub(Basic::ALL.len())?;
+    let at = place(handle)?.checked_sub(BasicType::ALL.len())?;
     OTHERS.get(at).map(|(_, name)| *name)
 }
 
 /// Returns the datatype with handle `handle`. Fails with [`Error::Datatype`].
-pub fn known(handle: c_int) -> Result<Known, Error> {
+pub fn known(handle: c_int) -> Result<KnownDatatype, Error> {
     if let Some(basic) = predefined(handle) {
-        return Ok(Known::Basic(basic, handle));
+        return Ok(KnownDatatype::Basic(basic, handle));
     }
     match handle {
-        LB | UB => Ok(Known::Marker {
+        LB | UB => Ok(KnownDatatype::Marker {
             is_upper: handle == UB,
         }),
-        _ => made(handle).map(Known::Made),
+        _ => made(handle).map(KnownDatatype::Made),
     }
 }
 
 /// Finds datatypes created by the program. Installed with the first such handle, so that the image of a program without
 /// one does not contain this code.
-static LOOK: Hook<Look> = Hook::new();
+static LOOK: Hook<LookupFn> = Hook::new();
 
-type Look = fn(c_int) -> Option<Shared<Object>>;
+type LookupFn = fn(c_int) -> Option<TryArc<DatatypeObject>>;
 
 /// Returns the datatype created by the program with handle `handle`. Fails with [`Error::Datatype`].
-pub fn made(handle: c_int) -> Result<Shared<Object>, Error> {
+pub fn made(handle: c_int) -> Result<TryArc<DatatypeObject>, Error> {
     let look = LOOK.get();
     let found = look.and_then(|look| look(handle));
     found.ok_or(Error::Datatype { handle })
 }
 
 /// Returns a committed datatype; see [`made`]. Also fails with [`Error::Uncommitted`].
-pub fn committed(handle: c_int) -> Result<Shared<Object>, Error> {
+pub fn committed(handle: c_int) -> Result<TryArc<DatatypeObject>, Error> {
     let object = made(handle)?;
     if object.is_committed() {
         Ok(object)
@@ -254,22 +254,22 @@ pub fn committed(handle: c_int) -> Result<Shared<Object>, Error> {
     }
 }
 
-/// Adds a datatype and returns its handle. Fails with [`Error::Limit`] or [`Error::NoRoom`].
-pub fn enter(datatype: Type, recipe: Recipe) -> Result<c_int, Error> {
-    enter_object(Shared::new(Object::new(datatype, recipe))?)
+/// Adds a datatype and returns its handle. Fails with [`Error::Limit`] or [`Error::NoSpace`].
+pub fn enter(datatype: DerivedType, recipe: TypeConstructor) -> Result<c_int, Error> {
+    enter_object(TryArc::new(DatatypeObject::new(datatype, recipe))?)
 }
 
 /// Adds another handle of a datatype. Fails like [`enter`].
-pub fn enter_again(object: &Shared<Object>) -> Result<c_int, Error> {
+pub fn enter_again(object: &TryArc<DatatypeObject>) -> Result<c_int, Error> {
     enter_object(object.clone())
 }
 
-fn enter_object(object: Shared<Object>) -> Result<c_int, Error> {
+fn enter_object(object: TryArc<DatatypeObject>) -> Result<c_int, Error> {
     LOOK.set(|handle| TABLE.lock().get(handle).cloned());
     HOLD.set(|handle, what| match what {
-        Hold::Begin => TABLE.lock().hold(handle),
-        Hold::Show(is_shown) => TABLE.lock().show(handle, is_shown),
-        Hold::End => {
+        HandleHold::Begin => TABLE.lock().hold(handle),
+        HandleHold::Show(is_shown) => TABLE.lock().show(handle, is_shown),
+        HandleHold::End => {
             let last = TABLE.lock().end_hold(handle);
             last.is_some()
         }
@@ -278,30 +278,30 @@ fn enter_object(object: Shared<Object>) -> Result<c_int, Error> {
 }
 
 /// Operation on a handle that is passed to user-defined functions.
-enum Hold {
+enum HandleHold {
     Begin,
     Show(bool),
     End,
 }
 
 /// Performs it. Installed with the first handle created by the program, like [`LOOK`].
-static HOLD: Hook<fn(c_int, Hold) -> bool> = Hook::new();
+static HOLD: Hook<fn(c_int, HandleHold) -> bool> = Hook::new();
 
 /// A handle for user-defined functions: while they run it refers to the same datatype, freed or not.
 pub struct HeldHandle {
     handle: c_int,
     /// Function that holds it; not required for a predefined handle.
-    hold: Option<fn(c_int, Hold) -> bool>,
+    hold: Option<fn(c_int, HandleHold) -> bool>,
 }
 
 impl HeldHandle {
     /// Holds the handle of this datatype. Fails with [`Error::Datatype`] if it has too many holders.
-    pub fn new(handle: c_int, known: &Known) -> Result<HeldHandle, Error> {
+    pub fn new(handle: c_int, known: &KnownDatatype) -> Result<HeldHandle, Error> {
         let hold = match known {
-            Known::Made(_) => HOLD.get(),
+            KnownDatatype::Made(_) => HOLD.get(),
             _ => None,
         };
-        if hold.is_none_or(|hold| hold(handle, Hold::Begin)) {
+        if hold.is_none_or(|hold| hold(handle, HandleHold::Begin)) {
             Ok(HeldHandle { handle, hold })
         } else {
             Err(Error::Datatype { handle })
@@ -309,14 +309,14 @@ impl HeldHandle {
     }
 
     /// Calls a user-defined function with it.
-    pub fn lend<R>(&self, call: impl FnOnce(c_int) -> R) -> R {
+    pub fn with_handle<R>(&self, call: impl FnOnce(c_int) -> R) -> R {
         let Some(hold) = self.hold else {
             return call(self.handle);
         };
-        let was_shown = hold(self.handle, Hold::Show(true));
+        let was_shown = hold(self.handle, HandleHold::Show(true));
         let result = call(self.handle);
         if !was_shown {
-            hold(self.handle, Hold::Show(false));
+            hold(self.handle, HandleHold::Show(false));
         }
         result
     }
@@ -325,7 +325,7 @@ impl HeldHandle {
 impl Drop for HeldHandle {
     fn drop(&mut self) {
         if let Some(hold) = self.hold {
-            hold(self.handle, Hold::End);
+            hold(self.handle, HandleHold::End);
         }
     }
 }
@@ -336,14 +336,14 @@ pub fn size_of_one(handle: c_int) -> Result<usize, Error> {
         return Ok(bytes);
     }
     match (pair(handle), handle) {
-        (Some(at), _) => Ok(Pair::ALL[at].size()),
+        (Some(at), _) => Ok(PairLayout::ALL[at].size()),
         (None, LB | UB) => Ok(0),
         _ => made(handle).map(|object| object.datatype.size()),
     }
 }
 
 /// Frees a handle; its datatype remains as long as other references exist. Fails with [`Error::Datatype`].
-pub fn leave(handle: c_int) -> Result<(), Error> {
+pub fn free_handle(handle: c_int) -> Result<(), Error> {
     let object = TABLE.lock().free(handle);
     match object {
         Some(_) => Ok(()),
@@ -351,27 +351,27 @@ pub fn leave(handle: c_int) -> Result<(), Error> {
     }
 }
 
-impl Known {
+impl KnownDatatype {
     /// Returns a predefined datatype with its C handle.
-    pub fn of_basic(basic: Basic) -> Known {
-        Known::Basic(basic, PREDEFINED + basic as c_int)
+    pub fn from_basic(basic: BasicType) -> KnownDatatype {
+        KnownDatatype::Basic(basic, PREDEFINED + basic as c_int)
     }
 
     /// Returns its handle, if the handle is constant.
     pub fn handle(&self) -> Option<c_int> {
         match self {
-            Known::Basic(_, handle) => Some(*handle),
-            Known::Marker { is_upper: true } => Some(UB),
-            Known::Marker { is_upper: false } => Some(LB),
-            Known::Made(_) => None,
+            KnownDatatype::Basic(_, handle) => Some(*handle),
+            KnownDatatype::Marker { is_upper: true } => Some(UB),
+            KnownDatatype::Marker { is_upper: false } => Some(LB),
+            KnownDatatype::Made(_) => None,
         }
     }
 
     /// Returns its size and bounds. Does not allocate.
-    pub fn facts(&self) -> Facts {
-        let of = |datatype: &Type| {
+    pub fn facts(&self) -> SizeAndBounds {
+        let of = |datatype: &DerivedType| {
             let (true_lb, true_extent) = datatype.true_extent();
-            Facts {
+            SizeAndBounds {
                 size: datatype.size(),
                 lb: datatype.lb(),
                 extent: datatype.extent(),
@@ -380,63 +380,63 @@ impl Known {
             }
         };
         match self {
-            Known::Basic(basic, _) => Facts {
+            KnownDatatype::Basic(basic, _) => SizeAndBounds {
                 size: basic.size(),
                 lb: 0,
                 extent: basic.extent() as isize,
                 true_lb: 0,
                 true_extent: basic.true_extent() as isize,
             },
-            Known::Marker { is_upper } => of(&Type::marker(*is_upper)),
-            Known::Made(object) => of(&object.datatype),
+            KnownDatatype::Marker { is_upper } => of(&DerivedType::marker(*is_upper)),
+            KnownDatatype::Made(object) => of(&object.datatype),
         }
     }
 
     /// Returns the number of basic elements in `bytes` bytes; `None` if the last one is incomplete. Does not allocate.
     pub fn elements_in(&self, bytes: usize) -> Option<usize> {
         match self {
-            Known::Basic(basic, _) => basic.elements_in(bytes),
-            Known::Marker { .. } => (bytes == 0).then_some(0),
-            Known::Made(object) => object.datatype.layout().items_in(bytes),
+            KnownDatatype::Basic(basic, _) => basic.elements_in(bytes),
+            KnownDatatype::Marker { .. } => (bytes == 0).then_some(0),
+            KnownDatatype::Made(object) => object.datatype.layout().items_in(bytes),
         }
     }
 
     /// Returns the bytes of `elements` basic elements; `None` on `usize` overflow. Does not allocate.
     pub fn bytes_of(&self, elements: usize) -> Option<usize> {
         match self {
-            Known::Basic(basic, _) => basic.bytes_of(elements),
-            Known::Marker { .. } => (elements == 0).then_some(0),
-            Known::Made(object) => object.datatype.layout().bytes_of(elements),
+            KnownDatatype::Basic(basic, _) => basic.bytes_of(elements),
+            KnownDatatype::Marker { .. } => (elements == 0).then_some(0),
+            KnownDatatype::Made(object) => object.datatype.layout().bytes_of(elements),
         }
     }
 
-    /// Runs `f` with its type. Fails like `f`, and with [`Error::NoRoom`].
-    pub fn with_type<R>(&self, f: impl FnOnce(&Type) -> Result<R, Error>) -> Result<R, Error> {
+    /// Runs `f` with its type. Fails like `f`, and with [`Error::NoSpace`].
+    pub fn with_type<R>(&self, f: impl FnOnce(&DerivedType) -> Result<R, Error>) -> Result<R, Error> {
         match self {
-            Known::Basic(basic, _) => f(&Type::basic(*basic)?),
-            Known::Marker { is_upper } => f(&Type::marker(*is_upper)),
-            Known::Made(object) => f(&object.datatype),
+            KnownDatatype::Basic(basic, _) => f(&DerivedType::basic(*basic)?),
+            KnownDatatype::Marker { is_upper } => f(&DerivedType::marker(*is_upper)),
+            KnownDatatype::Made(object) => f(&object.datatype),
         }
     }
 }
 
 /// Used pairs as objects; created once, because they have holes.
-static PAIRS: Mutex<[Option<Shared<Object>>; Pair::ALL.len()]> =
-    Mutex::new([const { None }; Pair::ALL.len()]);
+static PAIRS: Mutex<[Option<TryArc<DatatypeObject>>; PairLayout::ALL.len()]> =
+    Mutex::new([const { None }; PairLayout::ALL.len()]);
 
-/// Returns the pair at this index of [`Pair::ALL`] as an object. Fails with [`Error::NoRoom`].
-pub fn object_of(at: usize) -> Result<Shared<Object>, Error> {
+/// Returns the pair at this index of [`PairLayout::ALL`] as an object. Fails with [`Error::NoSpace`].
+pub fn object_of(at: usize) -> Result<TryArc<DatatypeObject>, Error> {
     let place = &mut PAIRS.lock()[at];
     if let Some(object) = place {
         return Ok(object.clone());
     }
-    let datatype = Type::pair(Pair::ALL[at])?;
-    let object = Shared::lasting(|| Object::nameless(datatype))?;
+    let datatype = DerivedType::pair(PairLayout::ALL[at])?;
+    let object = TryArc::lasting(|| DatatypeObject::nameless(datatype))?;
     *place = Some(object.clone());
     Ok(object)
 }
 
-/// Creates a committed datatype without a handle. Fails with [`Error::NoRoom`].
-pub fn nameless(datatype: Type) -> Result<Shared<Object>, Error> {
-    Shared::new(Object::nameless(datatype))
+/// Creates a committed datatype without a handle. Fails with [`Error::NoSpace`].
+pub fn nameless(datatype: DerivedType) -> Result<TryArc<DatatypeObject>, Error> {
+    TryArc::new(DatatypeObject::nameless(datatype))
 }

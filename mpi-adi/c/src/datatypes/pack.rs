@@ -2,14 +2,14 @@
 
 use core::ffi::{CStr, c_char, c_int, c_void};
 
-use super::lent::Elements;
+use super::typed_buffers::TypedElements;
 use super::objects::known;
 use crate::args;
-use crate::report::{on_any, on_process};
+use crate::error_dispatch::{on_any, on_process};
 use crate::types::constants::MPI_UNDEFINED;
 use midplane_device::interface::Device;
 use midplane_objects::error::Error;
-use midplane_objects::outside::{Sides, external_bytes, places};
+use midplane_objects::external32::{NativeElements, external_bytes, places};
 use midplane_objects::process::Env;
 
 pub unsafe fn MPI_Pack(
@@ -100,7 +100,7 @@ unsafe fn check_representation(datarep: *const c_char) -> Result<(), Error> {
 }
 
 /// Elements of the program, and its buffer in external32 representation.
-struct External {
+struct ExternalBuffer {
     buffer: *const c_void,
     count: c_int,
     datatype: c_int,
@@ -109,7 +109,7 @@ struct External {
     position: *mut isize,
 }
 
-impl External {
+impl ExternalBuffer {
     /// Locates the elements and their bytes in the buffer, runs `f` with them, and advances the position.
     ///
     /// # Safety
@@ -118,21 +118,21 @@ impl External {
         self,
         env: &'static dyn Env,
         datarep: *const c_char,
-        f: impl FnOnce(&Sides<'_>, usize, usize) -> Result<(), Error>,
+        f: impl FnOnce(&NativeElements<'_>, usize, usize) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let count = args::count(self.count)?;
         // SAFETY: guaranteed by the caller.
         let (data, position) = unsafe {
             check_representation(datarep)?;
             (
-                Elements::of(self.datatype)?.at(self.buffer, count)?,
+                TypedElements::from_handle(self.datatype)?.at(self.buffer, count)?,
                 args::out(self.position, "position")?,
             )
         };
         known(self.datatype)?.with_type(|datatype| {
             let bytes = external_bytes(datatype, count)?;
             let (from, to) = places(self.size, *position, bytes)?;
-            let sides = Sides {
+            let sides = NativeElements {
                 env,
                 data: data.span().into(),
                 datatype,
@@ -155,7 +155,7 @@ pub unsafe fn MPI_Pack_external(
     position: *mut isize,
 ) -> c_int {
     on_process("MPI_Pack_external", |env| {
-        let external = External {
+        let external = ExternalBuffer {
             buffer: inbuf,
             count: incount,
             datatype,
@@ -184,7 +184,7 @@ pub unsafe fn MPI_Unpack_external(
     datatype: c_int,
 ) -> c_int {
     on_process("MPI_Unpack_external", |env| {
-        let external = External {
+        let external = ExternalBuffer {
             buffer: outbuf,
             count: outcount,
             datatype,

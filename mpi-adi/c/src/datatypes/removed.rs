@@ -2,11 +2,11 @@
 
 use core::ffi::{c_int, c_void};
 
-use super::look::address;
-use super::make::{hindexed, hvector, structure};
+use super::query::address;
+use super::constructors::{hindexed, hvector, structure};
 use super::objects::known;
 use crate::args;
-use crate::report::on_process;
+use crate::error_dispatch::on_process;
 
 pub unsafe fn MPI_Type_hvector(
     count: c_int,
@@ -17,7 +17,7 @@ pub unsafe fn MPI_Type_hvector(
 ) -> c_int {
     on_process("MPI_Type_hvector", |_| {
         // SAFETY: the standard's requirements on `newtype`.
-        unsafe { hvector((count, blocklength, stride), oldtype, newtype) }
+        unsafe { hvector(count, blocklength, stride, oldtype, newtype) }
     })
 }
 
@@ -29,12 +29,10 @@ pub unsafe fn MPI_Type_hindexed(
     newtype: *mut c_int,
 ) -> c_int {
     on_process("MPI_Type_hindexed", |_| {
-        let arrays = (
-            array_of_blocklengths.cast_const(),
-            array_of_displacements.cast_const(),
-        );
+        let lengths = array_of_blocklengths.cast_const();
+        let displacements = array_of_displacements.cast_const();
         // SAFETY: the standard's requirements on the arrays and `newtype`.
-        unsafe { hindexed(count, arrays, oldtype, newtype) }
+        unsafe { hindexed(count, lengths, displacements, oldtype, newtype) }
     })
 }
 
@@ -46,12 +44,10 @@ pub unsafe fn MPI_Type_struct(
     newtype: *mut c_int,
 ) -> c_int {
     on_process("MPI_Type_struct", |_| {
-        let arrays = (
-            array_of_blocklengths.cast_const(),
-            array_of_displacements.cast_const(),
-        );
+        let lengths = array_of_blocklengths.cast_const();
+        let displacements = array_of_displacements.cast_const();
         // SAFETY: the standard's requirements on the arrays and `newtype`.
-        unsafe { structure(count, arrays, array_of_types, newtype) }
+        unsafe { structure(count, lengths, displacements, array_of_types, newtype) }
     })
 }
 

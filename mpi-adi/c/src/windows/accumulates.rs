@@ -6,26 +6,26 @@
 
 use core::ffi::{c_int, c_void};
 
-use super::objects::{Window, on_win};
-use super::operations::{Origin, Target};
+use super::objects::{CallWindow, on_win};
+use super::operations::{OriginArgs, TargetArgs};
 use crate::args::{self, MPI_NO_OP, MPI_REPLACE, operation};
-use crate::datatypes::{Elements, Known, Lent, known};
+use crate::datatypes::{TypedElements, KnownDatatype, TypedBuffer, known};
 use crate::requests::{RECEIVED_FROM_PROC_NULL, SEND_COMPLETE};
 use midplane_device::rma::wire::{Head, Kind};
-use midplane_objects::datatype::Basic;
-use midplane_objects::error::{Class, Error};
-use midplane_objects::one_sided::{Operation, element_bytes, is_comparable, parts_of};
-use midplane_objects::windows::{fits, made_of, same, wrong};
+use midplane_objects::datatype::BasicType;
+use midplane_objects::error::{ErrorClass, Error};
+use midplane_objects::one_sided::{RmaOperation, element_bytes, is_comparable, parts_of};
+use midplane_objects::windows::{TargetRegion, fits, made_of, same, wrong};
 
 /// Returns the operation with handle `op`; MPI_NO_OP is valid only if the call `fetches`.
-fn operation_of(op: c_int, fetches: bool) -> Result<Operation, Error> {
+fn operation_of(op: c_int, fetches: bool) -> Result<RmaOperation, Error> {
     match op {
-        MPI_REPLACE => Ok(Operation::Replace),
-        MPI_NO_OP if fetches => Ok(Operation::Nothing),
+        MPI_REPLACE => Ok(RmaOperation::Replace),
+        MPI_NO_OP if fetches => Ok(RmaOperation::NoOp),
         _ => match operation(op)? {
-            args::Operation::Predefined(op) => Ok(Operation::Combine(op)),
-            args::Operation::User(_) => Err(wrong(
-                Class::Op,
+            args::ReductionOp::Predefined(op) => Ok(RmaOperation::Combine(op)),
+            args::ReductionOp::User(_) => Err(wrong(
+                ErrorClass::Op,
                 "an operation of the program's own; those of windows are predefined",
             )),
         },
@@ -34,23 +34,23 @@ fn operation_of(op: c_int, fetches: bool) -> Result<Operation, Error> {
 
 /// Returns the elements of this datatype for the operation, and their predefined datatype; `None` if they have no
 /// bytes.
-fn elements_of(operation: Operation, datatype: c_int) -> Result<(Elements, Option<Basic>), Error> {
+fn elements_of(operation: RmaOperation, datatype: c_int) -> Result<(TypedElements, Option<BasicType>), Error> {
     let (elements, basic) = match known(datatype)? {
-        Known::Basic(basic, _) => {
+        KnownDatatype::Basic(basic, _) => {
             let elements = if element_bytes(basic) == basic.extent() {
-                Elements::of_basic(basic)
+                TypedElements::from_basic(basic)
             } else {
-                Elements::of(datatype)?
+                TypedElements::from_handle(datatype)?
             };
             (elements, Some(parts_of(operation, basic)))
         }
-        Known::Marker { .. } => return Err(Error::Datatype { handle: datatype }),
-        Known::Made(object) => {
-            let elements = Elements::of(datatype)?;
-            let closed = object.datatype.closed(Basic::ShortInt)?;
-            let elements = closed.map_or(Ok(elements), Elements::of_type)?;
+        KnownDatatype::Marker { .. } => return Err(Error::Datatype { handle: datatype }),
+        KnownDatatype::Made(object) => {
+            let elements = TypedElements::from_handle(datatype)?;
+            let closed = object.datatype.closed(BasicType::ShortInt)?;
+            let elements = closed.map_or(Ok(elements), TypedElements::from_type)?;
             let tags = object.datatype.layout().tags();
-            let basic = made_of(operation, tags, (&elements, elements.size()))?;
+            let basic = made_of(operation, tags, &elements, elements.size())?;
             (elements, basic)
         }
     };
@@ -61,11 +61,13 @@ fn elements_of(operation: Operation, datatype: c_int) -> Result<(Elements, Optio
 /// Returns an origin buffer, in transmission layout.
 ///
 /// # Safety
-/// See [`Elements::at`].
+/// See [`TypedElements::at`].
 unsafe fn buffer(
-    operation: Operation,
-    (address, count, datatype): (*const c_void, c_int, c_int),
-) -> Result<(Lent, Option<Basic>), Error> {
+    operation: RmaOperation,
+    address: *const c_void,
+    count: c_int,
+    datatype: c_int,
+) -> Result<(TypedBuffer, Option<BasicType>), Error> {
     let (elements, basic) = elements_of(operation, datatype)?;
     // SAFETY: guaranteed by the caller.
     let lent = unsafe { elements.at(address, args::count(count)?) }?;
@@ -75,44 +77,49 @@ unsafe fn buffer(
 /// # Safety
 /// The standard's requirements on the origin's buffer.
 unsafe fn accumulate(
-    window: &Window,
+    window: &CallWindow,
     origin: (*const c_void, c_int, c_int),
-    target: Target,
+    target: TargetArgs,
     op: c_int,
     is_request: bool,
 ) -> Result<c_int, Error> {
     let operation = operation_of(op, false)?;
     // SAFETY: guaranteed by the caller.
-    let (from, basic) = unsafe { buffer(operation, origin) }?;
+    let (from, basic) = unsafe { buffer(operation, origin.0, origin.1, origin.2) }?;
     let (elements, target_basic) = elements_of(operation, target.datatype)?;
     let count = args::count(target.count)?;
     let bytes = from.span().len();
     let basic = same(basic, target_basic, bytes)?;
     fits(bytes, elements.length(count)?)?;
-    let Some(place) = window.find_target(target, (&elements, count), is_request)? else {
+    let Some(place) = window.find_target(target, &elements, count, is_request)? else {
         return Ok(SEND_COMPLETE);
     };
     let head = window.combining(Kind::Accumulate, operation, basic);
     let unit = element_bytes(basic);
     if !place.is_straight {
-        let origin = Origin {
+        let origin = OriginArgs {
             from,
-            compare: Lent::EMPTY,
-            into: Lent::EMPTY,
+            compare: TypedBuffer::EMPTY,
+            into: TypedBuffer::EMPTY,
         };
-        return window.record(&place, (head, origin), (&elements, bytes, unit), is_request);
+        let region = TargetRegion {
+            elements: &elements,
+            bytes,
+            unit,
+        };
+        return window.record(&place, head, origin, region, is_request);
     }
-    window.send(&place, head, (from.span(), unit), &elements);
+    window.send(&place, head, from.span(), unit, &elements);
     Ok(SEND_COMPLETE)
 }
 
 /// # Safety
 /// The standard's requirements on the origin's buffers.
 unsafe fn get_accumulate(
-    window: &Window,
+    window: &CallWindow,
     origin: (*const c_void, c_int, c_int),
     result: (*const c_void, c_int, c_int),
-    target: Target,
+    target: TargetArgs,
     op: c_int,
     is_request: bool,
 ) -> Result<c_int, Error> {
@@ -120,45 +127,49 @@ unsafe fn get_accumulate(
     let (elements, basic) = elements_of(operation, target.datatype)?;
     let count = args::count(target.count)?;
     let bytes = elements.length(count)?;
-    let has_operand = operation != Operation::Nothing;
+    let has_operand = operation != RmaOperation::NoOp;
     let from = if has_operand {
         // SAFETY: guaranteed by the caller.
-        let (from, origin_basic) = unsafe { buffer(operation, origin) }?;
+        let (from, origin_basic) = unsafe { buffer(operation, origin.0, origin.1, origin.2) }?;
         same(origin_basic, basic, bytes)?;
         fits(bytes, from.span().len())?;
         from
     } else {
         // The origin arguments are ignored.
-        Lent::EMPTY
+        TypedBuffer::EMPTY
     };
     // SAFETY: guaranteed by the caller.
-    let (into, result_basic) = unsafe { buffer(operation, result) }?;
+    let (into, result_basic) = unsafe { buffer(operation, result.0, result.1, result.2) }?;
     let basic = same(result_basic, basic, bytes)?;
     fits(bytes, into.span().len())?;
-    let Some(place) = window.find_target(target, (&elements, count), is_request)? else {
+    let Some(place) = window.find_target(target, &elements, count, is_request)? else {
         return Ok(RECEIVED_FROM_PROC_NULL);
     };
     let unit = element_bytes(basic);
     let head = window.combining(Kind::Fetch, operation, basic);
-    let elements = (&elements, bytes, unit);
+    let region = TargetRegion {
+        elements: &elements,
+        bytes,
+        unit,
+    };
     if !place.is_straight {
-        let origin = Origin {
+        let origin = OriginArgs {
             from,
-            compare: Lent::EMPTY,
+            compare: TypedBuffer::EMPTY,
             into,
         };
-        return window.record(&place, (head, origin), elements, is_request);
+        return window.record(&place, head, origin, region, is_request);
     }
     let from = has_operand.then_some(from.span());
-    window.fetch(&place, head, (from, into.span()), elements);
+    window.fetch(&place, head, from, into.span(), region);
     Ok(SEND_COMPLETE)
 }
 
 /// Returns the predefined datatype with this handle, and one element of it. Fails with class Type.
-fn one(handle: c_int) -> Result<(Basic, Elements), Error> {
+fn one(handle: c_int) -> Result<(BasicType, TypedElements), Error> {
     match known(handle)? {
-        Known::Basic(basic, _) => Ok((basic, Elements::of_basic(basic))),
-        _ => Err(wrong(Class::Type, "not a predefined datatype")),
+        KnownDatatype::Basic(basic, _) => Ok((basic, TypedElements::from_basic(basic))),
+        _ => Err(wrong(ErrorClass::Type, "not a predefined datatype")),
     }
 }
 
@@ -175,7 +186,7 @@ pub unsafe fn MPI_Accumulate(
 ) -> c_int {
     on_win("MPI_Accumulate", win, |window| {
         let origin = (origin_addr, origin_count, origin_datatype);
-        let target = Target {
+        let target = TargetArgs {
             rank: target_rank,
             disp: target_disp,
             count: target_count,
@@ -202,7 +213,7 @@ pub unsafe fn MPI_Raccumulate(
         // SAFETY: the standard's requirements on `request`.
         let request = unsafe { args::out(request, "request") }?;
         let origin = (origin_addr, origin_count, origin_datatype);
-        let target = Target {
+        let target = TargetArgs {
             rank: target_rank,
             disp: target_disp,
             count: target_count,
@@ -231,7 +242,7 @@ pub unsafe fn MPI_Get_accumulate(
     on_win("MPI_Get_accumulate", win, |window| {
         let origin = (origin_addr, origin_count, origin_datatype);
         let result = (result_addr.cast_const(), result_count, result_datatype);
-        let target = Target {
+        let target = TargetArgs {
             rank: target_rank,
             disp: target_disp,
             count: target_count,
@@ -262,7 +273,7 @@ pub unsafe fn MPI_Rget_accumulate(
         let request = unsafe { args::out(request, "request") }?;
         let origin = (origin_addr, origin_count, origin_datatype);
         let result = (result_addr.cast_const(), result_count, result_datatype);
-        let target = Target {
+        let target = TargetArgs {
             rank: target_rank,
             disp: target_disp,
             count: target_count,
@@ -287,7 +298,7 @@ pub unsafe fn MPI_Fetch_and_op(
         one(datatype)?;
         let origin = (origin_addr, 1, datatype);
         let result = (result_addr.cast_const(), 1, datatype);
-        let target = Target {
+        let target = TargetArgs {
             rank: target_rank,
             disp: target_disp,
             count: 1,
@@ -311,7 +322,7 @@ pub unsafe fn MPI_Compare_and_swap(
         let (basic, elements) = one(datatype)?;
         if !is_comparable(basic) {
             return Err(wrong(
-                Class::Type,
+                ErrorClass::Type,
                 "only integers, truth values and bytes are compared and swapped",
             ));
         }
@@ -323,27 +334,32 @@ pub unsafe fn MPI_Compare_and_swap(
                 elements.at(result_addr, 1)?,
             )
         };
-        let target = Target {
+        let target = TargetArgs {
             rank: target_rank,
             disp: target_disp,
             count: 1,
             datatype,
         };
-        let Some(place) = window.find_target(target, (&elements, 1), false)? else {
+        let Some(place) = window.find_target(target, &elements, 1, false)? else {
             return Ok(());
         };
         let len = basic.extent();
         if !place.is_straight {
             let head = Head::new(Kind::Compare, window.context());
-            let origin = Origin {
+            let origin = OriginArgs {
                 from: new,
                 compare,
                 into,
             };
-            let recorded = window.record(&place, (head, origin), (&elements, len, len), false);
+            let region = TargetRegion {
+                elements: &elements,
+                bytes: len,
+                unit: len,
+            };
+            let recorded = window.record(&place, head, origin, region, false);
             return recorded.map(|_| ());
         }
-        window.swap(&place, (new.span(), compare.span(), into.span()), len);
+        window.swap(&place, new.span(), compare.span(), into.span(), len);
         Ok(())
     })
 }

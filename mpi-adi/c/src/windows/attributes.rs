@@ -2,26 +2,26 @@
 
 use core::ffi::{c_char, c_int, c_void};
 
-use super::objects::{Object, Window, on_win, with_object};
+use super::objects::{WindowObject, CallWindow, on_win, with_object};
 use crate::args;
 use crate::codes;
 use crate::errors;
 use crate::groups::enter_members;
 use crate::infos::{self, check_hints};
-use crate::keyvals::{self, Carrier, CopyFunction, DeleteFunction, Keyval, Of};
-use crate::report::{ErrorFunction, hold_handler, on_process, raise, release_handler};
+use crate::keyvals::{self, AttributeCarrier, CopyFunction, DeleteFunction, Keyval, CarrierKind};
+use crate::error_dispatch::{ErrorFunction, hold_handler, on_process, raise, release_handler};
 use crate::types::constants::*;
-use crate::windows::objects::blame_of;
+use crate::windows::objects::error_target_of;
 use midplane_objects::attributes::Attributes;
 use midplane_objects::error::Error;
 use midplane_objects::group::exact;
 use midplane_objects::windows::hints;
 
 /// The windows as carriers of attributes.
-pub(super) struct Windows;
+pub(super) struct WindowCarrier;
 
-impl Carrier for Windows {
-    const OF: Of = Of::Windows;
+impl AttributeCarrier for WindowCarrier {
+    const OF: CarrierKind = CarrierKind::Windows;
 
     fn with<R>(handle: c_int, f: impl FnOnce(&mut Attributes) -> R) -> Option<R> {
         with_object(handle, |object| f(&mut object.attributes))
@@ -29,7 +29,7 @@ impl Carrier for Windows {
 }
 
 /// Returns the predefined attribute with this key: an address (section 11.2.6).
-fn predefined(object: &Object, keyval: c_int) -> Option<usize> {
+fn predefined(object: &WindowObject, keyval: c_int) -> Option<usize> {
     let facts = &*object.facts;
     let address = |pointer: *const c_void| pointer.expose_provenance();
     Some(match keyval {
@@ -51,7 +51,7 @@ pub unsafe fn MPI_Win_create_keyval(
     on_process("MPI_Win_create_keyval", |_| {
         // SAFETY: the standard's requirements on `win_keyval`.
         *unsafe { args::out(win_keyval, "win_keyval") }? = keyvals::create(Keyval {
-            of: Of::Windows,
+            of: CarrierKind::Windows,
             copy,
             delete,
             extra: extra_state.expose_provenance(),
@@ -64,7 +64,7 @@ pub unsafe fn MPI_Win_free_keyval(win_keyval: *mut c_int) -> c_int {
     on_process("MPI_Win_free_keyval", |_| {
         // SAFETY: the standard's requirements on `win_keyval`.
         let keyval = unsafe { args::out(win_keyval, "win_keyval") }?;
-        keyvals::free(Of::Windows, *keyval)?;
+        keyvals::free(CarrierKind::Windows, *keyval)?;
         *keyval = MPI_KEYVAL_INVALID;
         Ok(())
     })
@@ -72,7 +72,7 @@ pub unsafe fn MPI_Win_free_keyval(win_keyval: *mut c_int) -> c_int {
 
 pub unsafe fn MPI_Win_set_attr(win: c_int, win_keyval: c_int, attribute_val: *mut c_void) -> c_int {
     on_win("MPI_Win_set_attr", win, |_| {
-        keyvals::set::<Windows>(win, win_keyval, attribute_val.expose_provenance())
+        keyvals::set::<WindowCarrier>(win, win_keyval, attribute_val.expose_provenance())
     })
 }
 
@@ -93,7 +93,7 @@ pub unsafe fn MPI_Win_get_attr(
         let known = window.with_object(|object| Ok(predefined(object, win_keyval)))?;
         let value = match known {
             Some(value) => Some(value),
-            None => keyvals::get::<Windows>(win, win_keyval)?,
+            None => keyvals::get::<WindowCarrier>(win, win_keyval)?,
         };
         *flag = value.is_some().into();
         if let Some(value) = value {
@@ -105,7 +105,7 @@ pub unsafe fn MPI_Win_get_attr(
 
 pub unsafe fn MPI_Win_delete_attr(win: c_int, win_keyval: c_int) -> c_int {
     on_win("MPI_Win_delete_attr", win, |_| {
-        keyvals::delete::<Windows>(win, win_keyval)
+        keyvals::delete::<WindowCarrier>(win, win_keyval)
     })
 }
 
@@ -141,7 +141,7 @@ pub unsafe fn MPI_Win_get_group(win: c_int, group: *mut c_int) -> c_int {
 }
 
 /// Applies the supported hints of a valid info object to a window.
-pub(super) fn take_hints(window: &Window, info: c_int) -> Result<(), Error> {
+pub(super) fn take_hints(window: &CallWindow, info: c_int) -> Result<(), Error> {
     for (key, place) in hints::REORDER {
         if let Some(value) = infos::flag(window.env, info, key)? {
             let mut reorder = window.reorder();
@@ -192,7 +192,7 @@ pub unsafe fn MPI_Win_get_errhandler(win: c_int, errhandler: *mut c_int) -> c_in
     on_win("MPI_Win_get_errhandler", win, |window| {
         // SAFETY: the standard's requirements on `errhandler`.
         let place = unsafe { args::out(errhandler, "errhandler") }?;
-        *place = errors::give(window.with_object(|object| Ok(object.handler))?);
+        *place = errors::give_handle(window.with_object(|object| Ok(object.handler))?);
         Ok(())
     })
 }
@@ -200,7 +200,7 @@ pub unsafe fn MPI_Win_get_errhandler(win: c_int, errhandler: *mut c_int) -> c_in
 pub unsafe fn MPI_Win_call_errhandler(win: c_int, errorcode: c_int) -> c_int {
     let name = "MPI_Win_call_errhandler";
     on_win(name, win, |_| {
-        raise(name, blame_of(win), codes::raised(errorcode)?);
+        raise(name, error_target_of(win), codes::raised(errorcode)?);
         Ok(())
     })
 }

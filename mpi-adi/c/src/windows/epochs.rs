@@ -3,15 +3,15 @@
 
 use core::ffi::c_int;
 
-use super::objects::{Window, on_win};
-use crate::args::{self, Peer};
+use super::objects::{CallWindow, on_win};
+use crate::args::{self, PeerRank};
 use crate::groups::members_within;
 use crate::requests::SEND_COMPLETE;
 use crate::types::constants::*;
 use midplane_device::envelope::Rank;
 use midplane_device::interface::Device;
 use midplane_device::rma::epochs::{Serial, Told, Watch};
-use midplane_objects::error::{Class, Error};
+use midplane_objects::error::{ErrorClass, Error};
 use midplane_objects::windows::{WindowCondition, wrong};
 
 /// Fails if `assert` contains a flag that the call does not allow.
@@ -19,13 +19,13 @@ fn check_assert(assert: c_int, allows: c_int) -> Result<(), Error> {
     match assert & !allows {
         0 => Ok(()),
         _ => Err(wrong(
-            Class::Assert,
+            ErrorClass::Assert,
             "assert has a bit that means nothing to this call",
         )),
     }
 }
 
-fn fence(window: &Window, assert: c_int, told: Told, defers: bool) -> Result<Serial, Error> {
+fn fence(window: &CallWindow, assert: c_int, told: Told, defers: bool) -> Result<Serial, Error> {
     check_assert(
         assert,
         MPI_MODE_NOSTORE | MPI_MODE_NOPUT | MPI_MODE_NOPRECEDE | MPI_MODE_NOSUCCEED,
@@ -34,23 +34,24 @@ fn fence(window: &Window, assert: c_int, told: Told, defers: bool) -> Result<Ser
 }
 
 fn start(
-    window: &Window,
-    (group, assert): (c_int, c_int),
+    window: &CallWindow,
+    group: c_int,
+    assert: c_int,
     told: Told,
     defers: bool,
 ) -> Result<Serial, Error> {
     check_assert(assert, MPI_MODE_NOCHECK)?;
     let group = members_within(window.membership, group)?;
-    window.start((&group, assert & MPI_MODE_NOCHECK == 0), told, defers)
+    window.start(&group, assert & MPI_MODE_NOCHECK == 0, told, defers)
 }
 
-fn post(window: &Window, (group, assert): (c_int, c_int), told: Told) -> Result<Serial, Error> {
+fn post(window: &CallWindow, group: c_int, assert: c_int, told: Told) -> Result<Serial, Error> {
     check_assert(assert, MPI_MODE_NOCHECK | MPI_MODE_NOSTORE | MPI_MODE_NOPUT)?;
     let group = members_within(window.membership, group)?;
     window.post(&group, assert & MPI_MODE_NOCHECK == 0, told)
 }
 
-fn lock_all(window: &Window, assert: c_int, told: Told, defers: bool) -> Result<Serial, Error> {
+fn lock_all(window: &CallWindow, assert: c_int, told: Told, defers: bool) -> Result<Serial, Error> {
     check_assert(assert, MPI_MODE_NOCHECK)?;
     window.lock_all(assert & MPI_MODE_NOCHECK == 0, told, defers)
 }
@@ -63,7 +64,7 @@ unsafe fn begin(
     function: &'static str,
     win: c_int,
     request: *mut c_int,
-    start: impl FnOnce(&Window, Told) -> Result<Serial, Error>,
+    start: impl FnOnce(&CallWindow, Told) -> Result<Serial, Error>,
 ) -> c_int {
     on_win(function, win, |window| {
         // SAFETY: guaranteed by the caller.
@@ -80,15 +81,16 @@ unsafe fn begin(
 unsafe fn begin_at(
     function: &'static str,
     win: c_int,
-    (rank, request): (c_int, *mut c_int),
-    start: impl FnOnce(&Window, Rank, Told) -> Result<Serial, Error>,
+    rank: c_int,
+    request: *mut c_int,
+    start: impl FnOnce(&CallWindow, Rank, Told) -> Result<Serial, Error>,
 ) -> c_int {
     on_win(function, win, |window| {
         // SAFETY: guaranteed by the caller.
         let request = unsafe { args::out(request, "request") }?;
         *request = match window.target(rank)? {
-            Peer::ProcNull => SEND_COMPLETE,
-            Peer::Rank(target) => {
+            PeerRank::ProcNull => SEND_COMPLETE,
+            PeerRank::Rank(target) => {
                 window.request(|told| start(&window, target, told).map(|_| ()))?
             }
         };
@@ -106,14 +108,14 @@ pub unsafe fn MPI_Win_fence(assert: c_int, win: c_int) -> c_int {
 }
 
 pub unsafe fn MPI_Win_ifence(assert: c_int, win: c_int, request: *mut c_int) -> c_int {
-    let start = |window: &Window, told| fence(window, assert, told, true);
+    let start = |window: &CallWindow, told| fence(window, assert, told, true);
     // SAFETY: the caller's guarantee about `request`.
     unsafe { begin("MPI_Win_ifence", win, request, start) }
 }
 
 pub unsafe fn MPI_Win_start(group: c_int, assert: c_int, win: c_int) -> c_int {
     on_win("MPI_Win_start", win, |window| {
-        let epoch = start(&window, (group, assert), None, false)?;
+        let epoch = start(&window, group, assert, None, false)?;
         window.wait(None, WindowCondition::Over(Watch::Opened(epoch)));
         Ok(())
     })
@@ -125,7 +127,7 @@ pub unsafe fn MPI_Win_istart(
     win: c_int,
     request: *mut c_int,
 ) -> c_int {
-    let begin_access = |window: &Window, told| start(window, (group, assert), told, true);
+    let begin_access = |window: &CallWindow, told| start(window, group, assert, told, true);
     // SAFETY: as above.
     unsafe { begin("MPI_Win_istart", win, request, begin_access) }
 }
@@ -148,14 +150,14 @@ pub unsafe fn MPI_Win_icomplete(win: c_int, request: *mut c_int) -> c_int {
 
 pub unsafe fn MPI_Win_post(group: c_int, assert: c_int, win: c_int) -> c_int {
     on_win("MPI_Win_post", win, |window| {
-        let epoch = post(&window, (group, assert), None)?;
+        let epoch = post(&window, group, assert, None)?;
         window.wait(None, WindowCondition::Over(Watch::Opened(epoch)));
         Ok(())
     })
 }
 
 pub unsafe fn MPI_Win_ipost(group: c_int, assert: c_int, win: c_int, request: *mut c_int) -> c_int {
-    let start = |window: &Window, told| post(window, (group, assert), told);
+    let start = |window: &CallWindow, told| post(window, group, assert, told);
     // SAFETY: as above.
     unsafe { begin("MPI_Win_ipost", win, request, start) }
 }
@@ -193,7 +195,7 @@ fn lock_of(lock_type: c_int, assert: c_int) -> Result<(bool, bool), Error> {
         MPI_LOCK_SHARED => false,
         _ => {
             return Err(wrong(
-                Class::Locktype,
+                ErrorClass::Locktype,
                 "lock_type is neither MPI_LOCK_EXCLUSIVE nor MPI_LOCK_SHARED",
             ));
         }
@@ -205,10 +207,10 @@ fn lock_of(lock_type: c_int, assert: c_int) -> Result<(bool, bool), Error> {
 pub unsafe fn MPI_Win_lock(lock_type: c_int, rank: c_int, assert: c_int, win: c_int) -> c_int {
     on_win("MPI_Win_lock", win, |window| {
         let (exclusive, checks) = lock_of(lock_type, assert)?;
-        let Peer::Rank(target) = window.target(rank)? else {
+        let PeerRank::Rank(target) = window.target(rank)? else {
             return Ok(());
         };
-        let epoch = window.lock((target, exclusive), checks, None, false)?;
+        let epoch = window.lock(target, exclusive, checks, None, false)?;
         window.wait(Some(target), WindowCondition::Over(Watch::Opened(epoch)));
         Ok(())
     })
@@ -226,9 +228,9 @@ pub unsafe fn MPI_Win_ilock(
         // SAFETY: as above.
         let request = unsafe { args::out(request, "request") }?;
         *request = match window.target(rank)? {
-            Peer::ProcNull => SEND_COMPLETE,
-            Peer::Rank(target) => window.request(|told| {
-                let locked = window.lock((target, exclusive), checks, told, true);
+            PeerRank::ProcNull => SEND_COMPLETE,
+            PeerRank::Rank(target) => window.request(|told| {
+                let locked = window.lock(target, exclusive, checks, told, true);
                 locked.map(|_| ())
             })?,
         };
@@ -238,7 +240,7 @@ pub unsafe fn MPI_Win_ilock(
 
 pub unsafe fn MPI_Win_unlock(rank: c_int, win: c_int) -> c_int {
     on_win("MPI_Win_unlock", win, |window| {
-        let Peer::Rank(target) = window.target(rank)? else {
+        let PeerRank::Rank(target) = window.target(rank)? else {
             return Ok(());
         };
         let epoch = window.unlock(target, None)?;
@@ -252,7 +254,8 @@ pub unsafe fn MPI_Win_iunlock(rank: c_int, win: c_int, request: *mut c_int) -> c
         begin_at(
             "MPI_Win_iunlock",
             win,
-            (rank, request),
+            rank,
+            request,
             |window, target, told| window.unlock(target, told),
         )
     }
@@ -267,7 +270,7 @@ pub unsafe fn MPI_Win_lock_all(assert: c_int, win: c_int) -> c_int {
 }
 
 pub unsafe fn MPI_Win_ilock_all(assert: c_int, win: c_int, request: *mut c_int) -> c_int {
-    let start = |window: &Window, told| lock_all(window, assert, told, true);
+    let start = |window: &CallWindow, told| lock_all(window, assert, told, true);
     // SAFETY: as above.
     unsafe { begin("MPI_Win_ilock_all", win, request, start) }
 }
@@ -294,8 +297,8 @@ fn flush(function: &'static str, win: c_int, rank: Option<c_int>, is_local: bool
         let target = match rank {
             None => None,
             Some(rank) => match window.target(rank)? {
-                Peer::ProcNull => return Ok(()),
-                Peer::Rank(target) => Some(target),
+                PeerRank::ProcNull => return Ok(()),
+                PeerRank::Rank(target) => Some(target),
             },
         };
         window.flush_and_wait(target, is_local)
@@ -319,25 +322,25 @@ pub unsafe fn MPI_Win_flush_local_all(win: c_int) -> c_int {
 }
 
 pub unsafe fn MPI_Win_iflush(rank: c_int, win: c_int, request: *mut c_int) -> c_int {
-    let start = |window: &Window, target, told| window.flush(Some(target), false, told);
+    let start = |window: &CallWindow, target, told| window.flush(Some(target), false, told);
     // SAFETY: as above.
-    unsafe { begin_at("MPI_Win_iflush", win, (rank, request), start) }
+    unsafe { begin_at("MPI_Win_iflush", win, rank, request, start) }
 }
 
 pub unsafe fn MPI_Win_iflush_all(win: c_int, request: *mut c_int) -> c_int {
-    let start = |window: &Window, told| window.flush(None, false, told);
+    let start = |window: &CallWindow, told| window.flush(None, false, told);
     // SAFETY: as above.
     unsafe { begin("MPI_Win_iflush_all", win, request, start) }
 }
 
 pub unsafe fn MPI_Win_iflush_local(rank: c_int, win: c_int, request: *mut c_int) -> c_int {
-    let start = |window: &Window, target, told| window.flush(Some(target), true, told);
+    let start = |window: &CallWindow, target, told| window.flush(Some(target), true, told);
     // SAFETY: as above.
-    unsafe { begin_at("MPI_Win_iflush_local", win, (rank, request), start) }
+    unsafe { begin_at("MPI_Win_iflush_local", win, rank, request, start) }
 }
 
 pub unsafe fn MPI_Win_iflush_local_all(win: c_int, request: *mut c_int) -> c_int {
-    let start = |window: &Window, told| window.flush(None, true, told);
+    let start = |window: &CallWindow, told| window.flush(None, true, told);
     // SAFETY: as above.
     unsafe { begin("MPI_Win_iflush_local_all", win, request, start) }
 }

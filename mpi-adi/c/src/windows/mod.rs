@@ -1,7 +1,7 @@
 //! One-sided communication (chapter 11), with the functions on windows of chapters 6 and 8.
 //!
 //! ```text
-//! make                         creation and freeing             attributes   names, hints, attributes, error handlers
+//! creation                     creation and freeing             attributes   names, hints, attributes, error handlers
 //! operations  accumulates      put and get; accumulate
 //! epochs                       fence; post, start, complete, wait; lock, unlock, flush; and their nonblocking forms
 //! requests                     requests of windows        objects   handles and state of windows
@@ -21,7 +21,7 @@
 mod accumulates;
 mod attributes;
 mod epochs;
-mod make;
+mod creation;
 mod objects;
 mod operations;
 mod requests;
@@ -29,5 +29,5 @@ mod requests;
 pub use accumulates::*;
 pub use attributes::*;
 pub use epochs::*;
-pub use make::*;
+pub use creation::*;
 pub use operations::*;

@@ -2,48 +2,49 @@
 
 use core::ffi::{c_int, c_void};
 
-use super::objects::{Window, on_win};
-use crate::args::{self, Peer};
-use crate::datatypes::{Elements, Lent};
+use super::objects::{CallWindow, on_win};
+use crate::args::{self, PeerRank};
+use crate::datatypes::{TypedElements, TypedBuffer};
 use crate::requests::{RECEIVED_FROM_PROC_NULL, SEND_COMPLETE};
 use midplane_device::rma::wire::{Head, Kind};
 use midplane_objects::error::Error;
-use midplane_objects::windows::{self, Entry, Operands, TargetBase, fits};
+use midplane_objects::windows::{self, AccessPath, OriginSpans, TargetBase, TargetRegion, fits};
 
 /// Target arguments of an operation, as specified by the program.
 #[derive(Clone, Copy)]
-pub(super) struct Target {
+pub(super) struct TargetArgs {
     pub rank: c_int,
     pub disp: isize,
     pub count: c_int,
     pub datatype: c_int,
 }
 
-/// Origin operands of an operation; [`Lent::EMPTY`] if it has none.
-pub(super) struct Origin {
-    pub from: Lent,
-    pub compare: Lent,
-    pub into: Lent,
+/// Origin operands of an operation; [`TypedBuffer::EMPTY`] if it has none.
+pub(super) struct OriginArgs {
+    pub from: TypedBuffer,
+    pub compare: TypedBuffer,
+    pub into: TypedBuffer,
 }
 
-impl Window {
+impl CallWindow {
     /// Locates the elements of a target, and checks that an epoch is open there. `None`: the target is MPI_PROC_NULL.
     /// Fails with class Rank, and like [`windows::Window::find`].
     pub(super) fn find_target(
         &self,
-        target: Target,
-        elements: (&Elements, usize),
+        target: TargetArgs,
+        elements: &TypedElements,
+        count: usize,
         is_request: bool,
     ) -> Result<Option<TargetBase>, Error> {
-        let Peer::Rank(rank) = self.target(target.rank)? else {
+        let PeerRank::Rank(rank) = self.target(target.rank)? else {
             return Ok(None);
         };
         let entry = if is_request {
-            Entry::Request
+            AccessPath::Request
         } else {
-            Entry::AsOpened
+            AccessPath::AsOpened
         };
-        self.find((rank, target.disp), elements, entry).map(Some)
+        self.find(rank, target.disp, elements, count, entry).map(Some)
     }
 
     /// Records an operation, with a request if `is_request`. Returns the request's handle; for no bytes, that of a
@@ -51,26 +52,27 @@ impl Window {
     pub(super) fn record(
         &self,
         place: &TargetBase,
-        (head, origin): (Head, Origin),
-        elements: (&Elements, usize, usize),
+        head: Head,
+        origin: OriginArgs,
+        region: TargetRegion<'_, TypedElements>,
         is_request: bool,
     ) -> Result<c_int, Error> {
-        if elements.1 == 0 {
+        if region.bytes == 0 {
             return Ok(SEND_COMPLETE);
         }
-        let Origin {
+        let OriginArgs {
             from,
             compare,
             into,
         } = origin;
-        let operands = Operands {
+        let operands = OriginSpans {
             from: from.span(),
             compare: compare.span(),
             into: into.span(),
         };
         let holds = [from, compare, into].map(Some);
         let defer = |told| {
-            self.defer(place, (head, operands), elements, holds, told)
+            self.defer(place, head, operands, region, holds, told)
                 .map(|_| ())
         };
         if is_request {
@@ -81,8 +83,8 @@ impl Window {
     }
 }
 
-impl windows::Elements for Elements {
-    type Hold = Lent;
+impl windows::TargetElements for TypedElements {
+    type BufferHold = TypedBuffer;
 
     fn length(&self, count: usize) -> Result<usize, Error> {
         self.length(count)
@@ -96,7 +98,7 @@ impl windows::Elements for Elements {
         self.runs(bytes, run);
     }
 
-    fn places(&self, base: usize, bytes: usize) -> Result<Lent, Error> {
+    fn places(&self, base: usize, bytes: usize) -> Result<TypedBuffer, Error> {
         let base = core::ptr::without_provenance(base);
         // SAFETY: these are addresses in a target's window; here they are only computed, never accessed.
         unsafe { self.origin(base, 0, bytes) }
@@ -106,58 +108,72 @@ impl windows::Elements for Elements {
 /// # Safety
 /// The standard's requirements on the origin's buffer.
 unsafe fn put(
-    window: &Window,
-    (origin, origin_count, origin_datatype): (*const c_void, c_int, c_int),
-    target: Target,
+    window: &CallWindow,
+    origin: *const c_void,
+    origin_count: c_int,
+    origin_datatype: c_int,
+    target: TargetArgs,
     is_request: bool,
 ) -> Result<c_int, Error> {
     // SAFETY: guaranteed by the caller.
     let from = unsafe { args::buffer(origin, origin_count, origin_datatype) }?;
-    let (elements, count) = (Elements::of(target.datatype)?, args::count(target.count)?);
+    let (elements, count) = (TypedElements::from_handle(target.datatype)?, args::count(target.count)?);
     let bytes = from.span().len();
     fits(bytes, elements.length(count)?)?;
-    let Some(place) = window.find_target(target, (&elements, count), is_request)? else {
+    let Some(place) = window.find_target(target, &elements, count, is_request)? else {
         return Ok(SEND_COMPLETE);
     };
     let head = Head::new(Kind::Put, window.context());
     if !place.is_straight {
-        let origin = Origin {
+        let origin = OriginArgs {
             from,
-            compare: Lent::EMPTY,
-            into: Lent::EMPTY,
+            compare: TypedBuffer::EMPTY,
+            into: TypedBuffer::EMPTY,
         };
-        return window.record(&place, (head, origin), (&elements, bytes, 1), is_request);
+        let region = TargetRegion {
+            elements: &elements,
+            bytes,
+            unit: 1,
+        };
+        return window.record(&place, head, origin, region, is_request);
     }
-    window.send(&place, head, (from.span(), 1), &elements);
+    window.send(&place, head, from.span(), 1, &elements);
     Ok(SEND_COMPLETE)
 }
 
 /// # Safety
 /// The standard's requirements on the origin's buffer.
 unsafe fn get(
-    window: &Window,
-    (origin, origin_count, origin_datatype): (*mut c_void, c_int, c_int),
-    target: Target,
+    window: &CallWindow,
+    origin: *mut c_void,
+    origin_count: c_int,
+    origin_datatype: c_int,
+    target: TargetArgs,
     is_request: bool,
 ) -> Result<c_int, Error> {
     // SAFETY: guaranteed by the caller.
     let into = unsafe { args::buffer(origin, origin_count, origin_datatype) }?;
-    let (elements, count) = (Elements::of(target.datatype)?, args::count(target.count)?);
+    let (elements, count) = (TypedElements::from_handle(target.datatype)?, args::count(target.count)?);
     let bytes = elements.length(count)?;
     fits(bytes, into.span().len())?;
-    let Some(place) = window.find_target(target, (&elements, count), is_request)? else {
+    let Some(place) = window.find_target(target, &elements, count, is_request)? else {
         return Ok(RECEIVED_FROM_PROC_NULL);
     };
     if !place.is_straight {
         let head = Head::new(Kind::Get, window.context());
-        let origin = Origin {
-            from: Lent::EMPTY,
-            compare: Lent::EMPTY,
+        let origin = OriginArgs {
+            from: TypedBuffer::EMPTY,
+            compare: TypedBuffer::EMPTY,
             into,
         };
-        return window.record(&place, (head, origin), (&elements, bytes, 1), is_request);
+        let region = TargetRegion {
+            elements: &elements,
+            bytes,
+            unit: 1,
+        };
+        return window.record(&place, head, origin, region, is_request);
     }
-    window.fetch_bytes(into.span(), &place, (&elements, bytes));
+    window.fetch_bytes(into.span(), &place, &elements, bytes);
     Ok(SEND_COMPLETE)
 }
 
@@ -172,15 +188,14 @@ pub unsafe fn MPI_Put(
     win: c_int,
 ) -> c_int {
     on_win("MPI_Put", win, |window| {
-        let origin = (origin_addr, origin_count, origin_datatype);
-        let target = Target {
+        let target = TargetArgs {
             rank: target_rank,
             disp: target_disp,
             count: target_count,
             datatype: target_datatype,
         };
         // SAFETY: the standard's requirements on the origin's buffer.
-        unsafe { put(&window, origin, target, false) }.map(|_| ())
+        unsafe { put(&window, origin_addr, origin_count, origin_datatype, target, false) }.map(|_| ())
     })
 }
 
@@ -195,15 +210,14 @@ pub unsafe fn MPI_Get(
     win: c_int,
 ) -> c_int {
     on_win("MPI_Get", win, |window| {
-        let origin = (origin_addr, origin_count, origin_datatype);
-        let target = Target {
+        let target = TargetArgs {
             rank: target_rank,
             disp: target_disp,
             count: target_count,
             datatype: target_datatype,
         };
         // SAFETY: the standard's requirements on the origin's buffer.
-        unsafe { get(&window, origin, target, false) }.map(|_| ())
+        unsafe { get(&window, origin_addr, origin_count, origin_datatype, target, false) }.map(|_| ())
     })
 }
 
@@ -221,15 +235,14 @@ pub unsafe fn MPI_Rput(
     on_win("MPI_Rput", win, |window| {
         // SAFETY: the standard's requirements on `request`.
         let request = unsafe { args::out(request, "request") }?;
-        let origin = (origin_addr, origin_count, origin_datatype);
-        let target = Target {
+        let target = TargetArgs {
             rank: target_rank,
             disp: target_disp,
             count: target_count,
             datatype: target_datatype,
         };
         // SAFETY: the standard's requirements on the origin's buffer.
-        *request = unsafe { put(&window, origin, target, true) }?;
+        *request = unsafe { put(&window, origin_addr, origin_count, origin_datatype, target, true) }?;
         Ok(())
     })
 }
@@ -248,15 +261,14 @@ pub unsafe fn MPI_Rget(
     on_win("MPI_Rget", win, |window| {
         // SAFETY: the standard's requirements on `request`.
         let request = unsafe { args::out(request, "request") }?;
-        let origin = (origin_addr, origin_count, origin_datatype);
-        let target = Target {
+        let target = TargetArgs {
             rank: target_rank,
             disp: target_disp,
             count: target_count,
             datatype: target_datatype,
         };
         // SAFETY: the standard's requirements on the origin's buffer.
-        *request = unsafe { get(&window, origin, target, true) }?;
+        *request = unsafe { get(&window, origin_addr, origin_count, origin_datatype, target, true) }?;
         Ok(())
     })
 }

@@ -6,23 +6,23 @@ use core::ffi::c_int;
 
 use spin::Mutex;
 
-use super::objects::{Window, blame_of};
-use crate::handles::{Kind, Table};
-use crate::requests::{Completed, Entry, Family, ONE_SIDED, Rest, enter_family, with_status};
+use super::objects::{CallWindow, error_target_of};
+use crate::handles::{HandleKind, HandleTable};
+use crate::requests::{CompletedRequest, FamilyEntry, RequestFamily, ONE_SIDED, CompletionData, enter_family, with_status};
 use crate::types::MPI_Status;
 use midplane_device::rma::epochs::{Ticket, Told};
-use midplane_objects::error::{Class, Error, Limited};
+use midplane_objects::error::{ErrorClass, Error, LimitedResource};
 use midplane_objects::windows::{BEYOND, make_room};
 
-const KIND: Kind = Kind {
-    name: Limited::WindowRequests,
+const KIND: HandleKind = HandleKind {
+    name: LimitedResource::WindowRequests,
     tag: ONE_SIDED,
     place_bits: 16,
     generation_bits: 12,
     limit: 1 << 16,
 };
 
-struct Object {
+struct RmaRequest {
     win: c_int,
     ticket: &'static Ticket,
 }
@@ -30,22 +30,22 @@ struct Object {
 /// No call waits while it holds the lock, and no interrupt handler uses it.
 // SAFETY: a section of initialized data, like the default one.
 #[unsafe(link_section = ".data.mpi_windows")]
-static TABLE: Mutex<Table<Object>> = Mutex::new(Table::new(KIND));
+static TABLE: Mutex<HandleTable<RmaRequest>> = Mutex::new(HandleTable::new(KIND));
 
 struct OfWindows;
 
 // SAFETY: a section of initialized data, like the default one.
 #[unsafe(link_section = ".data.mpi_windows")]
-static FAMILY: Entry = Entry::new(ONE_SIDED, &OfWindows);
+static FAMILY: FamilyEntry = FamilyEntry::new(ONE_SIDED, &OfWindows);
 
-impl Window {
-    /// Starts the operation of a request with its ticket. Returns the request's handle. Fails with [`Error::NoRoom`],
+impl CallWindow {
+    /// Starts the operation of a request with its ticket. Returns the request's handle. Fails with [`Error::NoSpace`],
     /// [`Error::Limit`], and like `start`.
     pub fn request(&self, start: impl FnOnce(Told) -> Result<(), Error>) -> Result<c_int, Error> {
         enter_family(&FAMILY);
         let ticket: &'static Ticket = Box::leak(make_room(Ticket::default())?);
-        let win = self.home.0;
-        let added = TABLE.lock().add(Object { win, ticket });
+        let win = self.owner.0;
+        let added = TABLE.lock().add(RmaRequest { win, ticket });
         let started = added.and_then(|handle| start(Some(ticket)).map(|()| handle));
         if started.is_err() {
             if let Ok(handle) = added {
@@ -65,16 +65,16 @@ fn give_back(ticket: &'static Ticket) {
 }
 
 const NOT_ALLOWED: Error = Error::Wrong {
-    class: Class::Request,
+    class: ErrorClass::Request,
     what: "the request of a window can neither be freed nor cancelled (MPI-3.1 section 11.3.5); complete it",
 };
 
-impl Family for OfWindows {
+impl RequestFamily for OfWindows {
     fn has(&self, handle: c_int) -> bool {
         TABLE.lock().get(handle).is_some()
     }
 
-    fn ended(&self, handle: c_int) -> Option<Completed> {
+    fn ended(&self, handle: c_int) -> Option<CompletedRequest> {
         let (win, is_faulty) = {
             let table = TABLE.lock();
             let object = table.get(handle)?;
@@ -82,7 +82,7 @@ impl Family for OfWindows {
         };
         let mut completed = with_status(MPI_Status::NO_RECEIVE);
         if is_faulty {
-            completed.rest = Some(Rest::Failed(blame_of(win), BEYOND));
+            completed.rest = Some(CompletionData::Failed(error_target_of(win), BEYOND));
         }
         Some(completed)
     }

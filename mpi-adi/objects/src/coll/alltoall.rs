@@ -1,10 +1,10 @@
 //! All-to-all (MPI-3.1 section 5.8).
 #![forbid(unsafe_code)]
 
-use crate::coll::run::run_in_segments;
+use crate::coll::run::{run_in_segments, SegmentSizes};
 use crate::coll::running::run_side_by_side;
-use crate::coll::schedule::{ALLTOALL, Buffer, Half, Lanes, MOST_LANES, Ranks, Schedule, Step};
-use crate::coll::segments::{SEGMENT_BYTES, Walk};
+use crate::coll::schedule::{ALLTOALL, StepBuffer, SegmentHalf, LaneConfig, MAX_LANES, RankInfo, Schedule, ScheduleStep};
+use crate::coll::segments::{SEGMENT_BYTES, SegmentWalk};
 use crate::comm::{CommRank, Communicator};
 use crate::error::Error;
 use midplane_device::memory::area::Area;
@@ -16,8 +16,8 @@ pub fn alltoall(
     part: &dyn Fn(CommRank) -> Area,
     place: &dyn Fn(CommRank) -> Area,
 ) -> Result<(), Error> {
-    let mut schedule = Pairs::new(Ranks::placed(comm), part, place);
-    run_side_by_side(comm, function, &mut schedule, (1, 0), &mut |_, _| ())
+    let mut schedule = PairwiseExchange::new(RankInfo::placed(comm), part, place);
+    run_side_by_side(comm, function, &mut schedule, SegmentSizes { element: 1, max_bytes: 0 }, &mut |_, _| ())
 }
 
 /// Exchanges in place: `place` returns the buffer that contains the data for a rank and receives the data from it. It
@@ -27,22 +27,22 @@ pub fn alltoall_in_place(
     function: &'static str,
     place: &dyn Fn(CommRank) -> Area,
 ) -> Result<(), Error> {
-    let mut schedule = InPlace::new(Ranks::of(comm), place);
-    let sizes = (1, SEGMENT_BYTES);
+    let mut schedule = InPlace::new(RankInfo::from_comm(comm), place);
+    let sizes = SegmentSizes { element: 1, max_bytes: SEGMENT_BYTES };
     run_in_segments(comm, function, &mut schedule, sizes, &mut |_, _| ())
 }
 
 /// Maximum number of concurrent messages to other processes.
 const PAIRS: usize = 8;
-const _: () = assert!(PAIRS <= MOST_LANES);
+const _: () = assert!(PAIRS <= MAX_LANES);
 
 /// Copies its own part, then in each round sends to the process at some distance and receives from the process at the
 /// opposite distance. Several rounds run concurrently, one per lane, in an order that uses many directions. The
 /// distance grows by a step near the golden section of the number of processes, and the step is coprime to it. In a box
 /// of the torus a distance is one per dimension, so in a round each link of a dimension and direction carries the same
 /// load.
-pub(super) struct Pairs<P, Q> {
-    ranks: Ranks,
+pub(super) struct PairwiseExchange<P, Q> {
+    ranks: RankInfo,
     part: P,
     place: Q,
     /// Difference between the distances of consecutive rounds.
@@ -67,9 +67,9 @@ fn step(size: u32) -> u32 {
         .unwrap_or(1)
 }
 
-impl<P: Fn(CommRank) -> Area, Q: Fn(CommRank) -> Area> Pairs<P, Q> {
-    pub(super) fn new(ranks: Ranks, part: P, place: Q) -> Self {
-        Pairs {
+impl<P: Fn(CommRank) -> Area, Q: Fn(CommRank) -> Area> PairwiseExchange<P, Q> {
+    pub(super) fn new(ranks: RankInfo, part: P, place: Q) -> Self {
+        PairwiseExchange {
             ranks,
             part,
             place,
@@ -98,20 +98,20 @@ impl<P: Fn(CommRank) -> Area, Q: Fn(CommRank) -> Area> Pairs<P, Q> {
     }
 }
 
-impl<P: Fn(CommRank) -> Area, Q: Fn(CommRank) -> Area> Schedule for Pairs<P, Q> {
-    fn next(&mut self) -> Option<Step> {
+impl<P: Fn(CommRank) -> Area, Q: Fn(CommRank) -> Area> Schedule for PairwiseExchange<P, Q> {
+    fn next(&mut self) -> Option<ScheduleStep> {
         (0..PAIRS).find_map(|lane| self.next_in(lane))
     }
 
-    fn lanes(&mut self) -> Lanes {
-        Lanes {
+    fn lanes(&mut self) -> LaneConfig {
+        LaneConfig {
             count: PAIRS.min(self.ranks.size as usize),
             messages: 2,
             cross: true,
         }
     }
 
-    fn next_in(&mut self, lane: usize) -> Option<Step> {
+    fn next_in(&mut self, lane: usize) -> Option<ScheduleStep> {
         let round = self.rounds[lane];
         if round >= self.ranks.size {
             return None;
@@ -120,12 +120,12 @@ impl<P: Fn(CommRank) -> Area, Q: Fn(CommRank) -> Area> Schedule for Pairs<P, Q> 
         let (dest, source) = self.partners(round);
         let (from, to) = ((self.part)(dest), (self.place)(source));
         Some(if round == 0 {
-            Step::Copy { from, to }
+            ScheduleStep::Copy { from, to }
         } else {
-            Step::Exchange {
+            ScheduleStep::Exchange {
                 tag: ALLTOALL,
-                given: (Buffer::User(from), dest),
-                taken: (Buffer::User(to), source),
+                given: (StepBuffer::User(from), dest),
+                taken: (StepBuffer::User(to), source),
             }
         })
     }
@@ -134,45 +134,45 @@ impl<P: Fn(CommRank) -> Area, Q: Fn(CommRank) -> Area> Schedule for Pairs<P, Q> 
 /// In each round a process has one partner, possibly itself: the sum of the two ranks is the round's number, modulo the
 /// size.
 pub(super) struct InPlace<P> {
-    ranks: Ranks,
+    ranks: RankInfo,
     place: P,
     /// The round after the present partner.
     round: u32,
     peer: CommRank,
     span: Area,
-    walk: Walk,
-    stage: Stage,
+    walk: SegmentWalk,
+    stage: PairwiseStage,
 }
 
 /// Next action for the present segment.
 #[derive(Clone, Copy)]
-enum Stage {
+enum PairwiseStage {
     Load,
     Exchange,
     Store,
 }
 
 /// Segment of the data to send.
-const GIVEN: Half = Half::First;
+const GIVEN: SegmentHalf = SegmentHalf::First;
 /// Segment of the received data.
-const TAKEN: Half = Half::Second;
+const TAKEN: SegmentHalf = SegmentHalf::Second;
 
 impl<P: Fn(CommRank) -> Area> InPlace<P> {
-    pub(super) fn new(ranks: Ranks, place: P) -> Self {
+    pub(super) fn new(ranks: RankInfo, place: P) -> Self {
         InPlace {
             ranks,
             place,
             round: 0,
             peer: CommRank(ranks.own),
             span: Area::EMPTY,
-            walk: Walk::new(0, 1),
-            stage: Stage::Load,
+            walk: SegmentWalk::new(0, 1),
+            stage: PairwiseStage::Load,
         }
     }
 
     /// Selects the next partner; `None` if there is none.
     fn turn(&mut self) -> Option<()> {
-        let Ranks { own, size, .. } = self.ranks;
+        let RankInfo { own, size, .. } = self.ranks;
         if self.round >= size {
             return None;
         }
@@ -183,13 +183,13 @@ impl<P: Fn(CommRank) -> Area> InPlace<P> {
         } else {
             (self.place)(self.peer)
         };
-        self.walk = Walk::new(self.span.len(), 1);
+        self.walk = SegmentWalk::new(self.span.len(), 1);
         Some(())
     }
 }
 
 impl<P: Fn(CommRank) -> Area> Schedule for InPlace<P> {
-    fn next(&mut self) -> Option<Step> {
+    fn next(&mut self) -> Option<ScheduleStep> {
         let mut part = self.walk.part(self.span);
         while part.is_none() {
             self.turn()?;
@@ -197,25 +197,25 @@ impl<P: Fn(CommRank) -> Area> Schedule for InPlace<P> {
         }
         let part = part?;
         Some(match self.stage {
-            Stage::Load => {
-                self.stage = Stage::Exchange;
-                Step::Load {
+            PairwiseStage::Load => {
+                self.stage = PairwiseStage::Exchange;
+                ScheduleStep::Load {
                     from: part,
                     to: GIVEN,
                 }
             }
-            Stage::Exchange => {
-                self.stage = Stage::Store;
-                Step::Exchange {
+            PairwiseStage::Exchange => {
+                self.stage = PairwiseStage::Store;
+                ScheduleStep::Exchange {
                     tag: ALLTOALL,
-                    given: (Buffer::Segment(GIVEN, part.len()), self.peer),
-                    taken: (Buffer::Segment(TAKEN, part.len()), self.peer),
+                    given: (StepBuffer::Segment(GIVEN, part.len()), self.peer),
+                    taken: (StepBuffer::Segment(TAKEN, part.len()), self.peer),
                 }
             }
-            Stage::Store => {
-                self.stage = Stage::Load;
+            PairwiseStage::Store => {
+                self.stage = PairwiseStage::Load;
                 self.walk.advance();
-                Step::Store {
+                ScheduleStep::Store {
                     from: TAKEN,
                     to: part,
                 }

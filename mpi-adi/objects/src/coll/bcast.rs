@@ -2,11 +2,12 @@
 //! the binomial tree of the ranks.
 #![forbid(unsafe_code)]
 
-use crate::coll::lines::Spread;
+use crate::coll::lines::LineBcast;
+use crate::coll::run::SegmentSizes;
 use crate::coll::running::run_side_by_side;
-use crate::coll::schedule::{BCAST, Buffer, Chosen, Ranks, Schedule, Step};
+use crate::coll::schedule::{BCAST, StepBuffer, SelectedSchedule, RankInfo, Schedule, ScheduleStep};
 use crate::coll::tree;
-use crate::coll::trees::Trees;
+use crate::coll::trees::TreeBcast;
 use crate::comm::{CommRank, Communicator};
 use crate::error::Error;
 use midplane_device::memory::area::Area;
@@ -20,8 +21,8 @@ pub fn bcast(
     root: CommRank,
 ) -> Result<(), Error> {
     comm.check_root(root)?;
-    let mut schedule = Bcast::new(Ranks::placed(comm), span, root);
-    run_side_by_side(comm, function, &mut schedule, (1, 0), &mut |_, _| ())
+    let mut schedule = BcastSchedule::new(RankInfo::placed(comm), span, root);
+    run_side_by_side(comm, function, &mut schedule, SegmentSizes { element: 1, max_bytes: 0 }, &mut |_, _| ())
 }
 
 /// Longer broadcasts use the trees of the torus.
@@ -30,36 +31,36 @@ const SHORT_BCAST: usize = INLINE_BYTES;
 /// A broadcast algorithm, selected by the rules of docs/collectives.md.
 // Stored inline, so that a blocking call needs no heap memory.
 #[allow(clippy::large_enum_variant)]
-pub(super) enum Bcast {
-    Binomial(Binomial),
-    Lines(Spread),
-    Trees(Trees),
+pub(super) enum BcastSchedule {
+    Binomial(BinomialBcast),
+    Lines(LineBcast),
+    Trees(TreeBcast),
 }
 
-impl Bcast {
-    pub(super) fn new(ranks: Ranks, span: Area, root: CommRank) -> Bcast {
+impl BcastSchedule {
+    pub(super) fn new(ranks: RankInfo, span: Area, root: CommRank) -> BcastSchedule {
         match ranks.grid {
             Some(grid) if span.len() > SHORT_BCAST => {
-                Bcast::Trees(Trees::new(ranks, grid, span, root))
+                BcastSchedule::Trees(TreeBcast::new(ranks, grid, span, root))
             }
-            Some(grid) => Bcast::Lines(Spread::new(ranks, grid, span, root)),
-            None => Bcast::Binomial(Binomial::new(ranks, span, root)),
+            Some(grid) => BcastSchedule::Lines(LineBcast::new(ranks, grid, span, root)),
+            None => BcastSchedule::Binomial(BinomialBcast::new(ranks, span, root)),
         }
     }
 }
 
-impl Chosen for Bcast {
-    fn chosen(&mut self) -> &mut dyn Schedule {
+impl SelectedSchedule for BcastSchedule {
+    fn selected(&mut self) -> &mut dyn Schedule {
         match self {
-            Bcast::Binomial(schedule) => schedule,
-            Bcast::Lines(schedule) => schedule,
-            Bcast::Trees(schedule) => schedule,
+            BcastSchedule::Binomial(schedule) => schedule,
+            BcastSchedule::Lines(schedule) => schedule,
+            BcastSchedule::Trees(schedule) => schedule,
         }
     }
 }
 
 /// Binomial tree: receives from the parent, then sends to the children, largest subtree first.
-pub(super) struct Binomial {
+pub(super) struct BinomialBcast {
     span: Area,
     root: CommRank,
     size: u32,
@@ -71,10 +72,10 @@ pub(super) struct Binomial {
     bit: u32,
 }
 
-impl Binomial {
-    pub(super) fn new(ranks: Ranks, span: Area, root: CommRank) -> Binomial {
+impl BinomialBcast {
+    pub(super) fn new(ranks: RankInfo, span: Area, root: CommRank) -> BinomialBcast {
         let relative = ranks.before(root.0).0;
-        Binomial {
+        BinomialBcast {
             span,
             root,
             size: ranks.size,
@@ -89,19 +90,19 @@ impl Binomial {
     }
 }
 
-impl Schedule for Binomial {
-    fn next(&mut self) -> Option<Step> {
-        let (tag, data) = (BCAST, Buffer::User(self.span));
+impl Schedule for BinomialBcast {
+    fn next(&mut self) -> Option<ScheduleStep> {
+        let (tag, data) = (BCAST, StepBuffer::User(self.span));
         if let Some(parent) = self.parent.take() {
             let source = self.absolute(parent);
-            return Some(Step::Receive { source, tag, data });
+            return Some(ScheduleStep::Receive { source, tag, data });
         }
         while self.bit > 1 {
             self.bit /= 2;
             let child = self.relative + self.bit;
             if child < self.size {
                 let dest = self.absolute(child);
-                return Some(Step::Send { dest, tag, data });
+                return Some(ScheduleStep::Send { dest, tag, data });
             }
         }
         None

@@ -2,7 +2,7 @@
 #![forbid(unsafe_code)]
 
 use crate::coll::run::run;
-use crate::coll::schedule::{ALLGATHER, Buffer, GATHER, Ranks, SCATTER, Schedule, Step};
+use crate::coll::schedule::{ALLGATHER, StepBuffer, GATHER, RankInfo, SCATTER, Schedule, ScheduleStep};
 use crate::comm::{CommRank, Communicator};
 use crate::error::Error;
 use midplane_device::memory::area::Area;
@@ -20,7 +20,7 @@ pub fn gather(
     run(
         comm,
         function,
-        &mut Gather::new(Ranks::of(comm), data, place, root),
+        &mut StarGather::new(RankInfo::from_comm(comm), data, place, root),
     )
 }
 
@@ -37,7 +37,7 @@ pub fn scatter(
     run(
         comm,
         function,
-        &mut Scatter::new(Ranks::of(comm), part, result, root),
+        &mut StarScatter::new(RankInfo::from_comm(comm), part, result, root),
     )
 }
 
@@ -49,7 +49,7 @@ pub fn allgather(
     data: Area,
     place: &dyn Fn(CommRank) -> Area,
 ) -> Result<(), Error> {
-    run(comm, function, &mut Ring::new(Ranks::of(comm), data, place))
+    run(comm, function, &mut RingAllgather::new(RankInfo::from_comm(comm), data, place))
 }
 
 /// Gathers every process's block of `all`, indexed by rank, at every process. The runs of blocks sent to the next
@@ -59,11 +59,11 @@ pub fn allgather_in_runs(
     function: &'static str,
     all: Area,
 ) -> Result<(), Error> {
-    run(comm, function, &mut Runs::new(Ranks::of(comm), all))
+    run(comm, function, &mut BruckAllgather::new(RankInfo::from_comm(comm), all))
 }
 
 /// Partner sequence of a star: the root communicates with one rank after the other, the others only with the root.
-struct Star {
+struct StarSequence {
     own: CommRank,
     root: CommRank,
     /// Next partner. For a process other than the root, the root until their message is complete.
@@ -71,14 +71,14 @@ struct Star {
     end: u32,
 }
 
-impl Star {
-    fn new(ranks: Ranks, root: CommRank) -> Star {
+impl StarSequence {
+    fn new(ranks: RankInfo, root: CommRank) -> StarSequence {
         let (next, end) = if ranks.own == root.0 {
             (0, ranks.size)
         } else {
             (root.0, root.0 + 1)
         };
-        Star {
+        StarSequence {
             own: CommRank(ranks.own),
             root,
             next,
@@ -103,18 +103,18 @@ impl Star {
 }
 
 /// The root copies its own data, then receives from one rank after the other.
-pub(super) struct Gather<P> {
-    star: Star,
+pub(super) struct StarGather<P> {
+    star: StarSequence,
     data: Area,
     place: P,
     is_copied: bool,
 }
 
-impl<P: Fn(CommRank) -> Area> Gather<P> {
-    pub(super) fn new(ranks: Ranks, data: Area, place: P, root: CommRank) -> Self {
-        let star = Star::new(ranks, root);
+impl<P: Fn(CommRank) -> Area> StarGather<P> {
+    pub(super) fn new(ranks: RankInfo, data: Area, place: P, root: CommRank) -> Self {
+        let star = StarSequence::new(ranks, root);
         let is_copied = !star.is_root();
-        Gather {
+        StarGather {
             star,
             data,
             place,
@@ -123,24 +123,24 @@ impl<P: Fn(CommRank) -> Area> Gather<P> {
     }
 }
 
-impl<P: Fn(CommRank) -> Area> Schedule for Gather<P> {
-    fn next(&mut self) -> Option<Step> {
+impl<P: Fn(CommRank) -> Area> Schedule for StarGather<P> {
+    fn next(&mut self) -> Option<ScheduleStep> {
         if !self.is_copied {
             self.is_copied = true;
             let (from, to) = (self.data, (self.place)(self.star.root));
-            return Some(Step::Copy { from, to });
+            return Some(ScheduleStep::Copy { from, to });
         }
         let (partner, tag) = (self.star.partner()?, GATHER);
         Some(if self.star.is_root() {
-            let data = Buffer::User((self.place)(partner));
-            Step::Receive {
+            let data = StepBuffer::User((self.place)(partner));
+            ScheduleStep::Receive {
                 source: partner,
                 tag,
                 data,
             }
         } else {
-            let data = Buffer::User(self.data);
-            Step::Send {
+            let data = StepBuffer::User(self.data);
+            ScheduleStep::Send {
                 dest: partner,
                 tag,
                 data,
@@ -150,18 +150,18 @@ impl<P: Fn(CommRank) -> Area> Schedule for Gather<P> {
 }
 
 /// The root sends to one rank after the other, then copies its own part.
-pub(super) struct Scatter<P> {
-    star: Star,
+pub(super) struct StarScatter<P> {
+    star: StarSequence,
     part: P,
     result: Area,
     is_copied: bool,
 }
 
-impl<P: Fn(CommRank) -> Area> Scatter<P> {
-    pub(super) fn new(ranks: Ranks, part: P, result: Area, root: CommRank) -> Self {
-        let star = Star::new(ranks, root);
+impl<P: Fn(CommRank) -> Area> StarScatter<P> {
+    pub(super) fn new(ranks: RankInfo, part: P, result: Area, root: CommRank) -> Self {
+        let star = StarSequence::new(ranks, root);
         let is_copied = !star.is_root();
-        Scatter {
+        StarScatter {
             star,
             part,
             result,
@@ -170,20 +170,20 @@ impl<P: Fn(CommRank) -> Area> Scatter<P> {
     }
 }
 
-impl<P: Fn(CommRank) -> Area> Schedule for Scatter<P> {
-    fn next(&mut self) -> Option<Step> {
+impl<P: Fn(CommRank) -> Area> Schedule for StarScatter<P> {
+    fn next(&mut self) -> Option<ScheduleStep> {
         let tag = SCATTER;
         if let Some(partner) = self.star.partner() {
             return Some(if self.star.is_root() {
-                let data = Buffer::User((self.part)(partner));
-                Step::Send {
+                let data = StepBuffer::User((self.part)(partner));
+                ScheduleStep::Send {
                     dest: partner,
                     tag,
                     data,
                 }
             } else {
-                let data = Buffer::User(self.result);
-                Step::Receive {
+                let data = StepBuffer::User(self.result);
+                ScheduleStep::Receive {
                     source: partner,
                     tag,
                     data,
@@ -195,21 +195,21 @@ impl<P: Fn(CommRank) -> Area> Schedule for Scatter<P> {
         }
         self.is_copied = true;
         let (from, to) = ((self.part)(self.star.root), self.result);
-        Some(Step::Copy { from, to })
+        Some(ScheduleStep::Copy { from, to })
     }
 }
 
 /// Copies its own data. In round r it sends to the right the block that it received from the left one round before.
-pub(super) struct Ring<P> {
-    ranks: Ranks,
+pub(super) struct RingAllgather<P> {
+    ranks: RankInfo,
     data: Area,
     place: P,
     round: u32,
 }
 
-impl<P: Fn(CommRank) -> Area> Ring<P> {
-    pub(super) fn new(ranks: Ranks, data: Area, place: P) -> Self {
-        Ring {
+impl<P: Fn(CommRank) -> Area> RingAllgather<P> {
+    pub(super) fn new(ranks: RankInfo, data: Area, place: P) -> Self {
+        RingAllgather {
             ranks,
             data,
             place,
@@ -218,8 +218,8 @@ impl<P: Fn(CommRank) -> Area> Ring<P> {
     }
 }
 
-impl<P: Fn(CommRank) -> Area> Schedule for Ring<P> {
-    fn next(&mut self) -> Option<Step> {
+impl<P: Fn(CommRank) -> Area> Schedule for RingAllgather<P> {
+    fn next(&mut self) -> Option<ScheduleStep> {
         let (ranks, round) = (self.ranks, self.round);
         if round >= ranks.size {
             return None;
@@ -228,13 +228,13 @@ impl<P: Fn(CommRank) -> Area> Schedule for Ring<P> {
         let to = (self.place)(ranks.before(round));
         if round == 0 {
             let from = self.data;
-            return Some(Step::Copy { from, to });
+            return Some(ScheduleStep::Copy { from, to });
         }
         let given = (self.place)(ranks.before(round - 1));
-        Some(Step::Exchange {
+        Some(ScheduleStep::Exchange {
             tag: ALLGATHER,
-            given: (Buffer::User(given), ranks.after(1)),
-            taken: (Buffer::User(to), ranks.before(1)),
+            given: (StepBuffer::User(given), ranks.after(1)),
+            taken: (StepBuffer::User(to), ranks.before(1)),
         })
     }
 }
@@ -242,63 +242,63 @@ impl<P: Fn(CommRank) -> Area> Schedule for Ring<P> {
 /// Doubling algorithm (Bruck et al., 1997). With n blocks up to its own, a process sends them n ranks forward, and
 /// receives n blocks from n ranks back. Blocks remain at their index, so a run that wraps around is sent in two pieces;
 /// the split is at the same block for sender and receiver.
-pub(super) struct Runs {
-    ranks: Ranks,
+pub(super) struct BruckAllgather {
+    ranks: RankInfo,
     all: Area,
     /// Blocks present at the end of the round.
     held: u32,
     /// Distance of the partners of this round, and the remaining runs.
     distance: u32,
-    given: Run,
-    taken: Run,
+    given: BlockRun,
+    taken: BlockRun,
 }
 
 /// `count` consecutive blocks from rank `start`, with wrap-around.
 #[derive(Clone, Copy, Default)]
-struct Run {
+struct BlockRun {
     start: u32,
     count: u32,
 }
 
-impl Run {
+impl BlockRun {
     /// Removes and returns the piece before the wrap-around.
-    fn piece(&mut self, all: Area, size: u32) -> Option<Buffer> {
+    fn piece(&mut self, all: Area, size: u32) -> Option<StepBuffer> {
         let count = self.count.min(size - self.start);
         if count == 0 {
             return None;
         }
         let each = all.len() / size as usize;
         let piece = all.part(self.start as usize * each, count as usize * each);
-        *self = Run {
+        *self = BlockRun {
             start: (self.start + count) % size,
             count: self.count - count,
         };
-        Some(Buffer::User(piece))
+        Some(StepBuffer::User(piece))
     }
 }
 
-impl Runs {
+impl BruckAllgather {
     /// All blocks have the same length.
-    pub(super) fn new(ranks: Ranks, all: Area) -> Self {
-        Runs {
+    pub(super) fn new(ranks: RankInfo, all: Area) -> Self {
+        BruckAllgather {
             ranks,
             all,
             held: 1,
             distance: 0,
-            given: Run::default(),
-            taken: Run::default(),
+            given: BlockRun::default(),
+            taken: BlockRun::default(),
         }
     }
 
     /// Returns `None` when all blocks are present.
     fn begin_round(&mut self) -> Option<()> {
-        let Runs { ranks, held, .. } = *self;
+        let BruckAllgather { ranks, held, .. } = *self;
         let count = held.min(ranks.size - held);
         if count == 0 {
             return None;
         }
         // The last `count` blocks up to the own one, and up to the block `held` ranks back.
-        let ends_back = |back: u32| Run {
+        let ends_back = |back: u32| BlockRun {
             start: ranks.before((back + count - 1) % ranks.size).0,
             count,
         };
@@ -308,9 +308,9 @@ impl Runs {
     }
 }
 
-impl Schedule for Runs {
-    fn next(&mut self) -> Option<Step> {
-        let Ranks { size, .. } = self.ranks;
+impl Schedule for BruckAllgather {
+    fn next(&mut self) -> Option<ScheduleStep> {
+        let RankInfo { size, .. } = self.ranks;
         if self.given.count == 0 && self.taken.count == 0 {
             self.begin_round()?;
         }
@@ -324,13 +324,13 @@ impl Schedule for Runs {
             self.taken.piece(self.all, size),
         );
         match pieces {
-            (Some(given), Some(taken)) => Some(Step::Exchange {
+            (Some(given), Some(taken)) => Some(ScheduleStep::Exchange {
                 tag,
                 given: (given, dest),
                 taken: (taken, source),
             }),
-            (Some(data), None) => Some(Step::Send { dest, tag, data }),
-            (None, Some(data)) => Some(Step::Receive { source, tag, data }),
+            (Some(data), None) => Some(ScheduleStep::Send { dest, tag, data }),
+            (None, Some(data)) => Some(ScheduleStep::Receive { source, tag, data }),
             (None, None) => None,
         }
     }

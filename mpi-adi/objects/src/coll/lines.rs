@@ -20,13 +20,14 @@
 //! few nodes.
 #![forbid(unsafe_code)]
 
-use crate::coll::schedule::{BCAST, Buffer, Half, REDUCE, Ranks, Schedule, Step};
+use crate::coll::run::ReduceAreas;
+use crate::coll::schedule::{BCAST, StepBuffer, SegmentHalf, REDUCE, RankInfo, Schedule, ScheduleStep};
 use crate::comm::CommRank;
-use crate::grid::{At, Grid};
+use crate::grid::{BoxCoords, TorusBox};
 use midplane_device::memory::area::Area;
 
 /// Returns the number of processes on one side of index `place` of a line; on a ring, half of the others.
-fn side(grid: &Grid, dim: usize, place: u16, is_plus: bool) -> u16 {
+fn side(grid: &TorusBox, dim: usize, place: u16, is_plus: bool) -> u16 {
     let others = grid.extents[dim] - 1;
     match (grid.wraps[dim], is_plus) {
         (true, true) => others.div_ceil(2),
@@ -38,7 +39,7 @@ fn side(grid: &Grid, dim: usize, place: u16, is_plus: bool) -> u16 {
 
 /// Returns the index on a side of `len` processes from which `place` receives (the sender is 0), and the number of
 /// processes behind `place` to which it forwards.
-fn told_by(place: u16, len: u16) -> (u16, u16) {
+fn predecessor(place: u16, len: u16) -> (u16, u16) {
     let (mut from, mut rest) = (0, len);
     loop {
         let middle = from + rest.div_ceil(2);
@@ -54,10 +55,10 @@ fn told_by(place: u16, len: u16) -> (u16, u16) {
     }
 }
 
-pub(super) struct Spread {
+pub(super) struct LineBcast {
     span: Area,
-    grid: Grid,
-    own: At,
+    grid: TorusBox,
+    own: BoxCoords,
     /// Parent, the source of the first receive.
     parent: Option<CommRank>,
     /// Dimension and side of the present line.
@@ -69,10 +70,10 @@ pub(super) struct Spread {
     rest: u16,
 }
 
-impl Spread {
-    pub(super) fn new(ranks: Ranks, grid: Grid, span: Area, root: CommRank) -> Spread {
+impl LineBcast {
+    pub(super) fn new(ranks: RankInfo, grid: TorusBox, span: Area, root: CommRank) -> LineBcast {
         let (own, root) = (grid.at(ranks.own), grid.at(root.0));
-        let mut spread = Spread {
+        let mut spread = LineBcast {
             span,
             grid,
             own,
@@ -92,7 +93,7 @@ impl Spread {
                 at > from
             };
             let place = if is_plus { up } else { extent - up };
-            let (teller, rest) = told_by(place, side(&grid, dim, from, is_plus));
+            let (teller, rest) = predecessor(place, side(&grid, dim, from, is_plus));
             (spread.dim, spread.is_plus, spread.rest) = (dim, is_plus, rest);
             spread.parent = Some(spread.along(i32::from(teller) - i32::from(place)));
         }
@@ -108,11 +109,11 @@ impl Spread {
     }
 }
 
-impl Schedule for Spread {
-    fn next(&mut self) -> Option<Step> {
-        let (tag, data) = (BCAST, Buffer::User(self.span));
+impl Schedule for LineBcast {
+    fn next(&mut self) -> Option<ScheduleStep> {
+        let (tag, data) = (BCAST, StepBuffer::User(self.span));
         if let Some(source) = self.parent.take() {
-            return Some(Step::Receive { source, tag, data });
+            return Some(ScheduleStep::Receive { source, tag, data });
         }
         while self.rest == 0 {
             if self.is_middle && self.is_plus {
@@ -126,28 +127,28 @@ impl Schedule for Spread {
         let away = self.rest.div_ceil(2);
         self.rest = away - 1;
         let dest = self.along(away.into());
-        Some(Step::Send { dest, tag, data })
+        Some(ScheduleStep::Send { dest, tag, data })
     }
 }
 
 /// Next action of a process in an allreduce.
 #[derive(Clone, Copy)]
-enum Move {
+enum LineMove {
     /// Exchanges partial results with this process.
     Exchange(CommRank),
     /// Receives this process's partial result.
-    Take(CommRank),
+    ReceivePartial(CommRank),
     /// Combines its partial result with the received one on its left or right.
     Combine { is_left: bool },
     /// Receives the final result from this process.
-    Hear(CommRank),
+    ReceiveResult(CommRank),
     /// Sends its result.
-    Tell(CommRank),
+    SendResult(CommRank),
 }
 
 /// Stage of a process in an allreduce.
 #[derive(Clone, Copy)]
-enum Stage {
+enum LineStage {
     Load,
     /// Remaining halving levels of a line, innermost first; 0 at the end.
     Line {
@@ -159,31 +160,31 @@ enum Stage {
         dims: usize,
     },
     Store,
-    Over,
+    Done,
 }
 
 /// An allreduce of at most one segment.
-pub(super) struct Halves {
-    grid: Grid,
-    own: At,
+pub(super) struct LineAllreduce {
+    grid: TorusBox,
+    own: BoxCoords,
     data: Area,
     result: Area,
-    stage: Stage,
-    moves: [Option<Move>; 3],
+    stage: LineStage,
+    moves: [Option<LineMove>; 3],
     /// Segment with this process's partial result.
-    known: Half,
+    known: SegmentHalf,
 }
 
-impl Halves {
-    pub(super) fn new(ranks: Ranks, grid: Grid, (data, result): (Area, Area)) -> Halves {
-        Halves {
+impl LineAllreduce {
+    pub(super) fn new(ranks: RankInfo, grid: TorusBox, ReduceAreas { data, result }: ReduceAreas) -> LineAllreduce {
+        LineAllreduce {
             grid,
             own: grid.at(ranks.own),
             data,
             result,
-            stage: Stage::Load,
+            stage: LineStage::Load,
             moves: [None; 3],
-            known: Half::First,
+            known: SegmentHalf::First,
         }
     }
 
@@ -197,60 +198,60 @@ impl Halves {
     }
 
     /// Begins the line in `dim`; after the last one, begins unfolding.
-    fn line(&self, dim: usize) -> Stage {
+    fn line(&self, dim: usize) -> LineStage {
         match self.grid.extents.get(dim) {
-            Some(&extent) => Stage::Line {
+            Some(&extent) => LineStage::Line {
                 dim,
                 levels: halvings(extent, self.own[dim]).count() as u32,
             },
-            None => Stage::Unfold { dims: 3 },
+            None => LineStage::Unfold { dims: 3 },
         }
     }
 
     /// Determines the next moves. Returns false if there are none.
-    fn go_on(&mut self) -> bool {
+    fn next_moves(&mut self) -> bool {
         match self.stage {
-            Stage::Line { dim, .. } if self.is_folded(dim) => {
+            LineStage::Line { dim, .. } if self.is_folded(dim) => {
                 let [here, there] = [self.on_line(dim, 0), self.on_line(dim, 1)];
                 let is_left = false;
                 (self.moves, self.stage) = match self.own[dim] {
                     0 => (
                         [
-                            Some(Move::Take(there)),
-                            Some(Move::Combine { is_left }),
+                            Some(LineMove::ReceivePartial(there)),
+                            Some(LineMove::Combine { is_left }),
                             None,
                         ],
                         self.line(dim + 1),
                     ),
                     _ => (
-                        [Some(Move::Tell(here)), Some(Move::Hear(here)), None],
-                        Stage::Unfold { dims: dim },
+                        [Some(LineMove::SendResult(here)), Some(LineMove::ReceiveResult(here)), None],
+                        LineStage::Unfold { dims: dim },
                     ),
                 };
             }
-            Stage::Line { dim, levels: 0 } => self.stage = self.line(dim + 1),
-            Stage::Line { dim, levels } => {
+            LineStage::Line { dim, levels: 0 } => self.stage = self.line(dim + 1),
+            LineStage::Line { dim, levels } => {
                 let levels = levels - 1;
-                self.stage = Stage::Line { dim, levels };
+                self.stage = LineStage::Line { dim, levels };
                 self.moves = self.level(dim, levels);
             }
-            Stage::Unfold { dims: 0 } => self.stage = Stage::Store,
-            Stage::Unfold { dims } => {
+            LineStage::Unfold { dims: 0 } => self.stage = LineStage::Store,
+            LineStage::Unfold { dims } => {
                 let dim = dims - 1;
-                self.stage = Stage::Unfold { dims: dim };
+                self.stage = LineStage::Unfold { dims: dim };
                 if self.is_folded(dim) {
-                    self.moves = [Some(Move::Tell(self.on_line(dim, 1))), None, None];
+                    self.moves = [Some(LineMove::SendResult(self.on_line(dim, 1))), None, None];
                 }
             }
-            Stage::Load | Stage::Store | Stage::Over => return false,
+            LineStage::Load | LineStage::Store | LineStage::Done => return false,
         }
         true
     }
 
     /// Returns the moves at one halving level of the line in `dim`, where two halves meet.
-    fn level(&self, dim: usize, level: u32) -> [Option<Move>; 3] {
+    fn level(&self, dim: usize, level: u32) -> [Option<LineMove>; 3] {
         let (extent, own) = (self.grid.extents[dim], self.own[dim]);
-        let Some(Halving { from, cut, to }) = halvings(extent, own).nth(level as usize) else {
+        let Some(LineHalf { from, cut, to }) = halvings(extent, own).nth(level as usize) else {
             return [None; 3];
         };
         let is_low = own < cut;
@@ -272,10 +273,10 @@ impl Halves {
         } else {
             to_far + 2 < to_near
         };
-        let tell = has_next.then(|| Move::Tell(place(-towards)));
+        let tell = has_next.then(|| LineMove::SendResult(place(-towards)));
         let away = if is_near { to_near } else { to_far };
         if away > 0 {
-            return [None, Some(Move::Hear(place(towards))), tell];
+            return [None, Some(LineMove::ReceiveResult(place(towards))), tell];
         }
         let other = match (is_near, is_low) {
             (true, true) => cut,
@@ -283,41 +284,41 @@ impl Halves {
             (false, true) => to - 1,
             (false, false) => from,
         };
-        let combine = Move::Combine { is_left: !is_low };
+        let combine = LineMove::Combine { is_left: !is_low };
         [
-            Some(Move::Exchange(self.on_line(dim, other))),
+            Some(LineMove::Exchange(self.on_line(dim, other))),
             Some(combine),
             tell,
         ]
     }
 
-    fn step(&mut self, next: Move, bytes: usize) -> Step {
+    fn step(&mut self, next: LineMove, bytes: usize) -> ScheduleStep {
         let tag = REDUCE;
-        let segment = |half| Buffer::Segment(half, bytes);
+        let segment = |half| StepBuffer::Segment(half, bytes);
         let (known, other) = (self.known, self.known.other());
         match next {
-            Move::Exchange(peer) => Step::Exchange {
+            LineMove::Exchange(peer) => ScheduleStep::Exchange {
                 tag,
                 given: (segment(known), peer),
                 taken: (segment(other), peer),
             },
-            Move::Take(source) => Step::Receive {
+            LineMove::ReceivePartial(source) => ScheduleStep::Receive {
                 source,
                 tag,
                 data: segment(other),
             },
-            Move::Combine { is_left } => {
+            LineMove::Combine { is_left } => {
                 // The result replaces the right operand.
                 let left = if is_left { other } else { known };
                 self.known = left.other();
-                Step::Combine { left, bytes }
+                ScheduleStep::Combine { left, bytes }
             }
-            Move::Hear(source) => Step::Receive {
+            LineMove::ReceiveResult(source) => ScheduleStep::Receive {
                 source,
                 tag,
                 data: segment(known),
             },
-            Move::Tell(dest) => Step::Send {
+            LineMove::SendResult(dest) => ScheduleStep::Send {
                 dest,
                 tag,
                 data: segment(known),
@@ -326,25 +327,25 @@ impl Halves {
     }
 }
 
-impl Schedule for Halves {
-    fn next(&mut self) -> Option<Step> {
+impl Schedule for LineAllreduce {
+    fn next(&mut self) -> Option<ScheduleStep> {
         loop {
             if let Some(next) = self.moves.iter_mut().find_map(Option::take) {
                 return Some(self.step(next, self.data.len()));
             }
-            if self.go_on() {
+            if self.next_moves() {
                 continue;
             }
             return match self.stage {
-                Stage::Load if !self.data.is_empty() => {
+                LineStage::Load if !self.data.is_empty() => {
                     self.stage = self.line(0);
                     let (from, to) = (self.data, self.known);
-                    Some(Step::Load { from, to })
+                    Some(ScheduleStep::Load { from, to })
                 }
-                Stage::Store => {
-                    self.stage = Stage::Over;
+                LineStage::Store => {
+                    self.stage = LineStage::Done;
                     let (from, to) = (self.known, self.result);
-                    Some(Step::Store { from, to })
+                    Some(ScheduleStep::Store { from, to })
                 }
                 _ => None,
             };
@@ -354,17 +355,17 @@ impl Schedule for Halves {
 
 /// A part of a line, `from` to `to`, and its halving index.
 #[derive(Clone, Copy)]
-struct Halving {
+struct LineHalf {
     from: u16,
     cut: u16,
     to: u16,
 }
 
 /// Returns the parts of a line that contain this index, from the complete line to the smallest part that can be halved.
-fn halvings(extent: u16, place: u16) -> impl Iterator<Item = Halving> {
+fn halvings(extent: u16, place: u16) -> impl Iterator<Item = LineHalf> {
     let cut = |from: u16, to: u16| {
         let cut = from + (to - from) / 2;
-        (to - from > 1).then_some(Halving { from, cut, to })
+        (to - from > 1).then_some(LineHalf { from, cut, to })
     };
     core::iter::successors(cut(0, extent), move |part| {
         if place < part.cut {
@@ -388,7 +389,7 @@ mod tests {
                 while rest > 0 {
                     let place = teller + u16::div_ceil(rest, 2);
                     let behind = rest / 2;
-                    assert_eq!(told_by(place, len), (teller, behind), "{place} of {len}");
+                    assert_eq!(predecessor(place, len), (teller, behind), "{place} of {len}");
                     told.push(place);
                     tellers.push((place, behind));
                     rest = place - teller - 1;

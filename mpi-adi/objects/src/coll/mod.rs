@@ -23,14 +23,14 @@
 //! its present step while it is `running` (section 5.12). One file per family:
 //!
 //! ```text
-//! driven                                     driven by a simulator
-//! under_way                                  state of a collective that a program has started
+//! sim_driver                                 driven by a simulator
+//! in_flight                                  state of a collective that a program has started
 //! inter/                                     intercommunicators
-//! plans                                      nonblocking: a schedule and the data that it needs until it is complete
-//! agree                                      nonblocking agreement on the context of a communicator
+//! nonblocking                                a schedule and the data that it needs until it is complete
+//! context_agreement                          nonblocking agreement on the context of a communicator
 //! slices                                     collectives over slices
 //! reduce  scan  gather  alltoall  barrier    argument checks and schedule
-//! carried                                    in-network barrier and allreduce
+//! network_allreduce                          in-network barrier and allreduce
 //! bcast  neighbours                          bcast: also the second half of an allreduce
 //! lines  trees  rings                        boxes of the torus: short messages, long broadcasts, long allreduces
 //! running                                    stores a schedule, performs its steps when messages complete
@@ -56,19 +56,19 @@
 //! timing (advice to implementors, section 5.9.1).
 
 #[allow(unsafe_code)]
-mod agree;
+mod context_agreement;
 mod alltoall;
 mod barrier;
 mod bcast;
 pub mod borrowed_device;
-mod carried;
+mod network_allreduce;
 #[allow(unsafe_code)]
-pub mod driven;
+pub mod sim_driver;
 mod gather;
 pub mod inter;
 mod lines;
 mod neighbours;
-pub mod plans;
+pub mod nonblocking;
 mod reduce;
 mod rings;
 #[allow(unsafe_code)]
@@ -84,16 +84,16 @@ mod slices;
 mod tests;
 mod tree;
 mod trees;
-pub mod under_way;
+pub mod in_flight;
 
-pub use agree::{Holder, agree};
+pub use context_agreement::{ContextHolder, agree};
 pub use alltoall::{alltoall, alltoall_in_place};
 pub use barrier::{barrier, barrier_by_messages};
 pub use bcast::bcast;
-pub use carried::barrier as carried_barrier;
+pub use network_allreduce::barrier as network_barrier;
 pub use gather::{allgather, allgather_in_runs, gather, scatter};
 pub use reduce::{allreduce, combine_local, predefined, reduce, reduce_scatter};
-pub use run::{Combine, Elements};
-pub use running::{Plan, Running, room};
+pub use run::{CombineFn, ReduceAreas, ReduceElements};
+pub use running::{CollectiveSchedule, RunningCollective, try_with_capacity};
 pub use scan::scan;
 pub use segments::SEGMENT_BYTES;

@@ -3,32 +3,32 @@
 
 use alloc::vec::{IntoIter, Vec};
 
-use crate::coll::schedule::{Buffer, NEIGHBOURS, Schedule, Step};
+use crate::coll::schedule::{StepBuffer, NEIGHBOURS, Schedule, ScheduleStep};
 use crate::comm::CommRank;
 use midplane_device::memory::area::Area;
 
 /// Starts all receives, then all sends. They must run concurrently; in sequence, a ring of processes would deadlock.
-pub(super) struct Neighbours {
+pub(super) struct NeighbourExchange {
     from: IntoIter<(CommRank, Area)>,
     to: IntoIter<(CommRank, Area)>,
 }
 
-impl Neighbours {
-    pub(super) fn new(from: Vec<(CommRank, Area)>, to: Vec<(CommRank, Area)>) -> Neighbours {
+impl NeighbourExchange {
+    pub(super) fn new(from: Vec<(CommRank, Area)>, to: Vec<(CommRank, Area)>) -> NeighbourExchange {
         let (from, to) = (from.into_iter(), to.into_iter());
-        Neighbours { from, to }
+        NeighbourExchange { from, to }
     }
 }
 
-impl Schedule for Neighbours {
-    fn next(&mut self) -> Option<Step> {
+impl Schedule for NeighbourExchange {
+    fn next(&mut self) -> Option<ScheduleStep> {
         let tag = NEIGHBOURS;
         if let Some((source, area)) = self.from.next() {
-            let data = Buffer::User(area);
-            return Some(Step::Receive { source, tag, data });
+            let data = StepBuffer::User(area);
+            return Some(ScheduleStep::Receive { source, tag, data });
         }
         let (dest, area) = self.to.next()?;
-        let data = Buffer::User(area);
-        Some(Step::Send { dest, tag, data })
+        let data = StepBuffer::User(area);
+        Some(ScheduleStep::Send { dest, tag, data })
     }
 }

@@ -1,25 +1,25 @@
 //! Reduce, allreduce and reduce-scatter (MPI-3.1 sections 5.9 and 5.10).
 #![forbid(unsafe_code)]
 
-use crate::coll::bcast::Binomial;
-use crate::coll::carried;
-use crate::coll::lines::Halves;
-use crate::coll::rings::Rings;
-use crate::coll::run::{Combine, Elements, run_in_segments};
+use crate::coll::bcast::BinomialBcast;
+use crate::coll::network_allreduce;
+use crate::coll::lines::LineAllreduce;
+use crate::coll::rings::RingAllreduce;
+use crate::coll::run::{CombineFn, ReduceElements, run_in_segments, ReduceAreas, SegmentSizes};
 use crate::coll::running::run_side_by_side;
-use crate::coll::schedule::{Buffer, Chosen, Half, REDUCE, Ranks, Schedule, Step};
+use crate::coll::schedule::{StepBuffer, SelectedSchedule, SegmentHalf, REDUCE, RankInfo, Schedule, ScheduleStep};
 use crate::coll::segments::{
-    LongSegments, RING_BYTES, SEGMENT_BYTES, Segment, Walk, read, same_length, write,
+    LongSegments, RING_BYTES, SEGMENT_BYTES, Segment, SegmentWalk, read, same_length, write,
 };
 use crate::coll::tree;
 use crate::comm::{CommRank, Communicator};
-use crate::datatype::Basic;
+use crate::datatype::BasicType;
 use crate::error::Error;
-use crate::op::Op;
+use crate::op::PredefinedOp;
 use midplane_device::memory::area::Area;
 
 /// Returns the combining function of a predefined operation. Fails with [`Error::Undefined`].
-pub fn predefined(op: Op, basic: Basic) -> Result<impl FnMut(&[u8], &mut [u8]), Error> {
+pub fn predefined(op: PredefinedOp, basic: BasicType) -> Result<impl FnMut(&[u8], &mut [u8]), Error> {
     if !op.is_defined(basic) {
         return Err(Error::Undefined);
     }
@@ -29,33 +29,35 @@ pub fn predefined(op: Op, basic: Basic) -> Result<impl FnMut(&[u8], &mut [u8]), 
     })
 }
 
-/// Combines local data: `right[i] = left[i] op right[i]`; both must be equally long. Fails with [`Error::NoRoom`] if an
+/// Combines local data: `right[i] = left[i] op right[i]`; both must be equally long. Fails with [`Error::NoSpace`] if an
 /// element is longer than a segment and the heap has no space for two.
 pub fn combine_local(
     comm: Communicator<'_>,
-    (left, right): (Area, Area),
+    left: Area,
+    right: Area,
     element: usize,
-    combine: &mut Combine<'_>,
+    combine: &mut CombineFn<'_>,
 ) -> Result<(), Error> {
     if element > SEGMENT_BYTES {
         let mut segments = LongSegments::new(element, 1)?;
-        combine_through(comm, (left, right), element, combine, segments.both(0));
+        combine_through(comm, left, right, element, combine, segments.both(0));
         return Ok(());
     }
     let [a, b] = &mut [Segment::<SEGMENT_BYTES>::ZERO; 2];
     let segments = [&mut a.0[..], &mut b.0[..]];
-    combine_through(comm, (left, right), element, combine, segments);
+    combine_through(comm, left, right, element, combine, segments);
     Ok(())
 }
 
 fn combine_through(
     comm: Communicator<'_>,
-    (left, right): (Area, Area),
+    left: Area,
+    right: Area,
     element: usize,
-    combine: &mut Combine<'_>,
+    combine: &mut CombineFn<'_>,
     [a, b]: [&mut [u8]; 2],
 ) {
-    let mut walk = Walk::new(left.len(), element);
+    let mut walk = SegmentWalk::new(left.len(), element);
     while let (Some(left), Some(right)) = (walk.part(left), walk.part(right)) {
         let (a, b) = (&mut a[..left.len()], &mut b[..left.len()]);
         read(comm, left, a);
@@ -71,17 +73,17 @@ fn combine_through(
 pub fn reduce(
     comm: Communicator<'_>,
     function: &'static str,
-    (data, result): (Area, Area),
+    ReduceAreas { data, result }: ReduceAreas,
     element: usize,
-    combine: &mut Combine<'_>,
+    combine: &mut CombineFn<'_>,
     root: CommRank,
 ) -> Result<(), Error> {
     comm.check_root(root)?;
     if comm.own_rank() == root {
         same_length(data.len(), result.len())?;
     }
-    let mut schedule = Reduce::new(Ranks::of(comm), (data, result), element, root);
-    let sizes = (element, data.len());
+    let mut schedule = TreeReduce::new(RankInfo::from_comm(comm), ReduceAreas { data, result }, element, root);
+    let sizes = SegmentSizes { element, max_bytes: data.len() };
     run_in_segments(comm, function, &mut schedule, sizes, combine)
 }
 
@@ -89,16 +91,16 @@ pub fn reduce(
 pub fn allreduce(
     comm: Communicator<'_>,
     function: &'static str,
-    (data, result): (Area, Area),
-    elements: Elements,
-    combine: &mut Combine<'_>,
+    ReduceAreas { data, result }: ReduceAreas,
+    elements: ReduceElements,
+    combine: &mut CombineFn<'_>,
 ) -> Result<(), Error> {
     same_length(data.len(), result.len())?;
-    if let Some(ended) = carried::allreduce(comm, function, (data, result), elements, combine) {
+    if let Some(ended) = network_allreduce::allreduce(comm, function, ReduceAreas { data, result }, elements, combine) {
         return ended;
     }
-    let mut schedule = Allreduce::new(Ranks::placed(comm), (data, result), elements);
-    let sizes = (elements.size, data.len());
+    let mut schedule = AllreduceSchedule::new(RankInfo::placed(comm), ReduceAreas { data, result }, elements);
+    let sizes = SegmentSizes { element: elements.size, max_bytes: data.len() };
     run_side_by_side(comm, function, &mut schedule, sizes, combine)
 }
 
@@ -110,11 +112,11 @@ pub fn reduce_scatter(
     part: &dyn Fn(CommRank) -> Area,
     result: Area,
     element: usize,
-    combine: &mut Combine<'_>,
+    combine: &mut CombineFn<'_>,
 ) -> Result<(), Error> {
     same_length(part(comm.own_rank()).len(), result.len())?;
-    let mut schedule = ReduceScatter::new(Ranks::of(comm), part, result, element);
-    let sizes = (element, SEGMENT_BYTES);
+    let mut schedule = ReduceScatter::new(RankInfo::from_comm(comm), part, result, element);
+    let sizes = SegmentSizes { element, max_bytes: SEGMENT_BYTES };
     run_in_segments(comm, function, &mut schedule, sizes, combine)
 }
 
@@ -122,115 +124,115 @@ pub fn reduce_scatter(
 ///
 /// The root sends each of its own segments before it receives the result of that segment. So if `data` is `result`, it
 /// overwrites only data that has been sent.
-pub(super) struct Reduce {
-    ranks: Ranks,
+pub(super) struct TreeReduce {
+    ranks: RankInfo,
     root: CommRank,
     data: Area,
     result: Area,
-    walk: Walk,
-    stage: Stage,
+    walk: SegmentWalk,
+    stage: ReduceStage,
 }
 
 /// Next action for the present segment. `gathered` contains the combination of this rank and its children at distances
 /// below `bit`.
 #[derive(Clone, Copy)]
-enum Stage {
+enum ReduceStage {
     Load,
-    Receive { gathered: Half, bit: u32 },
-    Combine { gathered: Half, bit: u32 },
-    Deliver { gathered: Half },
+    Receive { gathered: SegmentHalf, bit: u32 },
+    Combine { gathered: SegmentHalf, bit: u32 },
+    Deliver { gathered: SegmentHalf },
     Collect,
 }
 
-impl Reduce {
+impl TreeReduce {
     pub(super) fn new(
-        ranks: Ranks,
-        (data, result): (Area, Area),
+        ranks: RankInfo,
+        ReduceAreas { data, result }: ReduceAreas,
         element: usize,
         root: CommRank,
-    ) -> Reduce {
-        Reduce {
+    ) -> TreeReduce {
+        TreeReduce {
             ranks,
             root,
             data,
             result,
-            walk: Walk::new(data.len(), element),
-            stage: Stage::Load,
+            walk: SegmentWalk::new(data.len(), element),
+            stage: ReduceStage::Load,
         }
     }
 
     /// Forwards the combination of this rank and its subtree.
-    fn deliver(&self, gathered: Half) -> Option<Step> {
+    fn deliver(&self, gathered: SegmentHalf) -> Option<ScheduleStep> {
         let dest = match tree::parent(self.ranks.own) {
             Some(parent) => CommRank(parent),
             None if self.root != CommRank(0) => self.root,
             None => {
                 let to = self.walk.part(self.result)?;
-                return Some(Step::Store { from: gathered, to });
+                return Some(ScheduleStep::Store { from: gathered, to });
             }
         };
-        Some(Step::Send {
+        Some(ScheduleStep::Send {
             dest,
             tag: REDUCE,
-            data: Buffer::Segment(gathered, self.walk.bytes()),
+            data: StepBuffer::Segment(gathered, self.walk.bytes()),
         })
     }
 
     /// Receives the result of this segment, if it comes in a message.
-    fn collect(&self) -> Option<Step> {
+    fn collect(&self) -> Option<ScheduleStep> {
         if self.root == CommRank(0) || self.root != CommRank(self.ranks.own) {
             return None;
         }
-        Some(Step::Receive {
+        Some(ScheduleStep::Receive {
             source: CommRank(0),
             tag: REDUCE,
-            data: Buffer::User(self.walk.part(self.result)?),
+            data: StepBuffer::User(self.walk.part(self.result)?),
         })
     }
 }
 
-impl Schedule for Reduce {
-    fn next(&mut self) -> Option<Step> {
-        let Ranks { own, size, .. } = self.ranks;
+impl Schedule for TreeReduce {
+    fn next(&mut self) -> Option<ScheduleStep> {
+        let RankInfo { own, size, .. } = self.ranks;
         loop {
             match self.stage {
-                Stage::Load => {
+                ReduceStage::Load => {
                     let from = self.walk.part(self.data)?;
-                    let (gathered, bit) = (Half::First, 1);
-                    self.stage = Stage::Receive { gathered, bit };
-                    return Some(Step::Load { from, to: gathered });
+                    let (gathered, bit) = (SegmentHalf::First, 1);
+                    self.stage = ReduceStage::Receive { gathered, bit };
+                    return Some(ScheduleStep::Load { from, to: gathered });
                 }
-                Stage::Receive { gathered, bit } if tree::is_branch(own, size, bit) => {
+                ReduceStage::Receive { gathered, bit } if tree::is_branch(own, size, bit) => {
                     if own + bit < size {
-                        self.stage = Stage::Combine { gathered, bit };
-                        return Some(Step::Receive {
+                        self.stage = ReduceStage::Combine { gathered, bit };
+                        return Some(ScheduleStep::Receive {
                             source: CommRank(own + bit),
                             tag: REDUCE,
-                            data: Buffer::Segment(gathered.other(), self.walk.bytes()),
+                            data: StepBuffer::Segment(gathered.other(), self.walk.bytes()),
                         });
                     }
                     let bit = bit * 2;
-                    self.stage = Stage::Receive { gathered, bit };
+                    self.stage = ReduceStage::Receive { gathered, bit };
                 }
-                Stage::Receive { gathered, .. } => self.stage = Stage::Deliver { gathered },
-                Stage::Combine {
+                ReduceStage::Receive { gathered, .. } => self.stage = ReduceStage::Deliver { gathered },
+                ReduceStage::Combine {
                     gathered: left,
                     bit,
                 } => {
                     // The received data is of higher ranks: it is the right operand, and becomes the result.
                     let (gathered, bit) = (left.other(), bit * 2);
-                    self.stage = Stage::Receive { gathered, bit };
+                    self.stage = ReduceStage::Receive { gathered, bit };
                     let bytes = self.walk.bytes();
-                    return Some(Step::Combine { left, bytes });
+                    return Some(ScheduleStep::Combine { left, bytes });
                 }
-                Stage::Deliver { gathered } => {
-                    self.stage = Stage::Collect;
+                ReduceStage::Deliver { gathered } => {
+                    self.stage = ReduceStage::Collect;
                     return self.deliver(gathered);
                 }
-                Stage::Collect => {
+                ReduceStage::Collect => {
                     let step = self.collect();
                     self.walk.advance();
-                    self.stage = Stage::Load;
+                    self.stage = ReduceStage::Load;
                     if step.is_some() {
                         return step;
                     }
@@ -246,59 +248,59 @@ const SHORT_ALLREDUCE: usize = SEGMENT_BYTES;
 /// An allreduce algorithm, selected by the rules of docs/collectives.md.
 // Stored inline, so that a blocking call needs no heap memory.
 #[allow(clippy::large_enum_variant)]
-pub(super) enum Allreduce {
+pub(super) enum AllreduceSchedule {
     Tree(ThroughRoot),
-    Lines(Halves),
-    Rings(Rings),
+    Lines(LineAllreduce),
+    Rings(RingAllreduce),
 }
 
-impl Allreduce {
+impl AllreduceSchedule {
     pub(super) fn new(
-        ranks: Ranks,
-        areas: (Area, Area),
-        Elements { size, commute, .. }: Elements,
-    ) -> Allreduce {
-        let bytes = areas.0.len();
+        ranks: RankInfo,
+        areas: ReduceAreas,
+        ReduceElements { size, commute, .. }: ReduceElements,
+    ) -> AllreduceSchedule {
+        let bytes = areas.data.len();
         match ranks.grid {
             Some(grid) if commute && bytes > SHORT_ALLREDUCE && size <= RING_BYTES => {
-                Allreduce::Rings(Rings::new(ranks, grid, areas, size))
+                AllreduceSchedule::Rings(RingAllreduce::new(ranks, grid, areas, size))
             }
             Some(grid) if bytes <= SHORT_ALLREDUCE => {
-                Allreduce::Lines(Halves::new(ranks, grid, areas))
+                AllreduceSchedule::Lines(LineAllreduce::new(ranks, grid, areas))
             }
-            _ => Allreduce::Tree(ThroughRoot::new(ranks, areas, size)),
+            _ => AllreduceSchedule::Tree(ThroughRoot::new(ranks, areas, size)),
         }
     }
 }
 
-impl Chosen for Allreduce {
-    fn chosen(&mut self) -> &mut dyn Schedule {
+impl SelectedSchedule for AllreduceSchedule {
+    fn selected(&mut self) -> &mut dyn Schedule {
         match self {
-            Allreduce::Tree(schedule) => schedule,
-            Allreduce::Lines(schedule) => schedule,
-            Allreduce::Rings(schedule) => schedule,
+            AllreduceSchedule::Tree(schedule) => schedule,
+            AllreduceSchedule::Lines(schedule) => schedule,
+            AllreduceSchedule::Rings(schedule) => schedule,
         }
     }
 }
 
 /// Reduces to rank 0, then broadcasts.
 pub(super) struct ThroughRoot {
-    reduce: Reduce,
-    bcast: Binomial,
+    reduce: TreeReduce,
+    bcast: BinomialBcast,
 }
 
 impl ThroughRoot {
-    pub(super) fn new(ranks: Ranks, (data, result): (Area, Area), element: usize) -> ThroughRoot {
+    pub(super) fn new(ranks: RankInfo, ReduceAreas { data, result }: ReduceAreas, element: usize) -> ThroughRoot {
         let root = CommRank(0);
         ThroughRoot {
-            reduce: Reduce::new(ranks, (data, result), element, root),
-            bcast: Binomial::new(ranks, result, root),
+            reduce: TreeReduce::new(ranks, ReduceAreas { data, result }, element, root),
+            bcast: BinomialBcast::new(ranks, result, root),
         }
     }
 }
 
 impl Schedule for ThroughRoot {
-    fn next(&mut self) -> Option<Step> {
+    fn next(&mut self) -> Option<ScheduleStep> {
         self.reduce.next().or_else(|| self.bcast.next())
     }
 }
@@ -308,19 +310,19 @@ impl Schedule for ThroughRoot {
 /// If the result is the beginning of the data, it overwrites only data that has been sent: parts of lower ranks, and of
 /// the own part the bytes before the segment just combined.
 pub(super) struct ReduceScatter<P> {
-    ranks: Ranks,
+    ranks: RankInfo,
     part: P,
     result: Area,
     element: usize,
-    reduce: Reduce,
+    reduce: TreeReduce,
     /// Root of the next reduction.
     next_root: u32,
 }
 
 impl<P: Fn(CommRank) -> Area> ReduceScatter<P> {
-    pub(super) fn new(ranks: Ranks, part: P, result: Area, element: usize) -> Self {
+    pub(super) fn new(ranks: RankInfo, part: P, result: Area, element: usize) -> Self {
         let root = CommRank(0);
-        let reduce = Reduce::new(ranks, (part(root), result), element, root);
+        let reduce = TreeReduce::new(ranks, ReduceAreas { data: part(root), result }, element, root);
         ReduceScatter {
             ranks,
             part,
@@ -333,7 +335,7 @@ impl<P: Fn(CommRank) -> Area> ReduceScatter<P> {
 }
 
 impl<P: Fn(CommRank) -> Area> Schedule for ReduceScatter<P> {
-    fn next(&mut self) -> Option<Step> {
+    fn next(&mut self) -> Option<ScheduleStep> {
         loop {
             if let Some(step) = self.reduce.next() {
                 return Some(step);
@@ -343,8 +345,8 @@ impl<P: Fn(CommRank) -> Area> Schedule for ReduceScatter<P> {
                 return None;
             }
             self.next_root += 1;
-            let areas = ((self.part)(root), self.result);
-            self.reduce = Reduce::new(self.ranks, areas, self.element, root);
+            let areas = ReduceAreas { data: (self.part)(root), result: self.result };
+            self.reduce = TreeReduce::new(self.ranks, areas, self.element, root);
         }
     }
 }

@@ -13,27 +13,28 @@
 //! and remain in the program's buffer.
 #![forbid(unsafe_code)]
 
-use crate::coll::schedule::{Buffer, Half, LANES, Lanes, Ranks, Schedule, Step};
-use crate::coll::segments::{RING_BYTES, whole};
+use crate::coll::run::ReduceAreas;
+use crate::coll::schedule::{StepBuffer, SegmentHalf, LANES, LaneConfig, RankInfo, Schedule, ScheduleStep};
+use crate::coll::segments::{RING_BYTES, round_to_elements};
 use crate::comm::CommRank;
-use crate::grid::{At, Grid};
+use crate::grid::{BoxCoords, TorusBox};
 use midplane_device::memory::area::Area;
 
 /// Maximum number of lanes.
-const MOST: usize = 6;
+const MAX_RING_LANES: usize = 6;
 
 /// Consecutive elements.
 #[derive(Clone, Copy, Default)]
-struct Run {
+struct ElementRun {
     from: usize,
     len: usize,
 }
 
-impl Run {
+impl ElementRun {
     /// Returns share `at` of `of` shares.
-    fn share(self, at: u16, of: u16) -> Run {
+    fn share(self, at: u16, of: u16) -> ElementRun {
         let bound = |at: u16| self.len * usize::from(at) / usize::from(of);
-        Run {
+        ElementRun {
             from: self.from + bound(at),
             len: bound(at + 1) - bound(at),
         }
@@ -42,7 +43,7 @@ impl Run {
 
 /// Next action for the received segment.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Stage {
+enum RingStage {
     Messages,
     Load,
     Combine,
@@ -50,31 +51,31 @@ enum Stage {
 }
 
 #[derive(Clone, Copy)]
-struct Lane {
+struct RingLane {
     first: usize,
     is_plus: bool,
     /// Elements reduced and scattered in each dimension in turn, and the final share.
-    runs: [Run; 4],
+    runs: [ElementRun; 4],
     /// Completed lines: those of the reduction, then those of the gathering.
     lines: usize,
     /// Hops completed on the present line, and bytes of its shares already sent.
     hop: u16,
     at: usize,
-    stage: Stage,
+    stage: RingStage,
 }
 
-pub(super) struct Rings {
-    grid: Grid,
-    own: At,
+pub(super) struct RingAllreduce {
+    grid: TorusBox,
+    own: BoxCoords,
     data: Area,
     result: Area,
     element: usize,
     count: usize,
-    lanes: [Lane; MOST],
+    lanes: [RingLane; MAX_RING_LANES],
 }
 
 /// Messages of a hop, and the location of the received segment.
-struct Hop {
+struct HopMessages {
     given: Area,
     dest: CommRank,
     taken: Area,
@@ -85,16 +86,16 @@ struct Hop {
     most: usize,
 }
 
-impl Rings {
+impl RingAllreduce {
     pub(super) fn new(
-        ranks: Ranks,
-        grid: Grid,
-        (data, result): (Area, Area),
+        ranks: RankInfo,
+        grid: TorusBox,
+        ReduceAreas { data, result }: ReduceAreas,
         element: usize,
-    ) -> Rings {
+    ) -> RingAllreduce {
         let own = grid.at(ranks.own);
         let count = 2 * grid.dimensions().count();
-        let all = Run {
+        let all = ElementRun {
             from: 0,
             len: data.len() / element.max(1),
         };
@@ -103,18 +104,18 @@ impl Rings {
             .flat_map(|dim| [(dim, true), (dim, false)]);
         let lanes = core::array::from_fn(|at| {
             let (first, is_plus) = directions.next().unwrap_or((0, true));
-            let mut runs = [Run::default(); 4];
+            let mut runs = [ElementRun::default(); 4];
             if at < count {
                 runs[0] = all.share(at as u16, count as u16);
             }
-            let mut lane = Lane {
+            let mut lane = RingLane {
                 first,
                 is_plus,
                 runs,
                 lines: 0,
                 hop: 0,
                 at: 0,
-                stage: Stage::Messages,
+                stage: RingStage::Messages,
             };
             for turn in 0..3 {
                 // The share that is finally reduced here is that of the next process on the line.
@@ -123,7 +124,7 @@ impl Rings {
             }
             lane
         });
-        Rings {
+        RingAllreduce {
             grid,
             own,
             data,
@@ -134,7 +135,7 @@ impl Rings {
         }
     }
 
-    fn bytes(&self, of: Area, run: Run) -> Area {
+    fn bytes(&self, of: Area, run: ElementRun) -> Area {
         match run.len {
             0 => Area::EMPTY,
             len => of.part(run.from * self.element, len * self.element),
@@ -142,14 +143,14 @@ impl Rings {
     }
 }
 
-impl Lane {
+impl RingLane {
     /// Returns the dimension of the lines in this turn.
     fn dim(&self, turn: usize) -> usize {
         (self.first + turn) % 3
     }
 
     /// Returns the length of this process's line in a turn, and its index in the lane's direction.
-    fn line(&self, grid: &Grid, own: At, turn: usize) -> (u16, u16) {
+    fn line(&self, grid: &TorusBox, own: BoxCoords, turn: usize) -> (u16, u16) {
         let dim = self.dim(turn);
         let (extent, at) = (grid.extents[dim], own[dim]);
         (extent, if self.is_plus { at } else { extent - 1 - at })
@@ -159,7 +160,7 @@ impl Lane {
 /// Returns the message size in bytes for shares of at most `longest` elements: the minimum number of messages, all
 /// equally long except the last. All processes on a line compute the same, because they have the same run.
 fn message(longest: usize, element: usize) -> usize {
-    let fitting = whole(RING_BYTES, element) / element.max(1);
+    let fitting = round_to_elements(RING_BYTES, element) / element.max(1);
     let messages = longest.div_ceil(fitting.max(1)).max(1);
     longest.div_ceil(messages) * element
 }
@@ -172,9 +173,9 @@ fn piece(area: Area, at: usize, most: usize) -> Area {
     }
 }
 
-impl Rings {
+impl RingAllreduce {
     /// Returns the next messages of a lane; `None` at its end.
-    fn hop(&mut self, number: usize) -> Option<Hop> {
+    fn hop(&mut self, number: usize) -> Option<HopMessages> {
         loop {
             let lane = self.lanes[number];
             let is_reduction = lane.lines < 3;
@@ -227,7 +228,7 @@ impl Rings {
                 CommRank(self.grid.on_line(self.own, dim, at))
             };
             let (dest, source) = (on(true), on(false));
-            return Some(Hop {
+            return Some(HopMessages {
                 given,
                 dest,
                 taken,
@@ -239,36 +240,36 @@ impl Rings {
     }
 
     /// Checks whether no earlier line had more than one process: the operand is still in `data`.
-    fn is_first(&self, turn: usize, lane: Lane) -> bool {
+    fn is_first(&self, turn: usize, lane: RingLane) -> bool {
         (0..turn).all(|before| self.grid.extents[lane.dim(before)] == 1)
     }
 
     fn advance(&mut self, number: usize, most: usize) {
         let lane = &mut self.lanes[number];
-        (lane.at, lane.stage) = (lane.at + most, Stage::Messages);
+        (lane.at, lane.stage) = (lane.at + most, RingStage::Messages);
     }
 }
 
 /// Segment for received data.
-const COME: Half = Half::First;
+const COME: SegmentHalf = SegmentHalf::First;
 /// Segment for the own operand.
-const OWN: Half = Half::Second;
+const OWN: SegmentHalf = SegmentHalf::Second;
 
-impl Schedule for Rings {
-    fn next(&mut self) -> Option<Step> {
+impl Schedule for RingAllreduce {
+    fn next(&mut self) -> Option<ScheduleStep> {
         (0..self.count).find_map(|lane| self.next_in(lane))
     }
 
-    fn lanes(&mut self) -> Lanes {
-        Lanes {
+    fn lanes(&mut self) -> LaneConfig {
+        LaneConfig {
             count: self.count,
             messages: 2,
             cross: false,
         }
     }
 
-    fn next_in(&mut self, number: usize) -> Option<Step> {
-        let Hop {
+    fn next_in(&mut self, number: usize) -> Option<ScheduleStep> {
+        let HopMessages {
             given,
             dest,
             taken,
@@ -279,41 +280,41 @@ impl Schedule for Rings {
         let bytes = taken.len();
         let stage = self.lanes[number].stage;
         match (stage, own) {
-            (Stage::Messages, _) => {
+            (RingStage::Messages, _) => {
                 let tag = LANES + number as i32;
                 match own {
-                    Some(_) if bytes > 0 => self.lanes[number].stage = Stage::Load,
+                    Some(_) if bytes > 0 => self.lanes[number].stage = RingStage::Load,
                     _ => self.advance(number, most),
                 }
                 let data = match own {
-                    Some(_) => Buffer::Segment(COME, bytes),
-                    None => Buffer::User(taken),
+                    Some(_) => StepBuffer::Segment(COME, bytes),
+                    None => StepBuffer::User(taken),
                 };
                 Some(match (given.is_empty(), taken.is_empty()) {
-                    (true, _) => Step::Receive { source, tag, data },
-                    (_, true) => Step::Send {
+                    (true, _) => ScheduleStep::Receive { source, tag, data },
+                    (_, true) => ScheduleStep::Send {
                         dest,
                         tag,
-                        data: Buffer::User(given),
+                        data: StepBuffer::User(given),
                     },
-                    _ => Step::Exchange {
+                    _ => ScheduleStep::Exchange {
                         tag,
-                        given: (Buffer::User(given), dest),
+                        given: (StepBuffer::User(given), dest),
                         taken: (data, source),
                     },
                 })
             }
-            (Stage::Load, Some(from)) => {
-                self.lanes[number].stage = Stage::Combine;
-                Some(Step::Load { from, to: OWN })
+            (RingStage::Load, Some(from)) => {
+                self.lanes[number].stage = RingStage::Combine;
+                Some(ScheduleStep::Load { from, to: OWN })
             }
-            (Stage::Combine, _) => {
-                self.lanes[number].stage = Stage::Store;
-                Some(Step::Combine { left: COME, bytes })
+            (RingStage::Combine, _) => {
+                self.lanes[number].stage = RingStage::Store;
+                Some(ScheduleStep::Combine { left: COME, bytes })
             }
             _ => {
                 self.advance(number, most);
-                Some(Step::Store {
+                Some(ScheduleStep::Store {
                     from: OWN,
                     to: taken,
                 })
@@ -334,7 +335,7 @@ mod tests {
                 let most = message(longest, element);
                 let count = bytes.div_ceil(most);
                 assert!(most <= RING_BYTES.max(element) && most.is_multiple_of(element));
-                assert_eq!(count, bytes.div_ceil(whole(RING_BYTES, element)));
+                assert_eq!(count, bytes.div_ceil(round_to_elements(RING_BYTES, element)));
                 // With messages one element shorter, the share would need more messages.
                 assert!((most - element) * count < bytes);
             }

@@ -1,20 +1,29 @@
 //! Runs a schedule in a blocking call: each step completes before the next one starts.
 
-use crate::coll::schedule::{Buffer, Half, Schedule, Step};
+use crate::coll::schedule::{StepBuffer, SegmentHalf, Schedule, ScheduleStep};
 use crate::coll::segments::{LongSegments, SEGMENT_BYTES, SHORT_BYTES, Segment, copy, read, write};
-use crate::comm::{Communicator, Partners, Status};
+use crate::comm::{IncomingData, OutgoingData, Communicator, Partners, Status};
 use crate::error::Error;
-use crate::lend::writing;
+use crate::slice_spans::writing;
 use midplane_device::memory::Span;
-use midplane_device::memory::area::TypedSlot;
+use midplane_device::memory::area::{Area, TypedSlot};
 use midplane_device::request::Mode;
 
 /// Function that combines elements: `right[i] = left[i] op right[i]`.
-pub type Combine<'a> = dyn FnMut(&[u8], &mut [u8]) + 'a;
+pub type CombineFn<'a> = dyn FnMut(&[u8], &mut [u8]) + 'a;
+
+/// Buffers of a reduction, of the same length.
+#[derive(Clone, Copy)]
+pub struct ReduceAreas {
+    /// Data of this process.
+    pub data: Area,
+    /// Location of the result.
+    pub result: Area,
+}
 
 /// Elements of a reduction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Elements {
+pub struct ReduceElements {
     /// Bytes of an element.
     pub size: usize,
     /// The operation commutes: elements need not be combined in rank order.
@@ -42,17 +51,27 @@ pub(super) fn run_alone<S: Schedule>(
     drive(comm, function, schedule, Workspace::none(&mut |_, _| ()))
 }
 
+/// Sizes for the segments of a schedule, in bytes.
+#[derive(Clone, Copy)]
+pub(super) struct SegmentSizes {
+    /// Size of an element.
+    pub(super) element: usize,
+    /// Maximum number of bytes of a segment that a step uses.
+    pub(super) max_bytes: usize,
+}
+
 /// Runs a schedule like [`run`], with two segments for elements of the specified size and with `combine`. No step uses
-/// more than the specified number of bytes of a segment, even if it is larger. Also fails with [`Error::NoRoom`] if an
+/// more than the specified number of bytes of a segment, even if it is larger. Also fails with [`Error::NoSpace`] if an
 /// element does not fit in a segment on the stack.
 pub(super) fn run_in_segments(
     comm: Communicator<'_>,
     function: &'static str,
     schedule: &mut dyn Schedule,
-    (element, most): (usize, usize),
-    combine: &mut Combine<'_>,
+    sizes: SegmentSizes,
+    combine: &mut CombineFn<'_>,
 ) -> Result<(), Error> {
-    if most <= SHORT_BYTES {
+    let SegmentSizes { element, max_bytes } = sizes;
+    if max_bytes <= SHORT_BYTES {
         return run_on_stack::<SHORT_BYTES>(comm, function, schedule, combine);
     }
     if element <= SEGMENT_BYTES {
@@ -69,7 +88,7 @@ fn run_on_stack<const BYTES: usize>(
     comm: Communicator<'_>,
     function: &'static str,
     schedule: &mut dyn Schedule,
-    combine: &mut Combine<'_>,
+    combine: &mut CombineFn<'_>,
 ) -> Result<(), Error> {
     let [first, second] = &mut [Segment::<BYTES>::ZERO; 2];
     let segments = [&mut first.0[..], &mut second.0[..]];
@@ -92,11 +111,11 @@ fn drive<S: Schedule + ?Sized>(
 /// Segments and combining function for steps. Schedules without segments use none.
 pub(super) struct Workspace<'s, 'c> {
     pub(super) segments: [&'s mut [u8]; 2],
-    pub(super) combine: &'s mut Combine<'c>,
+    pub(super) combine: &'s mut CombineFn<'c>,
 }
 
 impl<'s, 'c> Workspace<'s, 'c> {
-    fn none(combine: &'s mut Combine<'c>) -> Self {
+    fn none(combine: &'s mut CombineFn<'c>) -> Self {
         let segments = [&mut [][..], &mut [][..]];
         Workspace { segments, combine }
     }
@@ -109,19 +128,19 @@ impl<'s, 'c> Workspace<'s, 'c> {
         comm: Communicator<'_>,
         partners: Partners<'_>,
         function: &'static str,
-        step: Step,
+        step: ScheduleStep,
     ) -> Result<(), Error> {
         let [first, second] = &mut [TypedSlot::EMPTY; 2];
         match step {
-            Step::Send { dest, tag, data } => {
+            ScheduleStep::Send { dest, tag, data } => {
                 partners.send_span(function, self.span(data, first), dest, tag, Mode::Standard)
             }
-            Step::Receive { source, tag, data } => {
+            ScheduleStep::Receive { source, tag, data } => {
                 let span = self.span(data, first);
                 let received = partners.recv_span(function, span, Some(source), Some(tag));
                 exactly(span.len(), received)
             }
-            Step::Exchange {
+            ScheduleStep::Exchange {
                 tag,
                 given: (given, dest),
                 taken: (taken, source),
@@ -129,59 +148,67 @@ impl<'s, 'c> Workspace<'s, 'c> {
                 let (given, taken) = (self.span(given, first), self.span(taken, second));
                 let received = partners.sendrecv_span(
                     function,
-                    (given, dest, tag),
-                    (taken, Some(source), Some(tag)),
+                    OutgoingData {
+                        data: given,
+                        dest,
+                        tag,
+                    },
+                    IncomingData {
+                        data: taken,
+                        source: Some(source),
+                        tag: Some(tag),
+                    },
                 );
                 exactly(taken.len(), received)
             }
             // One lane after the other, so there is no later message for a piggybacked acknowledgement.
-            Step::Pass {
+            ScheduleStep::Pass {
                 tag,
                 followed: _,
                 given: (given, dests),
                 taken,
             } => {
                 for dest in dests.iter() {
-                    let given = self.span(Buffer::User(given), first);
+                    let given = self.span(StepBuffer::User(given), first);
                     partners.send_span(function, given, dest, tag, Mode::Standard)?;
                 }
                 let Some((taken, source)) = taken else {
                     return Ok(());
                 };
-                let taken = self.span(Buffer::User(taken), second);
+                let taken = self.span(StepBuffer::User(taken), second);
                 let received = partners.recv_span(function, taken, Some(source), Some(tag));
                 exactly(taken.len(), received)
             }
-            Step::Combine { left, bytes } => {
+            ScheduleStep::Combine { left, bytes } => {
                 let (left, right) = left.and_other(&mut self.segments);
                 (self.combine)(&left[..bytes], &mut right[..bytes]);
                 Ok(())
             }
-            Step::Load { from, to } => {
+            ScheduleStep::Load { from, to } => {
                 read(comm, from, self.beginning(to, from.len()));
                 Ok(())
             }
-            Step::Store { from, to } => {
+            ScheduleStep::Store { from, to } => {
                 write(comm, to, self.beginning(from, to.len()));
                 Ok(())
             }
-            Step::Copy { from, to } => copy(comm, from, to),
+            ScheduleStep::Copy { from, to } => copy(comm, from, to),
         }
     }
 
-    fn beginning(&mut self, half: Half, bytes: usize) -> &mut [u8] {
+    fn beginning(&mut self, half: SegmentHalf, bytes: usize) -> &mut [u8] {
         &mut self.segments[half as usize][..bytes]
     }
 
     /// Returns the buffer's bytes for requests of the present step; `place` must outlive them.
-    fn span(&mut self, buffer: Buffer, place: &mut TypedSlot) -> Span {
+    fn span(&mut self, buffer: StepBuffer, place: &mut TypedSlot) -> Span {
         match buffer {
             // SAFETY: `perform` finishes all requests of a step before it returns, and those of a slot before the slot
             // is written again.
-            Buffer::User(area) => unsafe { area.span(place) },
+            StepBuffer::User(area) => unsafe { area.span(place) },
             // SAFETY: `perform` finishes all of a step's requests before it returns. Until then nothing else uses the
             // segment: `self` borrows it, and an exchange's two buffers are different segments.
-            Buffer::Segment(half, bytes) => unsafe { writing(self.beginning(half, bytes)) },
+            StepBuffer::Segment(half, bytes) => unsafe { writing(self.beginning(half, bytes)) },
         }
     }
 }

@@ -7,32 +7,32 @@
 //! later.
 //!
 //! # While the program computes
-//! Interrupt handlers also perform steps ([`Running::advance_in_interrupt`]). They may interrupt the program anywhere,
+//! Interrupt handlers also perform steps ([`RunningCollective::advance_in_interrupt`]). They may interrupt the program anywhere,
 //! for example in `malloc`, so they neither allocate nor free heap memory. They perform a step only if the device
 //! memory for its messages is already reserved, and reserve it again when the messages complete. The following remains
 //! for a call:
 //!
 //! * the end, which frees the memory and notifies the program;
 //! * an error, because messages in transit must complete first;
-//! * work that allocates memory between steps ([`Work::is_for_calls`]);
-//! * plans that run functions of the program ([`Plan::advances_in_interrupts`]).
+//! * work that allocates memory between steps ([`ScheduleWork::is_for_calls`]);
+//! * plans that run functions of the program ([`CollectiveSchedule::advances_in_interrupts`]).
 //!
 //! A copy within the program's memory can have any length: an interrupt handler copies one segment at a time.
 //!
 //! A collective belongs either to the interrupt handlers or to a call. A call removes it from the list that interrupt
-//! handlers check ([`State`](super::under_way::State)). It returns the collective inside the device, so that messages
+//! handlers check ([`CollectiveState`](super::in_flight::CollectiveState)). It returns the collective inside the device, so that messages
 //! that arrived before are found afterwards.
 //!
 //! # Lanes
 //! A blocking call runs a schedule with lanes in the same way ([`run_side_by_side`]), if the heap has enough memory.
-//! Otherwise it runs one lane after the other, as [`Lanes`] allows, and needs no memory.
+//! Otherwise it runs one lane after the other, as [`LaneConfig`] allows, and needs no memory.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use crate::call::{are_finished, block_until};
-use crate::coll::run::{Combine, Workspace, exactly, run_in_segments};
-use crate::coll::schedule::{Buffer, Lanes, MOST_LANES, Schedule, Step, numbered};
+use crate::coll::run::{CombineFn, Workspace, exactly, run_in_segments, SegmentSizes};
+use crate::coll::schedule::{StepBuffer, LaneConfig, MAX_LANES, Schedule, ScheduleStep, numbered};
 use crate::coll::segments::{LongSegments, RING_BYTES, SEGMENT_BYTES, Segment};
 use crate::comm::{CommRank, Communicator};
 use crate::error::Error;
@@ -47,17 +47,17 @@ use midplane_device::request::{KEPT_SLOTS, Mode, RequestId, RequestPool};
 use midplane_device::wire::INLINE_BYTES;
 
 /// Work of a collective, with all data that belongs to it.
-pub(super) trait Work {
+pub(super) trait ScheduleWork {
     /// Returns the next step; see [`Schedule::next`]. Called outside the device.
-    fn next(&mut self) -> Result<Option<Step>, Error>;
+    fn next(&mut self) -> Result<Option<ScheduleStep>, Error>;
 
     /// Returns the lanes; see [`Schedule::lanes`].
-    fn lanes(&mut self) -> Lanes {
-        Lanes::ONE
+    fn lanes(&mut self) -> LaneConfig {
+        LaneConfig::ONE
     }
 
     /// Returns the next step of a lane; see [`Schedule::next_in`]. Called outside the device.
-    fn next_in(&mut self, lane: usize) -> Result<Option<Step>, Error> {
+    fn next_in(&mut self, lane: usize) -> Result<Option<ScheduleStep>, Error> {
         let _ = lane;
         self.next()
     }
@@ -77,57 +77,57 @@ pub(super) trait Work {
 }
 
 /// A collective ready to be started.
-pub struct Plan {
-    work: Box<dyn Work + Send>,
+pub struct CollectiveSchedule {
+    work: Box<dyn ScheduleWork + Send>,
     /// Bytes of an element of a segment; `None`: there are no segments.
     element: Option<usize>,
-    lanes: Lanes,
+    lanes: LaneConfig,
     /// All messages are concurrent.
-    at_once: bool,
+    concurrent: bool,
     /// Interrupt handlers may perform its steps.
-    meanwhile: bool,
+    in_interrupts: bool,
 }
 
-impl Plan {
-    /// Enables steps in interrupt handlers if `may` is set. The work, except the part for calls (`Work::is_for_calls`),
+impl CollectiveSchedule {
+    /// Enables steps in interrupt handlers if `may` is set. The work, except the part for calls (`ScheduleWork::is_for_calls`),
     /// and the combining function must then be no function of the program, must not use the heap, and must have a short
     /// run time.
-    pub fn advances_in_interrupts(self, may: bool) -> Plan {
-        Plan {
-            meanwhile: may,
+    pub fn advances_in_interrupts(self, may: bool) -> CollectiveSchedule {
+        CollectiveSchedule {
+            in_interrupts: may,
             ..self
         }
     }
 
     /// Creates a plan performed step by step, with segments if `element` is set.
-    pub(super) fn by_steps(
-        mut work: impl Work + Send + 'static,
+    pub(super) fn from_steps(
+        mut work: impl ScheduleWork + Send + 'static,
         element: Option<usize>,
-    ) -> Result<Plan, Error> {
-        Ok(Plan {
+    ) -> Result<CollectiveSchedule, Error> {
+        Ok(CollectiveSchedule {
             lanes: work.lanes(),
             work: boxed(work)?,
             element,
-            at_once: false,
-            meanwhile: false,
+            concurrent: false,
+            in_interrupts: false,
         })
     }
 
     /// Creates a plan of concurrent messages without other steps.
-    pub(super) fn at_once(
-        work: impl Work + Send + 'static,
+    pub(super) fn from_concurrent_steps(
+        work: impl ScheduleWork + Send + 'static,
         messages: usize,
-    ) -> Result<Plan, Error> {
-        let lanes = Lanes {
+    ) -> Result<CollectiveSchedule, Error> {
+        let lanes = LaneConfig {
             messages,
-            ..Lanes::ONE
+            ..LaneConfig::ONE
         };
-        Ok(Plan {
+        Ok(CollectiveSchedule {
             work: boxed(work)?,
             element: None,
             lanes,
-            at_once: true,
-            meanwhile: false,
+            concurrent: true,
+            in_interrupts: false,
         })
     }
 
@@ -165,16 +165,16 @@ impl Plan {
     }
 }
 
-impl<W: Work> Work for [W; 1] {
-    fn next(&mut self) -> Result<Option<Step>, Error> {
+impl<W: ScheduleWork> ScheduleWork for [W; 1] {
+    fn next(&mut self) -> Result<Option<ScheduleStep>, Error> {
         self[0].next()
     }
 
-    fn lanes(&mut self) -> Lanes {
+    fn lanes(&mut self) -> LaneConfig {
         self[0].lanes()
     }
 
-    fn next_in(&mut self, lane: usize) -> Result<Option<Step>, Error> {
+    fn next_in(&mut self, lane: usize) -> Result<Option<ScheduleStep>, Error> {
         self[0].next_in(lane)
     }
 
@@ -191,9 +191,9 @@ impl<W: Work> Work for [W; 1] {
     }
 }
 
-/// Allocates a box. Fails with [`Error::NoRoom`].
-fn boxed<W: Work + Send + 'static>(work: W) -> Result<Box<dyn Work + Send>, Error> {
-    let mut one = room(1)?;
+/// Allocates a box. Fails with [`Error::NoSpace`].
+fn boxed<W: ScheduleWork + Send + 'static>(work: W) -> Result<Box<dyn ScheduleWork + Send>, Error> {
+    let mut one = try_with_capacity(1)?;
     one.push(work);
     match <Box<[W; 1]>>::try_from(one) {
         Ok(one) => Ok(one),
@@ -201,27 +201,27 @@ fn boxed<W: Work + Send + 'static>(work: W) -> Result<Box<dyn Work + Send>, Erro
     }
 }
 
-/// Returns an empty list with capacity for `count`. Fails with [`Error::NoRoom`].
-pub fn room<T>(count: usize) -> Result<Vec<T>, Error> {
+/// Returns an empty list with capacity for `count`. Fails with [`Error::NoSpace`].
+pub fn try_with_capacity<T>(count: usize) -> Result<Vec<T>, Error> {
     let mut list = Vec::new();
     let bytes = count.saturating_mul(size_of::<T>());
-    let none = |_| Error::NoRoom { bytes };
+    let none = |_| Error::NoSpace { bytes };
     list.try_reserve_exact(count).map_err(none)?;
     Ok(list)
 }
 
 /// A schedule of a blocking call, and its combining function.
-struct Lent<'s, 'c> {
+struct BorrowedSchedule<'s, 'c> {
     schedule: &'s mut dyn Schedule,
-    combine: &'s mut Combine<'c>,
+    combine: &'s mut CombineFn<'c>,
 }
 
-impl Work for Lent<'_, '_> {
-    fn next(&mut self) -> Result<Option<Step>, Error> {
+impl ScheduleWork for BorrowedSchedule<'_, '_> {
+    fn next(&mut self) -> Result<Option<ScheduleStep>, Error> {
         Ok(self.schedule.next())
     }
 
-    fn next_in(&mut self, lane: usize) -> Result<Option<Step>, Error> {
+    fn next_in(&mut self, lane: usize) -> Result<Option<ScheduleStep>, Error> {
         Ok(self.schedule.next_in(lane))
     }
 
@@ -236,14 +236,14 @@ pub(super) fn run_side_by_side(
     comm: Communicator<'_>,
     function: &'static str,
     schedule: &mut dyn Schedule,
-    sizes: (usize, usize),
-    combine: &mut Combine<'_>,
+    sizes: SegmentSizes,
+    combine: &mut CombineFn<'_>,
 ) -> Result<(), Error> {
     let lanes = schedule.lanes();
     if lanes.count > 1 {
-        let bytes = sizes.0.max(RING_BYTES.min(sizes.1));
-        if let Ok(mut flight) = Flight::new(comm, function, bytes, (lanes, false)) {
-            let mut work = Lent { schedule, combine };
+        let bytes = sizes.element.max(RING_BYTES.min(sizes.max_bytes));
+        if let Ok(mut flight) = ScheduleExecutor::new(comm, function, bytes, lanes, false) {
+            let mut work = BorrowedSchedule { schedule, combine };
             let note = CallNote::of(function);
             while !flight.advance(comm, &mut work)? {
                 block_until(comm.env(), note, || flight.is_ready_outside(comm));
@@ -255,55 +255,63 @@ pub(super) fn run_side_by_side(
 }
 
 /// A message in transit.
-struct Message {
+struct InFlightMessage {
     id: RequestId,
     lane: usize,
     /// Bytes of the buffer that a receive must fill; `None`: a send.
     expected: Option<usize>,
 }
 
-/// State of a collective in progress. Must not be dropped before its end: [`Flight::advance`].
-struct Flight {
+/// Destination and tag of a message; `followed`: a later message can carry its acknowledgement.
+#[derive(Clone, Copy)]
+struct SendTarget {
+    dest: CommRank,
+    tag: Tag,
+    followed: bool,
+}
+
+/// State of a collective in progress. Must not be dropped before its end: [`ScheduleExecutor::advance`].
+struct ScheduleExecutor {
     function: &'static str,
     /// Offset added to the tags of its steps.
     tags: Tag,
-    at_once: bool,
+    concurrent: bool,
     /// A call blocks until its end, and may use memory reserved for blocking calls.
     blocks: bool,
-    lanes: Lanes,
+    lanes: LaneConfig,
     /// Completed lanes, one bit each.
     over: u32,
     segments: LongSegments,
-    messages: Vec<Message>,
+    messages: Vec<InFlightMessage>,
     /// One per message; not written while the message is in transit.
     places: Vec<TypedSlot>,
     /// Number of messages with reserved device memory.
     reserved: u32,
     has_begun: bool,
-    left: Left,
+    left: DeferredWork,
 }
 
 /// Work that an interrupt handler leaves to the next one or to a call.
-enum Left {
+enum DeferredWork {
     /// Only the end.
-    Nothing,
-    /// The rest of a lane's [`Step::Copy`].
+    None,
+    /// The rest of a lane's [`ScheduleStep::Copy`].
     Copy { lane: usize, from: Area, to: Area },
     /// This error, to be returned by a call.
     Error(Error),
 }
 
 /// Limits of one advance of a flight.
-struct Turn<'t> {
+struct AdvanceBudget<'t> {
     /// Steps that an interrupt handler may still perform; `None` for a call.
     steps: Option<&'t mut u32>,
     has_moved: bool,
 }
 
-impl Turn<'_> {
+impl AdvanceBudget<'_> {
     /// Creates the turn of a call, without limit.
     fn of_call() -> Self {
-        Turn {
+        AdvanceBudget {
             steps: None,
             has_moved: false,
         }
@@ -314,36 +322,37 @@ impl Turn<'_> {
     }
 }
 
-const _: () = assert!(MOST_LANES < u32::BITS as usize);
+const _: () = assert!(MAX_LANES < u32::BITS as usize);
 
-impl Flight {
-    /// Creates an idle flight for a blocking call, or one to be numbered later. Fails with [`Error::NoRoom`] or
+impl ScheduleExecutor {
+    /// Creates an idle flight for a blocking call, or one to be numbered later. Fails with [`Error::NoSpace`] or
     /// [`Error::NoMemory`].
     fn new(
         comm: Communicator<'_>,
         function: &'static str,
         segment: usize,
-        (lanes, at_once): (Lanes, bool),
-    ) -> Result<Flight, Error> {
+        lanes: LaneConfig,
+        concurrent: bool,
+    ) -> Result<ScheduleExecutor, Error> {
         let messages = lanes.count * lanes.messages;
-        let mut places = room(messages)?;
+        let mut places = try_with_capacity(messages)?;
         places.resize(messages, TypedSlot::EMPTY);
-        let mut flight = Flight {
+        let mut flight = ScheduleExecutor {
             function,
             tags: 0,
-            at_once,
+            concurrent,
             blocks: true,
             lanes,
             over: 0,
             segments: LongSegments::new(segment, lanes.count)?,
-            messages: room(messages)?,
+            messages: try_with_capacity(messages)?,
             places,
             reserved: 0,
             has_begun: false,
-            left: Left::Nothing,
+            left: DeferredWork::None,
         };
         // A single process performs all steps without messages, unless it is its own neighbour.
-        if comm.size() > 1 || at_once {
+        if comm.size() > 1 || concurrent {
             flight.reserve_all(comm, messages)?;
         }
         Ok(flight)
@@ -386,7 +395,7 @@ impl Flight {
         self.is_ready_if(|message| are_finished(comm.env(), [message.id].into_iter()))
     }
 
-    fn is_ready_if(&self, is_done: impl Fn(&Message) -> bool) -> bool {
+    fn is_ready_if(&self, is_done: impl Fn(&InFlightMessage) -> bool) -> bool {
         let mut waiting = self.over;
         for message in &self.messages {
             if !is_done(message) {
@@ -403,7 +412,7 @@ impl Flight {
 
     /// Checks whether there is an error for a call to return.
     fn has_failed(&self) -> bool {
-        matches!(self.left, Left::Error(_))
+        matches!(self.left, DeferredWork::Error(_))
     }
 
     /// Returns a mask with one bit per lane.
@@ -413,10 +422,10 @@ impl Flight {
 
     /// Advances until all lanes must wait for messages (false) or to the end. Does not block. After an error, which
     /// also ends it, none of its messages is in transit.
-    fn advance(&mut self, comm: Communicator<'_>, work: &mut dyn Work) -> Result<bool, Error> {
+    fn advance(&mut self, comm: Communicator<'_>, work: &mut dyn ScheduleWork) -> Result<bool, Error> {
         let result = match self.left {
-            Left::Error(error) => Err(error),
-            _ => self.go_on(comm, work, &mut Turn::of_call()),
+            DeferredWork::Error(error) => Err(error),
+            _ => self.advance_lanes(comm, work, &mut AdvanceBudget::of_call()),
         };
         let result = result.map_err(|error| work.explained(error));
         if result.is_err() {
@@ -434,55 +443,55 @@ impl Flight {
     fn advance_in_interrupt(
         &mut self,
         comm: Communicator<'_>,
-        work: &mut dyn Work,
+        work: &mut dyn ScheduleWork,
         steps: &mut u32,
     ) -> bool {
         if self.has_failed() || self.over == self.all() {
             return false;
         }
-        let mut turn = Turn {
+        let mut turn = AdvanceBudget {
             steps: Some(steps),
             has_moved: false,
         };
-        if let Err(error) = self.go_on(comm, work, &mut turn) {
-            self.left = Left::Error(error);
+        if let Err(error) = self.advance_lanes(comm, work, &mut turn) {
+            self.left = DeferredWork::Error(error);
         }
         turn.has_moved
     }
 
-    fn go_on(
+    fn advance_lanes(
         &mut self,
         comm: Communicator<'_>,
-        work: &mut dyn Work,
-        turn: &mut Turn<'_>,
+        work: &mut dyn ScheduleWork,
+        turn: &mut AdvanceBudget<'_>,
     ) -> Result<bool, Error> {
         for lane in 0..self.lanes.count {
-            if self.over & 1 << lane == 0 && self.conclude(comm, lane, turn)? {
-                self.go_on_in(comm, work, lane, turn)?;
+            if self.over & 1 << lane == 0 && self.collect_completed(comm, lane, turn)? {
+                self.advance_lane(comm, work, lane, turn)?;
             }
         }
         Ok(self.over == self.all())
     }
 
     /// Advances a lane that waits for no message.
-    fn go_on_in(
+    fn advance_lane(
         &mut self,
         comm: Communicator<'_>,
-        work: &mut dyn Work,
+        work: &mut dyn ScheduleWork,
         lane: usize,
-        turn: &mut Turn<'_>,
+        turn: &mut AdvanceBudget<'_>,
     ) -> Result<(), Error> {
-        while self.may_go_on(comm, work, lane, turn) {
+        while self.may_advance(comm, work, lane, turn) {
             let next = match self.left {
-                Left::Copy { lane: of, from, to } if of == lane => {
-                    self.left = Left::Nothing;
-                    Some(Step::Copy { from, to })
+                DeferredWork::Copy { lane: of, from, to } if of == lane => {
+                    self.left = DeferredWork::None;
+                    Some(ScheduleStep::Copy { from, to })
                 }
                 _ => work.next_in(lane)?,
             };
             turn.has_moved = true;
             let Some(mut step) = next else {
-                if self.conclude(comm, lane, turn)? {
+                if self.collect_completed(comm, lane, turn)? {
                     self.over |= 1 << lane;
                 }
                 return Ok(());
@@ -490,8 +499,8 @@ impl Flight {
             if !turn.is_call() {
                 self.shorten(lane, &mut step);
             }
-            self.perform(comm, work, (lane, step), turn)?;
-            if !self.at_once && !self.conclude(comm, lane, turn)? {
+            self.perform(comm, work, lane, step, turn)?;
+            if !self.concurrent && !self.collect_completed(comm, lane, turn)? {
                 return Ok(());
             }
         }
@@ -500,18 +509,18 @@ impl Flight {
 
     /// Checks whether the next step of a lane can run now. An interrupt handler runs it only if it needs no heap
     /// memory.
-    fn may_go_on(
+    fn may_advance(
         &self,
         comm: Communicator<'_>,
-        work: &dyn Work,
+        work: &dyn ScheduleWork,
         lane: usize,
-        turn: &mut Turn<'_>,
+        turn: &mut AdvanceBudget<'_>,
     ) -> bool {
         let Some(steps) = &mut turn.steps else {
             return true;
         };
         // Only one remainder can be stored.
-        let is_next = !matches!(self.left, Left::Copy { lane: of, .. } if of != lane);
+        let is_next = !matches!(self.left, DeferredWork::Copy { lane: of, .. } if of != lane);
         let is_reserved = comm.env().reserve(Reserve::Check).is_ok();
         let enough = self.reserved as usize >= self.lanes.messages && is_reserved;
         let may = **steps > 0 && enough && is_next && !work.is_for_calls();
@@ -520,15 +529,15 @@ impl Flight {
     }
 
     /// Limits a copy in an interrupt handler to [`SEGMENT_BYTES`], and stores the rest.
-    fn shorten(&mut self, lane: usize, step: &mut Step) {
-        if let Step::Copy { from, to } = step
+    fn shorten(&mut self, lane: usize, step: &mut ScheduleStep) {
+        if let ScheduleStep::Copy { from, to } = step
             && from.len() > SEGMENT_BYTES
             && from.len() == to.len()
             && from != to
         {
             let rest = |area: &Area| area.part(SEGMENT_BYTES, area.len() - SEGMENT_BYTES);
             let (rest_from, rest_to) = (rest(from), rest(to));
-            self.left = Left::Copy {
+            self.left = DeferredWork::Copy {
                 lane,
                 from: rest_from,
                 to: rest_to,
@@ -539,11 +548,11 @@ impl Flight {
     }
 
     /// Completes the messages of a lane. Returns false without effect if one is not complete.
-    fn conclude(
+    fn collect_completed(
         &mut self,
         comm: Communicator<'_>,
         lane: usize,
-        turn: &mut Turn<'_>,
+        turn: &mut AdvanceBudget<'_>,
     ) -> Result<bool, Error> {
         let (env, messages) = (comm.env(), &mut self.messages);
         if !messages.iter().any(|message| message.lane == lane) {
@@ -581,30 +590,32 @@ impl Flight {
     fn perform(
         &mut self,
         comm: Communicator<'_>,
-        work: &mut dyn Work,
-        (lane, step): (usize, Step),
-        turn: &Turn<'_>,
+        work: &mut dyn ScheduleWork,
+        lane: usize,
+        step: ScheduleStep,
+        turn: &AdvanceBudget<'_>,
     ) -> Result<(), Error> {
-        let at = (lane, turn.is_call());
+        let is_call = turn.is_call();
         match step {
-            Step::Send { dest, tag, data } => self.send(comm, at, (dest, tag, false), data),
-            Step::Receive { source, tag, data } => self.receive(comm, at, (source, tag), data),
-            Step::Exchange { tag, given, taken } => {
-                self.receive(comm, at, (taken.1, tag), taken.0)?;
-                self.send(comm, at, (given.1, tag, false), given.0)
+            ScheduleStep::Send { dest, tag, data } => self.send(comm, lane, is_call, SendTarget { dest, tag, followed: false }, data),
+            ScheduleStep::Receive { source, tag, data } => self.receive(comm, lane, is_call, source, tag, data),
+            ScheduleStep::Exchange { tag, given, taken } => {
+                self.receive(comm, lane, is_call, taken.1, tag, taken.0)?;
+                let target = SendTarget { dest: given.1, tag, followed: false };
+                self.send(comm, lane, is_call, target, given.0)
             }
-            Step::Pass {
+            ScheduleStep::Pass {
                 tag,
                 followed,
                 given: (given, dests),
                 taken,
             } => {
                 if let Some((taken, source)) = taken {
-                    self.receive(comm, at, (source, tag), Buffer::User(taken))?;
+                    self.receive(comm, lane, is_call, source, tag, StepBuffer::User(taken))?;
                 }
-                let data = Buffer::User(given);
+                let data = StepBuffer::User(given);
                 let mut dests = dests.iter();
-                dests.try_for_each(|dest| self.send(comm, at, (dest, tag, followed), data))
+                dests.try_for_each(|dest| self.send(comm, lane, is_call, SendTarget { dest, tag, followed }, data))
             }
             here => {
                 let mut workspace = Workspace {
@@ -619,9 +630,10 @@ impl Flight {
     fn send(
         &mut self,
         comm: Communicator<'_>,
-        (lane, is_call): (usize, bool),
-        (dest, tag, followed): (CommRank, Tag, bool),
-        data: Buffer,
+        lane: usize,
+        is_call: bool,
+        SendTarget { dest, tag, followed }: SendTarget,
+        data: StepBuffer,
     ) -> Result<(), Error> {
         let (tag, span) = (tag + self.tags, self.span(lane, data));
         let partners = comm.partners().for_collectives();
@@ -638,7 +650,7 @@ impl Flight {
         self.has_begun = true;
         let expected = None;
         match id {
-            Some(id) => self.messages.push(Message { id, lane, expected }),
+            Some(id) => self.messages.push(InFlightMessage { id, lane, expected }),
             // The send is complete already.
             None if is_call => self.reserve(comm, 0).unwrap_or_default(),
             None => {
@@ -651,9 +663,11 @@ impl Flight {
     fn receive(
         &mut self,
         comm: Communicator<'_>,
-        (lane, is_call): (usize, bool),
-        (source, tag): (CommRank, Tag),
-        data: Buffer,
+        lane: usize,
+        is_call: bool,
+        source: CommRank,
+        tag: Tag,
+        data: StepBuffer,
     ) -> Result<(), Error> {
         let (tag, span) = (tag + self.tags, self.span(lane, data));
         let partners = comm.partners().for_collectives();
@@ -663,7 +677,7 @@ impl Flight {
         let id = comm.env().start_receive(self.function, &incoming, memory)?;
         self.has_begun = true;
         let expected = Some(span.len());
-        self.messages.push(Message { id, lane, expected });
+        self.messages.push(InFlightMessage { id, lane, expected });
         Ok(())
     }
 
@@ -680,49 +694,48 @@ impl Flight {
     }
 
     /// Returns the buffer's bytes for the next message of the lane.
-    fn span(&mut self, lane: usize, buffer: Buffer) -> Span {
+    fn span(&mut self, lane: usize, buffer: StepBuffer) -> Span {
         match buffer {
-            Buffer::User(area) => {
+            StepBuffer::User(area) => {
                 let of_lane = self.messages.iter().filter(|message| message.lane == lane);
                 let place = &mut self.places[lane * self.lanes.messages + of_lane.count()];
-                // SAFETY: the slot is on the heap, and is written again only after `conclude` has found all messages of
+                // SAFETY: the slot is on the heap, and is written again only after `collect_completed` has found all messages of
                 // the lane to be complete. A flight that is dropped has none in transit (`advance`).
                 unsafe { area.span(place) }
             }
-            // SAFETY: as above, for a segment: it has this many bytes (`Walk`), and the two messages of a step use
+            // SAFETY: as above, for a segment: it has this many bytes (`SegmentWalk`), and the two messages of a step use
             // different ones.
-            Buffer::Segment(half, bytes) => unsafe {
+            StepBuffer::Segment(half, bytes) => unsafe {
                 Span::new(self.segments.pointer(lane, half), bytes)
             },
         }
     }
 }
 
-/// A collective in progress. Must not be dropped before its end: [`Running::advance`].
-pub struct Running {
-    work: Box<dyn Work + Send>,
-    flight: Flight,
-    meanwhile: bool,
+/// A collective in progress. Must not be dropped before its end: [`RunningCollective::advance`].
+pub struct RunningCollective {
+    work: Box<dyn ScheduleWork + Send>,
+    flight: ScheduleExecutor,
+    in_interrupts: bool,
 }
 
-impl Running {
+impl RunningCollective {
     /// Creates the collective with this sequence number on its communicator. Performs no step. Fails with
-    /// [`Error::NoRoom`] or [`Error::NoMemory`].
+    /// [`Error::NoSpace`] or [`Error::NoMemory`].
     pub fn new(
         comm: Communicator<'_>,
         function: &'static str,
         number: u32,
-        plan: Plan,
-    ) -> Result<Running, Error> {
+        plan: CollectiveSchedule,
+    ) -> Result<RunningCollective, Error> {
         let bytes = plan.element.map(|element| element.max(SEGMENT_BYTES));
-        let how = (plan.lanes, plan.at_once);
-        let mut flight = Flight::new(comm, function, bytes.unwrap_or(0), how)?;
+        let mut flight = ScheduleExecutor::new(comm, function, bytes.unwrap_or(0), plan.lanes, plan.concurrent)?;
         flight.tags = numbered(number);
         flight.blocks = false;
-        Ok(Running {
+        Ok(RunningCollective {
             work: plan.work,
             flight,
-            meanwhile: plan.meanwhile,
+            in_interrupts: plan.in_interrupts,
         })
     }
 
@@ -754,9 +767,9 @@ impl Running {
 
     /// Advances from an interrupt handler with the borrowed device: by at most `steps` steps, and subtracts the
     /// performed ones. Returns true if it made progress. Work that remains for a call makes it
-    /// [ready](Running::is_ready).
+    /// [ready](RunningCollective::is_ready).
     pub fn advance_in_interrupt(&mut self, comm: Communicator<'_>, steps: &mut u32) -> bool {
-        self.meanwhile
+        self.in_interrupts
             && self
                 .flight
                 .advance_in_interrupt(comm, &mut *self.work, steps)

@@ -1,9 +1,9 @@
 //! Prefix reductions (MPI-3.1 section 5.11).
 #![forbid(unsafe_code)]
 
-use crate::coll::run::{Combine, run_in_segments};
-use crate::coll::schedule::{Buffer, Half, Ranks, SCAN, Schedule, Step};
-use crate::coll::segments::{Walk, same_length};
+use crate::coll::run::{CombineFn, run_in_segments, ReduceAreas, SegmentSizes};
+use crate::coll::schedule::{StepBuffer, SegmentHalf, RankInfo, SCAN, Schedule, ScheduleStep};
+use crate::coll::segments::{SegmentWalk, same_length};
 use crate::comm::{CommRank, Communicator};
 use crate::error::Error;
 use midplane_device::memory::area::Area;
@@ -13,35 +13,35 @@ use midplane_device::memory::area::Area;
 pub fn scan(
     comm: Communicator<'_>,
     function: &'static str,
-    (data, result): (Area, Area),
+    ReduceAreas { data, result }: ReduceAreas,
     element: usize,
-    combine: &mut Combine<'_>,
+    combine: &mut CombineFn<'_>,
     inclusive: bool,
 ) -> Result<(), Error> {
     same_length(data.len(), result.len())?;
-    let mut schedule = Scan::new(Ranks::of(comm), (data, result), element, inclusive);
-    let sizes = (element, data.len());
+    let mut schedule = ChainScan::new(RankInfo::from_comm(comm), ReduceAreas { data, result }, element, inclusive);
+    let sizes = SegmentSizes { element, max_bytes: data.len() };
     run_in_segments(comm, function, &mut schedule, sizes, combine)
 }
 
 /// Segment received from the ranks before this one.
-const BEFORE: Half = Half::First;
+const BEFORE: SegmentHalf = SegmentHalf::First;
 /// Segment of this rank's data, combined with the received one.
-const UP_TO: Half = Half::Second;
+const UP_TO: SegmentHalf = SegmentHalf::Second;
 
 /// Passes segments along the chain of the ranks.
-pub(super) struct Scan {
-    ranks: Ranks,
+pub(super) struct ChainScan {
+    ranks: RankInfo,
     data: Area,
     result: Area,
     inclusive: bool,
-    walk: Walk,
-    stage: Stage,
+    walk: SegmentWalk,
+    stage: ScanStage,
 }
 
 /// Next action for the present segment.
 #[derive(Clone, Copy)]
-enum Stage {
+enum ScanStage {
     Load,
     Receive,
     Combine,
@@ -49,74 +49,74 @@ enum Stage {
     Store,
 }
 
-impl Scan {
+impl ChainScan {
     pub(super) fn new(
-        ranks: Ranks,
-        (data, result): (Area, Area),
+        ranks: RankInfo,
+        ReduceAreas { data, result }: ReduceAreas,
         element: usize,
         inclusive: bool,
-    ) -> Scan {
-        Scan {
+    ) -> ChainScan {
+        ChainScan {
             ranks,
             data,
             result,
             inclusive,
-            walk: Walk::new(data.len(), element),
-            stage: Stage::Load,
+            walk: SegmentWalk::new(data.len(), element),
+            stage: ScanStage::Load,
         }
     }
 }
 
-impl Schedule for Scan {
-    fn next(&mut self) -> Option<Step> {
-        let Ranks { own, size, .. } = self.ranks;
+impl Schedule for ChainScan {
+    fn next(&mut self) -> Option<ScheduleStep> {
+        let RankInfo { own, size, .. } = self.ranks;
         let is_first = own == 0;
         loop {
             let bytes = self.walk.bytes();
             match self.stage {
-                Stage::Load => {
+                ScanStage::Load => {
                     let from = self.walk.part(self.data)?;
                     self.stage = if is_first {
-                        Stage::Send
+                        ScanStage::Send
                     } else {
-                        Stage::Receive
+                        ScanStage::Receive
                     };
-                    return Some(Step::Load { from, to: UP_TO });
+                    return Some(ScheduleStep::Load { from, to: UP_TO });
                 }
-                Stage::Receive => {
-                    self.stage = Stage::Combine;
-                    return Some(Step::Receive {
+                ScanStage::Receive => {
+                    self.stage = ScanStage::Combine;
+                    return Some(ScheduleStep::Receive {
                         source: CommRank(own - 1),
                         tag: SCAN,
-                        data: Buffer::Segment(BEFORE, bytes),
+                        data: StepBuffer::Segment(BEFORE, bytes),
                     });
                 }
-                Stage::Combine => {
-                    self.stage = Stage::Send;
-                    return Some(Step::Combine {
+                ScanStage::Combine => {
+                    self.stage = ScanStage::Send;
+                    return Some(ScheduleStep::Combine {
                         left: BEFORE,
                         bytes,
                     });
                 }
-                Stage::Send => {
-                    self.stage = Stage::Store;
+                ScanStage::Send => {
+                    self.stage = ScanStage::Store;
                     if own + 1 < size {
-                        return Some(Step::Send {
+                        return Some(ScheduleStep::Send {
                             dest: CommRank(own + 1),
                             tag: SCAN,
-                            data: Buffer::Segment(UP_TO, bytes),
+                            data: StepBuffer::Segment(UP_TO, bytes),
                         });
                     }
                 }
-                Stage::Store => {
+                ScanStage::Store => {
                     let to = self.walk.part(self.result)?;
                     self.walk.advance();
-                    self.stage = Stage::Load;
+                    self.stage = ScanStage::Load;
                     if self.inclusive {
-                        return Some(Step::Store { from: UP_TO, to });
+                        return Some(ScheduleStep::Store { from: UP_TO, to });
                     }
                     if !is_first {
-                        return Some(Step::Store { from: BEFORE, to });
+                        return Some(ScheduleStep::Store { from: BEFORE, to });
                     }
                 }
             }

@@ -1,17 +1,17 @@
 //! Schedules of collectives: the steps of one process as data.
 //!
-//! A schedule uses ranks, lengths and spans, but no device. It returns one [`Step`] at a time, and the next when that
+//! A schedule uses ranks, lengths and spans, but no device. It returns one [`ScheduleStep`] at a time, and the next when that
 //! one is complete. Between two steps its state is a value of fixed size, without stack or heap memory. A blocking call
 //! runs it to completion ([`super::run`]); a nonblocking one can store it in its request, and advance it when messages
 //! complete (MPI-3.1 section 5.12). Both perform the same steps in the same order, so messages match in any
 //! combination.
 //!
 //! Reductions compute in two segments. These belong to the code that runs the schedule; steps refer to them by
-//! [`Half`].
+//! [`SegmentHalf`].
 #![forbid(unsafe_code)]
 
 use crate::comm::{CommRank, Communicator};
-use crate::grid::Grid;
+use crate::grid::TorusBox;
 use midplane_device::envelope::Tag;
 use midplane_device::matching::OPERATIONS;
 use midplane_device::memory::area::Area;
@@ -33,13 +33,13 @@ pub(super) const NEIGHBOURS: Tag = 9;
 /// Tag of a schedule's first lane, if its lanes have separate tags; those of the other lanes follow.
 pub(super) const LANES: Tag = 16;
 /// Maximum number of lanes of a schedule.
-pub(super) const MOST_LANES: usize = 24;
+pub(super) const MAX_LANES: usize = 24;
 
 /// Distance between the tags of consecutive nonblocking collectives on a communicator.
 const NUMBERED: Tag = 64;
 /// Sequence numbers before the first one is reused: far more than there can be collectives in progress.
 const NUMBERS: u32 = 1 << 24;
-const _: () = assert!(NEIGHBOURS < LANES && LANES + MOST_LANES as Tag <= NUMBERED);
+const _: () = assert!(NEIGHBOURS < LANES && LANES + MAX_LANES as Tag <= NUMBERED);
 const _: () = assert!((Tag::MAX / NUMBERED) as u32 > NUMBERS);
 
 /// Returns the tag offset for a communicator's nonblocking collective with this sequence number; all processes start
@@ -52,15 +52,15 @@ pub(super) fn numbered(number: u32) -> Tag {
 pub(super) trait Schedule {
     /// Returns the next step. Call it when the previous step is complete. `None`: this process is done, also in every
     /// later call. With lanes, returns the steps of one lane after the other.
-    fn next(&mut self) -> Option<Step>;
+    fn next(&mut self) -> Option<ScheduleStep>;
 
     /// Returns the lanes that can advance concurrently.
-    fn lanes(&mut self) -> Lanes {
-        Lanes::ONE
+    fn lanes(&mut self) -> LaneConfig {
+        LaneConfig::ONE
     }
 
     /// Returns the next step of one lane. A caller uses either this function for all lanes, or [`Schedule::next`].
-    fn next_in(&mut self, lane: usize) -> Option<Step> {
+    fn next_in(&mut self, lane: usize) -> Option<ScheduleStep> {
         let _ = lane;
         self.next()
     }
@@ -73,8 +73,8 @@ pub(super) trait Schedule {
 /// no other lane of any process, those of lane 1 for lane 0 at most, and so on. So a process that has memory for only
 /// one message at a time can still complete.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Lanes {
-    /// Number of lanes, at most [`MOST_LANES`].
+pub(super) struct LaneConfig {
+    /// Number of lanes, at most [`MAX_LANES`].
     pub(super) count: usize,
     /// Maximum number of concurrent messages of a lane.
     pub(super) messages: usize,
@@ -83,9 +83,9 @@ pub(super) struct Lanes {
     pub(super) cross: bool,
 }
 
-impl Lanes {
+impl LaneConfig {
     /// One lane: sequential steps.
-    pub(super) const ONE: Lanes = Lanes {
+    pub(super) const ONE: LaneConfig = LaneConfig {
         count: 1,
         messages: 2,
         cross: false,
@@ -94,58 +94,58 @@ impl Lanes {
 
 /// `None` has no steps.
 impl<S: Schedule> Schedule for Option<S> {
-    fn next(&mut self) -> Option<Step> {
+    fn next(&mut self) -> Option<ScheduleStep> {
         self.as_mut()?.next()
     }
 
-    fn lanes(&mut self) -> Lanes {
-        self.as_mut().map_or(Lanes::ONE, Schedule::lanes)
+    fn lanes(&mut self) -> LaneConfig {
+        self.as_mut().map_or(LaneConfig::ONE, Schedule::lanes)
     }
 
-    fn next_in(&mut self, lane: usize) -> Option<Step> {
+    fn next_in(&mut self, lane: usize) -> Option<ScheduleStep> {
         self.as_mut()?.next_in(lane)
     }
 }
 
 /// A schedule that is selected among several by the rules of docs/collectives.md.
-pub(super) trait Chosen {
-    fn chosen(&mut self) -> &mut dyn Schedule;
+pub(super) trait SelectedSchedule {
+    fn selected(&mut self) -> &mut dyn Schedule;
 }
 
-impl<C: Chosen> Schedule for C {
-    fn next(&mut self) -> Option<Step> {
-        self.chosen().next()
+impl<C: SelectedSchedule> Schedule for C {
+    fn next(&mut self) -> Option<ScheduleStep> {
+        self.selected().next()
     }
 
-    fn lanes(&mut self) -> Lanes {
-        self.chosen().lanes()
+    fn lanes(&mut self) -> LaneConfig {
+        self.selected().lanes()
     }
 
-    fn next_in(&mut self, lane: usize) -> Option<Step> {
-        self.chosen().next_in(lane)
+    fn next_in(&mut self, lane: usize) -> Option<ScheduleStep> {
+        self.selected().next_in(lane)
     }
 }
 
 /// A step. It completes before the next one begins.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Step {
+pub(super) enum ScheduleStep {
     /// Sends the buffer's bytes.
     Send {
         dest: CommRank,
         tag: Tag,
-        data: Buffer,
+        data: StepBuffer,
     },
     /// Receives exactly as many bytes as the buffer contains.
     Receive {
         source: CommRank,
         tag: Tag,
-        data: Buffer,
+        data: StepBuffer,
     },
     /// Sends and receives concurrently.
     Exchange {
         tag: Tag,
-        given: (Buffer, CommRank),
-        taken: (Buffer, CommRank),
+        given: (StepBuffer, CommRank),
+        taken: (StepBuffer, CommRank),
     },
     /// Sends the same bytes to several ranks, and receives others concurrently.
     Pass {
@@ -153,28 +153,28 @@ pub(super) enum Step {
         /// Another lane sends more to the same ranks and never waits for this one: the acknowledgement may be delayed
         /// and piggybacked.
         followed: bool,
-        given: (Area, Dests),
+        given: (Area, DestList),
         taken: Option<(Area, CommRank)>,
     },
     /// The other segment becomes `left` op itself, element by element, in this many bytes.
-    Combine { left: Half, bytes: usize },
+    Combine { left: SegmentHalf, bytes: usize },
     /// Copies a span, at most as long as a segment, to the beginning of a segment.
-    Load { from: Area, to: Half },
+    Load { from: Area, to: SegmentHalf },
     /// Copies the beginning of a segment to a span of at most its length.
-    Store { from: Half, to: Area },
+    Store { from: SegmentHalf, to: Area },
     /// Copies a span to another one, which must be as long.
     Copy { from: Area, to: Area },
 }
 
 /// Destinations to which a process forwards data.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
-pub(super) struct Dests {
-    ranks: [Option<CommRank>; Dests::MOST],
+pub(super) struct DestList {
+    ranks: [Option<CommRank>; DestList::MAX],
 }
 
-impl Dests {
+impl DestList {
     /// Maximum number of destinations.
-    pub(super) const MOST: usize = 3;
+    pub(super) const MAX: usize = 3;
 
     /// Adds a destination.
     pub(super) fn push(&mut self, dest: CommRank) {
@@ -186,8 +186,8 @@ impl Dests {
         self.ranks.into_iter().flatten()
     }
 
-    pub(super) fn map(self, name: impl Fn(CommRank) -> CommRank) -> Dests {
-        Dests {
+    pub(super) fn map(self, name: impl Fn(CommRank) -> CommRank) -> DestList {
+        DestList {
             ranks: self.ranks.map(|rank| rank.map(&name)),
         }
     }
@@ -199,25 +199,25 @@ impl Dests {
 
 /// Location of a message's bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Buffer {
+pub(super) enum StepBuffer {
     /// In the program's memory.
     User(Area),
     /// This many bytes from the beginning of a segment.
-    Segment(Half, usize),
+    Segment(SegmentHalf, usize),
 }
 
 /// One of the two segments.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Half {
+pub(super) enum SegmentHalf {
     First,
     Second,
 }
 
-impl Half {
-    pub(super) fn other(self) -> Half {
+impl SegmentHalf {
+    pub(super) fn other(self) -> SegmentHalf {
         match self {
-            Half::First => Half::Second,
-            Half::Second => Half::First,
+            SegmentHalf::First => SegmentHalf::Second,
+            SegmentHalf::Second => SegmentHalf::First,
         }
     }
 
@@ -225,25 +225,25 @@ impl Half {
     pub(super) fn and_other<T>(self, both: &mut [T; 2]) -> (&mut T, &mut T) {
         let [first, second] = both;
         match self {
-            Half::First => (first, second),
-            Half::Second => (second, first),
+            SegmentHalf::First => (first, second),
+            SegmentHalf::Second => (second, first),
         }
     }
 }
 
 /// A process among those of a communicator.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Ranks {
+pub(super) struct RankInfo {
     pub(super) own: u32,
     pub(super) size: u32,
     /// Box of the torus that they form, if the schedule uses it.
-    pub(super) grid: Option<Grid>,
+    pub(super) grid: Option<TorusBox>,
 }
 
-impl Ranks {
+impl RankInfo {
     /// Returns the ranks without the box.
-    pub(super) fn of(comm: Communicator<'_>) -> Ranks {
-        Ranks {
+    pub(super) fn from_comm(comm: Communicator<'_>) -> RankInfo {
+        RankInfo {
             own: comm.rank(),
             size: comm.size(),
             grid: None,
@@ -251,10 +251,10 @@ impl Ranks {
     }
 
     /// Returns the ranks with the box that they form.
-    pub(super) fn placed(comm: Communicator<'_>) -> Ranks {
-        Ranks {
+    pub(super) fn placed(comm: Communicator<'_>) -> RankInfo {
+        RankInfo {
             grid: comm.grid(),
-            ..Ranks::of(comm)
+            ..RankInfo::from_comm(comm)
         }
     }
 
@@ -275,7 +275,7 @@ mod tests {
 
     #[test]
     fn collectives_with_other_numbers_have_other_tags_until_the_numbers_begin_again() {
-        let last = LANES + MOST_LANES as Tag - 1;
+        let last = LANES + MAX_LANES as Tag - 1;
         let tags = |number| BARRIER + numbered(number)..=last + numbered(number);
         assert!(*tags(0).start() > last, "blocking ones have no number");
         for number in [0, 1, 77, NUMBERS - 2] {

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use msg_layer::header::LONG_BYTES;
 
-use crate::coll::schedule::Half;
+use crate::coll::schedule::SegmentHalf;
 use crate::comm::Communicator;
 use crate::error::Error;
 use midplane_device::interface::Device;
@@ -39,11 +39,11 @@ pub(super) struct LongSegments {
 }
 
 impl LongSegments {
-    /// Allocates the segments of `lanes` lanes, each as long as an element. Fails with [`Error::NoRoom`].
+    /// Allocates the segments of `lanes` lanes, each as long as an element. Fails with [`Error::NoSpace`].
     pub(super) fn new(element: usize, lanes: usize) -> Result<LongSegments, Error> {
         let each = element.div_ceil(size_of::<u128>());
         let all = each.saturating_mul(2 * lanes);
-        let none = |_| Error::NoRoom {
+        let none = |_| Error::NoSpace {
             bytes: element.saturating_mul(2 * lanes),
         };
         let mut words = Vec::new();
@@ -53,7 +53,7 @@ impl LongSegments {
     }
 
     /// Returns the address of a segment, for a message that is received in it or sent from it.
-    pub(super) fn pointer(&mut self, lane: usize, half: Half) -> *mut u8 {
+    pub(super) fn pointer(&mut self, lane: usize, half: SegmentHalf) -> *mut u8 {
         let at = (2 * lane + half as usize) * self.each;
         self.words.as_mut_ptr().wrapping_add(at).cast()
     }
@@ -67,26 +67,26 @@ impl LongSegments {
 }
 
 /// Returns the bytes of the complete elements that fit in `bytes`; at least one element.
-pub(super) fn whole(bytes: usize, element: usize) -> usize {
+pub(super) fn round_to_elements(bytes: usize, element: usize) -> usize {
     (bytes / element.max(1)).max(1) * element
 }
 
 /// Iteration over `len` bytes in segments of complete elements.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Walk {
+pub(super) struct SegmentWalk {
     len: usize,
     offset: usize,
     step: usize,
 }
 
-impl Walk {
+impl SegmentWalk {
     /// Starts at the beginning of `len` bytes. With elements of size zero the iteration is empty. An element that does
     /// not fit in a segment on the stack has one of the [`LongSegments`] to itself.
-    pub(super) fn new(len: usize, element: usize) -> Walk {
-        Walk {
+    pub(super) fn new(len: usize, element: usize) -> SegmentWalk {
+        SegmentWalk {
             len,
             offset: 0,
-            step: whole(SEGMENT_BYTES, element),
+            step: round_to_elements(SEGMENT_BYTES, element),
         }
     }
 
@@ -132,7 +132,7 @@ pub(super) fn copy(comm: Communicator<'_>, from: Area, to: Area) -> Result<(), E
         return Ok(());
     }
     let mut segment = Segment::<SEGMENT_BYTES>::ZERO;
-    let mut walk = Walk::new(from.len(), 1);
+    let mut walk = SegmentWalk::new(from.len(), 1);
     while let (Some(from), Some(to)) = (walk.part(from), walk.part(to)) {
         let bytes = &mut segment.0[..from.len()];
         read(comm, from, bytes);

@@ -3,17 +3,17 @@
 use bytemuck::{cast_slice, cast_slice_mut};
 use core::ops::Range;
 
-use crate::coll::{self, Elements};
+use crate::coll::{self, ReduceAreas, ReduceElements};
 use crate::comm::{CommRank, Communicator};
 use crate::datatype::Datatype;
 use crate::error::Error;
-use crate::lend::{reading, writing};
-use crate::op::Op;
+use crate::slice_spans::{reading, writing};
+use crate::op::PredefinedOp;
 use midplane_device::memory::area::Area;
 
 /// Returns elements of this size for a predefined operation, all of which commute (section 5.9.2).
-fn commuting(size: usize) -> Elements {
-    Elements {
+fn commuting(size: usize) -> ReduceElements {
+    ReduceElements {
         size,
         commute: true,
         predefined: true,
@@ -38,7 +38,7 @@ impl Communicator<'_> {
         self,
         send: &[T],
         recv: &mut [T],
-        op: Op,
+        op: PredefinedOp,
     ) -> Result<(), Error> {
         // SAFETY: the call finishes all of its requests before it returns and the borrows of the slices end.
         let (send, recv) = unsafe {
@@ -51,7 +51,7 @@ impl Communicator<'_> {
         coll::allreduce(
             self,
             "MPI_Allreduce",
-            (send, recv),
+            ReduceAreas { data: send, result: recv },
             commuting(size_of::<T>()),
             &mut combine,
         )
@@ -61,11 +61,11 @@ impl Communicator<'_> {
     pub fn and_masks(self, function: &'static str, masks: &mut [u64]) -> Result<(), Error> {
         // SAFETY: the call finishes all of its requests before it returns and the borrow of the slice ends.
         let masks = Area::from(unsafe { writing(cast_slice_mut(masks)) });
-        let mut combine = coll::predefined(Op::Band, u64::BASIC)?;
+        let mut combine = coll::predefined(PredefinedOp::Band, u64::BASIC)?;
         coll::allreduce(
             self,
             function,
-            (masks, masks),
+            ReduceAreas { data: masks, result: masks },
             commuting(size_of::<u64>()),
             &mut combine,
         )
@@ -84,8 +84,10 @@ impl Communicator<'_> {
     pub fn alltoall_bytes(
         self,
         function: &'static str,
-        (send, part): (&[u8], &dyn Fn(CommRank) -> Range<usize>),
-        (recv, place): (&mut [u8], &dyn Fn(CommRank) -> Range<usize>),
+        send: &[u8],
+        part: &dyn Fn(CommRank) -> Range<usize>,
+        recv: &mut [u8],
+        place: &dyn Fn(CommRank) -> Range<usize>,
     ) -> Result<(), Error> {
         // SAFETY: the call finishes all of its requests before it returns and the borrows of the slices end.
         let (send, recv) = unsafe { (Area::from(reading(send)), Area::from(writing(recv))) };

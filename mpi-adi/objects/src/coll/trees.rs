@@ -22,53 +22,53 @@
 //! piece in it, the others are also acknowledged immediately.
 #![forbid(unsafe_code)]
 
-use crate::coll::schedule::{Dests, LANES, Lanes, MOST_LANES, Ranks, Schedule, Step};
+use crate::coll::schedule::{DestList, LANES, LaneConfig, MAX_LANES, RankInfo, Schedule, ScheduleStep};
 use crate::coll::segments::RING_BYTES;
 use crate::comm::CommRank;
-use crate::grid::{At, Grid};
+use crate::grid::{BoxCoords, TorusBox};
 use midplane_device::memory::area::Area;
 use midplane_device::wire::INLINE_BYTES;
 
 /// Maximum number of trees.
 const TREES: usize = 6;
 /// Maximum number of lanes of a tree.
-const MOST_EACH: usize = 4;
-const _: () = assert!(TREES * MOST_EACH <= MOST_LANES);
+const MAX_EACH: usize = 4;
+const _: () = assert!(TREES * MAX_EACH <= MAX_LANES);
 
 /// Cut-off in bytes per node of the machine's three lines. Up to it a tree's part is sent in pieces that fit their
 /// RTSs. On a longer path a long piece takes longer to fill the pipeline. On a short path fewer messages are better.
 const SHORT_A_NODE: usize = 1536;
 /// Bytes of such a piece, and lanes of a tree: an acknowledgement for every fourth piece.
-const SHORT: (usize, usize) = (INLINE_BYTES, MOST_EACH);
+const SHORT: (usize, usize) = (INLINE_BYTES, MAX_EACH);
 /// The same for longer pieces: longer pieces need fewer packets, but take longer to fill the pipeline.
 const LONG: (usize, usize) = (RING_BYTES, 2);
 
 /// Position of this process in a tree.
 #[derive(Clone, Copy, Default)]
-struct Tree {
+struct TreePosition {
     parent: Option<CommRank>,
-    children: Dests,
+    children: DestList,
 }
 
-pub(super) struct Trees {
+pub(super) struct TreeBcast {
     span: Area,
     piece: usize,
     /// Lanes of a tree.
     each: usize,
     count: usize,
-    trees: [Tree; TREES],
+    trees: [TreePosition; TREES],
     /// Performed steps of each lane.
-    taken: [u32; TREES * MOST_EACH],
+    taken: [u32; TREES * MAX_EACH],
 }
 
-impl Trees {
-    pub(super) fn new(ranks: Ranks, grid: Grid, span: Area, root: CommRank) -> Trees {
+impl TreeBcast {
+    pub(super) fn new(ranks: RankInfo, grid: TorusBox, span: Area, root: CommRank) -> TreeBcast {
         let (own, root) = (grid.at(ranks.own), grid.at(root.0));
-        let mut trees = [Tree::default(); TREES];
+        let mut trees = [TreePosition::default(); TREES];
         let mut count = 0;
         for dim in grid.dimensions() {
             for is_plus in [true, false] {
-                trees[count] = tree(&grid, (own, root), dim, is_plus);
+                trees[count] = tree(&grid, own, root, dim, is_plus);
                 count += 1;
             }
         }
@@ -79,13 +79,13 @@ impl Trees {
         } else {
             LONG
         };
-        Trees {
+        TreeBcast {
             span,
             piece,
             each,
             count,
             trees,
-            taken: [0; TREES * MOST_EACH],
+            taken: [0; TREES * MAX_EACH],
         }
     }
 
@@ -101,7 +101,7 @@ impl Trees {
     }
 
     /// Checks whether this process must still send a piece in a tree's last lane.
-    fn goes_on_in_last(&self, tree: usize) -> bool {
+    fn continues_in_last(&self, tree: usize) -> bool {
         let last = self.each - 1;
         let steps = self.taken[tree * self.each + last] as usize;
         // In its first step a process other than the root sends nothing.
@@ -114,7 +114,7 @@ impl Trees {
 }
 
 /// Returns the position of `own` in the tree that begins in the specified direction.
-fn tree(grid: &Grid, (own, root): (At, At), first: usize, is_plus: bool) -> Tree {
+fn tree(grid: &TorusBox, own: BoxCoords, root: BoxCoords, first: usize, is_plus: bool) -> TreePosition {
     // Dimensions in the tree's order: distance of this process from the root, in the tree's direction.
     let order = [first, (first + 1) % 3, (first + 2) % 3];
     let [a, b, c] = order.map(|dim| {
@@ -138,7 +138,7 @@ fn tree(grid: &Grid, (own, root): (At, At), first: usize, is_plus: bool) -> Tree
         (_, _, 0) => Some(order[1]),
         _ => Some(order[2]),
     };
-    let mut children = Dests::default();
+    let mut children = DestList::default();
     let is_in_line = (b, c) == (0, 0);
     // Forward on the first line; from its last process, and from all with its coordinate, to the root's coordinate.
     if is_in_line && a + 1 < len_a || !is_in_line && a + 1 == len_a {
@@ -150,34 +150,34 @@ fn tree(grid: &Grid, (own, root): (At, At), first: usize, is_plus: bool) -> Tree
     if a > 0 && c + 1 < len_c {
         children.push(by(order[2], true));
     }
-    Tree {
+    TreePosition {
         parent: before.map(|dim| by(dim, false)),
         children,
     }
 }
 
-impl Schedule for Trees {
-    fn next(&mut self) -> Option<Step> {
+impl Schedule for TreeBcast {
+    fn next(&mut self) -> Option<ScheduleStep> {
         (0..self.lanes().count).find_map(|lane| self.next_in(lane))
     }
 
-    fn lanes(&mut self) -> Lanes {
-        Lanes {
+    fn lanes(&mut self) -> LaneConfig {
+        LaneConfig {
             count: self.count * self.each,
-            messages: Dests::MOST + 1,
+            messages: DestList::MAX + 1,
             cross: false,
         }
     }
 
-    fn next_in(&mut self, lane: usize) -> Option<Step> {
+    fn next_in(&mut self, lane: usize) -> Option<ScheduleStep> {
         let (at, first) = (lane / self.each, lane % self.each);
-        let Tree { parent, children } = self.trees[at];
+        let TreePosition { parent, children } = self.trees[at];
         let number = self.taken[lane] as usize;
         let place = |number: usize| self.piece(at, first + number * self.each);
         let tag = LANES + lane as i32;
-        let followed = first + 1 < self.each && self.goes_on_in_last(at);
+        let followed = first + 1 < self.each && self.continues_in_last(at);
         let step = match parent {
-            None => Step::Pass {
+            None => ScheduleStep::Pass {
                 tag,
                 followed,
                 given: (place(number)?, children),
@@ -187,12 +187,12 @@ impl Schedule for Trees {
                 let taken = place(number).map(|area| (area, source));
                 let given = match number.checked_sub(1) {
                     Some(before) => (place(before)?, children),
-                    None => (Area::EMPTY, Dests::default()),
+                    None => (Area::EMPTY, DestList::default()),
                 };
                 if taken.is_none() && given.1.is_empty() {
                     return None;
                 }
-                Step::Pass {
+                ScheduleStep::Pass {
                     tag,
                     followed,
                     given,

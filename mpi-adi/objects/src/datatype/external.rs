@@ -7,65 +7,65 @@
 use rustc_apfloat::ieee::{Double, Quad, X87DoubleExtended};
 use rustc_apfloat::{Float, FloatConvert};
 
-use crate::datatype::{Basic, Kind, LONG_DOUBLE, LongDouble, Number};
+use crate::datatype::{BasicType, ElementKind, LONG_DOUBLE, LongDouble, NumericType};
 
 /// Maximum bytes of a basic datatype, native or external.
 pub const LONGEST: usize = 32;
 
 /// Number format of a basic datatype.
 #[derive(Clone, Copy)]
-enum Digits {
+enum NumberFormat {
     /// Two's complement or unsigned.
-    Whole {
+    Integer {
         signed: bool,
     },
     Real,
     LongDouble,
 }
 
-struct Shape {
+struct ElementShape {
     numbers: usize,
     native: usize,
     external: usize,
-    digits: Digits,
+    digits: NumberFormat,
 }
 
-fn shape(basic: Basic) -> Shape {
-    let of = |numbers, number: Number| {
+fn shape(basic: BasicType) -> ElementShape {
+    let of = |numbers, number: NumericType| {
         let (external, digits) = match number {
-            Number::Signed(bytes) => (bytes, Digits::Whole { signed: true }),
-            Number::Unsigned(bytes) => (bytes, Digits::Whole { signed: false }),
-            Number::Float | Number::Double => (number.size(), Digits::Real),
-            Number::LongDouble => (16, Digits::LongDouble),
+            NumericType::Signed(bytes) => (bytes, NumberFormat::Integer { signed: true }),
+            NumericType::Unsigned(bytes) => (bytes, NumberFormat::Integer { signed: false }),
+            NumericType::Float | NumericType::Double => (number.size(), NumberFormat::Real),
+            NumericType::LongDouble => (16, NumberFormat::LongDouble),
         };
-        Shape {
+        ElementShape {
             numbers,
             native: number.size(),
             external,
             digits,
         }
     };
-    let whole = |external, signed| Shape {
+    let whole = |external, signed| ElementShape {
         numbers: 1,
         native: basic.size(),
         external,
-        digits: Digits::Whole { signed },
+        digits: NumberFormat::Integer { signed },
     };
     match basic {
-        Basic::Long => whole(4, true),
-        Basic::UnsignedLong => whole(4, false),
-        Basic::Aint | Basic::Offset | Basic::Count => whole(8, true),
-        Basic::Wchar => whole(2, false),
+        BasicType::Long => whole(4, true),
+        BasicType::UnsignedLong => whole(4, false),
+        BasicType::Aint | BasicType::Offset | BasicType::Count => whole(8, true),
+        BasicType::Wchar => whole(2, false),
         _ => match basic.kind() {
-            Kind::Number(number) => of(1, number),
-            Kind::Complex(number) | Kind::Twin(number) => of(2, number),
+            ElementKind::Number(number) => of(1, number),
+            ElementKind::Complex(number) | ElementKind::Twin(number) => of(2, number),
             _ => whole(basic.size(), false),
         },
     }
 }
 
 /// Returns the external size in bytes of an element without members, or of a pair's value.
-pub fn size(basic: Basic) -> usize {
+pub fn size(basic: BasicType) -> usize {
     let shape = shape(basic);
     shape.numbers * shape.external
 }
@@ -94,31 +94,31 @@ fn fill(signed: bool, most: Option<&u8>) -> u8 {
 
 const LITTLE: bool = cfg!(target_endian = "little");
 
-fn encode_one(digits: Digits, native: &[u8], out: &mut [u8]) {
+fn encode_one(digits: NumberFormat, native: &[u8], out: &mut [u8]) {
     match digits {
-        Digits::Whole { signed } if LITTLE => {
+        NumberFormat::Integer { signed } if LITTLE => {
             let sign = fill(signed, native.last());
             copy_whole(native.iter().copied(), out, sign, false);
         }
-        Digits::Whole { signed } => {
+        NumberFormat::Integer { signed } => {
             let sign = fill(signed, native.first());
             copy_whole(native.iter().rev().copied(), out, sign, false);
         }
-        Digits::Real if LITTLE => copy_whole(native.iter().copied(), out, 0, false),
-        Digits::Real => out.copy_from_slice(native),
-        Digits::LongDouble => out.copy_from_slice(&quad_of(native).to_be_bytes()),
+        NumberFormat::Real if LITTLE => copy_whole(native.iter().copied(), out, 0, false),
+        NumberFormat::Real => out.copy_from_slice(native),
+        NumberFormat::LongDouble => out.copy_from_slice(&quad_of(native).to_be_bytes()),
     }
 }
 
-fn decode_one(digits: Digits, external: &[u8], out: &mut [u8]) {
+fn decode_one(digits: NumberFormat, external: &[u8], out: &mut [u8]) {
     match digits {
-        Digits::Whole { signed } => {
+        NumberFormat::Integer { signed } => {
             let sign = fill(signed, external.first());
             copy_whole(external.iter().rev().copied(), out, sign, LITTLE);
         }
-        Digits::Real if LITTLE => copy_whole(external.iter().rev().copied(), out, 0, true),
-        Digits::Real => out.copy_from_slice(external),
-        Digits::LongDouble => {
+        NumberFormat::Real if LITTLE => copy_whole(external.iter().rev().copied(), out, 0, true),
+        NumberFormat::Real => out.copy_from_slice(external),
+        NumberFormat::LongDouble => {
             let mut bits = [0; 16];
             bits.copy_from_slice(external);
             of_quad(u128::from_be_bytes(bits), out);
@@ -173,7 +173,7 @@ fn of_quad(quad: u128, out: &mut [u8]) {
 
 /// Converts an element without members from native to external form. `native` and `out` must have the size of their
 /// form.
-pub fn encode(basic: Basic, native: &[u8], out: &mut [u8]) {
+pub fn encode(basic: BasicType, native: &[u8], out: &mut [u8]) {
     let shape = shape(basic);
     let numbers = native.chunks_exact(shape.native);
     for (native, out) in numbers.zip(out.chunks_exact_mut(shape.external)) {
@@ -182,7 +182,7 @@ pub fn encode(basic: Basic, native: &[u8], out: &mut [u8]) {
 }
 
 /// Converts an element without members from external to native form; see [`encode`].
-pub fn decode(basic: Basic, external: &[u8], out: &mut [u8]) {
+pub fn decode(basic: BasicType, external: &[u8], out: &mut [u8]) {
     let shape = shape(basic);
     let numbers = external.chunks_exact(shape.external);
     for (external, out) in numbers.zip(out.chunks_exact_mut(shape.native)) {
@@ -194,7 +194,7 @@ pub fn decode(basic: Basic, external: &[u8], out: &mut [u8]) {
 mod tests {
     use super::*;
 
-    fn encoded(basic: Basic, native: &[u8]) -> Vec<u8> {
+    fn encoded(basic: BasicType, native: &[u8]) -> Vec<u8> {
         let mut out = vec![0; size(basic)];
         encode(basic, native, &mut out);
         let mut back = vec![0; native.len()];
@@ -206,30 +206,30 @@ mod tests {
     #[test]
     fn numbers_are_big_endian_and_as_long_as_the_table_says() {
         assert_eq!(
-            encoded(Basic::Int, &(-2i32).to_ne_bytes()),
+            encoded(BasicType::Int, &(-2i32).to_ne_bytes()),
             [255, 255, 255, 254]
         );
-        assert_eq!(encoded(Basic::Short, &258i16.to_ne_bytes()), [1, 2]);
+        assert_eq!(encoded(BasicType::Short, &258i16.to_ne_bytes()), [1, 2]);
         assert_eq!(
-            encoded(Basic::Long, &core::ffi::c_long::to_ne_bytes(-3)),
+            encoded(BasicType::Long, &core::ffi::c_long::to_ne_bytes(-3)),
             [255, 255, 255, 253]
         );
         assert_eq!(
-            encoded(Basic::LongLong, &7i64.to_ne_bytes()),
+            encoded(BasicType::LongLong, &7i64.to_ne_bytes()),
             [0, 0, 0, 0, 0, 0, 0, 7]
         );
-        assert_eq!(encoded(Basic::CBool, &[1]), [1]);
-        assert_eq!(encoded(Basic::Wchar, &0x41u32.to_ne_bytes()), [0, 0x41]);
+        assert_eq!(encoded(BasicType::CBool, &[1]), [1]);
+        assert_eq!(encoded(BasicType::Wchar, &0x41u32.to_ne_bytes()), [0, 0x41]);
         assert_eq!(
-            encoded(Basic::Double, &1.0f64.to_ne_bytes()),
+            encoded(BasicType::Double, &1.0f64.to_ne_bytes()),
             [63, 240, 0, 0, 0, 0, 0, 0]
         );
         let complex = [1.0f32.to_ne_bytes(), (-2.0f32).to_ne_bytes()].concat();
         assert_eq!(
-            encoded(Basic::FloatComplex, &complex),
+            encoded(BasicType::FloatComplex, &complex),
             [63, 128, 0, 0, 192, 0, 0, 0]
         );
-        for basic in Basic::ALL {
+        for basic in BasicType::ALL {
             assert!(size(basic) <= LONGEST && basic.size() <= LONGEST);
         }
     }
@@ -243,6 +243,6 @@ mod tests {
         };
         let mut wanted = vec![0x3f, 0xff];
         wanted.resize(16, 0);
-        assert_eq!(encoded(Basic::LongDouble, &one), wanted);
+        assert_eq!(encoded(BasicType::LongDouble, &one), wanted);
     }
 }

@@ -13,7 +13,7 @@ use core::ffi::{c_int, c_long, c_longlong, c_short};
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[repr(u8)]
 #[allow(missing_docs)] // The names are MPI's.
-pub enum Basic {
+pub enum BasicType {
     Char = 1,
     SignedChar,
     UnsignedChar,
@@ -87,7 +87,7 @@ const LONG_DOUBLE_BYTES: usize = match LONG_DOUBLE {
 
 /// Numeric type of an element in a reduction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Number {
+pub enum NumericType {
     /// Two's complement integer of this many bytes.
     Signed(usize),
     /// Unsigned integer of this many bytes.
@@ -102,27 +102,27 @@ pub enum Number {
 
 /// Structure of an element.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
+pub enum ElementKind {
     /// A number.
-    Number(Number),
+    Number(NumericType),
     /// A logical value: a byte, zero or nonzero.
     Logical,
     /// Bits without a numeric value.
     Bits,
     /// Real and imaginary part.
-    Complex(Number),
+    Complex(NumericType),
     /// A C struct of a value and an `int` index.
-    Located(Number),
+    Located(NumericType),
     /// A value and an index of the same type: a Fortran pair.
-    Twin(Number),
+    Twin(NumericType),
     /// No arithmetic: wide characters, packed data.
     Opaque,
 }
 
-impl Basic {
+impl BasicType {
     /// All datatypes, ordered by discriminant.
-    pub const ALL: [Basic; 40] = {
-        use Basic::*;
+    pub const ALL: [BasicType; 40] = {
+        use BasicType::*;
         [
             Char,
             SignedChar,
@@ -168,9 +168,9 @@ impl Basic {
     };
 
     /// Returns the structure of an element.
-    pub const fn kind(self) -> Kind {
-        use Basic::*;
-        use Number::{Signed, Unsigned as Natural};
+    pub const fn kind(self) -> ElementKind {
+        use BasicType::*;
+        use NumericType::{Signed, Unsigned as Natural};
         match self {
             // The standard does not define reductions of characters; other MPI libraries do, and public programs use
             // them.
@@ -178,51 +178,51 @@ impl Basic {
                 0 => UnsignedChar.kind(),
                 _ => SignedChar.kind(),
             },
-            Packed | Wchar => Kind::Opaque,
-            Byte => Kind::Bits,
-            CBool => Kind::Logical,
-            SignedChar | Int8 => Kind::Number(Signed(1)),
-            Short => Kind::Number(Signed(size_of::<c_short>())),
-            Int => Kind::Number(Signed(size_of::<c_int>())),
-            Long => Kind::Number(Signed(size_of::<c_long>())),
-            LongLong | Offset | Count => Kind::Number(Signed(size_of::<c_longlong>())),
-            Aint => Kind::Number(Signed(size_of::<isize>())),
-            Int16 => Kind::Number(Signed(2)),
-            Int32 => Kind::Number(Signed(4)),
-            Int64 => Kind::Number(Signed(8)),
-            UnsignedChar | Uint8 => Kind::Number(Natural(1)),
-            UnsignedShort => Kind::Number(Natural(size_of::<c_short>())),
-            Unsigned => Kind::Number(Natural(size_of::<c_int>())),
-            UnsignedLong => Kind::Number(Natural(size_of::<c_long>())),
-            UnsignedLongLong => Kind::Number(Natural(size_of::<c_longlong>())),
-            Uint16 => Kind::Number(Natural(2)),
-            Uint32 => Kind::Number(Natural(4)),
-            Uint64 => Kind::Number(Natural(8)),
-            Float => Kind::Number(Number::Float),
-            Double => Kind::Number(Number::Double),
-            LongDouble => Kind::Number(Number::LongDouble),
-            FloatComplex => Kind::Complex(Number::Float),
-            DoubleComplex => Kind::Complex(Number::Double),
-            LongDoubleComplex => Kind::Complex(Number::LongDouble),
-            FloatInt => Kind::Located(Number::Float),
-            DoubleInt => Kind::Located(Number::Double),
-            LongInt => Kind::Located(Signed(size_of::<c_long>())),
-            TwoInt => Kind::Located(Signed(size_of::<c_int>())),
-            ShortInt => Kind::Located(Signed(size_of::<c_short>())),
-            LongDoubleInt => Kind::Located(Number::LongDouble),
-            TwoReal => Kind::Twin(Number::Float),
-            TwoDoublePrecision => Kind::Twin(Number::Double),
+            Packed | Wchar => ElementKind::Opaque,
+            Byte => ElementKind::Bits,
+            CBool => ElementKind::Logical,
+            SignedChar | Int8 => ElementKind::Number(Signed(1)),
+            Short => ElementKind::Number(Signed(size_of::<c_short>())),
+            Int => ElementKind::Number(Signed(size_of::<c_int>())),
+            Long => ElementKind::Number(Signed(size_of::<c_long>())),
+            LongLong | Offset | Count => ElementKind::Number(Signed(size_of::<c_longlong>())),
+            Aint => ElementKind::Number(Signed(size_of::<isize>())),
+            Int16 => ElementKind::Number(Signed(2)),
+            Int32 => ElementKind::Number(Signed(4)),
+            Int64 => ElementKind::Number(Signed(8)),
+            UnsignedChar | Uint8 => ElementKind::Number(Natural(1)),
+            UnsignedShort => ElementKind::Number(Natural(size_of::<c_short>())),
+            Unsigned => ElementKind::Number(Natural(size_of::<c_int>())),
+            UnsignedLong => ElementKind::Number(Natural(size_of::<c_long>())),
+            UnsignedLongLong => ElementKind::Number(Natural(size_of::<c_longlong>())),
+            Uint16 => ElementKind::Number(Natural(2)),
+            Uint32 => ElementKind::Number(Natural(4)),
+            Uint64 => ElementKind::Number(Natural(8)),
+            Float => ElementKind::Number(NumericType::Float),
+            Double => ElementKind::Number(NumericType::Double),
+            LongDouble => ElementKind::Number(NumericType::LongDouble),
+            FloatComplex => ElementKind::Complex(NumericType::Float),
+            DoubleComplex => ElementKind::Complex(NumericType::Double),
+            LongDoubleComplex => ElementKind::Complex(NumericType::LongDouble),
+            FloatInt => ElementKind::Located(NumericType::Float),
+            DoubleInt => ElementKind::Located(NumericType::Double),
+            LongInt => ElementKind::Located(Signed(size_of::<c_long>())),
+            TwoInt => ElementKind::Located(Signed(size_of::<c_int>())),
+            ShortInt => ElementKind::Located(Signed(size_of::<c_short>())),
+            LongDoubleInt => ElementKind::Located(NumericType::LongDouble),
+            TwoReal => ElementKind::Twin(NumericType::Float),
+            TwoDoublePrecision => ElementKind::Twin(NumericType::Double),
         }
     }
 
     /// Returns the bytes of data in an element (MPI_Type_size), without padding.
     pub const fn size(self) -> usize {
         match self.kind() {
-            Kind::Opaque if matches!(self, Basic::Wchar) => size_of::<u32>(),
-            Kind::Opaque | Kind::Bits | Kind::Logical => 1,
-            Kind::Number(number) => number.size(),
-            Kind::Complex(number) | Kind::Twin(number) => 2 * number.size(),
-            Kind::Located(number) => number.size() + size_of::<c_int>(),
+            ElementKind::Opaque if matches!(self, BasicType::Wchar) => size_of::<u32>(),
+            ElementKind::Opaque | ElementKind::Bits | ElementKind::Logical => 1,
+            ElementKind::Number(number) => number.size(),
+            ElementKind::Complex(number) | ElementKind::Twin(number) => 2 * number.size(),
+            ElementKind::Located(number) => number.size() + size_of::<c_int>(),
         }
     }
 
@@ -230,7 +230,7 @@ impl Basic {
     #[inline]
     pub const fn extent(self) -> usize {
         match self.kind() {
-            Kind::Located(number) => self.size().next_multiple_of(number.align()),
+            ElementKind::Located(number) => self.size().next_multiple_of(number.align()),
             _ => self.size(),
         }
     }
@@ -238,7 +238,7 @@ impl Basic {
     /// Returns the bytes from the first to the last byte of data (MPI_Type_get_true_extent).
     pub const fn true_extent(self) -> usize {
         match self.kind() {
-            Kind::Located(number) => {
+            ElementKind::Located(number) => {
                 number.size().next_multiple_of(size_of::<c_int>()) + size_of::<c_int>()
             }
             _ => self.size(),
@@ -251,7 +251,7 @@ impl Basic {
         let (whole, rest) = (bytes / self.size(), bytes % self.size());
         match self.kind() {
             _ if rest == 0 => Some(whole * self.parts()),
-            Kind::Located(number) | Kind::Twin(number) if rest == number.size() => {
+            ElementKind::Located(number) | ElementKind::Twin(number) if rest == number.size() => {
                 Some(whole * self.parts() + 1)
             }
             _ => None,
@@ -263,7 +263,7 @@ impl Basic {
     pub const fn bytes_of(self, elements: usize) -> Option<usize> {
         let (whole, rest) = (elements / self.parts(), elements % self.parts());
         let begun = match self.kind() {
-            Kind::Located(number) | Kind::Twin(number) if rest == 1 => number.size(),
+            ElementKind::Located(number) | ElementKind::Twin(number) if rest == 1 => number.size(),
             _ => 0,
         };
         match whole.checked_mul(self.size()) {
@@ -275,20 +275,20 @@ impl Basic {
     /// Returns the basic elements in one element (MPI_Get_elements): two for a pair, otherwise one.
     pub const fn parts(self) -> usize {
         match self.kind() {
-            Kind::Located(_) | Kind::Twin(_) => 2,
+            ElementKind::Located(_) | ElementKind::Twin(_) => 2,
             _ => 1,
         }
     }
 }
 
-impl Number {
+impl NumericType {
     /// Returns the size in bytes.
     pub const fn size(self) -> usize {
         match self {
-            Number::Signed(bytes) | Number::Unsigned(bytes) => bytes,
-            Number::Float => 4,
-            Number::Double => 8,
-            Number::LongDouble => LONG_DOUBLE_BYTES,
+            NumericType::Signed(bytes) | NumericType::Unsigned(bytes) => bytes,
+            NumericType::Float => 4,
+            NumericType::Double => 8,
+            NumericType::LongDouble => LONG_DOUBLE_BYTES,
         }
     }
 
@@ -310,16 +310,16 @@ mod sealed {
 /// bit pattern is valid.
 pub trait Datatype: bytemuck::Pod + sealed::Sealed {
     /// The MPI datatype.
-    const BASIC: Basic;
+    const BASIC: BasicType;
 }
 
 macro_rules! datatypes {
     ($($rust:ty => $basic:ident),* $(,)?) => {$(
         impl sealed::Sealed for $rust {}
         impl Datatype for $rust {
-            const BASIC: Basic = Basic::$basic;
+            const BASIC: BasicType = BasicType::$basic;
         }
-        const _: () = assert!(size_of::<$rust>() == Basic::$basic.extent());
+        const _: () = assert!(size_of::<$rust>() == BasicType::$basic.extent());
     )*};
 }
 
@@ -340,7 +340,7 @@ mod tests {
 
     #[test]
     fn discriminants_count_up_from_one_as_the_handles_do() {
-        for (i, basic) in Basic::ALL.iter().enumerate() {
+        for (i, basic) in BasicType::ALL.iter().enumerate() {
             assert_eq!(*basic as usize, i + 1);
         }
     }
@@ -348,17 +348,17 @@ mod tests {
     #[test]
     fn pairs_have_the_layout_that_c_gives_them() {
         #[repr(C)]
-        struct Pair<T>(T, c_int);
+        struct AlignedPair<T>(T, c_int);
         for (basic, extent) in [
-            (Basic::FloatInt, size_of::<Pair<f32>>()),
-            (Basic::DoubleInt, size_of::<Pair<f64>>()),
-            (Basic::LongInt, size_of::<Pair<c_long>>()),
-            (Basic::TwoInt, size_of::<Pair<c_int>>()),
-            (Basic::ShortInt, size_of::<Pair<c_short>>()),
+            (BasicType::FloatInt, size_of::<AlignedPair<f32>>()),
+            (BasicType::DoubleInt, size_of::<AlignedPair<f64>>()),
+            (BasicType::LongInt, size_of::<AlignedPair<c_long>>()),
+            (BasicType::TwoInt, size_of::<AlignedPair<c_int>>()),
+            (BasicType::ShortInt, size_of::<AlignedPair<c_short>>()),
         ] {
             assert_eq!(basic.extent(), extent, "{basic:?}");
         }
-        assert_eq!(Basic::ShortInt.size(), 6);
-        assert_eq!(Basic::LongDoubleInt.extent(), 2 * LONG_DOUBLE_BYTES);
+        assert_eq!(BasicType::ShortInt.size(), 6);
+        assert_eq!(BasicType::LongDoubleInt.extent(), 2 * LONG_DOUBLE_BYTES);
     }
 }

@@ -1,9 +1,9 @@
 //! Deferred RMA operations, recorded and performed later: those of epochs that were opened without blocking and are not
 //! open at their targets yet, and those with requests.
 
-use super::make::no_room;
-use super::operations::{Elements, TargetBase};
-use super::state::{Hold, Home, Kept, Window};
+use super::creation::no_space;
+use super::operations::{TargetElements, TargetBase, TargetRegion};
+use super::state::{BufferHold, StateOwner, DeferredResources, Window};
 use super::transport::WindowCondition;
 use crate::error::Error;
 use midplane_device::memory::Span;
@@ -13,7 +13,7 @@ use midplane_device::rma::wire::Head;
 
 /// Origin operands of an operation to be recorded; [`Span::EMPTY`] if it has none.
 #[derive(Clone, Copy)]
-pub struct Operands {
+pub struct OriginSpans {
     /// Origin buffer.
     pub from: Span,
     /// Compare buffer of MPI_Compare_and_swap.
@@ -22,12 +22,12 @@ pub struct Operands {
     pub into: Span,
 }
 
-impl<H: Home> Window<'_, H> {
+impl<H: StateOwner> Window<'_, H> {
     /// Releases the buffers of completed deferred operations.
     pub fn sweep(&self) -> Result<(), Error> {
         self.with(|state| {
             let is_over =
-                |kept: &Kept<H::Hold>| self.is(WindowCondition::Over(Watch::Done(kept.operation)));
+                |kept: &DeferredResources<H::BufferHold>| self.is(WindowCondition::Over(Watch::Done(kept.operation)));
             // No function of the program and no call runs under this lock, because the device does not call back.
             state.kept.retain(|kept| !is_over(kept).unwrap_or(true));
             Ok(())
@@ -35,19 +35,21 @@ impl<H: Home> Window<'_, H> {
     }
 
     /// Records an operation on `bytes` packed bytes, at least 1, of these elements, in units of `unit` bytes. Returns
-    /// its sequence number. Keeps the holds of the operands until it is complete. Fails with [`Error::NoRoom`].
-    pub fn defer<E: Elements<Hold = H::Hold>>(
+    /// its sequence number. Keeps the holds of the operands until it is complete. Fails with [`Error::NoSpace`].
+    pub fn defer<E: TargetElements<BufferHold = H::BufferHold>>(
         &self,
         place: &TargetBase,
-        (head, operands): (Head, Operands),
-        (elements, bytes, unit): (&E, usize, usize),
-        [first, second, third]: [Option<H::Hold>; 3],
+        head: Head,
+        operands: OriginSpans,
+        region: TargetRegion<'_, E>,
+        [first, second, third]: [Option<H::BufferHold>; 3],
         told: Told,
     ) -> Result<Serial, Error> {
+        let TargetRegion { elements, bytes, unit } = region;
         self.sweep()?;
         let to = elements.places(place.base as usize, bytes)?;
         self.with(|state| {
-            let none = |_| no_room::<Kept<H::Hold>>(1);
+            let none = |_| no_space::<DeferredResources<H::BufferHold>>(1);
             state.kept.try_reserve(1).map_err(none)
         })?;
         let operation = Operation {
@@ -59,17 +61,16 @@ impl<H: Home> Window<'_, H> {
             len: bytes,
             unit,
         };
-        let of = (place.epoch, place.rank);
-        let operation = self.record_operation(of, operation, told)?;
+        let operation = self.record_operation(place.epoch, place.rank, operation, told)?;
         let holds = [first, second, third, Some(to)];
-        let is_held = |hold: &H::Hold| hold.span().is_typed();
+        let is_held = |hold: &H::BufferHold| hold.span().is_typed();
         self.with(|state| {
             // Later operations on this target wait for it.
             for opened in state.access.opened() {
                 (opened.is_ready, opened.ready_at) = (false, None);
             }
             if holds.iter().flatten().any(is_held) {
-                state.kept.push(Kept {
+                state.kept.push(DeferredResources {
                     operation,
                     _holds: holds,
                 });

@@ -7,8 +7,8 @@
 
 use alloc::vec::Vec;
 
-use super::make::no_room;
-use super::state::{Access, Home, Opened, Window, out_of_order};
+use super::creation::no_space;
+use super::state::{AccessState, StateOwner, OpenEpoch, Window, out_of_order};
 use super::transport::WindowCondition;
 use crate::coll;
 use crate::comm::{Communicator, RankMap};
@@ -19,7 +19,7 @@ use midplane_device::rma::epochs::{Opening, Serial, Sort, Told, Watch};
 
 /// Path of an operation to its target.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Entry {
+pub enum AccessPath {
     /// As the epoch was opened: directly after a wait for the target, or recorded if that call did not block.
     AsOpened,
     /// Directly, after a wait for the target.
@@ -31,8 +31,8 @@ pub enum Entry {
 }
 
 /// Creates the state of an epoch just opened by a blocking call, unless it `defers`.
-fn opened(epoch: Serial, defers: bool) -> Opened {
-    Opened {
+fn opened(epoch: Serial, defers: bool) -> OpenEpoch {
+    OpenEpoch {
         epoch,
         is_ready: false,
         ready_at: None,
@@ -41,18 +41,18 @@ fn opened(epoch: Serial, defers: bool) -> Opened {
 }
 
 /// Checks that no access epoch is open.
-fn check_idle(access: &Access) -> Result<(), Error> {
+fn check_idle(access: &AccessState) -> Result<(), Error> {
     match access {
-        Access::None | Access::Fence { is_used: false, .. } => Ok(()),
-        Access::Fence { is_used: true, .. } => {
+        AccessState::None | AccessState::Fence { is_used: false, .. } => Ok(()),
+        AccessState::Fence { is_used: true, .. } => {
             Err(out_of_order("operations since the last MPI_Win_fence"))
         }
-        Access::Start(_) => Err(out_of_order("MPI_Win_start has not been completed")),
-        Access::Locks(_) | Access::All(_) => Err(out_of_order("a lock is held")),
+        AccessState::Start(_) => Err(out_of_order("MPI_Win_start has not been completed")),
+        AccessState::Locks(_) | AccessState::All(_) => Err(out_of_order("a lock is held")),
     }
 }
 
-impl<H: Home> Window<'_, H> {
+impl<H: StateOwner> Window<'_, H> {
     /// Blocks until all processes have called it.
     pub fn barrier(&self) -> Result<(), Error> {
         let world = Communicator::world(self.env);
@@ -61,7 +61,7 @@ impl<H: Home> Window<'_, H> {
         coll::barrier(comm, self.function)
     }
 
-    /// Opens an epoch. Fails with [`Error::NoRoom`].
+    /// Opens an epoch. Fails with [`Error::NoSpace`].
     pub fn open(
         &self,
         sort: Sort,
@@ -82,8 +82,8 @@ impl<H: Home> Window<'_, H> {
         self.prepare_epoch()?;
         let fence = self.with(|state| {
             Ok(match state.access {
-                Access::Fence { opened, .. } => {
-                    state.access = Access::None;
+                AccessState::Fence { opened, .. } => {
+                    state.access = AccessState::None;
                     Some(opened.epoch)
                 }
                 _ => None,
@@ -94,8 +94,8 @@ impl<H: Home> Window<'_, H> {
 
     /// Returns the epoch of an operation on `target`, and whether the operation is sent directly. Waits until that is
     /// possible, unless the epoch `defers` or the operation has a request. Fails with class RmaSync.
-    pub fn enter(&self, target: Rank, entry: Entry) -> Result<(Serial, bool), Error> {
-        let is_request = entry == Entry::Request;
+    pub fn enter(&self, target: Rank, entry: AccessPath) -> Result<(Serial, bool), Error> {
+        let is_request = entry == AccessPath::Request;
         let none = if is_request {
             "a request is for an epoch of MPI_Win_lock or MPI_Win_lock_all that includes the target"
         } else {
@@ -103,35 +103,35 @@ impl<H: Home> Window<'_, H> {
         };
         let opened = self.with(|state| {
             let opened = match &mut state.access {
-                Access::Fence { opened, is_used } if !is_request => {
+                AccessState::Fence { opened, is_used } if !is_request => {
                     *is_used = true;
                     Some(*opened)
                 }
-                Access::Start(opened) if !is_request => Some(*opened),
-                Access::Locks(locks) => {
+                AccessState::Start(opened) if !is_request => Some(*opened),
+                AccessState::Locks(locks) => {
                     let held = locks.iter().find(|(held, _)| *held == target);
                     held.map(|(_, opened)| *opened)
                 }
-                Access::All(opened) => Some(*opened),
+                AccessState::All(opened) => Some(*opened),
                 _ => None,
             };
             opened.ok_or(out_of_order(none))
         })?;
-        let Opened {
+        let OpenEpoch {
             epoch,
             is_ready,
             ready_at,
             defers,
         } = opened;
-        let is_recorded = matches!(entry, Entry::Request | Entry::Recorded);
+        let is_recorded = matches!(entry, AccessPath::Request | AccessPath::Recorded);
         if is_ready || ready_at == Some(target) {
             return Ok((epoch, !is_recorded));
         }
         let has_access = self.access(epoch, target)?.ok_or(out_of_order(none))?;
         let waits = match entry {
-            Entry::AsOpened => !defers,
-            Entry::Straight => true,
-            Entry::Request | Entry::Recorded => false,
+            AccessPath::AsOpened => !defers,
+            AccessPath::Straight => true,
+            AccessPath::Request | AccessPath::Recorded => false,
         };
         if !has_access && waits {
             self.wait(Some(target), WindowCondition::Access(epoch, target));
@@ -139,8 +139,8 @@ impl<H: Home> Window<'_, H> {
         let is_straight = (has_access || waits) && !is_recorded;
         self.with(|state| {
             // In these epochs, access to one target implies access to all targets of the epoch.
-            let of_all = matches!(state.access, Access::Fence { .. } | Access::Locks(_));
-            let is_it = |opened: &&mut Opened| opened.epoch == epoch;
+            let of_all = matches!(state.access, AccessState::Fence { .. } | AccessState::Locks(_));
+            let is_it = |opened: &&mut OpenEpoch| opened.epoch == epoch;
             if is_straight && let Some(opened) = state.access.opened().find(is_it) {
                 opened.is_ready = of_all;
                 opened.ready_at = Some(target);
@@ -157,7 +157,7 @@ impl<H: Home> Window<'_, H> {
                 return Err(out_of_order("MPI_Win_post has not been waited for"));
             }
             match state.access {
-                Access::None | Access::Fence { .. } => Ok(()),
+                AccessState::None | AccessState::Fence { .. } => Ok(()),
                 _ => check_idle(&state.access),
             }
         })?;
@@ -168,7 +168,7 @@ impl<H: Home> Window<'_, H> {
             return Ok(epoch);
         }
         self.with(|state| {
-            state.access = Access::Fence {
+            state.access = AccessState::Fence {
                 opened: opened(epoch, defers),
                 is_used: false,
             };
@@ -179,9 +179,10 @@ impl<H: Home> Window<'_, H> {
     /// Opens the only access epoch, of this sort.
     fn begin_access(
         &self,
-        access: fn(Opened) -> Access,
+        access: fn(OpenEpoch) -> AccessState,
         sort: Sort,
-        (group, checks): (&[Rank], bool),
+        group: &[Rank],
+        checks: bool,
         told: Told,
         defers: bool,
     ) -> Result<Serial, Error> {
@@ -197,12 +198,12 @@ impl<H: Home> Window<'_, H> {
     /// Closes the open access epoch, if it is of the right kind.
     fn end_access(
         &self,
-        is_it: impl FnOnce(&Access) -> Result<Serial, Error>,
+        is_it: impl FnOnce(&AccessState) -> Result<Serial, Error>,
         told: Told,
     ) -> Result<Serial, Error> {
         let epoch = self.with(|state| {
             let epoch = is_it(&state.access)?;
-            state.access = Access::None;
+            state.access = AccessState::None;
             Ok(epoch)
         })?;
         self.close_epoch(epoch, told).map(|()| epoch)
@@ -211,17 +212,18 @@ impl<H: Home> Window<'_, H> {
     /// Opens an access epoch (MPI_Win_start).
     pub fn start(
         &self,
-        (group, checks): (&[Rank], bool),
+        group: &[Rank],
+        checks: bool,
         told: Told,
         defers: bool,
     ) -> Result<Serial, Error> {
-        self.begin_access(Access::Start, Sort::Start, (group, checks), told, defers)
+        self.begin_access(AccessState::Start, Sort::Start, group, checks, told, defers)
     }
 
     /// Closes the access epoch (MPI_Win_complete).
     pub fn complete(&self, told: Told) -> Result<Serial, Error> {
-        let is_it = |access: &Access| match access {
-            Access::Start(opened) => Ok(opened.epoch),
+        let is_it = |access: &AccessState| match access {
+            AccessState::Start(opened) => Ok(opened.epoch),
             _ => Err(out_of_order("MPI_Win_start has not been called")),
         };
         self.end_access(is_it, told)
@@ -234,7 +236,7 @@ impl<H: Home> Window<'_, H> {
                 return Err(out_of_order("MPI_Win_post has not been waited for"));
             }
             match state.access {
-                Access::Fence { is_used: true, .. } => {
+                AccessState::Fence { is_used: true, .. } => {
                     Err(out_of_order("operations since the last MPI_Win_fence"))
                 }
                 _ => Ok(()),
@@ -270,16 +272,17 @@ impl<H: Home> Window<'_, H> {
     /// Opens a passive epoch at one target (MPI_Win_lock).
     pub fn lock(
         &self,
-        (target, is_exclusive): (Rank, bool),
+        target: Rank,
+        is_exclusive: bool,
         checks: bool,
         told: Told,
         defers: bool,
     ) -> Result<Serial, Error> {
         self.with(|state| {
-            if let Access::None | Access::Fence { is_used: false, .. } = state.access {
+            if let AccessState::None | AccessState::Fence { is_used: false, .. } = state.access {
                 return Ok(());
             }
-            let Access::Locks(locks) = &mut state.access else {
+            let AccessState::Locks(locks) = &mut state.access else {
                 return check_idle(&state.access);
             };
             if locks.iter().any(|(held, _)| *held == target) {
@@ -287,13 +290,13 @@ impl<H: Home> Window<'_, H> {
             }
             locks
                 .try_reserve(1)
-                .map_err(|_| no_room::<(Rank, Opened)>(1))
+                .map_err(|_| no_space::<(Rank, OpenEpoch)>(1))
         })?;
         self.end_fence()?;
         let mut first = Vec::new();
         first
             .try_reserve(1)
-            .map_err(|_| no_room::<(Rank, Opened)>(1))?;
+            .map_err(|_| no_space::<(Rank, OpenEpoch)>(1))?;
         let sort = Sort::Lock {
             target,
             is_exclusive,
@@ -302,10 +305,10 @@ impl<H: Home> Window<'_, H> {
         self.with(|state| {
             let lock = (target, opened(epoch, defers));
             match &mut state.access {
-                Access::Locks(locks) => locks.push(lock),
+                AccessState::Locks(locks) => locks.push(lock),
                 access => {
                     first.push(lock);
-                    *access = Access::Locks(first);
+                    *access = AccessState::Locks(first);
                 }
             }
             Ok(epoch)
@@ -316,13 +319,13 @@ impl<H: Home> Window<'_, H> {
     pub fn unlock(&self, target: Rank, told: Told) -> Result<Serial, Error> {
         let epoch = self.with(|state| {
             let none = out_of_order("no lock is held there");
-            let Access::Locks(locks) = &mut state.access else {
+            let AccessState::Locks(locks) = &mut state.access else {
                 return Err(none);
             };
             let at = locks.iter().position(|(held, _)| *held == target);
             let (_, opened) = locks.swap_remove(at.ok_or(none)?);
             if locks.is_empty() {
-                state.access = Access::None;
+                state.access = AccessState::None;
             }
             Ok(opened.epoch)
         })?;
@@ -331,13 +334,13 @@ impl<H: Home> Window<'_, H> {
 
     /// Opens a passive epoch at all targets (MPI_Win_lock_all).
     pub fn lock_all(&self, checks: bool, told: Told, defers: bool) -> Result<Serial, Error> {
-        self.begin_access(Access::All, Sort::LockAll, (&[], checks), told, defers)
+        self.begin_access(AccessState::All, Sort::LockAll, &[], checks, told, defers)
     }
 
     /// Closes the passive epoch at all targets (MPI_Win_unlock_all).
     pub fn unlock_all(&self, told: Told) -> Result<Serial, Error> {
-        let is_it = |access: &Access| match access {
-            Access::All(opened) => Ok(opened.epoch),
+        let is_it = |access: &AccessState| match access {
+            AccessState::All(opened) => Ok(opened.epoch),
             _ => Err(out_of_order("MPI_Win_lock_all has not been called")),
         };
         self.end_access(is_it, told)
@@ -347,9 +350,9 @@ impl<H: Home> Window<'_, H> {
     /// all. Fails if there is none.
     pub fn passive(&self, target: Option<Rank>) -> Result<Serial, Error> {
         self.with(|state| match &state.access {
-            Access::All(opened) => Ok(opened.epoch),
-            Access::Locks(_) if target.is_none() => Ok(0),
-            Access::Locks(locks) => {
+            AccessState::All(opened) => Ok(opened.epoch),
+            AccessState::Locks(_) if target.is_none() => Ok(0),
+            AccessState::Locks(locks) => {
                 let held = locks.iter().find(|(held, _)| Some(*held) == target);
                 held.map(|(_, opened)| opened.epoch)
                     .ok_or(out_of_order("no lock is held there"))
@@ -361,7 +364,7 @@ impl<H: Home> Window<'_, H> {
     /// Flushes the passive epochs that include the process, or all. Fails if there is none.
     pub fn flush(&self, target: Option<Rank>, is_local: bool, told: Told) -> Result<Serial, Error> {
         let epoch = self.passive(target)?;
-        self.record_flush((target, epoch), is_local, told)
+        self.record_flush(target, epoch, is_local, told)
     }
 
     /// Waits until a closed epoch is complete.
@@ -386,7 +389,7 @@ impl<H: Home> Window<'_, H> {
     /// Flushes the passive epochs that include the process, or all, and waits for completion.
     pub fn flush_and_wait(&self, target: Option<Rank>, is_local: bool) -> Result<(), Error> {
         let epoch = self.passive(target)?;
-        let flushed = self.run_flush((target, epoch), is_local);
+        let flushed = self.run_flush(target, epoch, is_local);
         self.sweep()?;
         flushed
     }
@@ -397,7 +400,7 @@ impl<H: Home> Window<'_, H> {
             _ if state.exposure.is_some() => {
                 Err(out_of_order("MPI_Win_post has not been waited for"))
             }
-            Access::None | Access::Fence { is_used: false, .. } => Ok(()),
+            AccessState::None | AccessState::Fence { is_used: false, .. } => Ok(()),
             _ => Err(out_of_order("an epoch is open")),
         })
     }

@@ -3,12 +3,12 @@
 use midplane_device::rma::epochs::Reorder;
 
 /// A key and the flag that it controls.
-type Key = (&'static [u8], fn(&mut Reorder) -> &mut bool);
+type HintKey = (&'static [u8], fn(&mut Reorder) -> &mut bool);
 /// A key and its value.
-pub type Hint = (&'static [u8], &'static [u8]);
+pub type HintPair = (&'static [u8], &'static [u8]);
 
 /// Keys that allow epochs to be reordered, with the names of the thesis (001, section 5).
-pub const REORDER: [Key; 4] = [
+pub const REORDER: [HintKey; 4] = [
     (b"MPI_WIN_ACCESS_AFTER_ACCESS_REORDER", |reorder| {
         &mut reorder.access_after_access
     }),
@@ -24,7 +24,7 @@ pub const REORDER: [Key; 4] = [
 ];
 
 /// Returns the hints in use for a window with this reordering.
-pub fn in_use(mut reorder: Reorder) -> [Hint; 9] {
+pub fn in_use(mut reorder: Reorder) -> [HintPair; 9] {
     let [first, second, third, fourth] = REORDER.map(|(key, place)| {
         let value: &[u8] = if *place(&mut reorder) {
             b"true"

@@ -2,7 +2,7 @@
 //! an operation to its target.
 //!
 //! ```text
-//! make         creation of a window at the device
+//! creation     creation of a window at the device
 //! operations   put, get, accumulate
 //! deferred     recorded operations
 //! epochs       opening and closing of epochs, epoch of an operation
@@ -12,20 +12,20 @@
 //! Imports point downwards in this list.
 //!
 //! [`midplane_device::rma`] describes the packets, and why no target needs memory for them; `docs/rma.md` describes the
-//! guarantees for programs. A binding provides a [`Home`] for the state of its windows, and its buffers and datatypes.
+//! guarantees for programs. A binding provides a [`StateOwner`] for the state of its windows, and its buffers and datatypes.
 #![forbid(unsafe_code)]
 
 mod deferred;
 mod epochs;
 pub mod hints;
-mod make;
+mod creation;
 mod operations;
 mod state;
 mod transport;
 
-pub use deferred::Operands;
-pub use epochs::Entry;
-pub use make::{Part, agree, enter_device, leave_device, make_room};
-pub use operations::{Elements, TargetBase, fits, made_of, same};
-pub use state::{Access, Hold, Home, State, Window, no_window, out_of_order, wrong};
+pub use deferred::OriginSpans;
+pub use epochs::AccessPath;
+pub use creation::{WindowPart, agree, enter_device, leave_device, make_room};
+pub use operations::{TargetElements, TargetBase, TargetRegion, fits, made_of, same};
+pub use state::{AccessState, BufferHold, StateOwner, WindowState, Window, no_window, out_of_order, wrong};
 pub use transport::{BEYOND, WindowCondition};

@@ -1,10 +1,10 @@
 //! RMA operations between the origin's elements and a target's (sections 11.3.1 to 11.3.4).
 
-use super::epochs::Entry;
-use super::state::{Hold, Home, Window, wrong};
-use crate::datatype::Basic;
-use crate::error::{Class, Error};
-use crate::one_sided::{Operation, element_bytes, number_of, only_basic};
+use super::epochs::AccessPath;
+use super::state::{BufferHold, StateOwner, Window, wrong};
+use crate::datatype::BasicType;
+use crate::error::{ErrorClass, Error};
+use crate::one_sided::{RmaOperation, element_bytes, number_of, only_basic};
 use midplane_device::envelope::Rank;
 use midplane_device::memory::Span;
 use midplane_device::rma::epochs::Serial;
@@ -19,10 +19,20 @@ const RESULT_BYTES: usize = 16;
 /// after the other, or like the data of a get if it is only read.
 const FETCH_BYTES: usize = 4 * RESULT_BYTES;
 
+/// Part of a target's elements that an operation accesses.
+pub struct TargetRegion<'a, E> {
+    /// The elements.
+    pub elements: &'a E,
+    /// Packed bytes.
+    pub bytes: usize,
+    /// Size in bytes of the units that are never divided.
+    pub unit: usize,
+}
+
 /// Elements of one datatype at a target, provided by the binding.
-pub trait Elements {
+pub trait TargetElements {
     /// Keeps the description alive while elements are accessed.
-    type Hold: Hold;
+    type BufferHold: BufferHold;
 
     /// Returns the packed bytes of `count` elements. Fails with [`Error::TooLong`].
     fn length(&self, count: usize) -> Result<usize, Error>;
@@ -36,8 +46,8 @@ pub trait Elements {
     fn runs(&self, bytes: usize, run: impl FnMut(isize, usize, usize));
 
     /// Describes `bytes` packed bytes in a target's window, with the first element at `base`. The memory is not
-    /// accessed. Fails with [`Error::NoRoom`].
-    fn places(&self, base: usize, bytes: usize) -> Result<Self::Hold, Error>;
+    /// accessed. Fails with [`Error::NoSpace`].
+    fn places(&self, base: usize, bytes: usize) -> Result<Self::BufferHold, Error>;
 }
 
 /// Location of elements at a target: its world rank, and the byte address of displacement 0 of the first element.
@@ -74,25 +84,26 @@ pub fn fits(sent: usize, room: usize) -> Result<(), Error> {
 
 /// Checks that both consist of the same predefined datatype, and returns it. Accepts any if there are no bytes. Fails
 /// with class Type.
-pub fn same(origin: Option<Basic>, target: Option<Basic>, bytes: usize) -> Result<Basic, Error> {
+pub fn same(origin: Option<BasicType>, target: Option<BasicType>, bytes: usize) -> Result<BasicType, Error> {
     match (origin, target) {
         (Some(origin), Some(target)) if bytes > 0 && origin != target => Err(wrong(
-            Class::Type,
+            ErrorClass::Type,
             "the datatypes of origin, result and target are not made of the same predefined one",
         )),
-        _ => Ok(target.or(origin).unwrap_or(Basic::Byte)),
+        _ => Ok(target.or(origin).unwrap_or(BasicType::Byte)),
     }
 }
 
 /// Returns the predefined datatype of a derived one, of `size` bytes with these leaf tags, for the operation; `None` if
 /// there are no bytes. Fails with class Type unless the elements are complete elements of one predefined datatype.
 pub fn made_of(
-    operation: Operation,
+    operation: RmaOperation,
     tags: impl Iterator<Item = u8>,
-    (elements, size): (&impl Elements, usize),
-) -> Result<Option<Basic>, Error> {
+    elements: &impl TargetElements,
+    size: usize,
+) -> Result<Option<BasicType>, Error> {
     const NOT_ONE: Error = wrong(
-        Class::Type,
+        ErrorClass::Type,
         "a derived datatype that is not made of whole elements of one predefined one",
     );
     if size == 0 {
@@ -117,7 +128,7 @@ fn packet_about(head: Head, place: u64, len: usize) -> [u8; HEAD_BYTES + PIECE_B
 }
 
 /// Elements to combine with those of a target, and a buffer for the old values.
-struct Fetch<'a, H> {
+struct FetchOperands<'a, H> {
     window: &'a Window<'a, H>,
     place: &'a TargetBase,
     head: Head,
@@ -126,7 +137,7 @@ struct Fetch<'a, H> {
     into: Span,
 }
 
-impl<H: Home> Fetch<'_, H> {
+impl<H: StateOwner> FetchOperands<'_, H> {
     /// Combines `len` bytes at `offset` of both buffers with those at `place`. Waits for a result longer than a reply
     /// packet, because the target stores it until it is transmitted, if it has the memory.
     fn ask(&self, place: u64, offset: usize, len: usize) {
@@ -150,7 +161,7 @@ impl<H: Home> Fetch<'_, H> {
         }
     }
 
-    fn run(&self, elements: &impl Elements, bytes: usize, unit: usize) {
+    fn run(&self, elements: &impl TargetElements, bytes: usize, unit: usize) {
         elements.runs(bytes, |at, done, len| {
             let is_short = len <= FETCH_BYTES && unit <= RESULT_BYTES;
             let room = if is_short { RESULT_BYTES } else { MOST_BYTES };
@@ -166,14 +177,16 @@ impl<H: Home> Fetch<'_, H> {
     }
 }
 
-impl<H: Home> Window<'_, H> {
+impl<H: StateOwner> Window<'_, H> {
     /// Locates the elements of a target, `disp` units from the beginning of its part, and checks that an epoch is open
     /// there. Fails with classes RmaRange, RmaSync, Disp.
     pub fn find(
         &self,
-        (rank, disp): (Rank, isize),
-        (elements, count): (&impl Elements, usize),
-        entry: Entry,
+        rank: Rank,
+        disp: isize,
+        elements: &impl TargetElements,
+        count: usize,
+        entry: AccessPath,
     ) -> Result<TargetBase, Error> {
         let (epoch, is_straight) = self.enter(rank, entry)?;
         let place = |base| TargetBase {
@@ -183,7 +196,7 @@ impl<H: Home> Window<'_, H> {
             is_straight,
         };
         if disp < 0 && !self.is_dynamic {
-            return Err(wrong(Class::Disp, "target_disp is negative"));
+            return Err(wrong(ErrorClass::Disp, "target_disp is negative"));
         }
         if self.is_dynamic {
             // Only the target can check the addresses of a dynamic window.
@@ -194,7 +207,7 @@ impl<H: Home> Window<'_, H> {
         let (low, high) = elements.range(count);
         if low < high && (base + low < 0 || base + high > i128::from(extent.size)) {
             return Err(wrong(
-                Class::RmaRange,
+                ErrorClass::RmaRange,
                 "target_disp, target_count and target_datatype reach beyond the target's window",
             ));
         }
@@ -202,7 +215,7 @@ impl<H: Home> Window<'_, H> {
     }
 
     /// Returns the header of packets that combine elements.
-    pub fn combining(&self, kind: Kind, operation: Operation, basic: Basic) -> Head {
+    pub fn combining(&self, kind: Kind, operation: RmaOperation, basic: BasicType) -> Head {
         Head {
             operation: operation.number(),
             datatype: number_of(basic),
@@ -215,8 +228,9 @@ impl<H: Home> Window<'_, H> {
         &self,
         place: &TargetBase,
         head: Head,
-        (from, unit): (Span, usize),
-        elements: &impl Elements,
+        from: Span,
+        unit: usize,
+        elements: &impl TargetElements,
     ) {
         elements.runs(from.len(), |at, offset, len| {
             self.put(Pieces {
@@ -237,7 +251,8 @@ impl<H: Home> Window<'_, H> {
         &self,
         into: Span,
         place: &TargetBase,
-        (elements, bytes): (&impl Elements, usize),
+        elements: &impl TargetElements,
+        bytes: usize,
     ) {
         elements.runs(bytes, |at, done, len| {
             let mut passed = 0;
@@ -271,15 +286,17 @@ impl<H: Home> Window<'_, H> {
         &self,
         place: &TargetBase,
         head: Head,
-        (from, into): (Option<Span>, Span),
-        (elements, bytes, unit): (&impl Elements, usize, usize),
+        from: Option<Span>,
+        into: Span,
+        region: TargetRegion<'_, impl TargetElements>,
     ) {
+        let TargetRegion { elements, bytes, unit } = region;
         if from.is_none() && bytes > FETCH_BYTES {
-            self.fetch_bytes(into, place, (elements, bytes));
+            self.fetch_bytes(into, place, elements, bytes);
             // Later accumulates of the program must be ordered after it.
             return self.drain(Some(place.rank));
         }
-        let fetch = Fetch {
+        let fetch = FetchOperands {
             window: self,
             place,
             head,
@@ -290,7 +307,7 @@ impl<H: Home> Window<'_, H> {
     }
 
     /// Compares and swaps an element of `len` bytes, at most `RESULT_BYTES`, at a target; requests the old value.
-    pub fn swap(&self, place: &TargetBase, (new, compare, into): (Span, Span, Span), len: usize) {
+    pub fn swap(&self, place: &TargetBase, new: Span, compare: Span, into: Span, len: usize) {
         self.ask(&Question {
             target: place.rank,
             awaited: Awaited::Result(len as u32),

@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 
 use crate::comm::{Communicator, Membership};
-use crate::error::{Class, Error};
+use crate::error::{ErrorClass, Error};
 use crate::process::Env;
 use midplane_device::envelope::{Context, Rank};
 use midplane_device::memory::Span;
@@ -11,14 +11,14 @@ use midplane_device::rma::epochs::Serial;
 
 /// Size in bytes of a process's part of a window, and its displacement unit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Extent {
+pub struct PartExtent {
     pub size: u64,
     pub disp_unit: u32,
 }
 
 /// An access epoch opened by the program.
 #[derive(Clone, Copy, Debug)]
-pub struct Opened {
+pub struct OpenEpoch {
     pub epoch: Serial,
     /// Operations are sent directly to their targets: the epoch is open there, and no earlier packet is pending.
     pub is_ready: bool,
@@ -30,33 +30,33 @@ pub struct Opened {
 
 /// Access of this process to other processes (section 11.5).
 #[derive(Debug)]
-pub enum Access {
+pub enum AccessState {
     /// No access epoch is open.
     None,
     /// Opened by a fence; an epoch once it contains an operation.
     Fence {
         /// Kind of the epoch.
-        opened: Opened,
+        opened: OpenEpoch,
         /// An operation has been started in the epoch.
         is_used: bool,
     },
     /// To the group of MPI_Win_start.
-    Start(Opened),
+    Start(OpenEpoch),
     /// Locks at these targets.
-    Locks(Vec<(Rank, Opened)>),
+    Locks(Vec<(Rank, OpenEpoch)>),
     /// To all, with a shared lock each, requested before the first operation there unless nothing conflicts.
-    All(Opened),
+    All(OpenEpoch),
 }
 
-impl Access {
+impl AccessState {
     /// Returns the open epochs.
-    pub fn opened(&mut self) -> impl Iterator<Item = &mut Opened> {
+    pub fn opened(&mut self) -> impl Iterator<Item = &mut OpenEpoch> {
         let (one, locks) = match self {
-            Access::None => (None, &mut [][..]),
-            Access::Fence { opened, .. } | Access::Start(opened) | Access::All(opened) => {
+            AccessState::None => (None, &mut [][..]),
+            AccessState::Fence { opened, .. } | AccessState::Start(opened) | AccessState::All(opened) => {
                 (Some(opened), &mut [][..])
             }
-            Access::Locks(locks) => (None, &mut locks[..]),
+            AccessState::Locks(locks) => (None, &mut locks[..]),
         };
         one.into_iter()
             .chain(locks.iter_mut().map(|(_, opened)| opened))
@@ -64,44 +64,44 @@ impl Access {
 }
 
 /// A hold on a buffer that is borrowed for longer than a call.
-pub trait Hold {
+pub trait BufferHold {
     /// Returns the borrowed buffer.
     fn span(&self) -> Span;
 }
 
 /// Resources of a deferred operation until it is complete.
-pub(super) struct Kept<H> {
+pub(super) struct DeferredResources<H> {
     pub operation: Serial,
     /// Its buffers, and the description of the target's elements.
     pub _holds: [Option<H>; 4],
 }
 
 /// Open epochs of a window, and known extents of other processes' parts.
-pub struct State<H> {
+pub struct WindowState<H> {
     /// Extent of all processes, if it is the same.
-    pub uniform: Option<Extent>,
+    pub uniform: Option<PartExtent>,
     /// Otherwise, extents of the processes that have been targets, sorted by world rank.
-    pub(super) extents: Vec<(Rank, Extent)>,
+    pub(super) extents: Vec<(Rank, PartExtent)>,
     /// State of the access epoch.
-    pub access: Access,
+    pub access: AccessState,
     /// Open exposure epoch (MPI_Win_post).
     pub exposure: Option<Serial>,
-    pub(super) kept: Vec<Kept<H>>,
+    pub(super) kept: Vec<DeferredResources<H>>,
 }
 
-impl<H> Default for State<H> {
+impl<H> Default for WindowState<H> {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl<H> State<H> {
+impl<H> WindowState<H> {
     /// Creates the state of a window without epochs.
-    pub fn new() -> State<H> {
-        State {
+    pub fn new() -> WindowState<H> {
+        WindowState {
             uniform: None,
             extents: Vec::new(),
-            access: Access::None,
+            access: AccessState::None,
             exposure: None,
             kept: Vec::new(),
         }
@@ -109,30 +109,30 @@ impl<H> State<H> {
 }
 
 /// Storage of a window's state in a binding.
-pub trait Home: Copy {
+pub trait StateOwner: Copy {
     /// Type of its holds on buffers.
-    type Hold: Hold;
+    type BufferHold: BufferHold;
 
     /// Runs `f` on the state with exclusive access. Fails like `f`, and if the window no longer exists.
     fn with<R>(
         &self,
-        f: impl FnOnce(&mut State<Self::Hold>) -> Result<R, Error>,
+        f: impl FnOnce(&mut WindowState<Self::BufferHold>) -> Result<R, Error>,
     ) -> Result<R, Error>;
 }
 
 /// Returns an error of this class.
-pub const fn wrong(class: Class, what: &'static str) -> Error {
+pub const fn wrong(class: ErrorClass, what: &'static str) -> Error {
     Error::Wrong { class, what }
 }
 
 /// Returns the error for a window that has been freed.
 pub fn no_window() -> Error {
-    wrong(Class::Win, "win names no window")
+    wrong(ErrorClass::Win, "win names no window")
 }
 
 /// Returns the error for a call that the open epochs do not allow.
 pub fn out_of_order(what: &'static str) -> Error {
-    wrong(Class::RmaSync, what)
+    wrong(ErrorClass::RmaSync, what)
 }
 
 /// A window for the duration of a call.
@@ -143,14 +143,14 @@ pub struct Window<'e, H> {
     /// Name of the MPI function.
     pub function: &'static str,
     /// The owner of the state.
-    pub home: H,
+    pub owner: H,
     /// Processes of the window.
     pub membership: Membership<'e>,
     /// The window was created by MPI_Win_create_dynamic.
     pub is_dynamic: bool,
 }
 
-impl<'e, H: Home> Window<'e, H> {
+impl<'e, H: StateOwner> Window<'e, H> {
     /// Returns the context of the window.
     pub fn context(&self) -> Context {
         self.membership.context
@@ -169,8 +169,8 @@ impl<'e, H: Home> Window<'e, H> {
     /// Runs `f` on the window's state with exclusive access.
     pub fn with<R>(
         &self,
-        f: impl FnOnce(&mut State<H::Hold>) -> Result<R, Error>,
+        f: impl FnOnce(&mut WindowState<H::BufferHold>) -> Result<R, Error>,
     ) -> Result<R, Error> {
-        self.home.with(f)
+        self.owner.with(f)
     }
 }

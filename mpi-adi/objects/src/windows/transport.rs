@@ -1,10 +1,10 @@
 //! Device calls for windows: packets to a target, and waiting for its replies. Only this module enters the device, with
 //! plain data, and only once per call where possible.
 
-use super::make::no_room;
-use super::state::{Extent, Home, Window, no_window, wrong};
-use crate::error::{Class, Error};
-use crate::lend::lend_until_over;
+use super::creation::no_space;
+use super::state::{PartExtent, StateOwner, Window, no_window, wrong};
+use crate::error::{ErrorClass, Error};
+use crate::slice_spans::with_writable_span;
 use midplane_device::envelope::Rank;
 use midplane_device::kernel::CallNote;
 use midplane_device::memory::Span;
@@ -19,7 +19,7 @@ use midplane_device::rma::{Awaited, Pieces, Question};
 
 /// Error that a target detects, and reports on request.
 pub const BEYOND: Error = wrong(
-    Class::RmaRange,
+    ErrorClass::RmaRange,
     "an operation since the last synchronization was beyond what its target exposes, and not done",
 );
 
@@ -31,15 +31,15 @@ fn fault(is_faulty: bool) -> Result<(), Error> {
 fn refused<T>(count: usize) -> impl Fn(WindowError) -> Error {
     move |why| match why {
         WindowError::NoWindow | WindowError::NotIncluded => no_window(),
-        WindowError::NoRoom => no_room::<T>(count),
-        WindowError::Overlaps => wrong(Class::RmaAttach, "some of the memory is attached already"),
+        WindowError::NoRoom => no_space::<T>(count),
+        WindowError::Overlaps => wrong(ErrorClass::RmaAttach, "some of the memory is attached already"),
         WindowError::NotAttached => {
-            wrong(Class::RmaAttach, "no memory is attached that begins there")
+            wrong(ErrorClass::RmaAttach, "no memory is attached that begins there")
         }
     }
 }
 
-impl<H: Home> Window<'_, H> {
+impl<H: StateOwner> Window<'_, H> {
     /// Returns the record of the call for hang diagnosis.
     pub fn note(&self, target: Option<Rank>) -> CallNote {
         CallNote {
@@ -75,13 +75,13 @@ impl<H: Home> Window<'_, H> {
         fault(checked.map_err(refused::<()>(0))?.is_faulty)
     }
 
-    /// Reserves device memory for another epoch. Fails with [`Error::NoRoom`].
+    /// Reserves device memory for another epoch. Fails with [`Error::NoSpace`].
     pub fn prepare_epoch(&self) -> Result<(), Error> {
         let prepared = self.env.call_epoch(self.context(), EpochCall::Prepare);
         prepared.map(|_| ()).map_err(refused::<Serial>(8))
     }
 
-    /// Opens an epoch at the device. Fails with [`Error::NoRoom`].
+    /// Opens an epoch at the device. Fails with [`Error::NoSpace`].
     pub fn open_epoch(&self, opening: Opening<'_>, told: Told) -> Result<Serial, Error> {
         let members = opening.members.len();
         let opened = { self.env }.call_epoch(self.context(), EpochCall::Open(opening, told));
@@ -104,10 +104,11 @@ impl<H: Home> Window<'_, H> {
         }
     }
 
-    /// Records a flush at the device. Fails with [`Error::NoRoom`].
+    /// Records a flush at the device. Fails with [`Error::NoSpace`].
     pub fn record_flush(
         &self,
-        (target, epoch): (Option<Rank>, Serial),
+        target: Option<Rank>,
+        epoch: Serial,
         is_local: bool,
         told: Told,
     ) -> Result<Serial, Error> {
@@ -121,11 +122,12 @@ impl<H: Home> Window<'_, H> {
         flush.map_err(refused::<Serial>(8))
     }
 
-    /// Flushes, and waits for completion. Fails with [`Error::NoRoom`], and if targets have rejected operations of this
+    /// Flushes, and waits for completion. Fails with [`Error::NoSpace`], and if targets have rejected operations of this
     /// process.
     pub fn run_flush(
         &self,
-        (target, epoch): (Option<Rank>, Serial),
+        target: Option<Rank>,
+        epoch: Serial,
         is_local: bool,
     ) -> Result<(), Error> {
         let (note, of) = (self.note(target), (epoch, target));
@@ -133,10 +135,11 @@ impl<H: Home> Window<'_, H> {
         fault(flushed.map_err(refused::<Serial>(8))?)
     }
 
-    /// Records an operation at the device. Fails with [`Error::NoRoom`].
+    /// Records an operation at the device. Fails with [`Error::NoSpace`].
     pub fn record_operation(
         &self,
-        (epoch, target): (Serial, Rank),
+        epoch: Serial,
+        target: Rank,
         operation: Operation,
         told: Told,
     ) -> Result<Serial, Error> {
@@ -194,7 +197,7 @@ impl<H: Home> Window<'_, H> {
         let _ = self.change(WindowCall::Withdraw(is_withdrawn));
     }
 
-    /// Attaches memory to a dynamic window. Fails with class RmaAttach, and with [`Error::NoRoom`].
+    /// Attaches memory to a dynamic window. Fails with class RmaAttach, and with [`Error::NoSpace`].
     pub fn attach(&self, memory: Span) -> Result<(), Error> {
         self.change(WindowCall::Attach(memory)).map(|_| ())
     }
@@ -224,8 +227,8 @@ impl<H: Home> Window<'_, H> {
     }
 
     /// Returns the extent of the target's part of the window.
-    pub fn extent(&self, target: Rank) -> Result<Extent, Error> {
-        let find = |(rank, _): &(Rank, Extent)| rank.index();
+    pub fn extent(&self, target: Rank) -> Result<PartExtent, Error> {
+        let find = |(rank, _): &(Rank, PartExtent)| rank.index();
         let known = self.with(|object| {
             let place = object.extents.binary_search_by_key(&target.index(), find);
             Ok(object.uniform.or(place.ok().map(|at| object.extents[at].1)))
@@ -234,7 +237,7 @@ impl<H: Home> Window<'_, H> {
             return Ok(extent);
         }
         let mut bytes = [0u8; 16];
-        lend_until_over(&mut bytes, |span| {
+        with_writable_span(&mut bytes, |span| {
             let packet = self.head(Kind::Size, 0);
             self.ask(&Question {
                 target,
@@ -246,13 +249,13 @@ impl<H: Home> Window<'_, H> {
             self.drain(Some(target));
         });
         let word = |at: usize| bytes[at..].first_chunk().copied().unwrap_or_default();
-        let extent = Extent {
+        let extent = PartExtent {
             size: u64::from_le_bytes(bytes[..8].try_into().unwrap_or_default()),
             disp_unit: u32::from_le_bytes(word(8)),
         };
         self.with(|object| {
-            let none = |_| Error::NoRoom {
-                bytes: size_of::<(Rank, Extent)>(),
+            let none = |_| Error::NoSpace {
+                bytes: size_of::<(Rank, PartExtent)>(),
             };
             object.extents.try_reserve(1).map_err(none)?;
             if let Err(at) = object.extents.binary_search_by_key(&target.index(), find) {

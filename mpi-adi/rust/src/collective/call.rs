@@ -3,20 +3,20 @@
 use alloc::rc::Rc;
 use core::marker::PhantomData;
 
-use super::group::{Group, Mode, Partners};
-use super::operation::{Combines, Reducing};
-use crate::datatype::lent::Side;
-use crate::request::{Request, Scope, Ticket, What, under_way};
-use crate::topology::{Rank, Record};
-use midplane_objects::coll::{Combine, Elements, Plan};
+use super::group::{CollectiveTarget, CollectiveMode, PartnerCounts};
+use super::operation::{CombineElements, CollectiveReduction};
+use crate::datatype::operands::CollectiveBuffer;
+use crate::request::{Request, Scope, Ticket, TicketKind, in_flight};
+use crate::topology::{Rank, CommRecord};
+use midplane_objects::coll::{CombineFn, ReduceElements, CollectiveSchedule};
 use midplane_objects::error::Error;
 
 /// A collective with its arguments. Does nothing before it is run or started; see the [module](super). Its buffers are
 /// borrowed for `'a`, its communicator for `'c`. `D` is the buffer type of its request.
 #[must_use = "it does nothing until it is run or started"]
 pub struct Collective<'c, 'a, D: ?Sized, F> {
-    record: &'c Rc<Record>,
-    names: Names,
+    record: &'c Rc<CommRecord>,
+    names: CallNames,
     /// The ranks of this process and of the root, if this process must call the other form.
     misplaced: Option<[Rank; 2]>,
     buffer: *const D,
@@ -26,18 +26,18 @@ pub struct Collective<'c, 'a, D: ?Sized, F> {
 
 /// Function names of a collective's forms, in Rust and in MPI.
 #[derive(Clone, Copy)]
-pub(super) struct Names {
+pub(super) struct CallNames {
     pub(super) run: [&'static str; 2],
     pub(super) start: [&'static str; 2],
 }
 
 const FORMS: &str = "the root calls the form with `_root`, the others the form without";
 
-impl<'c, 'a, D: ?Sized, F: Form> Collective<'c, 'a, D, F> {
+impl<'c, 'a, D: ?Sized, F: CollectiveForm> Collective<'c, 'a, D, F> {
     /// Creates a collective. `form` borrows its buffers for `'a`, exclusively if written; `buffer` is one of them.
     pub(super) fn new(
-        record: &'c Rc<Record>,
-        names: Names,
+        record: &'c Rc<CommRecord>,
+        names: CallNames,
         misplaced: Option<[Rank; 2]>,
         buffer: *const D,
         form: F,
@@ -107,7 +107,7 @@ impl<'c, 'a, D: ?Sized, F: Form> Collective<'c, 'a, D, F> {
 /// Implementation of a collective: how to run and start it. Sealed.
 #[doc(hidden)]
 #[allow(private_interfaces)]
-pub trait Form {
+pub trait CollectiveForm {
     /// Runs the collective in a call of `function`, and blocks until it is complete.
     fn run(self, function: &'static str) -> Result<(), Error>;
 
@@ -120,11 +120,11 @@ pub trait Form {
 
 /// Arguments that locate a call: the communicator's record, the group, the root, and the ranks of this process and of
 /// the root if this process must call the other form.
-pub(super) type At<'c, C, X> = (&'c Rc<Record>, C, Result<X, Error>, Option<[Rank; 2]>);
+pub(super) type CallTarget<'c, C, X> = (&'c Rc<CommRecord>, C, Result<X, Error>, Option<[Rank; 2]>);
 
 /// A collective with two implementations: `run` blocks, and `plan` creates the schedule of a nonblocking one.
-pub(super) struct Call<'c, C, X, S, T, O, B, P> {
-    at: (&'c Rc<Record>, C, Result<X, Error>),
+pub(super) struct CollectiveCall<'c, C, X, S, T, O, B, P> {
+    at: (&'c Rc<CommRecord>, C, Result<X, Error>),
     buffers: (S, T),
     op: O,
     run: B,
@@ -132,18 +132,18 @@ pub(super) struct Call<'c, C, X, S, T, O, B, P> {
 }
 
 /// Creates a collective from its blocking and its nonblocking implementation.
-pub(super) fn form<'c, C: Group, X, S: Side, T: Side, O: Reducing, B, P>(
-    at: (&'c Rc<Record>, C, Result<X, Error>),
+pub(super) fn form<'c, C: CollectiveTarget, X, S: CollectiveBuffer, T: CollectiveBuffer, O: CollectiveReduction, B, P>(
+    at: (&'c Rc<CommRecord>, C, Result<X, Error>),
     buffers: (S, T),
     op: O,
     run: B,
     plan: P,
-) -> Call<'c, C, X, S, T, O, B, P>
+) -> CollectiveCall<'c, C, X, S, T, O, B, P>
 where
-    B: FnOnce(C, Blocking<'_>, X, S::Parts, T::Parts) -> Result<(), Error>,
-    P: FnOnce(C, Planned<O::Lasting>, X, S::Parts, T::Parts) -> Result<Plan, Error>,
+    B: FnOnce(C, BlockingMode<'_>, X, S::PartMap, T::PartMap) -> Result<(), Error>,
+    P: FnOnce(C, ScheduleMode<O::OwnedCombiner>, X, S::PartMap, T::PartMap) -> Result<CollectiveSchedule, Error>,
 {
-    Call {
+    CollectiveCall {
         at,
         buffers,
         op,
@@ -152,9 +152,9 @@ where
     }
 }
 
-impl<C, X, S: Side, T: Side, O: Reducing, B, P> Call<'_, C, X, S, T, O, B, P> {
+impl<C, X, S: CollectiveBuffer, T: CollectiveBuffer, O: CollectiveReduction, B, P> CollectiveCall<'_, C, X, S, T, O, B, P> {
     /// Returns the elements to reduce and their combiner, from the send buffer or from the in-place buffer.
-    fn elements(&self) -> Result<(Elements, O::Combiner), Error> {
+    fn elements(&self) -> Result<(ReduceElements, O::CallCombiner), Error> {
         self.at.0.here.env()?;
         let shape = self.buffers.0.shape().or(self.buffers.1.shape());
         let kind = shape.map(|(_, kind)| kind);
@@ -164,24 +164,24 @@ impl<C, X, S: Side, T: Side, O: Reducing, B, P> Call<'_, C, X, S, T, O, B, P> {
 }
 
 #[allow(private_interfaces)]
-impl<C, X, S, T, O, B, P> Form for Call<'_, C, X, S, T, O, B, P>
+impl<C, X, S, T, O, B, P> CollectiveForm for CollectiveCall<'_, C, X, S, T, O, B, P>
 where
-    C: Group,
-    X: Partners,
-    S: Side,
-    T: Side,
-    O: Reducing,
-    B: FnOnce(C, Blocking<'_>, X, S::Parts, T::Parts) -> Result<(), Error>,
-    P: FnOnce(C, Planned<O::Lasting>, X, S::Parts, T::Parts) -> Result<Plan, Error>,
+    C: CollectiveTarget,
+    X: PartnerCounts,
+    S: CollectiveBuffer,
+    T: CollectiveBuffer,
+    O: CollectiveReduction,
+    B: FnOnce(C, BlockingMode<'_>, X, S::PartMap, T::PartMap) -> Result<(), Error>,
+    P: FnOnce(C, ScheduleMode<O::OwnedCombiner>, X, S::PartMap, T::PartMap) -> Result<CollectiveSchedule, Error>,
 {
     fn run(self, function: &'static str) -> Result<(), Error> {
         let (elements, mut combiner) = self.elements()?;
         let (_, on, root) = self.at;
         let root = root?;
         let [to, from] = root.numbers(on.partners());
-        self.buffers.0.lend(to, |given| {
-            self.buffers.1.lend(from, |taken| {
-                let mode = Blocking {
+        self.buffers.0.with_parts(to, |given| {
+            self.buffers.1.with_parts(from, |taken| {
+                let mode = BlockingMode {
                     function,
                     elements,
                     combine: &mut |left, right| combiner.combine(left, right),
@@ -204,11 +204,11 @@ where
                 O::lasting(combiner),
             )
         };
-        let mode = Planned { elements, combine };
+        let mode = ScheduleMode { elements, combine };
         let plan = (self.plan)(on, mode, root, given, taken)?;
         let plan = plan.advances_in_interrupts(elements.predefined);
-        let place = under_way::start(record, function, plan)?;
-        let what = What::Collective(record.clone(), place);
+        let place = in_flight::start(record, function, plan)?;
+        let what = TicketKind::Collective(record.clone(), place);
         Ok(Ticket {
             what,
             loans: [given_loan, taken_loan],
@@ -217,56 +217,56 @@ where
 }
 
 /// Mode of a blocking call: allocates nothing from the program's heap.
-pub(super) struct Blocking<'x> {
+pub(super) struct BlockingMode<'x> {
     function: &'static str,
-    elements: Elements,
-    combine: &'x mut Combine<'x>,
+    elements: ReduceElements,
+    combine: &'x mut CombineFn<'x>,
 }
 
-pub(super) struct Planned<L> {
-    elements: Elements,
+pub(super) struct ScheduleMode<L> {
+    elements: ReduceElements,
     combine: L,
 }
 
-impl Mode for Blocking<'_> {
-    type Done = ();
-    type Lasting = ();
+impl CollectiveMode for BlockingMode<'_> {
+    type ModeOutput = ();
+    type OwnedCombiner = ();
 
-    fn elements(&self) -> Elements {
+    fn elements(&self) -> ReduceElements {
         self.elements
     }
 
     fn choose<W>(
         self,
         with: W,
-        run: impl FnOnce(&'static str, W, &mut Combine<'_>) -> Result<(), Error>,
-        _: impl FnOnce(W, Self::Lasting) -> Result<Plan, Error>,
+        run: impl FnOnce(&'static str, W, &mut CombineFn<'_>) -> Result<(), Error>,
+        _: impl FnOnce(W, Self::OwnedCombiner) -> Result<CollectiveSchedule, Error>,
     ) -> Result<(), Error> {
         run(self.function, with, self.combine)
     }
 }
 
-impl<L: Combines + Send + 'static> Mode for Planned<L> {
-    type Done = Plan;
-    type Lasting = L;
+impl<L: CombineElements + Send + 'static> CollectiveMode for ScheduleMode<L> {
+    type ModeOutput = CollectiveSchedule;
+    type OwnedCombiner = L;
 
-    fn elements(&self) -> Elements {
+    fn elements(&self) -> ReduceElements {
         self.elements
     }
 
     fn choose<W>(
         self,
         with: W,
-        _: impl FnOnce(&'static str, W, &mut Combine<'_>) -> Result<(), Error>,
-        plan: impl FnOnce(W, L) -> Result<Plan, Error>,
-    ) -> Result<Plan, Error> {
+        _: impl FnOnce(&'static str, W, &mut CombineFn<'_>) -> Result<(), Error>,
+        plan: impl FnOnce(W, L) -> Result<CollectiveSchedule, Error>,
+    ) -> Result<CollectiveSchedule, Error> {
         plan(with, self.combine)
     }
 }
 
 macro_rules! names {
     ($owner:literal, $run:ident, $start:ident, $mpi:literal, $immediate:literal) => {
-        $crate::collective::call::Names {
+        $crate::collective::call::CallNames {
             run: [called!($owner, $run, $mpi), $mpi],
             start: [called!($owner, $start, $immediate), $immediate],
         }
@@ -291,11 +291,11 @@ macro_rules! collectives {
         $vis fn $make<$($generics)*>(
             &self,
             $($arg: $type),*
-        ) -> $crate::collective::Collective<'_, 'a, $data, impl $crate::collective::call::Form> {
+        ) -> $crate::collective::Collective<'_, 'a, $data, impl $crate::collective::call::CollectiveForm> {
             use $crate::collective::call;
             let (record, on, root, misplaced) = $by(self);
             let ($given, $taken) = ($lend, $lend_mut);
-            let buffer = $crate::datatype::lent::Side::buffer(&$from);
+            let buffer = $crate::datatype::operands::CollectiveBuffer::buffer(&$from);
             let names = call::names!($owner, $run, $start, $mpi, $immediate);
             let form = call::form(
                 (record, on, root),

@@ -3,18 +3,19 @@
 
 use alloc::rc::Rc;
 
-use super::call::{self, At, Collective, Form, collectives};
-use super::group::{self, Group, Mode};
+use super::call::{self, CallTarget, Collective, CollectiveForm, collectives};
+use super::group::{self, CollectiveTarget, CollectiveMode};
 use super::operation::{NoOperation, Operation, by};
-use crate::datatype::any::Each;
-use crate::datatype::lent::{
-    Nothing, Parts, equal, equal_mut, listed, listed_mut, whole, whole_mut,
+use crate::datatype::any::BufferList;
+use crate::datatype::operands::{
+    NoBuffer, RankParts, borrow_equal, borrow_equal_mut, borrow_parts, borrow_parts_mut, borrow_whole, borrow_whole_mut,
 };
 use crate::datatype::{
     AnyBuffer, AnyBufferMut, Buffer, BufferMut, PartitionedBuffer, PartitionedBufferMut,
 };
 use crate::request::{Request, StaticScope};
-use crate::topology::{Communicator, Context, Record};
+use crate::topology::{Communicator, Context, CommRecord};
+use midplane_objects::coll::ReduceAreas;
 use midplane_objects::comm::CommRank;
 
 /// Defines the collectives of both communicators and intercommunicators. In an intercommunicator, processes receive the
@@ -22,15 +23,15 @@ use midplane_objects::comm::CommRank;
 macro_rules! of_everyone {
     ($owner:literal, [$vis:vis fn], $everyone:ident) => {
         /// Blocks until every process has called it (MPI_Barrier, MPI-3.1 section 5.3).
-        $vis fn synchronize<'a>(&self) -> Collective<'_, 'a, (), impl Form> {
+        $vis fn synchronize<'a>(&self) -> Collective<'_, 'a, (), impl CollectiveForm> {
             let (record, on, root, _) = $everyone(self);
             let names = call::names!($owner, barrier, immediate_barrier, "MPI_Barrier", "MPI_Ibarrier");
             let form = call::form(
                 (record, on, root),
-                (Nothing, Nothing),
+                (NoBuffer, NoBuffer),
                 NoOperation,
-                |on, mode, _, _, _| Group::barrier(on, mode),
-                |on, mode, _, _, _| Group::barrier(on, mode),
+                |on, mode, _, _, _| CollectiveTarget::barrier(on, mode),
+                |on, mode, _, _, _| CollectiveTarget::barrier(on, mode),
             );
             Collective::new(record, names, None, &(), form)
         }
@@ -53,40 +54,40 @@ macro_rules! of_everyone {
             /// Gathers `sendbuf` of all processes, in rank order, in every `recvbuf` (MPI-3.1 section 5.7).
             all_gather => all_gather_into, immediate_all_gather_into, "MPI_Allgather", "MPI_Iallgather";
             $everyone ['a, S: Buffer + ?Sized, R: BufferMut + ?Sized](sendbuf: &'a S, recvbuf: &'a mut R) -> R, taken;
-            whole(sendbuf), equal_mut(recvbuf), NoOperation => on.allgather(mode, given, taken);
+            borrow_whole(sendbuf), borrow_equal_mut(recvbuf), NoOperation => on.allgather(mode, given, taken);
 
             /// [`all_gather`](Self::all_gather) with a separate count for each process: the length of its part.
             all_gather_varcount => all_gather_varcount_into, immediate_all_gather_varcount_into,
                 "MPI_Allgatherv", "MPI_Iallgatherv";
             $everyone ['a, S: Buffer + ?Sized, R: PartitionedBufferMut + ?Sized](sendbuf: &'a S, recvbuf: &'a mut R)
                 -> R, taken;
-            whole(sendbuf), listed_mut(recvbuf), NoOperation => on.allgather(mode, given, taken);
+            borrow_whole(sendbuf), borrow_parts_mut(recvbuf), NoOperation => on.allgather(mode, given, taken);
 
             /// Sends each process its part of `sendbuf`, and receives this process's parts from all in `recvbuf`
             /// (MPI-3.1 section 5.8).
             all_to_all => all_to_all_into, immediate_all_to_all_into, "MPI_Alltoall", "MPI_Ialltoall";
             $everyone ['a, S: Buffer + ?Sized, R: BufferMut + ?Sized](sendbuf: &'a S, recvbuf: &'a mut R) -> R, taken;
-            equal(sendbuf), equal_mut(recvbuf), NoOperation => on.alltoall(mode, given, taken);
+            borrow_equal(sendbuf), borrow_equal_mut(recvbuf), NoOperation => on.alltoall(mode, given, taken);
 
             /// [`all_to_all`](Self::all_to_all) with separate counts: the lengths of the parts.
             all_to_all_varcount => all_to_all_varcount_into, immediate_all_to_all_varcount_into,
                 "MPI_Alltoallv", "MPI_Ialltoallv";
             $everyone ['a, S: PartitionedBuffer + ?Sized, R: PartitionedBufferMut + ?Sized]
                 (sendbuf: &'a S, recvbuf: &'a mut R) -> R, taken;
-            listed(sendbuf), listed_mut(recvbuf), NoOperation => on.alltoall(mode, given, taken);
+            borrow_parts(sendbuf), borrow_parts_mut(recvbuf), NoOperation => on.alltoall(mode, given, taken);
 
             /// [`all_to_all`](Self::all_to_all) with a separate buffer of any datatype for each process, on both sides.
             all_to_all_vartype => all_to_all_vartype_into, immediate_all_to_all_vartype_into,
                 "MPI_Alltoallw", "MPI_Ialltoallw";
             $everyone ['a, 's, 'r](sendbufs: &'a [AnyBuffer<'s>], recvbufs: &'a mut [AnyBufferMut<'r>])
                 -> [AnyBufferMut<'r>], taken;
-            Each(sendbufs), Each(recvbufs), NoOperation => on.alltoall(mode, given, taken);
+            BufferList(sendbufs), BufferList(recvbufs), NoOperation => on.alltoall(mode, given, taken);
 
             /// Reduces `sendbuf` of all processes, element by element, into every `recvbuf` (MPI-3.1 section 5.9.6).
             all_reduce => all_reduce_into, immediate_all_reduce_into, "MPI_Allreduce", "MPI_Iallreduce";
             $everyone ['a, S: Buffer + ?Sized, R: BufferMut + ?Sized, O: Operation + 'a]
                 (sendbuf: &'a S, recvbuf: &'a mut R, op: O) -> R, taken;
-            whole(sendbuf), whole_mut(recvbuf), by::<'a, O>(op) => on.allreduce(mode, (given, taken));
+            borrow_whole(sendbuf), borrow_whole_mut(recvbuf), by::<'a, O>(op) => on.allreduce(mode, ReduceAreas { data: given, result: taken });
 
             /// Reduces like [`all_reduce`](Self::all_reduce), and scatters the result in equal parts (MPI-3.1 section
             /// 5.10.1). In an intercommunicator `sendbuf` contains as many elements as all results of this group.
@@ -94,7 +95,7 @@ macro_rules! of_everyone {
                 "MPI_Reduce_scatter_block", "MPI_Ireduce_scatter_block";
             $everyone ['a, S: Buffer + ?Sized, R: BufferMut + ?Sized, O: Operation + 'a]
                 (sendbuf: &'a S, recvbuf: &'a mut R, op: O) -> R, taken;
-            whole(sendbuf), whole_mut(recvbuf), by::<'a, O>(op) => {
+            borrow_whole(sendbuf), borrow_whole_mut(recvbuf), by::<'a, O>(op) => {
                 let (all, result) = (given, taken);
                 let parts = on.blocks(all, result.len(), mode.elements().size)?;
                 on.reduce_scatter(mode, result, parts)
@@ -107,17 +108,17 @@ macro_rules! of_everyone {
                 "MPI_Reduce_scatter", "MPI_Ireduce_scatter";
             $everyone ['a, S: PartitionedBuffer + ?Sized, R: BufferMut + ?Sized, O: Operation + 'a]
                 (sendbuf: &'a S, recvbuf: &'a mut R, op: O) -> R, taken;
-            listed(sendbuf), whole_mut(recvbuf), by::<'a, O>(op) => on.reduce_scatter(mode, taken, given);
+            borrow_parts(sendbuf), borrow_whole_mut(recvbuf), by::<'a, O>(op) => on.reduce_scatter(mode, taken, given);
         }
     };
 }
 pub(super) use of_everyone;
 
-fn everyone<C: Communicator + ?Sized>(comm: &C) -> At<'_, &Rc<Record>, ()> {
+fn everyone<C: Communicator + ?Sized>(comm: &C) -> CallTarget<'_, &Rc<CommRecord>, ()> {
     (comm.record(), comm.record(), Ok(()), None)
 }
 
-fn own(on: &Rc<Record>) -> CommRank {
+fn own(on: &Rc<CommRecord>) -> CommRank {
     on.membership().rank
 }
 
@@ -164,14 +165,14 @@ pub trait CommunicatorCollectives: Communicator {
         scan => scan_into, immediate_scan_into, "MPI_Scan", "MPI_Iscan";
         everyone ['a, S: Buffer + ?Sized, R: BufferMut + ?Sized, O: Operation + 'a]
             (sendbuf: &'a S, recvbuf: &'a mut R, op: O) -> R, taken;
-        whole(sendbuf), whole_mut(recvbuf), by::<'a, O>(op) => group::scan(on, mode, (given, taken), true);
+        borrow_whole(sendbuf), borrow_whole_mut(recvbuf), by::<'a, O>(op) => group::scan(on, mode, ReduceAreas { data: given, result: taken }, true);
 
         /// Reduces `sendbuf` of the ranks below this one into `recvbuf`; rank 0's is unchanged (MPI-3.1 section
         /// 5.11.2).
         exclusive_scan => exclusive_scan_into, immediate_exclusive_scan_into, "MPI_Exscan", "MPI_Iexscan";
         everyone ['a, S: Buffer + ?Sized, R: BufferMut + ?Sized, O: Operation + 'a]
             (sendbuf: &'a S, recvbuf: &'a mut R, op: O) -> R, taken;
-        whole(sendbuf), whole_mut(recvbuf), by::<'a, O>(op) => group::scan(on, mode, (given, taken), false);
+        borrow_whole(sendbuf), borrow_whole_mut(recvbuf), by::<'a, O>(op) => group::scan(on, mode, ReduceAreas { data: given, result: taken }, false);
     }
 }
 
@@ -198,29 +199,29 @@ pub trait CollectivesInPlace: Communicator {
         /// offset (MPI-3.1 section 5.7).
         all_gather_in => all_gather_in_place, immediate_all_gather_in_place, "MPI_Allgather", "MPI_Iallgather";
         everyone ['a, R: BufferMut + ?Sized](buffer: &'a mut R) -> R, taken;
-        Nothing, equal_mut(buffer), NoOperation => on.allgather(mode, taken.of(own(on)), taken);
+        NoBuffer, borrow_equal_mut(buffer), NoOperation => on.allgather(mode, taken.area_of(own(on)), taken);
 
         /// [`all_gather_in`](Self::all_gather_in) with parts of different lengths.
         all_gather_varcount_in => all_gather_varcount_in_place, immediate_all_gather_varcount_in_place,
             "MPI_Allgatherv", "MPI_Iallgatherv";
         everyone ['a, R: PartitionedBufferMut + ?Sized](buffer: &'a mut R) -> R, taken;
-        Nothing, listed_mut(buffer), NoOperation => on.allgather(mode, taken.of(own(on)), taken);
+        NoBuffer, borrow_parts_mut(buffer), NoOperation => on.allgather(mode, taken.area_of(own(on)), taken);
 
         /// Sends each process its part of `buffer`, and replaces it by that process's part (MPI-3.1 section 5.8).
         all_to_all_in => all_to_all_in_place, immediate_all_to_all_in_place, "MPI_Alltoall", "MPI_Ialltoall";
         everyone ['a, R: BufferMut + ?Sized](buffer: &'a mut R) -> R, taken;
-        Nothing, equal_mut(buffer), NoOperation => group::alltoall_in_place(on, mode, taken);
+        NoBuffer, borrow_equal_mut(buffer), NoOperation => group::alltoall_in_place(on, mode, taken);
 
         /// [`all_to_all_in`](Self::all_to_all_in) with parts of different lengths, equal between two processes.
         all_to_all_varcount_in => all_to_all_varcount_in_place, immediate_all_to_all_varcount_in_place,
             "MPI_Alltoallv", "MPI_Ialltoallv";
         everyone ['a, R: PartitionedBufferMut + ?Sized](buffer: &'a mut R) -> R, taken;
-        Nothing, listed_mut(buffer), NoOperation => group::alltoall_in_place(on, mode, taken);
+        NoBuffer, borrow_parts_mut(buffer), NoOperation => group::alltoall_in_place(on, mode, taken);
 
         /// Reduces all processes' `buffer`, element by element, into every one (MPI-3.1 section 5.9.6).
         all_reduce_in => all_reduce_in_place, immediate_all_reduce_in_place, "MPI_Allreduce", "MPI_Iallreduce";
         everyone ['a, R: BufferMut + ?Sized, O: Operation + 'a](buffer: &'a mut R, op: O) -> R, taken;
-        Nothing, whole_mut(buffer), by::<'a, O>(op) => on.allreduce(mode, (taken, taken));
+        NoBuffer, borrow_whole_mut(buffer), by::<'a, O>(op) => on.allreduce(mode, ReduceAreas { data: taken, result: taken });
 
         /// Reduces like [`all_reduce_in`](Self::all_reduce_in). Each process receives its part of the result at that
         /// part's offset in `buffer`; the other parts are unchanged (MPI-3.1 section 5.10.1). In C the result is at the
@@ -228,25 +229,25 @@ pub trait CollectivesInPlace: Communicator {
         reduce_scatter_block_in => reduce_scatter_block_in_place, immediate_reduce_scatter_block_in_place,
             "MPI_Reduce_scatter_block", "MPI_Ireduce_scatter_block";
         everyone ['a, R: BufferMut + ?Sized, O: Operation + 'a](buffer: &'a mut R, op: O) -> R, taken;
-        Nothing, equal_mut(buffer), by::<'a, O>(op) => on.reduce_scatter(mode, taken.of(own(on)), taken);
+        NoBuffer, borrow_equal_mut(buffer), by::<'a, O>(op) => on.reduce_scatter(mode, taken.area_of(own(on)), taken);
 
         /// [`reduce_scatter_block_in`](Self::reduce_scatter_block_in) with disjoint parts of different lengths (MPI-3.1
         /// section 5.10.2).
         reduce_scatter_varcount_in => reduce_scatter_varcount_in_place, immediate_reduce_scatter_varcount_in_place,
             "MPI_Reduce_scatter", "MPI_Ireduce_scatter";
         everyone ['a, R: PartitionedBufferMut + ?Sized, O: Operation + 'a](buffer: &'a mut R, op: O) -> R, taken;
-        Nothing, listed_mut(buffer), by::<'a, O>(op) => on.reduce_scatter(mode, taken.of(own(on)), taken);
+        NoBuffer, borrow_parts_mut(buffer), by::<'a, O>(op) => on.reduce_scatter(mode, taken.area_of(own(on)), taken);
 
         /// Reduces `buffer` of the ranks up to and including this one into this one's (MPI-3.1 section 5.11.1).
         scan_in => scan_in_place, immediate_scan_in_place, "MPI_Scan", "MPI_Iscan";
         everyone ['a, R: BufferMut + ?Sized, O: Operation + 'a](buffer: &'a mut R, op: O) -> R, taken;
-        Nothing, whole_mut(buffer), by::<'a, O>(op) => group::scan(on, mode, (taken, taken), true);
+        NoBuffer, borrow_whole_mut(buffer), by::<'a, O>(op) => group::scan(on, mode, ReduceAreas { data: taken, result: taken }, true);
 
         /// Reduces `buffer` of the ranks below this one into this one's; rank 0's is unchanged (MPI-3.1 section
         /// 5.11.2).
         exclusive_scan_in => exclusive_scan_in_place, immediate_exclusive_scan_in_place, "MPI_Exscan", "MPI_Iexscan";
         everyone ['a, R: BufferMut + ?Sized, O: Operation + 'a](buffer: &'a mut R, op: O) -> R, taken;
-        Nothing, whole_mut(buffer), by::<'a, O>(op) => group::scan(on, mode, (taken, taken), false);
+        NoBuffer, borrow_whole_mut(buffer), by::<'a, O>(op) => group::scan(on, mode, ReduceAreas { data: taken, result: taken }, false);
     }
 }
 

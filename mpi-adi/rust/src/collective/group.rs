@@ -3,57 +3,57 @@
 
 use alloc::rc::Rc;
 
-use super::operation::{Combines, combining};
-use crate::datatype::lent::{EqualParts, Parts, same_length};
-use crate::request::under_way;
-use crate::topology::{InterCommunicator, Record};
+use super::operation::{CombineElements, combining};
+use crate::datatype::operands::{EqualParts, RankParts, same_length};
+use crate::request::in_flight;
+use crate::topology::{InterCommunicator, CommRecord};
 use midplane_device::memory::area::Area;
 use midplane_objects::coll::inter::{self, Role};
-use midplane_objects::coll::{self, Combine, Elements, Plan, plans};
+use midplane_objects::coll::{self, CombineFn, ReduceAreas, ReduceElements, CollectiveSchedule, nonblocking};
 use midplane_objects::comm::CommRank;
 use midplane_objects::error::Error;
-use midplane_objects::topology::Neighbours;
+use midplane_objects::topology::NeighbourLists;
 
 /// Mode of a collective: blocking, or a schedule.
-pub(super) trait Mode: Sized {
+pub(super) trait CollectiveMode: Sized {
     /// Result of the mode: `()` or a schedule.
-    type Done;
+    type ModeOutput;
     /// Combiner that lives as long as a schedule.
-    type Lasting: Combines + Send + 'static;
+    type OwnedCombiner: CombineElements + Send + 'static;
 
-    fn elements(&self) -> Elements;
+    fn elements(&self) -> ReduceElements;
 
     /// Runs `run` or `plan` on `with`, according to the mode.
     fn choose<W>(
         self,
         with: W,
-        run: impl FnOnce(&'static str, W, &mut Combine<'_>) -> Result<(), Error>,
-        plan: impl FnOnce(W, Self::Lasting) -> Result<Plan, Error>,
-    ) -> Done<Self>;
+        run: impl FnOnce(&'static str, W, &mut CombineFn<'_>) -> Result<(), Error>,
+        plan: impl FnOnce(W, Self::OwnedCombiner) -> Result<CollectiveSchedule, Error>,
+    ) -> ModeResult<Self>;
 }
 
 /// A process's argument for its partners: the root or the neighbours.
-pub(super) trait Partners {
+pub(super) trait PartnerCounts {
     /// Returns the number of processes that receive a part from this one, and that send it one, among `all`.
     fn numbers(&self, all: usize) -> [usize; 2] {
         [all, all]
     }
 }
 
-impl Partners for () {}
-impl Partners for CommRank {}
-impl Partners for Role {}
-impl Partners for Neighbours {
+impl PartnerCounts for () {}
+impl PartnerCounts for CommRank {}
+impl PartnerCounts for Role {}
+impl PartnerCounts for NeighbourLists {
     fn numbers(&self, _: usize) -> [usize; 2] {
         [self.destinations.len(), self.sources.len()]
     }
 }
 
-pub(super) type Done<M> = Result<<M as Mode>::Done, Error>;
+pub(super) type ModeResult<M> = Result<<M as CollectiveMode>::ModeOutput, Error>;
 
 /// Target of collectives. Each function returns the collective's error.
-pub(super) trait Group: Copy {
-    type Root: Copy;
+pub(super) trait CollectiveTarget: Copy {
+    type RootArg: Copy;
 
     /// Returns the number of processes that this one exchanges parts with.
     fn partners(self) -> usize;
@@ -61,25 +61,25 @@ pub(super) trait Group: Copy {
     /// Returns the parts for a reduce_scatter whose result contains `bytes` bytes at each process.
     fn blocks(self, all: Area, bytes: usize, element: usize) -> Result<EqualParts, Error>;
 
-    fn barrier<M: Mode>(self, mode: M) -> Done<M>;
+    fn barrier<M: CollectiveMode>(self, mode: M) -> ModeResult<M>;
 
-    fn bcast<M: Mode>(self, mode: M, span: Area, root: Self::Root) -> Done<M>;
+    fn bcast<M: CollectiveMode>(self, mode: M, span: Area, root: Self::RootArg) -> ModeResult<M>;
 
-    fn gather<M: Mode>(self, mode: M, data: Area, place: impl Parts, root: Self::Root) -> Done<M>;
+    fn gather<M: CollectiveMode>(self, mode: M, data: Area, place: impl RankParts, root: Self::RootArg) -> ModeResult<M>;
 
-    fn scatter<M: Mode>(self, mode: M, part: impl Parts, result: Area, root: Self::Root)
-    -> Done<M>;
+    fn scatter<M: CollectiveMode>(self, mode: M, part: impl RankParts, result: Area, root: Self::RootArg)
+    -> ModeResult<M>;
 
-    fn allgather<M: Mode>(self, mode: M, data: Area, place: impl Parts) -> Done<M>;
+    fn allgather<M: CollectiveMode>(self, mode: M, data: Area, place: impl RankParts) -> ModeResult<M>;
 
-    fn alltoall<M: Mode>(self, mode: M, part: impl Parts, place: impl Parts) -> Done<M>;
+    fn alltoall<M: CollectiveMode>(self, mode: M, part: impl RankParts, place: impl RankParts) -> ModeResult<M>;
 
     /// Reduces data into the result; the result is used at the root of a communicator only.
-    fn reduce<M: Mode>(self, mode: M, areas: (Area, Area), root: Self::Root) -> Done<M>;
+    fn reduce<M: CollectiveMode>(self, mode: M, areas: ReduceAreas, root: Self::RootArg) -> ModeResult<M>;
 
-    fn allreduce<M: Mode>(self, mode: M, areas: (Area, Area)) -> Done<M>;
+    fn allreduce<M: CollectiveMode>(self, mode: M, areas: ReduceAreas) -> ModeResult<M>;
 
-    fn reduce_scatter<M: Mode>(self, mode: M, result: Area, part: impl Parts) -> Done<M>;
+    fn reduce_scatter<M: CollectiveMode>(self, mode: M, result: Area, part: impl RankParts) -> ModeResult<M>;
 }
 
 /// Defines the collectives, one per row: arguments, parts among them, blocking implementation, schedule.
@@ -94,7 +94,7 @@ macro_rules! routes {
     ) => {$(
         $(#[$doc])*
         #[allow(unused_variables, reason = "a row names what it needs")]
-        $vis fn $name<M: Mode>($self $(: $of)?, mode: M $(, $arg: $type)*) -> Done<M> {
+        $vis fn $name<M: CollectiveMode>($self $(: $of)?, mode: M $(, $arg: $type)*) -> ModeResult<M> {
             let ($core, $elements) = ($self.core()?, mode.elements());
             let parts = ($($part.by_rank(),)*);
             mode.choose(parts, |$function, ($($part,)*), $combine| $run, |($($part,)*), $combine| $plan)
@@ -102,8 +102,8 @@ macro_rules! routes {
     )*};
 }
 
-impl Group for &Rc<Record> {
-    type Root = CommRank;
+impl CollectiveTarget for &Rc<CommRecord> {
+    type RootArg = CommRank;
 
     fn partners(self) -> usize {
         self.membership().size as usize
@@ -118,26 +118,26 @@ impl Group for &Rc<Record> {
         [fn], |core, function, elements, combine|;
 
         barrier(self) []
-            => coll::barrier(core, function), plans::barrier(core);
+            => coll::barrier(core, function), nonblocking::barrier(core);
         bcast(self, span: Area, root: CommRank) []
-            => coll::bcast(core, function, span, root), plans::bcast(core, span, root, ());
-        gather(self, data: Area, place: impl Parts, root: CommRank) [place]
-            => coll::gather(core, function, data, &place, root), plans::gather(core, data, place, root, ());
-        scatter(self, part: impl Parts, result: Area, root: CommRank) [part]
-            => coll::scatter(core, function, &part, result, root), plans::scatter(core, part, result, root, ());
-        allgather(self, data: Area, place: impl Parts) [place]
-            => coll::allgather(core, function, data, &place), plans::allgather(core, data, place, ());
-        alltoall(self, part: impl Parts, place: impl Parts) [part, place]
-            => coll::alltoall(core, function, &part, &place), plans::alltoall(core, part, place);
-        reduce(self, areas: (Area, Area), root: CommRank) []
+            => coll::bcast(core, function, span, root), nonblocking::bcast(core, span, root, ());
+        gather(self, data: Area, place: impl RankParts, root: CommRank) [place]
+            => coll::gather(core, function, data, &place, root), nonblocking::gather(core, data, place, root, ());
+        scatter(self, part: impl RankParts, result: Area, root: CommRank) [part]
+            => coll::scatter(core, function, &part, result, root), nonblocking::scatter(core, part, result, root, ());
+        allgather(self, data: Area, place: impl RankParts) [place]
+            => coll::allgather(core, function, data, &place), nonblocking::allgather(core, data, place, ());
+        alltoall(self, part: impl RankParts, place: impl RankParts) [part, place]
+            => coll::alltoall(core, function, &part, &place), nonblocking::alltoall(core, part, place);
+        reduce(self, areas: ReduceAreas, root: CommRank) []
             => coll::reduce(core, function, areas, elements.size, combine, root),
-            plans::reduce(core, areas, elements.size, combining(combine), root, ());
-        allreduce(self, areas: (Area, Area)) []
+            nonblocking::reduce(core, areas, elements.size, combining(combine), root, ());
+        allreduce(self, areas: ReduceAreas) []
             => coll::allreduce(core, function, areas, elements, combine),
-            plans::allreduce(core, areas, elements, combining(combine), ());
-        reduce_scatter(self, result: Area, part: impl Parts) [part]
+            nonblocking::allreduce(core, areas, elements, combining(combine), ());
+        reduce_scatter(self, result: Area, part: impl RankParts) [part]
             => coll::reduce_scatter(core, function, &part, result, elements.size, combine),
-            plans::reduce_scatter(core, part, result, elements.size, combining(combine), ());
+            nonblocking::reduce_scatter(core, part, result, elements.size, combining(combine), ());
     }
 }
 
@@ -145,22 +145,22 @@ routes! {
     [pub(super) fn], |core, function, elements, combine|;
 
     /// All-to-all in one buffer.
-    alltoall_in_place(on: &Rc<Record>, place: impl Parts) [place]
-        => coll::alltoall_in_place(core, function, &place), plans::alltoall_in_place(core, place);
+    alltoall_in_place(on: &Rc<CommRecord>, place: impl RankParts) [place]
+        => coll::alltoall_in_place(core, function, &place), nonblocking::alltoall_in_place(core, place);
     /// Scan, inclusive or exclusive of this process's own data.
-    scan(on: &Rc<Record>, areas: (Area, Area), inclusive: bool) []
+    scan(on: &Rc<CommRecord>, areas: ReduceAreas, inclusive: bool) []
         => coll::scan(core, function, areas, elements.size, combine, inclusive),
-        plans::scan(core, areas, elements.size, combining(combine), inclusive, ());
+        nonblocking::scan(core, areas, elements.size, combining(combine), inclusive, ());
     /// Exchange with all neighbours: `part` for the destinations, `place` for data from the sources.
-    exchange(on: &Rc<Record>, neighbours: Neighbours, part: impl Parts, place: impl Parts) [part, place]
+    exchange(on: &Rc<CommRecord>, neighbours: NeighbourLists, part: impl RankParts, place: impl RankParts) [part, place]
         => {
             let (from, to) = neighbours.messages(part, place)?;
-            let place = under_way::start(on, function, plans::neighbours(from, to, ())?)?;
-            under_way::wait(&on.here, function, place)
+            let place = in_flight::start(on, function, nonblocking::neighbours(from, to, ())?)?;
+            in_flight::wait(&on.here, function, place)
         },
         {
             let (from, to) = neighbours.messages(part, place)?;
-            plans::neighbours(from, to, ())
+            nonblocking::neighbours(from, to, ())
         };
 }
 
@@ -173,8 +173,8 @@ routes! {
         inter::collect(core.sides.halves(), result, elements.size, ());
 }
 
-impl Group for &InterCommunicator {
-    type Root = Role;
+impl CollectiveTarget for &InterCommunicator {
+    type RootArg = Role;
 
     fn partners(self) -> usize {
         self.remote_size() as usize
@@ -190,26 +190,26 @@ impl Group for &InterCommunicator {
         [fn], |core, function, elements, combine|;
 
         barrier(self) []
-            => core.barrier(function), plans::barrier(core.everyone());
+            => core.barrier(function), nonblocking::barrier(core.everyone());
         bcast(self, span: Area, root: Role) []
             => core.bcast(function, span, root), inter::bcast(core.sides.halves(), span, root, ());
-        gather(self, data: Area, place: impl Parts, root: Role) [place]
+        gather(self, data: Area, place: impl RankParts, root: Role) [place]
             => core.gather(function, data, &place, root),
             inter::gather(core.sides.halves(), data, place, root, ());
-        scatter(self, part: impl Parts, result: Area, root: Role) [part]
+        scatter(self, part: impl RankParts, result: Area, root: Role) [part]
             => core.scatter(function, &part, result, root),
             inter::scatter(core.sides.halves(), part, result, root, ());
-        allgather(self, data: Area, place: impl Parts) [data, place]
+        allgather(self, data: Area, place: impl RankParts) [data, place]
             => core.alltoall(function, &data, &place), inter::alltoall(core.sides.halves(), data, place, ());
-        alltoall(self, part: impl Parts, place: impl Parts) [part, place]
+        alltoall(self, part: impl RankParts, place: impl RankParts) [part, place]
             => core.alltoall(function, &part, &place), inter::alltoall(core.sides.halves(), part, place, ());
-        reduce(self, areas: (Area, Area), root: Role) []
-            => core.reduce(function, areas.0, elements.size, combine, root),
+        reduce(self, areas: ReduceAreas, root: Role) []
+            => core.reduce(function, areas.data, elements.size, combine, root),
             inter::reduce(core.sides.halves(), areas, elements.size, combining(combine), root, ());
-        allreduce(self, areas: (Area, Area)) []
+        allreduce(self, areas: ReduceAreas) []
             => core.allreduce(function, areas, elements.size, combine),
             inter::allreduce(core.sides.halves(), areas, elements.size, combining(combine), ());
-        reduce_scatter(self, result: Area, part: impl Parts) [part]
+        reduce_scatter(self, result: Area, part: impl RankParts) [part]
             => core.reduce_scatter(function, part, result, elements.size, combine),
             inter::reduce_scatter(core.sides.halves(), part, result, elements.size, combining(combine), ());
     }

@@ -1,26 +1,27 @@
 //! Collectives of two groups (MPI-3.1 sections 5.2.2 and 5.2.3): each receives the data of the other.
 #![forbid(unsafe_code)]
 
-use super::call::{self, At, Collective, Form, collectives};
+use super::call::{self, CallTarget, Collective, CollectiveForm, collectives};
 use super::communicator::of_everyone;
-use super::group::{self, Group, Mode};
+use super::group::{self, CollectiveTarget, CollectiveMode};
 use super::operation::{NoOperation, Operation, by};
 use super::root::of_members;
-use crate::datatype::any::Each;
-use crate::datatype::lent::{Nothing, equal, equal_mut, listed, listed_mut, whole, whole_mut};
+use crate::datatype::any::BufferList;
+use crate::datatype::operands::{NoBuffer, borrow_equal, borrow_equal_mut, borrow_parts, borrow_parts_mut, borrow_whole, borrow_whole_mut};
 use crate::datatype::{
     AnyBuffer, AnyBufferMut, Buffer, BufferMut, PartitionedBuffer, PartitionedBufferMut,
 };
 use crate::request::{Request, StaticScope};
 use crate::topology::{AsCommunicator, Context, InterCommunicator, Process};
 use midplane_device::memory::area::Area;
+use midplane_objects::coll::ReduceAreas;
 use midplane_objects::coll::inter::Role;
 
-fn everyone(both: &InterCommunicator) -> At<'_, &InterCommunicator, ()> {
+fn everyone(both: &InterCommunicator) -> CallTarget<'_, &InterCommunicator, ()> {
     (Context::record(both), both, Ok(()), None)
 }
 
-fn member<'c>(root: &'c Process<'_, InterCommunicator>) -> At<'c, &'c InterCommunicator, Role> {
+fn member<'c>(root: &'c Process<'_, InterCommunicator>) -> CallTarget<'c, &'c InterCommunicator, Role> {
     let both = root.as_communicator();
     let role = both.core().and_then(|core| {
         let rank = core.sides.remote().rank(root.rank().into())?;
@@ -41,7 +42,7 @@ fn member<'c>(root: &'c Process<'_, InterCommunicator>) -> At<'c, &'c InterCommu
 ///
 /// # Nonblocking collectives
 /// All processes of both groups start the nonblocking collectives in the same order. A process that does not
-/// participate in one calls [`immediate_bystander`](Self::immediate_bystander).
+/// participate in one calls [`immediate_non_participant`](Self::immediate_non_participant).
 ///
 /// ```
 /// # use midplane_rust as mpi;
@@ -51,7 +52,7 @@ fn member<'c>(root: &'c Process<'_, InterCommunicator>) -> At<'c, &'c InterCommu
 /// fn tell(both: &InterCommunicator, knows: bool, rules: &mut [u8; 1000], mut work: impl FnMut()) {
 ///     mpi::request::scope(|scope| match (knows, both.rank()) {
 ///         (true, 0) => drop(both.immediate_broadcast_root(scope, &*rules)),
-///         (true, _) => both.immediate_bystander(),
+///         (true, _) => both.immediate_non_participant(),
 ///         (false, _) => {
 ///             let request = both.process_at_rank(0).immediate_broadcast_into(scope, rules);
 ///             work();
@@ -126,7 +127,7 @@ impl InterCommunicator {
     ///
     /// Nonblocking collectives of two groups are identified by the order in which each process starts them. A process
     /// that omits this call blocks the later ones forever. Sends nothing; does not block.
-    pub fn immediate_bystander(&self) {
+    pub fn immediate_non_participant(&self) {
         let started = &Context::record(self).started;
         started.set(started.get().wrapping_add(1));
     }
@@ -140,39 +141,39 @@ impl InterCommunicator {
         /// [`broadcast_into`](Process::broadcast_into) (MPI_ROOT, MPI-3.1 section 5.4).
         broadcast_to_remote => broadcast_root, immediate_broadcast_root, "MPI_Bcast", "MPI_Ibcast";
         everyone ['a, B: Buffer + ?Sized](buffer: &'a B) -> B, given;
-        whole(buffer), Nothing, NoOperation => on.bcast(mode, given, Role::Root);
+        borrow_whole(buffer), NoBuffer, NoOperation => on.bcast(mode, given, Role::Root);
 
         /// Gathers the data of the remote group, whose processes call [`gather_into`](Process::gather_into), in rank
         /// order in `recvbuf` of this process, the root (MPI_ROOT, MPI-3.1 section 5.5).
         gather_from_remote => gather_root, immediate_gather_root, "MPI_Gather", "MPI_Igather";
         everyone ['a, R: BufferMut + ?Sized](recvbuf: &'a mut R) -> R, taken;
-        Nothing, equal_mut(recvbuf), NoOperation => on.gather(mode, Area::EMPTY, taken, Role::Root);
+        NoBuffer, borrow_equal_mut(recvbuf), NoOperation => on.gather(mode, Area::EMPTY, taken, Role::Root);
 
         /// [`gather_from_remote`](Self::gather_from_remote) into parts of different lengths; the remote processes call
         /// [`gather_varcount_into`](Process::gather_varcount_into).
         gather_varcount_from_remote => gather_varcount_root, immediate_gather_varcount_root,
             "MPI_Gatherv", "MPI_Igatherv";
         everyone ['a, R: PartitionedBufferMut + ?Sized](recvbuf: &'a mut R) -> R, taken;
-        Nothing, listed_mut(recvbuf), NoOperation => on.gather(mode, Area::EMPTY, taken, Role::Root);
+        NoBuffer, borrow_parts_mut(recvbuf), NoOperation => on.gather(mode, Area::EMPTY, taken, Role::Root);
 
         /// Scatters `sendbuf` of this process, the root, to the remote group, whose processes call
         /// [`scatter_into`](Process::scatter_into) (MPI_ROOT, MPI-3.1 section 5.6).
         scatter_to_remote => scatter_root, immediate_scatter_root, "MPI_Scatter", "MPI_Iscatter";
         everyone ['a, S: Buffer + ?Sized](sendbuf: &'a S) -> S, given;
-        equal(sendbuf), Nothing, NoOperation => on.scatter(mode, given, Area::EMPTY, Role::Root);
+        borrow_equal(sendbuf), NoBuffer, NoOperation => on.scatter(mode, given, Area::EMPTY, Role::Root);
 
         /// [`scatter_to_remote`](Self::scatter_to_remote) with parts of different lengths; the remote processes call
         /// [`scatter_varcount_into`](Process::scatter_varcount_into).
         scatter_varcount_to_remote => scatter_varcount_root, immediate_scatter_varcount_root,
             "MPI_Scatterv", "MPI_Iscatterv";
         everyone ['a, S: PartitionedBuffer + ?Sized](sendbuf: &'a S) -> S, given;
-        listed(sendbuf), Nothing, NoOperation => on.scatter(mode, given, Area::EMPTY, Role::Root);
+        borrow_parts(sendbuf), NoBuffer, NoOperation => on.scatter(mode, given, Area::EMPTY, Role::Root);
 
         /// Reduces the data of the remote group, whose processes call [`reduce_into`](Process::reduce_into), element by
         /// element into `recvbuf` of this process, the root (MPI_ROOT, MPI-3.1 section 5.9.1).
         reduce_from_remote => reduce_root, immediate_reduce_root, "MPI_Reduce", "MPI_Ireduce";
         everyone ['a, R: BufferMut + ?Sized](recvbuf: &'a mut R) -> R, taken;
-        Nothing, whole_mut(recvbuf), NoOperation => group::collect(on, mode, taken);
+        NoBuffer, borrow_whole_mut(recvbuf), NoOperation => group::collect(on, mode, taken);
     }
 }
 

@@ -68,7 +68,7 @@
 //! - [`Error::Lengths`]: the lengths of buffers do not match.
 //! - [`Error::Argument`]: a buffer in parts does not contain one for each process.
 //! - [`Error::Undefined`]: the datatype does not support the operation.
-//! - [`Error::NoMemory`] and [`Error::NoRoom`]: the program's heap has no space.
+//! - [`Error::NoMemory`] and [`Error::NoSpace`]: the program's heap has no space.
 //!
 //! After an error the other processes may wait for this one.
 //!
@@ -84,7 +84,7 @@
 //! [`Error::Lengths`]: midplane_objects::Error::Lengths
 //! [`Error::Undefined`]: midplane_objects::Error::Undefined
 //! [`Error::NoMemory`]: midplane_objects::Error::NoMemory
-//! [`Error::NoRoom`]: midplane_objects::Error::NoRoom
+//! [`Error::NoSpace`]: midplane_objects::Error::NoSpace
 
 #[allow(unsafe_code)]
 mod call;

@@ -3,21 +3,21 @@
 
 use alloc::rc::Rc;
 
-use super::call::{At, collectives};
+use super::call::{CallTarget, collectives};
 use super::group::exchange;
 use super::operation::NoOperation;
-use crate::datatype::any::Each;
-use crate::datatype::lent::{equal, equal_mut, listed, listed_mut, whole};
+use crate::datatype::any::BufferList;
+use crate::datatype::operands::{borrow_equal, borrow_equal_mut, borrow_parts, borrow_parts_mut, borrow_whole};
 use crate::datatype::{
     AnyBuffer, AnyBufferMut, Buffer, BufferMut, PartitionedBuffer, PartitionedBufferMut,
 };
 use crate::topology::{
     CartesianCommunicator, Communicator, Context, DistributedGraphCommunicator, GraphCommunicator,
-    Record,
+    CommRecord,
 };
-use midplane_objects::topology::Neighbours;
+use midplane_objects::topology::NeighbourLists;
 
-fn beside<C: Communicator + ?Sized>(comm: &C) -> At<'_, &Rc<Record>, Neighbours> {
+fn all_neighbours<C: Communicator + ?Sized>(comm: &C) -> CallTarget<'_, &Rc<CommRecord>, NeighbourLists> {
     let record = comm.record();
     (record, record, record.neighbours(), None)
 }
@@ -29,11 +29,11 @@ fn beside<C: Communicator + ?Sized>(comm: &C) -> At<'_, &Rc<Record>, Neighbours>
 /// use mpi::traits::*;
 ///
 /// /// Returns the values of the previous and the next process in a ring.
-/// fn beside(world: &impl Communicator, mine: u32) -> [u32; 2] {
+/// fn all_neighbours(world: &impl Communicator, mine: u32) -> [u32; 2] {
 ///     let ring = world.create_cartesian_communicator(&[world.size()], &[true], true).unwrap();
-///     let mut beside = [0; 2];
-///     ring.neighbor_all_gather_into(&mine, &mut beside[..]);
-///     beside
+///     let mut all_neighbours = [0; 2];
+///     ring.neighbor_all_gather_into(&mine, &mut all_neighbours[..]);
+///     all_neighbours
 /// }
 /// ```
 ///
@@ -52,12 +52,12 @@ fn beside<C: Communicator + ?Sized>(comm: &C) -> At<'_, &Rc<Record>, Neighbours>
 ///
 /// - [`Error::CountsDiffer`]: the length of a part differs from the received data.
 /// - [`Error::Lengths`]: a buffer does not contain a part for each neighbour.
-/// - [`Error::NoMemory`] and [`Error::NoRoom`]: the heap has no space.
+/// - [`Error::NoMemory`] and [`Error::NoSpace`]: the heap has no space.
 ///
 /// [`Error::CountsDiffer`]: midplane_objects::Error::CountsDiffer
 /// [`Error::Lengths`]: midplane_objects::Error::Lengths
 /// [`Error::NoMemory`]: midplane_objects::Error::NoMemory
-/// [`Error::NoRoom`]: midplane_objects::Error::NoRoom
+/// [`Error::NoSpace`]: midplane_objects::Error::NoSpace
 pub trait NeighborCollectives: Communicator {
     collectives! {
         "mpi::collective::NeighborCollectives", [fn], |on, mode, neighbours, given, taken|;
@@ -66,31 +66,31 @@ pub trait NeighborCollectives: Communicator {
         /// section 7.6.1).
         neighbor_all_gather => neighbor_all_gather_into, immediate_neighbor_all_gather_into,
             "MPI_Neighbor_allgather", "MPI_Ineighbor_allgather";
-        beside ['a, S: Buffer + ?Sized, R: BufferMut + ?Sized](sendbuf: &'a S, recvbuf: &'a mut R)
+        all_neighbours ['a, S: Buffer + ?Sized, R: BufferMut + ?Sized](sendbuf: &'a S, recvbuf: &'a mut R)
             -> R, taken;
-        whole(sendbuf), equal_mut(recvbuf), NoOperation => exchange(on, mode, neighbours, given, taken);
+        borrow_whole(sendbuf), borrow_equal_mut(recvbuf), NoOperation => exchange(on, mode, neighbours, given, taken);
 
         /// [`neighbor_all_gather`](Self::neighbor_all_gather) with a count for each source: the length of its part.
         neighbor_all_gather_varcount => neighbor_all_gather_varcount_into, immediate_neighbor_all_gather_varcount_into,
             "MPI_Neighbor_allgatherv", "MPI_Ineighbor_allgatherv";
-        beside ['a, S: Buffer + ?Sized, R: PartitionedBufferMut + ?Sized](sendbuf: &'a S, recvbuf: &'a mut R)
+        all_neighbours ['a, S: Buffer + ?Sized, R: PartitionedBufferMut + ?Sized](sendbuf: &'a S, recvbuf: &'a mut R)
             -> R, taken;
-        whole(sendbuf), listed_mut(recvbuf), NoOperation => exchange(on, mode, neighbours, given, taken);
+        borrow_whole(sendbuf), borrow_parts_mut(recvbuf), NoOperation => exchange(on, mode, neighbours, given, taken);
 
         /// Sends each destination its part of `sendbuf`, and receives from all sources in the parts of `recvbuf`
         /// (MPI-3.1 section 7.6.2).
         neighbor_all_to_all => neighbor_all_to_all_into, immediate_neighbor_all_to_all_into,
             "MPI_Neighbor_alltoall", "MPI_Ineighbor_alltoall";
-        beside ['a, S: Buffer + ?Sized, R: BufferMut + ?Sized](sendbuf: &'a S, recvbuf: &'a mut R)
+        all_neighbours ['a, S: Buffer + ?Sized, R: BufferMut + ?Sized](sendbuf: &'a S, recvbuf: &'a mut R)
             -> R, taken;
-        equal(sendbuf), equal_mut(recvbuf), NoOperation => exchange(on, mode, neighbours, given, taken);
+        borrow_equal(sendbuf), borrow_equal_mut(recvbuf), NoOperation => exchange(on, mode, neighbours, given, taken);
 
         /// [`neighbor_all_to_all`](Self::neighbor_all_to_all) with separate counts: the lengths of the parts.
         neighbor_all_to_all_varcount => neighbor_all_to_all_varcount_into, immediate_neighbor_all_to_all_varcount_into,
             "MPI_Neighbor_alltoallv", "MPI_Ineighbor_alltoallv";
-        beside ['a, S: PartitionedBuffer + ?Sized, R: PartitionedBufferMut + ?Sized](sendbuf: &'a S, recvbuf: &'a mut R)
+        all_neighbours ['a, S: PartitionedBuffer + ?Sized, R: PartitionedBufferMut + ?Sized](sendbuf: &'a S, recvbuf: &'a mut R)
             -> R, taken;
-        listed(sendbuf), listed_mut(recvbuf), NoOperation => exchange(on, mode, neighbours, given, taken);
+        borrow_parts(sendbuf), borrow_parts_mut(recvbuf), NoOperation => exchange(on, mode, neighbours, given, taken);
 
         /// [`neighbor_all_to_all`](Self::neighbor_all_to_all) with a separate buffer of any datatype for each
         /// neighbour, on both sides (MPI-3.1 section 7.6.2).
@@ -112,9 +112,9 @@ pub trait NeighborCollectives: Communicator {
         /// ```
         neighbor_all_to_all_vartype => neighbor_all_to_all_vartype_into, immediate_neighbor_all_to_all_vartype_into,
             "MPI_Neighbor_alltoallw", "MPI_Ineighbor_alltoallw";
-        beside ['a, 's, 'r](sendbufs: &'a [AnyBuffer<'s>], recvbufs: &'a mut [AnyBufferMut<'r>])
+        all_neighbours ['a, 's, 'r](sendbufs: &'a [AnyBuffer<'s>], recvbufs: &'a mut [AnyBufferMut<'r>])
             -> [AnyBufferMut<'r>], taken;
-        Each(sendbufs), Each(recvbufs), NoOperation => exchange(on, mode, neighbours, given, taken);
+        BufferList(sendbufs), BufferList(recvbufs), NoOperation => exchange(on, mode, neighbours, given, taken);
     }
 }
 

@@ -5,29 +5,29 @@ use alloc::vec::Vec;
 use core::marker::PhantomData;
 use core::ops::Range;
 
-use crate::datatype::lent::{lend, lend_mut, same_length};
-use crate::datatype::user::{Kind, kind_of};
+use crate::datatype::operands::{with_span, with_span_mut, same_length};
+use crate::datatype::user::{DatatypeKind, kind_of};
 use crate::datatype::{Buffer, BufferMut, DynBuffer, DynBufferMut};
 use crate::process;
-use midplane_objects::coll::plans::Combining;
-use midplane_objects::coll::{Elements, combine_local, room};
+use midplane_objects::coll::nonblocking::OwnedCombine;
+use midplane_objects::coll::{ReduceElements, combine_local, try_with_capacity};
 use midplane_objects::comm::Communicator;
-use midplane_objects::datatype::Basic;
-use midplane_objects::datatype::derived::Type;
-use midplane_objects::error::{Error, Misplaced};
-use midplane_objects::op::Op;
+use midplane_objects::datatype::BasicType;
+use midplane_objects::datatype::derived::DerivedType;
+use midplane_objects::error::{Error, CallOrder};
+use midplane_objects::op::PredefinedOp;
 
 /// User-defined function: `y[i] = x[i] op y[i]`.
-type Function<'a> = dyn Fn(DynBuffer<'_>, DynBufferMut<'_>) + Send + Sync + 'a;
+type UserFn<'a> = dyn Fn(DynBuffer<'_>, DynBufferMut<'_>) + Send + Sync + 'a;
 
 /// Implementation of an operation.
 #[doc(hidden)]
 #[derive(Clone)]
-pub enum Given<'a> {
+pub enum OperationImpl<'a> {
     /// Predefined operation.
-    System(Op),
+    System(PredefinedOp),
     /// User-defined function.
-    User(Arc<Function<'a>>),
+    User(Arc<UserFn<'a>>),
 }
 
 mod sealed {
@@ -42,7 +42,7 @@ pub trait Operation: sealed::Sealed {
 
     /// Returns the operation's implementation.
     #[doc(hidden)]
-    fn given<'o>(&self) -> Given<'o>
+    fn implementation<'o>(&self) -> OperationImpl<'o>
     where
         Self: 'o;
 }
@@ -53,17 +53,17 @@ impl<O: Operation + ?Sized> Operation for &O {
         (**self).is_commutative()
     }
 
-    fn given<'o>(&self) -> Given<'o>
+    fn implementation<'o>(&self) -> OperationImpl<'o>
     where
         Self: 'o,
     {
-        (**self).given()
+        (**self).implementation()
     }
 }
 
 /// Predefined operation (MPI-3.1 section 5.9.2). Integers wrap around.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct SystemOperation(pub(crate) Op);
+pub struct SystemOperation(pub(crate) PredefinedOp);
 
 macro_rules! system {
     ($($(#[$doc:meta])* $name:ident => $op:ident),* $(,)?) => {
@@ -71,7 +71,7 @@ macro_rules! system {
             $(
                 $(#[$doc])*
                 pub fn $name() -> SystemOperation {
-                    SystemOperation(Op::$op)
+                    SystemOperation(PredefinedOp::$op)
                 }
             )*
         }
@@ -107,18 +107,18 @@ impl Operation for SystemOperation {
         true
     }
 
-    fn given<'o>(&self) -> Given<'o>
+    fn implementation<'o>(&self) -> OperationImpl<'o>
     where
         Self: 'o,
     {
-        Given::System(self.0)
+        OperationImpl::System(self.0)
     }
 }
 
 /// User-defined operation (MPI_Op_create, MPI-3.1 section 5.9.5). Its function replaces each element of the second
 /// argument by the combination of the element of the first, from lower ranks, with it.
 pub struct UserOperation<'a> {
-    function: Arc<Function<'a>>,
+    function: Arc<UserFn<'a>>,
     commutes: bool,
     borrowed: PhantomData<&'a ()>,
 }
@@ -154,55 +154,55 @@ impl Operation for UserOperation<'_> {
         self.commutes
     }
 
-    fn given<'o>(&self) -> Given<'o>
+    fn implementation<'o>(&self) -> OperationImpl<'o>
     where
         Self: 'o,
     {
-        let function: Arc<Function<'o>> = self.function.clone();
-        Given::User(function)
+        let function: Arc<UserFn<'o>> = self.function.clone();
+        OperationImpl::User(function)
     }
 }
 
 /// Combiner of packed elements of one datatype.
-pub(super) enum Combiner<'a> {
-    System(Op, Basic),
-    User(User<'a>),
+pub(super) enum OpCombiner<'a> {
+    System(PredefinedOp, BasicType),
+    User(UserCombiner<'a>),
 }
 
 /// User-defined function with its state for elements of one datatype.
-pub(super) struct User<'a> {
-    function: Arc<Function<'a>>,
-    datatype: Owned,
+pub(super) struct UserCombiner<'a> {
+    function: Arc<UserFn<'a>>,
+    datatype: OwnedFunction,
     /// An unpacked element of each side, if the memory layout differs from the packed one.
     unpacked: Option<[Vec<u128>; 2]>,
 }
 
-enum Owned {
-    Basic(Basic),
-    Made(Type),
+enum OwnedFunction {
+    Basic(BasicType),
+    Made(DerivedType),
 }
 
-impl<'a> Combiner<'a> {
-    /// Creates a combiner for a datatype. Returns [`Error::Undefined`] or [`Error::NoRoom`].
-    pub(super) fn new(given: Given<'a>, kind: Kind<'_>) -> Result<Self, Error> {
+impl<'a> OpCombiner<'a> {
+    /// Creates a combiner for a datatype. Returns [`Error::Undefined`] or [`Error::NoSpace`].
+    pub(super) fn new(given: OperationImpl<'a>, kind: DatatypeKind<'_>) -> Result<Self, Error> {
         let function = match (given, kind) {
-            (Given::System(op), Kind::Basic(basic)) if op.is_defined(basic) => {
-                return Ok(Combiner::System(op, basic));
+            (OperationImpl::System(op), DatatypeKind::Basic(basic)) if op.is_defined(basic) => {
+                return Ok(OpCombiner::System(op, basic));
             }
-            (Given::System(_), _) => return Err(Error::Undefined),
-            (Given::User(function), _) => function,
+            (OperationImpl::System(_), _) => return Err(Error::Undefined),
+            (OperationImpl::User(function), _) => function,
         };
         let (datatype, unpacked) = match kind {
-            Kind::Basic(basic) => (Owned::Basic(basic), None),
-            Kind::Made(made) => {
+            DatatypeKind::Basic(basic) => (OwnedFunction::Basic(basic), None),
+            DatatypeKind::Made(made) => {
                 let unpacked = match kind.row() {
                     Some(0) => None,
                     _ => Some([memory_of(made)?, memory_of(made)?]),
                 };
-                (Owned::Made(made.try_clone()?), unpacked)
+                (OwnedFunction::Made(made.try_clone()?), unpacked)
             }
         };
-        Ok(Combiner::User(User {
+        Ok(OpCombiner::User(UserCombiner {
             function,
             datatype,
             unpacked,
@@ -210,19 +210,19 @@ impl<'a> Combiner<'a> {
     }
 }
 
-impl Combines for Combiner<'_> {
+impl CombineElements for OpCombiner<'_> {
     fn combine(&mut self, left: &[u8], right: &mut [u8]) {
         match self {
-            Combiner::System(op, basic) => op
+            OpCombiner::System(op, basic) => op
                 .combine(*basic, left, right)
                 .expect("defined, as has been checked"),
-            Combiner::User(user) => user.combine(left, right),
+            OpCombiner::User(user) => user.combine(left, right),
         }
     }
 }
 
-/// Allocates memory for one element. Returns [`Error::NoRoom`], or [`Error::Argument`] for bytes before the origin.
-fn memory_of(made: &Type) -> Result<Vec<u128>, Error> {
+/// Allocates memory for one element. Returns [`Error::NoSpace`], or [`Error::Argument`] for bytes before the origin.
+fn memory_of(made: &DerivedType) -> Result<Vec<u128>, Error> {
     let (first, bytes) = made.true_extent();
     if first < 0 {
         return Err(Error::argument(
@@ -231,13 +231,13 @@ fn memory_of(made: &Type) -> Result<Vec<u128>, Error> {
     }
     let bytes = (first + bytes).max(made.extent()) as usize;
     let count = bytes.div_ceil(size_of::<u128>());
-    let mut words = room(count)?;
+    let mut words = try_with_capacity(count)?;
     words.resize(count, 0);
     Ok(words)
 }
 
 /// Calls `run` for each contiguous run of an element, with its byte range in memory and its packed one.
-fn runs(made: &Type, mut run: impl FnMut(Range<usize>, Range<usize>)) {
+fn runs(made: &DerivedType, mut run: impl FnMut(Range<usize>, Range<usize>)) {
     let layout = made.layout();
     layout.walk(made.extent(), 0, made.size(), |at, done, bytes| {
         let at = at as usize;
@@ -245,11 +245,11 @@ fn runs(made: &Type, mut run: impl FnMut(Range<usize>, Range<usize>)) {
     });
 }
 
-impl User<'_> {
+impl UserCombiner<'_> {
     fn combine(&mut self, left: &[u8], right: &mut [u8]) {
         let kind = match &self.datatype {
-            Owned::Basic(basic) => Kind::Basic(*basic),
-            Owned::Made(made) => Kind::Made(made),
+            OwnedFunction::Basic(basic) => DatatypeKind::Basic(*basic),
+            OwnedFunction::Made(made) => DatatypeKind::Made(made),
         };
         let size = kind.size().max(1);
         let function = &*self.function;
@@ -260,7 +260,7 @@ impl User<'_> {
                 DynBufferMut::new(y, count, kind),
             );
         };
-        let (Some([x, y]), Kind::Made(made)) = (&mut self.unpacked, kind) else {
+        let (Some([x, y]), DatatypeKind::Made(made)) = (&mut self.unpacked, kind) else {
             let count = right.len() / size;
             let (x, y) = (left.as_ptr().cast(), right.as_mut_ptr().cast());
             // Both sides contain `count` packed elements in their memory layout; segments are aligned for any datatype.
@@ -281,84 +281,84 @@ impl User<'_> {
 }
 
 /// Combines packed elements: `right[i] = left[i] op right[i]`.
-pub(super) trait Combines {
+pub(super) trait CombineElements {
     fn combine(&mut self, left: &[u8], right: &mut [u8]);
 }
 
-impl Combines for () {
+impl CombineElements for () {
     fn combine(&mut self, _: &[u8], _: &mut [u8]) {}
 }
 
 /// Returns the combiner in the form that a schedule requires.
-pub(super) fn combining(mut by: impl Combines + Send + 'static) -> impl Combining {
+pub(super) fn combining(mut by: impl CombineElements + Send + 'static) -> impl OwnedCombine {
     move |left: &[u8], right: &mut [u8]| by.combine(left, right)
 }
 
 /// A collective's reduction, if it has one.
-pub(super) trait Reducing {
+pub(super) trait CollectiveReduction {
     /// Combiner during a call.
-    type Combiner: Combines;
+    type CallCombiner: CombineElements;
     /// Combiner for the lifetime of a request.
-    type Lasting: Combines + Send + 'static;
+    type OwnedCombiner: CombineElements + Send + 'static;
 
-    fn elements(&self, size: usize) -> Elements;
+    fn elements(&self, size: usize) -> ReduceElements;
 
-    /// Creates the combiner for elements of this kind. Returns [`Error::Undefined`] or [`Error::NoRoom`].
-    fn combiner(&self, kind: Option<Kind<'_>>) -> Result<Self::Combiner, Error>;
+    /// Creates the combiner for elements of this kind. Returns [`Error::Undefined`] or [`Error::NoSpace`].
+    fn combiner(&self, kind: Option<DatatypeKind<'_>>) -> Result<Self::CallCombiner, Error>;
 
     /// Extends the combiner's lifetime.
     ///
     /// # Safety
     /// The result is used for no longer than the operation's borrows.
-    unsafe fn lasting(combiner: Self::Combiner) -> Self::Lasting;
+    unsafe fn lasting(combiner: Self::CallCombiner) -> Self::OwnedCombiner;
 }
 
 pub(super) struct NoOperation;
 
-impl Reducing for NoOperation {
-    type Combiner = ();
-    type Lasting = ();
+impl CollectiveReduction for NoOperation {
+    type CallCombiner = ();
+    type OwnedCombiner = ();
 
-    fn elements(&self, size: usize) -> Elements {
-        Elements {
+    fn elements(&self, size: usize) -> ReduceElements {
+        ReduceElements {
             size,
             commute: true,
             predefined: true,
         }
     }
 
-    fn combiner(&self, _: Option<Kind<'_>>) -> Result<(), Error> {
+    fn combiner(&self, _: Option<DatatypeKind<'_>>) -> Result<(), Error> {
         Ok(())
     }
 
     unsafe fn lasting((): ()) {}
 }
 
-pub(super) struct By<'a, O>(O, PhantomData<&'a ()>);
+pub(super) struct ByOperation<'a, O>(O, PhantomData<&'a ()>);
 
-pub(super) fn by<'a, O: Operation + 'a>(op: O) -> By<'a, O> {
-    By(op, PhantomData)
+pub(super) fn by<'a, O: Operation + 'a>(op: O) -> ByOperation<'a, O> {
+    ByOperation(op, PhantomData)
 }
 
-impl<'a, O: Operation + 'a> Reducing for By<'a, O> {
-    type Combiner = Combiner<'a>;
-    type Lasting = Combiner<'static>;
+impl<'a, O: Operation + 'a> CollectiveReduction for ByOperation<'a, O> {
+    type CallCombiner = OpCombiner<'a>;
+    type OwnedCombiner = OpCombiner<'static>;
 
-    fn elements(&self, size: usize) -> Elements {
-        Elements {
+    fn elements(&self, size: usize) -> ReduceElements {
+        ReduceElements {
             size,
             commute: self.0.is_commutative(),
-            predefined: matches!(self.0.given(), Given::System(_)),
+            predefined: matches!(self.0.implementation(), OperationImpl::System(_)),
         }
     }
 
-    fn combiner(&self, kind: Option<Kind<'_>>) -> Result<Combiner<'a>, Error> {
-        Combiner::new(self.0.given(), kind.ok_or(Error::Undefined)?)
+    fn combiner(&self, kind: Option<DatatypeKind<'_>>) -> Result<OpCombiner<'a>, Error> {
+        OpCombiner::new(self.0.implementation(), kind.ok_or(Error::Undefined)?)
     }
 
-    unsafe fn lasting(combiner: Combiner<'a>) -> Combiner<'static> {
+    unsafe fn lasting(combiner: OpCombiner<'a>) -> OpCombiner<'static> {
         // SAFETY: only the lifetime changes; the caller guarantees it.
-        unsafe { core::mem::transmute::<Combiner<'a>, Combiner<'static>>(combiner) }
+        unsafe { core::mem::transmute::<OpCombiner<'a>, OpCombiner<'static>>(combiner) }
     }
 }
 
@@ -373,13 +373,13 @@ ends_the_job! {
         "MPI_Reduce_local" = {
         let datatype = inbuf.as_datatype();
         let kind = kind_of(&datatype);
-        Combiner::new(op.given(), kind).and_then(|mut combiner| {
-            lend(inbuf, |left| lend_mut(inoutbuf, |right| {
+        OpCombiner::new(op.implementation(), kind).and_then(|mut combiner| {
+            with_span(inbuf, |left| with_span_mut(inoutbuf, |right| {
                 same_length(left.len(), right.len())?;
-                let here = process::current().ok_or(Error::order(Misplaced::BeforeRuntime))?;
+                let here = process::current().ok_or(Error::order(CallOrder::BeforeRuntime))?;
                 let own = Communicator::own(here.env()?);
                 let combine = &mut |left: &[u8], right: &mut [u8]| combiner.combine(left, right);
-                combine_local(own, (left.into(), right.into()), kind.size(), combine)
+                combine_local(own, left.into(), right.into(), kind.size(), combine)
             }))
         })
     };

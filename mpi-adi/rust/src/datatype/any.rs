@@ -3,16 +3,16 @@
 use alloc::vec::Vec;
 use core::marker::PhantomData;
 
-use super::buffer::{Buffer, BufferMut, Settling};
-use super::lent::{Loan, Operand, Side, whole, whole_mut};
+use super::buffer::{Buffer, BufferMut, ValueNormalizer};
+use super::operands::{BufferLoan, TargetOperand, CollectiveBuffer, borrow_whole, borrow_whole_mut};
 use midplane_device::memory::area::Area;
-use midplane_objects::coll::room;
+use midplane_objects::coll::try_with_capacity;
 use midplane_objects::error::Error;
 
 /// A buffer of any datatype, borrowed as `P`: an [`AnyBuffer`] or an [`AnyBufferMut`].
 pub struct AnyOf<P> {
     /// An error is returned by the call that uses the buffer.
-    loan: Result<Loan, Error>,
+    loan: Result<BufferLoan, Error>,
     borrowed: PhantomData<P>,
 }
 
@@ -44,8 +44,8 @@ impl<'b> AnyBuffer<'b> {
     /// Creates it from a buffer. Does not block.
     pub fn new<B: Buffer + ?Sized>(buffer: &'b B) -> Self {
         AnyOf {
-            // SAFETY: borrowed for `'b`; requests on it borrow this value, too ([`Each`]).
-            loan: unsafe { whole(buffer).loan_span() },
+            // SAFETY: borrowed for `'b`; requests on it borrow this value, too ([`BufferList`]).
+            loan: unsafe { borrow_whole(buffer).loan_span() },
             borrowed: PhantomData,
         }
     }
@@ -55,8 +55,8 @@ impl<'b> AnyBufferMut<'b> {
     /// Creates it from a buffer. Does not block.
     pub fn new<B: BufferMut + ?Sized>(buffer: &'b mut B) -> Self {
         AnyOf {
-            // SAFETY: borrowed for `'b`, exclusively; requests on it borrow this value, too, and settle it ([`Each`]).
-            loan: unsafe { whole_mut(buffer).loan_span() },
+            // SAFETY: borrowed for `'b`, exclusively; requests on it borrow this value, too, and normalize it ([`BufferList`]).
+            loan: unsafe { borrow_whole_mut(buffer).loan_span() },
             borrowed: PhantomData,
         }
     }
@@ -66,30 +66,30 @@ opaque!("AnyOf", [P] AnyOf<P>);
 
 /// A list of buffers, one for each process, borrowed exclusively if they are written. Returning the loan returns those
 /// of all buffers.
-pub(crate) struct Each<'a, P>(pub(crate) &'a [AnyOf<P>]);
+pub(crate) struct BufferList<'a, P>(pub(crate) &'a [AnyOf<P>]);
 
-impl<P> Side for Each<'_, P> {
+impl<P> CollectiveBuffer for BufferList<'_, P> {
     type Buffer = [AnyOf<P>];
-    type Parts = Vec<Area>;
+    type PartMap = Vec<Area>;
 
     fn buffer(&self) -> *const Self::Buffer {
         self.0
     }
 
-    unsafe fn loan(self, ranks: usize) -> Result<(Loan, Vec<Area>), Error> {
+    unsafe fn loan(self, ranks: usize) -> Result<(BufferLoan, Vec<Area>), Error> {
         if self.0.len() != ranks {
             return Err(Error::argument(
                 "another number of buffers than there are processes to talk to",
             ));
         }
-        let mut areas = room(ranks)?;
+        let mut areas = try_with_capacity(ranks)?;
         for buffer in self.0 {
             areas.push(buffer.loan.as_ref().map_err(|error| *error)?.span().into());
         }
-        let settling = Settling {
+        let normalizer = ValueNormalizer {
             at: self.0.as_ptr().cast_mut().cast(),
             count: ranks,
-            settle: |at, count| {
+            normalize: |at, count| {
                 // SAFETY: the list is still borrowed.
                 let buffers = unsafe { core::slice::from_raw_parts(at.cast::<AnyOf<P>>(), count) };
                 for loan in buffers
@@ -101,6 +101,6 @@ impl<P> Side for Each<'_, P> {
                 }
             },
         };
-        Ok((Loan::settling(settling), areas))
+        Ok((BufferLoan::normalizer(normalizer), areas))
     }
 }

@@ -49,7 +49,7 @@ pub unsafe trait PointerMut {
 
     /// Returns the conversion that the elements require after a receive, if any.
     #[doc(hidden)]
-    fn settling(&mut self) -> Option<Settling> {
+    fn normalizer(&mut self) -> Option<ValueNormalizer> {
         None
     }
 }
@@ -70,19 +70,19 @@ pub unsafe trait BufferMut: PointerMut + Collection + AsDatatype {}
 /// Converts received bytes in a buffer to valid values.
 #[doc(hidden)]
 #[derive(Clone, Copy)]
-pub struct Settling {
+pub struct ValueNormalizer {
     pub(super) at: *mut c_void,
     pub(super) count: usize,
-    pub(super) settle: unsafe fn(*mut c_void, usize),
+    pub(super) normalize: unsafe fn(*mut c_void, usize),
 }
 
-impl Settling {
-    fn of<T: Equivalence>(at: *mut T, count: usize) -> Settling {
-        Settling {
+impl ValueNormalizer {
+    fn new<T: Equivalence>(at: *mut T, count: usize) -> ValueNormalizer {
+        ValueNormalizer {
             at: at.cast(),
             count,
             // SAFETY: the caller guarantees it.
-            settle: |at, count| unsafe { T::settle(at.cast(), count) },
+            normalize: |at, count| unsafe { T::normalize(at.cast(), count) },
         }
     }
 
@@ -90,9 +90,9 @@ impl Settling {
     ///
     /// # Safety
     /// The buffer is borrowed for this, and no message to it is in progress.
-    pub(crate) unsafe fn settle(self) {
+    pub(crate) unsafe fn normalize(self) {
         // SAFETY: the caller guarantees it; the values exist, as the creator of the buffer guaranteed.
-        unsafe { (self.settle)(self.at, self.count) }
+        unsafe { (self.normalize)(self.at, self.count) }
     }
 }
 
@@ -121,8 +121,8 @@ unsafe impl<T: Equivalence> PointerMut for T {
         (&raw mut *self).cast()
     }
 
-    fn settling(&mut self) -> Option<Settling> {
-        Some(Settling::of(self, 1))
+    fn normalizer(&mut self) -> Option<ValueNormalizer> {
+        Some(ValueNormalizer::new(self, 1))
     }
 }
 // SAFETY: as above.
@@ -157,8 +157,8 @@ macro_rules! slices {
                 self.as_mut_ptr().cast()
             }
 
-            fn settling(&mut self) -> Option<Settling> {
-                Some(Settling::of(self.as_mut_ptr(), self.len()))
+            fn normalizer(&mut self) -> Option<ValueNormalizer> {
+                Some(ValueNormalizer::new(self.as_mut_ptr(), self.len()))
             }
         }
         // SAFETY: as above.

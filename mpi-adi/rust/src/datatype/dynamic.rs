@@ -5,7 +5,7 @@ use core::ffi::c_void;
 use super::super::Count;
 use super::buffer::{AsDatatype, Buffer, Collection, Pointer};
 use super::equivalence::Equivalence;
-use super::user::{DatatypeRef, Kind, kind_of};
+use super::user::{DatatypeRef, DatatypeKind, kind_of};
 
 /// Elements of a datatype known at run time: a [`DynBuffer`] or a [`DynBufferMut`].
 #[derive(Debug)]
@@ -31,7 +31,7 @@ impl<'a, P> DynElements<'a, P> {
     /// # Safety
     /// `at` points to `count` aligned values of a type with this datatype, which exist for `'a`; if they are writable,
     /// there is no other reference to them.
-    pub(crate) unsafe fn new(at: P, count: usize, kind: Kind<'a>) -> Self {
+    pub(crate) unsafe fn new(at: P, count: usize, kind: DatatypeKind<'a>) -> Self {
         DynElements {
             at,
             count,

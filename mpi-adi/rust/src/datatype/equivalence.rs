@@ -2,11 +2,11 @@
 
 use core::mem::offset_of;
 
-use super::user::{Datatype, DatatypeRef, Kind, SystemDatatype, UserDatatype};
+use super::user::{Datatype, DatatypeRef, DatatypeKind, SystemDatatype, UserDatatype};
 use crate::fatal;
-use midplane_objects::coll::room;
-use midplane_objects::datatype::Basic;
-use midplane_objects::datatype::derived::{Block, Type};
+use midplane_objects::coll::try_with_capacity;
+use midplane_objects::datatype::BasicType;
+use midplane_objects::datatype::derived::{TypeBlock, DerivedType};
 use midplane_objects::error::Error;
 
 /// A Rust type whose values can be elements of messages.
@@ -15,7 +15,7 @@ use midplane_objects::error::Error;
 /// unsafe code. A received `bool` with a byte other than 0 or 1 is true.
 ///
 /// # Safety
-/// The datatype describes bytes of a value, and none of its padding. Any received bytes, after `settle`, are a valid
+/// The datatype describes bytes of a value, and none of its padding. Any received bytes, after `normalize`, are a valid
 /// value; so are zeros everywhere. Consecutive values, at the datatype's extent, are a slice.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no element of a message",
@@ -34,20 +34,20 @@ pub unsafe trait Equivalence {
     /// # Safety
     /// `at` points to `count` values, except for received bytes, and there is no reference to them.
     #[doc(hidden)]
-    unsafe fn settle(at: *mut Self, count: usize) {
+    unsafe fn normalize(at: *mut Self, count: usize) {
         let _ = (at, count);
     }
 }
 
 macro_rules! numbers {
     ($($rust:ty => $basic:ident),* $(,)?) => {$(
-        const _: () = assert!(size_of::<$rust>() == Basic::$basic.size());
+        const _: () = assert!(size_of::<$rust>() == BasicType::$basic.size());
 
         // SAFETY: every bit pattern is a number.
         unsafe impl Equivalence for $rust {
             type Out = SystemDatatype;
             fn equivalent_datatype() -> SystemDatatype {
-                DatatypeRef::new(Kind::Basic(Basic::$basic))
+                DatatypeRef::new(DatatypeKind::Basic(BasicType::$basic))
             }
         }
     )*};
@@ -64,14 +64,14 @@ numbers! { usize => Uint64, isize => Int64 }
 #[cfg(target_pointer_width = "32")]
 numbers! { usize => Uint32, isize => Int32 }
 
-// SAFETY: `settle` writes 0 or 1.
+// SAFETY: `normalize` writes 0 or 1.
 unsafe impl Equivalence for bool {
     type Out = SystemDatatype;
     fn equivalent_datatype() -> SystemDatatype {
-        DatatypeRef::new(Kind::Basic(Basic::CBool))
+        DatatypeRef::new(DatatypeKind::Basic(BasicType::CBool))
     }
 
-    unsafe fn settle(at: *mut bool, count: usize) {
+    unsafe fn normalize(at: *mut bool, count: usize) {
         for at in (0..count).map(|i| at.cast::<u8>().wrapping_add(i)) {
             // SAFETY: the caller guarantees it; every byte is a `u8`.
             unsafe { at.write(u8::from(at.read() != 0)) };
@@ -89,27 +89,27 @@ unsafe impl Equivalence for bool {
     note = "fields are numbers, `bool`, structs with `#[derive(Equivalence)]`, and arrays and tuples of such"
 )]
 pub unsafe trait Field: Sized {
-    /// Returns its datatype. Returns [`Error::NoRoom`] and the other errors of a datatype constructor.
+    /// Returns its datatype. Returns [`Error::NoSpace`] and the other errors of a datatype constructor.
     fn datatype() -> Result<UserDatatype, Error>;
 
-    /// Converts one received value like [`Equivalence::settle`]; it need not be aligned.
+    /// Converts one received value like [`Equivalence::normalize`]; it need not be aligned.
     ///
     /// # Safety
-    /// See [`Equivalence::settle`].
-    unsafe fn settle_field(at: *mut Self);
+    /// See [`Equivalence::normalize`].
+    unsafe fn normalize_field(at: *mut Self);
 }
 
 // SAFETY: see the type's implementation.
 unsafe impl<T: Equivalence> Field for T {
     fn datatype() -> Result<UserDatatype, Error> {
         let datatype = T::equivalent_datatype();
-        let made = super::user::kind_of(&datatype).with_type(Type::try_clone)?;
+        let made = super::user::kind_of(&datatype).with_type(DerivedType::try_clone)?;
         Ok(UserDatatype::new(made))
     }
 
-    unsafe fn settle_field(at: *mut T) {
+    unsafe fn normalize_field(at: *mut T) {
         // SAFETY: the caller guarantees it.
-        unsafe { T::settle(at, 1) }
+        unsafe { T::normalize(at, 1) }
     }
 }
 
@@ -121,10 +121,10 @@ unsafe impl<T: Field, const N: usize> Field for [T; N] {
         item.contiguous(N).map(UserDatatype::new)
     }
 
-    unsafe fn settle_field(at: *mut Self) {
+    unsafe fn normalize_field(at: *mut Self) {
         for at in (0..N).map(|i| at.cast::<T>().wrapping_add(i)) {
             // SAFETY: the caller guarantees it.
-            unsafe { T::settle_field(at) };
+            unsafe { T::normalize_field(at) };
         }
     }
 }
@@ -141,9 +141,9 @@ macro_rules! tuples {
                 )
             }
 
-            unsafe fn settle_field(at: *mut Self) {
+            unsafe fn normalize_field(at: *mut Self) {
                 // SAFETY: the caller guarantees it.
-                unsafe { $($item::settle_field(&raw mut (*at).$at);)+ }
+                unsafe { $($item::normalize_field(&raw mut (*at).$at);)+ }
             }
         }
     )*};
@@ -158,39 +158,39 @@ tuples! {
     (A 0, B 1, C 2, D 3, E 4, F 5)
 }
 
-type Part = (usize, fn() -> Result<UserDatatype, Error>);
+type LazyPart = (usize, fn() -> Result<UserDatatype, Error>);
 
 #[track_caller]
-fn structured(size: usize, fields: &[Part]) -> Result<UserDatatype, Error> {
-    let mut parts = room(fields.len())?;
+fn structured(size: usize, fields: &[LazyPart]) -> Result<UserDatatype, Error> {
+    let mut parts = try_with_capacity(fields.len())?;
     for (at, datatype) in fields {
         parts.push((*at, datatype()?));
     }
-    let blocks = parts.iter().map(|(at, datatype)| Block {
+    let blocks = parts.iter().map(|(at, datatype)| TypeBlock {
         at: *at as isize,
         count: 1,
         datatype: &datatype.0,
     });
-    let made = Type::blocks(blocks)?.resized(0, size as isize)?;
+    let made = DerivedType::blocks(blocks)?.resized(0, size as isize)?;
     Ok(UserDatatype::new(made))
 }
 
 /// Creates the datatype of a struct of `size` bytes; used by `#[derive(Equivalence)]`.
 #[doc(hidden)]
 #[track_caller]
-pub fn of_fields(size: usize, fields: &[Part]) -> UserDatatype {
+pub fn of_fields(size: usize, fields: &[LazyPart]) -> UserDatatype {
     fatal("#[derive(Equivalence)]", structured(size, fields))
 }
 
 /// A datatype that is created on first use.
 #[doc(hidden)]
-pub struct Lazy(spin::Once<UserDatatype>);
+pub struct LazyDatatype(spin::Once<UserDatatype>);
 
-impl Lazy {
+impl LazyDatatype {
     /// Creates it without a datatype.
     #[allow(clippy::new_without_default)]
-    pub const fn new() -> Lazy {
-        Lazy(spin::Once::new())
+    pub const fn new() -> LazyDatatype {
+        LazyDatatype(spin::Once::new())
     }
 
     /// Returns the datatype; the first call creates it by `make`.

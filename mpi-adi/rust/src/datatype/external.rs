@@ -4,16 +4,16 @@
 use alloc::vec::Vec;
 
 use super::buffer::{Buffer, BufferMut};
-use super::lent::{lend, lend_mut};
+use super::operands::{with_span, with_span_mut};
 use super::user::{UncommittedDatatype, kind_of};
 use crate::process;
 use midplane_device::memory::area::Area;
-use midplane_objects::coll::room;
+use midplane_objects::coll::try_with_capacity;
 use midplane_objects::error::Error;
-use midplane_objects::outside::{Sides, external_bytes, places};
+use midplane_objects::external32::{NativeElements, external_bytes, places};
 
 /// Returns the size of `count` elements in external32, in bytes (MPI_Pack_external_size). Returns [`Error::TooLong`]
-/// and [`Error::NoRoom`]. Does not block.
+/// and [`Error::NoSpace`]. Does not block.
 pub fn pack_external_size<D: UncommittedDatatype>(
     count: usize,
     datatype: &D,
@@ -24,16 +24,19 @@ pub fn pack_external_size<D: UncommittedDatatype>(
 /// Runs `f` with the elements of a buffer and their range at `position` of a packing buffer of `bytes` bytes. Returns
 /// the end of that range.
 fn each<D: UncommittedDatatype>(
-    (datatype, data, count): (D, Area, usize),
-    (bytes, position): (usize, usize),
-    f: impl FnOnce(&Sides<'_>, core::ops::Range<usize>),
+    datatype: D,
+    data: Area,
+    count: usize,
+    bytes: usize,
+    position: usize,
+    f: impl FnOnce(&NativeElements<'_>, core::ops::Range<usize>),
 ) -> Result<usize, Error> {
     let here = process::running()?;
     let env = here.env()?;
     kind_of(&datatype).with_type(|datatype| {
         let taken = external_bytes(datatype, count)?;
         let (from, end) = places(bytes as isize, position as isize, taken)?;
-        let sides = Sides {
+        let sides = NativeElements {
             env,
             data,
             datatype,
@@ -58,9 +61,9 @@ ends_the_job! {
     /// and those of [`pack_external_size`].
     or try_pack_external_into = {
         let (datatype, count) = (inbuf.as_datatype(), inbuf.count() as usize);
-        lend(inbuf, |span| {
-            let place = (outbuf.len(), position);
-            each((&datatype, span.into(), count), place, |sides, place| sides.encode(&mut outbuf[place]))
+        with_span(inbuf, |span| {
+            let bytes = outbuf.len();
+            each(&datatype, span.into(), count, bytes, position, |sides, place| sides.encode(&mut outbuf[place]))
         })
     };
 
@@ -72,9 +75,8 @@ ends_the_job! {
     /// [`unpack_external_into`] that returns the errors of [`try_pack_external_into`].
     or try_unpack_external_into = {
         let (datatype, count) = (outbuf.as_datatype(), outbuf.count() as usize);
-        lend_mut(outbuf, |span| {
-            let place = (inbuf.len(), position);
-            each((&datatype, span.into(), count), place, |sides, place| sides.decode(&inbuf[place]))
+        with_span_mut(outbuf, |span| {
+            each(&datatype, span.into(), count, inbuf.len(), position, |sides, place| sides.decode(&inbuf[place]))
         })
     };
 
@@ -98,7 +100,7 @@ ends_the_job! {
     pack_external[B: Buffer + ?Sized](inbuf: &B) -> Vec<u8>, "MPI_Pack_external" = {
         let bytes = pack_external_size(inbuf.count() as usize, &inbuf.as_datatype());
         bytes.and_then(|bytes| {
-            let mut packed = room(bytes)?;
+            let mut packed = try_with_capacity(bytes)?;
             packed.resize(bytes, 0);
             try_pack_external_into(inbuf, &mut packed, 0)?;
             Ok(packed)

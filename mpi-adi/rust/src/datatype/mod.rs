@@ -20,9 +20,9 @@
 //! Datatypes are allocated from the program's heap.
 //!
 //! # Errors
-//! [`Error::NoRoom`](crate::Error::NoRoom) when the heap has no space, [`Error::Count`](crate::Error::Count) for a
+//! [`Error::NoSpace`](crate::Error::NoSpace) when the heap has no space, [`Error::Count`](crate::Error::Count) for a
 //! negative count, [`Error::Argument`](crate::Error::Argument) for lists of different lengths, and
-//! [`Error::TooGreat`](crate::Error::TooGreat) for sizes beyond an address. A constructor aborts the job with a
+//! [`Error::TooLarge`](crate::Error::TooLarge) for sizes beyond an address. A constructor aborts the job with a
 //! message, as under MPI_ERRORS_ARE_FATAL; the `try_` forms return the error.
 
 #[allow(unsafe_code)]
@@ -35,7 +35,7 @@ pub(crate) mod dynamic;
 pub(crate) mod equivalence;
 mod external;
 #[allow(unsafe_code)]
-pub(crate) mod lent;
+pub(crate) mod operands;
 #[allow(unsafe_code)]
 pub(crate) mod partition;
 pub(crate) mod user;
@@ -47,7 +47,7 @@ pub use buffer::{AsDatatype, Buffer, BufferMut, Collection, Pointer, PointerMut,
 pub use dynamic::{DynBuffer, DynBufferMut, DynElements};
 pub use equivalence::Equivalence;
 #[doc(hidden)]
-pub use equivalence::{Field, Lazy, of_fields};
+pub use equivalence::{Field, LazyDatatype, of_fields};
 pub use external::{
     pack_external, pack_external_into, pack_external_size, try_pack_external_into,
     try_unpack_external_into, unpack_external_into,
@@ -56,12 +56,12 @@ pub use partition::{
     Partition, PartitionMut, PartitionOf, Partitioned, PartitionedBuffer, PartitionedBufferMut,
 };
 pub use user::{
-    BorrowedDatatype, Committed, Datatype, DatatypeRef, OwnDatatype, SystemDatatype, Uncommitted,
+    BorrowedDatatype, CommittedState, Datatype, DatatypeRef, OwnDatatype, SystemDatatype, UncommittedState,
     UncommittedDatatype, UncommittedDatatypeRef, UncommittedUserDatatype, UserDatatype,
 };
 pub use view::{MutView, View, ViewOf};
 
-pub use midplane_objects::datatype::derived::{Distribution, GridDimension, Order};
+pub use midplane_objects::datatype::derived::{ArrayDistribution, GridDimension, ArrayOrder};
 
 /// The traits of this module.
 pub mod traits {

@@ -5,7 +5,7 @@ use core::ffi::c_void;
 use core::ops::Deref;
 
 use super::super::Count;
-use super::buffer::{AsDatatype, Buffer, BufferMut, Collection, Pointer, PointerMut, Settling};
+use super::buffer::{AsDatatype, Buffer, BufferMut, Collection, Pointer, PointerMut, ValueNormalizer};
 
 /// Division of a buffer: count and displacement of each rank's elements.
 pub trait Partitioned {
@@ -15,19 +15,19 @@ pub trait Partitioned {
     fn displs(&self) -> &[Count];
     /// Returns the number of elements of the buffer.
     #[doc(hidden)]
-    fn whole(&self) -> Count;
+    fn total_count(&self) -> Count;
 }
 
 /// A buffer in parts.
 ///
 /// # Safety
-/// See [`Buffer`], for `whole` elements.
+/// See [`Buffer`], for `total_count` elements.
 pub unsafe trait PartitionedBuffer: Partitioned + Pointer + AsDatatype {}
 
 /// A buffer in parts that can be received into.
 ///
 /// # Safety
-/// See [`BufferMut`], for `whole` elements.
+/// See [`BufferMut`], for `total_count` elements.
 pub unsafe trait PartitionedBufferMut: Partitioned + PointerMut + AsDatatype {}
 
 /// A buffer behind a pointer `P`, in parts, one for each rank of a communicator: a [`Partition`] or a [`PartitionMut`].
@@ -54,7 +54,7 @@ impl<P: Deref<Target: Collection>, C: Borrow<[Count]>, D: Borrow<[Count]>> Parti
             (0.., 0..) => count.checked_add(*displ),
             _ => None,
         };
-        let whole = parts.whole();
+        let whole = parts.total_count();
         let mut each = counts.iter().zip(displs).map(ends);
         assert!(
             counts.len() == displs.len() && each.all(|end| end.is_some_and(|end| end <= whole)),
@@ -95,7 +95,7 @@ impl<P: Deref<Target: Collection>, C: Borrow<[Count]>, D: Borrow<[Count]>> Parti
         self.displs.borrow()
     }
 
-    fn whole(&self) -> Count {
+    fn total_count(&self) -> Count {
         self.buffer.count()
     }
 }
@@ -121,8 +121,8 @@ unsafe impl<B: PointerMut + ?Sized, C, D> PointerMut for PartitionMut<'_, B, C, 
         self.buffer.pointer_mut()
     }
 
-    fn settling(&mut self) -> Option<Settling> {
-        self.buffer.settling()
+    fn normalizer(&mut self) -> Option<ValueNormalizer> {
+        self.buffer.normalizer()
     }
 }
 

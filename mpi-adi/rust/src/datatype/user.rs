@@ -6,25 +6,25 @@ use core::marker::PhantomData;
 
 use super::super::fatal;
 use super::super::{Address, Count};
-use midplane_objects::coll::room;
-use midplane_objects::datatype::Basic;
-use midplane_objects::datatype::derived::{Block, GridDimension, Order, Type, part_of};
+use midplane_objects::coll::try_with_capacity;
+use midplane_objects::datatype::BasicType;
+use midplane_objects::datatype::derived::{TypeBlock, GridDimension, ArrayOrder, DerivedType, part_of};
 use midplane_objects::error::Error;
 
 /// A datatype in the form that calls use.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Kind<'a> {
-    Basic(Basic),
-    Made(&'a Type),
+pub(crate) enum DatatypeKind<'a> {
+    Basic(BasicType),
+    Made(&'a DerivedType),
 }
 
-impl Kind<'_> {
+impl DatatypeKind<'_> {
     /// Returns the packed size of an element in bytes.
     #[inline]
     pub(crate) fn size(self) -> usize {
         match self {
-            Kind::Basic(basic) => basic.size(),
-            Kind::Made(made) => made.size(),
+            DatatypeKind::Basic(basic) => basic.size(),
+            DatatypeKind::Made(made) => made.size(),
         }
     }
 
@@ -38,16 +38,16 @@ impl Kind<'_> {
     /// Returns the distance between consecutive elements in bytes.
     fn extent(self) -> isize {
         match self {
-            Kind::Basic(basic) => basic.extent() as isize,
-            Kind::Made(made) => made.extent(),
+            DatatypeKind::Basic(basic) => basic.extent() as isize,
+            DatatypeKind::Made(made) => made.extent(),
         }
     }
 
     /// Returns the offset of an element's data, and the bytes from there to its end.
     pub(crate) fn true_extent(self) -> (isize, isize) {
         match self {
-            Kind::Basic(basic) => (0, basic.true_extent() as isize),
-            Kind::Made(made) => made.true_extent(),
+            DatatypeKind::Basic(basic) => (0, basic.true_extent() as isize),
+            DatatypeKind::Made(made) => made.true_extent(),
         }
     }
 
@@ -66,69 +66,69 @@ impl Kind<'_> {
     #[inline]
     pub(crate) fn row(self) -> Option<isize> {
         match self {
-            Kind::Basic(_) => Some(0),
-            Kind::Made(made) => made.is_row().then(|| made.layout().first()),
+            DatatypeKind::Basic(_) => Some(0),
+            DatatypeKind::Made(made) => made.is_row().then(|| made.layout().first()),
         }
     }
 
     /// Returns the number of basic elements in `bytes` bytes, or `None` if the last is partial.
     pub(crate) fn elements_in(self, bytes: usize) -> Option<usize> {
         match self {
-            Kind::Basic(basic) => basic.elements_in(bytes),
-            Kind::Made(made) => made.layout().items_in(bytes),
+            DatatypeKind::Basic(basic) => basic.elements_in(bytes),
+            DatatypeKind::Made(made) => made.layout().items_in(bytes),
         }
     }
 
     /// Returns the size of `elements` basic elements in bytes, or `None` if it exceeds `usize`.
     pub(crate) fn bytes_of(self, elements: usize) -> Option<usize> {
         match self {
-            Kind::Basic(basic) => basic.bytes_of(elements),
-            Kind::Made(made) => made.layout().bytes_of(elements),
+            DatatypeKind::Basic(basic) => basic.bytes_of(elements),
+            DatatypeKind::Made(made) => made.layout().bytes_of(elements),
         }
     }
 
-    /// Runs `f` with the datatype as layout and bounds. Returns its error, or [`Error::NoRoom`].
+    /// Runs `f` with the datatype as layout and bounds. Returns its error, or [`Error::NoSpace`].
     pub(crate) fn with_type<R>(
         self,
-        f: impl FnOnce(&Type) -> Result<R, Error>,
+        f: impl FnOnce(&DerivedType) -> Result<R, Error>,
     ) -> Result<R, Error> {
         match self {
-            Kind::Basic(basic) => f(&Type::basic(basic)?),
-            Kind::Made(made) => f(made),
+            DatatypeKind::Basic(basic) => f(&DerivedType::basic(basic)?),
+            DatatypeKind::Made(made) => f(made),
         }
     }
 }
 
 pub(crate) mod sealed {
     /// Access to a datatype's description.
-    pub trait Described {
-        fn described(&self) -> super::Description<'_>;
+    pub trait HasDescription {
+        fn described(&self) -> super::DatatypeDescription<'_>;
     }
 
     /// Type names of borrowed datatypes, without `Ref`, and of user-defined ones.
-    pub trait State {
+    pub trait CommitState {
         const NAMES: [&'static str; 2];
     }
-    impl State for super::Committed {
+    impl CommitState for super::CommittedState {
         const NAMES: [&'static str; 2] = ["Datatype", "UserDatatype"];
     }
-    impl State for super::Uncommitted {
+    impl CommitState for super::UncommittedState {
         const NAMES: [&'static str; 2] = ["UncommittedDatatype", "UncommittedUserDatatype"];
     }
 }
-use sealed::Described;
+use sealed::HasDescription;
 
 /// Description of a datatype, for this library.
 #[doc(hidden)]
 #[derive(Clone, Copy)]
-pub struct Description<'a>(pub(crate) Kind<'a>);
+pub struct DatatypeDescription<'a>(pub(crate) DatatypeKind<'a>);
 
-pub(crate) fn kind_of<D: UncommittedDatatype + ?Sized>(datatype: &D) -> Kind<'_> {
+pub(crate) fn kind_of<D: UncommittedDatatype + ?Sized>(datatype: &D) -> DatatypeKind<'_> {
     datatype.described().0
 }
 
 /// A datatype for constructors, committed or not. Sealed, because it defines a buffer's checked bounds.
-pub trait UncommittedDatatype: Described {
+pub trait UncommittedDatatype: HasDescription {
     /// Type of a duplicate.
     type DuplicatedDatatype;
 
@@ -151,8 +151,8 @@ pub trait UncommittedDatatype: Described {
     /// MPI-3.1 section 4.1.7). Does not block.
     fn lower_bound(&self) -> Address {
         match kind_of(self) {
-            Kind::Basic(_) => 0,
-            Kind::Made(made) => made.lb(),
+            DatatypeKind::Basic(_) => 0,
+            DatatypeKind::Made(made) => made.lb(),
         }
     }
 
@@ -166,8 +166,8 @@ pub trait UncommittedDatatype: Described {
 /// A committed datatype, which messages can use (MPI-3.1 section 4.1.9). Sealed.
 pub trait Datatype: UncommittedDatatype {}
 
-impl<D: Described + ?Sized> Described for &D {
-    fn described(&self) -> Description<'_> {
+impl<D: HasDescription + ?Sized> HasDescription for &D {
+    fn described(&self) -> DatatypeDescription<'_> {
         (**self).described()
     }
 }
@@ -183,58 +183,58 @@ impl<D: Datatype + ?Sized> Datatype for &D {}
 
 /// State of a datatype that messages can use.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Committed;
+pub struct CommittedState;
 
 /// State of a datatype that only constructors can use.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Uncommitted;
+pub struct UncommittedState;
 
 /// A borrowed datatype: a [`DatatypeRef`] or an [`UncommittedDatatypeRef`].
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub struct BorrowedDatatype<'a, C>(pub(crate) Kind<'a>, PhantomData<C>);
+pub struct BorrowedDatatype<'a, C>(pub(crate) DatatypeKind<'a>, PhantomData<C>);
 
 /// A user-defined datatype: a [`UserDatatype`] or an [`UncommittedUserDatatype`].
-pub struct OwnDatatype<C>(pub(crate) Type, PhantomData<C>);
+pub struct OwnDatatype<C>(pub(crate) DerivedType, PhantomData<C>);
 
 /// A borrowed committed datatype; every predefined datatype is a `DatatypeRef<'static>`.
-pub type DatatypeRef<'a> = BorrowedDatatype<'a, Committed>;
+pub type DatatypeRef<'a> = BorrowedDatatype<'a, CommittedState>;
 /// A borrowed datatype for constructors.
-pub type UncommittedDatatypeRef<'a> = BorrowedDatatype<'a, Uncommitted>;
+pub type UncommittedDatatypeRef<'a> = BorrowedDatatype<'a, UncommittedState>;
 /// A predefined datatype, such as that of `f64` (MPI-3.1 section 3.2.2).
 pub type SystemDatatype = DatatypeRef<'static>;
 /// A committed user-defined datatype (MPI-3.1 section 4.1), allocated from the program's heap; its drop frees it.
-pub type UserDatatype = OwnDatatype<Committed>;
+pub type UserDatatype = OwnDatatype<CommittedState>;
 /// An uncommitted user-defined datatype: constructors can use it, messages cannot.
-pub type UncommittedUserDatatype = OwnDatatype<Uncommitted>;
+pub type UncommittedUserDatatype = OwnDatatype<UncommittedState>;
 
 impl<'a, C> BorrowedDatatype<'a, C> {
-    pub(crate) const fn new(kind: Kind<'a>) -> Self {
+    pub(crate) const fn new(kind: DatatypeKind<'a>) -> Self {
         BorrowedDatatype(kind, PhantomData)
     }
 }
 
-impl<C> Described for BorrowedDatatype<'_, C> {
-    fn described(&self) -> Description<'_> {
-        Description(self.0)
+impl<C> HasDescription for BorrowedDatatype<'_, C> {
+    fn described(&self) -> DatatypeDescription<'_> {
+        DatatypeDescription(self.0)
     }
 }
 
-impl<C> Described for OwnDatatype<C> {
-    fn described(&self) -> Description<'_> {
-        Description(Kind::Made(&self.0))
+impl<C> HasDescription for OwnDatatype<C> {
+    fn described(&self) -> DatatypeDescription<'_> {
+        DatatypeDescription(DatatypeKind::Made(&self.0))
     }
 }
 
 #[track_caller]
-fn copy_of<C>(kind: Kind<'_>) -> OwnDatatype<C> {
-    let made = kind.with_type(Type::try_clone).map(OwnDatatype::new);
+fn copy_of<C>(kind: DatatypeKind<'_>) -> OwnDatatype<C> {
+    let made = kind.with_type(DerivedType::try_clone).map(OwnDatatype::new);
     fatal(
         "mpi::datatype::UncommittedDatatype::dup (MPI_Type_dup)",
         made,
     )
 }
 
-impl<C: sealed::State> UncommittedDatatype for BorrowedDatatype<'_, C> {
+impl<C: sealed::CommitState> UncommittedDatatype for BorrowedDatatype<'_, C> {
     type DuplicatedDatatype = OwnDatatype<C>;
     #[track_caller]
     fn dup(&self) -> OwnDatatype<C> {
@@ -242,18 +242,18 @@ impl<C: sealed::State> UncommittedDatatype for BorrowedDatatype<'_, C> {
     }
 }
 
-impl<C: sealed::State> UncommittedDatatype for OwnDatatype<C> {
+impl<C: sealed::CommitState> UncommittedDatatype for OwnDatatype<C> {
     type DuplicatedDatatype = OwnDatatype<C>;
     #[track_caller]
     fn dup(&self) -> OwnDatatype<C> {
-        copy_of(Kind::Made(&self.0))
+        copy_of(DatatypeKind::Made(&self.0))
     }
 }
 
 impl Datatype for DatatypeRef<'_> {}
 impl Datatype for UserDatatype {}
 
-impl<C: sealed::State> Clone for OwnDatatype<C> {
+impl<C: sealed::CommitState> Clone for OwnDatatype<C> {
     fn clone(&self) -> Self {
         self.dup()
     }
@@ -261,7 +261,7 @@ impl<C: sealed::State> Clone for OwnDatatype<C> {
 
 impl<'a, C> From<&'a OwnDatatype<C>> for BorrowedDatatype<'a, C> {
     fn from(datatype: &'a OwnDatatype<C>) -> Self {
-        BorrowedDatatype::new(Kind::Made(&datatype.0))
+        BorrowedDatatype::new(DatatypeKind::Made(&datatype.0))
     }
 }
 
@@ -277,16 +277,16 @@ impl<'a> From<DatatypeRef<'a>> for UncommittedDatatypeRef<'a> {
     }
 }
 
-impl<C: sealed::State> fmt::Debug for BorrowedDatatype<'_, C> {
+impl<C: sealed::CommitState> fmt::Debug for BorrowedDatatype<'_, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
-            Kind::Basic(basic) => write!(f, "{}Ref({basic:?})", C::NAMES[0]),
-            Kind::Made(made) => write!(f, "{}Ref({} bytes)", C::NAMES[0], made.size()),
+            DatatypeKind::Basic(basic) => write!(f, "{}Ref({basic:?})", C::NAMES[0]),
+            DatatypeKind::Made(made) => write!(f, "{}Ref({} bytes)", C::NAMES[0], made.size()),
         }
     }
 }
 
-impl<C: sealed::State> fmt::Debug for OwnDatatype<C> {
+impl<C: sealed::CommitState> fmt::Debug for OwnDatatype<C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}({} bytes)", C::NAMES[1], self.0.size())
     }
@@ -318,7 +318,7 @@ fn listed(
     unit: isize,
 ) -> Result<alloc::vec::Vec<(usize, isize)>, Error> {
     same_number(lengths.len(), displacements.len())?;
-    let mut list = room(displacements.len())?;
+    let mut list = try_with_capacity(displacements.len())?;
     for (length, displacement) in lengths.zip(displacements) {
         let at = displacement.checked_mul(unit).ok_or(Error::argument(
             "a displacement greater than an address can say",
@@ -333,7 +333,7 @@ fn elements(displacements: &[Count]) -> impl ExactSizeIterator<Item = isize> {
 }
 
 impl<C> OwnDatatype<C> {
-    pub(crate) const fn new(made: Type) -> Self {
+    pub(crate) const fn new(made: DerivedType) -> Self {
         OwnDatatype(made, PhantomData)
     }
 
@@ -365,7 +365,7 @@ impl<C> OwnDatatype<C> {
             -> Self, "MPI_Type_indexed";
         /// [`indexed`](Self::indexed) that returns its error.
         or try_indexed =
-            Self::blocks(oldtype, blocklengths.iter().copied(), elements(displacements), Type::extent);
+            Self::blocks(oldtype, blocklengths.iter().copied(), elements(displacements), DerivedType::extent);
 
         /// [`indexed`](Self::indexed) with displacements in bytes (MPI_Type_create_hindexed).
         heterogeneous_indexed[D: UncommittedDatatype](blocklengths: &[Count], displacements: &[Address], oldtype: &D)
@@ -380,7 +380,7 @@ impl<C> OwnDatatype<C> {
         /// [`indexed_block`](Self::indexed_block) that returns its error.
         or try_indexed_block = {
             let lengths = displacements.iter().map(|_| blocklength);
-            Self::blocks(oldtype, lengths, elements(displacements), Type::extent)
+            Self::blocks(oldtype, lengths, elements(displacements), DerivedType::extent)
         };
 
         /// [`indexed_block`](Self::indexed_block) with displacements in bytes (MPI_Type_create_hindexed_block).
@@ -400,12 +400,12 @@ impl<C> OwnDatatype<C> {
         or try_structured = {
             let list = listed(blocklengths.iter().copied(), displacements.iter().copied(), 1)?;
             same_number(list.len(), types.len())?;
-            let mut parts = room(types.len())?;
+            let mut parts = try_with_capacity(types.len())?;
             for datatype in types {
-                parts.push(kind_of(datatype).with_type(Type::try_clone)?);
+                parts.push(kind_of(datatype).with_type(DerivedType::try_clone)?);
             }
-            let block = |(&(count, at), datatype)| Block { at, count, datatype };
-            Type::blocks(list.iter().zip(&parts).map(block)).map(Self::new)
+            let block = |(&(count, at), datatype)| TypeBlock { at, count, datatype };
+            DerivedType::blocks(list.iter().zip(&parts).map(block)).map(Self::new)
         };
 
         /// Creates a datatype of the same data with these bounds, in bytes (MPI_Type_create_resized, MPI-3.1 section
@@ -419,25 +419,25 @@ impl<C> OwnDatatype<C> {
         ///
         /// ```
         /// # use midplane_rust as mpi;
-        /// use mpi::datatype::{Order, UserDatatype, View};
+        /// use mpi::datatype::{ArrayOrder, UserDatatype, View};
         /// use mpi::traits::*;
         ///
         /// /// Sends the inner elements of a field with a border.
         /// fn send_inner(field: &[f64; 36], to: &impl Destination) {
         ///     let double = f64::equivalent_datatype();
-        ///     let inner = UserDatatype::subarray(&[6, 6], &[4, 4], &[1, 1], Order::C, &double);
+        ///     let inner = UserDatatype::subarray(&[6, 6], &[4, 4], &[1, 1], ArrayOrder::C, &double);
         ///     to.send(&View::with_count_and_datatype(&field[..], 1, &inner));
         /// }
         /// ```
         subarray[D: UncommittedDatatype]
-            (sizes: &[Count], subsizes: &[Count], starts: &[Count], order: Order, oldtype: &D)
+            (sizes: &[Count], subsizes: &[Count], starts: &[Count], order: ArrayOrder, oldtype: &D)
             -> Self, "MPI_Type_create_subarray";
         /// [`subarray`](Self::subarray) that returns its error.
         or try_subarray = {
             Self::made(oldtype, |old| {
                 same_number(sizes.len(), subsizes.len())?;
                 same_number(sizes.len(), starts.len())?;
-                let mut dimensions = room(sizes.len())?;
+                let mut dimensions = try_with_capacity(sizes.len())?;
                 for ((&size, &part), &start) in sizes.iter().zip(subsizes).zip(starts) {
                     dimensions.push(part_of(number(size)?, number(part)?, number(start)?)?);
                 }
@@ -447,7 +447,7 @@ impl<C> OwnDatatype<C> {
 
         /// Creates one process's part of an array that is distributed over a process grid (MPI_Type_create_darray,
         /// MPI-3.1 section 4.1.4). Each dimension contains the process's coordinate, such as its Cartesian one.
-        distributed_array[D: UncommittedDatatype](dimensions: &[GridDimension], order: Order, oldtype: &D)
+        distributed_array[D: UncommittedDatatype](dimensions: &[GridDimension], order: ArrayOrder, oldtype: &D)
             -> Self, "MPI_Type_create_darray";
         /// [`distributed_array`](Self::distributed_array) that returns its error.
         or try_distributed_array = {
@@ -463,7 +463,7 @@ impl<C> OwnDatatype<C> {
     /// Creates a datatype from one other, by `make`.
     fn made<D: UncommittedDatatype>(
         oldtype: &D,
-        make: impl FnOnce(&Type) -> Result<Type, Error>,
+        make: impl FnOnce(&DerivedType) -> Result<DerivedType, Error>,
     ) -> Result<Self, Error> {
         kind_of(oldtype).with_type(make).map(Self::new)
     }
@@ -472,7 +472,7 @@ impl<C> OwnDatatype<C> {
     fn strided<D: UncommittedDatatype>(
         [count, length]: [Count; 2],
         oldtype: &D,
-        stride: impl Fn(&Type) -> Option<isize>,
+        stride: impl Fn(&DerivedType) -> Option<isize>,
     ) -> Result<Self, Error> {
         Self::made(oldtype, |old| {
             let stride =
@@ -486,16 +486,16 @@ impl<C> OwnDatatype<C> {
         oldtype: &D,
         lengths: impl ExactSizeIterator<Item = Count>,
         displacements: impl ExactSizeIterator<Item = isize>,
-        unit: fn(&Type) -> isize,
+        unit: fn(&DerivedType) -> isize,
     ) -> Result<Self, Error> {
         Self::made(oldtype, |datatype| {
             let blocks = listed(lengths, displacements, unit(datatype))?;
-            let block = |&(count, at): &(usize, isize)| Block {
+            let block = |&(count, at): &(usize, isize)| TypeBlock {
                 at,
                 count,
                 datatype,
             };
-            Type::blocks(blocks.iter().map(block))
+            DerivedType::blocks(blocks.iter().map(block))
         })
     }
 

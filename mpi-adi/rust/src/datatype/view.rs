@@ -3,7 +3,7 @@
 use core::ffi::c_void;
 
 use super::super::Count;
-use super::buffer::{AsDatatype, Buffer, BufferMut, Collection, Pointer, PointerMut, Settling};
+use super::buffer::{AsDatatype, Buffer, BufferMut, Collection, Pointer, PointerMut, ValueNormalizer};
 use super::user::{Datatype, kind_of};
 
 /// Elements of a datatype in a buffer behind a pointer `P`: a [`View`] or a [`MutView`].
@@ -89,8 +89,8 @@ unsafe impl<D, B: PointerMut + ?Sized> PointerMut for MutView<'_, '_, D, B> {
         self.buffer.pointer_mut()
     }
 
-    fn settling(&mut self) -> Option<Settling> {
-        self.buffer.settling()
+    fn normalizer(&mut self) -> Option<ValueNormalizer> {
+        self.buffer.normalizer()
     }
 }
 // SAFETY: as above.

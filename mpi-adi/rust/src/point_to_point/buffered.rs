@@ -3,7 +3,7 @@
 use alloc::rc::Rc;
 use alloc::vec::Vec;
 
-use crate::topology::Record;
+use crate::topology::CommRecord;
 use midplane_device::envelope::Tag;
 use midplane_device::interface::Device;
 use midplane_device::memory::Span;
@@ -12,32 +12,32 @@ use midplane_objects::buffered::BufferUse;
 use midplane_objects::comm::CommRank;
 use midplane_objects::error::Error;
 
-pub(crate) struct Attached {
+pub(crate) struct AttachedBuffer {
     /// Accessed by its address only.
     memory: Vec<u8>,
     pub(crate) room: BufferUse,
 }
 
-impl Attached {
-    /// Allocates `bytes` bytes. Returns [`Error::NoRoom`] when the heap is full.
-    pub(crate) fn new(bytes: usize) -> Result<Attached, Error> {
-        let (mut memory, room) = (midplane_objects::coll::room(bytes)?, BufferUse::new(bytes));
+impl AttachedBuffer {
+    /// Allocates `bytes` bytes. Returns [`Error::NoSpace`] when the heap is full.
+    pub(crate) fn new(bytes: usize) -> Result<AttachedBuffer, Error> {
+        let (mut memory, room) = (midplane_objects::coll::try_with_capacity(bytes)?, BufferUse::new(bytes));
         memory.resize(bytes, 0);
-        Ok(Attached { memory, room })
+        Ok(AttachedBuffer { memory, room })
     }
 }
 
 /// Copies the message into the attached buffer and sends it from there. Waits at most as long as [`BufferUse::place`].
 /// Returns [`Error::BufferFull`], [`Error::Buffer`], or the errors of a send.
 pub(crate) fn send(
-    record: &Rc<Record>,
+    record: &Rc<CommRecord>,
     function: &'static str,
     data: Span,
     dest: CommRank,
     tag: Tag,
 ) -> Result<(), Error> {
     let mut attached = record.here.attached.borrow_mut();
-    let Some(Attached { memory, room }) = attached.as_mut() else {
+    let Some(AttachedBuffer { memory, room }) = attached.as_mut() else {
         return Err(Error::Buffer {
             what: "no buffer is attached; give one with Universe::set_buffer_size",
         });

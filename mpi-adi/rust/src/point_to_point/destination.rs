@@ -7,16 +7,16 @@ use super::persistent::{Persistent, PersistentSend};
 use super::{Status, buffered, destination_at, record};
 use crate::Tag;
 use crate::datatype::Buffer;
-use crate::datatype::lent::{lend, whole};
-use crate::request::{Request, Scope, What};
-use crate::topology::{AsCommunicator, Context, Process, Rank, Record};
+use crate::datatype::operands::{with_span, borrow_whole};
+use crate::request::{Request, Scope, TicketKind};
+use crate::topology::{AsCommunicator, Context, Process, Rank, CommRecord};
 use midplane_device::memory::Span;
 use midplane_device::request::Mode;
-use midplane_objects::comm::{CommRank, Partners};
+use midplane_objects::comm::{CommRank, OutgoingData, Partners};
 use midplane_objects::error::Error;
 
-pub(super) struct Within<'r> {
-    record: &'r Rc<Record>,
+pub(super) struct SendContext<'r> {
+    record: &'r Rc<CommRecord>,
     partners: Partners<'r>,
 }
 
@@ -25,13 +25,13 @@ pub(super) struct Within<'r> {
 fn send(
     to: &(impl Destination + ?Sized),
     buffer: &(impl Buffer + ?Sized),
-    send: impl FnOnce(Within<'_>, Span, CommRank) -> Result<(), Error>,
+    send: impl FnOnce(SendContext<'_>, Span, CommRank) -> Result<(), Error>,
 ) -> Result<(), Error> {
     let record = record(to);
     let partners = record.partners()?;
     match destination_at(partners, to.destination_rank())? {
         None => Ok(()),
-        Some(dest) => lend(buffer, |span| send(Within { record, partners }, span, dest)),
+        Some(dest) => with_span(buffer, |span| send(SendContext { record, partners }, span, dest)),
     }
 }
 
@@ -39,29 +39,29 @@ fn try_start<'a, Sc: Scope<'a>, B: Buffer + ?Sized>(
     to: &(impl Destination + ?Sized),
     scope: Sc,
     buffer: &'a B,
-    begin: impl FnOnce(Within<'_>, Span, CommRank) -> Result<What, Error>,
+    begin: impl FnOnce(SendContext<'_>, Span, CommRank) -> Result<TicketKind, Error>,
 ) -> Result<Request<'a, B, Sc>, Error> {
     let record = record(to);
-    Request::lending(scope, whole(buffer), |span| {
+    Request::lending(scope, borrow_whole(buffer), |span| {
         let partners = record.partners()?;
         match destination_at(partners, to.destination_rank())? {
-            None => Ok(What::Over(Status::EMPTY)),
-            Some(dest) => begin(Within { record, partners }, span, dest),
+            None => Ok(TicketKind::Done(Status::EMPTY)),
+            Some(dest) => begin(SendContext { record, partners }, span, dest),
         }
     })
 }
 
-impl Within<'_> {
+impl SendContext<'_> {
     pub(super) fn start(
         self,
         function: &'static str,
-        (span, dest, tag): (Span, CommRank, Tag),
+        OutgoingData { data, dest, tag }: OutgoingData<Span>,
         mode: Mode,
-    ) -> Result<What, Error> {
-        let id = self.partners.start_send(function, span, dest, tag, mode)?;
+    ) -> Result<TicketKind, Error> {
+        let id = self.partners.start_send(function, data, dest, tag, mode)?;
         Ok(match id {
-            Some(id) => What::Send(self.record.clone(), id),
-            None => What::Over(Status::EMPTY),
+            Some(id) => TicketKind::Send(self.record.clone(), id),
+            None => TicketKind::Done(Status::EMPTY),
         })
     }
 
@@ -69,10 +69,10 @@ impl Within<'_> {
     pub(super) fn start_buffered(
         self,
         function: &'static str,
-        (span, dest, tag): (Span, CommRank, Tag),
-    ) -> Result<What, Error> {
-        buffered::send(self.record, function, span, dest, tag)?;
-        Ok(What::Over(Status::EMPTY))
+        OutgoingData { data, dest, tag }: OutgoingData<Span>,
+    ) -> Result<TicketKind, Error> {
+        buffered::send(self.record, function, data, dest, tag)?;
+        Ok(TicketKind::Done(Status::EMPTY))
     }
 }
 
@@ -88,9 +88,9 @@ impl<D: Destination, P: Deref<Target: Buffer>> Persistent for PersistentSend<D, 
             &self.end,
             scope,
             &*self.buffer,
-            |to, span, dest| match mode {
-                Some(mode) => to.start("MPI_Start", (span, dest, tag), mode),
-                None => to.start_buffered("MPI_Start", (span, dest, tag)),
+            |to, data, dest| match mode {
+                Some(mode) => to.start("MPI_Start", OutgoingData { data, dest, tag }, mode),
+                None => to.start_buffered("MPI_Start", OutgoingData { data, dest, tag }),
             },
         )
     }
@@ -152,8 +152,8 @@ macro_rules! modes {
             $start_tag['a, Sc: Scope<'a>, Buf: 'a + Buffer + ?Sized]
                 (scope: Sc, buf: &'a Buf, tag: Tag) -> Request<'a, Buf, Sc>, $immediate;
             #[doc = concat!("As [`Self::", stringify!($start_tag), "`], with the error as its result.")]
-            or $try_start_tag = try_start(self, scope, buf, |$within, span, dest| {
-                let $message = (span, dest, tag);
+            or $try_start_tag = try_start(self, scope, buf, |$within, data, dest| {
+                let $message = OutgoingData { data, dest, tag };
                 $starts
             });
         }

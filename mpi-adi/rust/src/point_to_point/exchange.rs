@@ -2,24 +2,29 @@
 
 use super::{Destination, Source, Status, destination_at, record, source_at};
 use crate::Tag;
-use crate::datatype::lent::{lend, lend_mut};
+use crate::datatype::operands::{with_span, with_span_mut};
 use crate::datatype::{Buffer, BufferMut, Equivalence};
 use crate::request::zeroed;
 use midplane_device::interface::Device;
 use midplane_device::memory::Span;
 use midplane_device::request::Mode;
-use midplane_objects::coll::room;
-use midplane_objects::error::{Class, Error};
+use midplane_objects::coll::try_with_capacity;
+use midplane_objects::comm::{IncomingData, OutgoingData};
+use midplane_objects::error::{ErrorClass, Error};
 
 fn exchange(
     function: &'static str,
-    (send, destination, send_tag): (Span, &impl Destination, Tag),
-    (receive, source, receive_tag): (Span, &impl Source, Option<Tag>),
+    send: Span,
+    destination: &impl Destination,
+    send_tag: Tag,
+    receive: Span,
+    source: &impl Source,
+    receive_tag: Option<Tag>,
 ) -> Result<Status, Error> {
     let (to, from) = (record(destination), record(source));
     if to.membership().context != from.membership().context {
         return Err(Error::Wrong {
-            class: Class::Comm,
+            class: ErrorClass::Comm,
             what: "source and destination are of two communicators",
         });
     }
@@ -28,7 +33,16 @@ fn exchange(
     let source = source_at(partners, source.source_rank())?;
     let status = match (dest, source) {
         (Some(dest), Some(source)) => {
-            let (send, receive) = ((send, dest, send_tag), (receive, source, receive_tag));
+            let send = OutgoingData {
+                data: send,
+                dest,
+                tag: send_tag,
+            };
+            let receive = IncomingData {
+                data: receive,
+                source,
+                tag: receive_tag,
+            };
             partners.sendrecv_span(function, send, receive)?
         }
         (_, Some(source)) => partners.recv_span(function, receive, source, receive_tag)?,
@@ -43,27 +57,38 @@ fn exchange(
 }
 
 fn into(
-    (msg, destination, send_tag): (&(impl Buffer + ?Sized), &impl Destination, Tag),
-    (buf, source, receive_tag): (&mut (impl BufferMut + ?Sized), &impl Source, Option<Tag>),
+    msg: &(impl Buffer + ?Sized),
+    destination: &impl Destination,
+    send_tag: Tag,
+    buf: &mut (impl BufferMut + ?Sized),
+    source: &impl Source,
+    receive_tag: Option<Tag>,
 ) -> Result<Status, Error> {
-    lend(msg, |send| {
-        lend_mut(buf, |receive| {
-            let (send, receive) = (
-                (send, destination, send_tag),
-                (receive, source, receive_tag),
-            );
-            exchange("MPI_Sendrecv", send, receive)
+    with_span(msg, |send| {
+        with_span_mut(buf, |receive| {
+            exchange(
+                "MPI_Sendrecv",
+                send,
+                destination,
+                send_tag,
+                receive,
+                source,
+                receive_tag,
+            )
         })
     })
 }
 
 #[track_caller]
 fn one<R: Equivalence>(
-    send: (&impl Equivalence, &impl Destination, Tag),
-    (source, receive_tag): (&impl Source, Option<Tag>),
+    msg: &impl Equivalence,
+    destination: &impl Destination,
+    send_tag: Tag,
+    source: &impl Source,
+    receive_tag: Option<Tag>,
 ) -> Result<(R, Status), Error> {
     let mut value = zeroed::<R>();
-    let status = into(send, (&mut value, source, receive_tag))?;
+    let status = into(msg, destination, send_tag, &mut value, source, receive_tag)?;
     if status.source_rank() != super::PROC_NULL {
         super::not_empty(&status);
     }
@@ -72,13 +97,15 @@ fn one<R: Equivalence>(
 
 fn replace(
     buf: &mut (impl BufferMut + ?Sized),
-    (destination, send_tag): (&impl Destination, Tag),
-    (source, receive_tag): (&impl Source, Option<Tag>),
+    destination: &impl Destination,
+    send_tag: Tag,
+    source: &impl Source,
+    receive_tag: Option<Tag>,
 ) -> Result<Status, Error> {
     let here = &record(source).here;
-    lend_mut(buf, |span| {
+    with_span_mut(buf, |span| {
         // Sends from a copy, because the receive may complete before the send.
-        let mut copy = room(span.len())?;
+        let mut copy = try_with_capacity(span.len())?;
         copy.resize(span.len(), 0u8);
         here.env()?.read(span.into(), &mut copy);
         let sent = match copy.len() {
@@ -86,8 +113,15 @@ fn replace(
             // SAFETY: the copy lives until the exchange has finished with it, and nothing writes it.
             bytes => unsafe { Span::new(copy.as_ptr(), bytes) },
         };
-        let (sent, span) = ((sent, destination, send_tag), (span, source, receive_tag));
-        exchange("MPI_Sendrecv_replace", sent, span)
+        exchange(
+            "MPI_Sendrecv_replace",
+            sent,
+            destination,
+            send_tag,
+            span,
+            source,
+            receive_tag,
+        )
     })
 }
 
@@ -103,25 +137,25 @@ ends_the_job! {
     /// When the received message is empty, and is not from the null process.
     send_receive_with_tags[M: Equivalence, D: Destination, R: Equivalence, S: Source]
         (msg: &M, destination: &D, sendtag: Tag, source: &S, receivetag: Tag) -> (R, Status), "MPI_Sendrecv"
-        = one((msg, destination, sendtag), (source, Some(receivetag)));
+        = one(msg, destination, sendtag, source, Some(receivetag));
 
     /// [`send_receive_with_tags`] with the send tag 0 and any receive tag.
     ///
     /// # Panics
     /// When the received message is empty, and is not from the null process.
     send_receive[R: Equivalence, M: Equivalence, D: Destination, S: Source](msg: &M, destination: &D, source: &S)
-        -> (R, Status), "MPI_Sendrecv" = one((msg, destination, Tag::default()), (source, None));
+        -> (R, Status), "MPI_Sendrecv" = one(msg, destination, Tag::default(), source, None);
 
     /// [`send_receive_with_tags`] with buffers.
     send_receive_into_with_tags[M: Buffer + ?Sized, D: Destination, B: BufferMut + ?Sized, S: Source]
         (msg: &M, destination: &D, sendtag: Tag, buf: &mut B, source: &S, receivetag: Tag) -> Status, "MPI_Sendrecv";
     /// [`send_receive_into_with_tags`] that returns its error.
-    or try_send_receive_into_with_tags = into((msg, destination, sendtag), (buf, source, Some(receivetag)));
+    or try_send_receive_into_with_tags = into(msg, destination, sendtag, buf, source, Some(receivetag));
 
     /// [`send_receive_into_with_tags`] with the send tag 0 and any receive tag.
     send_receive_into[M: Buffer + ?Sized, D: Destination, B: BufferMut + ?Sized, S: Source]
         (msg: &M, destination: &D, buf: &mut B, source: &S) -> Status, "MPI_Sendrecv"
-        = into((msg, destination, Tag::default()), (buf, source, None));
+        = into(msg, destination, Tag::default(), buf, source, None);
 
     /// Sends the data in `buf` and replaces it by the received message (MPI_Sendrecv_replace, MPI-3.1 section 3.10).
     ///
@@ -130,10 +164,10 @@ ends_the_job! {
     send_receive_replace_into_with_tags[B: BufferMut + ?Sized, D: Destination, S: Source]
         (buf: &mut B, destination: &D, sendtag: Tag, source: &S, receivetag: Tag) -> Status, "MPI_Sendrecv_replace";
     /// [`send_receive_replace_into_with_tags`] that returns its error.
-    or try_send_receive_replace_into_with_tags = replace(buf, (destination, sendtag), (source, Some(receivetag)));
+    or try_send_receive_replace_into_with_tags = replace(buf, destination, sendtag, source, Some(receivetag));
 
     /// [`send_receive_replace_into_with_tags`] with the send tag 0 and any receive tag.
     send_receive_replace_into[B: BufferMut + ?Sized, D: Destination, S: Source](buf: &mut B, destination: &D, source: &S)
         -> Status, "MPI_Sendrecv_replace"
-        = replace(buf, (destination, Tag::default()), (source, None));
+        = replace(buf, destination, Tag::default(), source, None);
 }

@@ -4,14 +4,14 @@ use alloc::rc::Rc;
 use alloc::vec::Vec;
 
 use super::{Status, not_empty};
-use crate::datatype::lent::{lend_mut, whole_mut};
+use crate::datatype::operands::{with_span_mut, borrow_whole_mut};
 use crate::datatype::{BufferMut, Equivalence};
-use crate::request::{Request, Scope, What, zeroed};
-use crate::topology::Record;
+use crate::request::{Request, Scope, TicketKind, zeroed};
+use crate::topology::CommRecord;
 use midplane_device::interface::Device;
 use midplane_device::memory::Span;
 use midplane_device::request::RequestId;
-use midplane_objects::coll::room;
+use midplane_objects::coll::try_with_capacity;
 use midplane_objects::comm::wait;
 use midplane_objects::error::Error;
 
@@ -20,14 +20,14 @@ const FUNCTION: &str = "MPI_Mrecv";
 /// A message that a matched probe returned and that must be received. Its drop panics.
 #[must_use = "a message that was taken is to be received"]
 pub struct Message {
-    record: Rc<Record>,
+    record: Rc<CommRecord>,
     /// `None`: from MPI_PROC_NULL.
     id: Option<RequestId>,
     is_received: bool,
 }
 
 impl Message {
-    pub(super) fn new(record: &Rc<Record>, id: Option<RequestId>) -> Message {
+    pub(super) fn new(record: &Rc<CommRecord>, id: Option<RequestId>) -> Message {
         Message {
             record: record.clone(),
             id,
@@ -83,7 +83,7 @@ impl Message {
         /// [`matched_receive_into`](Self::matched_receive_into) that returns its error: [`Error::Truncated`].
         or try_matched_receive_into = {
             let mut message = self;
-            lend_mut(buf, |span| message.receive(span))
+            with_span_mut(buf, |span| message.receive(span))
         };
     }
 
@@ -104,16 +104,16 @@ impl Message {
     }
 
     /// [`immediate_matched_receive_into`](Self::immediate_matched_receive_into) that returns [`Error::NoMemory`] and
-    /// [`Error::NoRoom`] with the message.
+    /// [`Error::NoSpace`] with the message.
     pub fn try_immediate_matched_receive_into<'a, Sc: Scope<'a>, Buf: BufferMut + ?Sized>(
         mut self,
         scope: Sc,
         buf: &'a mut Buf,
     ) -> Result<Request<'a, Buf, Sc>, (Message, Error)> {
-        let request = Request::lending(scope, whole_mut(buf), |span| {
+        let request = Request::lending(scope, borrow_whole_mut(buf), |span| {
             Ok(match self.start(span)? {
-                Some(id) => What::Receive(self.record.clone(), id),
-                None => What::Over(Status::OF_NULL),
+                Some(id) => TicketKind::Receive(self.record.clone(), id),
+                None => TicketKind::Done(Status::OF_NULL),
             })
         });
         request.map_err(|error| (self, error))
@@ -150,7 +150,7 @@ impl MatchedReceiveVec for (Message, Status) {
         let count = status.count(Msg::equivalent_datatype());
         let values = usize::try_from(count).map_err(|_| NOT_WHOLE);
         let values = values.and_then(|count| {
-            let mut values = room(count)?;
+            let mut values = try_with_capacity(count)?;
             values.resize_with(count, zeroed::<Msg>);
             Ok(values)
         });

@@ -43,7 +43,7 @@ pub use source::Source;
 
 use alloc::rc::Rc;
 
-use crate::topology::{AsCommunicator, Context, Rank, Record};
+use crate::topology::{AsCommunicator, Context, Rank, CommRecord};
 use midplane_objects::comm::{CommRank, Partners};
 use midplane_objects::error::Error;
 
@@ -52,7 +52,7 @@ pub mod traits {
     pub use super::{Destination, MatchedReceiveVec, Persistent, Source};
 }
 
-fn record<A: AsCommunicator + ?Sized>(of: &A) -> &Rc<Record> {
+fn record<A: AsCommunicator + ?Sized>(of: &A) -> &Rc<CommRecord> {
     of.as_communicator().record()
 }
 

@@ -96,7 +96,7 @@ pub trait Persistent {
     /// Starts the message, or returns its error; it can be started again then.
     ///
     /// # Errors
-    /// [`Error::Tag`], [`Error::TooLong`], [`Error::NoMemory`], [`Error::NoRoom`]; for a buffered send also
+    /// [`Error::Tag`], [`Error::TooLong`], [`Error::NoMemory`], [`Error::NoSpace`]; for a buffered send also
     /// [`Error::BufferFull`] or [`Error::Buffer`].
     fn try_start<'s, Sc: Scope<'s>>(
         &'s mut self,

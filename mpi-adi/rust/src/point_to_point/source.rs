@@ -7,9 +7,9 @@ use super::message::{MatchedReceiveVec, Message};
 use super::persistent::{Persistent, PersistentReceive};
 use super::{Status, not_empty, record, source_at};
 use crate::Tag;
-use crate::datatype::lent::{lend_mut, whole_mut};
+use crate::datatype::operands::{with_span_mut, borrow_whole_mut};
 use crate::datatype::{BufferMut, Equivalence};
-use crate::request::{ReceiveFuture, Request, Scope, What};
+use crate::request::{ReceiveFuture, Request, Scope, TicketKind};
 use crate::topology::{AnyProcess, AsCommunicator, Context, Process, Rank};
 use midplane_device::interface::Blocking;
 use midplane_device::memory::Span;
@@ -35,7 +35,7 @@ fn receive(
     tag: Option<Tag>,
 ) -> Result<Status, Error> {
     from(of, Status::OF_NULL, |partners, source| {
-        lend_mut(buffer, |span| {
+        with_span_mut(buffer, |span| {
             Ok(partners.recv_span("MPI_Recv", span, source, tag)?.into())
         })
     })
@@ -46,10 +46,10 @@ fn begin(
     function: &'static str,
     span: Span,
     tag: Option<Tag>,
-) -> Result<What, Error> {
-    from(of, What::Over(Status::OF_NULL), |partners, source| {
+) -> Result<TicketKind, Error> {
+    from(of, TicketKind::Done(Status::OF_NULL), |partners, source| {
         let id = partners.start_recv(function, span, source, tag)?;
-        Ok(What::Receive(record(of).clone(), id))
+        Ok(TicketKind::Receive(record(of).clone(), id))
     })
 }
 
@@ -60,7 +60,7 @@ fn try_start<'a, Sc: Scope<'a>, B: BufferMut + ?Sized>(
     buffer: &'a mut B,
     tag: Option<Tag>,
 ) -> Result<Request<'a, B, Sc>, Error> {
-    Request::lending(scope, whole_mut(buffer), |span| {
+    Request::lending(scope, borrow_whole_mut(buffer), |span| {
         begin(of, function, span, tag)
     })
 }

@@ -10,7 +10,7 @@ use crate::process::current;
 use crate::status::Status;
 use midplane_device::interface::Device;
 use midplane_objects::call::block_until;
-use midplane_objects::coll::room;
+use midplane_objects::coll::try_with_capacity;
 
 macro_rules! call {
     ($name:ident, $mpi:literal) => {
@@ -22,7 +22,7 @@ macro_rules! call {
 }
 
 /// A call's names in Rust and in MPI.
-type Call = (&'static str, &'static str);
+type CallName = (&'static str, &'static str);
 
 /// Blocks until one of the requests is complete, removes it from the list, and returns its index and status
 /// (MPI_Waitany, MPI-3.1 section 3.7.5). Returns `None` for an empty list. An error of the request aborts the job.
@@ -37,7 +37,7 @@ pub fn wait_any<'a, D: ?Sized, S: Scope<'a>>(
         let env = fatal("mpi::request::wait_any (MPI_Waitany)", current.env());
         block_until(env, CallNote::of("MPI_Waitany"), || {
             let mut each = requests.iter();
-            each.any(|request| request.look(|ticket| ticket.is_done(env)))
+            each.any(|request| request.inspect(|ticket| ticket.is_done(env)))
         });
     }
     let place = requests.iter().position(Request::is_complete)?;
@@ -52,13 +52,13 @@ pub struct RequestCollection<'a, D: ?Sized> {
 }
 
 /// Results of completed requests: index, status and buffer of each.
-type Results<'a, D> = Vec<(usize, Status, &'a D)>;
+type CompletedList<'a, D> = Vec<(usize, Status, &'a D)>;
 
 impl<'a, D: ?Sized> RequestCollection<'a, D> {
     #[track_caller]
     fn new(reserve: usize) -> Self {
         RequestCollection {
-            requests: fatal("RequestCollection", room(reserve)),
+            requests: fatal("RequestCollection", try_with_capacity(reserve)),
             borrowed: PhantomData,
         }
     }
@@ -73,7 +73,7 @@ impl<'a, D: ?Sized> RequestCollection<'a, D> {
     pub fn add<S: Scope<'a>>(&mut self, request: Request<'a, D, S>) -> usize {
         let bytes = size_of::<Ticket>();
         let room = self.requests.try_reserve(1);
-        let room = room.map_err(|_| midplane_objects::Error::NoRoom { bytes });
+        let room = room.map_err(|_| midplane_objects::Error::NoSpace { bytes });
         fatal("RequestCollection::add", room);
         let (ticket, data, _) = request.into_parts();
         self.requests.push(Some((ticket, data)));
@@ -86,8 +86,9 @@ impl<'a, D: ?Sized> RequestCollection<'a, D> {
     }
 
     #[track_caller]
-    fn complete(&mut self, (name, function): Call, place: usize) -> Option<(usize, Status, &'a D)> {
+    fn complete(&mut self, call: CallName, place: usize) -> Option<(usize, Status, &'a D)> {
         let (ticket, data) = self.requests[place].take()?;
+        let (name, function) = call;
         let status = ticket.wait_or_end(name, function);
         // SAFETY: borrowed for `'a`, and the operation is complete.
         Some((place, status, unsafe { &*data }))
@@ -96,7 +97,7 @@ impl<'a, D: ?Sized> RequestCollection<'a, D> {
     /// Makes progress, and returns the indexes of the complete requests.
     #[track_caller]
     fn done(&self, function: &'static str) -> Vec<usize> {
-        let mut done = fatal(function, room(self.requests.len()));
+        let mut done = fatal(function, try_with_capacity(self.requests.len()));
         if let Some(current) = current() {
             let env = fatal(function, current.env());
             // The progress hook of collectives runs after the step.
@@ -110,9 +111,9 @@ impl<'a, D: ?Sized> RequestCollection<'a, D> {
     #[track_caller]
     fn complete_all(
         &mut self,
-        call: Call,
+        call: CallName,
         places: impl Iterator<Item = usize>,
-        result: &mut Results<'a, D>,
+        result: &mut CompletedList<'a, D>,
     ) {
         result.clear();
         for place in places {
@@ -130,14 +131,14 @@ impl<'a, D: ?Sized> RequestCollection<'a, D> {
     /// Blocks until at least one request is complete, and completes all that are (MPI_Waitsome). `result` is replaced
     /// by their results.
     #[track_caller]
-    pub fn wait_some(&mut self, result: &mut Results<'a, D>) {
+    pub fn wait_some(&mut self, result: &mut CompletedList<'a, D>) {
         Ticket::wait_any("MPI_Waitsome", self.open());
         self.test_some(result);
     }
 
     /// Blocks until all requests are complete, and completes them (MPI_Waitall). `result` is replaced by their results.
     #[track_caller]
-    pub fn wait_all(&mut self, result: &mut Results<'a, D>) {
+    pub fn wait_all(&mut self, result: &mut CompletedList<'a, D>) {
         let places = 0..self.requests.len();
         self.complete_all(call!(wait_all, "MPI_Waitall"), places, result);
     }
@@ -151,14 +152,14 @@ impl<'a, D: ?Sized> RequestCollection<'a, D> {
 
     /// Completes all complete requests (MPI_Testsome). Does not block. `result` is replaced by their results.
     #[track_caller]
-    pub fn test_some(&mut self, result: &mut Results<'a, D>) {
+    pub fn test_some(&mut self, result: &mut CompletedList<'a, D>) {
         let done = self.done("MPI_Testsome");
         self.complete_all(call!(test_some, "MPI_Testsome"), done.into_iter(), result);
     }
 
     /// Completes all requests if all are complete, and returns whether they are (MPI_Testall). Does not block.
     #[track_caller]
-    pub fn test_all(&mut self, result: &mut Results<'a, D>) -> bool {
+    pub fn test_all(&mut self, result: &mut CompletedList<'a, D>) -> bool {
         let done = self.done("MPI_Testall");
         let is_all = done.len() == self.incomplete();
         result.clear();

@@ -3,18 +3,18 @@
 use alloc::rc::Rc;
 use core::cell::Cell;
 
-use super::{Ticket, What, under_way};
-use crate::attribute::Attributes;
-use crate::datatype::lent::Loan;
-use crate::topology::{Record, Twin};
+use super::{Ticket, TicketKind, in_flight};
+use crate::attribute::CommAttributes;
+use crate::datatype::operands::BufferLoan;
+use crate::topology::{CommRecord, DuplicableContext};
 use midplane_device::envelope::Context;
-use midplane_objects::coll::{self, Holder};
+use midplane_objects::coll::{self, ContextHolder};
 use midplane_objects::error::Error;
 use midplane_objects::process::Env;
 
 /// A duplication in progress. Its drop waits for the duplicate and drops it.
 #[must_use = "get the duplicate"]
-pub struct DuplicateFuture<C: Twin> {
+pub struct DuplicateFuture<C: DuplicableContext> {
     /// `None`: completed.
     ticket: Option<Ticket>,
     place: Rc<Cell<Option<C>>>,
@@ -23,20 +23,20 @@ pub struct DuplicateFuture<C: Twin> {
 /// A value that only calls create, use and drop.
 struct OfCalls<T>(T);
 
-// SAFETY: used on the program's thread. Interrupt handlers only advance messages (`Work::is_for_calls`), and drop
+// SAFETY: used on the program's thread. Interrupt handlers only advance messages (`ScheduleWork::is_for_calls`), and drop
 // nothing.
 unsafe impl<T> Send for OfCalls<T> {}
 
 /// The state of the duplicate, captured when the duplication starts.
-struct Duplicate<C> {
-    parent: Rc<Record>,
+struct DuplicateState<C> {
+    parent: Rc<CommRecord>,
     /// An error means that the heap has no space for them: the duplication fails.
-    attributes: Result<Option<Attributes>, Error>,
+    attributes: Result<Option<CommAttributes>, Error>,
     twin: Option<C>,
     place: Rc<Cell<Option<C>>>,
 }
 
-impl<C: Twin> Holder for OfCalls<Duplicate<C>> {
+impl<C: DuplicableContext> ContextHolder for OfCalls<DuplicateState<C>> {
     fn env(&self) -> Option<&dyn Env> {
         self.0.parent.here.env().ok()
     }
@@ -51,7 +51,7 @@ impl<C: Twin> Holder for OfCalls<Duplicate<C>> {
         self.0.twin = None;
     }
 
-    fn agreed(&mut self) -> Result<(), Error> {
+    fn finish_agreement(&mut self) -> Result<(), Error> {
         let twin = self.0.twin.take();
         if let (Some(twin), Ok(attributes)) = (&twin, &mut self.0.attributes)
             && let Some(attributes) = attributes.take()
@@ -63,22 +63,22 @@ impl<C: Twin> Holder for OfCalls<Duplicate<C>> {
     }
 }
 
-impl<C: Twin + 'static> DuplicateFuture<C> {
-    /// Starts the duplication. Returns [`Error::NoRoom`] or [`Error::NoMemory`].
-    pub(crate) fn new(parent: &Rc<Record>) -> Result<Self, Error> {
+impl<C: DuplicableContext + 'static> DuplicateFuture<C> {
+    /// Starts the duplication. Returns [`Error::NoSpace`] or [`Error::NoMemory`].
+    pub(crate) fn new(parent: &Rc<CommRecord>) -> Result<Self, Error> {
         let core = parent.core()?;
         let place = Rc::new(Cell::new(None));
-        let duplicate = Duplicate {
+        let duplicate = DuplicateState {
             parent: parent.clone(),
             attributes: parent.attributes.duplicated().map(Some),
             twin: None,
             place: place.clone(),
         };
         let plan = coll::agree(core, OfCalls(duplicate))?;
-        let started = under_way::start(parent, "MPI_Comm_idup", plan)?;
-        let what = What::Collective(parent.clone(), started);
+        let started = in_flight::start(parent, "MPI_Comm_idup", plan)?;
+        let what = TicketKind::Collective(parent.clone(), started);
         Ok(DuplicateFuture {
-            ticket: Some(Ticket::new(what, Loan::EMPTY)),
+            ticket: Some(Ticket::new(what, BufferLoan::EMPTY)),
             place,
         })
     }
@@ -92,7 +92,7 @@ impl<C: Twin + 'static> DuplicateFuture<C> {
     }
 
     /// Blocks like [`get`](Self::get), and returns the duplicate. All processes return the same kind of error:
-    /// [`Error::Limit`] or, without memory, [`Error::NoRoom`] or [`Error::NoRoomElsewhere`].
+    /// [`Error::Limit`] or, without memory, [`Error::NoSpace`] or [`Error::NoSpaceElsewhere`].
     pub fn try_get(mut self) -> Result<C, Error> {
         let ticket = self.ticket.take().expect("taken only at the end");
         ticket.wait("MPI_Wait")?;
@@ -111,7 +111,7 @@ impl<C: Twin + 'static> DuplicateFuture<C> {
     }
 }
 
-impl<C: Twin> Drop for DuplicateFuture<C> {
+impl<C: DuplicableContext> Drop for DuplicateFuture<C> {
     fn drop(&mut self) {
         if let Some(ticket) = self.ticket.take().filter(Ticket::can_wait) {
             // An error means that there is no duplicate to drop.

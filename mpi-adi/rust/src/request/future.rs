@@ -3,9 +3,9 @@
 use alloc::boxed::Box;
 use core::mem::{ManuallyDrop, MaybeUninit};
 
-use super::{Ticket, What};
+use super::{Ticket, TicketKind};
 use crate::datatype::Equivalence;
-use crate::datatype::lent::{Operand, whole_mut};
+use crate::datatype::operands::{TargetOperand, borrow_whole_mut};
 use crate::status::Status;
 use midplane_objects::error::Error;
 
@@ -26,11 +26,11 @@ pub(crate) fn zeroed<T: Equivalence>() -> T {
 impl<T: Equivalence> ReceiveFuture<T> {
     /// Starts the receive by `start`, and returns its error.
     pub(crate) fn new(
-        start: impl FnOnce(midplane_device::memory::Span) -> Result<What, Error>,
+        start: impl FnOnce(midplane_device::memory::Span) -> Result<TicketKind, Error>,
     ) -> Result<Self, Error> {
         let value = Box::into_raw(Box::new(zeroed::<T>()));
         // SAFETY: from a box that exists until the ticket is complete; nothing else points to it.
-        let loan = unsafe { whole_mut(&mut *value).loan_span() };
+        let loan = unsafe { borrow_whole_mut(&mut *value).loan_span() };
         let started = loan.and_then(|loan| Ok(Ticket::new(start(loan.span())?, loan)));
         let ticket = started.inspect_err(|_| {
             // SAFETY: from a box, and no operation was started.

@@ -15,7 +15,7 @@
 //! /// Sums numbers in steps.
 //! struct Sum<'s>(&'s Cell<u64>);
 //!
-//! impl Generalized for Sum<'_> {
+//! impl GeneralizedOperation for Sum<'_> {
 //!     /// One number is complete.
 //!     fn query(&self) -> Result<Status, Error> {
 //!         Status::empty().with_elements(u64::equivalent_datatype(), 1)
@@ -42,7 +42,7 @@
 //! |---|---|
 //! | MPI_Grequest_start | [`start_generalized`], or with a buffer [`start_generalized_with_data`] |
 //! | MPI_Grequest_complete | [`Completion::complete`] |
-//! | query_fn, cancel_fn | [`Generalized::query`], [`Generalized::cancel`] |
+//! | query_fn, cancel_fn | [`GeneralizedOperation::query`], [`GeneralizedOperation::cancel`] |
 //! | free_fn, extra_state | dropping the operation, and its fields |
 //! | MPI_Status_set_elements, _set_cancelled | [`Status::with_elements`], [`Status::with_cancelled`] |
 //!
@@ -65,9 +65,9 @@
 use alloc::rc::Rc;
 use core::cell::Cell;
 
-use super::{Request, Scope, Ticket, What};
-use crate::datatype::lent::Loan;
-use crate::process::{Here, running};
+use super::{Request, Scope, Ticket, TicketKind};
+use crate::datatype::operands::BufferLoan;
+use crate::process::{ProcessState, running};
 use crate::status::Status;
 use midplane_device::kernel::CallNote;
 use midplane_objects::call::block_until;
@@ -77,7 +77,7 @@ use midplane_objects::error::Error;
 ///
 /// The operation is dropped when its request is completed or freed; no call follows. Its functions run within calls of
 /// the program's, outside MPI, and may call MPI themselves.
-pub trait Generalized {
+pub trait GeneralizedOperation {
     /// Returns the status of the complete operation. Called by [`Request::get_status`] and by the call that completes
     /// the request; that call returns its error.
     fn query(&self) -> Result<Status, Error> {
@@ -93,16 +93,16 @@ pub trait Generalized {
     }
 }
 
-impl<F: Fn() -> Result<Status, Error>> Generalized for F {
+impl<F: Fn() -> Result<Status, Error>> GeneralizedOperation for F {
     fn query(&self) -> Result<Status, Error> {
         self()
     }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Phase {
-    UnderWay,
-    Over,
+enum GeneralizedPhase {
+    Active,
+    Done,
     /// Its completion was dropped.
     Abandoned,
 }
@@ -110,20 +110,20 @@ enum Phase {
 /// Completes a generalized request. Its drop completes the request with the status "cancelled", without a query: no
 /// call waits for an operation that cannot complete any more.
 #[must_use = "complete the request with it; dropping it cancels that"]
-pub struct Completion(Rc<Cell<Phase>>);
+pub struct Completion(Rc<Cell<GeneralizedPhase>>);
 
 impl Completion {
     /// Marks the operation as complete: its request can be completed (MPI_Grequest_complete). Does not block, and calls
     /// no user-defined function.
     pub fn complete(self) {
-        self.0.set(Phase::Over);
+        self.0.set(GeneralizedPhase::Done);
     }
 }
 
 impl Drop for Completion {
     fn drop(&mut self) {
-        if self.0.get() == Phase::UnderWay {
-            self.0.set(Phase::Abandoned);
+        if self.0.get() == GeneralizedPhase::Active {
+            self.0.set(GeneralizedPhase::Abandoned);
         }
     }
 }
@@ -143,28 +143,28 @@ ends_the_job! {
     /// owns it blocks forever. A request of the [`StaticScope`](super::StaticScope) that is dropped before its
     /// completion is freed without a wait: its operation is dropped, and completing it has no effect
     /// (MPI_Request_free).
-    start_generalized['a, G: Generalized + 'a, S: Scope<'a>](scope: S, operation: G) -> (Request<'a, (), S>, Completion),
+    start_generalized['a, G: GeneralizedOperation + 'a, S: Scope<'a>](scope: S, operation: G) -> (Request<'a, (), S>, Completion),
         "MPI_Grequest_start";
     /// [`start_generalized`] that returns [`Error::Order`] before MPI is initialized and after its end, and
-    /// [`Error::NoRoom`] when the scope has no free slot.
+    /// [`Error::NoSpace`] when the scope has no free slot.
     or try_start_generalized = try_start_generalized_with_data(scope, &(), operation);
 
     /// [`start_generalized`] with a buffer that the request returns, like that of a message: such requests can be mixed
     /// in a [`RequestCollection`](super::RequestCollection).
-    start_generalized_with_data['a, D: ?Sized, G: Generalized + 'a, S: Scope<'a>](scope: S, data: &'a D, operation: G)
+    start_generalized_with_data['a, D: ?Sized, G: GeneralizedOperation + 'a, S: Scope<'a>](scope: S, data: &'a D, operation: G)
         -> (Request<'a, D, S>, Completion), "MPI_Grequest_start";
     /// [`start_generalized_with_data`] that returns the errors of [`try_start_generalized`].
     or try_start_generalized_with_data = {
         let here = running()?;
         here.env()?;
-        let phase = Rc::new(Cell::new(Phase::UnderWay));
+        let phase = Rc::new(Cell::new(GeneralizedPhase::Active));
         let completion = Completion(phase.clone());
-        let operation: Rc<dyn Generalized + 'a> = Rc::new(operation);
+        let operation: Rc<dyn GeneralizedOperation + 'a> = Rc::new(operation);
         // SAFETY: only the lifetime changes. The operation is in the ticket alone, and during a call in a borrow of its
         // request: it is dropped with the ticket, within `'a`.
-        let operation = unsafe { core::mem::transmute::<Rc<dyn Generalized + 'a>, Rc<dyn Generalized>>(operation) };
-        let open = Open { here, phase, operation };
-        let start = || Ok(Ticket::new(What::Generalized(open), Loan::EMPTY));
+        let operation = unsafe { core::mem::transmute::<Rc<dyn GeneralizedOperation + 'a>, Rc<dyn GeneralizedOperation>>(operation) };
+        let open = OpenGeneralized { here, phase, operation };
+        let start = || Ok(Ticket::new(TicketKind::Generalized(open), BufferLoan::EMPTY));
         // SAFETY: `data` is borrowed for `'a`, and there is no loan.
         let request = unsafe { Request::start(scope, core::ptr::from_ref(data), start) }?;
         Ok((request, completion))
@@ -172,26 +172,26 @@ ends_the_job! {
 }
 
 #[derive(Clone)]
-pub(crate) struct Open {
-    pub(super) here: Rc<Here>,
-    phase: Rc<Cell<Phase>>,
-    operation: Rc<dyn Generalized>,
+pub(crate) struct OpenGeneralized {
+    pub(super) here: Rc<ProcessState>,
+    phase: Rc<Cell<GeneralizedPhase>>,
+    operation: Rc<dyn GeneralizedOperation>,
 }
 
-impl Open {
+impl OpenGeneralized {
     pub(super) fn is_over(&self) -> bool {
-        self.phase.get() != Phase::UnderWay
+        self.phase.get() != GeneralizedPhase::Active
     }
 
     /// Returns the status of a complete operation. No borrow of a scope may be active, since this calls the program.
     pub(super) fn status(&self) -> Result<Status, Error> {
         match self.phase.get() {
-            Phase::Abandoned => Ok(Status::of_send(true)),
-            Phase::UnderWay | Phase::Over => self.operation.query(),
+            GeneralizedPhase::Abandoned => Ok(Status::of_send(true)),
+            GeneralizedPhase::Active | GeneralizedPhase::Done => self.operation.query(),
         }
     }
 
-    /// Blocks until the operation is complete, and returns its [`status`](Open::status).
+    /// Blocks until the operation is complete, and returns its [`status`](OpenGeneralized::status).
     pub(super) fn wait(&self, function: &'static str) -> Result<Status, Error> {
         if !self.is_over() {
             let env = self.here.env()?;

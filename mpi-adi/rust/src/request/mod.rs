@@ -113,7 +113,7 @@ mod generalized;
 mod guards;
 mod scopes;
 mod ticket;
-pub(crate) mod under_way;
+pub(crate) mod in_flight;
 
 use alloc::rc::Rc;
 use core::cell::Cell;
@@ -125,31 +125,31 @@ pub use duplicate::DuplicateFuture;
 pub use future::ReceiveFuture;
 pub(crate) use future::zeroed;
 pub use generalized::{
-    Completion, Generalized, start_generalized, start_generalized_with_data, try_start_generalized,
+    Completion, GeneralizedOperation, start_generalized, start_generalized_with_data, try_start_generalized,
     try_start_generalized_with_data,
 };
-pub use guards::{CancelGuard, Guard, WaitGuard};
+pub use guards::{CancelGuard, RequestGuard, WaitGuard};
 pub use scopes::{LocalScope, Scope, StaticScope, scope};
-use ticket::Seen;
-pub(crate) use ticket::{Ticket, What};
+use ticket::ObservedStatus;
+pub(crate) use ticket::{Ticket, TicketKind};
 
 use super::datatype::AsDatatype;
-use super::datatype::lent::{Lending, Loan, Operand, Side};
+use super::datatype::operands::{BorrowedBuffer, BufferLoan, TargetOperand, CollectiveBuffer};
 use super::status::Status;
-use super::window::{Record as Window, Watched};
+use super::window::{WindowRecord, WatchedEvent};
 use midplane_device::memory::Span;
 use midplane_objects::error::Error;
 
 /// The traits of this module.
 pub mod traits {
-    pub use super::{Generalized, Scope};
+    pub use super::{GeneralizedOperation, Scope};
 }
 
 /// A nonblocking operation, with the buffer `D` that its completion returns.
 #[must_use = "wait for it, or drop it to leave that to the end of the scope"]
 pub struct Request<'a, D: ?Sized, S: Scope<'a> = StaticScope> {
     /// `None`: completed, or moved to another request.
-    held: Option<S::Held>,
+    held: Option<S::TicketSlot>,
     /// A pointer, because the buffer may be written until the request is complete.
     data: *const D,
     scope: S,
@@ -158,14 +158,14 @@ pub struct Request<'a, D: ?Sized, S: Scope<'a> = StaticScope> {
 }
 
 /// Creates a request without a buffer that completes on a condition in a window.
-pub(crate) fn complete_when(record: &Rc<Window>, watched: Watched) -> Request<'static, ()> {
-    let what = What::OneSided(record.clone(), watched);
-    Request::of(Ticket::new(what, Loan::EMPTY), &(), StaticScope)
+pub(crate) fn complete_when(record: &Rc<WindowRecord>, watched: WatchedEvent) -> Request<'static, ()> {
+    let what = TicketKind::OneSided(record.clone(), watched);
+    Request::from_ticket(Ticket::new(what, BufferLoan::EMPTY), &(), StaticScope)
 }
 
 impl<'a, D: ?Sized, S: Scope<'a>> Request<'a, D, S> {
     /// Creates the request of an operation. The scope has a free slot.
-    fn of(ticket: Ticket, data: *const D, scope: S) -> Self {
+    fn from_ticket(ticket: Ticket, data: *const D, scope: S) -> Self {
         Request {
             held: Some(scope.keep(ticket)),
             data,
@@ -174,7 +174,7 @@ impl<'a, D: ?Sized, S: Scope<'a>> Request<'a, D, S> {
         }
     }
 
-    /// Starts an operation by `start`, which returns its ticket. Returns the error of `start`, or [`Error::NoRoom`]
+    /// Starts an operation by `start`, which returns its ticket. Returns the error of `start`, or [`Error::NoSpace`]
     /// when the scope has no free slot.
     ///
     /// # Safety
@@ -185,15 +185,15 @@ impl<'a, D: ?Sized, S: Scope<'a>> Request<'a, D, S> {
         start: impl FnOnce() -> Result<Ticket, Error>,
     ) -> Result<Self, Error> {
         scope.prepare()?;
-        Ok(Request::of(start()?, data, scope))
+        Ok(Request::from_ticket(start()?, data, scope))
     }
 
     /// Starts an operation on one buffer by `start`, which receives its elements. Returns the errors of
-    /// [`Request::start`] and [`Side::loan`].
+    /// [`Request::start`] and [`CollectiveBuffer::loan`].
     pub(crate) fn lending(
         scope: S,
-        buffer: Lending<'a, D>,
-        start: impl FnOnce(Span) -> Result<What, Error>,
+        buffer: BorrowedBuffer<'a, D>,
+        start: impl FnOnce(Span) -> Result<TicketKind, Error>,
     ) -> Result<Self, Error>
     where
         D: AsDatatype,
@@ -214,12 +214,12 @@ impl<'a, D: ?Sized, S: Scope<'a>> Request<'a, D, S> {
         // SAFETY: the scope is read once, because `this` is not dropped.
         let scope = unsafe { core::ptr::read(&this.scope) };
         let held = this.held.take().expect("taken only here and at the end");
-        (scope.take(held), this.data, scope)
+        (scope.take_ticket(held), this.data, scope)
     }
 
-    fn look<R>(&self, look: impl FnOnce(&Ticket) -> R) -> R {
+    fn inspect<R>(&self, inspect: impl FnOnce(&Ticket) -> R) -> R {
         let held = self.held.as_ref().expect("taken only at the end");
-        self.scope.look(held, look)
+        self.scope.inspect_ticket(held, inspect)
     }
 
     /// Blocks until the operation is complete (MPI_Wait, MPI-3.1 section 3.7.3). An error aborts the job.
@@ -279,7 +279,7 @@ impl<'a, D: ?Sized, S: Scope<'a>> Request<'a, D, S> {
 
     /// Makes progress, and checks whether the operation is complete. Does not block.
     pub fn is_complete(&self) -> bool {
-        self.look(|ticket| ticket.is_complete("MPI_Test"))
+        self.inspect(|ticket| ticket.is_complete("MPI_Test"))
     }
 
     /// Returns the result of [`Request::try_wait`] if the operation is complete, and keeps the request
@@ -289,20 +289,20 @@ impl<'a, D: ?Sized, S: Scope<'a>> Request<'a, D, S> {
     /// block.
     #[track_caller]
     pub fn get_status(&self) -> Option<Result<Status, Error>> {
-        let seen = self.look(|ticket| ticket.seen("MPI_Request_get_status"))?;
+        let seen = self.inspect(|ticket| ticket.seen("MPI_Request_get_status"))?;
         Some(match seen {
-            Seen::Known(status) => status,
-            Seen::Asked(open) => open.status(),
+            ObservedStatus::Known(status) => status,
+            ObservedStatus::Asked(open) => open.status(),
         })
     }
 
     /// Cancels the message if it is not matched yet (MPI_Cancel, MPI-3.1 section 3.8.4).
     ///
     /// The request must be completed in any case; [`Status::is_cancelled`] checks the outcome. Calls the cancel
-    /// function of a [`Generalized`] operation. Does not block. Aborts the job for a collective, which cannot be
+    /// function of a [`GeneralizedOperation`] operation. Does not block. Aborts the job for a collective, which cannot be
     /// cancelled (section 5.12).
     pub fn cancel(&self) {
-        if let Some(open) = self.look(Ticket::cancel) {
+        if let Some(open) = self.inspect(Ticket::cancel) {
             open.cancel();
         }
     }
@@ -315,14 +315,14 @@ impl<'a, D: ?Sized, S: Scope<'a>> Request<'a, D, S> {
     {
         super::fatal("Request::shrink_scope_to", scope.prepare());
         let (ticket, data, _) = self.into_parts();
-        Request::of(ticket, data, scope)
+        Request::from_ticket(ticket, data, scope)
     }
 }
 
 impl<'a, D: ?Sized, S: Scope<'a>> Drop for Request<'a, D, S> {
     fn drop(&mut self) {
         if let Some(held) = self.held.take() {
-            self.scope.leave(held);
+            self.scope.release_ticket(held);
         }
     }
 }

@@ -18,23 +18,23 @@ mod sealed {
 pub trait Scope<'a>: sealed::Sealed {
     /// A ticket's location.
     #[doc(hidden)]
-    type Held;
+    type TicketSlot;
 
-    /// Reserves memory for the next [`Scope::keep`]. Returns [`Error::NoRoom`] when the heap is full.
+    /// Reserves memory for the next [`Scope::keep`]. Returns [`Error::NoSpace`] when the heap is full.
     #[doc(hidden)]
     fn prepare(&self) -> Result<(), Error>;
     /// Stores a ticket.
     #[doc(hidden)]
-    fn keep(&self, ticket: Ticket) -> Self::Held;
+    fn keep(&self, ticket: Ticket) -> Self::TicketSlot;
     /// Removes and returns a ticket.
     #[doc(hidden)]
-    fn take(&self, held: Self::Held) -> Ticket;
-    /// Runs `look` on a ticket.
+    fn take_ticket(&self, held: Self::TicketSlot) -> Ticket;
+    /// Runs `inspect` on a ticket.
     #[doc(hidden)]
-    fn look<R>(&self, held: &Self::Held, look: impl FnOnce(&Ticket) -> R) -> R;
+    fn inspect_ticket<R>(&self, held: &Self::TicketSlot, inspect: impl FnOnce(&Ticket) -> R) -> R;
     /// Handles the drop of a ticket's request.
     #[doc(hidden)]
-    fn leave(&self, held: Self::Held);
+    fn release_ticket(&self, held: Self::TicketSlot);
 }
 
 /// Scope of requests whose buffers live forever.
@@ -44,7 +44,7 @@ pub struct StaticScope;
 #[allow(private_interfaces)]
 impl Scope<'static> for StaticScope {
     /// The ticket itself.
-    type Held = Ticket;
+    type TicketSlot = Ticket;
 
     fn prepare(&self) -> Result<(), Error> {
         Ok(())
@@ -54,16 +54,16 @@ impl Scope<'static> for StaticScope {
         ticket
     }
 
-    fn take(&self, held: Ticket) -> Ticket {
+    fn take_ticket(&self, held: Ticket) -> Ticket {
         held
     }
 
-    fn look<R>(&self, held: &Ticket, look: impl FnOnce(&Ticket) -> R) -> R {
-        look(held)
+    fn inspect_ticket<R>(&self, held: &Ticket, inspect: impl FnOnce(&Ticket) -> R) -> R {
+        inspect(held)
     }
 
     #[track_caller]
-    fn leave(&self, ticket: Ticket) {
+    fn release_ticket(&self, ticket: Ticket) {
         if ticket.can_wait() && !ticket.can_be_given_up() {
             ticket.wait_or_end("a request that was dropped (MPI_Wait)", "MPI_Wait");
         }
@@ -72,14 +72,14 @@ impl Scope<'static> for StaticScope {
 
 /// A scope that ends: see [`scope()`].
 pub struct LocalScope<'a> {
-    open: RefCell<Open>,
+    open: RefCell<OpenTickets>,
     // Invariant: a longer or shorter scope is a different scope.
     phantom: PhantomData<Cell<&'a ()>>,
 }
 
 /// Tickets of incomplete requests. Slots are reused, so that memory grows with the requests in progress only.
 #[derive(Default)]
-struct Open {
+struct OpenTickets {
     tickets: Vec<Option<Ticket>>,
     free: Vec<usize>,
 }
@@ -87,7 +87,7 @@ struct Open {
 impl LocalScope<'_> {
     pub(super) fn new() -> Self {
         LocalScope {
-            open: RefCell::new(Open::default()),
+            open: RefCell::new(OpenTickets::default()),
             phantom: PhantomData,
         }
     }
@@ -102,21 +102,21 @@ impl LocalScope<'_> {
 
 impl<'a> Scope<'a> for &LocalScope<'a> {
     /// Index of the ticket's slot.
-    type Held = usize;
+    type TicketSlot = usize;
 
     fn prepare(&self) -> Result<(), Error> {
-        let Open { tickets, free } = &mut *self.open.borrow_mut();
+        let OpenTickets { tickets, free } = &mut *self.open.borrow_mut();
         // Every slot can become free.
         let missing = (tickets.len() + 1).saturating_sub(free.len());
         let room = tickets
             .try_reserve(1)
             .and_then(|()| free.try_reserve(missing));
         let bytes = size_of::<Ticket>();
-        room.map_err(|_| Error::NoRoom { bytes })
+        room.map_err(|_| Error::NoSpace { bytes })
     }
 
     fn keep(&self, ticket: Ticket) -> usize {
-        let Open { tickets, free } = &mut *self.open.borrow_mut();
+        let OpenTickets { tickets, free } = &mut *self.open.borrow_mut();
         let place = free.pop().unwrap_or(tickets.len());
         match tickets.get_mut(place) {
             Some(free) => *free = Some(ticket),
@@ -125,20 +125,20 @@ impl<'a> Scope<'a> for &LocalScope<'a> {
         place
     }
 
-    fn take(&self, place: usize) -> Ticket {
+    fn take_ticket(&self, place: usize) -> Ticket {
         let mut open = self.open.borrow_mut();
         let ticket = open.tickets[place].take();
         open.free.push(place);
         ticket.expect("one request has this place")
     }
 
-    fn look<R>(&self, place: &usize, look: impl FnOnce(&Ticket) -> R) -> R {
+    fn inspect_ticket<R>(&self, place: &usize, inspect: impl FnOnce(&Ticket) -> R) -> R {
         let open = self.open.borrow();
         let ticket = open.tickets[*place].as_ref();
-        look(ticket.expect("one request has this place"))
+        inspect(ticket.expect("one request has this place"))
     }
 
-    fn leave(&self, _: usize) {
+    fn release_ticket(&self, _: usize) {
         // The end of the scope waits for it.
     }
 }

@@ -3,42 +3,42 @@
 use alloc::rc::Rc;
 use midplane_device::kernel::CallNote;
 
-use super::generalized::Open;
-use super::under_way;
-use crate::datatype::lent::Loan;
+use super::generalized::OpenGeneralized;
+use super::in_flight;
+use crate::datatype::operands::BufferLoan;
 use crate::fatal;
-use crate::process::Here;
+use crate::process::ProcessState;
 use crate::status::Status;
-use crate::topology::Record;
-use crate::window::{self, Watched};
+use crate::topology::CommRecord;
+use crate::window::{self, WatchedEvent};
 use midplane_device::interface::{Cancel, Device};
 use midplane_device::request::{Outcome, RequestId};
 use midplane_objects::call::{are_finished, block_on};
 use midplane_objects::comm::{Partners, wait};
-use midplane_objects::error::{Class, Error};
+use midplane_objects::error::{ErrorClass, Error};
 use midplane_objects::process::Env;
 
 /// Kind of operation.
-pub(crate) enum What {
+pub(crate) enum TicketKind {
     /// A send.
-    Send(Rc<Record>, RequestId),
+    Send(Rc<CommRecord>, RequestId),
     /// A receive.
-    Receive(Rc<Record>, RequestId),
+    Receive(Rc<CommRecord>, RequestId),
     /// The collective with this index in the process's list.
-    Collective(Rc<Record>, usize),
+    Collective(Rc<CommRecord>, usize),
     /// An operation in a window.
-    OneSided(Rc<window::Record>, Watched),
+    OneSided(Rc<window::WindowRecord>, WatchedEvent),
     /// A generalized request.
-    Generalized(Open),
+    Generalized(OpenGeneralized),
     /// Complete, with this status.
-    Over(Status),
+    Done(Status),
 }
 
 /// A nonblocking operation, with the loans of its buffers.
 #[doc(hidden)]
 pub struct Ticket {
-    pub(crate) what: What,
-    pub(crate) loans: [Loan; 2],
+    pub(crate) what: TicketKind,
+    pub(crate) loans: [BufferLoan; 2],
 }
 
 #[cfg(target_pointer_width = "64")]
@@ -46,15 +46,15 @@ const _: () = assert!(size_of::<Ticket>() <= 160);
 
 const CANCEL: &str = "mpi::request::Request::cancel (MPI_Cancel)";
 const NOT_ALLOWED: Error = Error::Wrong {
-    class: Class::Request,
+    class: ErrorClass::Request,
     what: "neither a collective nor what goes on in a window can be cancelled (MPI-3.1 sections 5.12, 11.3.5); complete it",
 };
 
 /// Status of a complete operation.
-pub(super) enum Seen {
+pub(super) enum ObservedStatus {
     Known(Result<Status, Error>),
     /// The caller must query the operation, without a borrow of a scope.
-    Asked(Open),
+    Asked(OpenGeneralized),
 }
 
 fn received(partners: Partners<'_>, outcome: Outcome) -> Result<Status, Error> {
@@ -71,32 +71,32 @@ fn outcome(env: &dyn Env, id: RequestId) -> Option<Outcome> {
 }
 
 impl Ticket {
-    pub(crate) fn new(what: What, loan: Loan) -> Ticket {
+    pub(crate) fn new(what: TicketKind, loan: BufferLoan) -> Ticket {
         Ticket {
             what,
-            loans: [loan, Loan::EMPTY],
+            loans: [loan, BufferLoan::EMPTY],
         }
     }
 
-    fn here(&self) -> Option<&Rc<Here>> {
+    fn here(&self) -> Option<&Rc<ProcessState>> {
         match &self.what {
-            What::Send(record, _) | What::Receive(record, _) | What::Collective(record, _) => {
+            TicketKind::Send(record, _) | TicketKind::Receive(record, _) | TicketKind::Collective(record, _) => {
                 Some(&record.here)
             }
-            What::OneSided(record, _) => Some(record.here()),
-            What::Generalized(open) => Some(&open.here),
-            What::Over(_) => None,
+            TicketKind::OneSided(record, _) => Some(record.here()),
+            TicketKind::Generalized(open) => Some(&open.here),
+            TicketKind::Done(_) => None,
         }
     }
 
     /// Checks whether the operation is complete, without making progress.
     pub(super) fn is_done(&self, env: &dyn Env) -> bool {
         match &self.what {
-            What::Send(_, id) | What::Receive(_, id) => are_finished(env, [*id].into_iter()),
-            What::Collective(record, place) => record.here.under_way.is_over(*place),
-            What::OneSided(record, watched) => record.is_over(env, *watched),
-            What::Generalized(open) => open.is_over(),
-            What::Over(_) => true,
+            TicketKind::Send(_, id) | TicketKind::Receive(_, id) => are_finished(env, [*id].into_iter()),
+            TicketKind::Collective(record, place) => record.here.in_flight.is_over(*place),
+            TicketKind::OneSided(record, watched) => record.is_over(env, *watched),
+            TicketKind::Generalized(open) => open.is_over(),
+            TicketKind::Done(_) => true,
         }
     }
 
@@ -114,40 +114,40 @@ impl Ticket {
     /// Starts a cancel. The caller must call the cancel function of the returned generalized request, without a borrow
     /// of a scope.
     #[track_caller]
-    pub(super) fn cancel(&self) -> Option<Open> {
+    pub(super) fn cancel(&self) -> Option<OpenGeneralized> {
         let here = self.here()?;
         match &self.what {
-            What::Send(_, id) | What::Receive(_, id) => {
+            TicketKind::Send(_, id) | TicketKind::Receive(_, id) => {
                 let env = here.or_fatal(CANCEL, here.env());
                 env.cancel("MPI_Cancel", *id, Cancel::Start);
             }
-            What::Collective(..) | What::OneSided(..) => here.fatal(CANCEL, NOT_ALLOWED),
-            What::Generalized(open) => return Some(open.clone()),
-            What::Over(_) => {}
+            TicketKind::Collective(..) | TicketKind::OneSided(..) => here.fatal(CANCEL, NOT_ALLOWED),
+            TicketKind::Generalized(open) => return Some(open.clone()),
+            TicketKind::Done(_) => {}
         }
         None
     }
 
     /// Returns the status, or `None` if the operation is in progress. Makes progress; does not block.
     #[track_caller]
-    pub(super) fn seen(&self, function: &'static str) -> Option<Seen> {
+    pub(super) fn seen(&self, function: &'static str) -> Option<ObservedStatus> {
         if !self.is_complete(function) {
             return None;
         }
         let status = match &self.what {
-            What::Send(record, id) => record.here.env().map(|env| {
+            TicketKind::Send(record, id) => record.here.env().map(|env| {
                 let cancelled = outcome(env, *id).is_some_and(|outcome| outcome.cancelled);
                 Status::of_send(cancelled)
             }),
-            What::Receive(record, id) => record.partners().and_then(|partners| {
+            TicketKind::Receive(record, id) => record.partners().and_then(|partners| {
                 outcome(partners.env, *id)
                     .map_or(Ok(Status::EMPTY), |outcome| received(partners, outcome))
             }),
-            What::Collective(..) | What::OneSided(..) => Ok(Status::EMPTY),
-            What::Generalized(open) => return Some(Seen::Asked(open.clone())),
-            What::Over(status) => Ok(*status),
+            TicketKind::Collective(..) | TicketKind::OneSided(..) => Ok(Status::EMPTY),
+            TicketKind::Generalized(open) => return Some(ObservedStatus::Asked(open.clone())),
+            TicketKind::Done(status) => Ok(*status),
         };
-        Some(Seen::Known(status))
+        Some(ObservedStatus::Known(status))
     }
 
     /// Blocks until the operation is complete, and returns [`Error::Truncated`] or the error of its collective. It is
@@ -155,18 +155,18 @@ impl Ticket {
     pub(crate) fn wait(self, function: &'static str) -> Result<Status, Error> {
         let empty = |()| Status::EMPTY;
         let result = match &self.what {
-            What::Send(record, id) => record.here.env().map(|env| {
+            TicketKind::Send(record, id) => record.here.env().map(|env| {
                 let outcome = wait(env, function, *id);
                 Status::of_send(outcome.cancelled)
             }),
-            What::Receive(record, id) => record.partners().and_then(|partners| {
+            TicketKind::Receive(record, id) => record.partners().and_then(|partners| {
                 let outcome = wait(partners.env, function, *id);
                 received(partners, outcome)
             }),
-            What::Collective(record, at) => under_way::wait(&record.here, function, *at).map(empty),
-            What::OneSided(record, watched) => record.wait(function, *watched).map(empty),
-            What::Generalized(open) => open.wait(function),
-            What::Over(status) => Ok(*status),
+            TicketKind::Collective(record, at) => in_flight::wait(&record.here, function, *at).map(empty),
+            TicketKind::OneSided(record, watched) => record.wait(function, *watched).map(empty),
+            TicketKind::Generalized(open) => open.wait(function),
+            TicketKind::Done(status) => Ok(*status),
         };
         for loan in self.loans {
             // SAFETY: the operation and its requests are complete; tickets are waited for before borrows end.
@@ -200,7 +200,7 @@ impl Ticket {
 
     /// Checks whether it is an incomplete generalized request, which can be dropped without a wait.
     pub(super) fn can_be_given_up(&self) -> bool {
-        matches!(&self.what, What::Generalized(open) if !open.is_over())
+        matches!(&self.what, TicketKind::Generalized(open) if !open.is_over())
     }
 
     /// Checks whether its process still has a device, which a wait requires.

@@ -5,9 +5,9 @@ use alloc::vec::Vec;
 
 use super::{Communicator, Rank, SimpleCommunicator};
 use crate::Count;
-use midplane_objects::cart::{self, Grid};
+use midplane_objects::cart::{self, CartGrid};
 use midplane_objects::error::Error;
-use midplane_objects::split::{Made, ready};
+use midplane_objects::split::{CreatedComm, ready};
 use midplane_objects::topology::Topology;
 
 /// A communicator with a Cartesian topology.
@@ -42,20 +42,20 @@ pub(super) fn grid(
     comm: &SimpleCommunicator,
     dims: &[Count],
     periods: &[bool],
-) -> Result<Grid, Error> {
+) -> Result<CartGrid, Error> {
     if dims.len() != periods.len() {
         return Err(Error::argument("there are not as many periods as extents"));
     }
     let each = dims.iter().copied().zip(periods.iter().copied());
-    Grid::within(each, comm.size() as u32)
+    CartGrid::within(each, comm.size() as u32)
 }
 
 impl CartesianCommunicator {
-    pub(super) fn of(comm: &SimpleCommunicator, made: Made, grid: Grid) -> Self {
+    pub(super) fn from_created(comm: &SimpleCommunicator, made: CreatedComm, grid: CartGrid) -> Self {
         CartesianCommunicator(comm.made(made, Some(Rc::new(Topology::Cartesian(grid)))))
     }
 
-    fn grid(&self) -> &Grid {
+    fn grid(&self) -> &CartGrid {
         match self.0.record.topology() {
             Some(Topology::Cartesian(grid)) => grid,
             _ => unreachable!("made with a grid"),
@@ -156,7 +156,7 @@ impl CartesianCommunicator {
         let core = self.0.record.core()?;
         let made = core.make_part("MPI_Cart_sub", &mut ready, grid, retain)?;
         let made = made.expect("in its own part");
-        Ok(CartesianCommunicator::of(&self.0, made, grid.part(retain)))
+        Ok(CartesianCommunicator::from_created(&self.0, made, grid.part(retain)))
     }
 }
 

@@ -7,33 +7,33 @@ use alloc::vec::Vec;
 use super::cartesian::{self, CartesianCommunicator};
 use super::graph::{self, DistributedGraphCommunicator, GraphCommunicator, Weight};
 use super::inter::{self, InterCommunicator};
-use super::kinds::Arranged;
-use super::process::Any;
-use super::record::{Members, Record};
+use super::kinds::TopologyHolder;
+use super::process::AnyRank;
+use super::record::{CommMembers, CommRecord};
 use super::{AnyProcess, Group, GroupRelation, Process, Rank, UserGroup};
-use crate::attribute::{Attributes, CommAttribute};
-use crate::datatype::lent::{lend, lend_mut};
+use crate::attribute::{CommAttributes, CommAttribute};
+use crate::datatype::operands::{with_span, with_span_mut};
 use crate::datatype::user::kind_of;
 use crate::datatype::{Buffer, BufferMut, Datatype};
 use crate::info::Info;
-use crate::process::Here;
+use crate::process::ProcessState;
 use crate::request::DuplicateFuture;
 use crate::{Count, Tag};
 use midplane_device::envelope;
 use midplane_device::interface::Device;
-use midplane_objects::coll::room;
+use midplane_objects::coll::try_with_capacity;
 use midplane_objects::comm::{self, Membership};
 use midplane_objects::environment as job;
 use midplane_objects::error::Error;
 use midplane_objects::group;
-use midplane_objects::outside::places;
-use midplane_objects::split::{Made, Ready, ready};
+use midplane_objects::external32::places;
+use midplane_objects::split::{CreatedComm, PrepareComm, ready};
 use midplane_objects::topology::rank_in;
 
 /// A communicator (MPI-3.1 section 6.4), predefined or created by the program. The drop of a created one frees it, once
 /// its requests are complete.
 pub struct SimpleCommunicator {
-    pub(crate) record: Rc<Record>,
+    pub(crate) record: Rc<CommRecord>,
 }
 
 /// Communicator of all processes.
@@ -43,26 +43,26 @@ pub type UserCommunicator = SimpleCommunicator;
 
 impl SimpleCommunicator {
     /// Registers the predefined communicators. Returns [`Error::Order`] without a device.
-    pub(crate) fn enter_system(here: &Rc<Here>) -> Result<(), Error> {
+    pub(crate) fn enter_system(here: &Rc<ProcessState>) -> Result<(), Error> {
         let env = here.env()?;
         let world = comm::Communicator::world(env);
         let own = Membership::own(envelope::Rank::new(world.rank()));
         let world = Membership::world(envelope::Rank::new(world.rank()), world.size());
         let records = [world, own]
-            .map(|members| Record::new(here, Members::System(members), None, Attributes::new()));
+            .map(|members| CommRecord::new(here, CommMembers::System(members), None, CommAttributes::new()));
         *here.own.borrow_mut() = Some(records);
         Ok(())
     }
 
     /// Drops the attributes of the predefined communicators, the first step of MPI_Finalize (MPI-3.1 section 8.7.1).
-    pub(crate) fn drop_attributes(here: &Rc<Here>) {
+    pub(crate) fn drop_attributes(here: &Rc<ProcessState>) {
         if let Some([world, own]) = &*here.own.borrow() {
             own.attributes.clear();
             world.attributes.clear();
         }
     }
 
-    pub(crate) fn system(here: &Rc<Here>, which: usize) -> SimpleCommunicator {
+    pub(crate) fn system(here: &Rc<ProcessState>, which: usize) -> SimpleCommunicator {
         let own = here.own.borrow();
         let record = own.as_ref().expect("entered at the start")[which].clone();
         SimpleCommunicator { record }
@@ -88,11 +88,11 @@ impl SimpleCommunicator {
 
     pub(super) fn made(
         &self,
-        made: Made,
-        topology: Option<Rc<dyn Arranged>>,
+        made: CreatedComm,
+        topology: Option<Rc<dyn TopologyHolder>>,
     ) -> SimpleCommunicator {
-        let members = Members::Made(made);
-        let record = Record::new(&self.record.here, members, topology, Attributes::new());
+        let members = CommMembers::Made(made);
+        let record = CommRecord::new(&self.record.here, members, topology, CommAttributes::new());
         SimpleCommunicator { record }
     }
 
@@ -109,7 +109,7 @@ impl SimpleCommunicator {
 pub trait Context {
     /// Returns its record.
     #[doc(hidden)]
-    fn record(&self) -> &Rc<Record>;
+    fn record(&self) -> &Rc<CommRecord>;
 
     /// Returns the attached value of this type (MPI_Comm_get_attr, MPI-3.1 section 6.7.2). Does not block.
     fn get_attr<A: CommAttribute>(&self) -> Option<Rc<A>> {
@@ -118,7 +118,7 @@ pub trait Context {
 
     /// Removes the attached value of this type (MPI_Comm_delete_attr, MPI-3.1 section 6.7.2). Does not block.
     fn delete_attr<A: CommAttribute>(&self) -> Option<Rc<A>> {
-        self.record().attributes.take()
+        self.record().attributes.remove()
     }
 
     /// Sets hints (MPI_Comm_set_info, MPI-3.1 section 6.4.4), all of which this library ignores. Replaces the info
@@ -141,29 +141,29 @@ pub trait Context {
         /// of MPI_Finalize. Several values are dropped in the reverse order of setting. Allocates the value and a list
         /// entry from the program's heap, and aborts the job when it has no space. Does not block.
         set_attr[A: CommAttribute](value: A), "MPI_Comm_set_attr";
-        /// [`set_attr`](Context::set_attr) that returns [`Error::NoRoom`] when the list cannot grow.
+        /// [`set_attr`](Context::set_attr) that returns [`Error::NoSpace`] when the list cannot grow.
         or try_set_attr = self.record().attributes.set(value);
     }
 }
 
 impl<C: Communicator + ?Sized> Context for C {
-    fn record(&self) -> &Rc<Record> {
+    fn record(&self) -> &Rc<CommRecord> {
         &self.as_simple().record
     }
 }
 
 /// A context that can be duplicated: a communicator or an intercommunicator.
-pub trait Twin: Context + Sized {
-    /// Creates a duplicate of `parent` with this context. Returns [`Error::NoRoom`] when the heap is full.
+pub trait DuplicableContext: Context + Sized {
+    /// Creates a duplicate of `parent` with this context. Returns [`Error::NoSpace`] when the heap is full.
     #[doc(hidden)]
-    fn duplicate_in(parent: &Record, context: envelope::Context) -> Result<Self, Error>;
+    fn duplicate_in(parent: &CommRecord, context: envelope::Context) -> Result<Self, Error>;
 }
 
-impl Twin for SimpleCommunicator {
-    fn duplicate_in(parent: &Record, context: envelope::Context) -> Result<Self, Error> {
-        let members = Members::Made(parent.core()?.make_duplicate_in(context)?);
+impl DuplicableContext for SimpleCommunicator {
+    fn duplicate_in(parent: &CommRecord, context: envelope::Context) -> Result<Self, Error> {
+        let members = CommMembers::Made(parent.core()?.make_duplicate_in(context)?);
         let topology = parent.topology.clone();
-        let record = Record::new(&parent.here, members, topology, Attributes::new());
+        let record = CommRecord::new(&parent.here, members, topology, CommAttributes::new());
         Ok(SimpleCommunicator { record })
     }
 }
@@ -267,7 +267,7 @@ pub trait Communicator {
 
     /// Returns the wildcard source (MPI_ANY_SOURCE).
     fn any_process(&self) -> AnyProcess<'_> {
-        AnyProcess::new(self.as_simple(), Any)
+        AnyProcess::new(self.as_simple(), AnyRank)
     }
 
     /// Returns the calling process.
@@ -314,7 +314,7 @@ pub trait Communicator {
     fn group(&self) -> UserGroup {
         let this = self.as_simple();
         let membership = this.record.membership();
-        let members = room(membership.size as usize).map(|mut members: Vec<_>| {
+        let members = try_with_capacity(membership.size as usize).map(|mut members: Vec<_>| {
             members.extend(membership.ranks().map(|rank| membership.to_world(rank)));
             members
         });
@@ -356,7 +356,7 @@ pub trait Communicator {
         let grid = cartesian::grid(this, dims, periods)?;
         let core = this.record.core()?;
         let made = core.make_grid("MPI_Cart_create", &mut ready, &grid, reorder)?;
-        Ok(made.map(|made| CartesianCommunicator::of(this, made, grid)))
+        Ok(made.map(|made| CartesianCommunicator::from_created(this, made, grid)))
     }
 
     /// Returns the rank of this process in such a graph, which is its own, or `None` outside it (MPI_Graph_map, MPI-3.1
@@ -422,16 +422,16 @@ pub trait Communicator {
         /// [`duplicate`](Communicator::duplicate) that returns its error.
         ///
         /// # Errors
-        /// [`Error::NoMemory`]; at all processes together [`Error::Limit`] or, without memory, [`Error::NoRoom`] or
-        /// [`Error::NoRoomElsewhere`].
+        /// [`Error::NoMemory`]; at all processes together [`Error::Limit`] or, without memory, [`Error::NoSpace`] or
+        /// [`Error::NoSpaceElsewhere`].
         or try_duplicate = {
             let this = self.as_simple();
             let record = &this.record;
             let core = record.core()?;
-            let duplicate = |ready: Ready<'_>| core.make_duplicate("MPI_Comm_dup", ready);
+            let duplicate = |ready: PrepareComm<'_>| core.make_duplicate("MPI_Comm_dup", ready);
             let (made, attributes) = record.duplicated(duplicate)?;
             let topology = record.topology.clone();
-            let record = Record::new(&record.here, Members::Made(made), topology, attributes);
+            let record = CommRecord::new(&record.here, CommMembers::Made(made), topology, attributes);
             Ok(SimpleCommunicator { record })
         };
 
@@ -453,7 +453,7 @@ pub trait Communicator {
         /// ```
         immediate_duplicate[]() -> DuplicateFuture<UserCommunicator>, "MPI_Comm_idup";
         /// [`immediate_duplicate`](Communicator::immediate_duplicate) that returns [`Error::NoMemory`] and
-        /// [`Error::NoRoom`].
+        /// [`Error::NoSpace`].
         or try_immediate_duplicate = DuplicateFuture::new(&self.as_simple().record);
 
         /// [`split_by_color`](Communicator::split_by_color) in the order of keys; equal keys in the order of this
@@ -526,7 +526,7 @@ pub trait Communicator {
         /// error: [`Error::Rank`] for an unknown rank, or one of [`try_duplicate`](Communicator::try_duplicate).
         or try_create_distributed_graph_adjacent = {
             let of = graph::unweighted;
-            graph::create_adjacent(self.as_simple(), (sources, destinations), of, false)
+            graph::create_adjacent(self.as_simple(), sources, destinations, of, false)
         };
 
         /// [`create_distributed_graph_adjacent`](Communicator::create_distributed_graph_adjacent) with edge weights,
@@ -537,7 +537,7 @@ pub trait Communicator {
         /// that returns its error: [`Error::Argument`] for a weight below 0, or one of
         /// [`try_create_distributed_graph_adjacent`](Communicator::try_create_distributed_graph_adjacent).
         or try_create_weighted_distributed_graph_adjacent =
-            graph::create_adjacent(self.as_simple(), (sources, destinations), |edge| edge, true);
+            graph::create_adjacent(self.as_simple(), sources, destinations, |edge| edge, true);
 
         /// Creates a distributed graph of which each process specifies any edges, from the first to the second rank
         /// (MPI_Dist_graph_create, MPI-3.1 section 7.5.4).
@@ -605,11 +605,11 @@ pub trait Communicator {
         /// Returns the packed elements of a buffer, allocated from the program's heap (MPI_Pack, MPI-3.1 section 4.2).
         /// Does not block. Aborts the job when the heap has no space.
         pack[B: Buffer + ?Sized](inbuf: &B) -> Vec<u8> where [Self: Sized], "MPI_Pack";
-        /// [`pack`](Communicator::pack) that returns [`Error::NoRoom`].
+        /// [`pack`](Communicator::pack) that returns [`Error::NoSpace`].
         or try_pack = {
             let core = self.as_simple().record.core()?;
-            lend(inbuf, |span| {
-                let mut packed = room(span.len())?;
+            with_span(inbuf, |span| {
+                let mut packed = try_with_capacity(span.len())?;
                 packed.resize(span.len(), 0);
                 core.env().read(span.into(), &mut packed);
                 Ok(packed)
@@ -623,7 +623,7 @@ pub trait Communicator {
         /// [`pack_into`](Communicator::pack_into) that returns [`Error::Argument`] when the elements do not fit.
         or try_pack_into = {
             let core = self.as_simple().record.core()?;
-            lend(inbuf, |span| {
+            with_span(inbuf, |span| {
                 let (from, to) = packed(outbuf.len(), position, span.len())?;
                 core.env().read(span.into(), &mut outbuf[from..to]);
                 Ok(to as Count)
@@ -638,7 +638,7 @@ pub trait Communicator {
         /// [`unpack_into`](Communicator::unpack_into) that returns [`Error::Argument`] when `inbuf` is too short.
         or try_unpack_into = {
             let core = self.as_simple().record.core()?;
-            lend_mut(outbuf, |span| {
+            with_span_mut(outbuf, |span| {
                 let (from, to) = packed(inbuf.len(), position, span.len())?;
                 core.env().write(span.into(), &inbuf[from..to]);
                 Ok(to as Count)
@@ -683,11 +683,11 @@ impl SimpleCommunicator {
     }
 
     /// Copies a list of this communicator's processes. Returns [`Error::Wrong`] for another process, or
-    /// [`Error::NoRoom`].
+    /// [`Error::NoSpace`].
     fn members(&self, given: &[envelope::Rank]) -> Result<Vec<envelope::Rank>, Error> {
         if !group::are_in(given, self.record.membership()) {
             return Err(Error::Wrong {
-                class: midplane_objects::Class::Group,
+                class: midplane_objects::ErrorClass::Group,
                 what: "the group has a process that the communicator does not have",
             });
         }

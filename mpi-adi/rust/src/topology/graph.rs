@@ -3,13 +3,13 @@
 
 use alloc::rc::Rc;
 
-use super::kinds::Arranged;
+use super::kinds::TopologyHolder;
 use super::{Communicator, Rank, SimpleCommunicator};
 use crate::Count;
-use midplane_objects::coll::room;
+use midplane_objects::coll::try_with_capacity;
 use midplane_objects::comm::CommRank;
-use midplane_objects::error::{Class, Error};
-use midplane_objects::graph::{Arc, Graph, Neighbourhood};
+use midplane_objects::error::{ErrorClass, Error};
+use midplane_objects::graph::{GraphArc, Graph, Neighbourhood};
 use midplane_objects::split::ready;
 use midplane_objects::topology::Topology;
 
@@ -25,7 +25,7 @@ const NO_WEIGHT: Weight = 1;
 pub struct DistributedGraphCommunicator(pub(super) SimpleCommunicator);
 
 /// Returns [`Error::Rank`], or [`Error::Argument`] for a weight below 0.
-fn check(comm: &SimpleCommunicator, (rank, weight): (Rank, Weight)) -> Result<(), Error> {
+fn check(comm: &SimpleCommunicator, rank: Rank, weight: Weight) -> Result<(), Error> {
     comm.record.membership().group().rank(rank.into())?;
     match weight {
         0.. => Ok(()),
@@ -35,15 +35,17 @@ fn check(comm: &SimpleCommunicator, (rank, weight): (Rank, Weight)) -> Result<()
 
 pub(super) fn create_adjacent<T: Copy>(
     comm: &SimpleCommunicator,
-    (sources, destinations): (&[T], &[T]),
+    sources: &[T],
+    destinations: &[T],
     of: fn(T) -> (Rank, Weight),
     is_weighted: bool,
 ) -> Result<DistributedGraphCommunicator, Error> {
     for edge in sources.iter().chain(destinations) {
-        check(comm, of(*edge))?;
+        let (rank, weight) = of(*edge);
+        check(comm, rank, weight)?;
     }
     let edges = |given: &[T]| {
-        let mut edges = room(given.len())?;
+        let mut edges = try_with_capacity(given.len())?;
         edges.extend(given.iter().map(|edge| <[i32; 2]>::from(of(*edge))));
         Ok(edges)
     };
@@ -69,14 +71,14 @@ pub(super) fn create<T: Copy>(
 ) -> Result<DistributedGraphCommunicator, Error> {
     for edge in edges {
         let (from, to, weight) = of(*edge);
-        check(comm, unweighted(from))?;
-        check(comm, (to, weight))?;
+        check(comm, from, NO_WEIGHT)?;
+        check(comm, to, weight)?;
     }
-    let arcs = room(edges.len()).map(|mut arcs| {
+    let arcs = try_with_capacity(edges.len()).map(|mut arcs| {
         arcs.extend(edges.iter().map(|edge| {
             let (from, to, weight) = of(*edge);
             let (from, to) = (CommRank(from as u32), CommRank(to as u32));
-            Arc { from, to, weight }
+            GraphArc { from, to, weight }
         }));
         arcs
     });
@@ -87,8 +89,8 @@ pub(super) fn create<T: Copy>(
 }
 
 /// Returns an edge with both ends and without a weight.
-pub(super) fn unweighted_between((from, to): (Rank, Rank)) -> (Rank, Rank, Weight) {
-    (from, to, NO_WEIGHT)
+pub(super) fn unweighted_between(ends: (Rank, Rank)) -> (Rank, Rank, Weight) {
+    (ends.0, ends.1, NO_WEIGHT)
 }
 
 /// Creates the communicator. All processes receive the error of one whose heap has no space for its neighbours.
@@ -99,7 +101,7 @@ fn make(
 ) -> Result<DistributedGraphCommunicator, Error> {
     let core = comm.record.core()?;
     let (made, topology) = core.make_distributed(function, &mut ready, own)?;
-    let topology = topology.map(|topology| Rc::new(topology) as Rc<dyn Arranged>);
+    let topology = topology.map(|topology| Rc::new(topology) as Rc<dyn TopologyHolder>);
     Ok(DistributedGraphCommunicator(comm.made(made, topology)))
 }
 
@@ -152,13 +154,13 @@ pub(super) fn create_known(
 ) -> Result<Option<GraphCommunicator>, Error> {
     let nodes = nodes(comm, neighbors)?;
     let given = match known(neighbors) {
-        Err(error) if error.class() != Class::NoMem => return Err(error),
+        Err(error) if error.class() != ErrorClass::NoMem => return Err(error),
         given => given,
     };
     let core = comm.record.core()?;
     let made = core.make_graph("MPI_Graph_create", &mut ready, nodes, given)?;
     Ok(made.map(|(made, topology)| {
-        let topology = topology.map(|topology| Rc::new(topology) as Rc<dyn Arranged>);
+        let topology = topology.map(|topology| Rc::new(topology) as Rc<dyn TopologyHolder>);
         GraphCommunicator(comm.made(made, topology))
     }))
 }
@@ -176,13 +178,13 @@ pub(super) fn nodes(comm: &SimpleCommunicator, neighbors: &[&[Rank]]) -> Result<
 }
 
 /// Creates the graph whose nodes have these neighbours. Returns [`Error::Wrong`] for a neighbour that is not a node,
-/// [`Error::Argument`] for too many edges, and [`Error::NoRoom`].
+/// [`Error::Argument`] for too many edges, and [`Error::NoSpace`].
 pub(super) fn known(neighbors: &[&[Rank]]) -> Result<Graph, Error> {
     let total: usize = neighbors.iter().map(|list| list.len()).sum();
     if i32::try_from(total).is_err() {
         return Err(Error::argument("a graph of more than 2147483647 edges"));
     }
-    let (mut index, mut edges) = (room(neighbors.len())?, room(total)?);
+    let (mut index, mut edges) = (try_with_capacity(neighbors.len())?, try_with_capacity(total)?);
     for list in neighbors {
         edges.extend_from_slice(list);
         index.push(edges.len() as i32);

@@ -23,7 +23,7 @@ impl SystemGroup {
 #[derive(Clone, Debug)]
 pub struct UserGroup(pub(super) Vec<envelope::Rank>, pub(super) envelope::Rank);
 
-pub use midplane_objects::group::Comparison as GroupRelation;
+pub use midplane_objects::group::GroupComparison as GroupRelation;
 
 /// Ordered set of processes (MPI-3.1 section 6.3). No call blocks. The calls that create a group abort the job when the
 /// program's heap has no space for the list.
@@ -86,18 +86,18 @@ pub trait Group {
 
         /// Returns its processes, followed by those of the other group that it does not contain (MPI_Group_union).
         union[G: Group + ?Sized](other: &G) -> UserGroup where [Self: Sized], "MPI_Group_union";
-        /// [`union`](Group::union) that returns [`Error::NoRoom`].
+        /// [`union`](Group::union) that returns [`Error::NoSpace`].
         or try_union = made(self.own().or(other.own()), group::union(self.members(), other.members()));
 
         /// Returns its processes that the other group contains, too (MPI_Group_intersection).
         intersection[G: Group + ?Sized](other: &G) -> UserGroup where [Self: Sized], "MPI_Group_intersection";
-        /// [`intersection`](Group::intersection) that returns [`Error::NoRoom`].
+        /// [`intersection`](Group::intersection) that returns [`Error::NoSpace`].
         or try_intersection =
             made(self.own().or(other.own()), group::select(self.members(), other.members(), true));
 
         /// Returns its processes that the other group does not contain (MPI_Group_difference).
         difference[G: Group + ?Sized](other: &G) -> UserGroup where [Self: Sized], "MPI_Group_difference";
-        /// [`difference`](Group::difference) that returns [`Error::NoRoom`].
+        /// [`difference`](Group::difference) that returns [`Error::NoSpace`].
         or try_difference =
             made(self.own().or(other.own()), group::select(self.members(), other.members(), false));
 
@@ -105,7 +105,7 @@ pub trait Group {
         /// [`try_include`](Group::try_include) fails.
         include[](ranks: &[Rank]) -> UserGroup, "MPI_Group_incl";
         /// [`include`](Group::include) that returns its error: [`Error::Rank`] for a rank outside the group,
-        /// [`Error::Argument`] for a duplicate, or [`Error::NoRoom`].
+        /// [`Error::Argument`] for a duplicate, or [`Error::NoSpace`].
         or try_include = picked(self, group::listed(self.members().len(), ranks), true);
 
         /// Returns the processes without these ranks (MPI_Group_excl). Aborts the job like [`include`](Group::include).

@@ -4,24 +4,24 @@ use alloc::rc::Rc;
 use alloc::string::String;
 
 use super::communicator::check_rank;
-use super::process::Any;
-use super::record::{Members, Record};
+use super::process::AnyRank;
+use super::record::{CommMembers, CommRecord};
 use super::{
     AnyProcess, AsCommunicator, Color, CommunicatorRelation, Context, Group, Key, Process, Rank,
-    SimpleCommunicator, Twin, UserGroup,
+    SimpleCommunicator, DuplicableContext, UserGroup,
 };
 use crate::Tag;
-use crate::attribute::Attributes;
+use crate::attribute::CommAttributes;
 use crate::point_to_point::PROC_NULL;
-use crate::process::Here;
+use crate::process::ProcessState;
 use crate::request::DuplicateFuture;
 use midplane_device::envelope;
 use midplane_objects::environment as job;
-use midplane_objects::error::{Class, Error};
+use midplane_objects::error::{ErrorClass, Error};
 use midplane_objects::group::exact;
-use midplane_objects::inter::{Bridge, MadeInter, connect};
-use midplane_objects::sides::{Intercommunicator, Sides};
-use midplane_objects::split::{Ready, ready};
+use midplane_objects::inter::{LeaderBridge, CreatedInter, connect};
+use midplane_objects::inter_groups::{Intercommunicator, InterGroups};
+use midplane_objects::split::{PrepareComm, ready};
 
 /// Two disjoint groups and a context for messages between them (MPI-3.1 section 6.6).
 ///
@@ -67,7 +67,7 @@ use midplane_objects::split::{Ready, ready};
 /// ```
 pub struct InterCommunicator {
     /// Its drop frees the context.
-    record: Rc<Record>,
+    record: Rc<CommRecord>,
 }
 
 /// Position of a group's processes in the communicator that merges an intercommunicator (MPI-3.1 section 6.6.2).
@@ -93,25 +93,25 @@ pub(super) fn create<C: Context>(
         }
         let partners = remote_leader.as_communicator().record().partners()?;
         let rank = partners.group().rank(remote_leader.rank().into())?;
-        Ok(Bridge::new(partners, rank))
+        Ok(LeaderBridge::new(partners, rank))
     };
     let bridge = (local.own_rank() == leader).then(bridge);
     let made = connect("MPI_Intercomm_create", local, leader, bridge, &mut ready)?;
     let here = &comm.record.here;
-    Ok(InterCommunicator::of(here, made, Attributes::new()))
+    Ok(InterCommunicator::from_created(here, made, CommAttributes::new()))
 }
 
 impl InterCommunicator {
-    fn of(here: &Rc<Here>, made: MadeInter, attributes: Attributes) -> InterCommunicator {
-        let record = Record::new(here, Members::Both(made), None, attributes);
+    fn from_created(here: &Rc<ProcessState>, made: CreatedInter, attributes: CommAttributes) -> InterCommunicator {
+        let record = CommRecord::new(here, CommMembers::Both(made), None, attributes);
         InterCommunicator { record }
     }
 
-    fn sides(&self) -> Sides<'_> {
+    fn sides(&self) -> InterGroups<'_> {
         self.record.sides().expect("made of two groups")
     }
 
-    fn here(&self) -> &Rc<Here> {
+    fn here(&self) -> &Rc<ProcessState> {
         &self.record.here
     }
 
@@ -153,7 +153,7 @@ impl InterCommunicator {
 
     /// Returns the wildcard source in the remote group (MPI_ANY_SOURCE).
     pub fn any_process(&self) -> AnyProcess<'_, InterCommunicator> {
-        AnyProcess::new(self, Any)
+        AnyProcess::new(self, AnyRank)
     }
 
     /// Returns the null process; see [`Communicator::null_process`](super::Communicator::null_process) (MPI_PROC_NULL,
@@ -241,7 +241,7 @@ impl InterCommunicator {
         or try_merge = {
             let is_high = order == MergeOrder::High;
             let made = self.core()?.make_merged("MPI_Intercomm_merge", &mut ready, is_high)?;
-            let record = Record::new(self.here(), Members::Made(made), None, Attributes::new());
+            let record = CommRecord::new(self.here(), CommMembers::Made(made), None, CommAttributes::new());
             Ok(SimpleCommunicator { record })
         };
 
@@ -252,15 +252,15 @@ impl InterCommunicator {
         /// [`duplicate`](Self::duplicate) that returns the errors of
         /// [`Communicator::try_duplicate`](super::Communicator::try_duplicate).
         or try_duplicate = {
-            let make = |ready: Ready<'_>| self.core()?.make_duplicate("MPI_Comm_dup", ready);
+            let make = |ready: PrepareComm<'_>| self.core()?.make_duplicate("MPI_Comm_dup", ready);
             let (made, attributes) = self.record.duplicated(make)?;
-            Ok(InterCommunicator::of(self.here(), made, attributes))
+            Ok(InterCommunicator::from_created(self.here(), made, attributes))
         };
 
         /// Nonblocking [`duplicate`](Self::duplicate) (MPI_Comm_idup, MPI-3.1 section 6.4.2). Aborts the job where
         /// [`try_immediate_duplicate`](Self::try_immediate_duplicate) fails.
         immediate_duplicate[]() -> DuplicateFuture<InterCommunicator>, "MPI_Comm_idup";
-        /// [`immediate_duplicate`](Self::immediate_duplicate) that returns [`Error::NoMemory`] and [`Error::NoRoom`].
+        /// [`immediate_duplicate`](Self::immediate_duplicate) that returns [`Error::NoMemory`] and [`Error::NoSpace`].
         or try_immediate_duplicate = DuplicateFuture::new(&self.record);
 
         /// [`split_by_color`](Self::split_by_color) in the order of keys; equal keys in the order of this
@@ -270,7 +270,7 @@ impl InterCommunicator {
         /// [`Communicator::try_duplicate`](super::Communicator::try_duplicate).
         or try_split_by_color_with_key = {
             let made = self.core()?.make_split("MPI_Comm_split", &mut ready, color.0, key)?;
-            Ok(made.map(|made| InterCommunicator::of(self.here(), made, Attributes::new())))
+            Ok(made.map(|made| InterCommunicator::from_created(self.here(), made, CommAttributes::new())))
         };
 
         /// Creates an intercommunicator of the processes of both groups that are in the `group` they specify
@@ -287,7 +287,7 @@ impl InterCommunicator {
             let (local, members) = (self.sides().local_members(), group.members());
             if !members.iter().all(|member| local.contains(member)) {
                 return Err(Error::Wrong {
-                    class: Class::Group,
+                    class: ErrorClass::Group,
                     what: "the group has a process that the local group does not have",
                 });
             }
@@ -301,19 +301,19 @@ impl InterCommunicator {
     }
 }
 
-impl Twin for InterCommunicator {
-    fn duplicate_in(parent: &Record, context: envelope::Context) -> Result<Self, Error> {
+impl DuplicableContext for InterCommunicator {
+    fn duplicate_in(parent: &CommRecord, context: envelope::Context) -> Result<Self, Error> {
         let sides = parent.sides().ok_or(Error::argument(
             "an intercommunicator is a duplicate of one",
         ))?;
         let env = parent.here.env()?;
         let made = Intercommunicator { env, sides }.make_duplicate_in(context)?;
-        Ok(InterCommunicator::of(&parent.here, made, Attributes::new()))
+        Ok(InterCommunicator::from_created(&parent.here, made, CommAttributes::new()))
     }
 }
 
 impl Context for InterCommunicator {
-    fn record(&self) -> &Rc<Record> {
+    fn record(&self) -> &Rc<CommRecord> {
         &self.record
     }
 }

@@ -6,11 +6,11 @@ use super::{
 use midplane_objects::topology;
 
 /// A topology behind a function table: only programs that create a topology link its drop code.
-pub(super) trait Arranged {
+pub(super) trait TopologyHolder {
     fn topology(&self) -> &topology::Topology;
 }
 
-impl Arranged for topology::Topology {
+impl TopologyHolder for topology::Topology {
     fn topology(&self) -> &topology::Topology {
         self
     }

@@ -37,14 +37,14 @@ mod record;
 pub use cartesian::{CartesianCommunicator, CartesianLayout, dims_create};
 pub use communicator::{
     AsCommunicator, Color, Communicator, CommunicatorRelation, Context, Key, SimpleCommunicator,
-    SystemCommunicator, Twin, UserCommunicator,
+    SystemCommunicator, DuplicableContext, UserCommunicator,
 };
 pub use graph::{DistributedGraphCommunicator, GraphCommunicator, Weight};
 pub use group::{Group, GroupRelation, SystemGroup, UserGroup};
 pub use inter::{InterCommunicator, MergeOrder};
 pub use kinds::{IntoTopology, Topology};
-pub use process::{Any, AnyProcess, End, Process};
-pub(crate) use record::Record;
+pub use process::{AnyRank, AnyProcess, ProcessRef, Process};
+pub(crate) use record::CommRecord;
 
 /// The traits of this module.
 pub mod traits {

@@ -3,34 +3,34 @@
 use super::{AsCommunicator, Context, Rank, SimpleCommunicator};
 
 /// Source or destination of messages in a communicator: a [`Process`] or [`AnyProcess`].
-pub struct End<'a, C, R> {
+pub struct ProcessRef<'a, C, R> {
     comm: &'a C,
     rank: R,
 }
 
 /// Wildcard rank.
 #[derive(Clone, Copy)]
-pub struct Any;
+pub struct AnyRank;
 
 /// A process of a communicator, or of the remote group of an [`InterCommunicator`](super::InterCommunicator): the
 /// source or destination of messages, and the root of collectives.
-pub type Process<'a, C = SimpleCommunicator> = End<'a, C, Rank>;
+pub type Process<'a, C = SimpleCommunicator> = ProcessRef<'a, C, Rank>;
 
 /// Wildcard source of a communicator, or of the remote group of an [`InterCommunicator`](super::InterCommunicator)
 /// (MPI_ANY_SOURCE).
-pub type AnyProcess<'a, C = SimpleCommunicator> = End<'a, C, Any>;
+pub type AnyProcess<'a, C = SimpleCommunicator> = ProcessRef<'a, C, AnyRank>;
 
-impl<C, R: Copy> Clone for End<'_, C, R> {
+impl<C, R: Copy> Clone for ProcessRef<'_, C, R> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<C, R: Copy> Copy for End<'_, C, R> {}
+impl<C, R: Copy> Copy for ProcessRef<'_, C, R> {}
 
-impl<'a, C, R> End<'a, C, R> {
+impl<'a, C, R> ProcessRef<'a, C, R> {
     pub(super) fn new(comm: &'a C, rank: R) -> Self {
-        End { comm, rank }
+        ProcessRef { comm, rank }
     }
 }
 
@@ -48,7 +48,7 @@ impl Process<'_> {
     }
 }
 
-impl<C: Context, R> AsCommunicator for End<'_, C, R> {
+impl<C: Context, R> AsCommunicator for ProcessRef<'_, C, R> {
     type Out = C;
     fn as_communicator(&self) -> &C {
         self.comm

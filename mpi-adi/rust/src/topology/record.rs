@@ -4,39 +4,39 @@ use alloc::rc::Rc;
 use alloc::string::String;
 use core::cell::{Cell, RefCell};
 
-use super::kinds::Arranged;
-use crate::attribute::Attributes;
-use crate::process::Here;
+use super::kinds::TopologyHolder;
+use crate::attribute::CommAttributes;
+use crate::process::ProcessState;
 use midplane_objects::comm::{self, Membership, Partners};
 use midplane_objects::context::WORLD_CONTEXT;
 use midplane_objects::error::Error;
-use midplane_objects::inter::MadeInter;
-use midplane_objects::sides::Sides;
-use midplane_objects::split::{Made, Ready};
-use midplane_objects::topology::{Neighbours, Topology};
+use midplane_objects::inter::CreatedInter;
+use midplane_objects::inter_groups::InterGroups;
+use midplane_objects::split::{CreatedComm, PrepareComm};
+use midplane_objects::topology::{NeighbourLists, Topology};
 
 /// State of a communicator, shared by its handles, processes and requests.
 #[doc(hidden)]
-pub struct Record {
-    pub(crate) here: Rc<Here>,
-    members: Members,
+pub struct CommRecord {
+    pub(crate) here: Rc<ProcessState>,
+    members: CommMembers,
     /// Number of nonblocking collectives that were started.
     pub(crate) started: Cell<u32>,
     /// `None`: its initial name.
     name: RefCell<Option<String>>,
-    pub(crate) attributes: Attributes,
+    pub(crate) attributes: CommAttributes,
     /// Shared with duplicates.
-    pub(super) topology: Option<Rc<dyn Arranged>>,
+    pub(super) topology: Option<Rc<dyn TopologyHolder>>,
 }
 
-pub(super) enum Members {
+pub(super) enum CommMembers {
     System(Membership<'static>),
-    Made(Made),
+    Made(CreatedComm),
     /// Both groups of an intercommunicator.
-    Both(MadeInter),
+    Both(CreatedInter),
 }
 
-impl Record {
+impl CommRecord {
     pub(super) fn set_name(&self, name: &str) {
         *self.name.borrow_mut() = Some(String::from(name));
     }
@@ -45,9 +45,9 @@ impl Record {
         let given = self.name.borrow().clone();
         given.unwrap_or_else(|| {
             String::from(match &self.members {
-                Members::System(all) if all.context == WORLD_CONTEXT => "MPI_COMM_WORLD",
-                Members::System(_) => "MPI_COMM_SELF",
-                Members::Made(_) | Members::Both(_) => "",
+                CommMembers::System(all) if all.context == WORLD_CONTEXT => "MPI_COMM_WORLD",
+                CommMembers::System(_) => "MPI_COMM_SELF",
+                CommMembers::Made(_) | CommMembers::Both(_) => "",
             })
         })
     }
@@ -57,27 +57,27 @@ impl Record {
     /// attributes, or the error of `make`.
     pub(super) fn duplicated<M>(
         &self,
-        make: impl FnOnce(Ready<'_>) -> Result<M, Error>,
-    ) -> Result<(M, Attributes), Error> {
+        make: impl FnOnce(PrepareComm<'_>) -> Result<M, Error>,
+    ) -> Result<(M, CommAttributes), Error> {
         let attributes = self.attributes.duplicated();
         let made = make(&mut |_| attributes.as_ref().map(|_| ()).map_err(|error| *error))?;
         Ok((made, attributes?))
     }
 
-    pub(super) fn sides(&self) -> Option<Sides<'_>> {
+    pub(super) fn sides(&self) -> Option<InterGroups<'_>> {
         match &self.members {
-            Members::Both(both) => Some(both.sides()),
-            Members::System(_) | Members::Made(_) => None,
+            CommMembers::Both(both) => Some(both.sides()),
+            CommMembers::System(_) | CommMembers::Made(_) => None,
         }
     }
 
     pub(super) fn new(
-        here: &Rc<Here>,
-        members: Members,
-        topology: Option<Rc<dyn Arranged>>,
-        attributes: Attributes,
-    ) -> Rc<Record> {
-        Rc::new(Record {
+        here: &Rc<ProcessState>,
+        members: CommMembers,
+        topology: Option<Rc<dyn TopologyHolder>>,
+        attributes: CommAttributes,
+    ) -> Rc<CommRecord> {
+        Rc::new(CommRecord {
             here: here.clone(),
             members,
             started: Cell::new(0),
@@ -89,23 +89,23 @@ impl Record {
 
     pub(crate) fn membership(&self) -> Membership<'_> {
         match &self.members {
-            Members::System(membership) => *membership,
-            Members::Made(made) => made.membership(),
-            Members::Both(made) => made.sides().all(),
+            CommMembers::System(membership) => *membership,
+            CommMembers::Made(made) => made.membership(),
+            CommMembers::Both(made) => made.sides().all(),
         }
     }
 
-    /// Returns the possible sources and destinations, or the error of [`Record::core`].
+    /// Returns the possible sources and destinations, or the error of [`CommRecord::core`].
     pub(crate) fn partners(&self) -> Result<Partners<'_>, Error> {
         let group = self
             .sides()
-            .map_or_else(|| self.membership().group(), Sides::remote);
+            .map_or_else(|| self.membership().group(), InterGroups::remote);
         Ok(Partners::at(self.here.env()?, group))
     }
 
-    /// Returns this process's neighbours. Returns [`Error::Wrong`] without a topology, and [`Error::NoRoom`].
-    pub(crate) fn neighbours(&self) -> Result<Neighbours, Error> {
-        Neighbours::of(self.membership().rank, self.topology())
+    /// Returns this process's neighbours. Returns [`Error::Wrong`] without a topology, and [`Error::NoSpace`].
+    pub(crate) fn neighbours(&self) -> Result<NeighbourLists, Error> {
+        NeighbourLists::from_topology(self.membership().rank, self.topology())
     }
 
     pub(super) fn topology(&self) -> Option<&Topology> {
@@ -118,11 +118,11 @@ impl Record {
     }
 }
 
-impl Drop for Record {
+impl Drop for CommRecord {
     /// Frees the communicator (MPI_Comm_free, MPI-3.1 section 6.4.3). Every request on it references the record, and is
     /// therefore complete.
     fn drop(&mut self) {
-        if let (Members::Made(_) | Members::Both(_), Ok(env)) = (&self.members, self.here.env()) {
+        if let (CommMembers::Made(_) | CommMembers::Both(_), Ok(env)) = (&self.members, self.here.env()) {
             env.process().retire_context(self.membership().context);
         }
     }

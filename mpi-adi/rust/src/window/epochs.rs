@@ -7,8 +7,8 @@ use alloc::rc::Rc;
 use alloc::vec::Vec;
 
 use super::memory::AnyWindow;
-use super::record::{Call, Record, Watched};
-use super::target::Target;
+use super::record::{WindowCall, WindowRecord, WatchedEvent};
+use super::target::WindowTarget;
 use crate::request::{Request, complete_when};
 use crate::topology::{Group, Rank};
 use midplane_device::envelope;
@@ -17,116 +17,116 @@ use midplane_objects::error::Error;
 use midplane_objects::group::{are_in, exact};
 
 mod sealed {
-    use super::{Call, Error, Serial, Watched};
+    use super::{WindowCall, Error, Serial, WatchedEvent};
 
     /// Kind of an epoch.
-    pub trait Kind {
+    pub trait EpochKind {
         /// MPI functions that open one, blocking and nonblocking.
         const OPEN: [&'static str; 2];
         /// MPI functions that close one, blocking and nonblocking.
         const CLOSE: [&'static str; 2];
 
         /// Returns the event that completes an opening call.
-        fn opened(epoch: Serial) -> Watched {
-            Watched::Opened(epoch)
+        fn opened(epoch: Serial) -> WatchedEvent {
+            WatchedEvent::Opened(epoch)
         }
 
         /// Closes the epoch, and returns the event to wait for.
-        fn close(&self, call: &Call<'_>) -> Result<Watched, Error>;
+        fn close(&self, call: &WindowCall<'_>) -> Result<WatchedEvent, Error>;
     }
 }
-use sealed::Kind;
+use sealed::EpochKind;
 
 /// Fence epoch: access to all processes and exposure to all, until the next fence (section 11.5.1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Fence(());
+pub struct FenceEpoch(());
 /// Access epoch to a group of processes, each of which exposes its part by a post (section 11.5.2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Start(());
+pub struct StartEpoch(());
 /// Exposure epoch to a group of processes (section 11.5.2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Post(());
+pub struct PostEpoch(());
 /// Access epoch to one process under a lock of its part (section 11.5.3).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Lock(envelope::Rank);
+pub struct LockEpoch(envelope::Rank);
 /// Access epoch to all processes under shared locks of their parts (section 11.5.3).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LockAll(());
 
 /// Kinds of epochs with access to processes by rank. Sealed.
-pub trait ToRanks: Kind {}
-impl ToRanks for Fence {}
-impl ToRanks for Start {}
+pub trait ToRanks: EpochKind {}
+impl ToRanks for FenceEpoch {}
+impl ToRanks for StartEpoch {}
 impl ToRanks for LockAll {}
 
 /// Kinds of passive-target epochs, which support flushes (section 11.5.4). Sealed.
-pub trait Passive: Kind {}
-impl Passive for Lock {}
-impl Passive for LockAll {}
+pub trait PassiveEpoch: EpochKind {}
+impl PassiveEpoch for LockEpoch {}
+impl PassiveEpoch for LockAll {}
 
-impl Kind for Fence {
+impl EpochKind for FenceEpoch {
     const OPEN: [&'static str; 2] = ["MPI_Win_fence", "MPI_Win_ifence"];
     const CLOSE: [&'static str; 2] = ["MPI_Win_fence", "MPI_Win_ifence"];
 
-    fn opened(epoch: Serial) -> Watched {
-        Watched::Fenced(epoch)
+    fn opened(epoch: Serial) -> WatchedEvent {
+        WatchedEvent::Fenced(epoch)
     }
 
-    fn close(&self, call: &Call<'_>) -> Result<Watched, Error> {
-        call.fence(false, None, false).map(Watched::Fenced)
+    fn close(&self, call: &WindowCall<'_>) -> Result<WatchedEvent, Error> {
+        call.fence(false, None, false).map(WatchedEvent::Fenced)
     }
 }
 
-impl Kind for Start {
+impl EpochKind for StartEpoch {
     const OPEN: [&'static str; 2] = ["MPI_Win_start", "MPI_Win_istart"];
     const CLOSE: [&'static str; 2] = ["MPI_Win_complete", "MPI_Win_icomplete"];
 
-    fn close(&self, call: &Call<'_>) -> Result<Watched, Error> {
-        call.complete(None).map(Watched::Closed)
+    fn close(&self, call: &WindowCall<'_>) -> Result<WatchedEvent, Error> {
+        call.complete(None).map(WatchedEvent::Closed)
     }
 }
 
-impl Kind for Post {
+impl EpochKind for PostEpoch {
     const OPEN: [&'static str; 2] = ["MPI_Win_post", "MPI_Win_ipost"];
     const CLOSE: [&'static str; 2] = ["MPI_Win_wait", "MPI_Win_iwait"];
 
-    fn close(&self, call: &Call<'_>) -> Result<Watched, Error> {
-        call.end_exposure(None).map(Watched::Closed)
+    fn close(&self, call: &WindowCall<'_>) -> Result<WatchedEvent, Error> {
+        call.end_exposure(None).map(WatchedEvent::Closed)
     }
 }
 
-impl Kind for Lock {
+impl EpochKind for LockEpoch {
     const OPEN: [&'static str; 2] = ["MPI_Win_lock", "MPI_Win_ilock"];
     const CLOSE: [&'static str; 2] = ["MPI_Win_unlock", "MPI_Win_iunlock"];
 
-    fn close(&self, call: &Call<'_>) -> Result<Watched, Error> {
-        call.unlock(self.0, None).map(Watched::Closed)
+    fn close(&self, call: &WindowCall<'_>) -> Result<WatchedEvent, Error> {
+        call.unlock(self.0, None).map(WatchedEvent::Closed)
     }
 }
 
-impl Kind for LockAll {
+impl EpochKind for LockAll {
     const OPEN: [&'static str; 2] = ["MPI_Win_lock_all", "MPI_Win_ilock_all"];
     const CLOSE: [&'static str; 2] = ["MPI_Win_unlock_all", "MPI_Win_iunlock_all"];
 
-    fn close(&self, call: &Call<'_>) -> Result<Watched, Error> {
-        call.unlock_all(None).map(Watched::Closed)
+    fn close(&self, call: &WindowCall<'_>) -> Result<WatchedEvent, Error> {
+        call.unlock_all(None).map(WatchedEvent::Closed)
     }
 }
 
 /// An open epoch of a window. Its drop closes it like the blocking call of its kind.
 #[must_use = "an epoch that is dropped is closed"]
-pub struct Epoch<'w, K: Kind> {
-    record: &'w Rc<Record>,
+pub struct Epoch<'w, K: EpochKind> {
+    record: &'w Rc<WindowRecord>,
     kind: K,
     serial: Serial,
 }
 
 /// Opens an epoch by `begin`, whose argument specifies a deferred opening. With `blocks`, waits until it is open.
-fn open<'w, K: Kind>(
-    record: &'w Rc<Record>,
+fn open<'w, K: EpochKind>(
+    record: &'w Rc<WindowRecord>,
     kind: K,
     blocks: bool,
-    begin: impl FnOnce(&Call<'_>, bool) -> Result<Serial, Error>,
+    begin: impl FnOnce(&WindowCall<'_>, bool) -> Result<Serial, Error>,
 ) -> Result<Epoch<'w, K>, Error> {
     let function = K::OPEN[usize::from(!blocks)];
     let serial = begin(&record.call(function)?, !blocks)?;
@@ -141,15 +141,15 @@ fn open<'w, K: Kind>(
     Ok(epoch)
 }
 
-impl<K: Kind> Epoch<'_, K> {
+impl<K: EpochKind> Epoch<'_, K> {
     /// Returns a request that completes when the epoch is open: posts are transmitted, a lock is granted, all processes
     /// have called the fence, or an earlier epoch permits the access. Operations may be issued before.
     pub fn opening(&self) -> Request<'static, ()> {
-        complete_when(self.record, Watched::Opened(self.serial))
+        complete_when(self.record, WatchedEvent::Opened(self.serial))
     }
 
     /// Closes the epoch without waiting, and returns the event to wait for.
-    fn close(self, function: &'static str) -> Result<Watched, Error> {
+    fn close(self, function: &'static str) -> Result<WatchedEvent, Error> {
         let this = core::mem::ManuallyDrop::new(self);
         this.kind.close(&this.record.call(function)?)
     }
@@ -158,7 +158,7 @@ impl<K: Kind> Epoch<'_, K> {
     /// [`unlock`](Epoch::unlock) or [`unlock_all`](Epoch::unlock_all), according to its kind.
     ///
     /// # Errors
-    /// Class RmaRange for operations beyond a target's part of a dynamic window, and [`Error::NoRoom`].
+    /// Class RmaRange for operations beyond a target's part of a dynamic window, and [`Error::NoSpace`].
     pub fn try_close(self) -> Result<(), Error> {
         let record = self.record;
         let watched = self.close(K::CLOSE[0])?;
@@ -176,7 +176,7 @@ impl<K: Kind> Epoch<'_, K> {
     }
 }
 
-impl<K: Kind> Drop for Epoch<'_, K> {
+impl<K: EpochKind> Drop for Epoch<'_, K> {
     fn drop(&mut self) {
         let record = self.record;
         if record.here().env().is_err() {
@@ -191,7 +191,7 @@ impl<K: Kind> Drop for Epoch<'_, K> {
     }
 }
 
-opaque!("Epoch", [K: Kind] Epoch<'_, K>);
+opaque!("Epoch", [K: EpochKind] Epoch<'_, K>);
 
 impl<K: ToRanks> Epoch<'_, K> {
     /// Returns the target of operations with this rank in the window. Operations return class RmaSync if the epoch does
@@ -200,15 +200,15 @@ impl<K: ToRanks> Epoch<'_, K> {
     /// # Panics
     /// When there is no such rank.
     #[track_caller]
-    pub fn process_at_rank(&self, rank: Rank) -> Target<'_, K> {
+    pub fn process_at_rank(&self, rank: Rank) -> WindowTarget<'_, K> {
         match self.record.target(rank) {
-            Ok(target) => Target::new(self.record, target),
+            Ok(target) => WindowTarget::new(self.record, target),
             Err(error) => panic!("{error}"),
         }
     }
 }
 
-impl Epoch<'_, Fence> {
+impl Epoch<'_, FenceEpoch> {
     /// Completes all operations since the last fence, at all processes, and starts the next fence epoch
     /// (MPI_Win_fence). Blocks until all processes have called it. Aborts the job for operations beyond a target's part
     /// of a dynamic window.
@@ -219,12 +219,12 @@ impl Epoch<'_, Fence> {
         record.here().or_fatal(function, next);
     }
 
-    /// Calls the fence of [`next`](Epoch::next), and returns class RmaRange or [`Error::NoRoom`].
+    /// Calls the fence of [`next`](Epoch::next), and returns class RmaRange or [`Error::NoSpace`].
     pub fn try_next(&mut self) -> Result<(), Error> {
         let call = self.record.call("MPI_Win_fence")?;
         self.serial = call.fence(true, None, false)?;
         self.record
-            .wait("MPI_Win_fence", Watched::Fenced(self.serial))
+            .wait("MPI_Win_fence", WatchedEvent::Fenced(self.serial))
     }
 
     /// Nonblocking [`next`](Epoch::next) (MPI_Win_ifence). The request completes when that would return.
@@ -232,7 +232,7 @@ impl Epoch<'_, Fence> {
     pub fn immediate_next(&mut self) -> Request<'static, ()> {
         let name = "MPI_Win_ifence";
         self.serial = self.record.run(name, |call| call.fence(true, None, true));
-        complete_when(self.record, Watched::Fenced(self.serial))
+        complete_when(self.record, WatchedEvent::Fenced(self.serial))
     }
 
     ends_the_job! {
@@ -245,7 +245,7 @@ impl Epoch<'_, Fence> {
     }
 }
 
-impl Epoch<'_, Start> {
+impl Epoch<'_, StartEpoch> {
     ends_the_job! {
         "mpi::window::Epoch", [pub fn(self)], self.record.here();
 
@@ -255,7 +255,7 @@ impl Epoch<'_, Start> {
     }
 }
 
-impl Epoch<'_, Post> {
+impl Epoch<'_, PostEpoch> {
     ends_the_job! {
         "mpi::window::Epoch", [pub fn(self)], self.record.here();
 
@@ -276,10 +276,10 @@ impl Epoch<'_, Post> {
     }
 }
 
-impl Epoch<'_, Lock> {
+impl Epoch<'_, LockEpoch> {
     /// Returns the target of operations: the process whose part is locked.
-    pub fn target(&self) -> Target<'_, Lock> {
-        Target::new(self.record, self.kind.0)
+    pub fn target(&self) -> WindowTarget<'_, LockEpoch> {
+        WindowTarget::new(self.record, self.kind.0)
     }
 
     ends_the_job! {
@@ -303,22 +303,22 @@ impl Epoch<'_, LockAll> {
 
 /// Returns the request of a flush, at one process or at all.
 pub(super) fn flush(
-    record: &Rc<Record>,
+    record: &Rc<WindowRecord>,
     function: &'static str,
     target: Option<envelope::Rank>,
     is_local: bool,
 ) -> Request<'static, ()> {
     let flush = record.run(function, |call| call.flush(target, is_local, None));
     let watched = if is_local {
-        Watched::Done(flush)
+        WatchedEvent::Done(flush)
     } else {
-        Watched::Flushed(flush)
+        WatchedEvent::Flushed(flush)
     };
     complete_when(record, watched)
 }
 
 /// Returns the members of a group, or [`Error::Argument`] if one of them is not in the window.
-fn members(record: &Record, group: &(impl Group + ?Sized)) -> Result<Vec<envelope::Rank>, Error> {
+fn members(record: &WindowRecord, group: &(impl Group + ?Sized)) -> Result<Vec<envelope::Rank>, Error> {
     if are_in(group.members(), record.comm.record.membership()) {
         exact(group.members())
     } else {
@@ -337,13 +337,13 @@ fn members(record: &Record, group: &(impl Group + ?Sized)) -> Result<Vec<envelop
 /// MPI_MODE_NOCHECK is not supported: no compiler can check that promise. The other assertions would have no effect.
 ///
 /// # Errors
-/// [`Error::NoRoom`](crate::Error::NoRoom), and class RmaSync when an open epoch excludes this one. They abort the job;
+/// [`Error::NoSpace`](crate::Error::NoSpace), and class RmaSync when an open epoch excludes this one. They abort the job;
 /// the `try_` forms return them.
-pub trait Epochs: AnyWindow {
-    /// [`lock_exclusive`](Epochs::lock_exclusive) or [`lock_shared`](Epochs::lock_shared) that returns its error, such
+pub trait WindowEpochs: AnyWindow {
+    /// [`lock_exclusive`](WindowEpochs::lock_exclusive) or [`lock_shared`](WindowEpochs::lock_shared) that returns its error, such
     /// as [`Error::Rank`].
-    fn try_lock(&self, rank: Rank, is_exclusive: bool) -> Result<Epoch<'_, Lock>, Error> {
-        open_lock(self.record(), (rank, is_exclusive), true)
+    fn try_lock(&self, rank: Rank, is_exclusive: bool) -> Result<Epoch<'_, LockEpoch>, Error> {
+        open_lock(self.record(), rank, is_exclusive, true)
     }
 
     /// Blocks until all operations under locks are complete at their targets (MPI_Win_flush_all). Returns class RmaSync
@@ -358,108 +358,109 @@ pub trait Epochs: AnyWindow {
         self.record().flush("MPI_Win_flush_local_all", None, true)
     }
 
-    /// Nonblocking [`flush_all`](Epochs::flush_all) (MPI_Win_iflush_all). An error aborts the job.
+    /// Nonblocking [`flush_all`](WindowEpochs::flush_all) (MPI_Win_iflush_all). An error aborts the job.
     #[track_caller]
     fn immediate_flush_all(&self) -> Request<'static, ()> {
         flush(self.record(), "MPI_Win_iflush_all", None, false)
     }
 
-    /// Nonblocking [`flush_local_all`](Epochs::flush_local_all) (MPI_Win_iflush_local_all). An error aborts the job.
+    /// Nonblocking [`flush_local_all`](WindowEpochs::flush_local_all) (MPI_Win_iflush_local_all). An error aborts the job.
     #[track_caller]
     fn immediate_flush_local_all(&self) -> Request<'static, ()> {
         flush(self.record(), "MPI_Win_iflush_local_all", None, true)
     }
 
     ends_the_job! {
-        "mpi::window::Epochs", [fn(&self)], self.record().here();
+        "mpi::window::WindowEpochs", [fn(&self)], self.record().here();
 
         /// Opens a fence epoch of all processes (MPI_Win_fence). Blocks until all have called it.
-        fence[]() -> Epoch<'_, Fence>, "MPI_Win_fence";
-        /// [`fence`](Epochs::fence) that returns its error.
-        or try_fence = open(self.record(), Fence(()), true, |call, defers| call.fence(true, None, defers));
+        fence[]() -> Epoch<'_, FenceEpoch>, "MPI_Win_fence";
+        /// [`fence`](WindowEpochs::fence) that returns its error.
+        or try_fence = open(self.record(), FenceEpoch(()), true, |call, defers| call.fence(true, None, defers));
 
-        /// Nonblocking [`fence`](Epochs::fence) (MPI_Win_ifence).
-        immediate_fence[]() -> Epoch<'_, Fence>, "MPI_Win_ifence"
-            = open(self.record(), Fence(()), false, |call, defers| call.fence(true, None, defers));
+        /// Nonblocking [`fence`](WindowEpochs::fence) (MPI_Win_ifence).
+        immediate_fence[]() -> Epoch<'_, FenceEpoch>, "MPI_Win_ifence"
+            = open(self.record(), FenceEpoch(()), false, |call, defers| call.fence(true, None, defers));
 
         /// Opens an access epoch to the processes of a group (MPI_Win_start).
-        start[G: Group + ?Sized](group: &G) -> Epoch<'_, Start>, "MPI_Win_start";
-        /// [`start`](Epochs::start) that returns its error, such as [`Error::Argument`] for a process that is not in
+        start[G: Group + ?Sized](group: &G) -> Epoch<'_, StartEpoch>, "MPI_Win_start";
+        /// [`start`](WindowEpochs::start) that returns its error, such as [`Error::Argument`] for a process that is not in
         /// the window.
         or try_start = open_start(self.record(), group, true);
 
-        /// Nonblocking [`start`](Epochs::start) (MPI_Win_istart).
-        immediate_start[G: Group + ?Sized](group: &G) -> Epoch<'_, Start>, "MPI_Win_istart"
+        /// Nonblocking [`start`](WindowEpochs::start) (MPI_Win_istart).
+        immediate_start[G: Group + ?Sized](group: &G) -> Epoch<'_, StartEpoch>, "MPI_Win_istart"
             = open_start(self.record(), group, false);
 
         /// Exposes this process's part to the processes of a group (MPI_Win_post).
-        post[G: Group + ?Sized](group: &G) -> Epoch<'_, Post>, "MPI_Win_post";
-        /// [`post`](Epochs::post) that returns the errors of [`try_start`](Epochs::try_start).
+        post[G: Group + ?Sized](group: &G) -> Epoch<'_, PostEpoch>, "MPI_Win_post";
+        /// [`post`](WindowEpochs::post) that returns the errors of [`try_start`](WindowEpochs::try_start).
         or try_post = open_post(self.record(), group, true);
 
-        /// Nonblocking [`post`](Epochs::post) (MPI_Win_ipost).
-        immediate_post[G: Group + ?Sized](group: &G) -> Epoch<'_, Post>, "MPI_Win_ipost"
+        /// Nonblocking [`post`](WindowEpochs::post) (MPI_Win_ipost).
+        immediate_post[G: Group + ?Sized](group: &G) -> Epoch<'_, PostEpoch>, "MPI_Win_ipost"
             = open_post(self.record(), group, false);
 
         /// Acquires an exclusive lock of a process's part (MPI_Win_lock with MPI_LOCK_EXCLUSIVE).
-        lock_exclusive[](rank: Rank) -> Epoch<'_, Lock>, "MPI_Win_lock" = self.try_lock(rank, true);
+        lock_exclusive[](rank: Rank) -> Epoch<'_, LockEpoch>, "MPI_Win_lock" = self.try_lock(rank, true);
 
         /// Acquires a shared lock of a process's part (MPI_Win_lock with MPI_LOCK_SHARED).
-        lock_shared[](rank: Rank) -> Epoch<'_, Lock>, "MPI_Win_lock" = self.try_lock(rank, false);
+        lock_shared[](rank: Rank) -> Epoch<'_, LockEpoch>, "MPI_Win_lock" = self.try_lock(rank, false);
 
-        /// Nonblocking [`lock_exclusive`](Epochs::lock_exclusive) (MPI_Win_ilock).
-        immediate_lock_exclusive[](rank: Rank) -> Epoch<'_, Lock>, "MPI_Win_ilock"
-            = open_lock(self.record(), (rank, true), false);
+        /// Nonblocking [`lock_exclusive`](WindowEpochs::lock_exclusive) (MPI_Win_ilock).
+        immediate_lock_exclusive[](rank: Rank) -> Epoch<'_, LockEpoch>, "MPI_Win_ilock"
+            = open_lock(self.record(), rank, true, false);
 
-        /// Nonblocking [`lock_shared`](Epochs::lock_shared) (MPI_Win_ilock).
-        immediate_lock_shared[](rank: Rank) -> Epoch<'_, Lock>, "MPI_Win_ilock"
-            = open_lock(self.record(), (rank, false), false);
+        /// Nonblocking [`lock_shared`](WindowEpochs::lock_shared) (MPI_Win_ilock).
+        immediate_lock_shared[](rank: Rank) -> Epoch<'_, LockEpoch>, "MPI_Win_ilock"
+            = open_lock(self.record(), rank, false, false);
 
         /// Opens an access epoch to all processes under shared locks; the first operation on a target requests it
         /// (MPI_Win_lock_all).
         lock_all[]() -> Epoch<'_, LockAll>, "MPI_Win_lock_all";
-        /// [`lock_all`](Epochs::lock_all) that returns its error.
+        /// [`lock_all`](WindowEpochs::lock_all) that returns its error.
         or try_lock_all = open(self.record(), LockAll(()), true, |call, defers| call.lock_all(true, None, defers));
 
-        /// Nonblocking [`lock_all`](Epochs::lock_all) (MPI_Win_ilock_all).
+        /// Nonblocking [`lock_all`](WindowEpochs::lock_all) (MPI_Win_ilock_all).
         immediate_lock_all[]() -> Epoch<'_, LockAll>, "MPI_Win_ilock_all"
             = open(self.record(), LockAll(()), false, |call, defers| call.lock_all(true, None, defers));
     }
 }
 
-impl<W: AnyWindow + ?Sized> Epochs for W {}
+impl<W: AnyWindow + ?Sized> WindowEpochs for W {}
 
 fn open_start<'w, G: Group + ?Sized>(
-    record: &'w Rc<Record>,
+    record: &'w Rc<WindowRecord>,
     group: &G,
     blocks: bool,
-) -> Result<Epoch<'w, Start>, Error> {
+) -> Result<Epoch<'w, StartEpoch>, Error> {
     let members = members(record, group)?;
-    let begin = |call: &Call<'_>, defers| call.start((&members, true), None, defers);
-    open(record, Start(()), blocks, begin)
+    let begin = |call: &WindowCall<'_>, defers| call.start(&members, true, None, defers);
+    open(record, StartEpoch(()), blocks, begin)
 }
 
 fn open_post<'w, G: Group + ?Sized>(
-    record: &'w Rc<Record>,
+    record: &'w Rc<WindowRecord>,
     group: &G,
     blocks: bool,
-) -> Result<Epoch<'w, Post>, Error> {
+) -> Result<Epoch<'w, PostEpoch>, Error> {
     let members = members(record, group)?;
-    let begin = |call: &Call<'_>, _| call.post(&members, true, None);
-    open(record, Post(()), blocks, begin)
+    let begin = |call: &WindowCall<'_>, _| call.post(&members, true, None);
+    open(record, PostEpoch(()), blocks, begin)
 }
 
 fn open_lock(
-    record: &Rc<Record>,
-    (rank, is_exclusive): (Rank, bool),
+    record: &Rc<WindowRecord>,
+    rank: Rank,
+    is_exclusive: bool,
     blocks: bool,
-) -> Result<Epoch<'_, Lock>, Error> {
+) -> Result<Epoch<'_, LockEpoch>, Error> {
     let target = record.target(rank)?;
-    let begin = |call: &Call<'_>, defers| call.lock((target, is_exclusive), true, None, defers);
-    open(record, Lock(target), blocks, begin)
+    let begin = |call: &WindowCall<'_>, defers| call.lock(target, is_exclusive, true, None, defers);
+    open(record, LockEpoch(target), blocks, begin)
 }
 
-impl<K: Passive> Target<'_, K> {
+impl<K: PassiveEpoch> WindowTarget<'_, K> {
     /// Blocks until all operations of this process on this target under the lock are complete (MPI_Win_flush, MPI-3.1
     /// section 11.5.4). Returns class RmaRange for an operation beyond the target's part of a dynamic window.
     pub fn flush(&self) -> Result<(), Error> {
@@ -472,13 +473,13 @@ impl<K: Passive> Target<'_, K> {
             .flush("MPI_Win_flush_local", Some(self.rank), true)
     }
 
-    /// Nonblocking [`flush`](Target::flush) (MPI_Win_iflush). An error aborts the job.
+    /// Nonblocking [`flush`](WindowTarget::flush) (MPI_Win_iflush). An error aborts the job.
     #[track_caller]
     pub fn immediate_flush(&self) -> Request<'static, ()> {
         flush(self.record, "MPI_Win_iflush", Some(self.rank), false)
     }
 
-    /// Nonblocking [`flush_local`](Target::flush_local) (MPI_Win_iflush_local). An error aborts the job.
+    /// Nonblocking [`flush_local`](WindowTarget::flush_local) (MPI_Win_iflush_local). An error aborts the job.
     #[track_caller]
     pub fn immediate_flush_local(&self) -> Request<'static, ()> {
         flush(self.record, "MPI_Win_iflush_local", Some(self.rank), true)

@@ -7,35 +7,35 @@ use core::marker::PhantomData;
 use core::ops::{Deref, DerefMut};
 use core::ptr::NonNull;
 
-use super::record::{Record, Watched};
+use super::record::{WindowRecord, WatchedEvent};
 use crate::Address;
 use crate::attribute::CommAttribute;
 use crate::datatype::Equivalence;
-use crate::datatype::lent::{Loan, Operand, whole_mut};
+use crate::datatype::operands::{BufferLoan, TargetOperand, borrow_whole_mut};
 use crate::datatype::user::kind_of;
 use crate::info::Info;
-use crate::request::{Scope, Ticket, What, zeroed};
+use crate::request::{Scope, Ticket, TicketKind, zeroed};
 use crate::topology::{Communicator, Context, UserGroup};
 use midplane_device::interface::Device;
 use midplane_device::memory::Span;
 use midplane_device::memory::area::Area;
 use midplane_device::rma::epochs::Reorder;
-use midplane_objects::coll::room;
-use midplane_objects::error::{Class, Error};
+use midplane_objects::coll::try_with_capacity;
+use midplane_objects::error::{ErrorClass, Error};
 use midplane_objects::windows::{hints, wrong};
 
 const PADDED: Error = wrong(
-    Class::Type,
+    ErrorClass::Type,
     "elements of a window have no padding; order the fields of the struct so that it has none",
 );
 
 /// Memory of this process that a window exposes: the address and count of its elements.
-struct Exposed<T> {
+struct ExposedSlice<T> {
     first: NonNull<T>,
     len: usize,
 }
 
-impl<T: Equivalence> Exposed<T> {
+impl<T: Equivalence> ExposedSlice<T> {
     /// Returns class Type for elements with padding, which a get would read.
     fn check() -> Result<(), Error> {
         let datatype = T::equivalent_datatype();
@@ -47,8 +47,8 @@ impl<T: Equivalence> Exposed<T> {
         }
     }
 
-    fn of(memory: &mut [T]) -> Exposed<T> {
-        Exposed {
+    fn from_slice(memory: &mut [T]) -> ExposedSlice<T> {
+        ExposedSlice {
             first: NonNull::from(&mut *memory).cast(),
             len: memory.len(),
         }
@@ -75,10 +75,10 @@ impl<T: Equivalence> Exposed<T> {
     }
 
     #[track_caller]
-    fn load(&self, record: &Record, index: usize) -> T {
+    fn load(&self, record: &WindowRecord, index: usize) -> T {
         let offset = self.offset(index);
         let mut value = zeroed::<T>();
-        // SAFETY: a value without padding consists of bytes, and `settle` makes it valid again.
+        // SAFETY: a value without padding consists of bytes, and `normalize` makes it valid again.
         let bytes = unsafe {
             core::slice::from_raw_parts_mut((&raw mut value).cast::<u8>(), size_of::<T>())
         };
@@ -90,12 +90,12 @@ impl<T: Equivalence> Exposed<T> {
             Ok(())
         });
         // SAFETY: `value` is a local variable.
-        unsafe { T::settle(&mut value, 1) };
+        unsafe { T::normalize(&mut value, 1) };
         value
     }
 
     #[track_caller]
-    fn store(&self, record: &Record, index: usize, value: &T) {
+    fn store(&self, record: &WindowRecord, index: usize, value: &T) {
         let offset = self.offset(index);
         // SAFETY: a value without padding consists of bytes.
         let bytes = unsafe {
@@ -109,37 +109,37 @@ impl<T: Equivalence> Exposed<T> {
         });
     }
 
-    fn local<'l>(&'l mut self, record: &'l Rc<Record>) -> Result<Local<'l, T>, Error> {
+    fn local<'l>(&'l mut self, record: &'l Rc<WindowRecord>) -> Result<LocalPart<'l, T>, Error> {
         record.withdraw("Window::local", self.span())?;
         // SAFETY: only this process accesses the memory until it is given back, and `self` is borrowed for as long.
         let memory = unsafe {
-            T::settle(self.first.as_ptr(), self.len);
+            T::normalize(self.first.as_ptr(), self.len);
             core::slice::from_raw_parts_mut(self.first.as_ptr(), self.len)
         };
-        Ok(Local { record, memory })
+        Ok(LocalPart { record, memory })
     }
 }
 
 /// The memory of a window's part, for this process alone. Its drop gives the memory back to the window.
-pub struct Local<'l, T> {
-    record: &'l Rc<Record>,
+pub struct LocalPart<'l, T> {
+    record: &'l Rc<WindowRecord>,
     memory: &'l mut [T],
 }
 
-impl<T> Deref for Local<'_, T> {
+impl<T> Deref for LocalPart<'_, T> {
     type Target = [T];
     fn deref(&self) -> &[T] {
         self.memory
     }
 }
 
-impl<T> DerefMut for Local<'_, T> {
+impl<T> DerefMut for LocalPart<'_, T> {
     fn deref_mut(&mut self) -> &mut [T] {
         self.memory
     }
 }
 
-impl<T> Drop for Local<'_, T> {
+impl<T> Drop for LocalPart<'_, T> {
     fn drop(&mut self) {
         if self.record.here().env().is_ok() {
             let here = self.record.here();
@@ -218,13 +218,13 @@ pub trait AnyWindow: sealed::Sealed {
         /// Returns the hints in use, allocated from the program's heap (MPI_Win_get_info, MPI-3.1 section 11.2.7). Does
         /// not block. Aborts the job where [`try_get_info`](AnyWindow::try_get_info) fails.
         get_info[]() -> Info, "MPI_Win_get_info";
-        /// [`get_info`](AnyWindow::get_info) that returns [`Error::NoRoom`].
-        or try_get_info = Info::of(&hints::in_use(self.reorder()));
+        /// [`get_info`](AnyWindow::get_info) that returns [`Error::NoSpace`].
+        or try_get_info = Info::from_pairs(&hints::in_use(self.reorder()));
 
         /// Attaches a value, which replaces one of the same type (MPI_Win_set_attr, MPI-3.1 section 6.7.3); see
         /// [`Context::set_attr`](crate::topology::Context::set_attr). The value is dropped with the window.
         set_attr[A: CommAttribute](value: A), "MPI_Win_set_attr";
-        /// [`set_attr`](AnyWindow::set_attr) that returns [`Error::NoRoom`].
+        /// [`set_attr`](AnyWindow::set_attr) that returns [`Error::NoSpace`].
         or try_set_attr = self.record().comm.try_set_attr(value);
     }
 }
@@ -234,7 +234,7 @@ pub(super) mod sealed {
 
     pub trait Sealed {
         #[allow(private_interfaces)]
-        fn record(&self) -> &Rc<super::Record>;
+        fn record(&self) -> &Rc<super::WindowRecord>;
     }
 }
 
@@ -242,8 +242,8 @@ pub(super) mod sealed {
 /// processes of a communicator. Its drop frees it (MPI_Win_free, MPI-3.1 section 11.2.5), which blocks until all
 /// processes have called it.
 pub struct Window<'a, T: Equivalence> {
-    record: Rc<Record>,
-    memory: Exposed<T>,
+    record: Rc<WindowRecord>,
+    memory: ExposedSlice<T>,
     /// Capacity of the memory allocated for the window; `None`: the program's memory.
     capacity: Option<usize>,
     borrowed: PhantomData<&'a mut [T]>,
@@ -251,7 +251,7 @@ pub struct Window<'a, T: Equivalence> {
 
 #[allow(private_interfaces)]
 impl<T: Equivalence> sealed::Sealed for Window<'_, T> {
-    fn record(&self) -> &Rc<Record> {
+    fn record(&self) -> &Rc<WindowRecord> {
         &self.record
     }
 }
@@ -268,15 +268,15 @@ impl<T: Equivalence> Window<'static, T> {
         /// [`allocate`](Window::allocate) that returns its error.
         ///
         /// # Errors
-        /// All processes fail together: with [`Error::NoRoom`] where the heap has no space, with class NoMem at the
+        /// All processes fail together: with [`Error::NoSpace`] where the heap has no space, with class NoMem at the
         /// others, and with [`Error::Limit`] for too many windows and communicators. Class Type for elements with
         /// padding.
         or try_allocate = {
-            Exposed::<T>::check()?;
-            let (record, (memory, capacity)) = Record::make(comm.as_simple(), size_of::<T>(), || {
-                let mut values: Vec<T> = room(len)?;
+            ExposedSlice::<T>::check()?;
+            let (record, (memory, capacity)) = WindowRecord::make(comm.as_simple(), size_of::<T>(), || {
+                let mut values: Vec<T> = try_with_capacity(len)?;
                 values.extend((0..len).map(|_| zeroed::<T>()));
-                let memory = Exposed::of(&mut values);
+                let memory = ExposedSlice::from_slice(&mut values);
                 // The window owns the memory from here on.
                 let values = core::mem::ManuallyDrop::new(values);
                 Ok((Some(memory.span()), (memory, values.capacity())))
@@ -296,7 +296,7 @@ impl<T: Equivalence> Window<'static, T> {
         match comm.size() {
             1 => Self::try_allocate(len, comm),
             _ => Err(wrong(
-                Class::RmaShared,
+                ErrorClass::RmaShared,
                 "each process has memory of its own; only a communicator of one process can share",
             )),
         }
@@ -314,14 +314,14 @@ impl<'a, T: Equivalence> Window<'a, T> {
             -> Self, "MPI_Win_create";
         /// [`create`](Window::create) that returns the errors of [`try_allocate`](Window::try_allocate).
         or try_create = {
-            Exposed::<T>::check()?;
+            ExposedSlice::<T>::check()?;
             // SAFETY: borrowed until the end of the scope; that returns the loan.
-            let prepared = scope.prepare().and_then(|()| unsafe { whole_mut(memory).loan_span() });
-            let memory = Exposed::of(memory);
-            let (record, loan) = Record::make(comm.as_simple(), size_of::<T>(), || {
+            let prepared = scope.prepare().and_then(|()| unsafe { borrow_whole_mut(memory).loan_span() });
+            let memory = ExposedSlice::from_slice(memory);
+            let (record, loan) = WindowRecord::make(comm.as_simple(), size_of::<T>(), || {
                 Ok((Some(memory.span()), prepared?))
             })?;
-            keep(scope, What::OneSided(record.clone(), Watched::Freed), loan);
+            keep(scope, TicketKind::OneSided(record.clone(), WatchedEvent::Freed), loan);
             Ok(Window { record, memory, capacity: None, borrowed: PhantomData })
         };
     }
@@ -358,14 +358,14 @@ impl<'a, T: Equivalence> Window<'a, T> {
     /// Returns exclusive access to this process's part, under an exclusive lock. Blocks until the epochs of this
     /// process are complete and no other process has a lock here. An error aborts the job.
     #[track_caller]
-    pub fn local(&mut self) -> Local<'_, T> {
+    pub fn local(&mut self) -> LocalPart<'_, T> {
         let here = self.record.here().clone();
         let function = "mpi::window::Window::local (MPI_Win_lock)";
         here.or_fatal(function, self.try_local())
     }
 
-    /// [`local`](Window::local) that returns [`Error::NoRoom`], or class RmaSync while a forgotten epoch is open.
-    pub fn try_local(&mut self) -> Result<Local<'_, T>, Error> {
+    /// [`local`](Window::local) that returns [`Error::NoSpace`], or class RmaSync while a forgotten epoch is open.
+    pub fn try_local(&mut self) -> Result<LocalPart<'_, T>, Error> {
         self.memory.local(&self.record)
     }
 }
@@ -383,7 +383,7 @@ impl<T: Equivalence> Drop for Window<'_, T> {
             // SAFETY: from a vector that was forgotten on creation of the window; no other process accesses it any
             // more.
             unsafe {
-                T::settle(first, len);
+                T::normalize(first, len);
                 drop(Vec::from_raw_parts(first, len, capacity));
             }
         }
@@ -391,19 +391,19 @@ impl<T: Equivalence> Drop for Window<'_, T> {
 }
 
 /// Makes a scope complete an operation at its end. The scope has a free slot.
-fn keep<'a, S: Scope<'a>>(scope: S, what: What, loan: Loan) {
+fn keep<'a, S: Scope<'a>>(scope: S, what: TicketKind, loan: BufferLoan) {
     drop(scope.keep(Ticket::new(what, loan)));
 }
 
 /// A window to which processes attach memory (MPI-3.1 section 11.2.4). Its drop frees it (MPI_Win_free), which blocks
 /// until all processes have called it.
 pub struct DynamicWindow {
-    record: Rc<Record>,
+    record: Rc<WindowRecord>,
 }
 
 #[allow(private_interfaces)]
 impl sealed::Sealed for DynamicWindow {
-    fn record(&self) -> &Rc<Record> {
+    fn record(&self) -> &Rc<WindowRecord> {
         &self.record
     }
 }
@@ -418,7 +418,7 @@ impl DynamicWindow {
         create[C: Communicator + ?Sized](comm: &C) -> DynamicWindow, "MPI_Win_create_dynamic";
         /// [`create`](DynamicWindow::create) that returns the errors of [`Window::try_allocate`].
         or try_create = {
-            let (record, ()) = Record::make(comm.as_simple(), 1, || Ok((None, ())))?;
+            let (record, ()) = WindowRecord::make(comm.as_simple(), 1, || Ok((None, ())))?;
             Ok(DynamicWindow { record })
         };
     }
@@ -428,21 +428,21 @@ impl DynamicWindow {
 
         /// Attaches memory (MPI_Win_attach) until the result is dropped or the scope ends. Does not block. An error
         /// aborts the job.
-        attach['a, S: Scope<'a>, T: Equivalence](scope: S, memory: &'a mut [T]) -> Attached<'a, T>, "MPI_Win_attach";
-        /// [`attach`](DynamicWindow::attach) that returns [`Error::NoRoom`], or class Type for elements with padding.
+        attach['a, S: Scope<'a>, T: Equivalence](scope: S, memory: &'a mut [T]) -> AttachedMemory<'a, T>, "MPI_Win_attach";
+        /// [`attach`](DynamicWindow::attach) that returns [`Error::NoSpace`], or class Type for elements with padding.
         or try_attach = {
-            Exposed::<T>::check()?;
+            ExposedSlice::<T>::check()?;
             scope.prepare()?;
             // SAFETY: borrowed until the end of the scope; that returns the loan.
-            let loan = unsafe { whole_mut(memory).loan_span() }?;
-            let (record, memory) = (self.record.clone(), Exposed::of(memory));
+            let loan = unsafe { borrow_whole_mut(memory).loan_span() }?;
+            let (record, memory) = (self.record.clone(), ExposedSlice::from_slice(memory));
             let span = memory.span();
             if !span.is_empty() {
                 record.attach("MPI_Win_attach", span)?;
-                let watched = Watched::Detached(span.address());
-                keep(scope, What::OneSided(record.clone(), watched), loan);
+                let watched = WatchedEvent::Detached(span.address());
+                keep(scope, TicketKind::OneSided(record.clone(), watched), loan);
             }
-            Ok(Attached { record, memory, borrowed: PhantomData })
+            Ok(AttachedMemory { record, memory, borrowed: PhantomData })
         };
     }
 }
@@ -458,13 +458,13 @@ impl Drop for DynamicWindow {
 
 /// Memory attached to a [`DynamicWindow`]. Its drop detaches it (MPI_Win_detach), which blocks while another process
 /// gets data from it.
-pub struct Attached<'a, T: Equivalence> {
-    record: Rc<Record>,
-    memory: Exposed<T>,
+pub struct AttachedMemory<'a, T: Equivalence> {
+    record: Rc<WindowRecord>,
+    memory: ExposedSlice<T>,
     borrowed: PhantomData<&'a mut [T]>,
 }
 
-impl<T: Equivalence> Attached<'_, T> {
+impl<T: Equivalence> AttachedMemory<'_, T> {
     /// Returns the address of its first element, for use by other processes (MPI_Get_address).
     pub fn address(&self) -> Address {
         self.memory.first.as_ptr().expose_provenance() as Address
@@ -493,16 +493,16 @@ impl<T: Equivalence> Attached<'_, T> {
     /// # Panics
     /// When it is attached to another window.
     #[track_caller]
-    pub fn local<'l>(&'l mut self, window: &'l mut DynamicWindow) -> Local<'l, T> {
+    pub fn local<'l>(&'l mut self, window: &'l mut DynamicWindow) -> LocalPart<'l, T> {
         let is_its_own = Rc::ptr_eq(&self.record, &window.record);
         assert!(is_its_own, "attached to another window");
         let local = self.memory.local(&self.record);
-        let function = "mpi::window::Attached::local (MPI_Win_lock)";
+        let function = "mpi::window::AttachedMemory::local (MPI_Win_lock)";
         window.record.here().or_fatal(function, local)
     }
 }
 
-impl<T: Equivalence> Drop for Attached<'_, T> {
+impl<T: Equivalence> Drop for AttachedMemory<'_, T> {
     fn drop(&mut self) {
         let here = self.record.here();
         if here.env().is_ok() && self.memory.len > 0 {

@@ -1,7 +1,7 @@
 //! One-sided communication (RMA, MPI-3.1 chapter 11): windows, epochs and operations.
 //!
 //! rsmpi does not provide RMA; the names follow its style. A [`Window`] is memory that each process of a communicator
-//! exposes to all. A call of [`Epochs`] opens an [`Epoch`], which permits access; a [`Target`] provides the operations:
+//! exposes to all. A call of [`WindowEpochs`] opens an [`Epoch`], which permits access; a [`WindowTarget`] provides the operations:
 //!
 //! ```
 //! # use midplane_rust as mpi;
@@ -30,11 +30,11 @@
 //! | MPI_Win_attach, _detach, _free | [`DynamicWindow::attach`]; dropping |
 //! | MPI_Win_get_group, _set_name, _get_name, _set_info, _get_info, _set_attr, _get_attr, _delete_attr | [`AnyWindow`] |
 //! | MPI_WIN_BASE, _SIZE, _DISP_UNIT | [`Window::local`], [`Window::len`], the size of the element |
-//! | MPI_Win_fence | [`Epochs::fence`], then [`Epoch::next`] and [`Epoch::end`] |
-//! | MPI_Win_start, _complete; _post, _wait, _test | [`Epochs::start`], [`Epoch::complete`]; [`Epochs::post`], [`Epoch::wait`], [`Epoch::test`] |
-//! | MPI_Win_lock, _unlock; _lock_all, _unlock_all | [`Epochs::lock_exclusive`], [`Epochs::lock_shared`], [`Epoch::unlock`]; [`Epochs::lock_all`], [`Epoch::unlock_all`] |
-//! | MPI_Win_flush, _flush_local; of all; _sync | [`Target::flush`], [`Target::flush_local`]; [`Epochs::flush_all`], [`Epochs::flush_local_all`]; [`AnyWindow::sync`] |
-//! | MPI_Put, _Get, _Accumulate, _Get_accumulate, _Fetch_and_op, _Compare_and_swap | [`Target::put`] and the others of these names |
+//! | MPI_Win_fence | [`WindowEpochs::fence`], then [`Epoch::next`] and [`Epoch::end`] |
+//! | MPI_Win_start, _complete; _post, _wait, _test | [`WindowEpochs::start`], [`Epoch::complete`]; [`WindowEpochs::post`], [`Epoch::wait`], [`Epoch::test`] |
+//! | MPI_Win_lock, _unlock; _lock_all, _unlock_all | [`WindowEpochs::lock_exclusive`], [`WindowEpochs::lock_shared`], [`Epoch::unlock`]; [`WindowEpochs::lock_all`], [`Epoch::unlock_all`] |
+//! | MPI_Win_flush, _flush_local; of all; _sync | [`WindowTarget::flush`], [`WindowTarget::flush_local`]; [`WindowEpochs::flush_all`], [`WindowEpochs::flush_local_all`]; [`AnyWindow::sync`] |
+//! | MPI_Put, _Get, _Accumulate, _Get_accumulate, _Fetch_and_op, _Compare_and_swap | [`WindowTarget::put`] and the others of these names |
 //! | their forms with a request | the same with `immediate_` in front, in every epoch |
 //! | MPI_Win_ifence and other nonblocking calls | the same with `immediate_` in front; to close an epoch, [`Epoch::immediate_close`] |
 //! | loads and stores | [`Window::local`] for the memory as a slice; [`Window::load`] and [`Window::store`] during others' accesses |
@@ -165,13 +165,13 @@ mod record;
 #[allow(unsafe_code)]
 mod target;
 
-pub use epochs::{Epoch, Epochs, Fence, Lock, LockAll, Passive, Post, Start, ToRanks};
-pub use memory::{AnyWindow, Attached, DynamicWindow, Local, Window};
+pub use epochs::{Epoch, WindowEpochs, FenceEpoch, LockEpoch, LockAll, PassiveEpoch, PostEpoch, StartEpoch, ToRanks};
+pub use memory::{AnyWindow, AttachedMemory, DynamicWindow, LocalPart, Window};
 pub use midplane_device::rma::epochs::Reorder;
-pub(crate) use record::{Record, Watched};
-pub use target::{At, Target, WindowOperation};
+pub(crate) use record::{WindowRecord, WatchedEvent};
+pub use target::{TargetLocation, WindowTarget, WindowOperation};
 
 /// The traits of this module.
 pub mod traits {
-    pub use super::{AnyWindow, Epochs};
+    pub use super::{AnyWindow, WindowEpochs};
 }

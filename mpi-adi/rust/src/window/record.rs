@@ -4,8 +4,8 @@
 use alloc::rc::Rc;
 use core::cell::{Cell, RefCell};
 
-use crate::datatype::lent::Loan;
-use crate::process::Here;
+use crate::datatype::operands::BufferLoan;
+use crate::process::ProcessState;
 use crate::topology::{Rank, SimpleCommunicator};
 use midplane_device::envelope;
 use midplane_device::memory::Span;
@@ -14,13 +14,13 @@ use midplane_device::rma::epochs::{Serial, Watch};
 use midplane_objects::error::Error;
 use midplane_objects::process::Env;
 use midplane_objects::windows::{
-    self, Access, Home, Part, State, WindowCondition, agree, enter_device, leave_device, no_window,
+    self, AccessState, StateOwner, WindowPart, WindowState, WindowCondition, agree, enter_device, leave_device, no_window,
     out_of_order,
 };
 
 /// Event that a call waits for in a window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Watched {
+pub(crate) enum WatchedEvent {
     /// The epoch is open.
     Opened(Serial),
     /// The fence epoch is open, and all operations before it are complete.
@@ -37,32 +37,32 @@ pub(crate) enum Watched {
     Detached(usize),
 }
 
-impl Watched {
+impl WatchedEvent {
     /// Returns the condition for the device, and whether the call reports errors that targets detected.
     fn watch(self) -> Option<(Watch, bool)> {
         match self {
-            Watched::Freed | Watched::Detached(_) => None,
-            Watched::Opened(epoch) => Some((Watch::Opened(epoch), false)),
-            Watched::Fenced(epoch) => Some((Watch::Opened(epoch), true)),
-            Watched::Closed(epoch) => Some((Watch::Closed(epoch), true)),
-            Watched::Done(operation) => Some((Watch::Done(operation), false)),
-            Watched::Flushed(flush) => Some((Watch::Done(flush), true)),
+            WatchedEvent::Freed | WatchedEvent::Detached(_) => None,
+            WatchedEvent::Opened(epoch) => Some((Watch::Opened(epoch), false)),
+            WatchedEvent::Fenced(epoch) => Some((Watch::Opened(epoch), true)),
+            WatchedEvent::Closed(epoch) => Some((Watch::Closed(epoch), true)),
+            WatchedEvent::Done(operation) => Some((Watch::Done(operation), false)),
+            WatchedEvent::Flushed(flush) => Some((Watch::Done(flush), true)),
         }
     }
 }
 
-pub(crate) struct Record {
+pub(crate) struct WindowRecord {
     /// The window's private communicator; its context identifies the window in all processes.
     pub(super) comm: SimpleCommunicator,
-    state: RefCell<State<Loan>>,
+    state: RefCell<WindowState<BufferLoan>>,
     is_dynamic: bool,
     is_freed: Cell<bool>,
 }
 
-impl Home for &Record {
-    type Hold = Loan;
+impl StateOwner for &WindowRecord {
+    type BufferHold = BufferLoan;
 
-    fn with<R>(&self, f: impl FnOnce(&mut State<Loan>) -> Result<R, Error>) -> Result<R, Error> {
+    fn with<R>(&self, f: impl FnOnce(&mut WindowState<BufferLoan>) -> Result<R, Error>) -> Result<R, Error> {
         if self.is_freed.get() {
             Err(no_window())
         } else {
@@ -72,9 +72,9 @@ impl Home for &Record {
 }
 
 /// A window during a call.
-pub(super) type Call<'r> = windows::Window<'r, &'r Record>;
+pub(super) type WindowCall<'r> = windows::Window<'r, &'r WindowRecord>;
 
-impl Record {
+impl WindowRecord {
     /// Creates a window of all processes of a communicator, on memory from `allocate` (`None`: dynamic). Blocks until
     /// all processes have called it. They succeed or fail together.
     #[track_caller]
@@ -82,7 +82,7 @@ impl Record {
         comm: &SimpleCommunicator,
         disp_unit: usize,
         allocate: impl FnOnce() -> Result<(Option<Span>, M), Error>,
-    ) -> Result<(Rc<Record>, M), Error> {
+    ) -> Result<(Rc<WindowRecord>, M), Error> {
         let comm = comm.private()?;
         let here = comm.record.here.clone();
         let (env, membership) = (here.env()?, comm.record.membership());
@@ -91,9 +91,9 @@ impl Record {
         let memory = allocated.as_ref().map_or(None, |(memory, _)| *memory);
         let span = memory.unwrap_or(Span::EMPTY);
         let entered = allocated.and_then(|(memory, rest)| {
-            enter_device(env, membership, (memory, disp_unit), || Ok(rest))
+            enter_device(env, membership, memory, disp_unit, || Ok(rest))
         });
-        let part = Part {
+        let part = WindowPart {
             base: span.address(),
             size: span.len(),
             disp_unit,
@@ -102,9 +102,9 @@ impl Record {
         if entered.is_ok() && agreed.is_err() {
             leave_device(env, membership);
         }
-        let (rest, mut state) = (entered?, State::new());
+        let (rest, mut state) = (entered?, WindowState::new());
         state.uniform = agreed?;
-        let record = Record {
+        let record = WindowRecord {
             state: RefCell::new(state),
             is_dynamic: memory.is_none(),
             is_freed: Cell::new(false),
@@ -113,16 +113,16 @@ impl Record {
         Ok((Rc::new(record), rest))
     }
 
-    pub(crate) fn here(&self) -> &Rc<Here> {
+    pub(crate) fn here(&self) -> &Rc<ProcessState> {
         &self.comm.record.here
     }
 
     /// Returns the window for a call of `function`, or [`Error::Order`] after the end of its process.
-    pub(super) fn call(&self, function: &'static str) -> Result<Call<'_>, Error> {
-        Ok(Call {
+    pub(super) fn call(&self, function: &'static str) -> Result<WindowCall<'_>, Error> {
+        Ok(WindowCall {
             env: self.here().env()?,
             function,
-            home: self,
+            owner: self,
             membership: self.comm.record.membership(),
             is_dynamic: self.is_dynamic,
         })
@@ -133,7 +133,7 @@ impl Record {
     pub(super) fn run<R>(
         &self,
         function: &'static str,
-        call: impl FnOnce(Call<'_>) -> Result<R, Error>,
+        call: impl FnOnce(WindowCall<'_>) -> Result<R, Error>,
     ) -> R {
         self.here()
             .or_fatal(function, self.call(function).and_then(call))
@@ -146,7 +146,7 @@ impl Record {
     }
 
     /// Checks whether the event has occurred, without making progress.
-    pub(crate) fn is_over(&self, env: &dyn Env, watched: Watched) -> bool {
+    pub(crate) fn is_over(&self, env: &dyn Env, watched: WatchedEvent) -> bool {
         let window = self.comm.record.membership().context;
         let is_over = |watch| {
             let checked = env.check_window(window, WindowCondition::Over(watch), false);
@@ -157,14 +157,14 @@ impl Record {
     }
 
     /// Blocks until the event occurs. Returns class RmaRange when targets detected operations beyond their windows.
-    pub(crate) fn wait(&self, function: &'static str, watched: Watched) -> Result<(), Error> {
+    pub(crate) fn wait(&self, function: &'static str, watched: WatchedEvent) -> Result<(), Error> {
         if self.is_freed.get() {
             return Ok(());
         }
         let call = self.call(function)?;
         let Some((watch, reports)) = watched.watch() else {
             return match watched {
-                Watched::Detached(base) => self.detach(function, base),
+                WatchedEvent::Detached(base) => self.detach(function, base),
                 _ => self.free(function),
             };
         };
@@ -198,7 +198,7 @@ impl Record {
         self.call(function)?.flush_and_wait(target, is_local)
     }
 
-    /// Attaches memory. Returns class RmaAttach or [`Error::NoRoom`].
+    /// Attaches memory. Returns class RmaAttach or [`Error::NoSpace`].
     pub(super) fn attach(&self, function: &'static str, memory: Span) -> Result<(), Error> {
         self.call(function)?.attach(memory)
     }
@@ -212,26 +212,26 @@ impl Record {
         Ok(())
     }
 
-    /// Makes `memory` inaccessible to other processes until [`Record::give_back`]: this process holds its own lock, and
+    /// Makes `memory` inaccessible to other processes until [`WindowRecord::give_back`]: this process holds its own lock, and
     /// operations that do not request the lock find no memory. Blocks until all epochs are complete and the lock is
     /// free. Returns class RmaSync while one is open.
     pub(super) fn withdraw(&self, function: &'static str, memory: Span) -> Result<(), Error> {
         let call = self.call(function)?;
         call.with(|state| match state.access {
             _ if state.exposure.is_some() => Err(out_of_order("an exposure epoch is open")),
-            Access::None => Ok(()),
+            AccessState::None => Ok(()),
             _ => Err(out_of_order("an epoch is open")),
         })?;
         let here = call.here();
         call.wait(None, WindowCondition::Idle);
-        let epoch = call.lock((here, true), true, None, false)?;
+        let epoch = call.lock(here, true, true, None, false)?;
         call.wait(Some(here), WindowCondition::Over(Watch::Opened(epoch)));
         call.withdraw(true);
         call.wait(None, WindowCondition::Unread(memory));
         Ok(())
     }
 
-    /// Reverts [`Record::withdraw`].
+    /// Reverts [`WindowRecord::withdraw`].
     #[track_caller]
     pub(super) fn give_back(&self, function: &'static str) -> Result<(), Error> {
         let call = self.call(function)?;

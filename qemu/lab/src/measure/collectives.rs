@@ -24,7 +24,7 @@ use std::fmt;
 use midplane_cluster::Costs;
 use midplane_device::barrier::{AllreduceStep, VALUE_BYTES};
 use midplane_device::envelope::Rank;
-use midplane_objects::coll::driven::{Among, Buffers, Driven, Operation, What};
+use midplane_objects::coll::sim_driver::{CommView, CollectiveBuffers, SimCollective, ReduceOperation, CollectiveKind};
 use net_torus::Shape;
 
 use super::machine::{Node, Programs, SimulatedMachine, router_memory};
@@ -197,12 +197,12 @@ impl Collective {
         }
     }
 
-    fn what(&self) -> What {
+    fn what(&self) -> CollectiveKind {
         match self.kind {
-            Kind::Barrier => What::Barrier,
-            Kind::Bcast => What::Bcast { root: 0 },
-            Kind::Allreduce => What::Allreduce,
-            Kind::Alltoall => What::Alltoall,
+            Kind::Barrier => CollectiveKind::Barrier,
+            Kind::Bcast => CollectiveKind::Bcast { root: 0 },
+            Kind::Allreduce => CollectiveKind::Allreduce,
+            Kind::Alltoall => CollectiveKind::Alltoall,
         }
     }
 
@@ -215,7 +215,7 @@ impl Collective {
         (0..self.bytes).map(move |at| self.byte(from, to, at))
     }
 
-    fn buffers(&self, rank: usize, size: usize) -> Buffers {
+    fn buffers(&self, rank: usize, size: usize) -> CollectiveBuffers {
         let empty = |many: usize| Some(vec![0; many * self.bytes]);
         let (given, taken) = match self.kind {
             Kind::Barrier => (Vec::new(), empty(0)),
@@ -227,7 +227,7 @@ impl Collective {
                 (given, empty(size))
             }
         };
-        Buffers {
+        CollectiveBuffers {
             part: self.bytes,
             given,
             taken,
@@ -238,7 +238,7 @@ impl Collective {
         self.kind == Kind::Allreduce && (1..=VALUE_BYTES).contains(&self.bytes)
     }
 
-    fn is_right(&self, rank: usize, size: usize, buffers: &Buffers) -> bool {
+    fn is_right(&self, rank: usize, size: usize, buffers: &CollectiveBuffers) -> bool {
         let taken = buffers.taken.as_ref().unwrap_or(&buffers.given);
         match self.kind {
             Kind::Barrier => true,
@@ -268,7 +268,7 @@ enum State {
     InBarrier,
     /// In an allreduce within barrier packets.
     Carried,
-    Under(Box<Driven>),
+    Under(Box<SimCollective>),
     Over,
 }
 
@@ -286,7 +286,7 @@ impl Run {
             node.adi.enter_barrier();
             return Ok(State::InBarrier);
         }
-        let among = Among {
+        let among = CommView {
             list: self.list,
             first: None,
             place: rank as u32,
@@ -296,13 +296,13 @@ impl Run {
         if collective.is_carried() && node.adi.enter_allreduce(&buffers.given) {
             return Ok(State::Carried);
         }
-        let operation = Operation {
+        let operation = ReduceOperation {
             element: 8,
             combine: sum,
             commute: true,
         };
         let turn = Turn(RefCell::new((&mut node.adi, &mut node.memory)));
-        let driven = Driven::start(&turn, among, 0, collective.what(), buffers, operation);
+        let driven = SimCollective::start(&turn, among, 0, collective.what(), buffers, operation);
         driven
             .map(|driven| State::Under(Box::new(driven)))
             .map_err(|error| CollectiveError::Failed {
@@ -320,7 +320,7 @@ impl Run {
                 Ok((true, false))
             }
             AllreduceStep::Over => {
-                let buffers = Buffers {
+                let buffers = CollectiveBuffers {
                     part: self.collective.bytes,
                     given: Vec::new(),
                     taken: Some(node.adi.value(0).to_vec()),
@@ -340,7 +340,7 @@ impl Run {
         &self,
         node: &mut Node<'_>,
         rank: usize,
-        driven: &mut Driven,
+        driven: &mut SimCollective,
     ) -> Result<(bool, bool), CollectiveError> {
         if !driven.is_ready(&node.adi) {
             return Ok((false, false));

@@ -157,7 +157,7 @@ pub fn run(messages: u32) -> Option<Asked> {
     let memory = Memory::allocate(MPI_MEMORY, 1).ok()?;
     *ADI.lock() = Some(Adi::new(config, memory)?);
     installed::install(Box::leak(Box::new(Alone(Process::new()))));
-    let all_came = measure::start() && measure::send_to_oneself(messages);
+    let all_came = measure::start() && measure::send_to_self(messages);
     all_came.then(|| Asked {
         polls: POLLS.load(Ordering::Relaxed),
         packets: PACKETS.load(Ordering::Relaxed),

@@ -8,7 +8,7 @@ use midplane_device::envelope::Rank;
 use midplane_device::interface::{Enter, Work};
 use midplane_device::kernel::{AbortReason, CallNote, Kernel};
 use midplane_device::memory::UserMemory;
-use midplane_objects::coll::driven::{Buffers, Driven, Operation};
+use midplane_objects::coll::sim_driver::{CollectiveBuffers, SimCollective, ReduceOperation};
 use midplane_objects::{Env, Error};
 
 use super::check::Violation;
@@ -68,7 +68,7 @@ const STEPS_OF_INTERRUPT: u32 = 2;
 
 #[derive(Default)]
 pub(super) struct UnderWay {
-    all: Vec<(u32, Driven)>,
+    all: Vec<(u32, SimCollective)>,
 }
 
 impl UnderWay {
@@ -99,12 +99,12 @@ impl UnderWay {
         let among = collective.group.among(adi.rank());
         let part = collective.part(among.place);
         let untouched = |bytes: Vec<u8>| vec![memory::UNTOUCHED; bytes.len()];
-        let buffers = Buffers {
+        let buffers = CollectiveBuffers {
             part: part.each,
             given: part.given,
             taken: part.taken.map(untouched),
         };
-        let operation = Operation {
+        let operation = ReduceOperation {
             element: ELEMENT,
             combine: collective.combine(),
             commute: collective.commute,
@@ -112,7 +112,7 @@ impl UnderWay {
         let (rank, what) = (adi.rank(), collective.what);
         let turn = Turn(RefCell::new((adi, memory)));
         heap.enter(rank);
-        let driven = Driven::start(&turn, among, number, what, buffers, operation);
+        let driven = SimCollective::start(&turn, among, number, what, buffers, operation);
         heap.leave(rank);
         self.all.push((at, driven?));
         Ok(())
@@ -124,7 +124,7 @@ impl UnderWay {
         adi: &mut Adi,
         memory: &mut memory::Buffers,
     ) -> u64 {
-        let mut go_on = |driven: &mut Driven| {
+        let mut go_on = |driven: &mut SimCollective| {
             driven.advance_in_interrupt(adi, memory, &PROCESS, STEPS_OF_INTERRUPT)
         };
         let moved = self.all.iter_mut().map(|(_, driven)| go_on(driven));
@@ -162,7 +162,7 @@ impl UnderWay {
     }
 }
 
-fn check(collective: &Collective, rank: Rank, buffers: &Buffers) -> Result<(), String> {
+fn check(collective: &Collective, rank: Rank, buffers: &CollectiveBuffers) -> Result<(), String> {
     let part = collective.part(collective.group.among(rank).place);
     match (buffers.given == part.left, buffers.taken == part.taken) {
         (true, true) => Ok(()),

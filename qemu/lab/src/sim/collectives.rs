@@ -9,7 +9,7 @@ use std::sync::{Mutex, OnceLock};
 
 use midplane_cluster::random::{Random, Stream};
 use midplane_device::envelope::{Context, Rank};
-use midplane_objects::coll::driven::{Among, What};
+use midplane_objects::coll::sim_driver::{CommView, CollectiveKind};
 
 use super::op::{Event, Op};
 
@@ -32,7 +32,7 @@ pub struct Collective {
     /// Its sequence number in the communicator.
     pub number: u32,
     /// Kind of operation.
-    pub what: What,
+    pub what: CollectiveKind,
     /// Elements of a part.
     pub elements: usize,
     /// The result replaces the input, where that is allowed.
@@ -135,9 +135,9 @@ impl Group {
     }
 
     /// Returns this rank's view of the group.
-    pub fn among(&self, rank: Rank) -> Among {
+    pub fn among(&self, rank: Rank) -> CommView {
         let place = self.list.iter().position(|member| *member == rank);
-        Among {
+        CommView {
             list: self.list,
             first: self.first,
             place: place.expect("a member") as u32,
@@ -175,19 +175,19 @@ impl Collective {
     fn draw(group: &Group, number: u32, r: &mut Random) -> Collective {
         let root = r.index(group.list.len()) as u32;
         let what = match r.below(10) {
-            0 => What::Barrier,
-            1 => What::Bcast { root },
-            2 => What::Gather { root },
-            3 => What::Scatter { root },
-            4 => What::Allgather,
-            5 => What::Alltoall,
-            6 => What::Reduce { root },
-            7 => What::ReduceScatter,
-            8 if group.first.is_none() => What::Scan,
-            _ => What::Allreduce,
+            0 => CollectiveKind::Barrier,
+            1 => CollectiveKind::Bcast { root },
+            2 => CollectiveKind::Gather { root },
+            3 => CollectiveKind::Scatter { root },
+            4 => CollectiveKind::Allgather,
+            5 => CollectiveKind::Alltoall,
+            6 => CollectiveKind::Reduce { root },
+            7 => CollectiveKind::ReduceScatter,
+            8 if group.first.is_none() => CollectiveKind::Scan,
+            _ => CollectiveKind::Allreduce,
         };
         let may_be_in_place = match what {
-            What::Alltoall | What::Allreduce | What::Scan => group.first.is_none(),
+            CollectiveKind::Alltoall | CollectiveKind::Allreduce | CollectiveKind::Scan => group.first.is_none(),
             _ => false,
         };
         Collective {
@@ -248,31 +248,31 @@ impl Collective {
             places.flat_map(row).collect::<Vec<u8>>()
         };
         let (give, take) = match self.what {
-            What::Barrier => (0, Vec::new()),
-            What::Bcast { root } => return self.part_of_bcast(place, root, faces(root)),
-            What::Gather { root } if place == root => {
+            CollectiveKind::Barrier => (0, Vec::new()),
+            CollectiveKind::Bcast { root } => return self.part_of_bcast(place, root, faces(root)),
+            CollectiveKind::Gather { root } if place == root => {
                 let own = if faces(root) { e } else { 0 };
                 (own, rows(others, 0))
             }
-            What::Scatter { root } if place == root => {
+            CollectiveKind::Scatter { root } if place == root => {
                 let own = if faces(root) { e } else { 0 };
                 (e * count, self.row(root, at * e, own))
             }
-            What::Gather { root } => (if faces(root) { e } else { 0 }, Vec::new()),
-            What::Scatter { root } => {
+            CollectiveKind::Gather { root } => (if faces(root) { e } else { 0 }, Vec::new()),
+            CollectiveKind::Scatter { root } => {
                 let own = if faces(root) { e } else { 0 };
                 (0, self.row(root, at * e, own))
             }
-            What::Allgather => (e, rows(others, 0)),
-            What::Alltoall => (e * count, rows(others, at * e)),
-            What::Reduce { root } if place == root => {
+            CollectiveKind::Allgather => (e, rows(others, 0)),
+            CollectiveKind::Alltoall => (e * count, rows(others, at * e)),
+            CollectiveKind::Reduce { root } if place == root => {
                 let own = if faces(root) { e } else { 0 };
                 (own, self.combined(others, 0, e))
             }
-            What::Reduce { root } => (if faces(root) { e } else { 0 }, Vec::new()),
-            What::Allreduce => (e, self.combined(others, 0, e)),
-            What::Scan => (e, self.combined(0..place + 1, 0, e)),
-            What::ReduceScatter => {
+            CollectiveKind::Reduce { root } => (if faces(root) { e } else { 0 }, Vec::new()),
+            CollectiveKind::Allreduce => (e, self.combined(others, 0, e)),
+            CollectiveKind::Scan => (e, self.combined(0..place + 1, 0, e)),
+            CollectiveKind::ReduceScatter => {
                 // A number of elements that both groups can divide.
                 let each = self.part_elements(place);
                 let share = if self.group.first.is_some() {
@@ -306,7 +306,7 @@ impl Collective {
     fn part_elements(&self, place: u32) -> usize {
         let [own, _] = self.group.sides(place);
         match self.what {
-            What::ReduceScatter if self.group.first.is_some() => self.elements * own.len(),
+            CollectiveKind::ReduceScatter if self.group.first.is_some() => self.elements * own.len(),
             _ => self.elements,
         }
     }

@@ -157,7 +157,7 @@ impl<'a> Process<'a> {
     /// operation.
     pub(super) fn short(&self) -> Option<(usize, Error)> {
         let in_windows = self.windows.is_short();
-        let in_windows = in_windows.then_some(Error::NoRoom { bytes: 0 });
+        let in_windows = in_windows.then_some(Error::NoSpace { bytes: 0 });
         Some((self.at, self.short.or(in_windows)?))
     }
 
@@ -291,7 +291,7 @@ impl<'a> Process<'a> {
         match started {
             Ok(()) => Ok(true),
             Err(Error::NoMemory(what)) => self.called::<()>(Err(what)).map(|_| false),
-            Err(error @ Error::NoRoom { .. }) => {
+            Err(error @ Error::NoSpace { .. }) => {
                 self.short = Some(error);
                 Ok(false)
             }

@@ -104,7 +104,7 @@ impl Seeded {
 mod tests {
     use midplane_device::envelope::{Envelope, Rank};
     use midplane_device::request::Mode;
-    use midplane_objects::coll::driven::What;
+    use midplane_objects::coll::sim_driver::CollectiveKind;
 
     use super::super::op::Op;
     use super::super::program::Message;
@@ -155,7 +155,7 @@ mod tests {
         assert_eq!((program.collectives.len(), first.elements), (4, 1));
         assert_eq!(
             (first.what, first.group.first),
-            (What::ReduceScatter, Some(1))
+            (CollectiveKind::ReduceScatter, Some(1))
         );
     }
 }

@@ -5,15 +5,15 @@
 //! [`Error::CountsDiffer`]. A remote root must be valid.
 #![forbid(unsafe_code)]
 
-use super::across::{Allreduce, Pairs, ReduceScatter};
+use super::group_exchange::{InterAllreduce, InterPairs, ReduceScatter};
 use super::{Role, bcasting, collecting, gathering, reducing, scattering};
 use crate::coll;
-use crate::coll::run::{Combine, run, run_in_segments};
+use crate::coll::run::{CombineFn, run, run_in_segments, ReduceAreas, SegmentSizes};
 use crate::coll::schedule::Schedule;
 use crate::coll::segments::same_length;
 use crate::comm::CommRank;
 use crate::error::Error;
-use crate::sides::Intercommunicator;
+use crate::inter_groups::Intercommunicator;
 use midplane_device::memory::area::Area;
 
 impl Intercommunicator<'_> {
@@ -27,8 +27,8 @@ impl Intercommunicator<'_> {
         self,
         function: &'static str,
         schedule: &mut dyn Schedule,
-        sizes: (usize, usize),
-        combine: &mut Combine<'_>,
+        sizes: SegmentSizes,
+        combine: &mut CombineFn<'_>,
     ) -> Result<(), Error> {
         let done = run_in_segments(self.everyone(), function, schedule, sizes, combine);
         done.map_err(|error| self.sides.halves().explained(error))
@@ -91,24 +91,24 @@ impl Intercommunicator<'_> {
         function: &'static str,
         data: Area,
         element: usize,
-        combine: &mut Combine<'_>,
+        combine: &mut CombineFn<'_>,
         role: Role,
     ) -> Result<(), Error> {
         let mut schedule = reducing(self.sides.halves(), data, element, role);
-        self.run_in_segments(function, &mut schedule, (element, data.len()), combine)
+        self.run_in_segments(function, &mut schedule, SegmentSizes { element, max_bytes: data.len() }, combine)
     }
 
     /// Runs [`super::allreduce`]; also fails with [`Error::Lengths`].
     pub fn allreduce(
         self,
         function: &'static str,
-        (data, result): (Area, Area),
+        ReduceAreas { data, result }: ReduceAreas,
         element: usize,
-        combine: &mut Combine<'_>,
+        combine: &mut CombineFn<'_>,
     ) -> Result<(), Error> {
         same_length(data.len(), result.len())?;
-        let mut schedule = Allreduce::new(self.sides.halves(), (data, result), element);
-        self.run_in_segments(function, &mut schedule, (element, data.len()), combine)
+        let mut schedule = InterAllreduce::new(self.sides.halves(), ReduceAreas { data, result }, element);
+        self.run_in_segments(function, &mut schedule, SegmentSizes { element, max_bytes: data.len() }, combine)
     }
 
     /// Runs [`super::reduce_scatter`].
@@ -118,13 +118,13 @@ impl Intercommunicator<'_> {
         part: impl Fn(CommRank) -> Area,
         result: Area,
         element: usize,
-        combine: &mut Combine<'_>,
+        combine: &mut CombineFn<'_>,
     ) -> Result<(), Error> {
         let halves = self.sides.halves();
         let parts = (0..halves.remote_size() as u32).map(|rank| part(CommRank(rank)).len());
         let most = parts.max().unwrap_or(0);
         let mut schedule = ReduceScatter::new(halves, part, result, element);
-        self.run_in_segments(function, &mut schedule, (element, most), combine)
+        self.run_in_segments(function, &mut schedule, SegmentSizes { element, max_bytes: most }, combine)
     }
 
     /// Runs [`super::alltoall`].
@@ -134,6 +134,6 @@ impl Intercommunicator<'_> {
         part: &dyn Fn(CommRank) -> Area,
         place: &dyn Fn(CommRank) -> Area,
     ) -> Result<(), Error> {
-        self.run(function, &mut Pairs::new(self.sides.halves(), part, place))
+        self.run(function, &mut InterPairs::new(self.sides.halves(), part, place))
     }
 }

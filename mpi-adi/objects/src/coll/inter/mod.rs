@@ -13,7 +13,7 @@
 //! All of these are schedules like those of one group ([`super`]), and mostly the same ones. A schedule runs among the
 //! processes of both groups (`Intercommunicator::everyone`), and its steps use ranks among all: local and remote
 //! ranks are never mixed. A tree or a star of one group and one process of the other is the schedule of an ordinary
-//! communicator whose last rank is that process, in a party with its members (`party`).
+//! communicator whose last rank is that process, in a rooted group with its members (`remote_root`).
 //!
 //! Each function creates a plan for blocking and nonblocking calls (`coll::running`). `hold` keeps data
 //! alive until the collective is complete, in addition to the captures of its closures. A blocking call can also run
@@ -23,27 +23,28 @@
 //! There is no scan across groups (section 5.11), and MPI_IN_PLACE has no meaning here (section 5.2.3).
 #![forbid(unsafe_code)]
 
-pub(super) mod across;
+pub(super) mod group_exchange;
 mod blocking;
-pub(super) mod party;
+pub(super) mod remote_root;
 
 use alloc::vec::Vec;
 use core::ffi::c_int;
 
-use crate::coll::bcast::Bcast;
-use crate::coll::gather::{Gather, Scatter};
-use crate::coll::plans::{Combining, Kept, Part};
-use crate::coll::reduce::Reduce;
-use crate::coll::running::{Plan, Work};
-use crate::coll::schedule::{Schedule, Step};
+use crate::coll::bcast::BcastSchedule;
+use crate::coll::gather::{StarGather, StarScatter};
+use crate::coll::nonblocking::{OwnedCombine, ScheduleWithData, RankToArea};
+use crate::coll::reduce::TreeReduce;
+use crate::coll::run::ReduceAreas;
+use crate::coll::running::{CollectiveSchedule, ScheduleWork};
+use crate::coll::schedule::{Schedule, ScheduleStep};
 use crate::coll::segments::same_length;
 use crate::comm::CommRank;
-use crate::error::{Class, Error};
-use crate::sides::Halves;
+use crate::error::{ErrorClass, Error};
+use crate::inter_groups::GroupRanges;
 use midplane_device::memory::area::Area;
 
-use across::{Allreduce, Pairs, ReduceScatter, Swap};
-use party::{Collect, InParty, Party};
+use group_exchange::{InterAllreduce, InterPairs, ReduceScatter, LeaderSwap};
+use remote_root::{RemoteCollect, InRootedGroup, RootedGroup};
 
 /// Role of a process in a collective with a root (section 5.2.3).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -51,31 +52,31 @@ pub enum Role {
     /// The root: it specified MPI_ROOT.
     Root,
     /// A member of the root's group other than the root: it specified MPI_PROC_NULL, and does nothing.
-    Bystander,
+    NonParticipant,
     /// A member of the other group: it specified the root's valid rank.
     Member(CommRank),
 }
 
-/// Returns the party of a collective with a root; `None` for a bystander.
-fn party(halves: Halves, role: Role) -> Option<Party> {
+/// Returns the rooted group of a collective with a root; `None` for a non-participant.
+fn rooted_group(halves: GroupRanges, role: Role) -> Option<RootedGroup> {
     match role {
-        Role::Bystander => None,
-        Role::Root => Some(Party::guest(halves.remote_ranks(), halves.rank)),
+        Role::NonParticipant => None,
+        Role::Root => Some(RootedGroup::for_remote_root(halves.remote_ranks(), halves.rank)),
         Role::Member(root) => {
-            let guest = CommRank(halves.remote_ranks().start + root.0);
-            Some(Party::member(halves.local_ranks(), guest, halves.rank))
+            let remote_root = CommRank(halves.remote_ranks().start + root.0);
+            Some(RootedGroup::for_member(halves.local_ranks(), remote_root, halves.rank))
         }
     }
 }
 
 /// Work whose steps use ranks among all processes.
-struct Across<W> {
+struct GlobalRankWork<W> {
     work: W,
-    halves: Halves,
+    halves: GroupRanges,
 }
 
-impl<W: Work> Work for Across<W> {
-    fn next(&mut self) -> Result<Option<Step>, Error> {
+impl<W: ScheduleWork> ScheduleWork for GlobalRankWork<W> {
+    fn next(&mut self) -> Result<Option<ScheduleStep>, Error> {
         self.work.next()
     }
 
@@ -90,69 +91,69 @@ impl<W: Work> Work for Across<W> {
 
 /// Creates the plan of a schedule without reductions.
 fn plan(
-    halves: Halves,
+    halves: GroupRanges,
     schedule: impl Schedule + Send + 'static,
     hold: impl Send + 'static,
-) -> Result<Plan, Error> {
-    let work = Kept::new(schedule, |_: &[u8], _: &mut [u8]| (), hold);
-    Ok(Plan::by_steps(Across { work, halves }, None)?.advances_in_interrupts(true))
+) -> Result<CollectiveSchedule, Error> {
+    let work = ScheduleWithData::new(schedule, |_: &[u8], _: &mut [u8]| (), hold);
+    Ok(CollectiveSchedule::from_steps(GlobalRankWork { work, halves }, None)?.advances_in_interrupts(true))
 }
 
-/// Creates the plan of a schedule that combines elements, like [`plans::reduction`](crate::coll::plans): interrupt
+/// Creates the plan of a schedule that combines elements, like [`nonblocking::reduction`](crate::coll::nonblocking): interrupt
 /// handlers run its steps only if enabled.
 fn reduction(
-    halves: Halves,
+    halves: GroupRanges,
     schedule: impl Schedule + Send + 'static,
     element: usize,
-    combine: impl Combining,
+    combine: impl OwnedCombine,
     hold: impl Send + 'static,
-) -> Result<Plan, Error> {
-    let work = Kept::new(schedule, combine, hold);
-    Plan::by_steps(Across { work, halves }, Some(element))
+) -> Result<CollectiveSchedule, Error> {
+    let work = ScheduleWithData::new(schedule, combine, hold);
+    CollectiveSchedule::from_steps(GlobalRankWork { work, halves }, Some(element))
 }
 
 /// Creates an empty plan.
-pub fn nothing(halves: Halves) -> Result<Plan, Error> {
-    plan(halves, None::<Swap>, ())
+pub fn nothing(halves: GroupRanges) -> Result<CollectiveSchedule, Error> {
+    plan(halves, None::<LeaderSwap>, ())
 }
 
 /// Broadcasts the root's span to all processes of the other group.
 pub fn bcast(
-    halves: Halves,
+    halves: GroupRanges,
     span: Area,
     role: Role,
     hold: impl Send + 'static,
-) -> Result<Plan, Error> {
+) -> Result<CollectiveSchedule, Error> {
     plan(halves, bcasting(halves, span, role), hold)
 }
 
-fn bcasting(halves: Halves, span: Area, role: Role) -> Option<InParty<Bcast>> {
-    party(halves, role).map(|party| {
-        let bcast = Bcast::new(party.all(), span, party.guest_rank());
-        InParty::new(bcast, party)
+fn bcasting(halves: GroupRanges, span: Area, role: Role) -> Option<InRootedGroup<BcastSchedule>> {
+    rooted_group(halves, role).map(|rooted_group| {
+        let bcast = BcastSchedule::new(rooted_group.all(), span, rooted_group.remote_root_rank());
+        InRootedGroup::new(bcast, rooted_group)
     })
 }
 
 /// Gathers the `data` of one group at the root in the other; `place` returns the buffer for a rank.
 pub fn gather(
-    halves: Halves,
+    halves: GroupRanges,
     data: Area,
-    place: impl Part,
+    place: impl RankToArea,
     role: Role,
     hold: impl Send + 'static,
-) -> Result<Plan, Error> {
+) -> Result<CollectiveSchedule, Error> {
     plan(halves, gathering(halves, data, place, role), hold)
 }
 
 fn gathering<P: Fn(CommRank) -> Area>(
-    halves: Halves,
+    halves: GroupRanges,
     data: Area,
     place: P,
     role: Role,
-) -> Option<InParty<Gather<impl Fn(CommRank) -> Area + use<P>>>> {
-    party(halves, role).map(|party| {
+) -> Option<InRootedGroup<StarGather<impl Fn(CommRank) -> Area + use<P>>>> {
+    rooted_group(halves, role).map(|rooted_group| {
         // The root receives nothing from itself.
-        let root = party.guest_rank();
+        let root = rooted_group.remote_root_rank();
         let place = move |rank| {
             if rank == root {
                 Area::EMPTY
@@ -160,29 +161,29 @@ fn gathering<P: Fn(CommRank) -> Area>(
                 place(rank)
             }
         };
-        InParty::new(Gather::new(party.all(), data, place, root), party)
+        InRootedGroup::new(StarGather::new(rooted_group.all(), data, place, root), rooted_group)
     })
 }
 
 /// Scatters the root's parts to the `result` of the other group; `part` returns the data for a rank there.
 pub fn scatter(
-    halves: Halves,
-    part: impl Part,
+    halves: GroupRanges,
+    part: impl RankToArea,
     result: Area,
     role: Role,
     hold: impl Send + 'static,
-) -> Result<Plan, Error> {
+) -> Result<CollectiveSchedule, Error> {
     plan(halves, scattering(halves, part, result, role), hold)
 }
 
 fn scattering<P: Fn(CommRank) -> Area>(
-    halves: Halves,
+    halves: GroupRanges,
     part: P,
     result: Area,
     role: Role,
-) -> Option<InParty<Scatter<impl Fn(CommRank) -> Area + use<P>>>> {
-    party(halves, role).map(|party| {
-        let root = party.guest_rank();
+) -> Option<InRootedGroup<StarScatter<impl Fn(CommRank) -> Area + use<P>>>> {
+    rooted_group(halves, role).map(|rooted_group| {
+        let root = rooted_group.remote_root_rank();
         let part = move |rank| {
             if rank == root {
                 Area::EMPTY
@@ -190,19 +191,19 @@ fn scattering<P: Fn(CommRank) -> Area>(
                 part(rank)
             }
         };
-        InParty::new(Scatter::new(party.all(), part, result, root), party)
+        InRootedGroup::new(StarScatter::new(rooted_group.all(), part, result, root), rooted_group)
     })
 }
 
 /// Combines the `data` of all processes of one group into the `result` of the root in the other.
 pub fn reduce(
-    halves: Halves,
-    (data, result): (Area, Area),
+    halves: GroupRanges,
+    ReduceAreas { data, result }: ReduceAreas,
     element: usize,
-    combine: impl Combining,
+    combine: impl OwnedCombine,
     role: Role,
     hold: impl Send + 'static,
-) -> Result<Plan, Error> {
+) -> Result<CollectiveSchedule, Error> {
     if role == Role::Root {
         return collect(halves, result, element, hold);
     }
@@ -212,68 +213,68 @@ pub fn reduce(
 
 /// Receives the result of a reduce at the root; it is combined in the other group.
 pub fn collect(
-    halves: Halves,
+    halves: GroupRanges,
     result: Area,
     element: usize,
     hold: impl Send + 'static,
-) -> Result<Plan, Error> {
+) -> Result<CollectiveSchedule, Error> {
     plan(halves, collecting(halves, result, element), hold)
 }
 
 /// Returns the schedule of [`collect`].
-fn collecting(halves: Halves, result: Area, element: usize) -> Option<InParty<Collect>> {
-    party(halves, Role::Root).map(|party| InParty::new(Collect::new(result, element), party))
+fn collecting(halves: GroupRanges, result: Area, element: usize) -> Option<InRootedGroup<RemoteCollect>> {
+    rooted_group(halves, Role::Root).map(|rooted_group| InRootedGroup::new(RemoteCollect::new(result, element), rooted_group))
 }
 
 /// Returns the schedule of the sending group in a reduce.
-fn reducing(halves: Halves, data: Area, element: usize, role: Role) -> Option<InParty<Reduce>> {
-    party(halves, role).map(|party| {
-        let areas = (data, Area::EMPTY);
-        let reduce = Reduce::new(party.members(), areas, element, party.guest_rank());
-        InParty::new(reduce, party)
+fn reducing(halves: GroupRanges, data: Area, element: usize, role: Role) -> Option<InRootedGroup<TreeReduce>> {
+    rooted_group(halves, role).map(|rooted_group| {
+        let areas = ReduceAreas { data, result: Area::EMPTY };
+        let reduce = TreeReduce::new(rooted_group.members(), areas, element, rooted_group.remote_root_rank());
+        InRootedGroup::new(reduce, rooted_group)
     })
 }
 
 /// Combines the `data` of each group into the `result` of all processes of the other; both are equally long.
 pub fn allreduce(
-    halves: Halves,
-    areas: (Area, Area),
+    halves: GroupRanges,
+    areas: ReduceAreas,
     element: usize,
-    combine: impl Combining,
+    combine: impl OwnedCombine,
     hold: impl Send + 'static,
-) -> Result<Plan, Error> {
-    same_length(areas.0.len(), areas.1.len())?;
-    let schedule = Allreduce::new(halves, areas, element);
+) -> Result<CollectiveSchedule, Error> {
+    same_length(areas.data.len(), areas.result.len())?;
+    let schedule = InterAllreduce::new(halves, areas, element);
     reduction(halves, schedule, element, combine, hold)
 }
 
 /// Exchanges every process's parts with the other group: `part` returns the data for a rank there, `place` the buffer
 /// for the data from it. An allgather uses the same part for all.
 pub fn alltoall(
-    halves: Halves,
-    part: impl Part,
-    place: impl Part,
+    halves: GroupRanges,
+    part: impl RankToArea,
+    place: impl RankToArea,
     hold: impl Send + 'static,
-) -> Result<Plan, Error> {
-    plan(halves, Pairs::new(halves, part, place), hold)
+) -> Result<CollectiveSchedule, Error> {
+    plan(halves, InterPairs::new(halves, part, place), hold)
 }
 
 /// Combines the data of each group. Each rank of the other one receives the result of its part in `result`; `part`
 /// returns this process's data for a rank there.
 pub fn reduce_scatter(
-    halves: Halves,
-    part: impl Part,
+    halves: GroupRanges,
+    part: impl RankToArea,
     result: Area,
     element: usize,
-    combine: impl Combining,
+    combine: impl OwnedCombine,
     hold: impl Send + 'static,
-) -> Result<Plan, Error> {
+) -> Result<CollectiveSchedule, Error> {
     let schedule = ReduceScatter::new(halves, part, result, element);
     reduction(halves, schedule, element, combine, hold)
 }
 
 /// Counts that are the same at all processes of a group, for the other group.
-pub struct Counts {
+pub struct GroupCounts {
     /// Sum of this group's counts; it must equal that of the other's.
     pub total: usize,
     /// Location of this group's counts.
@@ -286,24 +287,24 @@ pub struct Counts {
 
 /// Error of a reduce-scatter if the totals of the two groups differ.
 pub const TOTALS_DIFFER: Error = Error::Wrong {
-    class: Class::Count,
+    class: ErrorClass::Count,
     what: "the two groups do not divide the same number of elements (MPI-3.1 section 5.10)",
 };
 
 /// Runs like [`reduce_scatter`] after the groups exchange their counts; `parts` converts the received counts to parts.
 /// It must not allocate or free heap memory.
-pub fn reduce_scatter_by_counts<P: Part>(
-    halves: Halves,
-    counts: Counts,
+pub fn reduce_scatter_by_counts<P: RankToArea>(
+    halves: GroupRanges,
+    counts: GroupCounts,
     parts: impl FnOnce(Vec<c_int>) -> P + Send + 'static,
     result: Area,
     element: usize,
-    combine: impl Combining,
+    combine: impl OwnedCombine,
     hold: impl Send + 'static,
-) -> Result<Plan, Error> {
+) -> Result<CollectiveSchedule, Error> {
     let work = ByCounts {
         halves,
-        swap: Swap::new(halves, counts.given, counts.taken),
+        swap: LeaderSwap::new(halves, counts.given, counts.taken),
         total: counts.total,
         made: Some((parts, counts.theirs)),
         reduce: None,
@@ -312,7 +313,7 @@ pub fn reduce_scatter_by_counts<P: Part>(
         combine,
         _hold: hold,
     };
-    Plan::by_steps(Across { work, halves }, Some(element))
+    CollectiveSchedule::from_steps(GlobalRankWork { work, halves }, Some(element))
 }
 
 /// Returns the sum of non-negative counts.
@@ -323,8 +324,8 @@ pub fn added(counts: &[c_int]) -> usize {
 
 /// An exchange of counts, then the reductions that they define.
 struct ByCounts<F, P, C, H> {
-    halves: Halves,
-    swap: Swap,
+    halves: GroupRanges,
+    swap: LeaderSwap,
     total: usize,
     /// Before the reductions: the function that creates the parts, and the counts. If the counts are wrong, it remains
     /// here, because an interrupt handler must not drop it.
@@ -336,14 +337,14 @@ struct ByCounts<F, P, C, H> {
     _hold: H,
 }
 
-impl<F, P, C, H> Work for ByCounts<F, P, C, H>
+impl<F, P, C, H> ScheduleWork for ByCounts<F, P, C, H>
 where
     F: FnOnce(Vec<c_int>) -> P + Send,
-    P: Part,
-    C: Combining,
+    P: RankToArea,
+    C: OwnedCombine,
     H: Send,
 {
-    fn next(&mut self) -> Result<Option<Step>, Error> {
+    fn next(&mut self) -> Result<Option<ScheduleStep>, Error> {
         if let Some(step) = self.swap.next() {
             return Ok(Some(step));
         }

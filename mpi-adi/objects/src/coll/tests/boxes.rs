@@ -1,17 +1,18 @@
 //! Schedules of boxes of the torus: combined results of all ranks, for every order of their lanes.
 
+use crate::coll::run::ReduceAreas;
 use net_torus::Shape;
 
 use super::interpreter::{ELEMENT, UNTOUCHED, combine, combined, element, span};
-use crate::coll::alltoall::Pairs;
-use crate::coll::bcast::Bcast;
-use crate::coll::lines::{Halves, Spread};
-use crate::coll::rings::Rings;
-use crate::coll::schedule::{Buffer, Ranks, Schedule, Step};
+use crate::coll::alltoall::PairwiseExchange;
+use crate::coll::bcast::BcastSchedule;
+use crate::coll::lines::{LineAllreduce, LineBcast};
+use crate::coll::rings::RingAllreduce;
+use crate::coll::schedule::{StepBuffer, RankInfo, Schedule, ScheduleStep};
 use crate::coll::segments::SEGMENT_BYTES;
-use crate::coll::trees::Trees;
+use crate::coll::trees::TreeBcast;
 use crate::comm::CommRank;
-use crate::grid::Grid;
+use crate::grid::TorusBox;
 use midplane_device::envelope::Tag;
 
 const MEMORY_BYTES: usize = 1 << 16;
@@ -45,7 +46,7 @@ enum Way {
 struct Lane {
     segments: [[u8; SEGMENT_BYTES]; 2],
     sends: Vec<(CommRank, Tag, Vec<u8>)>,
-    receive: Option<(CommRank, Tag, Buffer)>,
+    receive: Option<(CommRank, Tag, StepBuffer)>,
     is_over: bool,
 }
 
@@ -57,60 +58,60 @@ struct Process {
 }
 
 impl Process {
-    fn bytes(&mut self, lane: usize, buffer: Buffer) -> &mut [u8] {
+    fn bytes(&mut self, lane: usize, buffer: StepBuffer) -> &mut [u8] {
         match buffer {
-            Buffer::User(area) => &mut self.memory[area.address()..][..area.len()],
-            Buffer::Segment(half, bytes) => &mut self.lanes[lane].segments[half as usize][..bytes],
+            StepBuffer::User(area) => &mut self.memory[area.address()..][..area.len()],
+            StepBuffer::Segment(half, bytes) => &mut self.lanes[lane].segments[half as usize][..bytes],
         }
     }
 
-    fn send(&mut self, lane: usize, (dest, tag): (CommRank, Tag), data: Buffer) {
+    fn send(&mut self, lane: usize, dest: CommRank, tag: Tag, data: StepBuffer) {
         let bytes = self.bytes(lane, data).to_vec();
         self.lanes[lane].sends.push((dest, tag, bytes));
         self.sent.push(dest);
     }
 
-    fn begin(&mut self, lane: usize, step: Step, combine: fn(&[u8], &mut [u8])) {
+    fn begin(&mut self, lane: usize, step: ScheduleStep, combine: fn(&[u8], &mut [u8])) {
         match step {
-            Step::Send { dest, tag, data } => self.send(lane, (dest, tag), data),
-            Step::Receive { source, tag, data } => {
+            ScheduleStep::Send { dest, tag, data } => self.send(lane, dest, tag, data),
+            ScheduleStep::Receive { source, tag, data } => {
                 self.lanes[lane].receive = Some((source, tag, data));
             }
-            Step::Exchange { tag, given, taken } => {
+            ScheduleStep::Exchange { tag, given, taken } => {
                 self.lanes[lane].receive = Some((taken.1, tag, taken.0));
-                self.send(lane, (given.1, tag), given.0);
+                self.send(lane, given.1, tag, given.0);
             }
-            Step::Pass {
+            ScheduleStep::Pass {
                 tag,
                 followed: _,
                 given: (given, dests),
                 taken,
             } => {
-                let taken = taken.map(|(area, source)| (source, tag, Buffer::User(area)));
+                let taken = taken.map(|(area, source)| (source, tag, StepBuffer::User(area)));
                 self.lanes[lane].receive = taken;
                 for dest in dests.iter() {
-                    self.send(lane, (dest, tag), Buffer::User(given));
+                    self.send(lane, dest, tag, StepBuffer::User(given));
                 }
             }
-            Step::Combine { left, bytes } => {
-                let given = self.bytes(lane, Buffer::Segment(left, bytes)).to_vec();
+            ScheduleStep::Combine { left, bytes } => {
+                let given = self.bytes(lane, StepBuffer::Segment(left, bytes)).to_vec();
                 combine(
                     &given,
-                    self.bytes(lane, Buffer::Segment(left.other(), bytes)),
+                    self.bytes(lane, StepBuffer::Segment(left.other(), bytes)),
                 );
             }
-            Step::Load { from, to } => {
-                let given = self.bytes(lane, Buffer::User(from)).to_vec();
-                let to = Buffer::Segment(to, given.len());
+            ScheduleStep::Load { from, to } => {
+                let given = self.bytes(lane, StepBuffer::User(from)).to_vec();
+                let to = StepBuffer::Segment(to, given.len());
                 self.bytes(lane, to).copy_from_slice(&given);
             }
-            Step::Store { from, to } => {
-                let given = self.bytes(lane, Buffer::Segment(from, to.len())).to_vec();
-                self.bytes(lane, Buffer::User(to)).copy_from_slice(&given);
+            ScheduleStep::Store { from, to } => {
+                let given = self.bytes(lane, StepBuffer::Segment(from, to.len())).to_vec();
+                self.bytes(lane, StepBuffer::User(to)).copy_from_slice(&given);
             }
-            Step::Copy { from, to } => {
-                let given = self.bytes(lane, Buffer::User(from)).to_vec();
-                self.bytes(lane, Buffer::User(to)).copy_from_slice(&given);
+            ScheduleStep::Copy { from, to } => {
+                let given = self.bytes(lane, StepBuffer::User(from)).to_vec();
+                self.bytes(lane, StepBuffer::User(to)).copy_from_slice(&given);
             }
         }
     }
@@ -118,10 +119,11 @@ impl Process {
 
 /// Runs the schedules of all ranks of a box, in memories initialized by `fill`.
 fn run<S: Schedule>(
-    (grid, way): (Grid, Way),
+    grid: TorusBox,
+    way: Way,
     combine: fn(&[u8], &mut [u8]),
     fill: impl Fn(u32, &mut [u8]),
-    schedule: impl Fn(Ranks) -> S,
+    schedule: impl Fn(RankInfo) -> S,
 ) -> Vec<Process> {
     let size = grid
         .extents
@@ -132,7 +134,7 @@ fn run<S: Schedule>(
     let mut processes = Vec::new();
     for own in 0..size {
         let grid = Some(grid);
-        let mut schedule = schedule(Ranks { own, size, grid });
+        let mut schedule = schedule(RankInfo { own, size, grid });
         let is_one = way == Way::OneAfterTheOther || way == Way::Mixed && own % 2 == 1;
         let count = if is_one { 1 } else { schedule.lanes().count };
         let lane = |_| Lane {
@@ -159,9 +161,10 @@ fn run<S: Schedule>(
                     if state.is_over || !state.sends.is_empty() || state.receive.is_some() {
                         break;
                     }
-                    let step = match is_one {
-                        true => schedule.next(),
-                        false => schedule.next_in(lane),
+                    let step = if *is_one {
+                        schedule.next()
+                    } else {
+                        schedule.next_in(lane)
                     };
                     has_moved = true;
                     match step {
@@ -208,13 +211,13 @@ fn deliver(processes: &mut [Process], from: CommRank) -> bool {
     has_moved
 }
 
-fn grids() -> impl Iterator<Item = Grid> {
+fn grids() -> impl Iterator<Item = TorusBox> {
     BOXES
         .into_iter()
-        .map(|(extents, wraps)| Grid { extents, wraps })
+        .map(|(extents, wraps)| TorusBox { extents, wraps })
 }
 
-fn all(test: impl Fn(Grid, Way)) {
+fn all(test: impl Fn(TorusBox, Way)) {
     for grid in grids() {
         for way in [Way::SideBySide, Way::OneAfterTheOther, Way::Mixed] {
             test(grid, way);
@@ -222,7 +225,7 @@ fn all(test: impl Fn(Grid, Way)) {
     }
 }
 
-fn size(grid: Grid) -> u32 {
+fn size(grid: TorusBox) -> u32 {
     grid.extents
         .iter()
         .map(|&extent| u32::from(extent))
@@ -254,9 +257,8 @@ fn fill_row(len: usize) -> impl Fn(u32, &mut [u8]) {
 fn short_broadcasts_go_to_every_rank_once() {
     for grid in grids() {
         for root in 0..size(grid) {
-            let way = (grid, Way::OneAfterTheOther);
-            let processes = run(way, nothing, fill_row(9), |ranks| {
-                Spread::new(ranks, grid, span(0, 9), CommRank(root))
+            let processes = run(grid, Way::OneAfterTheOther, nothing, fill_row(9), |ranks| {
+                LineBcast::new(ranks, grid, span(0, 9), CommRank(root))
             });
             let mut told: Vec<u32> = Vec::new();
             for process in &processes {
@@ -276,8 +278,8 @@ fn short_broadcasts_go_to_every_rank_once() {
 fn long_broadcasts_go_to_every_rank_by_trees_that_have_no_link_in_common() {
     all(|grid, way| {
         for (root, len) in [(0, 1), (1, 500), (size(grid) - 1, 4999)] {
-            let processes = run((grid, way), nothing, fill_row(len), |ranks| {
-                Trees::new(ranks, grid, span(0, len), CommRank(root))
+            let processes = run(grid, way, nothing, fill_row(len), |ranks| {
+                TreeBcast::new(ranks, grid, span(0, len), CommRank(root))
             });
             for process in &processes {
                 assert!(row(root, len).eq(process.memory[..len].iter().copied()));
@@ -287,14 +289,14 @@ fn long_broadcasts_go_to_every_rank_by_trees_that_have_no_link_in_common() {
     });
     // If all lines are rings of more than two, each link belongs to one tree.
     let extents = [4; 3];
-    let grid = Grid {
+    let grid = TorusBox {
         extents,
         wraps: [true; 3],
     };
     let shape = Shape::new(extents, [true; 3]).expect("a shape");
     let links = |root| {
-        let processes = run((grid, Way::SideBySide), nothing, fill_row(6), |ranks| {
-            Trees::new(ranks, grid, span(0, 6), CommRank(root))
+        let processes = run(grid, Way::SideBySide, nothing, fill_row(6), |ranks| {
+            TreeBcast::new(ranks, grid, span(0, 6), CommRank(root))
         });
         let mut links = Vec::new();
         for (from, process) in (0..).zip(processes) {
@@ -327,8 +329,8 @@ fn short_allreduces_combine_in_the_order_of_the_ranks() {
                     memory[ELEMENT * i..][..ELEMENT].copy_from_slice(&element(rank, i));
                 }
             };
-            let processes = run((grid, Way::OneAfterTheOther), combine, fill, |ranks| {
-                Halves::new(ranks, grid, (span(0, len), span(result, len)))
+            let processes = run(grid, Way::OneAfterTheOther, combine, fill, |ranks| {
+                LineAllreduce::new(ranks, grid, ReduceAreas { data: span(0, len), result: span(result, len) })
             });
             for process in &processes {
                 let expected = (0..elements).flat_map(|i| combined(0, ranks - 1, i));
@@ -350,20 +352,20 @@ fn short_allreduces_take_few_hops() {
         ([8, 8, 8], 15),
         ([2, 2, 2], 5),
     ] {
-        let grid = Grid {
+        let grid = TorusBox {
             extents,
             wraps: [true; 3],
         };
         let mut clocks = vec![0; size(grid) as usize];
         let schedules = (0..size(grid)).map(|own| {
-            let ranks = Ranks {
+            let ranks = RankInfo {
                 own,
                 size: size(grid),
                 grid: Some(grid),
             };
-            Halves::new(ranks, grid, (span(0, 3), span(0, 3)))
+            LineAllreduce::new(ranks, grid, ReduceAreas { data: span(0, 3), result: span(0, 3) })
         });
-        let mut steps: Vec<Vec<Step>> = schedules
+        let mut steps: Vec<Vec<ScheduleStep>> = schedules
             .map(|mut schedule| std::iter::from_fn(|| schedule.next()).collect())
             .collect();
         let mut sent: Vec<(u32, u32, u32)> = Vec::new();
@@ -374,9 +376,9 @@ fn short_allreduces_take_few_hops() {
             for own in 0..clocks.len() {
                 while let Some(step) = steps[own].first().copied() {
                     let (dest, source) = match step {
-                        Step::Send { dest, .. } => (Some(dest), None),
-                        Step::Receive { source, .. } => (None, Some(source)),
-                        Step::Exchange { given, taken, .. } => (Some(given.1), Some(taken.1)),
+                        ScheduleStep::Send { dest, .. } => (Some(dest), None),
+                        ScheduleStep::Receive { source, .. } => (None, Some(source)),
+                        ScheduleStep::Exchange { given, taken, .. } => (Some(given.1), Some(taken.1)),
                         _ => (None, None),
                     };
                     if let Some(dest) = dest.filter(|_| !halves[own]) {
@@ -411,8 +413,8 @@ fn long_allreduces_come_to_the_same_everywhere_and_touch_nothing_else() {
     all(|grid, way| {
         for (element, elements, result) in [(1, 1, RESULT), (8, 97, RESULT), (3, 1500, 0)] {
             let len = element * elements;
-            let processes = run((grid, way), sum, fill_row(len), |ranks| {
-                Rings::new(ranks, grid, (span(0, len), span(result, len)), element)
+            let processes = run(grid, way, sum, fill_row(len), |ranks| {
+                RingAllreduce::new(ranks, grid, ReduceAreas { data: span(0, len), result: span(result, len) }, element)
             });
             let mut expected = vec![0; len];
             for rank in 0..size(grid) {
@@ -435,8 +437,8 @@ fn an_exchange_of_all_with_all_gives_each_its_part() {
     all(|grid, way| {
         let part = |base: usize| move |rank: CommRank| span(base + 9 * rank.0 as usize, 9);
         let count = 9 * size(grid) as usize;
-        let processes = run((grid, way), nothing, fill_row(count), |ranks| {
-            Pairs::new(ranks, part(0), part(RESULT))
+        let processes = run(grid, way, nothing, fill_row(count), |ranks| {
+            PairwiseExchange::new(ranks, part(0), part(RESULT))
         });
         for (own, process) in (0..).zip(&processes) {
             for from in 0..size(grid) {
@@ -456,18 +458,18 @@ fn what_is_chosen_is_the_same_at_every_rank() {
     for (len, is_long) in [(8, false), (100_000, true)] {
         for own in 0..size {
             let grid = Some(grid);
-            let mut bcast = Bcast::new(
-                Ranks { own, size, grid },
+            let mut bcast = BcastSchedule::new(
+                RankInfo { own, size, grid },
                 span(0, MEMORY_BYTES.min(len)),
                 CommRank(3),
             );
             assert_eq!(bcast.lanes().count > 1, is_long);
-            let anywhere = Ranks {
+            let anywhere = RankInfo {
                 own,
                 size,
                 grid: None,
             };
-            let mut bcast = Bcast::new(anywhere, span(0, MEMORY_BYTES.min(len)), CommRank(3));
+            let mut bcast = BcastSchedule::new(anywhere, span(0, MEMORY_BYTES.min(len)), CommRank(3));
             assert_eq!(bcast.lanes().count, 1);
         }
     }

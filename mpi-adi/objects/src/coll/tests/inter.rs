@@ -1,16 +1,17 @@
 //! Results of intercommunicator schedules, among all processes of both groups.
 
+use crate::coll::run::ReduceAreas;
 use std::boxed::Box;
 
 use super::interpreter::{ELEMENT, Process, UNTOUCHED, combined, element, run, span};
-use crate::coll::bcast::Bcast;
-use crate::coll::gather::{Gather, Scatter};
-use crate::coll::inter::across::{Allreduce, Pairs, ReduceScatter, Swap};
-use crate::coll::inter::party::{Collect, InParty, Party};
-use crate::coll::reduce::Reduce;
-use crate::coll::schedule::{Ranks, Schedule, Step};
+use crate::coll::bcast::BcastSchedule;
+use crate::coll::gather::{StarGather, StarScatter};
+use crate::coll::inter::group_exchange::{InterAllreduce, InterPairs, ReduceScatter, LeaderSwap};
+use crate::coll::inter::remote_root::{RemoteCollect, InRootedGroup, RootedGroup};
+use crate::coll::reduce::TreeReduce;
+use crate::coll::schedule::{RankInfo, Schedule, ScheduleStep};
 use crate::comm::CommRank;
-use crate::sides::Halves;
+use crate::inter_groups::GroupRanges;
 use midplane_device::memory::area::Area;
 
 /// Sizes of the groups.
@@ -31,13 +32,13 @@ impl<'a> Any<'a> {
 }
 
 impl Schedule for Any<'_> {
-    fn next(&mut self) -> Option<Step> {
+    fn next(&mut self) -> Option<ScheduleStep> {
         self.0.as_mut()?.next()
     }
 }
 
-fn halves(first: u32, ranks: Ranks) -> Halves {
-    Halves {
+fn halves(first: u32, ranks: RankInfo) -> GroupRanges {
+    GroupRanges {
         first,
         all: ranks.size,
         rank: CommRank(ranks.own),
@@ -78,13 +79,13 @@ fn for_all_roots(mut check: impl FnMut(u32, u32, u32)) {
     }
 }
 
-/// Returns the party for this root; `None` for bystanders.
-fn party(halves: Halves, root: u32) -> Option<Party> {
+/// Returns the rooted group for this root; `None` for non-participants.
+fn rooted_group(halves: GroupRanges, root: u32) -> Option<RootedGroup> {
     let is_local = halves.local_ranks().contains(&root);
     if halves.rank == CommRank(root) {
-        return Some(Party::guest(halves.remote_ranks(), halves.rank));
+        return Some(RootedGroup::for_remote_root(halves.remote_ranks(), halves.rank));
     }
-    (!is_local).then(|| Party::member(halves.local_ranks(), CommRank(root), halves.rank))
+    (!is_local).then(|| RootedGroup::for_member(halves.local_ranks(), CommRank(root), halves.rank))
 }
 
 #[test]
@@ -92,10 +93,10 @@ fn the_other_group_gets_the_roots_data() {
     for_all_roots(|size, first, root| {
         let area = span(DATA, ELEMENT);
         let processes = run(size, fill(1), |ranks| {
-            let party = party(halves(first, ranks), root);
-            Any(party.map(|party| {
-                let bcast = Bcast::new(party.all(), area, party.guest_rank());
-                Box::new(InParty::new(bcast, party)) as Box<dyn Schedule>
+            let rooted_group = rooted_group(halves(first, ranks), root);
+            Any(rooted_group.map(|rooted_group| {
+                let bcast = BcastSchedule::new(rooted_group.all(), area, rooted_group.remote_root_rank());
+                Box::new(InRootedGroup::new(bcast, rooted_group)) as Box<dyn Schedule>
             }))
         });
         for (rank, mut process) in (0..).zip(processes) {
@@ -117,17 +118,17 @@ fn a_root_gathers_from_the_other_group_and_scatters_to_it() {
                 Area::EMPTY
             }
         };
-        let is_root = |party: &Party| party.all().own == party.guest_rank().0;
+        let is_root = |rooted_group: &RootedGroup| rooted_group.all().own == rooted_group.remote_root_rank().0;
         let processes = run(size, fill(1), |ranks| {
-            let party = party(halves(first, ranks), root);
-            Any(party.map(|party| {
-                let data = if is_root(&party) {
+            let rooted_group = rooted_group(halves(first, ranks), root);
+            Any(rooted_group.map(|rooted_group| {
+                let data = if is_root(&rooted_group) {
                     Area::EMPTY
                 } else {
                     span(DATA, ELEMENT)
                 };
-                let gather = Gather::new(party.all(), data, place, party.guest_rank());
-                Box::new(InParty::new(gather, party)) as Box<dyn Schedule>
+                let gather = StarGather::new(rooted_group.all(), data, place, rooted_group.remote_root_rank());
+                Box::new(InRootedGroup::new(gather, rooted_group)) as Box<dyn Schedule>
             }))
         });
         for (rank, mut process) in (0..).zip(processes) {
@@ -149,15 +150,15 @@ fn a_root_gathers_from_the_other_group_and_scatters_to_it() {
             }
         };
         let processes = run(size, fill(size as usize), |ranks| {
-            let party = party(halves(first, ranks), root);
-            Any(party.map(|party| {
-                let result = if is_root(&party) {
+            let rooted_group = rooted_group(halves(first, ranks), root);
+            Any(rooted_group.map(|rooted_group| {
+                let result = if is_root(&rooted_group) {
                     Area::EMPTY
                 } else {
                     span(RESULT, ELEMENT)
                 };
-                let scatter = Scatter::new(party.all(), part, result, party.guest_rank());
-                Box::new(InParty::new(scatter, party)) as Box<dyn Schedule>
+                let scatter = StarScatter::new(rooted_group.all(), part, result, rooted_group.remote_root_rank());
+                Box::new(InRootedGroup::new(scatter, rooted_group)) as Box<dyn Schedule>
             }))
         });
         for (rank, mut process) in (0..).zip(processes) {
@@ -177,15 +178,15 @@ fn a_root_gets_what_the_other_groups_data_comes_to() {
         for_all_roots(|size, first, root| {
             let (data, result) = (span(DATA, count * ELEMENT), span(RESULT, count * ELEMENT));
             let processes = run(size, fill(count), |ranks| {
-                match party(halves(first, ranks), root) {
+                match rooted_group(halves(first, ranks), root) {
                     None => Any(None),
-                    Some(party) if ranks.own == root => {
-                        Any::of(InParty::new(Collect::new(result, ELEMENT), party))
+                    Some(rooted_group) if ranks.own == root => {
+                        Any::of(InRootedGroup::new(RemoteCollect::new(result, ELEMENT), rooted_group))
                     }
-                    Some(party) => {
-                        let (areas, guest) = ((data, Area::EMPTY), party.guest_rank());
-                        let reduce = Reduce::new(party.members(), areas, ELEMENT, guest);
-                        Any::of(InParty::new(reduce, party))
+                    Some(rooted_group) => {
+                        let (areas, remote_root) = (ReduceAreas { data, result: Area::EMPTY }, rooted_group.remote_root_rank());
+                        let reduce = TreeReduce::new(rooted_group.members(), areas, ELEMENT, remote_root);
+                        Any::of(InRootedGroup::new(reduce, rooted_group))
                     }
                 }
             });
@@ -208,7 +209,7 @@ fn each_group_gets_what_the_others_data_comes_to() {
         for count in COUNTS {
             let (data, result) = (span(DATA, count * ELEMENT), span(RESULT, count * ELEMENT));
             let processes = run(size, fill(count), |ranks| {
-                Allreduce::new(halves(first, ranks), (data, result), ELEMENT)
+                InterAllreduce::new(halves(first, ranks), ReduceAreas { data, result }, ELEMENT)
             });
             for (rank, mut process) in (0..).zip(processes) {
                 let (start, end) = others(first, size, rank);
@@ -254,7 +255,7 @@ fn pairs_take_every_part_to_its_place() {
         let part = |rank: CommRank| span(DATA + rank.0 as usize * ELEMENT, ELEMENT);
         let place = |rank: CommRank| span(RESULT + rank.0 as usize * ELEMENT, ELEMENT);
         let processes = run(size, fill(size as usize), |ranks| {
-            Pairs::new(halves(first, ranks), part, place)
+            InterPairs::new(halves(first, ranks), part, place)
         });
         for (rank, mut process) in (0..).zip(processes) {
             let (start, end) = others(first, size, rank);
@@ -281,7 +282,7 @@ fn groups_swap_what_their_processes_have_alike() {
             },
             |ranks| {
                 let (given, taken) = (span(DATA, 5 * ELEMENT), span(RESULT, 5 * ELEMENT));
-                Swap::new(halves(first, ranks), given, taken)
+                LeaderSwap::new(halves(first, ranks), given, taken)
             },
         );
         for (rank, mut process) in (0..).zip(processes) {

@@ -3,7 +3,7 @@
 //! Stricter than the device: every message waits for its receive, regardless of its length, so a schedule that relies
 //! on buffering deadlocks here.
 
-use crate::coll::schedule::{Buffer, Half, Ranks, Schedule, Step};
+use crate::coll::schedule::{StepBuffer, SegmentHalf, RankInfo, Schedule, ScheduleStep};
 use crate::coll::segments::SEGMENT_BYTES;
 use crate::comm::CommRank;
 use midplane_device::envelope::Tag;
@@ -46,7 +46,7 @@ pub struct Process {
     pub memory: Vec<u8>,
     segments: [[u8; SEGMENT_BYTES]; 2],
     send: Option<Message>,
-    receive: Option<(CommRank, Tag, Buffer)>,
+    receive: Option<(CommRank, Tag, StepBuffer)>,
     /// Messages sent.
     pub sent: usize,
     /// Bit mask of the ranks from which this one has received a message, directly or through other ranks.
@@ -78,14 +78,14 @@ impl Process {
         &mut self.memory[span.address()..][..span.len()]
     }
 
-    fn bytes(&mut self, buffer: Buffer) -> &mut [u8] {
+    fn bytes(&mut self, buffer: StepBuffer) -> &mut [u8] {
         match buffer {
-            Buffer::User(span) => self.at(span),
-            Buffer::Segment(half, bytes) => &mut self.segments[half as usize][..bytes],
+            StepBuffer::User(span) => self.at(span),
+            StepBuffer::Segment(half, bytes) => &mut self.segments[half as usize][..bytes],
         }
     }
 
-    fn message(&mut self, dest: CommRank, tag: Tag, data: Buffer) -> Message {
+    fn message(&mut self, dest: CommRank, tag: Tag, data: StepBuffer) -> Message {
         Message {
             dest,
             tag,
@@ -94,33 +94,33 @@ impl Process {
         }
     }
 
-    fn begin(&mut self, step: Step) {
+    fn begin(&mut self, step: ScheduleStep) {
         match step {
-            Step::Send { dest, tag, data } => self.send = Some(self.message(dest, tag, data)),
-            Step::Receive { source, tag, data } => self.receive = Some((source, tag, data)),
-            Step::Exchange { tag, given, taken } => {
+            ScheduleStep::Send { dest, tag, data } => self.send = Some(self.message(dest, tag, data)),
+            ScheduleStep::Receive { source, tag, data } => self.receive = Some((source, tag, data)),
+            ScheduleStep::Exchange { tag, given, taken } => {
                 self.send = Some(self.message(given.1, tag, given.0));
                 self.receive = Some((taken.1, tag, taken.0));
             }
-            Step::Pass { .. } => unreachable!("of boxes alone"),
-            Step::Combine { left, bytes } => {
+            ScheduleStep::Pass { .. } => unreachable!("of boxes alone"),
+            ScheduleStep::Combine { left, bytes } => {
                 let (a, b) = self.segments.split_at_mut(1);
                 let (left, right) = match left {
-                    Half::First => (&a[0], &mut b[0]),
-                    Half::Second => (&b[0], &mut a[0]),
+                    SegmentHalf::First => (&a[0], &mut b[0]),
+                    SegmentHalf::Second => (&b[0], &mut a[0]),
                 };
                 combine(&left[..bytes], &mut right[..bytes]);
             }
-            Step::Load { from, to } => {
+            ScheduleStep::Load { from, to } => {
                 let bytes = self.at(from).to_vec();
-                self.bytes(Buffer::Segment(to, bytes.len()))
+                self.bytes(StepBuffer::Segment(to, bytes.len()))
                     .copy_from_slice(&bytes);
             }
-            Step::Store { from, to } => {
-                let bytes = self.bytes(Buffer::Segment(from, to.len())).to_vec();
+            ScheduleStep::Store { from, to } => {
+                let bytes = self.bytes(StepBuffer::Segment(from, to.len())).to_vec();
                 self.at(to).copy_from_slice(&bytes);
             }
-            Step::Copy { from, to } => {
+            ScheduleStep::Copy { from, to } => {
                 let bytes = self.at(from).to_vec();
                 self.at(to).copy_from_slice(&bytes);
             }
@@ -136,7 +136,7 @@ impl Process {
 pub fn run<S: Schedule>(
     size: u32,
     fill: impl Fn(u32, &mut Process),
-    schedule: impl Fn(Ranks) -> S,
+    schedule: impl Fn(RankInfo) -> S,
 ) -> Vec<Process> {
     let mut processes = Vec::new();
     let mut schedules = Vec::new();
@@ -145,7 +145,7 @@ pub fn run<S: Schedule>(
         fill(own, &mut process);
         processes.push(process);
         let grid = None;
-        schedules.push(schedule(Ranks { own, size, grid }));
+        schedules.push(schedule(RankInfo { own, size, grid }));
     }
     loop {
         let mut has_moved = false;

@@ -1,13 +1,14 @@
 //! Results of the schedules of all ranks, for every small number of ranks and every root.
 
+use crate::coll::run::ReduceAreas;
 use super::interpreter::{ELEMENT, Process, UNTOUCHED, combined, element, run, span};
-use crate::coll::alltoall::{InPlace, Pairs};
-use crate::coll::barrier::Dissemination;
-use crate::coll::bcast::Bcast;
-use crate::coll::gather::{Gather, Ring, Runs, Scatter};
-use crate::coll::reduce::{Reduce, ReduceScatter, ThroughRoot};
-use crate::coll::scan::Scan;
-use crate::coll::schedule::{Ranks, Schedule, Step};
+use crate::coll::alltoall::{InPlace, PairwiseExchange};
+use crate::coll::barrier::DisseminationBarrier;
+use crate::coll::bcast::BcastSchedule;
+use crate::coll::gather::{StarGather, RingAllgather, BruckAllgather, StarScatter};
+use crate::coll::reduce::{TreeReduce, ReduceScatter, ThroughRoot};
+use crate::coll::scan::ChainScan;
+use crate::coll::schedule::{RankInfo, Schedule, ScheduleStep};
 use crate::comm::CommRank;
 use midplane_device::memory::area::Area;
 
@@ -56,7 +57,7 @@ fn part(base: usize, elements: usize) -> impl Fn(CommRank) -> Area + Copy {
 struct Nothing;
 
 impl Schedule for Nothing {
-    fn next(&mut self) -> Option<Step> {
+    fn next(&mut self) -> Option<ScheduleStep> {
         None
     }
 }
@@ -68,7 +69,7 @@ fn check(process: &mut Process, span: Area, expected: &[u8], what: &str) {
 #[test]
 fn a_barrier_lets_a_rank_go_when_it_has_heard_of_all() {
     for size in SIZES {
-        let processes = run(size, |_, _| (), Dissemination::new);
+        let processes = run(size, |_, _| (), DisseminationBarrier::new);
         let rounds = size.next_power_of_two().ilog2() as usize;
         for process in processes {
             assert_eq!((process.sent, process.heard), (rounds, (1 << size) - 1));
@@ -80,7 +81,7 @@ fn a_barrier_lets_a_rank_go_when_it_has_heard_of_all() {
 fn a_broadcast_gives_every_rank_the_roots_bytes() {
     every_root(|size, elements, root| {
         let data = span(0, elements * ELEMENT);
-        let mut processes = run(size, own(data), |ranks| Bcast::new(ranks, data, root));
+        let mut processes = run(size, own(data), |ranks| BcastSchedule::new(ranks, data, root));
         let expected = row(|i| element(root.0, i), elements);
         for process in &mut processes {
             check(process, data, &expected, "the root's");
@@ -98,7 +99,7 @@ fn a_reduction_combines_in_the_order_of_the_ranks_at_every_root() {
         let expected = row(|i| combined(0, size - 1, i), elements);
         for result in [data, span(RESULT, data.len())] {
             let mut processes = run(size, own(data), |ranks| {
-                Reduce::new(ranks, (data, result), ELEMENT, root)
+                TreeReduce::new(ranks, ReduceAreas { data, result }, ELEMENT, root)
             });
             check(
                 &mut processes[root.0 as usize],
@@ -121,7 +122,7 @@ fn an_allreduce_gives_the_combination_to_all() {
         let data = span(0, elements * ELEMENT);
         let expected = row(|i| combined(0, size - 1, i), elements);
         for result in [data, span(RESULT, data.len())] {
-            let spans = (data, result);
+            let spans = ReduceAreas { data, result };
             let mut processes = run(size, own(data), |ranks| {
                 ThroughRoot::new(ranks, spans, ELEMENT)
             });
@@ -173,7 +174,7 @@ fn a_scan_combines_the_ranks_up_to_each_or_before_it() {
             (false, span(RESULT, data.len())),
         ] {
             let mut processes = run(size, own(data), |ranks| {
-                Scan::new(ranks, (data, result), ELEMENT, is_inclusive)
+                ChainScan::new(ranks, ReduceAreas { data, result }, ELEMENT, is_inclusive)
             });
             for (rank, process) in (0..).zip(&mut processes) {
                 let expected = match (is_inclusive, rank) {
@@ -196,7 +197,7 @@ fn a_gather_puts_every_ranks_bytes_in_its_place_at_the_root() {
         let mut processes = run(
             size,
             |rank, process| own(data(rank))(rank, process),
-            |ranks| Gather::new(ranks, data(ranks.own), places, root),
+            |ranks| StarGather::new(ranks, data(ranks.own), places, root),
         );
         for (rank, process) in (0..).zip(&mut processes) {
             for from in 0..size {
@@ -224,7 +225,7 @@ fn a_scatter_gives_each_rank_its_part_of_the_roots() {
             }
         };
         let mut processes = run(size, fill, |ranks| {
-            Scatter::new(ranks, parts, result(ranks.own), root)
+            StarScatter::new(ranks, parts, result(ranks.own), root)
         });
         for (rank, process) in (0..).zip(&mut processes) {
             let result = result(rank);
@@ -242,7 +243,7 @@ fn an_allgather_puts_every_ranks_bytes_in_its_place_everywhere() {
         let mut processes = run(
             size,
             |rank, process| own(data(rank))(rank, process),
-            |ranks| Ring::new(ranks, data(ranks.own), places),
+            |ranks| RingAllgather::new(ranks, data(ranks.own), places),
         );
         for process in &mut processes {
             for from in 0..size {
@@ -261,7 +262,7 @@ fn an_allgather_in_runs_takes_few_messages_whatever_the_size() {
         let all = span(0, size as usize * ELEMENT);
         let place = |rank: u32| all.part(rank as usize * ELEMENT, ELEMENT);
         let fill = |rank: u32, process: &mut Process| own(place(rank))(rank, process);
-        let mut processes = run(size, fill, |ranks| Runs::new(ranks, all));
+        let mut processes = run(size, fill, |ranks| BruckAllgather::new(ranks, all));
         let rounds = size.next_power_of_two().trailing_zeros() as usize;
         for process in &mut processes {
             for from in 0..size {
@@ -300,7 +301,7 @@ fn an_alltoall_gives_each_rank_its_part_of_each_others() {
         };
         let apart = run(size, fill, |ranks| {
             let parts = with(0, ranks.own, elements);
-            Pairs::new(ranks, parts, with(RESULT, ranks.own, elements))
+            PairwiseExchange::new(ranks, parts, with(RESULT, ranks.own, elements))
         });
         let in_place = run(size, fill, |ranks| {
             InPlace::new(ranks, with(0, ranks.own, elements))
@@ -325,30 +326,30 @@ fn a_schedule_that_is_over_stays_over() {
             steps += 1;
             assert!(steps < 1000, "an end");
         }
-        assert_eq!([(); 3].map(|()| schedule.next()), [None::<Step>; 3]);
+        assert_eq!([(); 3].map(|()| schedule.next()), [None::<ScheduleStep>; 3]);
     }
     let (data, result) = (span(0, 700 * ELEMENT), span(RESULT, 700 * ELEMENT));
     let root = CommRank(1);
     for own in 0..3 {
         let (size, grid) = (3, None);
-        let ranks = Ranks { own, size, grid };
+        let ranks = RankInfo { own, size, grid };
         let parts = part(0, 700);
-        over(Dissemination::new(ranks));
-        over(Bcast::new(ranks, data, root));
-        over(Reduce::new(ranks, (data, result), ELEMENT, root));
-        over(ThroughRoot::new(ranks, (data, result), ELEMENT));
+        over(DisseminationBarrier::new(ranks));
+        over(BcastSchedule::new(ranks, data, root));
+        over(TreeReduce::new(ranks, ReduceAreas { data, result }, ELEMENT, root));
+        over(ThroughRoot::new(ranks, ReduceAreas { data, result }, ELEMENT));
         over(ReduceScatter::new(
             ranks,
             parts,
             parts(CommRank(own)),
             ELEMENT,
         ));
-        over(Scan::new(ranks, (data, result), ELEMENT, false));
-        over(Gather::new(ranks, data, parts, root));
-        over(Scatter::new(ranks, parts, data, root));
-        over(Ring::new(ranks, data, parts));
-        over(Runs::new(ranks, data));
-        over(Pairs::new(ranks, parts, parts));
+        over(ChainScan::new(ranks, ReduceAreas { data, result }, ELEMENT, false));
+        over(StarGather::new(ranks, data, parts, root));
+        over(StarScatter::new(ranks, parts, data, root));
+        over(RingAllgather::new(ranks, data, parts));
+        over(BruckAllgather::new(ranks, data));
+        over(PairwiseExchange::new(ranks, parts, parts));
         over(InPlace::new(ranks, parts));
     }
 }

@@ -2,58 +2,59 @@
 
 use core::fmt::Write;
 
+use crate::coll::run::ReduceAreas;
 use super::interpreter::{ELEMENT, span};
-use crate::coll::alltoall::{InPlace, Pairs};
-use crate::coll::barrier::Dissemination;
-use crate::coll::bcast::Bcast;
-use crate::coll::gather::{Gather, Ring, Scatter};
-use crate::coll::lines::Halves;
-use crate::coll::reduce::{Reduce, ReduceScatter, ThroughRoot};
-use crate::coll::rings::Rings;
-use crate::coll::scan::Scan;
-use crate::coll::schedule::{Buffer, Half, Ranks, Schedule, Step};
-use crate::coll::trees::Trees;
+use crate::coll::alltoall::{InPlace, PairwiseExchange};
+use crate::coll::barrier::DisseminationBarrier;
+use crate::coll::bcast::BcastSchedule;
+use crate::coll::gather::{StarGather, RingAllgather, StarScatter};
+use crate::coll::lines::LineAllreduce;
+use crate::coll::reduce::{TreeReduce, ReduceScatter, ThroughRoot};
+use crate::coll::rings::RingAllreduce;
+use crate::coll::scan::ChainScan;
+use crate::coll::schedule::{StepBuffer, SegmentHalf, RankInfo, Schedule, ScheduleStep};
+use crate::coll::trees::TreeBcast;
 use crate::comm::CommRank;
 
 /// Formats steps, one per line: a span as its first byte + its length, a segment as A or B.
 fn steps(mut schedule: impl Schedule) -> String {
     let span =
         |span: midplane_device::memory::area::Area| format!("{}+{}", span.address(), span.len());
-    let half = |half| if half == Half::First { 'A' } else { 'B' };
+    let half = |half| if half == SegmentHalf::First { 'A' } else { 'B' };
     let buffer = |buffer| match buffer {
-        Buffer::User(user) => span(user),
-        Buffer::Segment(segment, bytes) => format!("{}+{bytes}", half(segment)),
+        StepBuffer::User(user) => span(user),
+        StepBuffer::Segment(segment, bytes) => format!("{}+{bytes}", half(segment)),
     };
     let mut text = String::new();
     while let Some(step) = schedule.next() {
         let line = match step {
-            Step::Send { dest, data, .. } => format!("send {} to {}", buffer(data), dest.0),
-            Step::Receive { source, data, .. } => {
+            ScheduleStep::Send { dest, data, .. } => format!("send {} to {}", buffer(data), dest.0),
+            ScheduleStep::Receive { source, data, .. } => {
                 format!("receive {} from {}", buffer(data), source.0)
             }
-            Step::Exchange { given, taken, .. } => format!(
+            ScheduleStep::Exchange { given, taken, .. } => format!(
                 "give {} to {}, take {} from {}",
                 buffer(given.0),
                 given.1.0,
                 buffer(taken.0),
                 taken.1.0
             ),
-            Step::Pass { .. } => unreachable!("of boxes alone"),
-            Step::Combine { left, bytes } => {
+            ScheduleStep::Pass { .. } => unreachable!("of boxes alone"),
+            ScheduleStep::Combine { left, bytes } => {
                 format!("combine {}+{bytes} into {}", half(left), half(left.other()))
             }
-            Step::Load { from, to } => format!("load {} to {}", span(from), half(to)),
-            Step::Store { from, to } => format!("store {} to {}", half(from), span(to)),
-            Step::Copy { from, to } => format!("copy {} to {}", span(from), span(to)),
+            ScheduleStep::Load { from, to } => format!("load {} to {}", span(from), half(to)),
+            ScheduleStep::Store { from, to } => format!("store {} to {}", half(from), span(to)),
+            ScheduleStep::Copy { from, to } => format!("copy {} to {}", span(from), span(to)),
         };
         writeln!(text, "{line}").expect("text");
     }
     text
 }
 
-fn of(own: u32, size: u32) -> Ranks {
+fn of(own: u32, size: u32) -> RankInfo {
     let grid = None;
-    Ranks { own, size, grid }
+    RankInfo { own, size, grid }
 }
 
 /// Three elements for each rank, from `base` on.
@@ -64,17 +65,17 @@ fn parts(base: usize) -> impl Fn(CommRank) -> midplane_device::memory::area::Are
 #[test]
 fn barrier_of_5() {
     assert_eq!(
-        steps(Dissemination::new(of(3, 5))),
+        steps(DisseminationBarrier::new(of(3, 5))),
         "give 0+0 to 4, take 0+0 from 2\n\
          give 0+0 to 0, take 0+0 from 1\n\
          give 0+0 to 2, take 0+0 from 4\n"
     );
-    assert_eq!(steps(Dissemination::new(of(0, 1))), "");
+    assert_eq!(steps(DisseminationBarrier::new(of(0, 1))), "");
 }
 
 #[test]
 fn bcast_of_5_from_rank_2() {
-    let steps = |own| steps(Bcast::new(of(own, 5), span(0, 9), CommRank(2)));
+    let steps = |own| steps(BcastSchedule::new(of(own, 5), span(0, 9), CommRank(2)));
     assert_eq!(
         [0, 1, 2, 3, 4].map(steps),
         [
@@ -89,8 +90,8 @@ fn bcast_of_5_from_rank_2() {
 
 #[test]
 fn reduce_of_4_to_rank_2() {
-    let spans = (span(0, 9), span(100, 9));
-    let steps = |own| steps(Reduce::new(of(own, 4), spans, ELEMENT, CommRank(2)));
+    let spans = ReduceAreas { data: span(0, 9), result: span(100, 9) };
+    let steps = |own| steps(TreeReduce::new(of(own, 4), spans, ELEMENT, CommRank(2)));
     assert_eq!(
         [0, 1, 2, 3].map(steps),
         [
@@ -106,9 +107,9 @@ fn reduce_of_4_to_rank_2() {
 
 #[test]
 fn reduce_of_2_goes_by_segments_of_whole_elements() {
-    let spans = (span(0, 1026), span(2000, 1026));
+    let spans = ReduceAreas { data: span(0, 1026), result: span(2000, 1026) };
     assert_eq!(
-        steps(Reduce::new(of(0, 2), spans, ELEMENT, CommRank(0))),
+        steps(TreeReduce::new(of(0, 2), spans, ELEMENT, CommRank(0))),
         "load 0+1023 to A\nreceive B+1023 from 1\ncombine A+1023 into B\nstore B to 2000+1023\n\
          load 1023+3 to A\nreceive B+3 from 1\ncombine A+3 into B\nstore B to 3023+3\n"
     );
@@ -116,7 +117,7 @@ fn reduce_of_2_goes_by_segments_of_whole_elements() {
 
 #[test]
 fn allreduce_of_3() {
-    let spans = (span(0, 9), span(100, 9));
+    let spans = ReduceAreas { data: span(0, 9), result: span(100, 9) };
     let steps = |own| steps(ThroughRoot::new(of(own, 3), spans, ELEMENT));
     assert_eq!(
         [0, 1, 2].map(steps),
@@ -142,8 +143,8 @@ fn reduce_scatter_of_2_in_place() {
 #[test]
 fn scans_of_3() {
     let steps = |own, inclusive| {
-        let spans = (span(0, 9), span(100, 9));
-        steps(Scan::new(of(own, 3), spans, ELEMENT, inclusive))
+        let spans = ReduceAreas { data: span(0, 9), result: span(100, 9) };
+        steps(ChainScan::new(of(own, 3), spans, ELEMENT, inclusive))
     };
     assert_eq!(
         steps(0, true),
@@ -163,13 +164,13 @@ fn scans_of_3() {
 #[test]
 fn gather_and_scatter_of_3_at_rank_1() {
     let root = CommRank(1);
-    let gather = |own| steps(Gather::new(of(own, 3), span(0, 9), parts(100), root));
+    let gather = |own| steps(StarGather::new(of(own, 3), span(0, 9), parts(100), root));
     assert_eq!(gather(0), "send 0+9 to 1\n");
     assert_eq!(
         gather(1),
         "copy 0+9 to 109+9\nreceive 100+9 from 0\nreceive 118+9 from 2\n"
     );
-    let scatter = |own| steps(Scatter::new(of(own, 3), parts(100), span(0, 9), root));
+    let scatter = |own| steps(StarScatter::new(of(own, 3), parts(100), span(0, 9), root));
     assert_eq!(
         scatter(1),
         "send 100+9 to 0\nsend 118+9 to 2\ncopy 109+9 to 0+9\n"
@@ -180,7 +181,7 @@ fn gather_and_scatter_of_3_at_rank_1() {
 #[test]
 fn allgather_of_3() {
     assert_eq!(
-        steps(Ring::new(of(0, 3), span(0, 9), parts(100))),
+        steps(RingAllgather::new(of(0, 3), span(0, 9), parts(100))),
         "copy 0+9 to 100+9\n\
          give 100+9 to 1, take 118+9 from 2\n\
          give 118+9 to 1, take 109+9 from 2\n"
@@ -190,7 +191,7 @@ fn allgather_of_3() {
 #[test]
 fn alltoall_of_3() {
     assert_eq!(
-        steps(Pairs::new(of(0, 3), parts(0), parts(100))),
+        steps(PairwiseExchange::new(of(0, 3), parts(0), parts(100))),
         "copy 0+9 to 100+9\n\
          give 9+9 to 1, take 118+9 from 2\n\
          give 18+9 to 2, take 109+9 from 1\n"
@@ -206,8 +207,8 @@ fn alltoall_of_3() {
 #[test]
 fn schedules_are_small() {
     assert!(size_of::<ThroughRoot>() <= 200);
-    assert!(size_of::<Halves>() <= 150);
-    assert!(size_of::<Trees>() <= 400);
-    assert!(size_of::<Rings>() <= 1000);
-    assert!(size_of::<Scan>() <= 100);
+    assert!(size_of::<LineAllreduce>() <= 150);
+    assert!(size_of::<TreeBcast>() <= 400);
+    assert!(size_of::<RingAllreduce>() <= 1000);
+    assert!(size_of::<ChainScan>() <= 100);
 }

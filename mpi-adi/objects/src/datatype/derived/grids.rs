@@ -1,12 +1,12 @@
 //! Subarrays and distributed arrays (MPI-3.1 sections 4.1.3 and 4.1.4).
 #![forbid(unsafe_code)]
 
-use crate::datatype::derived::{Block, Type, too_large};
+use crate::datatype::derived::{TypeBlock, DerivedType, too_large};
 use crate::error::Error;
 
 /// Storage order of an array.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Order {
+pub enum ArrayOrder {
     /// The last dimension is contiguous (MPI_ORDER_C).
     C,
     /// The first dimension is contiguous (MPI_ORDER_FORTRAN).
@@ -15,7 +15,7 @@ pub enum Order {
 
 /// Distribution of a dimension of an array.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Distribution {
+pub enum ArrayDistribution {
     /// One block per process, of this many elements or as many as required.
     Block(Option<usize>),
     /// Blocks of this many elements, distributed round robin.
@@ -30,7 +30,7 @@ pub struct GridDimension {
     /// Elements of the global array, at least 1.
     pub elements: usize,
     /// Distribution of the elements.
-    pub distribution: Distribution,
+    pub distribution: ArrayDistribution,
     /// Number of processes, at least 1.
     pub processes: usize,
     /// Index of this process, from 0.
@@ -42,15 +42,15 @@ impl GridDimension {
     pub fn checked(self) -> Result<Self, Error> {
         let wrong = |what| Err(Error::Argument { what });
         match self.distribution {
-            Distribution::Block(Some(block))
+            ArrayDistribution::Block(Some(block))
                 if block.saturating_mul(self.processes) < self.elements =>
             {
                 wrong("blocks that are too short for the processes to have all elements")
             }
-            Distribution::None if self.processes != 1 => {
+            ArrayDistribution::None if self.processes != 1 => {
                 wrong("more than one process in a dimension that is not distributed")
             }
-            Distribution::Cyclic(0) => wrong("a distribution in blocks without elements"),
+            ArrayDistribution::Cyclic(0) => wrong("a distribution in blocks without elements"),
             _ if self.elements == 0 || self.own >= self.processes => {
                 wrong("a dimension without elements, or a process outside of the grid")
             }
@@ -77,10 +77,10 @@ where
 }
 
 /// Returns the nesting order of the dimensions, innermost first.
-pub(super) fn inner_first(order: Order, dimensions: usize) -> impl Iterator<Item = usize> {
+pub(super) fn inner_first(order: ArrayOrder, dimensions: usize) -> impl Iterator<Item = usize> {
     (0..dimensions).map(move |i| match order {
-        Order::C => dimensions - 1 - i,
-        Order::Fortran => i,
+        ArrayOrder::C => dimensions - 1 - i,
+        ArrayOrder::Fortran => i,
     })
 }
 
@@ -89,19 +89,19 @@ fn moved(at: isize, by: usize, unit: isize) -> Result<isize, Error> {
     too_large(by.and_then(|by| at.checked_add(by.checked_mul(unit)?)))
 }
 
-impl Type {
+impl DerivedType {
     /// Returns the element type without bounds set by the program, and its extent: inside an array only the extent
     /// matters.
-    fn element(&self) -> Result<(Type, isize), Error> {
+    fn element(&self) -> Result<(DerivedType, isize), Error> {
         let mut element = self.try_clone()?;
         (element.bounds.lb, element.bounds.ub) = (None, None);
         Ok((element, self.extent()))
     }
 
     /// Returns this type, displaced by `at`, as a part of an array of `extent` bytes.
-    fn within(&self, at: isize, extent: isize) -> Result<Type, Error> {
+    fn within(&self, at: isize, extent: isize) -> Result<DerivedType, Error> {
         let datatype = self;
-        let placed = Type::blocks(core::iter::once(Block {
+        let placed = DerivedType::blocks(core::iter::once(TypeBlock {
             at,
             count: 1,
             datatype,
@@ -113,9 +113,9 @@ impl Type {
     /// the part, first element).
     pub fn subarray(
         &self,
-        order: Order,
+        order: ArrayOrder,
         dimensions: &[(usize, usize, usize)],
-    ) -> Result<Type, Error> {
+    ) -> Result<DerivedType, Error> {
         let (mut part, mut unit) = self.element()?;
         let mut at = 0;
         for dimension in inner_first(order, dimensions.len()) {
@@ -128,22 +128,22 @@ impl Type {
     }
 
     /// Creates the type of a process's part of a distributed array (MPI_Type_create_darray).
-    pub fn darray(&self, order: Order, dimensions: &[GridDimension]) -> Result<Type, Error> {
+    pub fn darray(&self, order: ArrayOrder, dimensions: &[GridDimension]) -> Result<DerivedType, Error> {
         let (mut part, mut unit) = self.element()?;
         let mut at = 0;
         for dimension in inner_first(order, dimensions.len()) {
             let dimension = dimensions[dimension];
             let (elements, own) = (dimension.elements, dimension.own);
             let block = match dimension.distribution {
-                Distribution::None => elements,
-                Distribution::Block(given) => {
+                ArrayDistribution::None => elements,
+                ArrayDistribution::Block(given) => {
                     given.unwrap_or(elements.div_ceil(dimension.processes))
                 }
-                Distribution::Cyclic(block) => block,
+                ArrayDistribution::Cyclic(block) => block,
             };
             let first = too_large(block.checked_mul(own))?;
             part = match dimension.distribution {
-                Distribution::Cyclic(_) => part.dealt(dimension, (block, first), unit)?,
+                ArrayDistribution::Cyclic(_) => part.dealt(dimension, block, first, unit)?,
                 _ => part.repeated(elements.saturating_sub(first).min(block), unit)?,
             };
             at = moved(at, first.min(elements), unit)?;
@@ -156,9 +156,10 @@ impl Type {
     fn dealt(
         &self,
         dimension: GridDimension,
-        (block, first): (usize, usize),
+        block: usize,
+        first: usize,
         unit: isize,
-    ) -> Result<Type, Error> {
+    ) -> Result<DerivedType, Error> {
         let left = dimension.elements.saturating_sub(first);
         let round = too_large(block.checked_mul(dimension.processes))?;
         let stride = moved(0, round, unit)?;
@@ -174,12 +175,12 @@ impl Type {
             return Ok(blocks);
         }
         let end = self.repeated(last, unit)?;
-        let part = |at, datatype| Block {
+        let part = |at, datatype| TypeBlock {
             at,
             count: 1,
             datatype,
         };
         let behind = moved(0, whole, stride)?;
-        Type::blocks([part(0, &blocks), part(behind, &end)].into_iter())
+        DerivedType::blocks([part(0, &blocks), part(behind, &end)].into_iter())
     }
 }

@@ -10,19 +10,19 @@ mod tests;
 
 use core::ffi::c_int;
 
-pub use grids::{Distribution, GridDimension, Order, part_of};
+pub use grids::{ArrayDistribution, GridDimension, ArrayOrder, part_of};
 
-use crate::datatype::{Basic, Kind, Number};
-use crate::error::{Error, Limited};
+use crate::datatype::{BasicType, ElementKind, NumericType};
+use crate::error::{Error, LimitedResource};
 use midplane_device::memory::layout::{Layout, LayoutError, MOST_LEVELS, Part};
 
 impl From<LayoutError> for Error {
     fn from(error: LayoutError) -> Error {
         match error {
-            LayoutError::NoRoom { bytes } => Error::NoRoom { bytes },
-            LayoutError::TooLarge => Error::TooGreat,
+            LayoutError::NoRoom { bytes } => Error::NoSpace { bytes },
+            LayoutError::TooLarge => Error::TooLarge,
             LayoutError::TooDeep => Error::Limit {
-                what: Limited::DatatypeLevels,
+                what: LimitedResource::DatatypeLevels,
                 limit: MOST_LEVELS as usize,
             },
         }
@@ -31,7 +31,7 @@ impl From<LayoutError> for Error {
 
 /// Bounds of a datatype, in bytes from its origin.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-struct Bounds {
+struct TypeBounds {
     /// From the first byte of data to the end of the last one; `None`: no data.
     data: Option<(isize, isize)>,
     /// Set by the program (MPI_Type_create_resized, MPI_LB).
@@ -44,20 +44,20 @@ struct Bounds {
 
 /// A datatype. All of its heap memory belongs to its layout.
 #[derive(PartialEq, Eq, Debug)]
-pub struct Type {
+pub struct DerivedType {
     layout: Layout,
-    bounds: Bounds,
+    bounds: TypeBounds,
 }
 
 /// Copies of a datatype that form a part of another one.
 #[derive(Clone, Copy, Debug)]
-pub struct Block<'a> {
+pub struct TypeBlock<'a> {
     /// Displacement of the first copy in bytes.
     pub at: isize,
     /// Number of copies, spaced by the datatype's extent.
     pub count: usize,
     /// The datatype.
-    pub datatype: &'a Type,
+    pub datatype: &'a DerivedType,
 }
 
 fn too_large<T>(value: Option<T>) -> Result<T, Error> {
@@ -71,13 +71,13 @@ fn both<T>(a: Option<T>, b: Option<T>, choose: impl FnOnce(T, T) -> T) -> Option
     }
 }
 
-impl Bounds {
-    fn of_basic(basic: Basic) -> Bounds {
+impl TypeBounds {
+    fn of_basic(basic: BasicType) -> TypeBounds {
         let align = match basic.kind() {
-            Kind::Number(number) | Kind::Complex(number) => number.size(),
+            ElementKind::Number(number) | ElementKind::Complex(number) => number.size(),
             _ => basic.size(),
         };
-        Bounds {
+        TypeBounds {
             data: Some((0, basic.size() as isize)),
             lb: None,
             ub: None,
@@ -105,14 +105,14 @@ impl Bounds {
     }
 
     /// Returns the bounds of copies at displacements from `least` to `greatest`.
-    fn spread(&self, least: isize, greatest: isize) -> Result<Bounds, Error> {
+    fn spread(&self, least: isize, greatest: isize) -> Result<TypeBounds, Error> {
         let low = |at: isize| too_large(at.checked_add(least));
         let high = |at: isize| too_large(at.checked_add(greatest));
         let data = match self.data {
             Some((first, end)) => Some((low(first)?, high(end)?)),
             None => None,
         };
-        Ok(Bounds {
+        Ok(TypeBounds {
             data,
             lb: self.lb.map(low).transpose()?,
             ub: self.ub.map(high).transpose()?,
@@ -121,14 +121,14 @@ impl Bounds {
     }
 
     /// Returns the bounds of `count` copies, at least 1, the first at `at`, `stride` apart.
-    fn copies(&self, at: isize, count: usize, stride: isize) -> Result<Bounds, Error> {
+    fn copies(&self, at: isize, count: usize, stride: isize) -> Result<TypeBounds, Error> {
         let last = isize::try_from(count - 1).ok();
         let last = too_large(last.and_then(|last| last.checked_mul(stride)?.checked_add(at)))?;
         self.spread(at.min(last), at.max(last))
     }
 
-    fn with(self, other: Bounds) -> Bounds {
-        Bounds {
+    fn with(self, other: TypeBounds) -> TypeBounds {
+        TypeBounds {
             data: both(self.data, other.data, |a, b| (a.0.min(b.0), a.1.max(b.1))),
             lb: both(self.lb, other.lb, isize::min),
             ub: both(self.ub, other.ub, isize::max),
@@ -137,7 +137,7 @@ impl Bounds {
     }
 
     /// Checks that the extent and the true extent fit in an address difference.
-    fn checked(self) -> Result<Bounds, Error> {
+    fn checked(self) -> Result<TypeBounds, Error> {
         too_large(self.ub().checked_sub(self.lb()))?;
         let (first, end) = self.data.unwrap_or_default();
         too_large(end.checked_sub(first))?;
@@ -146,23 +146,23 @@ impl Bounds {
 }
 
 /// Returns the datatype of a number.
-const fn basic_of(number: Number) -> Basic {
+const fn basic_of(number: NumericType) -> BasicType {
     match number {
-        Number::Float => Basic::Float,
-        Number::Double => Basic::Double,
-        Number::LongDouble => Basic::LongDouble,
-        Number::Signed(bytes) | Number::Unsigned(bytes) => match bytes {
-            1 => Basic::Int8,
-            2 => Basic::Int16,
-            4 => Basic::Int32,
-            _ => Basic::Int64,
+        NumericType::Float => BasicType::Float,
+        NumericType::Double => BasicType::Double,
+        NumericType::LongDouble => BasicType::LongDouble,
+        NumericType::Signed(bytes) | NumericType::Unsigned(bytes) => match bytes {
+            1 => BasicType::Int8,
+            2 => BasicType::Int16,
+            4 => BasicType::Int32,
+            _ => BasicType::Int64,
         },
     }
 }
 
 /// A predefined pair of a value and an index, stored compactly for programs that create no datatypes.
 #[derive(Clone, Copy, Debug)]
-pub struct Pair {
+pub struct PairLayout {
     /// Discriminants of both members.
     tags: [u8; 2],
     /// Sizes of both members in bytes.
@@ -171,39 +171,39 @@ pub struct Pair {
     behind: u8,
 }
 
-impl Pair {
-    /// Index of the first pair in [`Basic::ALL`]; the pairs are the last entries.
-    pub const FIRST: usize = Basic::FloatInt as usize - 1;
+impl PairLayout {
+    /// Index of the first pair in [`BasicType::ALL`]; the pairs are the last entries.
+    pub const FIRST: usize = BasicType::FloatInt as usize - 1;
 
     /// All pairs, ordered by discriminant.
-    pub const ALL: [Pair; Basic::ALL.len() - Pair::FIRST] = {
-        let none = Pair {
+    pub const ALL: [PairLayout; BasicType::ALL.len() - PairLayout::FIRST] = {
+        let none = PairLayout {
             tags: [0; 2],
             sizes: [0; 2],
             behind: 0,
         };
-        let mut all = [none; Basic::ALL.len() - Pair::FIRST];
+        let mut all = [none; BasicType::ALL.len() - PairLayout::FIRST];
         let mut at = 0;
         while at < all.len() {
-            all[at] = Pair::of(Basic::ALL[Pair::FIRST + at]).expect("a pair");
+            all[at] = PairLayout::from_basic(BasicType::ALL[PairLayout::FIRST + at]).expect("a pair");
             at += 1;
         }
         all
     };
 
-    const fn of(basic: Basic) -> Option<Pair> {
+    const fn from_basic(basic: BasicType) -> Option<PairLayout> {
         let value = match (basic.kind(), basic) {
-            (_, Basic::LongInt) => Basic::Long,
-            (_, Basic::ShortInt) => Basic::Short,
-            (Kind::Located(Number::Signed(_)), _) => Basic::Int,
-            (Kind::Located(number) | Kind::Twin(number), _) => basic_of(number),
+            (_, BasicType::LongInt) => BasicType::Long,
+            (_, BasicType::ShortInt) => BasicType::Short,
+            (ElementKind::Located(NumericType::Signed(_)), _) => BasicType::Int,
+            (ElementKind::Located(number) | ElementKind::Twin(number), _) => basic_of(number),
             _ => return None,
         };
         let index = match basic.kind() {
-            Kind::Twin(_) => value,
-            _ => Basic::Int,
+            ElementKind::Twin(_) => value,
+            _ => BasicType::Int,
         };
-        Some(Pair {
+        Some(PairLayout {
             tags: [value as u8, index as u8],
             sizes: [value.size() as u8, index.size() as u8],
             behind: (basic.true_extent() - index.size()) as u8,
@@ -216,30 +216,30 @@ impl Pair {
     }
 }
 
-impl Type {
-    fn made(layout: Layout, bounds: Bounds) -> Result<Type, Error> {
+impl DerivedType {
+    fn made(layout: Layout, bounds: TypeBounds) -> Result<DerivedType, Error> {
         let bounds = bounds.checked()?;
-        Ok(Type { layout, bounds })
+        Ok(DerivedType { layout, bounds })
     }
 
-    /// Creates a predefined datatype; pairs have two members. Fails with [`Error::NoRoom`].
-    pub fn basic(basic: Basic) -> Result<Type, Error> {
-        match Pair::of(basic) {
-            Some(pair) => Type::pair(pair),
-            None => Ok(Type {
+    /// Creates a predefined datatype; pairs have two members. Fails with [`Error::NoSpace`].
+    pub fn basic(basic: BasicType) -> Result<DerivedType, Error> {
+        match PairLayout::from_basic(basic) {
+            Some(pair) => DerivedType::pair(pair),
+            None => Ok(DerivedType {
                 layout: Layout::leaf(basic.size(), basic as u8)?,
-                bounds: Bounds::of_basic(basic),
+                bounds: TypeBounds::of_basic(basic),
             }),
         }
     }
 
-    /// Creates a predefined pair. Fails with [`Error::NoRoom`].
-    pub fn pair(pair: Pair) -> Result<Type, Error> {
+    /// Creates a predefined pair. Fails with [`Error::NoSpace`].
+    pub fn pair(pair: PairLayout) -> Result<DerivedType, Error> {
         let [value, index] = pair.sizes.map(usize::from);
         let behind = isize::from(pair.behind);
-        Ok(Type {
+        Ok(DerivedType {
             layout: Layout::pair((value, pair.tags[0]), behind, (index, pair.tags[1]))?,
-            bounds: Bounds {
+            bounds: TypeBounds {
                 data: Some((0, behind + index as isize)),
                 lb: None,
                 ub: None,
@@ -249,55 +249,55 @@ impl Type {
     }
 
     /// Creates a marker of the lower or upper bound of a struct, as in MPI-1 (MPI_LB and MPI_UB).
-    pub fn marker(is_upper: bool) -> Type {
+    pub fn marker(is_upper: bool) -> DerivedType {
         let (lb, ub) = if is_upper {
             (None, Some(0))
         } else {
             (Some(0), None)
         };
-        Type {
+        DerivedType {
             layout: Layout::EMPTY,
-            bounds: Bounds {
+            bounds: TypeBounds {
                 lb,
                 ub,
-                ..Bounds::default()
+                ..TypeBounds::default()
             },
         }
     }
 
-    /// Returns a copy. Fails with [`Error::NoRoom`].
-    pub fn try_clone(&self) -> Result<Type, Error> {
-        Ok(Type {
+    /// Returns a copy. Fails with [`Error::NoSpace`].
+    pub fn try_clone(&self) -> Result<DerivedType, Error> {
+        Ok(DerivedType {
             layout: self.layout.try_clone()?,
             bounds: self.bounds,
         })
     }
 
     /// Creates copies `stride` bytes apart.
-    pub fn repeated(&self, count: usize, stride: isize) -> Result<Type, Error> {
+    pub fn repeated(&self, count: usize, stride: isize) -> Result<DerivedType, Error> {
         if count == 0 {
-            return Type::made(Layout::EMPTY, Bounds::default());
+            return DerivedType::made(Layout::EMPTY, TypeBounds::default());
         }
         let bounds = self.bounds.copies(0, count, stride)?;
-        Type::made(self.layout.repeated(count, stride)?, bounds)
+        DerivedType::made(self.layout.repeated(count, stride)?, bounds)
     }
 
     /// Creates contiguous copies (MPI_Type_contiguous).
-    pub fn contiguous(&self, count: usize) -> Result<Type, Error> {
+    pub fn contiguous(&self, count: usize) -> Result<DerivedType, Error> {
         self.repeated(count, self.extent())
     }
 
     /// Creates blocks of copies, `stride` bytes apart (MPI_Type_create_hvector).
-    pub fn vector(&self, count: usize, length: usize, stride: isize) -> Result<Type, Error> {
+    pub fn vector(&self, count: usize, length: usize, stride: isize) -> Result<DerivedType, Error> {
         self.contiguous(length)?.repeated(count, stride)
     }
 
     /// Creates blocks of copies of datatypes (MPI_Type_create_struct and its special cases).
-    pub fn blocks<'a, I>(blocks: I) -> Result<Type, Error>
+    pub fn blocks<'a, I>(blocks: I) -> Result<DerivedType, Error>
     where
-        I: Iterator<Item = Block<'a>> + Clone,
+        I: Iterator<Item = TypeBlock<'a>> + Clone,
     {
-        let mut bounds = Bounds::default();
+        let mut bounds = TypeBounds::default();
         for block in blocks.clone().filter(|block| block.count > 0) {
             let of_copies = block.datatype.bounds;
             let extent = block.datatype.extent();
@@ -311,32 +311,32 @@ impl Type {
         });
         // Bounds first: they ensure that no displacement below overflows.
         let bounds = bounds.checked()?;
-        Type::made(Layout::pieces(parts)?, bounds)
+        DerivedType::made(Layout::pieces(parts)?, bounds)
     }
 
     /// Creates the same data with other bounds (MPI_Type_create_resized).
-    pub fn resized(&self, lb: isize, extent: isize) -> Result<Type, Error> {
+    pub fn resized(&self, lb: isize, extent: isize) -> Result<DerivedType, Error> {
         let ub = too_large(lb.checked_add(extent))?;
-        let bounds = Bounds {
+        let bounds = TypeBounds {
             lb: Some(lb),
             ub: Some(ub),
             ..self.bounds
         };
-        Type::made(self.layout.try_clone()?, bounds)
+        DerivedType::made(self.layout.try_clone()?, bounds)
     }
 
     /// Creates the same type with each pair contiguous, including the padding between its members, as accumulates
-    /// transmit such pairs. `None`: it does not consist only of such pairs. Fails with [`Error::NoRoom`] or
+    /// transmit such pairs. `None`: it does not consist only of such pairs. Fails with [`Error::NoSpace`] or
     /// [`Error::Argument`].
-    pub fn closed(&self, pair: Basic) -> Result<Option<Type>, Error> {
-        let of_pair = Type::basic(pair)?.layout;
+    pub fn closed(&self, pair: BasicType) -> Result<Option<DerivedType>, Error> {
+        let of_pair = DerivedType::basic(pair)?.layout;
         let has = |tag| self.layout.tags().any(|other| other == tag);
         if !of_pair.tags().all(has) {
             return Ok(None);
         }
         let layout = self.layout.closed(&of_pair, (pair.extent(), pair as u8))?;
         let bounds = self.bounds;
-        Ok(layout.map(|layout| Type { layout, bounds }))
+        Ok(layout.map(|layout| DerivedType { layout, bounds }))
     }
 
     /// Returns the layout of its bytes.
@@ -377,14 +377,14 @@ impl Type {
 }
 
 /// Returns a numeric datatype of `size` bytes (MPI_Type_match_size), if C has one.
-pub fn match_size(class: NumberClass, size: c_int) -> Option<Basic> {
-    use Basic::*;
-    let candidates: &[Basic] = match class {
+pub fn match_size(class: NumberClass, size: c_int) -> Option<BasicType> {
+    use BasicType::*;
+    let candidates: &[BasicType] = match class {
         NumberClass::Real => &[Float, Double, LongDouble],
         NumberClass::Integer => &[Int8, Int16, Int32, Int64],
         NumberClass::Complex => &[FloatComplex, DoubleComplex, LongDoubleComplex],
     };
-    let fits = |basic: &&Basic| usize::try_from(size) == Ok(basic.size());
+    let fits = |basic: &&BasicType| usize::try_from(size) == Ok(basic.size());
     candidates.iter().find(fits).copied()
 }
 

@@ -5,13 +5,13 @@ use super::*;
 /// Reference model of a datatype: its type map and its bounds.
 #[derive(Clone, Debug)]
 struct Map {
-    entries: Vec<(isize, Basic)>,
+    entries: Vec<(isize, BasicType)>,
     lb: Option<isize>,
     ub: Option<isize>,
 }
 
 impl Map {
-    fn basic(basic: Basic) -> Map {
+    fn basic(basic: BasicType) -> Map {
         Map {
             entries: vec![(0, basic)],
             lb: None,
@@ -27,7 +27,7 @@ impl Map {
             .iter()
             .map(|(at, basic)| at + basic.size() as isize);
         let align = self.entries.iter().map(|(_, basic)| match basic.kind() {
-            Kind::Complex(number) => number.size(),
+            ElementKind::Complex(number) => number.size(),
             _ => basic.size(),
         });
         let lb = self.lb.unwrap_or_else(|| firsts.min().unwrap_or(0));
@@ -78,19 +78,19 @@ impl Random {
     }
 }
 
-const BASICS: [Basic; 6] = [
-    Basic::Char,
-    Basic::Short,
-    Basic::Int,
-    Basic::Double,
-    Basic::DoubleComplex,
-    Basic::LongDouble,
+const BASICS: [BasicType; 6] = [
+    BasicType::Char,
+    BasicType::Short,
+    BasicType::Int,
+    BasicType::Double,
+    BasicType::DoubleComplex,
+    BasicType::LongDouble,
 ];
 
-fn made(random: &mut Random, levels: usize) -> (Type, Map) {
+fn made(random: &mut Random, levels: usize) -> (DerivedType, Map) {
     if levels == 0 || random.below(6) == 0 {
         let basic = BASICS[random.below(BASICS.len())];
-        return (Type::basic(basic).unwrap(), Map::basic(basic));
+        return (DerivedType::basic(basic).unwrap(), Map::basic(basic));
     }
     let (below, map) = made(random, levels - 1);
     let count = random.below(4);
@@ -122,7 +122,7 @@ fn made(random: &mut Random, levels: usize) -> (Type, Map) {
                     _ => (&below, &map),
                 };
                 let (at, count) = (random.between(-60, 60), random.below(4));
-                blocks.push(Block {
+                blocks.push(TypeBlock {
                     at,
                     count,
                     datatype,
@@ -130,14 +130,14 @@ fn made(random: &mut Random, levels: usize) -> (Type, Map) {
                 parts.push((0, map.copies(at, count, map.extent())));
             }
             (
-                Type::blocks(blocks.into_iter()).unwrap(),
+                DerivedType::blocks(blocks.into_iter()).unwrap(),
                 Map::join(parts.into_iter()),
             )
         }
     }
 }
 
-fn check(made: &Type, map: &Map) {
+fn check(made: &DerivedType, map: &Map) {
     assert_eq!((made.lb(), made.ub()), map.bounds(), "{map:?}");
     let ends = map
         .entries
@@ -170,7 +170,7 @@ fn random_datatypes_are_what_their_type_maps_are() {
 }
 
 /// Returns the coordinates of all elements of an array in storage order.
-fn places(order: Order, sizes: &[usize]) -> Vec<Vec<usize>> {
+fn places(order: ArrayOrder, sizes: &[usize]) -> Vec<Vec<usize>> {
     let total: usize = sizes.iter().product();
     (0..total)
         .map(|mut rest| {
@@ -185,7 +185,7 @@ fn places(order: Order, sizes: &[usize]) -> Vec<Vec<usize>> {
 }
 
 /// Returns the displacements of a datatype's basic elements in packed order.
-fn displacements(made: &Type, size: usize) -> Vec<isize> {
+fn displacements(made: &DerivedType, size: usize) -> Vec<isize> {
     (0..made.size() / size)
         .map(|i| made.layout().leaf_at(i * size).at)
         .collect()
@@ -194,9 +194,9 @@ fn displacements(made: &Type, size: usize) -> Vec<isize> {
 #[test]
 fn subarrays_are_the_places_within_them() {
     let mut random = Random(oorandom::Rand32::new(5));
-    let int = Type::basic(Basic::Int).unwrap();
+    let int = DerivedType::basic(BasicType::Int).unwrap();
     for _ in 0..300 {
-        let order = [Order::C, Order::Fortran][random.below(2)];
+        let order = [ArrayOrder::C, ArrayOrder::Fortran][random.below(2)];
         let dimensions: Vec<_> = (0..1 + random.below(4))
             .map(|_| {
                 let elements = 1 + random.below(5);
@@ -224,32 +224,32 @@ fn subarrays_are_the_places_within_them() {
 /// Returns the index of the process that owns an element of a dimension.
 fn owner(dimension: &GridDimension, at: usize) -> usize {
     match dimension.distribution {
-        Distribution::None => 0,
-        Distribution::Block(block) => {
+        ArrayDistribution::None => 0,
+        ArrayDistribution::Block(block) => {
             at / block.unwrap_or(dimension.elements.div_ceil(dimension.processes))
         }
-        Distribution::Cyclic(block) => at / block % dimension.processes,
+        ArrayDistribution::Cyclic(block) => at / block % dimension.processes,
     }
 }
 
 #[test]
 fn distributed_arrays_are_the_places_that_their_process_has() {
     let mut random = Random(oorandom::Rand32::new(6));
-    let int = Type::basic(Basic::Int).unwrap();
+    let int = DerivedType::basic(BasicType::Int).unwrap();
     for _ in 0..400 {
-        let order = [Order::C, Order::Fortran][random.below(2)];
+        let order = [ArrayOrder::C, ArrayOrder::Fortran][random.below(2)];
         let dimensions: Vec<_> = (0..1 + random.below(3))
             .map(|_| {
                 let (elements, processes) = (1 + random.below(9), 1 + random.below(4));
                 let least = elements.div_ceil(processes);
                 let distribution = match random.below(4) {
-                    0 => Distribution::Block(None),
-                    1 => Distribution::Block(Some(least + random.below(3))),
-                    2 => Distribution::Cyclic(1 + random.below(3)),
-                    _ => Distribution::None,
+                    0 => ArrayDistribution::Block(None),
+                    1 => ArrayDistribution::Block(Some(least + random.below(3))),
+                    2 => ArrayDistribution::Cyclic(1 + random.below(3)),
+                    _ => ArrayDistribution::None,
                 };
                 let processes = match distribution {
-                    Distribution::None => 1,
+                    ArrayDistribution::None => 1,
                     _ => processes,
                 };
                 GridDimension {
@@ -282,8 +282,8 @@ fn distributed_arrays_are_the_places_that_their_process_has() {
 
 #[test]
 fn pairs_have_two_parts_and_the_bounds_that_c_gives_them() {
-    for basic in Basic::ALL {
-        let made = Type::basic(basic).unwrap();
+    for basic in BasicType::ALL {
+        let made = DerivedType::basic(basic).unwrap();
         assert_eq!(made.size(), basic.size(), "{basic:?}");
         assert_eq!(made.layout().items(), basic.parts(), "{basic:?}");
         assert_eq!(
@@ -298,21 +298,21 @@ fn pairs_have_two_parts_and_the_bounds_that_c_gives_them() {
             assert_eq!(made.layout().bytes_of(n), basic.bytes_of(n));
         }
     }
-    let pair = Type::basic(Basic::DoubleInt).unwrap();
-    assert_eq!(pair.layout().leaf_at(0).tag, Basic::Double as u8);
-    assert_eq!(pair.layout().leaf_at(8).tag, Basic::Int as u8);
+    let pair = DerivedType::basic(BasicType::DoubleInt).unwrap();
+    assert_eq!(pair.layout().leaf_at(0).tag, BasicType::Double as u8);
+    assert_eq!(pair.layout().leaf_at(8).tag, BasicType::Int as u8);
 }
 
 #[test]
 fn markers_set_the_bounds_of_a_struct() {
-    let (lb, ub) = (Type::marker(false), Type::marker(true));
-    let int = Type::basic(Basic::Int).unwrap();
-    let part = |at, datatype| Block {
+    let (lb, ub) = (DerivedType::marker(false), DerivedType::marker(true));
+    let int = DerivedType::basic(BasicType::Int).unwrap();
+    let part = |at, datatype| TypeBlock {
         at,
         count: 1,
         datatype,
     };
-    let made = Type::blocks([part(-3, &lb), part(0, &int), part(6, &ub)].into_iter()).unwrap();
+    let made = DerivedType::blocks([part(-3, &lb), part(0, &int), part(6, &ub)].into_iter()).unwrap();
     assert_eq!(
         (made.lb(), made.extent(), made.true_extent()),
         (-3, 9, (0, 4))
@@ -325,15 +325,15 @@ fn markers_set_the_bounds_of_a_struct() {
 
 #[test]
 fn what_no_address_can_say_is_refused() {
-    let int = Type::basic(Basic::Int).unwrap();
+    let int = DerivedType::basic(BasicType::Int).unwrap();
     assert!(int.contiguous(usize::MAX / 2).is_err());
     assert!(int.repeated(3, isize::MAX / 2).is_err());
     assert!(int.resized(isize::MAX, 1).is_err());
-    let far = [isize::MIN, isize::MAX - 8].map(|at| Block {
+    let far = [isize::MIN, isize::MAX - 8].map(|at| TypeBlock {
         at,
         count: 1,
         datatype: &int,
     });
-    assert!(Type::blocks(far.into_iter()).is_err());
+    assert!(DerivedType::blocks(far.into_iter()).is_err());
     assert_eq!(int.contiguous(0).unwrap().extent(), 0);
 }

@@ -10,24 +10,24 @@ use crate::args;
 use crate::binding::any_env;
 use crate::comm_objects;
 use crate::completion::wait_one;
-use crate::handles::{Kind, Table};
-use crate::report::{on_comm, on_everyone, on_inter};
-use crate::requests::{COLLECTIVES, Completed, Entry, Family, Rest, enter_family, with_status};
+use crate::handles::{HandleKind, HandleTable};
+use crate::error_dispatch::{on_comm, on_everyone, on_inter};
+use crate::requests::{COLLECTIVES, CompletedRequest, FamilyEntry, RequestFamily, CompletionData, enter_family, with_status};
 use crate::types::MPI_Status;
 use midplane_device::Adi;
 use midplane_device::interface::Device;
 use midplane_device::memory::UserMemory;
 use midplane_device::request::RequestPool;
 use midplane_device::{HookResult, ProgressHook};
-use midplane_objects::coll::under_way::{State, advance_in_interrupt};
-use midplane_objects::coll::{Plan, Running};
+use midplane_objects::coll::in_flight::{CollectiveState, advance_in_interrupt};
+use midplane_objects::coll::{CollectiveSchedule, RunningCollective};
 use midplane_objects::comm::{Communicator, Membership};
-use midplane_objects::error::{Class, Error, Limited};
+use midplane_objects::error::{ErrorClass, Error, LimitedResource};
 use midplane_objects::process::Env;
-use midplane_objects::sides::Halves;
+use midplane_objects::inter_groups::GroupRanges;
 
-const KIND: Kind = Kind {
-    name: Limited::Collectives,
+const KIND: HandleKind = HandleKind {
+    name: LimitedResource::Collectives,
     tag: COLLECTIVES,
     place_bits: 12,
     generation_bits: 12,
@@ -35,51 +35,51 @@ const KIND: Kind = Kind {
 };
 
 /// A collective that the program has started and not completed.
-struct Object {
+struct CollectiveObject {
     membership: Membership<'static>,
-    state: State,
+    state: CollectiveState,
 }
 
-struct Started {
-    objects: Table<Object>,
+struct StartedCollectives {
+    objects: HandleTable<CollectiveObject>,
     /// Incomplete ones, in order of their start, so that a check of progress skips the others.
-    under_way: Vec<c_int>,
+    in_flight: Vec<c_int>,
 }
 
 /// No call waits or performs steps while it holds the lock. Interrupt handlers check only if no call holds it.
-static STARTED: Mutex<Started> = Mutex::new(Started {
-    objects: Table::new(KIND),
-    under_way: Vec::new(),
+static STARTED: Mutex<StartedCollectives> = Mutex::new(StartedCollectives {
+    objects: HandleTable::new(KIND),
+    in_flight: Vec::new(),
 });
 /// Length of that list, so that calls need no lock if it is empty.
-static UNDER_WAY: AtomicUsize = AtomicUsize::new(0);
+static IN_FLIGHT: AtomicUsize = AtomicUsize::new(0);
 
-impl Started {
-    /// Adds a collective in state [`State::Stepping`]. Fails with [`Error::Limit`] or [`Error::NoRoom`].
+impl StartedCollectives {
+    /// Adds a collective in state [`CollectiveState::Stepping`]. Fails with [`Error::Limit`] or [`Error::NoSpace`].
     fn add(&mut self, membership: Membership<'static>) -> Result<c_int, Error> {
         let bytes = size_of::<c_int>();
-        let none = |_| Error::NoRoom { bytes };
-        self.under_way.try_reserve(1).map_err(none)?;
-        let state = State::Stepping;
-        let handle = self.objects.add(Object { membership, state })?;
-        self.under_way.push(handle);
+        let none = |_| Error::NoSpace { bytes };
+        self.in_flight.try_reserve(1).map_err(none)?;
+        let state = CollectiveState::Stepping;
+        let handle = self.objects.add(CollectiveObject { membership, state })?;
+        self.in_flight.push(handle);
         self.count();
         Ok(handle)
     }
 
-    fn remove(&mut self, handle: c_int) -> Option<Object> {
+    fn remove(&mut self, handle: c_int) -> Option<CollectiveObject> {
         self.rests(handle);
         self.objects.remove(handle)
     }
 
     /// Removes a completed collective from the list.
     fn rests(&mut self, handle: c_int) {
-        self.under_way.retain(|other| *other != handle);
+        self.in_flight.retain(|other| *other != handle);
         self.count();
     }
 
     fn count(&self) {
-        UNDER_WAY.store(self.under_way.len(), Ordering::Relaxed);
+        IN_FLIGHT.store(self.in_flight.len(), Ordering::Relaxed);
     }
 }
 
@@ -92,7 +92,7 @@ pub(crate) unsafe fn start(
     function: &'static str,
     comm: c_int,
     request: *mut c_int,
-    plan: impl FnOnce(Communicator<'static>) -> Result<Plan, Error>,
+    plan: impl FnOnce(Communicator<'static>) -> Result<CollectiveSchedule, Error>,
 ) -> c_int {
     on_comm(function, comm, |comm| {
         // SAFETY: guaranteed by the caller.
@@ -108,7 +108,7 @@ pub(crate) unsafe fn start_among_all(
     function: &'static str,
     comm: c_int,
     request: *mut c_int,
-    plan: impl FnOnce(Communicator<'static>) -> Result<Plan, Error>,
+    plan: impl FnOnce(Communicator<'static>) -> Result<CollectiveSchedule, Error>,
 ) -> c_int {
     on_everyone(function, comm, |comm| {
         // SAFETY: guaranteed by the caller.
@@ -124,7 +124,7 @@ pub(super) unsafe fn start_across(
     function: &'static str,
     comm: c_int,
     request: *mut c_int,
-    plan: impl FnOnce(Halves) -> Result<Plan, Error>,
+    plan: impl FnOnce(GroupRanges) -> Result<CollectiveSchedule, Error>,
 ) -> c_int {
     on_inter(function, comm, |inter| {
         // SAFETY: guaranteed by the caller.
@@ -145,7 +145,7 @@ unsafe fn begin(
     comm: Communicator<'static>,
     function: &'static str,
     request: *mut c_int,
-    plan: Result<Plan, Error>,
+    plan: Result<CollectiveSchedule, Error>,
 ) -> Result<(), Error> {
     // SAFETY: guaranteed by the caller.
     let request = unsafe { args::out(request, "request") }?;
@@ -154,12 +154,12 @@ unsafe fn begin(
 }
 
 /// Adds a collective and performs its first steps. Returns its handle. Fails with [`Error::Limit`] or, if it could not
-/// start any message, with [`Error::NoRoom`] or [`Error::NoMemory`]; it then has no effect, and can be retried.
-fn enter(comm: Communicator<'static>, function: &'static str, plan: Plan) -> Result<c_int, Error> {
+/// start any message, with [`Error::NoSpace`] or [`Error::NoMemory`]; it then has no effect, and can be retried.
+fn enter(comm: Communicator<'static>, function: &'static str, plan: CollectiveSchedule) -> Result<c_int, Error> {
     enter_family(&FAMILY);
     comm.env.set_hook(ProgressHook {
         is_ready,
-        run: go_on,
+        run: advance_all,
         run_in_interrupt: Some(run_in_interrupt),
     });
     let membership = comm.membership();
@@ -167,7 +167,7 @@ fn enter(comm: Communicator<'static>, function: &'static str, plan: Plan) -> Res
     let handle = STARTED.lock().add(membership)?;
     // Its first steps may call functions of the program, which may free the communicator.
     comm_objects::hold(membership.context);
-    let state = State::begin(comm, function, number, plan).inspect_err(|_| {
+    let state = CollectiveState::begin(comm, function, number, plan).inspect_err(|_| {
         STARTED.lock().remove(handle);
         comm_objects::end_hold(membership.context);
     })?;
@@ -178,14 +178,14 @@ fn enter(comm: Communicator<'static>, function: &'static str, plan: Plan) -> Res
 
 /// Returns a collective to the list after its steps. From now on interrupt handlers may advance it. The host also does
 /// so at the end of the notification, if its messages completed since the last check.
-fn put_back(env: &dyn Env, handle: c_int, state: State) {
+fn put_back(env: &dyn Env, handle: c_int, state: CollectiveState) {
     set_state(handle, state);
     env.notify();
 }
 
-fn set_state(handle: c_int, state: State) {
+fn set_state(handle: c_int, state: CollectiveState) {
     let mut started = STARTED.lock();
-    if matches!(state, State::Over(_)) {
+    if matches!(state, CollectiveState::Done(_)) {
         started.rests(handle);
     }
     if let Some(object) = started.objects.get_mut(handle) {
@@ -195,26 +195,26 @@ fn set_state(handle: c_int, state: State) {
 
 /// Checks whether the messages of a collective are complete.
 fn is_ready(requests: &RequestPool) -> bool {
-    if UNDER_WAY.load(Ordering::Relaxed) == 0 {
+    if IN_FLIGHT.load(Ordering::Relaxed) == 0 {
         return false;
     }
     let started = STARTED.lock();
-    let mut under_way = started.under_way.iter();
-    under_way.any(|handle| {
+    let mut in_flight = started.in_flight.iter();
+    in_flight.any(|handle| {
         let object = started.objects.get(*handle);
         object.is_some_and(|object| object.state.is_ready(requests))
     })
 }
 
 /// Takes a waiting collective, at index `place` or later.
-fn take_from(place: &mut usize) -> Option<(c_int, Membership<'static>, Running)> {
+fn take_from(place: &mut usize) -> Option<(c_int, Membership<'static>, RunningCollective)> {
     let mut started = STARTED.lock();
     while *place < started.objects.places() {
         *place += 1;
         let Some((handle, object)) = started.objects.at(*place - 1) else {
             continue;
         };
-        if let Some(running) = object.state.take() {
+        if let Some(running) = object.state.take_running() {
             return Some((handle, object.membership, running));
         }
     }
@@ -222,26 +222,26 @@ fn take_from(place: &mut usize) -> Option<(c_int, Membership<'static>, Running)>
 }
 
 /// Advances all collectives whose messages are complete.
-fn go_on() {
+fn advance_all() {
     let Ok(env) = any_env() else { return };
     let mut place = 0;
     while let Some((handle, membership, running)) = take_from(&mut place) {
-        let state = State::go_on(running, Communicator::at(env, membership));
+        let state = CollectiveState::resume(running, Communicator::at(env, membership));
         put_back(env, handle, state);
     }
 }
 
-/// Advances collectives from an interrupt handler, unless a call holds the lock; see [`go_on`].
+/// Advances collectives from an interrupt handler, unless a call holds the lock; see [`advance_all`].
 fn run_in_interrupt(adi: &mut Adi, memory: &mut dyn UserMemory) -> HookResult {
-    if UNDER_WAY.load(Ordering::Relaxed) == 0 {
+    if IN_FLIGHT.load(Ordering::Relaxed) == 0 {
         return HookResult::Idle;
     }
     let (Ok(env), Some(mut started)) = (any_env(), STARTED.try_lock()) else {
         return HookResult::Busy;
     };
-    let Started { objects, under_way } = &mut *started;
+    let StartedCollectives { objects, in_flight } = &mut *started;
     advance_in_interrupt(adi, memory, env.process(), |run| {
-        for handle in under_way {
+        for handle in in_flight {
             if let Some(object) = objects.get_mut(*handle) {
                 run(object.membership, &mut object.state);
             }
@@ -253,13 +253,13 @@ fn run_in_interrupt(adi: &mut Adi, memory: &mut dyn UserMemory) -> HookResult {
 pub(super) fn block(
     function: &'static str,
     comm: c_int,
-    plan: impl FnOnce(Communicator<'static>) -> Result<Plan, Error>,
+    plan: impl FnOnce(Communicator<'static>) -> Result<CollectiveSchedule, Error>,
 ) -> c_int {
     on_comm(function, comm, |comm| {
         let mut handle = enter(comm, function, plan(comm)?)?;
         match wait_one(comm.env, function, &mut handle)?.rest {
-            Some(Rest::Failed(blame, error)) => {
-                comm_objects::end_blame(blame);
+            Some(CompletionData::Failed(error_target, error)) => {
+                comm_objects::release_error_target(error_target);
                 Err(error)
             }
             _ => Ok(()),
@@ -267,39 +267,39 @@ pub(super) fn block(
     })
 }
 
-struct Collectives;
+struct CollectiveFamily;
 
 // SAFETY: a section of initialized data, like the default one.
 #[unsafe(link_section = ".data.mpi_started")]
-static FAMILY: Entry = Entry::new(COLLECTIVES, &Collectives);
+static FAMILY: FamilyEntry = FamilyEntry::new(COLLECTIVES, &CollectiveFamily);
 
 const NOT_ALLOWED: Error = Error::Wrong {
-    class: Class::Request,
+    class: ErrorClass::Request,
     what: "the request of a collective can neither be freed nor cancelled (MPI-3.1 section 5.12); complete it",
 };
 
-impl Family for Collectives {
+impl RequestFamily for CollectiveFamily {
     fn has(&self, handle: c_int) -> bool {
         STARTED.lock().objects.get(handle).is_some()
     }
 
-    fn ended(&self, handle: c_int) -> Option<Completed> {
+    fn ended(&self, handle: c_int) -> Option<CompletedRequest> {
         let started = STARTED.lock();
         let object = started.objects.get(handle)?;
-        let State::Over(result) = &object.state else {
+        let CollectiveState::Done(result) = &object.state else {
             return None;
         };
         let mut completed = with_status(MPI_Status::NO_RECEIVE);
         if let Err(error) = result {
-            let blame = comm_objects::blame_in(object.membership.context);
-            completed.rest = Some(Rest::Failed(blame, *error));
+            let error_target = comm_objects::error_target_in(object.membership.context);
+            completed.rest = Some(CompletionData::Failed(error_target, *error));
         }
         Some(completed)
     }
 
     fn forget(&self, handle: c_int) {
         let object = STARTED.lock().remove(handle);
-        if let Some(Object { membership, .. }) = object {
+        if let Some(CollectiveObject { membership, .. }) = object {
             comm_objects::end_hold(membership.context);
         }
     }

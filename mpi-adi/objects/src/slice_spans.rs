@@ -5,9 +5,8 @@
 //! the host environment: after unwinding out of a call (a panic on a host; a node does not unwind), the device never
 //! runs again.
 
-use crate::comm::{CommRank, Partners, Status};
+use crate::comm::{IncomingData, OutgoingData, Partners, Status};
 use crate::error::Error;
-use midplane_device::envelope::Tag;
 use midplane_device::memory::Span;
 
 /// Returns the span of bytes that a blocking call reads.
@@ -29,7 +28,7 @@ pub(super) unsafe fn writing(bytes: &mut [u8]) -> Span {
 }
 
 /// Runs `call` with a writable span. `call` must wait for the reply that fills it.
-pub fn lend_until_over(bytes: &mut [u8], call: impl FnOnce(Span)) {
+pub fn with_writable_span(bytes: &mut [u8], call: impl FnOnce(Span)) {
     // SAFETY: `call` waits for the reply, and nothing else uses the bytes until then.
     call(unsafe { writing(bytes) });
     core::hint::black_box(bytes);
@@ -40,11 +39,21 @@ impl Partners<'_> {
     pub fn sendrecv_bytes(
         self,
         function: &'static str,
-        (send, dest, send_tag): (&[u8], CommRank, Tag),
-        (recv, source, recv_tag): (&mut [u8], Option<CommRank>, Option<Tag>),
+        send: OutgoingData<&[u8]>,
+        recv: IncomingData<&mut [u8]>,
     ) -> Result<Status, Error> {
         // SAFETY: the call finishes all of its requests before it returns and the borrows of the slices end.
-        let (send, recv) = unsafe { (reading(send), writing(recv)) };
-        self.sendrecv_span(function, (send, dest, send_tag), (recv, source, recv_tag))
+        let (sent, received) = unsafe { (reading(send.data), writing(recv.data)) };
+        let send = OutgoingData {
+            data: sent,
+            dest: send.dest,
+            tag: send.tag,
+        };
+        let recv = IncomingData {
+            data: received,
+            source: recv.source,
+            tag: recv.tag,
+        };
+        self.sendrecv_span(function, send, recv)
     }
 }

@@ -6,39 +6,39 @@
 
 use alloc::vec::Vec;
 
-use crate::coll::alltoall::{InPlace, Pairs};
-use crate::coll::barrier::Dissemination;
-use crate::coll::bcast::Bcast;
-use crate::coll::gather::{Gather, Ring, Scatter};
-use crate::coll::neighbours::Neighbours;
-use crate::coll::reduce::{Allreduce, Reduce, ReduceScatter};
-use crate::coll::run::Elements;
-use crate::coll::running::{Plan, Work};
-use crate::coll::scan::Scan;
-use crate::coll::schedule::{Lanes, Ranks, Schedule, Step};
+use crate::coll::alltoall::{InPlace, PairwiseExchange};
+use crate::coll::barrier::DisseminationBarrier;
+use crate::coll::bcast::BcastSchedule;
+use crate::coll::gather::{StarGather, RingAllgather, StarScatter};
+use crate::coll::neighbours::NeighbourExchange;
+use crate::coll::reduce::{AllreduceSchedule, TreeReduce, ReduceScatter};
+use crate::coll::run::{ReduceElements, ReduceAreas};
+use crate::coll::running::{CollectiveSchedule, ScheduleWork};
+use crate::coll::scan::ChainScan;
+use crate::coll::schedule::{LaneConfig, RankInfo, Schedule, ScheduleStep};
 use crate::coll::segments::same_length;
 use crate::comm::{CommRank, Communicator};
 use crate::error::Error;
 use midplane_device::memory::area::Area;
 
 /// Function from a rank to its bytes.
-pub trait Part: Fn(CommRank) -> Area + Send + 'static {}
-impl<P: Fn(CommRank) -> Area + Send + 'static> Part for P {}
+pub trait RankToArea: Fn(CommRank) -> Area + Send + 'static {}
+impl<P: Fn(CommRank) -> Area + Send + 'static> RankToArea for P {}
 
 /// Function that combines elements: `right[i] = left[i] op right[i]`.
-pub trait Combining: FnMut(&[u8], &mut [u8]) + Send + 'static {}
-impl<C: FnMut(&[u8], &mut [u8]) + Send + 'static> Combining for C {}
+pub trait OwnedCombine: FnMut(&[u8], &mut [u8]) + Send + 'static {}
+impl<C: FnMut(&[u8], &mut [u8]) + Send + 'static> OwnedCombine for C {}
 
 /// A schedule with the data that it needs until it is complete.
-pub(super) struct Kept<S, C, H> {
+pub(super) struct ScheduleWithData<S, C, H> {
     schedule: S,
     combine: C,
     _hold: H,
 }
 
-impl<S: Schedule + Send, C: Combining, H: Send> Kept<S, C, H> {
+impl<S: Schedule + Send, C: OwnedCombine, H: Send> ScheduleWithData<S, C, H> {
     pub(super) fn new(schedule: S, combine: C, hold: H) -> Self {
-        Kept {
+        ScheduleWithData {
             schedule,
             combine,
             _hold: hold,
@@ -46,16 +46,16 @@ impl<S: Schedule + Send, C: Combining, H: Send> Kept<S, C, H> {
     }
 }
 
-impl<S: Schedule + Send, C: Combining, H: Send> Work for Kept<S, C, H> {
-    fn next(&mut self) -> Result<Option<Step>, Error> {
+impl<S: Schedule + Send, C: OwnedCombine, H: Send> ScheduleWork for ScheduleWithData<S, C, H> {
+    fn next(&mut self) -> Result<Option<ScheduleStep>, Error> {
         Ok(self.schedule.next())
     }
 
-    fn lanes(&mut self) -> Lanes {
+    fn lanes(&mut self) -> LaneConfig {
         self.schedule.lanes()
     }
 
-    fn next_in(&mut self, lane: usize) -> Result<Option<Step>, Error> {
+    fn next_in(&mut self, lane: usize) -> Result<Option<ScheduleStep>, Error> {
         Ok(self.schedule.next_in(lane))
     }
 
@@ -69,25 +69,25 @@ fn plan<S: Schedule + Send + 'static, H: Send + 'static>(
     schedule: S,
     hold: H,
     element: Option<usize>,
-) -> Result<Plan, Error> {
+) -> Result<CollectiveSchedule, Error> {
     let plan = reduction(schedule, |_: &[u8], _: &mut [u8]| (), hold, element)?;
     Ok(plan.advances_in_interrupts(true))
 }
 
 /// Creates the plan of a schedule that combines elements. Interrupt handlers run its steps only if enabled
-/// ([`Plan::advances_in_interrupts`]), because `combine` may be a function of the program.
+/// ([`CollectiveSchedule::advances_in_interrupts`]), because `combine` may be a function of the program.
 fn reduction<S: Schedule + Send + 'static, H: Send + 'static>(
     schedule: S,
-    combine: impl Combining,
+    combine: impl OwnedCombine,
     hold: H,
     element: Option<usize>,
-) -> Result<Plan, Error> {
-    Plan::by_steps(Kept::new(schedule, combine, hold), element)
+) -> Result<CollectiveSchedule, Error> {
+    CollectiveSchedule::from_steps(ScheduleWithData::new(schedule, combine, hold), element)
 }
 
 /// Creates the schedule of MPI_Ibarrier.
-pub fn barrier(comm: Communicator<'_>) -> Result<Plan, Error> {
-    plan(Dissemination::new(Ranks::of(comm)), (), None)
+pub fn barrier(comm: Communicator<'_>) -> Result<CollectiveSchedule, Error> {
+    plan(DisseminationBarrier::new(RankInfo::from_comm(comm)), (), None)
 }
 
 /// Creates the schedule of MPI_Ibcast.
@@ -96,34 +96,34 @@ pub fn bcast(
     span: Area,
     root: CommRank,
     hold: impl Send + 'static,
-) -> Result<Plan, Error> {
+) -> Result<CollectiveSchedule, Error> {
     comm.check_root(root)?;
-    plan(Bcast::new(Ranks::placed(comm), span, root), hold, None)
+    plan(BcastSchedule::new(RankInfo::placed(comm), span, root), hold, None)
 }
 
 /// Creates the schedule of MPI_Igather and MPI_Igatherv.
 pub fn gather(
     comm: Communicator<'_>,
     data: Area,
-    place: impl Part,
+    place: impl RankToArea,
     root: CommRank,
     hold: impl Send + 'static,
-) -> Result<Plan, Error> {
+) -> Result<CollectiveSchedule, Error> {
     comm.check_root(root)?;
-    plan(Gather::new(Ranks::of(comm), data, place, root), hold, None)
+    plan(StarGather::new(RankInfo::from_comm(comm), data, place, root), hold, None)
 }
 
 /// Creates the schedule of MPI_Iscatter and MPI_Iscatterv.
 pub fn scatter(
     comm: Communicator<'_>,
-    part: impl Part,
+    part: impl RankToArea,
     result: Area,
     root: CommRank,
     hold: impl Send + 'static,
-) -> Result<Plan, Error> {
+) -> Result<CollectiveSchedule, Error> {
     comm.check_root(root)?;
     plan(
-        Scatter::new(Ranks::of(comm), part, result, root),
+        StarScatter::new(RankInfo::from_comm(comm), part, result, root),
         hold,
         None,
     )
@@ -133,77 +133,77 @@ pub fn scatter(
 pub fn allgather(
     comm: Communicator<'_>,
     data: Area,
-    place: impl Part,
+    place: impl RankToArea,
     hold: impl Send + 'static,
-) -> Result<Plan, Error> {
-    plan(Ring::new(Ranks::of(comm), data, place), hold, None)
+) -> Result<CollectiveSchedule, Error> {
+    plan(RingAllgather::new(RankInfo::from_comm(comm), data, place), hold, None)
 }
 
 /// Creates the schedule of MPI_Ialltoall and its variants.
-pub fn alltoall(comm: Communicator<'_>, part: impl Part, place: impl Part) -> Result<Plan, Error> {
-    plan(Pairs::new(Ranks::placed(comm), part, place), (), None)
+pub fn alltoall(comm: Communicator<'_>, part: impl RankToArea, place: impl RankToArea) -> Result<CollectiveSchedule, Error> {
+    plan(PairwiseExchange::new(RankInfo::placed(comm), part, place), (), None)
 }
 
 /// Creates the schedule of MPI_Ialltoall and its variants with MPI_IN_PLACE.
-pub fn alltoall_in_place(comm: Communicator<'_>, place: impl Part) -> Result<Plan, Error> {
-    plan(InPlace::new(Ranks::of(comm), place), (), Some(1))
+pub fn alltoall_in_place(comm: Communicator<'_>, place: impl RankToArea) -> Result<CollectiveSchedule, Error> {
+    plan(InPlace::new(RankInfo::from_comm(comm), place), (), Some(1))
 }
 
 /// Creates the schedule of MPI_Ireduce.
 pub fn reduce(
     comm: Communicator<'_>,
-    (data, result): (Area, Area),
+    ReduceAreas { data, result }: ReduceAreas,
     element: usize,
-    combine: impl Combining,
+    combine: impl OwnedCombine,
     root: CommRank,
     hold: impl Send + 'static,
-) -> Result<Plan, Error> {
+) -> Result<CollectiveSchedule, Error> {
     comm.check_root(root)?;
     if comm.own_rank() == root {
         same_length(data.len(), result.len())?;
     }
-    let schedule = Reduce::new(Ranks::of(comm), (data, result), element, root);
+    let schedule = TreeReduce::new(RankInfo::from_comm(comm), ReduceAreas { data, result }, element, root);
     reduction(schedule, combine, hold, Some(element))
 }
 
 /// Creates the schedule of MPI_Iallreduce.
 pub fn allreduce(
     comm: Communicator<'_>,
-    (data, result): (Area, Area),
-    elements: Elements,
-    combine: impl Combining,
+    ReduceAreas { data, result }: ReduceAreas,
+    elements: ReduceElements,
+    combine: impl OwnedCombine,
     hold: impl Send + 'static,
-) -> Result<Plan, Error> {
+) -> Result<CollectiveSchedule, Error> {
     same_length(data.len(), result.len())?;
-    let schedule = Allreduce::new(Ranks::placed(comm), (data, result), elements);
+    let schedule = AllreduceSchedule::new(RankInfo::placed(comm), ReduceAreas { data, result }, elements);
     reduction(schedule, combine, hold, Some(elements.size))
 }
 
 /// Creates the schedule of MPI_Ireduce_scatter and MPI_Ireduce_scatter_block.
 pub fn reduce_scatter(
     comm: Communicator<'_>,
-    part: impl Part,
+    part: impl RankToArea,
     result: Area,
     element: usize,
-    combine: impl Combining,
+    combine: impl OwnedCombine,
     hold: impl Send + 'static,
-) -> Result<Plan, Error> {
+) -> Result<CollectiveSchedule, Error> {
     same_length(part(comm.own_rank()).len(), result.len())?;
-    let schedule = ReduceScatter::new(Ranks::of(comm), part, result, element);
+    let schedule = ReduceScatter::new(RankInfo::from_comm(comm), part, result, element);
     reduction(schedule, combine, hold, Some(element))
 }
 
 /// Creates the schedule of MPI_Iscan and MPI_Iexscan.
 pub fn scan(
     comm: Communicator<'_>,
-    (data, result): (Area, Area),
+    ReduceAreas { data, result }: ReduceAreas,
     element: usize,
-    combine: impl Combining,
+    combine: impl OwnedCombine,
     inclusive: bool,
     hold: impl Send + 'static,
-) -> Result<Plan, Error> {
+) -> Result<CollectiveSchedule, Error> {
     same_length(data.len(), result.len())?;
-    let schedule = Scan::new(Ranks::of(comm), (data, result), element, inclusive);
+    let schedule = ChainScan::new(RankInfo::from_comm(comm), ReduceAreas { data, result }, element, inclusive);
     reduction(schedule, combine, hold, Some(element))
 }
 
@@ -213,9 +213,9 @@ pub fn neighbours(
     from: Vec<(CommRank, Area)>,
     to: Vec<(CommRank, Area)>,
     hold: impl Send + 'static,
-) -> Result<Plan, Error> {
+) -> Result<CollectiveSchedule, Error> {
     let messages = from.len() + to.len();
-    let schedule = Neighbours::new(from, to);
-    let kept = Kept::new(schedule, |_: &[u8], _: &mut [u8]| (), hold);
-    Ok(Plan::at_once(kept, messages)?.advances_in_interrupts(true))
+    let schedule = NeighbourExchange::new(from, to);
+    let kept = ScheduleWithData::new(schedule, |_: &[u8], _: &mut [u8]| (), hold);
+    Ok(CollectiveSchedule::from_concurrent_steps(kept, messages)?.advances_in_interrupts(true))
 }

@@ -1,6 +1,6 @@
 //! Buffers of a datatype's elements.
 //!
-//! A buffer without holes is a plain span. Others are loaned to the device by a [`Loan`], to which a typed span refers:
+//! A buffer without holes is a plain span. Others are loaned to the device by a [`TypedLoan`], to which a typed span refers:
 //! the layout of the elements, and a reference to their datatype. Each call, persistent request and active request that
 //! uses a loan holds it; the last holder frees it. The program may free a request before its completion
 //! (MPI_Request_free): such loans stay in a list until a later call finds their requests complete.
@@ -13,52 +13,52 @@ use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 
 use spin::Mutex;
 
-use super::objects::{self, Object, committed, pair, row_bytes};
-use super::shared::{Shared, put, take};
+use super::objects::{self, DatatypeObject, committed, pair, row_bytes};
+use super::try_arc::{TryArc, allocate, deallocate};
 use crate::addresses::is_in_place;
 use crate::binding::any_env;
 use crate::hook::Hook;
 use midplane_device::interface::{Device, Release};
 use midplane_device::memory::{END_OF_ADDRESSES, MODEL_KEYS, Span, Typed};
 use midplane_device::request::RequestId;
-use midplane_objects::datatype::Basic;
-use midplane_objects::datatype::derived::Type;
+use midplane_objects::datatype::BasicType;
+use midplane_objects::datatype::derived::DerivedType;
 use midplane_objects::error::Error;
 use midplane_objects::process::Env;
 
 /// Bytes of a loan on a 64-bit machine.
 pub const LOAN_BYTES: usize = 56;
-const _: () = assert!(usize::BITS != 64 || size_of::<Loan>() == LOAN_BYTES);
+const _: () = assert!(usize::BITS != 64 || size_of::<TypedLoan>() == LOAN_BYTES);
 
 /// Integer wide enough for the product of two displacements, or of one and a number of elements.
 #[cfg(target_pointer_width = "64")]
-type Wide = i128;
+type WideInt = i128;
 #[cfg(not(target_pointer_width = "64"))]
-type Wide = i64;
+type WideInt = i64;
 
 /// Target of a typed span.
 #[repr(C)]
-struct Loan {
+struct TypedLoan {
     // First, because the device uses this part.
     typed: Typed,
     holders: AtomicU32,
     /// ID of the request that the program has freed.
     request: AtomicU32,
-    next: AtomicPtr<Loan>,
+    next: AtomicPtr<TypedLoan>,
     /// Keeps the layout to which `typed` points.
-    _datatype: Shared<Object>,
+    _datatype: TryArc<DatatypeObject>,
 }
 
 /// A loaned buffer: the span, and a reference to its loan if there is one.
-pub struct Lent(Span);
+pub struct TypedBuffer(Span);
 
-impl Lent {
+impl TypedBuffer {
     /// No bytes.
-    pub const EMPTY: Lent = Lent(Span::EMPTY);
+    pub const EMPTY: TypedBuffer = TypedBuffer(Span::EMPTY);
 
     #[inline]
-    pub fn plain(span: Span) -> Lent {
-        Lent(span)
+    pub fn plain(span: Span) -> TypedBuffer {
+        TypedBuffer(span)
     }
 
     #[inline]
@@ -73,19 +73,19 @@ impl Lent {
     }
 }
 
-impl Clone for Lent {
-    fn clone(&self) -> Lent {
+impl Clone for TypedBuffer {
+    fn clone(&self) -> TypedBuffer {
         if let Some(loan) = loan(self.0) {
             // SAFETY: exists as long as it has a holder, such as `self`.
             unsafe { loan.as_ref() }
                 .holders
                 .fetch_add(1, Ordering::Relaxed);
         }
-        Lent(self.0)
+        TypedBuffer(self.0)
     }
 }
 
-impl Drop for Lent {
+impl Drop for TypedBuffer {
     #[inline]
     fn drop(&mut self) {
         release(self.0);
@@ -93,8 +93,8 @@ impl Drop for Lent {
 }
 
 #[inline]
-fn loan(span: Span) -> Option<NonNull<Loan>> {
-    NonNull::new(span.elements()?.cast::<Loan>().cast_mut())
+fn loan(span: Span) -> Option<NonNull<TypedLoan>> {
+    NonNull::new(span.elements()?.cast::<TypedLoan>().cast_mut())
 }
 
 /// Ends one hold on the span's loan, if there is one.
@@ -106,19 +106,19 @@ pub fn release(span: Span) {
 }
 
 #[cold]
-fn give_back(loan: NonNull<Loan>) {
+fn give_back(loan: NonNull<TypedLoan>) {
     // SAFETY: exists as long as it has a holder, and one is released here.
     let holders = unsafe { loan.as_ref() }
         .holders
         .fetch_sub(1, Ordering::AcqRel);
     if holders == 1 {
-        // SAFETY: from `put`, and this was the last holder.
-        drop(unsafe { take(loan) });
+        // SAFETY: from `allocate`, and this was the last holder.
+        drop(unsafe { deallocate(loan) });
     }
 }
 
 /// Elements of one datatype, as used by calls on buffers.
-pub struct Elements {
+pub struct TypedElements {
     size: usize,
     extent: isize,
     /// Displacement of the first byte in packed order.
@@ -126,31 +126,31 @@ pub struct Elements {
     /// Minimum displacement of a byte, and its distance to the end of the maximum one.
     reach: (isize, isize),
     /// Datatype to traverse; `None`: there are no holes.
-    walked: Option<Shared<Object>>,
+    walked: Option<TryArc<DatatypeObject>>,
 }
 
 /// One element in its memory layout, for a user-defined function.
-pub struct Unpacked {
-    elements: Elements,
+pub struct UnpackedElement {
+    elements: TypedElements,
     /// Aligned for any element, with as many bytes as it spans.
     words: Vec<u128>,
 }
 
-impl Unpacked {
-    /// Allocates one element. Fails with [`Error::NoRoom`].
-    pub fn new(elements: Elements) -> Result<Self, Error> {
+impl UnpackedElement {
+    /// Allocates one element. Fails with [`Error::NoSpace`].
+    pub fn new(elements: TypedElements) -> Result<Self, Error> {
         let bytes = elements.reach.1 as usize + Self::before(&elements);
         let count = bytes.div_ceil(size_of::<u128>());
         let mut words = Vec::new();
         words
             .try_reserve_exact(count)
-            .map_err(|_| Error::NoRoom { bytes })?;
+            .map_err(|_| Error::NoSpace { bytes })?;
         words.resize(count, 0);
-        Ok(Unpacked { elements, words })
+        Ok(UnpackedElement { elements, words })
     }
 
     /// Returns the bytes before the element that align its displacement 0.
-    fn before(elements: &Elements) -> usize {
+    fn before(elements: &TypedElements) -> usize {
         elements.reach.0.rem_euclid(size_of::<u128>() as isize) as usize
     }
 
@@ -162,7 +162,7 @@ impl Unpacked {
     }
 
     /// Runs `run` on the contiguous byte ranges of the element, in memory and packed.
-    fn runs(elements: &Elements, mut run: impl FnMut(Range<usize>, Range<usize>)) {
+    fn runs(elements: &TypedElements, mut run: impl FnMut(Range<usize>, Range<usize>)) {
         let (least, size) = (elements.reach.0, elements.size);
         let before = Self::before(elements);
         match &elements.walked {
@@ -192,15 +192,15 @@ impl Unpacked {
     }
 }
 
-impl Elements {
+impl TypedElements {
     /// Returns elements of a predefined datatype in their memory layout, including the padding in a pair.
-    pub fn of_basic(basic: Basic) -> Elements {
-        Elements::row_of(basic.extent())
+    pub fn from_basic(basic: BasicType) -> TypedElements {
+        TypedElements::row_of(basic.extent())
     }
 
     /// Returns elements of `size` bytes without holes.
-    fn row_of(size: usize) -> Elements {
-        Elements {
+    fn row_of(size: usize) -> TypedElements {
+        TypedElements {
             size,
             extent: size as isize,
             first: 0,
@@ -209,16 +209,16 @@ impl Elements {
         }
     }
 
-    /// Returns elements of a datatype without a handle. Fails with [`Error::NoRoom`].
-    pub fn of_type(datatype: Type) -> Result<Elements, Error> {
-        Ok(Elements::of_object(objects::nameless(datatype)?))
+    /// Returns elements of a datatype without a handle. Fails with [`Error::NoSpace`].
+    pub fn from_type(datatype: DerivedType) -> Result<TypedElements, Error> {
+        Ok(TypedElements::from_object(objects::nameless(datatype)?))
     }
 
-    fn of_object(object: Shared<Object>) -> Elements {
+    fn from_object(object: TryArc<DatatypeObject>) -> TypedElements {
         let datatype = &object.datatype;
         let (size, extent) = (datatype.size(), datatype.extent());
         let (first, reach) = (datatype.layout().first(), datatype.true_extent());
-        Elements {
+        TypedElements {
             size,
             extent,
             first,
@@ -228,16 +228,16 @@ impl Elements {
     }
 
     /// Returns elements of the datatype with handle `handle`. Fails with [`Error::Datatype`], [`Error::Uncommitted`] or
-    /// [`Error::NoRoom`].
-    pub fn of(handle: c_int) -> Result<Elements, Error> {
+    /// [`Error::NoSpace`].
+    pub fn from_handle(handle: c_int) -> Result<TypedElements, Error> {
         if let Some(bytes) = row_bytes(handle) {
-            return Ok(Elements::row_of(bytes));
+            return Ok(TypedElements::row_of(bytes));
         }
         match pair(handle) {
             Some(at) => objects::object_of(at),
             None => committed(handle),
         }
-        .map(Elements::of_object)
+        .map(TypedElements::from_object)
     }
 
     /// Returns the packed bytes of one element.
@@ -268,7 +268,7 @@ impl Elements {
     }
 
     /// Calls `run` for the contiguous runs of the first `bytes` packed bytes, in order, with the displacement, the
-    /// number of preceding packed bytes, and the length. [`Elements::length`] must have accepted `bytes`.
+    /// number of preceding packed bytes, and the length. [`TypedElements::length`] must have accepted `bytes`.
     pub fn runs(&self, bytes: usize, mut run: impl FnMut(isize, usize, usize)) {
         match &self.walked {
             _ if bytes == 0 => {}
@@ -297,53 +297,53 @@ impl Elements {
                 Err(Error::NullBuffer)
             };
         }
-        let wide = |number: isize| number as Wide;
-        let begin = buffer.addr() as Wide + wide(first) * wide(self.extent);
-        let last = begin.saturating_add((count as Wide - 1) * wide(self.extent));
+        let wide = |number: isize| number as WideInt;
+        let begin = buffer.addr() as WideInt + wide(first) * wide(self.extent);
+        let last = begin.saturating_add((count as WideInt - 1) * wide(self.extent));
         let low = begin.min(last).saturating_add(wide(self.reach.0));
         let reach = wide(self.reach.0) + wide(self.reach.1);
         let high = begin.max(last).saturating_add(reach);
         // Nothing is at such addresses: null, or a member of a structure at null.
-        if low < MODEL_KEYS as Wide || high > END_OF_ADDRESSES as Wide {
+        if low < MODEL_KEYS as WideInt || high > END_OF_ADDRESSES as WideInt {
             Err(Error::NullBuffer)
         } else {
             Ok(())
         }
     }
 
-    /// Returns the buffer of `count` elements. Fails like [`Elements::check`], and with [`Error::TooLong`] or
-    /// [`Error::NoRoom`].
+    /// Returns the buffer of `count` elements. Fails like [`TypedElements::check`], and with [`Error::TooLong`] or
+    /// [`Error::NoSpace`].
     ///
     /// # Safety
     /// Every byte of the elements must satisfy [`Span::new`], except that the addresses are checked.
-    pub unsafe fn at(&self, buffer: *const c_void, count: usize) -> Result<Lent, Error> {
+    pub unsafe fn at(&self, buffer: *const c_void, count: usize) -> Result<TypedBuffer, Error> {
         let bytes = self.length(count)?;
         self.check(buffer, 0, count)?;
         let is_one_row =
-            |object: &&Shared<Object>| count == 1 && object.datatype.layout().is_dense();
+            |object: &&TryArc<DatatypeObject>| count == 1 && object.datatype.layout().is_dense();
         match self.walked.as_ref().filter(|object| !is_one_row(object)) {
             // SAFETY: guaranteed by the caller.
-            Some(object) if bytes > 0 => unsafe { lend(object, buffer, bytes) },
+            Some(object) if bytes > 0 => unsafe { loan_buffer(object, buffer, bytes) },
             // SAFETY: guaranteed by the caller; the addresses are checked.
             _ => unsafe { self.row(buffer, bytes) },
         }
     }
 
     /// Returns the buffer of the elements of `bytes` packed bytes from index `first`; elements before and after it are
-    /// also accessible. Fails with [`Error::NoRoom`].
+    /// also accessible. Fails with [`Error::NoSpace`].
     ///
     /// # Safety
-    /// Accessed elements must satisfy [`Elements::at`], and must have passed [`Elements::check`].
+    /// Accessed elements must satisfy [`TypedElements::at`], and must have passed [`TypedElements::check`].
     pub unsafe fn origin(
         &self,
         buffer: *const c_void,
         first: isize,
         bytes: usize,
-    ) -> Result<Lent, Error> {
+    ) -> Result<TypedBuffer, Error> {
         let buffer = buffer.wrapping_byte_offset(first.wrapping_mul(self.extent));
         match &self.walked {
             // SAFETY: guaranteed by the caller.
-            Some(object) if bytes > 0 => unsafe { lend(object, buffer, bytes) },
+            Some(object) if bytes > 0 => unsafe { loan_buffer(object, buffer, bytes) },
             // SAFETY: guaranteed by the caller.
             _ => unsafe { self.row(buffer, bytes) },
         }
@@ -351,30 +351,30 @@ impl Elements {
 
     /// # Safety
     /// See [`Span::new`].
-    unsafe fn row(&self, buffer: *const c_void, bytes: usize) -> Result<Lent, Error> {
+    unsafe fn row(&self, buffer: *const c_void, bytes: usize) -> Result<TypedBuffer, Error> {
         if bytes == 0 {
-            return Ok(Lent::EMPTY);
+            return Ok(TypedBuffer::EMPTY);
         }
         let begin = buffer.wrapping_byte_offset(self.first);
         // SAFETY: guaranteed by the caller.
-        Ok(Lent(unsafe { Span::new(begin.cast(), bytes) }))
+        Ok(TypedBuffer(unsafe { Span::new(begin.cast(), bytes) }))
     }
 }
 
-/// Loans elements that must be traversed. Fails with [`Error::NoRoom`].
+/// Loans elements that must be traversed. Fails with [`Error::NoSpace`].
 ///
 /// # Safety
 /// See [`Span::typed`]; the loan itself exists as long as it is held.
-unsafe fn lend(
-    object: &Shared<Object>,
+unsafe fn loan_buffer(
+    object: &TryArc<DatatypeObject>,
     buffer: *const c_void,
     bytes: usize,
-) -> Result<Lent, Error> {
+) -> Result<TypedBuffer, Error> {
     if let Ok(env) = any_env() {
         sweep(env);
     }
     let datatype = &object.datatype;
-    let loan = put(|| Loan {
+    let loan = allocate(|| TypedLoan {
         typed: Typed::new(buffer.cast(), datatype.extent(), datatype.layout()),
         holders: AtomicU32::new(1),
         request: AtomicU32::new(0),
@@ -382,14 +382,14 @@ unsafe fn lend(
         _datatype: object.clone(),
     })?;
     // SAFETY: guaranteed by the caller; the loan holds the layout.
-    Ok(Lent(unsafe {
+    Ok(TypedBuffer(unsafe {
         Span::typed(loan.as_ptr().cast_const().cast(), bytes)
     }))
 }
 
 /// Loans of requests that the program has freed, newest first. No call waits while it holds the lock, and no interrupt
 /// handler uses it.
-static GIVEN_UP: Mutex<AtomicPtr<Loan>> = Mutex::new(AtomicPtr::new(core::ptr::null_mut()));
+static GIVEN_UP: Mutex<AtomicPtr<TypedLoan>> = Mutex::new(AtomicPtr::new(core::ptr::null_mut()));
 static GIVEN_UP_COUNT: AtomicUsize = AtomicUsize::new(0);
 
 /// Moves the loan of an active request that the program frees to the list, where it stays until the request is
@@ -421,9 +421,9 @@ pub fn give_up(span: Span, request: RequestId) {
 
 /// Implements [`sweep`]. Installed with the first such request, so that the image of a program without one does not
 /// contain this code.
-static SWEEP: Hook<Sweep> = Hook::new();
+static SWEEP: Hook<SweepFn> = Hook::new();
 
-type Sweep = fn(&dyn Env);
+type SweepFn = fn(&dyn Env);
 
 /// Returns the loans of freed requests that are complete.
 pub fn sweep(env: &dyn Env) {
@@ -435,7 +435,7 @@ pub fn sweep(env: &dyn Env) {
 
 fn sweep_list(env: &dyn Env) {
     let list = GIVEN_UP.lock();
-    let mut link: &AtomicPtr<Loan> = &list;
+    let mut link: &AtomicPtr<TypedLoan> = &list;
     while let Some(waits) = NonNull::new(link.load(Ordering::Relaxed)) {
         // SAFETY: the list holds its entries.
         let loan = unsafe { waits.as_ref() };

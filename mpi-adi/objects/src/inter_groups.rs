@@ -23,7 +23,7 @@ use midplane_device::envelope::{Context, Rank};
 
 /// An intercommunicator without its environment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Sides<'e> {
+pub struct InterGroups<'e> {
     /// World ranks of the processes of both groups.
     pub list: &'e [Rank],
     /// Number of processes in the first group.
@@ -36,7 +36,7 @@ pub struct Sides<'e> {
 
 /// Rank ranges of the two groups and this process's rank among all; sufficient for collectives, without the list.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Halves {
+pub struct GroupRanges {
     /// Number of ranks in the first group.
     pub first: u32,
     /// Number of processes of both groups.
@@ -45,7 +45,7 @@ pub struct Halves {
     pub rank: CommRank,
 }
 
-impl Halves {
+impl GroupRanges {
     /// Checks whether this process is in the first group.
     pub fn is_first(self) -> bool {
         self.rank.0 < self.first
@@ -67,9 +67,10 @@ impl Halves {
     }
 
     fn ranks_of(self, first: bool) -> Range<u32> {
-        match first {
-            true => 0..self.first,
-            false => self.first..self.all,
+        if first {
+            0..self.first
+        } else {
+            self.first..self.all
         }
     }
 
@@ -100,10 +101,10 @@ impl Halves {
     }
 }
 
-impl<'e> Sides<'e> {
+impl<'e> InterGroups<'e> {
     /// Returns the rank ranges without the list.
-    pub fn halves(self) -> Halves {
-        Halves {
+    pub fn halves(self) -> GroupRanges {
+        GroupRanges {
             first: self.first,
             all: self.list.len() as u32,
             rank: self.rank,
@@ -171,7 +172,7 @@ pub struct Intercommunicator<'e> {
     /// The process that calls.
     pub env: &'e dyn Env,
     /// The local and the remote group.
-    pub sides: Sides<'e>,
+    pub sides: InterGroups<'e>,
 }
 
 impl Clone for Intercommunicator<'_> {
@@ -197,7 +198,7 @@ mod tests {
     fn each_process_sees_its_own_group_as_local_and_the_other_as_remote() {
         let list = [4, 0, 7, 2, 5].map(Rank::new);
         for (at, world) in list.iter().enumerate() {
-            let sides = Sides {
+            let sides = InterGroups {
                 list: &list,
                 first: 3,
                 rank: CommRank(at as u32),

@@ -7,9 +7,9 @@
 use core::mem::replace;
 
 use crate::coll::borrowed_device::BorrowedEnv;
-use crate::coll::running::{Plan, Running};
+use crate::coll::running::{CollectiveSchedule, RunningCollective};
 use crate::comm::{Communicator, Membership};
-use crate::error::{Class, Error};
+use crate::error::{ErrorClass, Error};
 use crate::process::Process;
 use midplane_device::Adi;
 use midplane_device::HookResult;
@@ -17,49 +17,49 @@ use midplane_device::memory::UserMemory;
 use midplane_device::request::RequestPool;
 
 /// State of a collective.
-pub enum State {
+pub enum CollectiveState {
     /// Waits for messages.
-    Running(Running),
+    Running(RunningCollective),
     /// A call further down the stack is performing its steps.
     Stepping,
     /// The collective has completed, with this result.
-    Over(Result<(), Error>),
+    Done(Result<(), Error>),
 }
 
-impl State {
-    /// Starts a collective with this sequence number on its communicator. Fails with [`Error::NoRoom`] or
+impl CollectiveState {
+    /// Starts a collective with this sequence number on its communicator. Fails with [`Error::NoSpace`] or
     /// [`Error::NoMemory`] if it could not start any message; it then has no effect, and can be retried.
     pub fn begin(
         comm: Communicator<'_>,
         function: &'static str,
         number: u32,
-        plan: Plan,
-    ) -> Result<State, Error> {
-        let mut running = Running::new(comm, function, number, plan)?;
+        plan: CollectiveSchedule,
+    ) -> Result<CollectiveState, Error> {
+        let mut running = RunningCollective::new(comm, function, number, plan)?;
         match running.advance(comm) {
-            Err(error) if !running.has_begun() && error.class() == Class::NoMem => Err(error),
-            is_over => Ok(State::after(running, is_over)),
+            Err(error) if !running.has_begun() && error.class() == ErrorClass::NoMem => Err(error),
+            is_over => Ok(CollectiveState::after(running, is_over)),
         }
     }
 
-    /// Advances a [taken](State::take) collective until it must wait for messages.
-    pub fn go_on(mut running: Running, comm: Communicator<'_>) -> State {
+    /// Advances a [taken](CollectiveState::take_running) collective until it must wait for messages.
+    pub fn resume(mut running: RunningCollective, comm: Communicator<'_>) -> CollectiveState {
         let is_over = running.advance(comm);
-        State::after(running, is_over)
+        CollectiveState::after(running, is_over)
     }
 
-    fn after(running: Running, is_over: Result<bool, Error>) -> State {
+    fn after(running: RunningCollective, is_over: Result<bool, Error>) -> CollectiveState {
         match is_over {
-            Ok(false) => State::Running(running),
-            Ok(true) => State::Over(Ok(())),
-            Err(error) => State::Over(Err(error)),
+            Ok(false) => CollectiveState::Running(running),
+            Ok(true) => CollectiveState::Done(Ok(())),
+            Err(error) => CollectiveState::Done(Err(error)),
         }
     }
 
     /// Takes a waiting collective for the steps of a call.
-    pub fn take(&mut self) -> Option<Running> {
-        match replace(self, State::Stepping) {
-            State::Running(running) => Some(running),
+    pub fn take_running(&mut self) -> Option<RunningCollective> {
+        match replace(self, CollectiveState::Stepping) {
+            CollectiveState::Running(running) => Some(running),
             other => {
                 *self = other;
                 None
@@ -69,7 +69,7 @@ impl State {
 
     /// Checks whether it can advance.
     pub fn is_ready(&self, requests: &RequestPool) -> bool {
-        matches!(self, State::Running(running) if running.is_ready(requests))
+        matches!(self, CollectiveState::Running(running) if running.is_ready(requests))
     }
 }
 
@@ -81,12 +81,12 @@ pub fn advance_in_interrupt(
     adi: &mut Adi,
     memory: &mut dyn UserMemory,
     process: &Process,
-    each: impl FnOnce(&mut dyn FnMut(Membership<'_>, &mut State)),
+    each: impl FnOnce(&mut dyn FnMut(Membership<'_>, &mut CollectiveState)),
 ) -> HookResult {
     let device = BorrowedEnv::new(adi, memory, process);
     let (mut steps, mut moved) = (STEPS, false);
     each(&mut |membership, state| {
-        if let State::Running(running) = state {
+        if let CollectiveState::Running(running) = state {
             moved |=
                 running.advance_in_interrupt(Communicator::at(&device, membership), &mut steps);
         }

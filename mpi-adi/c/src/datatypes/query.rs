@@ -6,12 +6,12 @@ use core::ffi::{c_char, c_int, c_longlong, c_void};
 
 use spin::Mutex;
 
-use super::objects::{Known, enter_again, known, leave, other_name};
+use super::objects::{KnownDatatype, enter_again, known, free_handle, other_name};
 use crate::args::{self, put_text};
-use crate::report::on_process;
+use crate::error_dispatch::on_process;
 use crate::types::constants::*;
-use midplane_objects::coll::room;
-use midplane_objects::datatype::Basic;
+use midplane_objects::coll::try_with_capacity;
+use midplane_objects::datatype::BasicType;
 use midplane_objects::error::Error;
 use midplane_objects::group::exact;
 
@@ -140,7 +140,7 @@ pub unsafe fn MPI_Type_get_envelope(
             )
         };
         (*integers, *addresses, *datatypes, *combiner) = match known(datatype)? {
-            Known::Made(object) => {
+            KnownDatatype::Made(object) => {
                 let recipe = &object.recipe;
                 (
                     recipe.integers.len() as c_int,
@@ -157,11 +157,11 @@ pub unsafe fn MPI_Type_get_envelope(
 
 /// Creates handles of these datatypes, new ones for derived datatypes. Fails like [`enter_again`], after freeing the
 /// new handles.
-fn handles(datatypes: &[Known]) -> Result<Vec<c_int>, Error> {
-    let mut handles: Vec<c_int> = room(datatypes.len())?;
+fn handles(datatypes: &[KnownDatatype]) -> Result<Vec<c_int>, Error> {
+    let mut handles: Vec<c_int> = try_with_capacity(datatypes.len())?;
     for datatype in datatypes {
         let handle = match datatype {
-            Known::Made(object) => enter_again(object),
+            KnownDatatype::Made(object) => enter_again(object),
             other => Ok(other.handle().unwrap_or(MPI_DATATYPE_NULL)),
         };
         match handle {
@@ -169,7 +169,7 @@ fn handles(datatypes: &[Known]) -> Result<Vec<c_int>, Error> {
             Err(error) => {
                 for handle in handles {
                     // Predefined ones cannot be freed.
-                    let _ = leave(handle);
+                    let _ = free_handle(handle);
                 }
                 return Err(error);
             }
@@ -189,7 +189,7 @@ pub unsafe fn MPI_Type_get_contents(
 ) -> c_int {
     on_process("MPI_Type_get_contents", |_| {
         let object = match known(datatype)? {
-            Known::Made(object) => object,
+            KnownDatatype::Made(object) => object,
             _ => return Err(Error::Datatype { handle: datatype }),
         };
         let recipe = &object.recipe;
@@ -235,8 +235,8 @@ pub unsafe fn MPI_Type_get_contents(
 static NAMES: Mutex<Vec<(c_int, Box<str>)>> = Mutex::new(Vec::new());
 
 /// Returns the initial name of a predefined datatype.
-fn name_of(basic: Basic) -> &'static str {
-    use Basic::*;
+fn name_of(basic: BasicType) -> &'static str {
+    use BasicType::*;
     match basic {
         Char => "MPI_CHAR",
         SignedChar => "MPI_SIGNED_CHAR",
@@ -292,7 +292,7 @@ fn set_predefined_name(handle: c_int, name: &str) -> Result<(), Error> {
         return Ok(());
     }
     let bytes = size_of::<(c_int, Box<str>)>();
-    names.try_reserve(1).map_err(|_| Error::NoRoom { bytes })?;
+    names.try_reserve(1).map_err(|_| Error::NoSpace { bytes })?;
     names.push((handle, name));
     Ok(())
 }
@@ -303,7 +303,7 @@ pub unsafe fn MPI_Type_set_name(datatype: c_int, type_name: *const c_char) -> c_
         // SAFETY: the standard's requirements on `type_name`.
         let name = unsafe { args::string(type_name, MPI_MAX_OBJECT_NAME, "type_name") }?;
         match known {
-            Known::Made(object) => *object.name.lock() = exact(name.as_bytes())?,
+            KnownDatatype::Made(object) => *object.name.lock() = exact(name.as_bytes())?,
             _ => set_predefined_name(datatype, &name)?,
         }
         Ok(())
@@ -321,14 +321,14 @@ pub unsafe fn MPI_Type_get_name(
         let names = NAMES.lock();
         let given = names.iter().find(|(of, _)| *of == datatype);
         let name = match (&known, given) {
-            (Known::Made(object), _) => {
+            (KnownDatatype::Made(object), _) => {
                 own = object.name.lock();
                 core::str::from_utf8(&own).unwrap_or_default()
             }
             (_, Some((_, name))) => name,
-            (Known::Basic(basic, _), None) => other_name(datatype).unwrap_or(name_of(*basic)),
-            (Known::Marker { is_upper: true }, None) => "MPI_UB",
-            (Known::Marker { is_upper: false }, None) => "MPI_LB",
+            (KnownDatatype::Basic(basic, _), None) => other_name(datatype).unwrap_or(name_of(*basic)),
+            (KnownDatatype::Marker { is_upper: true }, None) => "MPI_UB",
+            (KnownDatatype::Marker { is_upper: false }, None) => "MPI_LB",
         };
         // SAFETY: the standard's requirements on both.
         unsafe { put_text(type_name, MPI_MAX_OBJECT_NAME, name, resultlen) }

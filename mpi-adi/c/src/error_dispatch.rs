@@ -5,19 +5,19 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 
 use spin::Mutex;
 
-use super::binding::{Phase, any_env, env, phase};
+use super::binding::{MpiPhase, any_env, env, phase};
 use super::codes;
-use super::comm_objects::{self, Blame, Views};
+use super::comm_objects::{self, ErrorTarget, CommViews};
 use super::hook::Hook;
 use super::types::MPI_Status;
 use super::types::constants::*;
 use midplane_device::interface::{Abort, Device, FatalError, Measure};
 use midplane_device::kernel::Heap;
 use midplane_objects::comm::{Communicator, Partners, Status};
-use midplane_objects::error::{CLASSES, Class, Error};
+use midplane_objects::error::{CLASSES, ErrorClass, Error};
 use midplane_objects::process::Env;
-use midplane_objects::sides::Intercommunicator;
-use midplane_objects::told::Described;
+use midplane_objects::inter_groups::Intercommunicator;
+use midplane_objects::error_encoding::DescribedError;
 
 /// Maximum number of error handlers that a program can create (MPI_Comm_create_errhandler).
 pub const USER_HANDLERS: usize = 32;
@@ -51,7 +51,7 @@ pub(super) fn release_handler(handler: c_int) {
 }
 
 /// The last error of each class. No call waits while it holds the lock, and no interrupt handler uses it.
-pub(super) static LAST: Mutex<[Option<Described>; CLASSES]> = Mutex::new([None; CLASSES]);
+pub(super) static LAST: Mutex<[Option<DescribedError>; CLASSES]> = Mutex::new([None; CLASSES]);
 
 /// Records a returned error. Installed with the first handler that returns errors, so that the image of a program with
 /// only fatal errors does not contain this code.
@@ -62,10 +62,10 @@ pub(super) fn note_errors() {
     NOTE.set(|env, error| {
         let class = error.class();
         let heap = match class {
-            Class::NoMem => heap(env),
+            ErrorClass::NoMem => heap(env),
             _ => None,
         };
-        LAST.lock()[class as usize] = Some(Described { error, heap });
+        LAST.lock()[class as usize] = Some(DescribedError { error, heap });
     });
 }
 
@@ -77,43 +77,43 @@ fn heap(env: &dyn Env) -> Option<Heap> {
 }
 
 /// Returns the error handler for a call on `comm`; for an invalid handle, that of MPI_COMM_WORLD (section 8.3).
-pub(super) fn blame(comm: c_int) -> Blame {
+pub(super) fn error_target(comm: c_int) -> ErrorTarget {
     let known = comm_objects::views(comm).is_some();
     let comm = if known { comm } else { MPI_COMM_WORLD };
-    Blame::new(comm, comm_objects::handler(comm))
+    ErrorTarget::new(comm, comm_objects::handler(comm))
 }
 
 /// Ends a call of `function` on `comm`: returns success, or invokes the communicator's error handler.
 pub(super) fn end(function: &'static str, comm: c_int, result: Result<(), Error>) -> c_int {
     match result {
         Ok(()) => MPI_SUCCESS,
-        Err(error) => raise(function, blame(comm), error),
+        Err(error) => raise(function, error_target(comm), error),
     }
 }
 
 /// Ends a call of `function`: returns success, or invokes this handler.
-pub(super) fn end_under(function: &'static str, blame: Blame, result: Result<(), Error>) -> c_int {
+pub(super) fn end_under(function: &'static str, error_target: ErrorTarget, result: Result<(), Error>) -> c_int {
     match result {
         Ok(()) => MPI_SUCCESS,
-        Err(error) => raise(function, blame, error),
+        Err(error) => raise(function, error_target, error),
     }
 }
 
 /// Invokes an error handler. Does not return for MPI_ERRORS_ARE_FATAL.
 #[cold]
-pub(super) fn raise(function: &'static str, blame: Blame, error: Error) -> c_int {
+pub(super) fn raise(function: &'static str, error_target: ErrorTarget, error: Error) -> c_int {
     let class = error.class();
     let Ok(env) = any_env() else {
         return code(class);
     };
     // An error while MPI is not active cannot be returned, because no handler for it can be set.
-    let is_fatal = phase() != Phase::Running || blame.handler == MPI_ERRORS_ARE_FATAL;
+    let is_fatal = phase() != MpiPhase::Running || error_target.handler == MPI_ERRORS_ARE_FATAL;
     if is_fatal {
         let said = codes::take_text(error.code());
         let fatal = FatalError {
             function,
-            told: error.told(""),
-            is_about_memory: class == Class::NoMem,
+            told: error.encode(""),
+            is_about_memory: class == ErrorClass::NoMem,
             said: said.as_deref(),
             called_at: None,
         };
@@ -125,13 +125,13 @@ pub(super) fn raise(function: &'static str, blame: Blame, error: Error) -> c_int
         note(env, error);
     }
     let mut code = error.code();
-    if let Some(function) = user_function(blame.handler) {
-        comm_objects::call_with_comm(blame.comm, |mut comm| {
+    if let Some(function) = user_function(error_target.handler) {
+        comm_objects::call_with_comm(error_target.comm, |mut comm| {
             // SAFETY: a function of the program, called with the arguments that the standard specifies (section 8.3.1).
             unsafe { function(&mut comm, &mut code) }
         });
     }
-    comm_objects::end_blame(blame);
+    comm_objects::release_error_target(error_target);
     code
 }
 
@@ -221,7 +221,7 @@ pub(super) fn on_inter(
 pub(super) fn on_any(
     function: &'static str,
     comm: c_int,
-    call: impl FnOnce(&'static dyn Env, Views) -> Result<(), Error>,
+    call: impl FnOnce(&'static dyn Env, CommViews) -> Result<(), Error>,
 ) -> c_int {
     end(
         function,
@@ -242,7 +242,7 @@ pub(super) fn on_process(
 }
 
 /// Returns the error code of a class: the class itself.
-pub(super) fn code(class: Class) -> c_int {
+pub(super) fn code(class: ErrorClass) -> c_int {
     class as c_int
 }
 
@@ -252,7 +252,7 @@ pub(super) fn deliver(
     status: Option<&mut MPI_Status>,
 ) -> Result<(), Error> {
     if let Some(status) = status {
-        status.set(MPI_Status::of(&result));
+        status.set(MPI_Status::from_result(&result));
     }
     result.map(|_| ())
 }

@@ -4,19 +4,19 @@ use alloc::vec::Vec;
 use core::ffi::c_int;
 
 use super::attributes;
-use super::objects::{Known, Recipe, enter, known, leave, made};
+use super::objects::{KnownDatatype, TypeConstructor, enter, known, free_handle, made};
 use crate::args;
-use crate::report::on_process;
+use crate::error_dispatch::on_process;
 use crate::types::constants::*;
-use midplane_objects::coll::room;
-use midplane_objects::datatype::Basic;
+use midplane_objects::coll::try_with_capacity;
+use midplane_objects::datatype::BasicType;
 use midplane_objects::datatype::derived::{
-    Block, Distribution, GridDimension, NumberClass, Order, Type, match_size, part_of,
+    TypeBlock, ArrayDistribution, GridDimension, NumberClass, ArrayOrder, DerivedType, match_size, part_of,
 };
 use midplane_objects::error::Error;
 
 /// Arguments of a constructor, recorded for MPI_Type_get_contents.
-pub(super) struct Given<'a> {
+pub(super) struct ConstructorArgs<'a> {
     pub combiner: c_int,
     /// Lists of integers, to be concatenated.
     pub integers: &'a [&'a [c_int]],
@@ -26,20 +26,20 @@ pub(super) struct Given<'a> {
 
 fn copied<'a, T: Copy + 'a>(lists: impl Iterator<Item = &'a [T]> + Clone) -> Result<Vec<T>, Error> {
     let len = lists.clone().map(<[T]>::len).sum();
-    let mut all = room(len)?;
+    let mut all = try_with_capacity(len)?;
     for list in lists {
         all.extend_from_slice(list);
     }
     Ok(all)
 }
 
-impl Given<'_> {
-    fn recipe(&self) -> Result<Recipe, Error> {
-        let mut datatypes = room(self.datatypes.len())?;
+impl ConstructorArgs<'_> {
+    fn recipe(&self) -> Result<TypeConstructor, Error> {
+        let mut datatypes = try_with_capacity(self.datatypes.len())?;
         for handle in self.datatypes {
             datatypes.push(known(*handle)?);
         }
-        Ok(Recipe {
+        Ok(TypeConstructor {
             combiner: self.combiner,
             integers: copied(self.integers.iter().copied())?,
             addresses: copied(core::iter::once(self.addresses))?,
@@ -53,9 +53,9 @@ impl Given<'_> {
 /// # Safety
 /// `newtype` must satisfy [`args::out`].
 pub(super) unsafe fn construct(
-    given: Given<'_>,
+    given: ConstructorArgs<'_>,
     newtype: *mut c_int,
-    make: impl FnOnce(&[Known]) -> Result<Type, Error>,
+    make: impl FnOnce(&[KnownDatatype]) -> Result<DerivedType, Error>,
 ) -> Result<(), Error> {
     // SAFETY: guaranteed by the caller.
     let newtype = unsafe { args::out(newtype, "newtype") }?;
@@ -70,9 +70,9 @@ pub(super) unsafe fn construct(
 /// # Safety
 /// See [`construct`].
 unsafe fn construct_of_one(
-    given: Given<'_>,
+    given: ConstructorArgs<'_>,
     newtype: *mut c_int,
-    make: impl FnOnce(&Type) -> Result<Type, Error>,
+    make: impl FnOnce(&DerivedType) -> Result<DerivedType, Error>,
 ) -> Result<(), Error> {
     // SAFETY: guaranteed by the caller.
     unsafe { construct(given, newtype, |datatypes| datatypes[0].with_type(make)) }
@@ -85,7 +85,7 @@ pub(super) fn counts(given: &[c_int]) -> Result<(), Error> {
         .try_for_each(|count| args::count(*count).map(|_| ()))
 }
 
-fn times_extent(displacement: c_int, datatype: &Type) -> Result<isize, Error> {
+fn times_extent(displacement: c_int, datatype: &DerivedType) -> Result<isize, Error> {
     let bytes = (displacement as isize).checked_mul(datatype.extent());
     bytes.ok_or(Error::Argument {
         what: "a displacement that is more than an address can say",
@@ -95,7 +95,7 @@ fn times_extent(displacement: c_int, datatype: &Type) -> Result<isize, Error> {
 pub unsafe fn MPI_Type_contiguous(count: c_int, oldtype: c_int, newtype: *mut c_int) -> c_int {
     on_process("MPI_Type_contiguous", |_| {
         let copies = args::count(count)?;
-        let given = Given {
+        let given = ConstructorArgs {
             combiner: MPI_COMBINER_CONTIGUOUS,
             integers: &[&[count]],
             addresses: &[],
@@ -115,7 +115,7 @@ pub unsafe fn MPI_Type_vector(
 ) -> c_int {
     on_process("MPI_Type_vector", |_| {
         let (blocks, length) = (args::count(count)?, args::count(blocklength)?);
-        let given = Given {
+        let given = ConstructorArgs {
             combiner: MPI_COMBINER_VECTOR,
             integers: &[&[count, blocklength, stride]],
             addresses: &[],
@@ -135,12 +135,14 @@ pub unsafe fn MPI_Type_vector(
 /// # Safety
 /// See [`construct`].
 pub(super) unsafe fn hvector(
-    (count, blocklength, stride): (c_int, c_int, isize),
+    count: c_int,
+    blocklength: c_int,
+    stride: isize,
     oldtype: c_int,
     newtype: *mut c_int,
 ) -> Result<(), Error> {
     let (blocks, length) = (args::count(count)?, args::count(blocklength)?);
-    let given = Given {
+    let given = ConstructorArgs {
         combiner: MPI_COMBINER_HVECTOR,
         integers: &[&[count, blocklength]],
         addresses: &[stride],
@@ -159,17 +161,17 @@ pub unsafe fn MPI_Type_create_hvector(
 ) -> c_int {
     on_process("MPI_Type_create_hvector", |_| {
         // SAFETY: the standard's requirements on `newtype`.
-        unsafe { hvector((count, blocklength, stride), oldtype, newtype) }
+        unsafe { hvector(count, blocklength, stride, oldtype, newtype) }
     })
 }
 
 /// Returns blocks of one datatype, each with a length and a displacement in bytes.
 fn blocks_of(
-    datatype: &Type,
+    datatype: &DerivedType,
     lengths: impl Iterator<Item = c_int> + Clone,
     places: impl Iterator<Item = isize> + Clone,
-) -> Result<Type, Error> {
-    Type::blocks(lengths.zip(places).map(|(length, at)| Block {
+) -> Result<DerivedType, Error> {
+    DerivedType::blocks(lengths.zip(places).map(|(length, at)| TypeBlock {
         at,
         count: length as usize,
         datatype,
@@ -179,7 +181,7 @@ fn blocks_of(
 /// Converts displacements from elements to bytes, after a range check.
 fn in_bytes(
     displacements: &[c_int],
-    datatype: &Type,
+    datatype: &DerivedType,
 ) -> Result<impl Iterator<Item = isize> + Clone, Error> {
     for displacement in displacements {
         times_extent(*displacement, datatype)?;
@@ -222,7 +224,7 @@ pub unsafe fn MPI_Type_indexed(
         // SAFETY: the standard's requirements on the arrays.
         let (lengths, displacements) =
             unsafe { blocks(count, array_of_blocklengths, array_of_displacements) }?;
-        let given = Given {
+        let given = ConstructorArgs {
             combiner: MPI_COMBINER_INDEXED,
             integers: &[&[count], lengths, displacements],
             addresses: &[],
@@ -243,13 +245,14 @@ pub unsafe fn MPI_Type_indexed(
 /// See [`construct`] and [`blocks`].
 pub(super) unsafe fn hindexed(
     count: c_int,
-    (lengths, displacements): (*const c_int, *const isize),
+    lengths: *const c_int,
+    displacements: *const isize,
     oldtype: c_int,
     newtype: *mut c_int,
 ) -> Result<(), Error> {
     // SAFETY: guaranteed by the caller.
     let (lengths, displacements) = unsafe { blocks(count, lengths, displacements) }?;
-    let given = Given {
+    let given = ConstructorArgs {
         combiner: MPI_COMBINER_HINDEXED,
         integers: &[&[count], lengths],
         addresses: displacements,
@@ -271,9 +274,8 @@ pub unsafe fn MPI_Type_create_hindexed(
     newtype: *mut c_int,
 ) -> c_int {
     on_process("MPI_Type_create_hindexed", |_| {
-        let arrays = (array_of_blocklengths, array_of_displacements);
         // SAFETY: the standard's requirements on the arrays and `newtype`.
-        unsafe { hindexed(count, arrays, oldtype, newtype) }
+        unsafe { hindexed(count, array_of_blocklengths, array_of_displacements, oldtype, newtype) }
     })
 }
 
@@ -304,7 +306,7 @@ pub unsafe fn MPI_Type_create_indexed_block(
         // SAFETY: the standard's requirements on the array.
         let (lengths, displacements) =
             unsafe { even_blocks(count, blocklength, array_of_displacements) }?;
-        let given = Given {
+        let given = ConstructorArgs {
             combiner: MPI_COMBINER_INDEXED_BLOCK,
             integers: &[&[count, blocklength], displacements],
             addresses: &[],
@@ -330,7 +332,7 @@ pub unsafe fn MPI_Type_create_hindexed_block(
         // SAFETY: the standard's requirements on the array.
         let (lengths, displacements) =
             unsafe { even_blocks(count, blocklength, array_of_displacements) }?;
-        let given = Given {
+        let given = ConstructorArgs {
             combiner: MPI_COMBINER_HINDEXED_BLOCK,
             integers: &[&[count, blocklength]],
             addresses: displacements,
@@ -346,38 +348,38 @@ pub unsafe fn MPI_Type_create_hindexed_block(
 }
 
 /// Types of the specified datatypes; each predefined type is created once.
-struct Types<'a> {
+struct TypeList<'a> {
     /// Predefined types by handle.
-    predefined: Vec<(c_int, Type)>,
-    datatypes: &'a [Known],
+    predefined: Vec<(c_int, DerivedType)>,
+    datatypes: &'a [KnownDatatype],
 }
 
-impl<'a> Types<'a> {
-    fn new(datatypes: &'a [Known]) -> Result<Self, Error> {
-        let mut predefined: Vec<(c_int, Type)> = Vec::new();
+impl<'a> TypeList<'a> {
+    fn new(datatypes: &'a [KnownDatatype]) -> Result<Self, Error> {
+        let mut predefined: Vec<(c_int, DerivedType)> = Vec::new();
         for datatype in datatypes {
             let Some(handle) = datatype.handle() else {
                 continue;
             };
             if predefined.iter().all(|(other, _)| *other != handle) {
-                let made = datatype.with_type(Type::try_clone)?;
-                predefined.try_reserve(1).map_err(|_| Error::NoRoom {
-                    bytes: size_of::<(c_int, Type)>(),
+                let made = datatype.with_type(DerivedType::try_clone)?;
+                predefined.try_reserve(1).map_err(|_| Error::NoSpace {
+                    bytes: size_of::<(c_int, DerivedType)>(),
                 })?;
                 predefined.push((handle, made));
             }
         }
-        Ok(Types {
+        Ok(TypeList {
             predefined,
             datatypes,
         })
     }
 
-    fn iter(&self) -> impl Iterator<Item = &Type> + Clone {
+    fn iter(&self) -> impl Iterator<Item = &DerivedType> + Clone {
         self.datatypes
             .iter()
             .filter_map(|datatype| match (datatype, datatype.handle()) {
-                (Known::Made(object), _) => Some(&object.datatype),
+                (KnownDatatype::Made(object), _) => Some(&object.datatype),
                 (_, handle) => {
                     let mut all = self.predefined.iter();
                     all.find(|(other, _)| Some(*other) == handle)
@@ -393,7 +395,8 @@ impl<'a> Types<'a> {
 /// See [`construct`] and [`blocks`]; `datatypes` must satisfy [`args::array`], with `count` items.
 pub(super) unsafe fn structure(
     count: c_int,
-    (lengths, displacements): (*const c_int, *const isize),
+    lengths: *const c_int,
+    displacements: *const isize,
     datatypes: *const c_int,
     newtype: *mut c_int,
 ) -> Result<(), Error> {
@@ -406,7 +409,7 @@ pub(super) unsafe fn structure(
             args::array(datatypes, lengths.len(), "array_of_types")?,
         )
     };
-    let given = Given {
+    let given = ConstructorArgs {
         combiner: MPI_COMBINER_STRUCT,
         integers: &[&[count], lengths],
         addresses: displacements,
@@ -415,9 +418,9 @@ pub(super) unsafe fn structure(
     // SAFETY: guaranteed by the caller.
     unsafe {
         construct(given, newtype, |datatypes| {
-            let types = Types::new(datatypes)?;
+            let types = TypeList::new(datatypes)?;
             let blocks = lengths.iter().zip(displacements).zip(types.iter());
-            Type::blocks(blocks.map(|((length, at), datatype)| Block {
+            DerivedType::blocks(blocks.map(|((length, at), datatype)| TypeBlock {
                 at: *at,
                 count: *length as usize,
                 datatype,
@@ -434,16 +437,15 @@ pub unsafe fn MPI_Type_create_struct(
     newtype: *mut c_int,
 ) -> c_int {
     on_process("MPI_Type_create_struct", |_| {
-        let arrays = (array_of_blocklengths, array_of_displacements);
         // SAFETY: the standard's requirements on the arrays and `newtype`.
-        unsafe { structure(count, arrays, array_of_types, newtype) }
+        unsafe { structure(count, array_of_blocklengths, array_of_displacements, array_of_types, newtype) }
     })
 }
 
-fn order_of(order: c_int) -> Result<Order, Error> {
+fn order_of(order: c_int) -> Result<ArrayOrder, Error> {
     match order {
-        MPI_ORDER_C => Ok(Order::C),
-        MPI_ORDER_FORTRAN => Ok(Order::Fortran),
+        MPI_ORDER_C => Ok(ArrayOrder::C),
+        MPI_ORDER_FORTRAN => Ok(ArrayOrder::Fortran),
         _ => Err(Error::Argument {
             what: "order is neither MPI_ORDER_C nor MPI_ORDER_FORTRAN",
         }),
@@ -479,12 +481,12 @@ pub unsafe fn MPI_Type_create_subarray(
                 args::array(array_of_starts, count, "array_of_starts")?,
             )
         };
-        let mut all = room(count)?;
+        let mut all = try_with_capacity(count)?;
         for ((&size, &subsize), &start) in sizes.iter().zip(subsizes).zip(starts) {
             all.push(part_of(size, subsize, start)?);
         }
         let way = order_of(order)?;
-        let given = Given {
+        let given = ConstructorArgs {
             combiner: MPI_COMBINER_SUBARRAY,
             integers: &[&[ndims], sizes, subsizes, starts, &[order]],
             addresses: &[],
@@ -496,7 +498,7 @@ pub unsafe fn MPI_Type_create_subarray(
 }
 
 /// Converts the distribution of a dimension.
-fn distribution(distrib: c_int, darg: c_int) -> Result<Distribution, Error> {
+fn distribution(distrib: c_int, darg: c_int) -> Result<ArrayDistribution, Error> {
     let wrong = |what| Err(Error::Argument { what });
     let block = match darg {
         MPI_DISTRIBUTE_DFLT_DARG => None,
@@ -504,16 +506,17 @@ fn distribution(distrib: c_int, darg: c_int) -> Result<Distribution, Error> {
         _ => return wrong("a distribution's argument that is neither above 0 nor the default"),
     };
     match distrib {
-        MPI_DISTRIBUTE_BLOCK => Ok(Distribution::Block(block)),
-        MPI_DISTRIBUTE_CYCLIC => Ok(Distribution::Cyclic(block.unwrap_or(1))),
-        MPI_DISTRIBUTE_NONE => Ok(Distribution::None),
+        MPI_DISTRIBUTE_BLOCK => Ok(ArrayDistribution::Block(block)),
+        MPI_DISTRIBUTE_CYCLIC => Ok(ArrayDistribution::Cyclic(block.unwrap_or(1))),
+        MPI_DISTRIBUTE_NONE => Ok(ArrayDistribution::None),
         _ => wrong("a distribution that there is not"),
     }
 }
 
 /// Checks that the grid has `size` processes, that `rank` is one of them, and that the array has elements.
 fn check_grid(
-    (size, rank): (c_int, c_int),
+    size: c_int,
+    rank: c_int,
     gsizes: &[c_int],
     psizes: &[c_int],
 ) -> Result<(), Error> {
@@ -553,8 +556,8 @@ pub unsafe fn MPI_Type_create_darray(
                 args::array(array_of_psizes, count, "array_of_psizes")?,
             )
         };
-        check_grid((size, rank), gsizes, psizes)?;
-        let mut all = room(count)?;
+        check_grid(size, rank, gsizes, psizes)?;
+        let mut all = try_with_capacity(count)?;
         // Ranks in the grid increase along the last dimension first, regardless of the array's order.
         let (mut rest, mut behind) = (rank as usize, size as usize);
         for i in 0..count {
@@ -571,7 +574,7 @@ pub unsafe fn MPI_Type_create_darray(
         }
         let way = order_of(order)?;
         let numbers = [size, rank, ndims];
-        let given = Given {
+        let given = ConstructorArgs {
             combiner: MPI_COMBINER_DARRAY,
             integers: &[&numbers, gsizes, distribs, dargs, psizes, &[order]],
             addresses: &[],
@@ -589,7 +592,7 @@ pub unsafe fn MPI_Type_create_resized(
     newtype: *mut c_int,
 ) -> c_int {
     on_process("MPI_Type_create_resized", |_| {
-        let given = Given {
+        let given = ConstructorArgs {
             combiner: MPI_COMBINER_RESIZED,
             integers: &[],
             addresses: &[lb, extent],
@@ -602,18 +605,18 @@ pub unsafe fn MPI_Type_create_resized(
 
 pub unsafe fn MPI_Type_dup(oldtype: c_int, newtype: *mut c_int) -> c_int {
     on_process("MPI_Type_dup", |_| {
-        let given = Given {
+        let given = ConstructorArgs {
             combiner: MPI_COMBINER_DUP,
             integers: &[],
             addresses: &[],
             datatypes: &[oldtype],
         };
         let is_committed = match known(oldtype)? {
-            Known::Made(object) => object.is_committed(),
+            KnownDatatype::Made(object) => object.is_committed(),
             _ => true,
         };
         // SAFETY: the standard's requirements on `newtype`.
-        unsafe { construct_of_one(given, newtype, Type::try_clone) }?;
+        unsafe { construct_of_one(given, newtype, DerivedType::try_clone) }?;
         // SAFETY: as above.
         let newtype = unsafe { args::out(newtype, "newtype") }?;
         if is_committed {
@@ -623,7 +626,7 @@ pub unsafe fn MPI_Type_dup(oldtype: c_int, newtype: *mut c_int) -> c_int {
         attributes::copy(oldtype, *newtype).inspect_err(|_| {
             // The first error is returned.
             let _ = attributes::delete(*newtype);
-            let _ = leave(*newtype);
+            let _ = free_handle(*newtype);
             *newtype = MPI_DATATYPE_NULL;
         })
     })
@@ -633,7 +636,7 @@ pub unsafe fn MPI_Type_commit(datatype: *mut c_int) -> c_int {
     on_process("MPI_Type_commit", |_| {
         // SAFETY: the standard's requirements on `datatype`.
         let datatype = unsafe { args::out(datatype, "datatype") }?;
-        if let Known::Made(object) = known(*datatype)? {
+        if let KnownDatatype::Made(object) = known(*datatype)? {
             object.commit();
         }
         Ok(())
@@ -646,7 +649,7 @@ pub unsafe fn MPI_Type_free(datatype: *mut c_int) -> c_int {
         let datatype = unsafe { args::out(datatype, "datatype") }?;
         made(*datatype)?;
         attributes::delete(*datatype)?;
-        leave(*datatype)?;
+        free_handle(*datatype)?;
         *datatype = MPI_DATATYPE_NULL;
         Ok(())
     })
@@ -666,9 +669,9 @@ pub unsafe fn MPI_Type_match_size(typeclass: c_int, size: c_int, datatype: *mut 
                 });
             }
         };
-        let found: Option<Basic> = match_size(class, size);
+        let found: Option<BasicType> = match_size(class, size);
         *datatype = found
-            .and_then(|basic| Known::of_basic(basic).handle())
+            .and_then(|basic| KnownDatatype::from_basic(basic).handle())
             .ok_or(Error::Argument {
                 what: "no datatype of this class has this size",
             })?;

@@ -8,25 +8,25 @@
 
 use core::fmt;
 
-use super::error::{Class, Error, Limited, Misplaced};
+use super::error::{ErrorClass, Error, LimitedResource, CallOrder};
 use midplane_device::NoMemory;
 use midplane_device::kernel::{Heap, MpiError, Told};
 
 /// A field of an error, encoded as one integer.
-trait Number: Sized {
-    fn number(self) -> u64;
+trait EncodedField: Sized {
+    fn encode(self) -> u64;
     /// Returns `None` if no such field has this encoding.
-    fn of(number: u64) -> Option<Self>;
+    fn decode(number: u64) -> Option<Self>;
 }
 
 macro_rules! integers {
     ($($integer:ty),*) => {
-        $(impl Number for $integer {
-            fn number(self) -> u64 {
+        $(impl EncodedField for $integer {
+            fn encode(self) -> u64 {
                 self as u64
             }
 
-            fn of(number: u64) -> Option<Self> {
+            fn decode(number: u64) -> Option<Self> {
                 let value = number as $integer;
                 (value as u64 == number).then_some(value)
             }
@@ -38,57 +38,57 @@ macro_rules! integers {
 integers!(u32, u64, i32, i64);
 
 /// Encoded as 64 bits, because the reader's addresses may be longer or shorter than the node's.
-impl Number for usize {
-    fn number(self) -> u64 {
+impl EncodedField for usize {
+    fn encode(self) -> u64 {
         self as u64
     }
 
-    fn of(number: u64) -> Option<Self> {
+    fn decode(number: u64) -> Option<Self> {
         usize::try_from(number).ok()
     }
 }
 
 /// No length has all bits set.
-impl Number for Option<usize> {
-    fn number(self) -> u64 {
-        self.map_or(u64::MAX, usize::number)
+impl EncodedField for Option<usize> {
+    fn encode(self) -> u64 {
+        self.map_or(u64::MAX, usize::encode)
     }
 
-    fn of(number: u64) -> Option<Self> {
+    fn decode(number: u64) -> Option<Self> {
         match number {
             u64::MAX => Some(None),
-            length => usize::of(length).map(Some),
+            length => usize::decode(length).map(Some),
         }
     }
 }
 
-impl Number for Class {
-    fn number(self) -> u64 {
+impl EncodedField for ErrorClass {
+    fn encode(self) -> u64 {
         self as u64
     }
 
-    fn of(number: u64) -> Option<Self> {
-        Class::from_code(i32::of(number)?)
+    fn decode(number: u64) -> Option<Self> {
+        ErrorClass::from_code(i32::decode(number)?)
     }
 }
 
 macro_rules! places {
     ($($of:ty),*) => {
-        $(impl Number for $of {
-            fn number(self) -> u64 {
+        $(impl EncodedField for $of {
+            fn encode(self) -> u64 {
                 self as u64
             }
 
-            fn of(number: u64) -> Option<Self> {
-                Self::ALL.get(usize::of(number)?).copied()
+            fn decode(number: u64) -> Option<Self> {
+                Self::ALL.get(usize::decode(number)?).copied()
             }
         })*
     };
 }
 
-places!(Limited, Misplaced);
+places!(LimitedResource, CallOrder);
 
-fn three<const N: usize>(numbers: [u64; N]) -> [u64; 3] {
+fn pad_fields<const N: usize>(numbers: [u64; N]) -> [u64; 3] {
     core::array::from_fn(|at| numbers.get(at).copied().unwrap_or_default())
 }
 
@@ -98,16 +98,16 @@ macro_rules! table {
     ($($fields:tt $told:tt: $($kind:literal $variant:ident),+;)*) => {
         impl<W: Copy> Error<W> {
             /// Encodes the error; `nothing` replaces the string of an error without one.
-            pub fn told(&self, nothing: W) -> Told<W> {
+            pub fn encode(&self, nothing: W) -> Told<W> {
                 let (numbers, words) = match *self {
-                    $($(Error::$variant $fields)|+ => told!(nothing $told),)*
+                    $($(Error::$variant $fields)|+ => encode_fields!(nothing $told),)*
                     Error::NoMemory(error) => {
                         let (which, value) = match error {
-                            NoMemory::Requests { live } => (0, live.number()),
+                            NoMemory::Requests { live } => (0, live.encode()),
                             NoMemory::ProbeRecord => (1, 0),
-                            NoMemory::Start { bytes } => (2, bytes.number()),
+                            NoMemory::Start { bytes } => (2, bytes.encode()),
                         };
-                        (three([which, value]), nothing)
+                        (pad_fields([which, value]), nothing)
                     }
                 };
                 Told { kind: self.kind(), numbers, words }
@@ -121,19 +121,19 @@ macro_rules! table {
                 }
             }
 
-            /// Decodes an error that [`Error::told`] encoded; `None` for an invalid record.
-            pub fn of_told(told: Told<W>) -> Option<Self> {
+            /// Decodes an error that [`Error::encode`] encoded; `None` for an invalid record.
+            pub fn decode(told: Told<W>) -> Option<Self> {
                 let mut numbers = told.numbers.into_iter();
                 let mut next = || numbers.next();
                 Some(match told.kind {
                     $($($kind => {
-                        untold!(next told $told);
+                        decode_fields!(next told $told);
                         Error::$variant $fields
                     })+)*
                     NO_MEMORY => Error::NoMemory(match next()? {
-                        0 => NoMemory::Requests { live: Number::of(next()?)? },
+                        0 => NoMemory::Requests { live: EncodedField::decode(next()?)? },
                         1 => NoMemory::ProbeRecord,
-                        2 => NoMemory::Start { bytes: Number::of(next()?)? },
+                        2 => NoMemory::Start { bytes: EncodedField::decode(next()?)? },
                         _ => return None,
                     }),
                     _ => return None,
@@ -143,18 +143,18 @@ macro_rules! table {
     };
 }
 
-macro_rules! told {
+macro_rules! encode_fields {
     ($nothing:ident [$($number:ident),*]) => {
-        (three([$($number.number()),*]), $nothing)
+        (pad_fields([$($number.encode()),*]), $nothing)
     };
     ($nothing:ident [$($number:ident),*; $words:ident]) => {
-        (three([$($number.number()),*]), $words)
+        (pad_fields([$($number.encode()),*]), $words)
     };
 }
 
-macro_rules! untold {
+macro_rules! decode_fields {
     ($next:ident $told:ident [$($number:ident),* $(; $words:ident)?]) => {
-        $(let $number = Number::of($next()?)?;)*
+        $(let $number = EncodedField::decode($next()?)?;)*
         $(let $words = $told.words;)?
     };
 }
@@ -171,7 +171,7 @@ table! {
     { root, size } [root, size]: 1 Root, 3 RemoteRoot;
     { tag } [tag]: 4 Tag;
     { count } [count]: 5 Count;
-    { bytes } [bytes]: 6 TooLong, 13 NoRoom;
+    { bytes } [bytes]: 6 TooLong, 13 NoSpace;
     { expected, given } [expected, given]: 7 Lengths;
     { rank, expected, given } [rank, expected, given]: 8 CountsDiffer, 9 LocalDiffers, 10 RemoteDiffers;
     { source, tag, room } [source, tag, room]: 11 Truncated;
@@ -185,22 +185,22 @@ table! {
     { handle } [handle]: 22 Datatype, 23 Uncommitted, 25 Communicator, 26 Group, 28 Operation, 29 Request;
     { failed, first } [failed, first]: 32 InStatus;
     { class, code } [class, code]: 33 Raised;
-    {} []: 14 NoRoomElsewhere, 19 Undefined, 20 NullBuffer, 31 InPlace, 36 TooGreat;
+    {} []: 14 NoSpaceElsewhere, 19 Undefined, 20 NullBuffer, 31 InPlace, 36 TooLarge;
 }
 
 /// A formatted error, with the heap state if it is about memory.
 #[derive(Clone, Copy)]
-pub struct Described<W = &'static str> {
+pub struct DescribedError<W = &'static str> {
     /// The error.
     pub error: Error<W>,
     /// State of the heap, if the error is for lack of memory.
     pub heap: Option<Heap>,
 }
 
-impl<W: AsRef<str> + Copy> fmt::Display for Described<W> {
+impl<W: AsRef<str> + Copy> fmt::Display for DescribedError<W> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Described { error, heap } = self;
-        write!(f, "{}: {error}", error.class().words())?;
+        let DescribedError { error, heap } = self;
+        write!(f, "{}: {error}", error.class().description())?;
         match heap {
             Some(Heap { bytes, used }) => write!(
                 f,
@@ -213,9 +213,9 @@ impl<W: AsRef<str> + Copy> fmt::Display for Described<W> {
 
 /// A formatted error that ends the job: rank, function, class and remedy.
 #[derive(Clone, Copy, Debug)]
-pub struct InWords<'a>(pub &'a MpiError<'a>);
+pub struct ErrorText<'a>(pub &'a MpiError<'a>);
 
-impl fmt::Display for InWords<'_> {
+impl fmt::Display for ErrorText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let MpiError {
             rank,
@@ -235,8 +235,8 @@ impl fmt::Display for InWords<'_> {
             write!(f, ", called at {place},")?;
         }
         f.write_str(" failed")?;
-        match Error::of_told(told) {
-            Some(error) => write!(f, " with {}", Described { error, heap })?,
+        match Error::decode(told) {
+            Some(error) => write!(f, " with {}", DescribedError { error, heap })?,
             None => f.write_str(", and what it says of it makes no sense")?,
         }
         match said {
@@ -260,9 +260,9 @@ mod tests {
         let plain = { 0..KINDS }.filter(|kind| *kind != NO_MEMORY);
         let plain = plain.map(|kind| told(kind, [3, 5, 7]));
         for told in plain.chain([0, 1, 2].map(|which| told(NO_MEMORY, [which, 5, 0]))) {
-            let error = Error::of_told(told).unwrap_or_else(|| panic!("no error: {told:?}"));
-            assert_eq!(Error::of_told(error.told("")), Some(error));
-            assert_eq!(error.told("").kind, told.kind);
+            let error = Error::decode(told).unwrap_or_else(|| panic!("no error: {told:?}"));
+            assert_eq!(Error::decode(error.encode("")), Some(error));
+            assert_eq!(error.encode("").kind, told.kind);
         }
     }
 
@@ -279,19 +279,19 @@ mod tests {
                 given: None,
             },
             Error::Raised {
-                class: Class::RmaShared,
+                class: ErrorClass::RmaShared,
                 code: -1,
             },
         ];
         for error in errors {
-            assert_eq!(Error::of_told(error.told("")), Some(error));
+            assert_eq!(Error::decode(error.encode("")), Some(error));
         }
     }
 
     #[test]
     fn what_was_told_of_no_error_is_none() {
         let told = |kind, numbers| {
-            Error::of_told(Told {
+            Error::decode(Told {
                 kind,
                 numbers,
                 words: "",
@@ -313,7 +313,7 @@ mod tests {
             rank: 5,
             here: net_torus::Coord { x: 1, y: 0, z: 1 },
             function: "MPI_Send",
-            told: error.told(""),
+            told: error.encode(""),
             heap: Some(Heap {
                 bytes: 100,
                 used: 90,
@@ -322,7 +322,7 @@ mod tests {
             called_at: None,
         };
         assert_eq!(
-            InWords(&fatal).to_string(),
+            ErrorText(&fatal).to_string(),
             "rank 5 at (1,0,1): MPI_Send failed with MPI_ERR_RANK: invalid rank: there is no rank 7: the communicator \
              has ranks 0 to 2 (the heap has 100 bytes, of which 90 were in use): own words"
         );
@@ -338,7 +338,7 @@ mod tests {
             ..fatal
         };
         assert_eq!(
-            InWords(&senseless).to_string(),
+            ErrorText(&senseless).to_string(),
             "rank 5 at (1,0,1): MPI_Send failed, and what it says of it makes no sense"
         );
     }

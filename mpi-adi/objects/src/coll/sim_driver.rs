@@ -7,15 +7,15 @@ use alloc::vec::Vec;
 
 use crate::coll::borrowed_device::BorrowedEnv;
 use crate::coll::inter::{self, Role};
-use crate::coll::plans;
-use crate::coll::run::Elements;
-use crate::coll::running::{Plan, Running};
+use crate::coll::nonblocking;
+use crate::coll::run::{ReduceElements, ReduceAreas};
+use crate::coll::running::{CollectiveSchedule, RunningCollective};
 use crate::comm::{CommRank, Communicator, Membership, RankMap, shape};
 use crate::error::Error;
-use crate::grid::Grid;
-use crate::lend::writing;
+use crate::grid::TorusBox;
+use crate::slice_spans::writing;
 use crate::process::{Env, Process};
-use crate::sides::Halves;
+use crate::inter_groups::GroupRanges;
 use midplane_device::Adi;
 use midplane_device::envelope::{Context, Rank};
 use midplane_device::interface::Device;
@@ -24,7 +24,7 @@ use midplane_device::memory::area::Area;
 
 /// View of a communicator by one of its processes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Among {
+pub struct CommView {
     /// World ranks of its processes; for an intercommunicator those of the first group, then those of the second.
     pub list: &'static [Rank],
     /// For an intercommunicator, the size of the first group: at least one, and not all.
@@ -35,16 +35,16 @@ pub struct Among {
     pub context: Context,
 }
 
-impl Among {
-    fn halves(self) -> Option<Halves> {
-        Some(Halves {
+impl CommView {
+    fn halves(self) -> Option<GroupRanges> {
+        Some(GroupRanges {
             first: self.first?,
             all: self.list.len() as u32,
             rank: CommRank(self.place),
         })
     }
 
-    fn communicator(self, env: &dyn Env, grid: Option<Grid>) -> Communicator<'_> {
+    fn communicator(self, env: &dyn Env, grid: Option<TorusBox>) -> Communicator<'_> {
         let membership = Membership {
             map: RankMap::List(self.list),
             context: self.context,
@@ -59,7 +59,7 @@ impl Among {
 /// Collective to run. A root is an index in the list.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[allow(missing_docs)] // The names are MPI's.
-pub enum What {
+pub enum CollectiveKind {
     Barrier,
     Bcast {
         root: u32,
@@ -83,7 +83,7 @@ pub enum What {
 
 /// Send and receive buffers of one process.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Buffers {
+pub struct CollectiveBuffers {
     /// Bytes of a part: the data that a process exchanges with one other process.
     pub part: usize,
     /// Send buffer: one part or, if each process gets its own, a row of parts. A broadcast uses it at all processes.
@@ -94,14 +94,14 @@ pub struct Buffers {
 
 /// Locations of the buffers.
 #[derive(Clone, Copy)]
-struct Areas {
+struct BufferAreas {
     part: usize,
     given: Area,
     taken: Area,
 }
 
-impl Buffers {
-    fn areas(&mut self) -> Areas {
+impl CollectiveBuffers {
+    fn areas(&mut self) -> BufferAreas {
         fn area(bytes: &mut [u8]) -> Area {
             if bytes.is_empty() {
                 Area::EMPTY
@@ -111,7 +111,7 @@ impl Buffers {
             }
         }
         let given = area(&mut self.given);
-        Areas {
+        BufferAreas {
             part: self.part,
             given,
             taken: self.taken.as_deref_mut().map_or(given, area),
@@ -119,7 +119,7 @@ impl Buffers {
     }
 }
 
-impl Areas {
+impl BufferAreas {
     /// Returns a function from a rank to its part in a row of parts.
     fn parts(self, row: Area) -> impl Fn(CommRank) -> Area + Send + use<> {
         move |rank| match self.part {
@@ -131,7 +131,7 @@ impl Areas {
 
 /// A reduction operation: `right[i] = left[i] op right[i]`.
 #[derive(Clone, Copy, Debug)]
-pub struct Operation {
+pub struct ReduceOperation {
     /// Bytes of an element.
     pub element: usize,
     /// Combines equally many elements of both.
@@ -142,41 +142,41 @@ pub struct Operation {
 
 /// A collective in progress, advanced by the simulator. If it is dropped before its end, its memory is never freed,
 /// because the device may still use it.
-pub struct Driven(Option<Inside>);
+pub struct SimCollective(Option<SimState>);
 
-struct Inside {
-    among: Among,
-    running: Running,
-    buffers: Buffers,
+struct SimState {
+    among: CommView,
+    running: RunningCollective,
+    buffers: CollectiveBuffers,
 }
 
-impl Driven {
+impl SimCollective {
     /// Creates the collective with index `number` in the order in which all processes of the communicator start them.
-    /// Performs no step. Fails with [`Error::NoRoom`] or [`Error::NoMemory`].
+    /// Performs no step. Fails with [`Error::NoSpace`] or [`Error::NoMemory`].
     ///
     /// # Panics
     /// For a scan on an intercommunicator.
     pub fn start(
         env: &dyn Env,
-        among: Among,
+        among: CommView,
         number: u32,
-        what: What,
-        mut buffers: Buffers,
-        operation: Operation,
-    ) -> Result<Driven, Error> {
-        let grid = Grid::find(shape(env), among.list);
+        what: CollectiveKind,
+        mut buffers: CollectiveBuffers,
+        operation: ReduceOperation,
+    ) -> Result<SimCollective, Error> {
+        let grid = TorusBox::find(shape(env), among.list);
         let (comm, areas) = (among.communicator(env, grid), buffers.areas());
         let plan = match among.halves() {
             // A barrier includes all processes of both groups.
-            Some(halves) if what != What::Barrier => across(halves, what, areas, operation)?,
+            Some(halves) if what != CollectiveKind::Barrier => across(halves, what, areas, operation)?,
             _ => within(comm, what, areas, operation)?,
         };
         // The operation is not a function of a program. An exchange of counts allocates memory between steps, and is
         // not supported here.
         let plan = plan.advances_in_interrupts(true);
-        let running = Running::new(comm, "a collective", number, plan)?;
+        let running = RunningCollective::new(comm, "a collective", number, plan)?;
         env.open_context(among.context);
-        Ok(Driven(Some(Inside {
+        Ok(SimCollective(Some(SimState {
             among,
             running,
             buffers,
@@ -200,7 +200,7 @@ impl Driven {
     /// Returns the number of messages in transit.
     pub fn messages(&self) -> u32 {
         let running = self.0.as_ref().map(|inside| &inside.running);
-        running.map_or(0, Running::messages)
+        running.map_or(0, RunningCollective::messages)
     }
 
     /// Advances it like an interrupt handler, by at most `steps` steps. Returns true if it made progress.
@@ -221,7 +221,7 @@ impl Driven {
 
     /// Advances it until it must wait for messages (`None`) or to its end, and then returns the buffers. Does not
     /// block. An error also ends it.
-    pub fn advance(&mut self, env: &dyn Env) -> Result<Option<Buffers>, Error> {
+    pub fn advance(&mut self, env: &dyn Env) -> Result<Option<CollectiveBuffers>, Error> {
         let Some(inside) = &mut self.0 else {
             return Ok(None);
         };
@@ -235,7 +235,7 @@ impl Driven {
     }
 }
 
-impl Drop for Driven {
+impl Drop for SimCollective {
     fn drop(&mut self) {
         core::mem::forget(self.0.take());
     }
@@ -244,74 +244,74 @@ impl Drop for Driven {
 /// Creates the plan of a collective of one group.
 fn within(
     comm: Communicator<'_>,
-    what: What,
-    areas: Areas,
-    Operation {
+    what: CollectiveKind,
+    areas: BufferAreas,
+    ReduceOperation {
         element,
         combine,
         commute,
-    }: Operation,
-) -> Result<Plan, Error> {
-    let Areas { given, taken, .. } = areas;
+    }: ReduceOperation,
+) -> Result<CollectiveSchedule, Error> {
+    let BufferAreas { given, taken, .. } = areas;
     let (part, place) = (areas.parts(given), areas.parts(taken));
-    let (areas, own) = ((given, taken), comm.own_rank());
+    let (areas, own) = (ReduceAreas { data: given, result: taken }, comm.own_rank());
     match what {
-        What::Barrier => plans::barrier(comm),
-        What::Bcast { root } => plans::bcast(comm, given, CommRank(root), ()),
-        What::Gather { root } => plans::gather(comm, given, place, CommRank(root), ()),
-        What::Scatter { root } => plans::scatter(comm, part, taken, CommRank(root), ()),
-        What::Allgather => plans::allgather(comm, given, place, ()),
-        What::Alltoall if given == taken && !given.is_empty() => {
-            plans::alltoall_in_place(comm, place)
+        CollectiveKind::Barrier => nonblocking::barrier(comm),
+        CollectiveKind::Bcast { root } => nonblocking::bcast(comm, given, CommRank(root), ()),
+        CollectiveKind::Gather { root } => nonblocking::gather(comm, given, place, CommRank(root), ()),
+        CollectiveKind::Scatter { root } => nonblocking::scatter(comm, part, taken, CommRank(root), ()),
+        CollectiveKind::Allgather => nonblocking::allgather(comm, given, place, ()),
+        CollectiveKind::Alltoall if given == taken && !given.is_empty() => {
+            nonblocking::alltoall_in_place(comm, place)
         }
-        What::Alltoall => plans::alltoall(comm, part, place),
-        What::Reduce { root } if own.0 == root => {
-            plans::reduce(comm, areas, element, combine, own, ())
+        CollectiveKind::Alltoall => nonblocking::alltoall(comm, part, place),
+        CollectiveKind::Reduce { root } if own.0 == root => {
+            nonblocking::reduce(comm, areas, element, combine, own, ())
         }
-        What::Reduce { root } => {
-            let areas = (given, Area::EMPTY);
-            plans::reduce(comm, areas, element, combine, CommRank(root), ())
+        CollectiveKind::Reduce { root } => {
+            let areas = ReduceAreas { data: given, result: Area::EMPTY };
+            nonblocking::reduce(comm, areas, element, combine, CommRank(root), ())
         }
-        What::Allreduce => {
-            let elements = Elements {
+        CollectiveKind::Allreduce => {
+            let elements = ReduceElements {
                 size: element,
                 commute,
                 predefined: true,
             };
-            plans::allreduce(comm, areas, elements, combine, ())
+            nonblocking::allreduce(comm, areas, elements, combine, ())
         }
-        What::ReduceScatter => plans::reduce_scatter(comm, part, taken, element, combine, ()),
-        What::Scan => plans::scan(comm, areas, element, combine, true, ()),
+        CollectiveKind::ReduceScatter => nonblocking::reduce_scatter(comm, part, taken, element, combine, ()),
+        CollectiveKind::Scan => nonblocking::scan(comm, areas, element, combine, true, ()),
     }
 }
 
 /// Creates the plan of a collective of two groups.
 fn across(
-    halves: Halves,
-    what: What,
-    areas: Areas,
-    Operation {
+    halves: GroupRanges,
+    what: CollectiveKind,
+    areas: BufferAreas,
+    ReduceOperation {
         element, combine, ..
-    }: Operation,
-) -> Result<Plan, Error> {
-    let Areas { given, taken, .. } = areas;
+    }: ReduceOperation,
+) -> Result<CollectiveSchedule, Error> {
+    let BufferAreas { given, taken, .. } = areas;
     let (part, place) = (areas.parts(given), areas.parts(taken));
     let role = |root: u32| match (halves.remote_ranks(), halves.rank.0 == root) {
         (_, true) => Role::Root,
         (remote, _) if remote.contains(&root) => Role::Member(CommRank(root - remote.start)),
-        _ => Role::Bystander,
+        _ => Role::NonParticipant,
     };
     match what {
-        What::Bcast { root } => inter::bcast(halves, given, role(root), ()),
-        What::Gather { root } => inter::gather(halves, given, place, role(root), ()),
-        What::Scatter { root } => inter::scatter(halves, part, taken, role(root), ()),
-        What::Allgather => inter::alltoall(halves, move |_| given, place, ()),
-        What::Alltoall => inter::alltoall(halves, part, place, ()),
-        What::Reduce { root } => {
-            inter::reduce(halves, (given, taken), element, combine, role(root), ())
+        CollectiveKind::Bcast { root } => inter::bcast(halves, given, role(root), ()),
+        CollectiveKind::Gather { root } => inter::gather(halves, given, place, role(root), ()),
+        CollectiveKind::Scatter { root } => inter::scatter(halves, part, taken, role(root), ()),
+        CollectiveKind::Allgather => inter::alltoall(halves, move |_| given, place, ()),
+        CollectiveKind::Alltoall => inter::alltoall(halves, part, place, ()),
+        CollectiveKind::Reduce { root } => {
+            inter::reduce(halves, ReduceAreas { data: given, result: taken }, element, combine, role(root), ())
         }
-        What::Allreduce => inter::allreduce(halves, (given, taken), element, combine, ()),
-        What::ReduceScatter => inter::reduce_scatter(halves, part, taken, element, combine, ()),
-        What::Barrier | What::Scan => panic!("no collective across groups: {what:?}"),
+        CollectiveKind::Allreduce => inter::allreduce(halves, ReduceAreas { data: given, result: taken }, element, combine, ()),
+        CollectiveKind::ReduceScatter => inter::reduce_scatter(halves, part, taken, element, combine, ()),
+        CollectiveKind::Barrier | CollectiveKind::Scan => panic!("no collective across groups: {what:?}"),
     }
 }

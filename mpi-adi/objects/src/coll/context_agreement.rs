@@ -8,22 +8,23 @@
 use alloc::vec::Vec;
 
 use crate::coll::reduce::ThroughRoot;
-use crate::coll::running::{Plan, Work, room};
-use crate::coll::schedule::{Ranks, Schedule, Step};
+use crate::coll::run::ReduceAreas;
+use crate::coll::running::{CollectiveSchedule, ScheduleWork, try_with_capacity};
+use crate::coll::schedule::{RankInfo, Schedule, ScheduleStep};
 use crate::comm::Communicator;
 use crate::context::{CONTEXTS, HELD, UNITS};
-use crate::error::{Error, Limited};
-use crate::lend::writing;
+use crate::error::{Error, LimitedResource};
+use crate::slice_spans::writing;
 use crate::process::Env;
 use midplane_device::envelope::Context;
 use midplane_device::memory::area::Area;
 
 /// Access to this process's contexts during an agreement. Called outside the device.
-pub trait Holder: Send {
+pub trait ContextHolder: Send {
     /// Returns the process's device; `None` if it has ended.
     fn env(&self) -> Option<&dyn Env>;
 
-    /// Reserves a unit; see [`Contexts::hold`](crate::context::Contexts::hold).
+    /// Reserves a unit; see [`ContextAllocator::hold`](crate::context::ContextAllocator::hold).
     fn hold(&mut self, unit: usize) -> Option<u8> {
         let env = self.env()?;
         env.process().hold_contexts(env, unit)
@@ -48,17 +49,17 @@ pub trait Holder: Send {
         env.is_some_and(|env| env.process().confirm_context(env, context))
     }
 
-    /// Prepares the new communicator with this reserved context. Fails with [`Error::NoRoom`].
+    /// Prepares the new communicator with this reserved context. Fails with [`Error::NoSpace`].
     fn get_ready(&mut self, context: Context) -> Result<(), Error>;
     /// Discards prepared state, if any, because another context or none is used.
     fn give_up(&mut self);
     /// Completes the communicator: all processes are ready and agree on the still reserved context.
-    fn agreed(&mut self) -> Result<(), Error>;
+    fn finish_agreement(&mut self) -> Result<(), Error>;
 }
 
 /// Message of the allreduce: unit; its free contexts; whether all proposed it; whether no process skipped a unit that
 /// another agreement had reserved. In the second round: unit; whether the context is idle; 1; whether all are ready.
-type Proposal = [u8; 4];
+type ContextProposal = [u8; 4];
 const _: () = assert!(UNITS == 1 << u8::BITS);
 
 /// For different units there is no common context, and the higher unit wins.
@@ -75,49 +76,49 @@ fn combine(left: &[u8], right: &mut [u8]) {
 
 /// Purpose of an allreduce in progress.
 #[derive(Clone, Copy)]
-enum Round {
+enum AgreementRound {
     /// Find a context, with the unit that this process reserved.
     Find(Option<usize>),
     /// Confirm a context of the reserved unit, with the result of preparing it.
     Confirm(usize, Result<(), Error>),
 }
 
-struct Agreement<H: Holder> {
-    ranks: Ranks,
+struct ContextAgreement<H: ContextHolder> {
+    ranks: RankInfo,
     holder: H,
     /// This process's proposal, then the combined proposal.
     cells: Vec<u8>,
     /// `None`: nothing is proposed yet, or the agreement is complete.
-    under_way: Option<(ThroughRoot, Round)>,
+    in_flight: Option<(ThroughRoot, AgreementRound)>,
     /// Next step of the allreduce; `None`: it is complete.
-    ahead: Option<Step>,
+    ahead: Option<ScheduleStep>,
     /// No unit was skipped because another agreement had reserved it.
     all: bool,
 }
 
 /// Creates the plan by which the processes of `comm` agree on a context.
-pub fn agree(comm: Communicator<'_>, holder: impl Holder + 'static) -> Result<Plan, Error> {
-    let agreement = Agreement {
-        ranks: Ranks::of(comm),
+pub fn agree(comm: Communicator<'_>, holder: impl ContextHolder + 'static) -> Result<CollectiveSchedule, Error> {
+    let agreement = ContextAgreement {
+        ranks: RankInfo::from_comm(comm),
         holder,
-        cells: room(size_of::<Proposal>())?,
-        under_way: None,
+        cells: try_with_capacity(size_of::<ContextProposal>())?,
+        in_flight: None,
         ahead: None,
         all: true,
     };
-    let plan = Plan::by_steps(agreement, Some(size_of::<Proposal>()))?;
+    let plan = CollectiveSchedule::from_steps(agreement, Some(size_of::<ContextProposal>()))?;
     Ok(plan.advances_in_interrupts(true))
 }
 
-impl<H: Holder> Agreement<H> {
-    fn begin(&mut self, proposal: Proposal, round: Round) {
+impl<H: ContextHolder> ContextAgreement<H> {
+    fn begin(&mut self, proposal: ContextProposal, round: AgreementRound) {
         self.cells.clear();
         self.cells.extend_from_slice(&proposal);
         // SAFETY: the cells are on the heap, do not move, and are read only after the allreduce is complete.
         let area = Area::from(unsafe { writing(&mut self.cells) });
-        let mut allreduce = ThroughRoot::new(self.ranks, (area, area), size_of::<Proposal>());
+        let mut allreduce = ThroughRoot::new(self.ranks, ReduceAreas { data: area, result: area }, size_of::<ContextProposal>());
         self.ahead = allreduce.next();
-        self.under_way = Some((allreduce, round));
+        self.in_flight = Some((allreduce, round));
     }
 
     /// Proposes the first unit from `bound` on that can be reserved.
@@ -125,19 +126,19 @@ impl<H: Holder> Agreement<H> {
         for unit in bound..UNITS {
             if let Some(free) = self.holder.hold(unit) {
                 let proposal = [unit as u8, free, 1, self.all.into()];
-                return self.begin(proposal, Round::Find(Some(unit)));
+                return self.begin(proposal, AgreementRound::Find(Some(unit)));
             }
             self.all &= !self.holder.is_held(unit);
         }
-        self.begin([u8::MAX, 0, 1, self.all.into()], Round::Find(None));
+        self.begin([u8::MAX, 0, 1, self.all.into()], AgreementRound::Find(None));
     }
 
     /// Handles the end of an allreduce. Returns true if the agreement is complete.
-    fn conclude(&mut self, round: Round) -> Result<bool, Error> {
+    fn finish_round(&mut self, round: AgreementRound) -> Result<bool, Error> {
         let [unit, free, same, all] = *self.cells.first_chunk::<4>().expect("so many cells");
         let unit = usize::from(unit);
         match round {
-            Round::Find(Some(held)) if free != 0 => {
+            AgreementRound::Find(Some(held)) if free != 0 => {
                 let context =
                     2 * (held as Context * HELD as Context + free.trailing_zeros() as Context);
                 let is_idle = self.holder.confirm(context);
@@ -147,10 +148,10 @@ impl<H: Holder> Agreement<H> {
                     Ok(())
                 };
                 let proposal = [held as u8, is_idle.into(), 1, ready.is_ok().into()];
-                self.begin(proposal, Round::Confirm(held, ready));
+                self.begin(proposal, AgreementRound::Confirm(held, ready));
                 Ok(false)
             }
-            Round::Find(held) => {
+            AgreementRound::Find(held) => {
                 if let Some(held) = held {
                     self.holder.release(held);
                 }
@@ -163,17 +164,17 @@ impl<H: Holder> Agreement<H> {
                     self.propose(0);
                 } else {
                     return Err(Error::Limit {
-                        what: Limited::Communicators,
+                        what: LimitedResource::Communicators,
                         limit: CONTEXTS,
                     });
                 }
                 Ok(false)
             }
-            Round::Confirm(held, ready) => {
+            AgreementRound::Confirm(held, ready) => {
                 let agreed = match (free, all) {
-                    (_, 0) => Err(ready.err().unwrap_or(Error::NoRoomElsewhere)),
+                    (_, 0) => Err(ready.err().unwrap_or(Error::NoSpaceElsewhere)),
                     (0, _) => Ok(false),
-                    _ => self.holder.agreed().map(|()| true),
+                    _ => self.holder.finish_agreement().map(|()| true),
                 };
                 if agreed != Ok(true) {
                     self.holder.give_up();
@@ -188,10 +189,10 @@ impl<H: Holder> Agreement<H> {
     }
 }
 
-impl<H: Holder> Work for Agreement<H> {
-    fn next(&mut self) -> Result<Option<Step>, Error> {
+impl<H: ContextHolder> ScheduleWork for ContextAgreement<H> {
+    fn next(&mut self) -> Result<Option<ScheduleStep>, Error> {
         loop {
-            let Some((allreduce, round)) = &mut self.under_way else {
+            let Some((allreduce, round)) = &mut self.in_flight else {
                 self.propose(0);
                 continue;
             };
@@ -200,8 +201,8 @@ impl<H: Holder> Work for Agreement<H> {
                 return Ok(Some(step));
             }
             let round = *round;
-            self.under_way = None;
-            if self.conclude(round)? {
+            self.in_flight = None;
+            if self.finish_round(round)? {
                 return Ok(None);
             }
         }
@@ -217,10 +218,10 @@ impl<H: Holder> Work for Agreement<H> {
     }
 }
 
-impl<H: Holder> Drop for Agreement<H> {
+impl<H: ContextHolder> Drop for ContextAgreement<H> {
     fn drop(&mut self) {
         // It failed before its end; a completed agreement holds no reservation.
-        if let Some((_, Round::Find(Some(held)) | Round::Confirm(held, _))) = self.under_way {
+        if let Some((_, AgreementRound::Find(Some(held)) | AgreementRound::Confirm(held, _))) = self.in_flight {
             self.holder.give_up();
             self.holder.release(held);
         }
@@ -231,7 +232,7 @@ impl<H: Holder> Drop for Agreement<H> {
 mod tests {
     use super::*;
 
-    fn combined(left: Proposal, mut right: Proposal) -> Proposal {
+    fn combined(left: ContextProposal, mut right: ContextProposal) -> ContextProposal {
         combine(&left, &mut right);
         right
     }

@@ -7,7 +7,7 @@ use spin::Mutex;
 
 use super::hook::Hook;
 use midplane_device::envelope::Context;
-use midplane_objects::cart::Grid;
+use midplane_objects::cart::CartGrid;
 use midplane_objects::error::Error;
 use midplane_objects::topology::Topology;
 
@@ -29,7 +29,7 @@ pub(super) fn with_topology<R>(context: Context, f: impl FnOnce(Option<&Topology
     f(found.map(|(_, topology)| topology))
 }
 
-pub(super) fn grid(context: Context) -> Option<Grid> {
+pub(super) fn grid(context: Context) -> Option<CartGrid> {
     with_topology(context, |topology| match topology {
         Some(Topology::Cartesian(grid)) => Some(grid.clone()),
         _ => None,
@@ -38,13 +38,13 @@ pub(super) fn grid(context: Context) -> Option<Grid> {
 
 /// Reserves memory for one more topology.
 pub(super) fn reserve() -> Result<(), Error> {
-    TOPOLOGIES.lock().try_reserve(1).map_err(|_| Error::NoRoom {
+    TOPOLOGIES.lock().try_reserve(1).map_err(|_| Error::NoSpace {
         bytes: size_of::<(Context, Topology)>(),
     })
 }
 
 /// Copies the topology for a duplicate of the communicator with this context (section 6.4.2), and reserves memory for
-/// it. Fails with [`Error::NoRoom`].
+/// it. Fails with [`Error::NoSpace`].
 pub(super) fn prepare_copy(context: Context) -> Result<Option<Topology>, Error> {
     let found = with_topology(context, |topology| topology.map(Topology::copied));
     if found.is_some() {

@@ -9,14 +9,13 @@
 //! communicator or on several, is erroneous (MPI-3.1 section 5.13). Nonblocking collectives always use messages.
 #![forbid(unsafe_code)]
 
-use crate::coll::run::Combine;
-use crate::coll::run::Elements;
+use crate::coll::run::{CombineFn, ReduceAreas};
+use crate::coll::run::ReduceElements;
 use crate::comm::Communicator;
-use crate::error::{Class, Error};
+use crate::error::{ErrorClass, Error};
 use midplane_device::barrier::call::{Allreduce, Turn};
 use midplane_device::barrier::{Differ, VALUE_BYTES};
 use midplane_device::interface::NetworkCollectives;
-use midplane_device::memory::area::Area;
 
 /// Runs the barrier of all processes; `is_last` marks the final one. Returns false without effect if the communicator
 /// does not contain all, or if the network does not provide a barrier. All processes get the same result. Fails with
@@ -41,9 +40,9 @@ pub fn barrier(
 pub(super) fn allreduce(
     comm: Communicator<'_>,
     function: &'static str,
-    (data, result): (Area, Area),
-    elements: Elements,
-    combine: &mut Combine<'_>,
+    ReduceAreas { data, result }: ReduceAreas,
+    elements: ReduceElements,
+    combine: &mut CombineFn<'_>,
 ) -> Option<Result<(), Error>> {
     let bytes = data.len();
     let is_short = (1..=VALUE_BYTES).contains(&bytes);
@@ -62,16 +61,16 @@ pub(super) fn allreduce(
 }
 
 const DIFFER: Error = Error::Wrong {
-    class: Class::Truncate,
+    class: ErrorClass::Truncate,
     what: "the processes gave different counts, or not all of them are in this collective (MPI-3.1 section 5.1)",
 };
 const TOO_MANY: Error = Error::Wrong {
-    class: Class::Other,
+    class: ErrorClass::Other,
     what: "other processes have called MPI_Finalize, and not this collective; either they have left it out, or this \
            process has called one too many (MPI-3.1 section 5.1)",
 };
 const LEFT_OUT: Error = Error::Wrong {
-    class: Class::Other,
+    class: ErrorClass::Other,
     what: "other processes are in MPI_Barrier or another collective on MPI_COMM_WORLD; either this process has left it \
            out, or they have called one too many (MPI-3.1 section 5.1)",
 };

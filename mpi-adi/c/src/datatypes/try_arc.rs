@@ -10,13 +10,13 @@ use core::sync::atomic::{AtomicUsize, Ordering, fence};
 
 use midplane_objects::error::Error;
 
-/// Allocates a value on the program's heap. Fails with [`Error::NoRoom`].
+/// Allocates a value on the program's heap. Fails with [`Error::NoSpace`].
 // The value is created after the allocation, and the allocation has no drop glue: nothing here drops a value.
-pub(super) fn put<T>(value: impl FnOnce() -> T) -> Result<NonNull<T>, Error> {
+pub(super) fn allocate<T>(value: impl FnOnce() -> T) -> Result<NonNull<T>, Error> {
     let mut room = Vec::new();
     let bytes = size_of::<T>();
     room.try_reserve_exact(1)
-        .map_err(|_| Error::NoRoom { bytes })?;
+        .map_err(|_| Error::NoSpace { bytes })?;
     room.push(MaybeUninit::new(value()));
     Ok(NonNull::from(Box::leak(room.into_boxed_slice())).cast())
 }
@@ -24,53 +24,53 @@ pub(super) fn put<T>(value: impl FnOnce() -> T) -> Result<NonNull<T>, Error> {
 /// Removes a value from the heap and returns it.
 ///
 /// # Safety
-/// `place` must come from [`put`], and must not be used afterwards.
-pub(super) unsafe fn take<T>(place: NonNull<T>) -> Option<T> {
+/// `place` must come from [`allocate`], and must not be used afterwards.
+pub(super) unsafe fn deallocate<T>(place: NonNull<T>) -> Option<T> {
     let slice = NonNull::slice_from_raw_parts(place, 1);
-    // SAFETY: leaked by `put` as a slice of one; guaranteed by the caller.
+    // SAFETY: leaked by `allocate` as a slice of one; guaranteed by the caller.
     Vec::from(unsafe { Box::from_raw(slice.as_ptr()) }).pop()
 }
 
-struct Held<T> {
+struct ArcInner<T> {
     holders: AtomicUsize,
     /// Action of the last holder.
-    free: Free<T>,
+    free: FreeFn<T>,
     value: T,
 }
 
 /// Must be called once, when there is no holder left.
-type Free<T> = unsafe fn(NonNull<Held<T>>);
+type FreeFn<T> = unsafe fn(NonNull<ArcInner<T>>);
 
 /// A reference to a shared value; the last one frees it.
-pub struct Shared<T> {
-    held: NonNull<Held<T>>,
+pub struct TryArc<T> {
+    held: NonNull<ArcInner<T>>,
 }
 
 // SAFETY: the shared value is only read, and the holders are counted atomically.
-unsafe impl<T: Send + Sync> Send for Shared<T> {}
+unsafe impl<T: Send + Sync> Send for TryArc<T> {}
 // SAFETY: as above.
-unsafe impl<T: Send + Sync> Sync for Shared<T> {}
+unsafe impl<T: Send + Sync> Sync for TryArc<T> {}
 
-impl<T> Shared<T> {
-    /// Creates the first reference. Fails with [`Error::NoRoom`].
-    pub fn new(value: T) -> Result<Shared<T>, Error> {
+impl<T> TryArc<T> {
+    /// Creates the first reference. Fails with [`Error::NoSpace`].
+    pub fn new(value: T) -> Result<TryArc<T>, Error> {
         // SAFETY: the last holder calls it.
-        Self::with(|| value, |held| drop(unsafe { take(held) }))
+        Self::with(|| value, |held| drop(unsafe { deallocate(held) }))
     }
 
-    /// Creates a value that exists until the job ends; see [`Shared::new`]. If a program creates only such values, its
+    /// Creates a value that exists until the job ends; see [`TryArc::new`]. If a program creates only such values, its
     /// image contains no code to free them.
-    pub fn lasting(value: impl FnOnce() -> T) -> Result<Shared<T>, Error> {
+    pub fn lasting(value: impl FnOnce() -> T) -> Result<TryArc<T>, Error> {
         Self::with(value, |_| ())
     }
 
-    fn with(value: impl FnOnce() -> T, free: Free<T>) -> Result<Shared<T>, Error> {
-        let held = put(|| Held {
+    fn with(value: impl FnOnce() -> T, free: FreeFn<T>) -> Result<TryArc<T>, Error> {
+        let held = allocate(|| ArcInner {
             holders: AtomicUsize::new(1),
             free,
             value: value(),
         })?;
-        Ok(Shared { held })
+        Ok(TryArc { held })
     }
 
     /// Returns the value, if this is the last holder.
@@ -79,25 +79,25 @@ impl<T> Shared<T> {
         core::mem::forget(self);
         // SAFETY: this holder is released here.
         let is_last = unsafe { give_up(held) };
-        // SAFETY: from `put`, and this was the last holder.
-        let last = is_last.then(|| unsafe { take(held) }).flatten();
+        // SAFETY: from `allocate`, and this was the last holder.
+        let last = is_last.then(|| unsafe { deallocate(held) }).flatten();
         last.map(|held| held.value)
     }
 
-    fn held(&self) -> &Held<T> {
+    fn held(&self) -> &ArcInner<T> {
         // SAFETY: exists as long as it has a holder, such as this one.
         unsafe { self.held.as_ref() }
     }
 }
 
-impl<T> Clone for Shared<T> {
+impl<T> Clone for TryArc<T> {
     fn clone(&self) -> Self {
         self.held().holders.fetch_add(1, Ordering::Relaxed);
-        Shared { held: self.held }
+        TryArc { held: self.held }
     }
 }
 
-impl<T> Deref for Shared<T> {
+impl<T> Deref for TryArc<T> {
     type Target = T;
 
     fn deref(&self) -> &T {
@@ -105,7 +105,7 @@ impl<T> Deref for Shared<T> {
     }
 }
 
-impl<T> Drop for Shared<T> {
+impl<T> Drop for TryArc<T> {
     fn drop(&mut self) {
         // SAFETY: this holder is released here.
         if unsafe { give_up(self.held) } {
@@ -119,7 +119,7 @@ impl<T> Drop for Shared<T> {
 ///
 /// # Safety
 /// The holder must not be used afterwards, except to free the value.
-unsafe fn give_up<T>(held: NonNull<Held<T>>) -> bool {
+unsafe fn give_up<T>(held: NonNull<ArcInner<T>>) -> bool {
     // SAFETY: exists as long as it has a holder.
     let holders = unsafe { held.as_ref() }
         .holders
@@ -134,9 +134,9 @@ unsafe fn give_up<T>(held: NonNull<Held<T>>) -> bool {
 mod tests {
     use super::*;
 
-    struct Noted<'a>(&'a AtomicUsize);
+    struct DropCounter<'a>(&'a AtomicUsize);
 
-    impl Drop for Noted<'_> {
+    impl Drop for DropCounter<'_> {
         fn drop(&mut self) {
             self.0.fetch_add(1, Ordering::Relaxed);
         }
@@ -145,7 +145,7 @@ mod tests {
     #[test]
     fn the_last_holder_frees() {
         let freed = AtomicUsize::new(0);
-        let first = Shared::new(Noted(&freed)).expect("room");
+        let first = TryArc::new(DropCounter(&freed)).expect("room");
         let second = first.clone();
         drop(first);
         assert_eq!(second.0.load(Ordering::Relaxed), 0);

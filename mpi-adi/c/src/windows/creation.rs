@@ -6,39 +6,39 @@
 use alloc::vec::Vec;
 use core::ffi::{c_int, c_void};
 
-use super::attributes::{Windows, take_hints};
-use super::objects::{Facts, Object, TABLE, Window, on_win, with_object};
+use super::attributes::{WindowCarrier, take_hints};
+use super::objects::{PredefinedAttributes, WindowObject, TABLE, CallWindow, on_win, with_object};
 use crate::args;
 use crate::comm_objects::{enter, give_up, prepare, views};
 use crate::infos::{self, MPI_Free_mem, check_hints};
 use crate::keyvals;
-use crate::report::{on_comm, release_handler};
+use crate::error_dispatch::{on_comm, release_handler};
 use crate::types::constants::*;
 use midplane_device::memory::Span;
 use midplane_objects::attributes::Attributes;
 use midplane_objects::comm::{Communicator, Membership};
-use midplane_objects::error::{Class, Error};
+use midplane_objects::error::{ErrorClass, Error};
 use midplane_objects::process::Env;
-use midplane_objects::windows::{self, State, agree, enter_device, leave_device, make_room, wrong};
+use midplane_objects::windows::{self, WindowState, agree, enter_device, leave_device, make_room, wrong};
 
 /// A process's part of a window.
 #[derive(Clone, Copy)]
-struct Part {
+struct LocalPart {
     flavor: c_int,
     base: usize,
     size: usize,
     disp_unit: c_int,
 }
 
-impl Part {
+impl LocalPart {
     /// Checks the arguments. Fails with classes Size, Disp, Base.
-    fn check(base: usize, size: isize, disp_unit: c_int, flavor: c_int) -> Result<Part, Error> {
-        let none = wrong(Class::Size, "size is negative");
+    fn check(base: usize, size: isize, disp_unit: c_int, flavor: c_int) -> Result<LocalPart, Error> {
+        let none = wrong(ErrorClass::Size, "size is negative");
         let size = usize::try_from(size).map_err(|_| none)?;
         if disp_unit <= 0 {
-            return Err(wrong(Class::Disp, "disp_unit is not positive"));
+            return Err(wrong(ErrorClass::Disp, "disp_unit is not positive"));
         }
-        let part = Part {
+        let part = LocalPart {
             flavor,
             base,
             size,
@@ -51,8 +51,8 @@ impl Part {
     }
 
     /// Converts it to the form shared by all bindings.
-    fn shared(self) -> windows::Part {
-        windows::Part {
+    fn shared(self) -> windows::WindowPart {
+        windows::WindowPart {
             base: self.base,
             size: self.size,
             disp_unit: self.disp_unit as u32,
@@ -79,10 +79,11 @@ unsafe fn span(base: usize, size: usize) -> Span {
 /// See [`span`].
 unsafe fn enter_window(
     env: &dyn Env,
-    (comm, membership): (c_int, Membership<'static>),
-    part: Part,
+    comm: c_int,
+    membership: Membership<'static>,
+    part: LocalPart,
 ) -> Result<c_int, Error> {
-    let facts = make_room(Facts {
+    let facts = make_room(PredefinedAttributes {
         size: part.size as isize,
         disp_unit: part.disp_unit,
         flavor: part.flavor,
@@ -93,13 +94,13 @@ unsafe fn enter_window(
         // SAFETY: guaranteed by the caller.
         _ => Some(unsafe { span(part.base, part.size) }),
     };
-    enter_device(env, membership, (memory, part.disp_unit as u32), || {
-        TABLE.lock().add(Object {
+    enter_device(env, membership, memory, part.disp_unit as u32, || {
+        TABLE.lock().add(WindowObject {
             comm,
             membership,
             base: part.base,
             facts,
-            state: State::new(),
+            state: WindowState::new(),
             handler: MPI_ERRORS_ARE_FATAL,
             name: Vec::new(),
             attributes: Attributes::new(),
@@ -108,7 +109,7 @@ unsafe fn enter_window(
 }
 
 /// Removes a window from the tables of this process.
-fn leave(env: &dyn Env, handle: c_int) {
+fn remove_window(env: &dyn Env, handle: c_int) {
     let Some(object) = TABLE.lock().remove(handle) else {
         return;
     };
@@ -133,7 +134,7 @@ unsafe fn make(
     function: &'static str,
     parent: c_int,
     comm: Communicator<'static>,
-    mut part: Part,
+    mut part: LocalPart,
 ) -> Result<(c_int, usize), Error> {
     let env = comm.env;
     let made = comm.make_duplicate(function, &mut prepare)?;
@@ -148,7 +149,7 @@ unsafe fn make(
     let entered = allocated.and_then(|base| {
         part.base = base;
         // SAFETY: guaranteed by the caller, or memory that has just been allocated.
-        unsafe { enter_window(env, (own, views.local), part) }
+        unsafe { enter_window(env, own, views.local, part) }
     });
     let comm = Communicator::at(env, views.local);
     let agreed = agree(comm, entered.is_ok(), part.shared());
@@ -158,7 +159,7 @@ unsafe fn make(
             Ok((handle, part.base))
         }
         (Ok(handle), Err(error)) => {
-            leave(env, handle);
+            remove_window(env, handle);
             Err(error)
         }
         (Err(error), _) => {
@@ -174,10 +175,10 @@ unsafe fn make(
 
 /// Applies hints to a new window.
 fn hint(env: &'static dyn Env, win: c_int, info: c_int) -> Result<(), Error> {
-    take_hints(&Window::of(env, "", win)?, info)
+    take_hints(&CallWindow::from_handle(env, "", win)?, info)
 }
 
-/// Allocates memory on the program's heap and returns its address; 0 if `bytes` is 0. Fails with [`Error::NoRoom`].
+/// Allocates memory on the program's heap and returns its address; 0 if `bytes` is 0. Fails with [`Error::NoSpace`].
 fn allocate(bytes: usize) -> Result<usize, Error> {
     if bytes == 0 {
         return Ok(0);
@@ -199,7 +200,7 @@ pub unsafe fn MPI_Win_create(
         let win = unsafe { args::out(win, "win") }?;
         check_hints(info)?;
         let base = base.expose_provenance();
-        let part = Part::check(base, size, disp_unit, MPI_WIN_FLAVOR_CREATE)?;
+        let part = LocalPart::check(base, size, disp_unit, MPI_WIN_FLAVOR_CREATE)?;
         // SAFETY: the standard's requirements on the memory.
         (*win, _) = unsafe { make("MPI_Win_create", parent, comm, part) }?;
         hint(comm.env, *win, info)?;
@@ -225,7 +226,7 @@ pub unsafe fn MPI_Win_allocate(
             )
         };
         check_hints(info)?;
-        let part = Part::check(0, size, disp_unit, MPI_WIN_FLAVOR_ALLOCATE)?;
+        let part = LocalPart::check(0, size, disp_unit, MPI_WIN_FLAVOR_ALLOCATE)?;
         // SAFETY: only this window uses the memory.
         let (handle, base) = unsafe { make("MPI_Win_allocate", parent, comm, part) }?;
         hint(comm.env, handle, info)?;
@@ -255,15 +256,15 @@ pub unsafe fn MPI_Win_allocate_shared(
         check_hints(info)?;
         if comm.size() > 1 {
             return Err(wrong(
-                Class::RmaShared,
+                ErrorClass::RmaShared,
                 "each process has memory of its own; only a communicator of one process, as \
                  MPI_Comm_split_type makes them, can share",
             ));
         }
         let flavor = MPI_WIN_FLAVOR_ALLOCATE;
-        let part = Part {
+        let part = LocalPart {
             flavor: MPI_WIN_FLAVOR_SHARED,
-            ..Part::check(0, size, disp_unit, flavor)?
+            ..LocalPart::check(0, size, disp_unit, flavor)?
         };
         // SAFETY: only this window uses the memory.
         let (handle, base) = unsafe { make("MPI_Win_allocate_shared", parent, comm, part) }?;
@@ -295,7 +296,7 @@ pub unsafe fn MPI_Win_shared_query(
         window.with_object(|object| {
             if object.facts.flavor != MPI_WIN_FLAVOR_SHARED {
                 return Err(wrong(
-                    Class::RmaFlavor,
+                    ErrorClass::RmaFlavor,
                     "win was not made by MPI_Win_allocate_shared",
                 ));
             }
@@ -312,7 +313,7 @@ pub unsafe fn MPI_Win_create_dynamic(info: c_int, comm: c_int, win: *mut c_int) 
         // SAFETY: the standard's requirements on `win`.
         let win = unsafe { args::out(win, "win") }?;
         check_hints(info)?;
-        let part = Part::check(0, 0, 1, MPI_WIN_FLAVOR_DYNAMIC)?;
+        let part = LocalPart::check(0, 0, 1, MPI_WIN_FLAVOR_DYNAMIC)?;
         // SAFETY: no memory yet.
         (*win, _) = unsafe { make("MPI_Win_create_dynamic", parent, comm, part) }?;
         hint(comm.env, *win, info)?;
@@ -320,12 +321,12 @@ pub unsafe fn MPI_Win_create_dynamic(info: c_int, comm: c_int, win: *mut c_int) 
     })
 }
 
-fn check_dynamic(window: &Window) -> Result<(), Error> {
+fn check_dynamic(window: &CallWindow) -> Result<(), Error> {
     if window.is_dynamic {
         Ok(())
     } else {
         Err(wrong(
-            Class::RmaFlavor,
+            ErrorClass::RmaFlavor,
             "win was not made by MPI_Win_create_dynamic",
         ))
     }
@@ -335,7 +336,7 @@ pub unsafe fn MPI_Win_attach(win: c_int, base: *mut c_void, size: isize) -> c_in
     on_win("MPI_Win_attach", win, |window| {
         check_dynamic(&window)?;
         let base = base.expose_provenance();
-        let part = Part::check(base, size, 1, MPI_WIN_FLAVOR_DYNAMIC)?;
+        let part = LocalPart::check(base, size, 1, MPI_WIN_FLAVOR_DYNAMIC)?;
         if part.size == 0 {
             return Ok(());
         }
@@ -357,9 +358,9 @@ pub unsafe fn MPI_Win_free(win: *mut c_int) -> c_int {
     let handle = unsafe { win.as_ref() }.copied().unwrap_or(MPI_WIN_NULL);
     on_win("MPI_Win_free", handle, |window| {
         window.check_free()?;
-        keyvals::delete_all::<Windows>(handle)?;
+        keyvals::delete_all::<WindowCarrier>(handle)?;
         window.end_all()?;
-        leave(window.env, handle);
+        remove_window(window.env, handle);
         // SAFETY: as above; not null, because it referred to a window.
         *unsafe { args::out(win, "win") }? = MPI_WIN_NULL;
         Ok(())

@@ -2,7 +2,7 @@
 //!
 //! A span is an address that the device reads or writes until its request is complete; the borrow checker does not see
 //! that. A blocking call returns only after every request on its areas is complete. A nonblocking operation keeps a
-//! [`Loan`], and completes before the buffer's borrow ends (`request`). This requires one guarantee of the host
+//! [`BufferLoan`], and completes before the buffer's borrow ends (`request`). This requires one guarantee of the host
 //! environment: if a call unwinds (a panic on a host; a node does not unwind), the device is never driven again.
 
 use alloc::boxed::Box;
@@ -10,30 +10,30 @@ use alloc::vec::Vec;
 use core::ffi::c_void;
 use core::marker::PhantomData;
 
-use super::buffer::{AsDatatype, Buffer, BufferMut, Pointer, PointerMut, Settling};
+use super::buffer::{AsDatatype, Buffer, BufferMut, Pointer, PointerMut, ValueNormalizer};
 use super::partition::{Partitioned, PartitionedBuffer, PartitionedBufferMut};
-use super::user::{Kind, kind_of};
+use super::user::{DatatypeKind, kind_of};
 use crate::Count;
 use midplane_device::memory::area::Area;
 use midplane_device::memory::{Span, Typed};
 use midplane_objects::comm::CommRank;
-use midplane_objects::datatype::derived::Type;
+use midplane_objects::datatype::derived::DerivedType;
 use midplane_objects::error::Error;
-use midplane_objects::windows::{self, Hold};
+use midplane_objects::windows::{self, BufferHold};
 
 #[derive(Clone, Copy)]
-struct Elements<'a> {
+struct BufferElements<'a> {
     at: *const c_void,
     count: usize,
-    kind: Kind<'a>,
+    kind: DatatypeKind<'a>,
 }
 
-impl<'a> Elements<'a> {
+impl<'a> BufferElements<'a> {
     /// Returns the type whose layout must be walked, or `None` for contiguous bytes.
     #[inline]
-    fn walked(&self) -> Option<&'a Type> {
+    fn walked(&self) -> Option<&'a DerivedType> {
         match self.kind {
-            Kind::Made(made) if !made.is_row() => Some(made),
+            DatatypeKind::Made(made) if !made.is_row() => Some(made),
             _ => None,
         }
     }
@@ -56,7 +56,7 @@ impl<'a> Elements<'a> {
     ///
     /// # Safety
     /// See [`Span::new`], until `call` has returned.
-    unsafe fn lend<R>(&self, call: impl FnOnce(Span) -> Result<R, Error>) -> Result<R, Error> {
+    unsafe fn with_span<R>(&self, call: impl FnOnce(Span) -> Result<R, Error>) -> Result<R, Error> {
         let Some(made) = self.walked() else {
             // SAFETY: the caller guarantees it.
             return call(unsafe { self.row() }?);
@@ -68,28 +68,28 @@ impl<'a> Elements<'a> {
 }
 
 /// A buffer that a call borrows for `'a`.
-pub(crate) struct Lending<'a, B: AsDatatype + ?Sized> {
+pub(crate) struct BorrowedBuffer<'a, B: AsDatatype + ?Sized> {
     /// All other pointers to a written buffer are derived from this one.
     buffer: *const B,
     at: *const c_void,
     count: usize,
     datatype: B::Out,
     /// `None`: a buffer that is read.
-    settling: Option<Settling>,
+    normalizer: Option<ValueNormalizer>,
     borrowed: PhantomData<&'a B>,
 }
 
-impl<'a, B: AsDatatype + ?Sized> Lending<'a, B> {
+impl<'a, B: AsDatatype + ?Sized> BorrowedBuffer<'a, B> {
     fn reading(buffer: &'a B, count: Count) -> Self
     where
         B: Pointer,
     {
-        Lending {
+        BorrowedBuffer {
             buffer,
             at: buffer.pointer(),
             count: count as usize,
             datatype: buffer.as_datatype(),
-            settling: None,
+            normalizer: None,
             borrowed: PhantomData,
         }
     }
@@ -99,24 +99,24 @@ impl<'a, B: AsDatatype + ?Sized> Lending<'a, B> {
     where
         B: PointerMut,
     {
-        let whole: *mut B = buffer;
+        let all: *mut B = buffer;
         // SAFETY: borrowed for `'a`, exclusively.
-        let buffer: &'a mut B = unsafe { &mut *whole };
-        let (at, settling) = (buffer.pointer_mut(), buffer.settling());
+        let buffer: &'a mut B = unsafe { &mut *all };
+        let (at, normalizer) = (buffer.pointer_mut(), buffer.normalizer());
         let buffer: &'a B = buffer;
-        let lending = Lending {
-            buffer: whole,
+        let lending = BorrowedBuffer {
+            buffer: all,
             at,
             count: count(buffer) as usize,
             datatype: buffer.as_datatype(),
-            settling,
+            normalizer,
             borrowed: PhantomData,
         };
         (lending, buffer)
     }
 
-    fn elements(&self) -> Elements<'_> {
-        Elements {
+    fn elements(&self) -> BufferElements<'_> {
+        BufferElements {
             at: self.at,
             count: self.count,
             kind: kind_of(&self.datatype),
@@ -126,70 +126,70 @@ impl<'a, B: AsDatatype + ?Sized> Lending<'a, B> {
 
 /// A buffer in parts. `F` returns the parts for a number of ranks, from the area of all elements and the element size
 /// in bytes. Each division is a separate type, so that a program links only those that it uses.
-struct Divided<'a, B: AsDatatype + ?Sized, F>(Lending<'a, B>, F);
+struct DividedBuffer<'a, B: AsDatatype + ?Sized, F>(BorrowedBuffer<'a, B>, F);
 
 /// Borrows a buffer for reading, in one part.
-pub(crate) fn whole<B: Buffer + ?Sized>(buffer: &B) -> Lending<'_, B> {
-    Lending::reading(buffer, buffer.count())
+pub(crate) fn borrow_whole<B: Buffer + ?Sized>(buffer: &B) -> BorrowedBuffer<'_, B> {
+    BorrowedBuffer::reading(buffer, buffer.count())
 }
 
 /// Borrows a buffer for reading, in equal parts in rank order.
-pub(crate) fn equal<B: Buffer + ?Sized>(buffer: &B) -> impl Side<Buffer = B, Parts = EqualParts> {
-    Divided(whole(buffer), EqualParts::new)
+pub(crate) fn borrow_equal<B: Buffer + ?Sized>(buffer: &B) -> impl CollectiveBuffer<Buffer = B, PartMap = EqualParts> {
+    DividedBuffer(borrow_whole(buffer), EqualParts::new)
 }
 
 /// Borrows a buffer for reading, in its listed parts.
-pub(crate) fn listed<P>(buffer: &P) -> impl Side<Buffer = P, Parts = Vec<Area>>
+pub(crate) fn borrow_parts<P>(buffer: &P) -> impl CollectiveBuffer<Buffer = P, PartMap = Vec<Area>>
 where
     P: PartitionedBuffer + ?Sized,
 {
-    let lending = Lending::reading(buffer, buffer.whole());
-    Divided(lending, |all, size, ranks| areas(buffer, all, size, ranks))
+    let lending = BorrowedBuffer::reading(buffer, buffer.total_count());
+    DividedBuffer(lending, |all, size, ranks| areas(buffer, all, size, ranks))
 }
 
 /// Borrows a buffer for writing, in one part.
-pub(crate) fn whole_mut<B: BufferMut + ?Sized>(buffer: &mut B) -> Lending<'_, B> {
-    Lending::writing(buffer, B::count).0
+pub(crate) fn borrow_whole_mut<B: BufferMut + ?Sized>(buffer: &mut B) -> BorrowedBuffer<'_, B> {
+    BorrowedBuffer::writing(buffer, B::count).0
 }
 
 /// Borrows a buffer for writing, in equal parts in rank order.
-pub(crate) fn equal_mut<B>(buffer: &mut B) -> impl Side<Buffer = B, Parts = EqualParts>
+pub(crate) fn borrow_equal_mut<B>(buffer: &mut B) -> impl CollectiveBuffer<Buffer = B, PartMap = EqualParts>
 where
     B: BufferMut + ?Sized,
 {
-    Divided(whole_mut(buffer), EqualParts::new)
+    DividedBuffer(borrow_whole_mut(buffer), EqualParts::new)
 }
 
 /// Borrows a buffer for writing, in its listed parts.
-pub(crate) fn listed_mut<P>(buffer: &mut P) -> impl Side<Buffer = P, Parts = Vec<Area>>
+pub(crate) fn borrow_parts_mut<P>(buffer: &mut P) -> impl CollectiveBuffer<Buffer = P, PartMap = Vec<Area>>
 where
     P: PartitionedBufferMut + ?Sized,
 {
-    let (lending, buffer) = Lending::writing(buffer, P::whole);
-    Divided(lending, move |all, size, ranks| {
+    let (lending, buffer) = BorrowedBuffer::writing(buffer, P::total_count);
+    DividedBuffer(lending, move |all, size, ranks| {
         areas(buffer, all, size, ranks)
     })
 }
 
 /// Send or receive side of a collective: a buffer, a list of buffers, or nothing.
-pub(crate) trait Side: Sized {
+pub(crate) trait CollectiveBuffer: Sized {
     type Buffer: ?Sized;
-    type Parts: Parts;
+    type PartMap: RankParts;
 
     fn buffer(&self) -> *const Self::Buffer;
 
     /// Returns count and kind of its elements, or `None` without a buffer and for a list of buffers.
-    fn shape(&self) -> Option<(usize, Kind<'_>)> {
+    fn shape(&self) -> Option<(usize, DatatypeKind<'_>)> {
         None
     }
 
     /// Runs `call` with the parts for `ranks` processes; `call` completes all its requests before it returns. Returns
-    /// its error, or [`Error::TooLong`], [`Error::Lengths`], [`Error::Argument`] or [`Error::NoRoom`] for an impossible
+    /// its error, or [`Error::TooLong`], [`Error::Lengths`], [`Error::Argument`] or [`Error::NoSpace`] for an impossible
     /// division.
-    fn lend<R>(
+    fn with_parts<R>(
         self,
         ranks: usize,
-        call: impl FnOnce(Self::Parts) -> Result<R, Error>,
+        call: impl FnOnce(Self::PartMap) -> Result<R, Error>,
     ) -> Result<R, Error> {
         // SAFETY: the buffer is borrowed until `call` has returned.
         let (loan, parts) = unsafe { self.loan(ranks) }?;
@@ -199,60 +199,60 @@ pub(crate) trait Side: Sized {
         result
     }
 
-    /// Returns the parts for `ranks` processes for longer than a call, or the errors of [`Side::lend`].
+    /// Returns the parts for `ranks` processes for longer than a call, or the errors of [`CollectiveBuffer::with_parts`].
     ///
     /// # Safety
-    /// The buffer stays borrowed until every request on the parts is complete; [`Loan::give_back`] is called before the
+    /// The buffer stays borrowed until every request on the parts is complete; [`BufferLoan::give_back`] is called before the
     /// end of its borrow.
-    unsafe fn loan(self, ranks: usize) -> Result<(Loan, Self::Parts), Error>;
+    unsafe fn loan(self, ranks: usize) -> Result<(BufferLoan, Self::PartMap), Error>;
 }
 
 /// A buffer of an operation on one target, borrowed for `'a`; or none.
-pub(crate) trait Operand<'a>: Side {
-    /// Runs `call` with all its elements; see [`Side::lend`].
-    fn lend_span<R>(&self, call: impl FnOnce(Span) -> Result<R, Error>) -> Result<R, Error>;
+pub(crate) trait TargetOperand<'a>: CollectiveBuffer {
+    /// Runs `call` with all its elements; see [`CollectiveBuffer::with_parts`].
+    fn with_span<R>(&self, call: impl FnOnce(Span) -> Result<R, Error>) -> Result<R, Error>;
 
-    /// Loans all its elements; see [`Side::loan`].
+    /// Loans all its elements; see [`CollectiveBuffer::loan`].
     ///
     /// # Safety
-    /// See [`Side::loan`].
-    unsafe fn loan_span(&self) -> Result<Loan, Error>;
+    /// See [`CollectiveBuffer::loan`].
+    unsafe fn loan_span(&self) -> Result<BufferLoan, Error>;
 }
 
-impl<'a, B: AsDatatype + ?Sized> Operand<'a> for Lending<'a, B> {
-    fn lend_span<R>(&self, call: impl FnOnce(Span) -> Result<R, Error>) -> Result<R, Error> {
+impl<'a, B: AsDatatype + ?Sized> TargetOperand<'a> for BorrowedBuffer<'a, B> {
+    fn with_span<R>(&self, call: impl FnOnce(Span) -> Result<R, Error>) -> Result<R, Error> {
         // SAFETY: the buffer's creator guarantees that the bytes exist, and it is borrowed, exclusively if written.
-        let result = unsafe { self.elements().lend(call) };
-        if let Some(settling) = self.settling {
+        let result = unsafe { self.elements().with_span(call) };
+        if let Some(normalizer) = self.normalizer {
             // SAFETY: all messages to it are complete, and it is still borrowed.
-            unsafe { settling.settle() };
+            unsafe { normalizer.normalize() };
         }
         result
     }
 
-    unsafe fn loan_span(&self) -> Result<Loan, Error> {
+    unsafe fn loan_span(&self) -> Result<BufferLoan, Error> {
         // SAFETY: the caller guarantees it.
-        unsafe { Loan::of(self.elements(), self.settling) }
+        unsafe { BufferLoan::from_elements(self.elements(), self.normalizer) }
     }
 }
 
-impl<B: AsDatatype + ?Sized> Side for Lending<'_, B> {
+impl<B: AsDatatype + ?Sized> CollectiveBuffer for BorrowedBuffer<'_, B> {
     type Buffer = B;
-    type Parts = Area;
+    type PartMap = Area;
 
     fn buffer(&self) -> *const B {
         self.buffer
     }
 
-    fn shape(&self) -> Option<(usize, Kind<'_>)> {
+    fn shape(&self) -> Option<(usize, DatatypeKind<'_>)> {
         Some((self.count, kind_of(&self.datatype)))
     }
 
-    fn lend<R>(self, _: usize, call: impl FnOnce(Area) -> Result<R, Error>) -> Result<R, Error> {
-        self.lend_span(|span| call(span.into()))
+    fn with_parts<R>(self, _: usize, call: impl FnOnce(Area) -> Result<R, Error>) -> Result<R, Error> {
+        self.with_span(|span| call(span.into()))
     }
 
-    unsafe fn loan(self, _: usize) -> Result<(Loan, Area), Error> {
+    unsafe fn loan(self, _: usize) -> Result<(BufferLoan, Area), Error> {
         // SAFETY: the caller guarantees it.
         let loan = unsafe { self.loan_span() }?;
         let area = loan.span.into();
@@ -260,29 +260,29 @@ impl<B: AsDatatype + ?Sized> Side for Lending<'_, B> {
     }
 }
 
-impl<B: AsDatatype + ?Sized, P: Parts, F> Side for Divided<'_, B, F>
+impl<B: AsDatatype + ?Sized, P: RankParts, F> CollectiveBuffer for DividedBuffer<'_, B, F>
 where
     F: FnOnce(Area, usize, usize) -> Result<P, Error>,
 {
     type Buffer = B;
-    type Parts = P;
+    type PartMap = P;
 
     fn buffer(&self) -> *const B {
         self.0.buffer
     }
 
-    fn shape(&self) -> Option<(usize, Kind<'_>)> {
+    fn shape(&self) -> Option<(usize, DatatypeKind<'_>)> {
         self.0.shape()
     }
 
-    fn lend<R>(self, ranks: usize, call: impl FnOnce(P) -> Result<R, Error>) -> Result<R, Error> {
-        let Divided(all, divide) = self;
+    fn with_parts<R>(self, ranks: usize, call: impl FnOnce(P) -> Result<R, Error>) -> Result<R, Error> {
+        let DividedBuffer(all, divide) = self;
         let size = kind_of(&all.datatype).size();
-        all.lend_span(|all| call(divide(all.into(), size, ranks)?))
+        all.with_span(|all| call(divide(all.into(), size, ranks)?))
     }
 
-    unsafe fn loan(self, ranks: usize) -> Result<(Loan, P), Error> {
-        let Divided(all, divide) = self;
+    unsafe fn loan(self, ranks: usize) -> Result<(BufferLoan, P), Error> {
+        let DividedBuffer(all, divide) = self;
         // SAFETY: the caller guarantees it.
         let loan = unsafe { all.loan_span() }?;
         let parts = divide(loan.span.into(), kind_of(&all.datatype).size(), ranks)?;
@@ -290,43 +290,43 @@ where
     }
 }
 
-pub(crate) struct Nothing;
+pub(crate) struct NoBuffer;
 
-impl Side for Nothing {
+impl CollectiveBuffer for NoBuffer {
     type Buffer = ();
-    type Parts = Area;
+    type PartMap = Area;
 
     fn buffer(&self) -> *const () {
         &()
     }
 
-    unsafe fn loan(self, _: usize) -> Result<(Loan, Self::Parts), Error> {
-        Ok((Loan::EMPTY, Area::EMPTY))
+    unsafe fn loan(self, _: usize) -> Result<(BufferLoan, Self::PartMap), Error> {
+        Ok((BufferLoan::EMPTY, Area::EMPTY))
     }
 }
 
-impl<'a> Operand<'a> for Nothing {
-    fn lend_span<R>(&self, call: impl FnOnce(Span) -> Result<R, Error>) -> Result<R, Error> {
+impl<'a> TargetOperand<'a> for NoBuffer {
+    fn with_span<R>(&self, call: impl FnOnce(Span) -> Result<R, Error>) -> Result<R, Error> {
         call(Span::EMPTY)
     }
 
-    unsafe fn loan_span(&self) -> Result<Loan, Error> {
-        Ok(Loan::EMPTY)
+    unsafe fn loan_span(&self) -> Result<BufferLoan, Error> {
+        Ok(BufferLoan::EMPTY)
     }
 }
 
 /// Division of a buffer among the ranks.
-pub(crate) trait Parts: Sized + Send + 'static {
-    fn of(&self, rank: CommRank) -> Area;
+pub(crate) trait RankParts: Sized + Send + 'static {
+    fn area_of(&self, rank: CommRank) -> Area;
 
     fn by_rank(self) -> impl Fn(CommRank) -> Area + Send + 'static {
-        move |rank| self.of(rank)
+        move |rank| self.area_of(rank)
     }
 }
 
 /// Every rank uses all bytes.
-impl Parts for Area {
-    fn of(&self, _: CommRank) -> Area {
+impl RankParts for Area {
+    fn area_of(&self, _: CommRank) -> Area {
         *self
     }
 }
@@ -352,8 +352,8 @@ impl EqualParts {
     }
 }
 
-impl Parts for EqualParts {
-    fn of(&self, rank: CommRank) -> Area {
+impl RankParts for EqualParts {
+    fn area_of(&self, rank: CommRank) -> Area {
         let EqualParts(all, bytes) = *self;
         match bytes {
             0 => Area::EMPTY,
@@ -362,8 +362,8 @@ impl Parts for EqualParts {
     }
 }
 
-impl Parts for Vec<Area> {
-    fn of(&self, rank: CommRank) -> Area {
+impl RankParts for Vec<Area> {
+    fn area_of(&self, rank: CommRank) -> Area {
         self[rank.0 as usize]
     }
 }
@@ -378,19 +378,19 @@ pub(crate) fn same_length(expected: usize, given: usize) -> Result<(), Error> {
 }
 
 /// Runs `call`, which must complete all its requests, with the elements. Returns its error, or [`Error::TooLong`].
-pub(crate) fn lend<R>(
+pub(crate) fn with_span<R>(
     buffer: &(impl Buffer + ?Sized),
     call: impl FnOnce(Span) -> Result<R, Error>,
 ) -> Result<R, Error> {
-    whole(buffer).lend_span(call)
+    borrow_whole(buffer).with_span(call)
 }
 
-/// Runs `call` like [`lend`], on a buffer that is written.
-pub(crate) fn lend_mut<R>(
+/// Runs `call` like [`with_span`], on a buffer that is written.
+pub(crate) fn with_span_mut<R>(
     buffer: &mut (impl BufferMut + ?Sized),
     call: impl FnOnce(Span) -> Result<R, Error>,
 ) -> Result<R, Error> {
-    whole_mut(buffer).lend_span(call)
+    borrow_whole_mut(buffer).with_span(call)
 }
 
 const OUTSIDE: Error = Error::argument(
@@ -408,7 +408,7 @@ fn areas(
     if counts.len() != ranks || displs.len() != ranks {
         return Err(OUTSIDE);
     }
-    let mut areas = midplane_objects::coll::room(ranks)?;
+    let mut areas = midplane_objects::coll::try_with_capacity(ranks)?;
     for (count, displ) in counts.iter().zip(displs) {
         let (Ok(count), Ok(displ)) = (usize::try_from(*count), usize::try_from(*displ)) else {
             return Err(OUTSIDE);
@@ -425,57 +425,57 @@ fn areas(
 }
 
 /// A buffer that is borrowed for longer than a call.
-pub(crate) struct Loan {
+pub(crate) struct BufferLoan {
     span: Span,
     /// Target of a typed span's pointers.
-    _walked: Option<Box<Walked>>,
-    settling: Option<Settling>,
+    _walked: Option<Box<TypedTarget>>,
+    normalizer: Option<ValueNormalizer>,
 }
 
-struct Walked {
+struct TypedTarget {
     typed: Typed,
-    datatype: Type,
+    datatype: DerivedType,
 }
 
-impl Loan {
-    pub(crate) const EMPTY: Loan = Loan {
+impl BufferLoan {
+    pub(crate) const EMPTY: BufferLoan = BufferLoan {
         span: Span::EMPTY,
         _walked: None,
-        settling: None,
+        normalizer: None,
     };
 
     /// Creates a loan of no bytes, with the conversion to run when it is given back.
-    pub(super) const fn settling(settling: Settling) -> Loan {
-        Loan {
-            settling: Some(settling),
-            ..Loan::EMPTY
+    pub(super) const fn normalizer(normalizer: ValueNormalizer) -> BufferLoan {
+        BufferLoan {
+            normalizer: Some(normalizer),
+            ..BufferLoan::EMPTY
         }
     }
 
     /// # Safety
     /// See [`Span::new`], until the loan is given back.
     #[inline(never)]
-    unsafe fn of(elements: Elements<'_>, settling: Option<Settling>) -> Result<Loan, Error> {
+    unsafe fn from_elements(elements: BufferElements<'_>, normalizer: Option<ValueNormalizer>) -> Result<BufferLoan, Error> {
         let Some(made) = elements.walked() else {
-            return Ok(Loan {
+            return Ok(BufferLoan {
                 // SAFETY: the caller guarantees it.
                 span: unsafe { elements.row() }?,
                 _walked: None,
-                settling,
+                normalizer,
             });
         };
-        let mut walked = Box::new(Walked {
+        let mut walked = Box::new(TypedTarget {
             typed: Typed::new(core::ptr::null(), 0, made.layout()),
             datatype: made.try_clone()?,
         });
-        let Walked { typed, datatype } = &mut *walked;
+        let TypedTarget { typed, datatype } = &mut *walked;
         *typed = Typed::new(elements.at.cast(), datatype.extent(), datatype.layout());
         // SAFETY: the caller guarantees it; the box keeps the addresses of `typed` and the layout.
         let span = unsafe { Span::typed(&*typed, elements.kind.bytes(elements.count)?) };
-        Ok(Loan {
+        Ok(BufferLoan {
             span,
             _walked: Some(walked),
-            settling,
+            normalizer,
         })
     }
 
@@ -488,14 +488,14 @@ impl Loan {
     /// # Safety
     /// Every request on the area is complete, and the buffer is still borrowed.
     pub(crate) unsafe fn give_back(&self) {
-        if let Some(settling) = self.settling {
+        if let Some(normalizer) = self.normalizer {
             // SAFETY: the caller guarantees it.
-            unsafe { settling.settle() }
+            unsafe { normalizer.normalize() }
         }
     }
 }
 
-impl Hold for Loan {
+impl BufferHold for BufferLoan {
     fn span(&self) -> Span {
         self.span
     }
@@ -503,10 +503,10 @@ impl Hold for Loan {
 
 /// Elements at the target of a one-sided operation.
 #[derive(Clone, Copy)]
-pub(crate) struct Far<'d>(pub(crate) Kind<'d>);
+pub(crate) struct RemoteElements<'d>(pub(crate) DatatypeKind<'d>);
 
-impl windows::Elements for Far<'_> {
-    type Hold = Loan;
+impl windows::TargetElements for RemoteElements<'_> {
+    type BufferHold = BufferLoan;
 
     fn length(&self, count: usize) -> Result<usize, Error> {
         self.0.bytes(count)
@@ -519,18 +519,18 @@ impl windows::Elements for Far<'_> {
     fn runs(&self, bytes: usize, mut run: impl FnMut(isize, usize, usize)) {
         match self.0 {
             _ if bytes == 0 => {}
-            Kind::Made(made) if !made.is_row() => made.layout().walk(made.extent(), 0, bytes, run),
+            DatatypeKind::Made(made) if !made.is_row() => made.layout().walk(made.extent(), 0, bytes, run),
             row => run(row.row().unwrap_or(0), 0, bytes),
         }
     }
 
-    fn places(&self, base: usize, bytes: usize) -> Result<Loan, Error> {
-        let elements = Elements {
+    fn places(&self, base: usize, bytes: usize) -> Result<BufferLoan, Error> {
+        let elements = BufferElements {
             at: core::ptr::without_provenance(base),
             count: bytes.div_ceil(self.0.size().max(1)),
             kind: self.0,
         };
         // SAFETY: these are addresses in a target's window, which are only walked here, never accessed.
-        unsafe { Loan::of(elements, None) }
+        unsafe { BufferLoan::from_elements(elements, None) }
     }
 }

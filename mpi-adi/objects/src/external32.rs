@@ -1,21 +1,21 @@
 //! Conversion of elements to and from the external32 representation (MPI-3.1 section 4.3).
 #![forbid(unsafe_code)]
 
-use crate::datatype::derived::Type;
-use crate::datatype::{Basic, external};
+use crate::datatype::derived::DerivedType;
+use crate::datatype::{BasicType, external};
 use crate::error::Error;
 use crate::process::Env;
 use midplane_device::interface::Device;
 use midplane_device::memory::area::Area;
 
 /// Returns the basic datatype of a leaf.
-fn basic(tag: u8) -> Basic {
-    Basic::ALL[usize::from(tag) - 1]
+fn basic(tag: u8) -> BasicType {
+    BasicType::ALL[usize::from(tag) - 1]
 }
 
 /// Runs `f` on the leaves of one element in packed order, with the offset of each in native and in external bytes.
 /// Returns the external size of the element.
-fn leaves(datatype: &Type, mut f: impl FnMut(Basic, usize, usize)) -> usize {
+fn for_each_leaf(datatype: &DerivedType, mut f: impl FnMut(BasicType, usize, usize)) -> usize {
     let (mut inner, mut outside) = (0, 0);
     while inner < datatype.size() {
         let leaf = datatype.layout().leaf_at(inner);
@@ -43,8 +43,8 @@ pub fn places(size: isize, position: isize, bytes: usize) -> Result<(usize, usiz
 }
 
 /// Returns the external size of `count` elements in bytes. The run time is proportional to the length of the datatype's
-/// description. Fails with [`Error::TooLong`] or [`Error::NoRoom`].
-pub fn external_bytes(datatype: &Type, count: usize) -> Result<usize, Error> {
+/// description. Fails with [`Error::TooLong`] or [`Error::NoSpace`].
+pub fn external_bytes(datatype: &DerivedType, count: usize) -> Result<usize, Error> {
     let each = datatype.layout().weight(|tag| external::size(basic(tag)))?;
     let bytes = each.and_then(|each| each.checked_mul(count));
     bytes
@@ -53,24 +53,24 @@ pub fn external_bytes(datatype: &Type, count: usize) -> Result<usize, Error> {
 }
 
 /// Elements in native representation, to be converted.
-pub struct Sides<'a> {
+pub struct NativeElements<'a> {
     /// The process that calls.
     pub env: &'a dyn Env,
     /// The elements in memory.
     pub data: Area,
     /// Their datatype.
-    pub datatype: &'a Type,
+    pub datatype: &'a DerivedType,
     /// Their number.
     pub count: usize,
 }
 
-impl Sides<'_> {
+impl NativeElements<'_> {
     /// Runs `f` on each leaf of the elements, with its native location and its external offset.
-    fn each(&self, mut f: impl FnMut(Basic, Area, usize)) {
+    fn each(&self, mut f: impl FnMut(BasicType, Area, usize)) {
         let (size, all) = (self.datatype.size(), self.data);
         let mut outside = 0;
         for element in 0..self.count {
-            outside += leaves(self.datatype, |basic, inner, behind| {
+            outside += for_each_leaf(self.datatype, |basic, inner, behind| {
                 let area = all.part(element * size + inner, basic.size());
                 f(basic, area, outside + behind);
             });

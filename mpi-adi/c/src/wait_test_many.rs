@@ -16,12 +16,12 @@ use core::ffi::c_int;
 
 use super::args;
 use super::binding::env;
-use super::comm_objects::{self, Blame, end_blame};
+use super::comm_objects::{self, ErrorTarget, release_error_target};
 use super::completion::{end_one, wait_one};
 use super::fast_path;
-use super::report::{end, end_under};
+use super::error_dispatch::{end, end_under};
 use super::requests::{
-    Completed, Named, Rest, SEND_COMPLETE, conclude_if_due, named, try_complete, whole_status,
+    CompletedRequest, RequestKind, CompletionData, SEND_COMPLETE, finish_if_pending, named, try_complete, whole_status,
     with_status,
 };
 use super::types::MPI_Status;
@@ -30,24 +30,24 @@ use midplane_device::interface::{CompletionSet, Device};
 use midplane_device::kernel::CallNote;
 use midplane_device::request::{RequestId, Whole};
 use midplane_objects::call::{SLICE_REQUESTS, block_on};
-use midplane_objects::error::{Class, Error};
+use midplane_objects::error::{ErrorClass, Error};
 use midplane_objects::process::Env;
 
 /// Result of a call that completes several requests.
 #[derive(Default)]
-struct Several {
+struct ManyOutcome {
     failed: usize,
-    first: Option<(Blame, Class)>,
-    /// User-defined functions must still be called for some: [`Several::conclude`].
-    concluding: bool,
+    first: Option<(ErrorTarget, ErrorClass)>,
+    /// User-defined functions must still be called for some: [`ManyOutcome::finish_request`].
+    callbacks_pending: bool,
 }
 
-impl Several {
+impl ManyOutcome {
     /// Adds the request whose status has index `at`. The statuses before it, and up to `given`, are already set or set
     /// later. MPI_ERROR is set in all of them or in none (section 3.2.5).
-    fn add(&mut self, completed: &Completed, statuses: &mut Statuses<'_>, at: usize, given: usize) {
+    fn add(&mut self, completed: &CompletedRequest, statuses: &mut StatusArray<'_>, at: usize, given: usize) {
         if let Some(statuses) = statuses {
-            let has_failed = matches!(completed.rest, Some(Rest::Failed(..)));
+            let has_failed = matches!(completed.rest, Some(CompletionData::Failed(..)));
             if has_failed && self.failed == 0 {
                 for earlier in &mut statuses[..given] {
                     earlier.MPI_ERROR = MPI_SUCCESS;
@@ -61,27 +61,27 @@ impl Several {
         }
         match &completed.rest {
             None => {}
-            Some(Rest::Failed(blame, error)) => {
+            Some(CompletionData::Failed(error_target, error)) => {
                 self.failed += 1;
                 match self.first {
-                    None => self.first = Some((*blame, error.class())),
-                    Some(_) => end_blame(*blame),
+                    None => self.first = Some((*error_target, error.class())),
+                    Some(_) => release_error_target(*error_target),
                 }
             }
-            Some(Rest::Concluding(_)) => self.concluding = true,
+            Some(CompletionData::CallbacksPending(_)) => self.callbacks_pending = true,
         }
     }
 
     /// Calls the pending user-defined functions of the requests; each request has the index of its status, of which
     /// there are `given`. Called outside the device.
-    fn conclude<'a>(
+    fn finish_request<'a>(
         &mut self,
         requests: impl Iterator<Item = (&'a mut c_int, usize)>,
-        mut statuses: Statuses<'_>,
+        mut statuses: StatusArray<'_>,
         given: usize,
     ) {
         for (request, at) in requests {
-            if let Some(completed) = conclude_if_due(request) {
+            if let Some(completed) = finish_if_pending(request) {
                 self.add(&completed, &mut statuses, at, given);
             }
         }
@@ -89,9 +89,9 @@ impl Several {
 
     fn end(self, function: &'static str) -> c_int {
         match self.first {
-            Some((blame, first)) => end_under(
+            Some((error_target, first)) => end_under(
                 function,
-                blame,
+                error_target,
                 Err(Error::InStatus {
                     failed: self.failed,
                     first,
@@ -102,14 +102,14 @@ impl Several {
     }
 }
 
-fn end_several(function: &'static str, result: Result<Several, Error>) -> c_int {
+fn end_several(function: &'static str, result: Result<ManyOutcome, Error>) -> c_int {
     match result {
         Ok(several) => several.end(function),
         Err(error) => end(function, MPI_COMM_WORLD, Err(error)),
     }
 }
 
-type Statuses<'a> = Option<&'a mut [MPI_Status]>;
+type StatusArray<'a> = Option<&'a mut [MPI_Status]>;
 
 /// Returns the arrays of a call on several requests.
 ///
@@ -119,7 +119,7 @@ unsafe fn arrays<'a>(
     count: c_int,
     requests: *mut c_int,
     statuses: *mut MPI_Status,
-) -> Result<(&'a mut [c_int], Statuses<'a>), Error> {
+) -> Result<(&'a mut [c_int], StatusArray<'a>), Error> {
     let count = args::count(count)?;
     // SAFETY: guaranteed by the caller.
     unsafe {
@@ -179,9 +179,9 @@ fn wait_all(
     env: &dyn Env,
     next: usize,
     requests: &mut [c_int],
-    mut statuses: Statuses<'_>,
-) -> Result<Several, Error> {
-    let mut several = Several::default();
+    mut statuses: StatusArray<'_>,
+) -> Result<ManyOutcome, Error> {
+    let mut several = ManyOutcome::default();
     for (place, request) in requests.iter_mut().enumerate().skip(next) {
         let completed = wait_one(env, "MPI_Waitall", request)?;
         several.add(&completed, &mut statuses, place, place);
@@ -241,14 +241,14 @@ impl GroupState {
             let bit = 1 << place;
             let named = named(handle)?;
             let (is_active, is_complete) = match named {
-                Named::Inactive => (false, true),
-                Named::Complete(_) => (true, true),
-                Named::Other(family) => (true, family.ended(handle).is_some()),
-                Named::Live(_) => (true, false),
+                RequestKind::Inactive => (false, true),
+                RequestKind::Complete(_) => (true, true),
+                RequestKind::Other(family) => (true, family.ended(handle).is_some()),
+                RequestKind::Live(_) => (true, false),
             };
             state.active |= if is_active { bit } else { 0 };
             state.complete |= if is_complete { bit } else { 0 };
-            if let Named::Live(id) = named {
+            if let RequestKind::Live(id) = named {
                 live |= bit;
                 // The capacity is the maximum number of handles.
                 let _ = ids.push(id);
@@ -288,8 +288,8 @@ fn groups(requests: &mut [c_int]) -> impl Iterator<Item = (usize, &mut [c_int])>
 fn test_all(
     env: &dyn Env,
     requests: &mut [c_int],
-    mut statuses: Statuses<'_>,
-) -> Result<Option<Several>, Error> {
+    mut statuses: StatusArray<'_>,
+) -> Result<Option<ManyOutcome>, Error> {
     let name = "MPI_Testall";
     if requests.is_empty() {
         poll_at(env, name, 0);
@@ -301,16 +301,16 @@ fn test_all(
             return Ok(None);
         }
     }
-    let mut several = Several::default();
+    let mut several = ManyOutcome::default();
     for (place, request) in requests.iter_mut().enumerate() {
         poll_at(env, name, place);
         if let Some(completed) = try_complete(env, None, request)? {
             several.add(&completed, &mut statuses, place, place);
         }
     }
-    if several.concluding {
+    if several.callbacks_pending {
         let given = requests.len();
-        several.conclude(requests.iter_mut().zip(0..), statuses, given);
+        several.finish_request(requests.iter_mut().zip(0..), statuses, given);
     }
     Ok(Some(several))
 }
@@ -335,19 +335,19 @@ pub unsafe fn MPI_Testall(
 }
 
 /// Result of a search for one complete request.
-enum Any {
+enum AnyResult {
     /// All requests are inactive.
     Inactive,
     /// The request at this index.
-    At(usize, Completed),
+    At(usize, CompletedRequest),
 }
 
-impl Any {
+impl AnyResult {
     /// Returns the index for the program, and the completed request.
-    fn into_parts(self) -> (c_int, Completed) {
+    fn into_parts(self) -> (c_int, CompletedRequest) {
         match self {
-            Any::Inactive => (MPI_UNDEFINED, with_status(MPI_Status::EMPTY)),
-            Any::At(i, completed) => (i as c_int, completed),
+            AnyResult::Inactive => (MPI_UNDEFINED, with_status(MPI_Status::EMPTY)),
+            AnyResult::At(i, completed) => (i as c_int, completed),
         }
     }
 }
@@ -357,7 +357,7 @@ fn any(
     env: &dyn Env,
     function: &'static str,
     requests: &mut [c_int],
-) -> Result<Option<Any>, Error> {
+) -> Result<Option<AnyResult>, Error> {
     let mut is_active = false;
     for (first, group) in groups(requests) {
         if first > 0 {
@@ -369,14 +369,14 @@ fn any(
         if let Some(request) = group.get_mut(found)
             && let Some(completed) = try_complete(env, None, request)?
         {
-            let completed = completed.concluded(request);
-            return Ok(Some(Any::At(first + found, completed)));
+            let completed = completed.finished(request);
+            return Ok(Some(AnyResult::At(first + found, completed)));
         }
     }
-    Ok((!is_active).then_some(Any::Inactive))
+    Ok((!is_active).then_some(AnyResult::Inactive))
 }
 
-fn wait_any(env: &dyn Env, requests: &mut [c_int]) -> Result<Any, Error> {
+fn wait_any(env: &dyn Env, requests: &mut [c_int]) -> Result<AnyResult, Error> {
     let name = "MPI_Waitany";
     block_on(env, CallNote::of(name), || {
         any(env, name, requests).transpose()
@@ -384,7 +384,7 @@ fn wait_any(env: &dyn Env, requests: &mut [c_int]) -> Result<Any, Error> {
 }
 
 /// Runs one test; see [`any`] for the result.
-fn test_any(env: &dyn Env, requests: &mut [c_int]) -> Result<Option<Any>, Error> {
+fn test_any(env: &dyn Env, requests: &mut [c_int]) -> Result<Option<AnyResult>, Error> {
     let name = "MPI_Testany";
     poll_at(env, name, 0);
     any(env, name, requests)
@@ -445,9 +445,9 @@ pub unsafe fn MPI_Testany(
 
 /// Completes all complete requests of an array.
 struct CompleteSome<'a> {
-    several: Several,
+    several: ManyOutcome,
     indices: &'a mut [c_int],
-    statuses: Statuses<'a>,
+    statuses: StatusArray<'a>,
     /// A request is active, or was before it was completed here.
     is_active: bool,
     done: usize,
@@ -491,9 +491,10 @@ impl CompleteSome<'_> {
 ///
 /// # Safety
 /// See [`arrays`], [`args::array_mut`] and [`args::out`].
-unsafe fn some(
+unsafe fn complete_some(
     function: &'static str,
-    (incount, requests): (c_int, *mut c_int),
+    incount: c_int,
+    requests: *mut c_int,
     outcount: *mut c_int,
     indices: *mut c_int,
     statuses: *mut MPI_Status,
@@ -510,7 +511,7 @@ unsafe fn some(
                 )
             };
             let mut some = CompleteSome {
-                several: Several::default(),
+                several: ManyOutcome::default(),
                 indices,
                 statuses,
                 is_active: false,
@@ -524,14 +525,14 @@ unsafe fn some(
                 done,
                 ..
             } = some;
-            if several.concluding {
+            if several.callbacks_pending {
                 // In index order, as they were found.
                 let mut rest = requests.iter_mut().zip(0..);
                 let found = indices[..done].iter().zip(0..).filter_map(|(i, at)| {
                     let (request, _) = rest.find(|(_, place)| place == i)?;
                     Some((request, at))
                 });
-                several.conclude(found, statuses, done);
+                several.finish_request(found, statuses, done);
             }
             Ok(several)
         })
@@ -553,9 +554,10 @@ pub unsafe fn MPI_Waitsome(
     };
     // SAFETY: the standard's requirements on the arrays and `outcount`.
     unsafe {
-        some(
+        complete_some(
             "MPI_Waitsome",
-            (incount, requests),
+            incount,
+            requests,
             outcount,
             indices,
             statuses,
@@ -578,9 +580,10 @@ pub unsafe fn MPI_Testsome(
     };
     // SAFETY: the standard's requirements on the arrays and `outcount`.
     unsafe {
-        some(
+        complete_some(
             "MPI_Testsome",
-            (incount, requests),
+            incount,
+            requests,
             outcount,
             indices,
             statuses,
@@ -625,18 +628,18 @@ mod tests {
 
         let env = FakeEnv::new();
         let any = test_any(&env, &mut handles).expect("legal handles");
-        assert!(matches!(any, Some(Any::Inactive)));
+        assert!(matches!(any, Some(AnyResult::Inactive)));
         assert_eq!(env.polls(), SLICES);
         handles[REQUESTS - 1] = SEND_COMPLETE;
         let env = FakeEnv::new();
         let any = wait_any(&env, &mut handles).expect("legal handles");
-        assert!(matches!(any, Any::At(at, _) if at == REQUESTS - 1));
+        assert!(matches!(any, AnyResult::At(at, _) if at == REQUESTS - 1));
         assert_eq!(env.polls(), SLICES - 1);
 
         let env = FakeEnv::new();
         let mut indices = vec![0; REQUESTS];
         let mut some = CompleteSome {
-            several: Several::default(),
+            several: ManyOutcome::default(),
             indices: &mut indices,
             statuses: None,
             is_active: false,
@@ -659,7 +662,7 @@ mod tests {
         handles[140] = SEND_COMPLETE;
         let mut indices = vec![0; handles.len()];
         let mut some = CompleteSome {
-            several: Several::default(),
+            several: ManyOutcome::default(),
             indices: &mut indices,
             statuses: None,
             is_active: false,
