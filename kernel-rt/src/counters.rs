@@ -46,7 +46,7 @@ pub struct LinkSources<'a> {
 
 /// Sources of a node's counters.
 #[derive(Clone, Copy)]
-pub struct Sources<'a> {
+pub struct CounterSources<'a> {
     /// The device.
     pub adi: &'a Adi,
     /// The router's counters.
@@ -70,7 +70,7 @@ macro_rules! values {
 }
 
 values! {
-    of_node: |from: Sources<'_>| Counter;
+    of_node: |from: CounterSources<'_>| Counter;
     MessagesSent = from.adi.stats().messages_sent;
     MessagesReceived = from.adi.stats().messages_received;
     RtsSent = from.adi.stats().rts_sent;
@@ -127,7 +127,7 @@ values! {
 /// Updates all counters on `board`, including those of these links.
 pub fn publish(
     board: &Blackboard,
-    sources: Sources<'_>,
+    sources: CounterSources<'_>,
     links: impl Iterator<Item = (Direction, LinkFigures)>,
 ) {
     board.set_beats(sources.own.beats);
@@ -159,12 +159,12 @@ fn set_channel(place: ChannelBoard<'_>, channel: &ChannelStats) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use midplane_abi::blackboard::Snapshot;
+    use midplane_abi::blackboard::BlackboardSnapshot;
     use midplane_abi::counters::LinkCounters;
     use net_torus::Vc;
 
-    fn read(board: &Blackboard) -> Snapshot {
-        Snapshot::read(&board.bytes()).expect("a blackboard")
+    fn read(board: &Blackboard) -> BlackboardSnapshot {
+        BlackboardSnapshot::read(&board.bytes()).expect("a blackboard")
     }
 
     #[test]

@@ -67,7 +67,7 @@ pub fn write_text(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use midplane_abi::failure::{Failure, Why};
+    use midplane_abi::failure::{Failure, FailureReason};
 
     #[test]
     fn an_error_is_told_as_the_device_tells_it() {
@@ -85,7 +85,7 @@ mod tests {
         let heap = Some(Heap { bytes: 9, used: 7 });
         for (heap, said) in [(None, None), (heap, Some("own words")), (heap, Some(""))] {
             let error = error(heap, said);
-            let why = Why::Mpi(of_error(&error));
+            let why = FailureReason::Mpi(of_error(&error));
             let place = Some((5, here));
             let record = Failure { place, why }.write();
             let read = Failure::read(record.bytes()).expect("a failure");
@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn numbers_that_are_no_error_are_told_as_such() {
-        let why = Why::Mpi(MpiFailure {
+        let why = FailureReason::Mpi(MpiFailure {
             numbers: [u64::MAX; 8],
             texts: [""; 3],
         });

@@ -15,7 +15,7 @@
 
 use core::hint;
 
-use midplane_abi::blackboard::{Blackboard, Call};
+use midplane_abi::blackboard::{Blackboard, CallRecord};
 use midplane_device::Adi;
 use midplane_device::envelope::Rank;
 use midplane_device::interface::{Incoming, Outgoing, Received, Sent, Work};
@@ -26,10 +26,10 @@ use midplane_device::{HookResult, interface};
 use net_torus::Direction;
 use net_torus::coord::Coord;
 use net_torus::link::Link;
-use net_torus::reliable::Reliable;
+use net_torus::reliable::ReliableLink;
 use net_torus::torus::Torus;
 
-use crate::counters::{LinkFigures, NodeFigures, Sources, publish};
+use crate::counters::{LinkFigures, NodeFigures, CounterSources, publish};
 
 /// Maximum number of progress steps per interrupt before the program resumes.
 pub const STEPS_PER_INTERRUPT: u32 = 64;
@@ -100,7 +100,7 @@ pub trait NodeLink: Link {
 }
 
 /// A lossy link with retransmission.
-impl<L: NodeLink + 'static, const FRAMES: usize> NodeLink for Reliable<'static, L, FRAMES> {
+impl<L: NodeLink + 'static, const FRAMES: usize> NodeLink for ReliableLink<'static, L, FRAMES> {
     fn hold_interrupts(&mut self) {
         self.lower_mut().hold_interrupts();
     }
@@ -246,11 +246,11 @@ pub struct Node<L, P> {
     /// Public in the crate for a board that constructs a node in its final memory.
     pub(crate) adi: Adi,
     /// Public in the crate for the same reason.
-    pub(crate) carrier: Carrier<L, P>,
+    pub(crate) carrier: NodeHost<L, P>,
 }
 
 /// The device's host environment on this node.
-pub(crate) struct Carrier<L, P> {
+pub(crate) struct NodeHost<L, P> {
     torus: Torus<'static, L>,
     platform: P,
     /// Destination of coalesced messages that wait for more. The link towards it will interrupt; nothing has moved
@@ -258,7 +258,7 @@ pub(crate) struct Carrier<L, P> {
     gathers_for: Option<Rank>,
     /// The last step moved nothing, and neither program nor interrupt has used the device since.
     quiet: bool,
-    watch: Watch,
+    watch: LinkWatch,
     /// Result of the last run of the interrupt hook.
     hook: HookResult,
     /// Start of the current delay of acknowledgements. They may piggyback on the program's messages for at most
@@ -270,7 +270,7 @@ pub(crate) struct Carrier<L, P> {
     call: Option<CallNote>,
     /// The blackboard shows an MPI call.
     call_is_up: bool,
-    figures: Figures,
+    figures: StatsState,
     /// Time of the last update of the statistics.
     published_ns: u64,
     beats: u64,
@@ -286,9 +286,9 @@ pub(crate) struct Carrier<L, P> {
 
 /// Detection of new work on the links.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Watch {
+enum LinkWatch {
     /// The node polls: link interrupts are disabled.
-    Held,
+    Busy,
     /// A link may interrupt; another may have work without an interrupt.
     Open,
     /// Each link interrupts as soon as it has work.
@@ -298,11 +298,11 @@ enum Watch {
 /// Whether the blackboard contains current statistics. An update requires thousands of instructions, so it happens once
 /// per [`PUBLISH_NS`]. A node that sleeps or computes earlier sets a timer for it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Figures {
+enum StatsState {
     /// The blackboard is current.
     Published,
     /// The blackboard is out of date, and no timer is set to update it.
-    Old,
+    Outdated,
     /// The blackboard is out of date, and a timer is set to update it.
     TimerSet,
 }
@@ -310,7 +310,7 @@ enum Figures {
 impl<L: NodeLink, P: Platform<L>> Node<L, P> {
     /// Creates a node from its parts.
     pub fn new(adi: Adi, torus: Torus<'static, L>, platform: P) -> Self {
-        let carrier = Carrier::new(torus, platform);
+        let carrier = NodeHost::new(torus, platform);
         Self { adi, carrier }
     }
 
@@ -505,7 +505,7 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
         let beats = carrier.beats;
         carrier.quiet = false;
         // A link may have raised the interrupt.
-        carrier.watch = Watch::Open;
+        carrier.watch = LinkWatch::Open;
         carrier.settle(&mut self.adi, true);
         let now = carrier.platform.ticks();
         carrier.interrupt_ticks += now - began;
@@ -543,7 +543,7 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
     }
 }
 
-impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
+impl<L: NodeLink, P: Platform<L>> NodeHost<L, P> {
     /// Creates the host environment over this torus.
     #[inline]
     pub(crate) fn new(mut torus: Torus<'static, L>, platform: P) -> Self {
@@ -552,13 +552,13 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
         Self {
             gathers_for: None,
             quiet: false,
-            watch: Watch::Open,
+            watch: LinkWatch::Open,
             hook: HookResult::Idle,
             deferred_ns: None,
             answers_due: false,
             call: None,
             call_is_up: false,
-            figures: Figures::Old,
+            figures: StatsState::Outdated,
             published_ns: platform.ns(platform.ticks()),
             beats: 0,
             idle_ticks: 0,
@@ -599,7 +599,7 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
         if self.share > 0 && ahead_ns <= INTERRUPT_GRACE_NS {
             return false;
         }
-        self.watch = Watch::Held;
+        self.watch = LinkWatch::Busy;
         L::hold_all(self.torus.present_links());
         if self.share > 0 {
             self.platform.wake_in(ahead_ns);
@@ -608,8 +608,8 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
     }
 
     fn step(&mut self, adi: &mut Adi) -> bool {
-        if self.watch != Watch::Held {
-            self.watch = Watch::Held;
+        if self.watch != LinkWatch::Busy {
+            self.watch = LinkWatch::Busy;
             L::hold_all(self.torus.present_links());
         }
         let now = self.step_ns();
@@ -624,7 +624,7 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
         let moved = self.go_on(adi, now, false);
         if held || self.torus.holds() {
             // The links must be notified that packets wait for them, or no longer wait.
-            self.watch = Watch::Held;
+            self.watch = LinkWatch::Busy;
         }
         moved
     }
@@ -660,10 +660,10 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
         }
         self.beats += 1;
         self.quiet = !moved;
-        if moved && self.figures == Figures::Published {
-            self.figures = Figures::Old;
+        if moved && self.figures == StatsState::Published {
+            self.figures = StatsState::Outdated;
         }
-        if self.figures != Figures::Published {
+        if self.figures != StatsState::Published {
             self.publish_if_due(adi, now);
         }
         moved
@@ -708,7 +708,7 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
             self.publish(adi);
             self.show_call();
             self.published_ns = now;
-            self.figures = Figures::Published;
+            self.figures = StatsState::Published;
         }
     }
 
@@ -716,31 +716,31 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
     #[inline(never)]
     fn send_on(&mut self, adi: &mut Adi) {
         self.quiet = false;
-        let is_calm = self.watch == Watch::Armed || !P::INTERRUPTS && !self.torus.has_news();
+        let is_calm = self.watch == LinkWatch::Armed || !P::INTERRUPTS && !self.torus.has_news();
         if is_calm && !L::KEEPS_TIME && !self.torus.holds() {
             self.give(adi);
         }
         self.end_call(adi);
-        self.gathers_for = if P::INTERRUPTS && self.watch == Watch::Armed && self.torus.holds() {
+        self.gathers_for = if P::INTERRUPTS && self.watch == LinkWatch::Armed && self.torus.holds() {
             adi.gathered_for()
         } else {
             None
         };
     }
 
-    /// Shortened [`Carrier::leave`] after a call that only sends. Links without timeouts neither die nor hold forwarded
+    /// Shortened [`NodeHost::leave`] after a call that only sends. Links without timeouts neither die nor hold forwarded
     /// frames, no acknowledgement is due, and the statistics are written when the call settles.
     fn give(&mut self, adi: &mut Adi) {
         adi.leave(&mut self.torus, self.platform.memory());
         // Links with timeouts receive no frames here.
-        if self.torus.give_frames(0) && self.figures == Figures::Published {
-            self.figures = Figures::Old;
+        if self.torus.give_frames(0) && self.figures == StatsState::Published {
+            self.figures = StatsState::Outdated;
         }
         // The acknowledgements may have been piggybacked.
         self.deferred_ns = self.deferred_ns.filter(|_| adi.has_deferred());
         if self.torus.holds() {
             // The links' interrupts for free space are not enabled yet.
-            self.watch = Watch::Open;
+            self.watch = LinkWatch::Open;
         }
     }
 
@@ -749,10 +749,10 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
         self.settle(adi, P::INTERRUPTS);
         if !P::INTERRUPTS {
             // Nothing watches the links while the program computes, so no neighbour needs to ring the doorbell.
-            if self.watch != Watch::Held {
+            if self.watch != LinkWatch::Busy {
                 L::hold_all(self.torus.present_links());
             }
-            self.watch = Watch::Open;
+            self.watch = LinkWatch::Open;
         }
         self.publish_if_asked(adi);
     }
@@ -786,7 +786,7 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
         }
     }
 
-    /// Implements [`Carrier::settle`] when there is work. A link that had work when its interrupt was enabled may have
+    /// Implements [`NodeHost::settle`] when there is work. A link that had work when its interrupt was enabled may have
     /// more: from then on, interrupts are enabled only after a step that finds nothing; before that, the node
     /// `asks_early`.
     #[inline(never)]
@@ -808,7 +808,7 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
 
     /// Handles the state in which only a link or the timer brings new work.
     fn settled(&mut self, adi: &Adi) {
-        if self.figures == Figures::Old {
+        if self.figures == StatsState::Outdated {
             let now = self.step_ns();
             self.publish_if_due(adi, now);
             return self.set_timer(now);
@@ -859,7 +859,7 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
     /// Returns whether the links interrupt when there is work, and enables their interrupts if needed. Returns false if
     /// there is work already.
     fn is_watched(&mut self) -> bool {
-        self.watch == Watch::Armed || self.prepare_sleep()
+        self.watch == LinkWatch::Armed || self.prepare_sleep()
     }
 
     /// Checks, after a step, that nothing has been received and no link has new free space for waiting packets. If the
@@ -876,7 +876,7 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
     /// Enables the links' interrupts. Returns false if there is work already.
     fn prepare_sleep(&mut self) -> bool {
         let quiet = L::prepare_all(self.torus.present_links());
-        self.watch = if quiet { Watch::Armed } else { Watch::Open };
+        self.watch = if quiet { LinkWatch::Armed } else { LinkWatch::Open };
         quiet
     }
 
@@ -889,13 +889,13 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
             self.platform.wake_in(due.saturating_sub(now));
         }
         match self.figures {
-            Figures::Published if self.deferred_ns.is_some() => self.platform.wake_in(PUBLISH_NS),
-            Figures::Old => {
+            StatsState::Published if self.deferred_ns.is_some() => self.platform.wake_in(PUBLISH_NS),
+            StatsState::Outdated => {
                 let age = now.saturating_sub(self.published_ns);
                 self.platform.wake_in(PUBLISH_NS.saturating_sub(age));
-                self.figures = Figures::TimerSet;
+                self.figures = StatsState::TimerSet;
             }
-            Figures::Published | Figures::TimerSet => {}
+            StatsState::Published | StatsState::TimerSet => {}
         }
     }
 
@@ -922,14 +922,14 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
     /// Polls the links for a while. Returns true when one has work.
     #[inline]
     fn sees_news(&mut self) -> bool {
-        let looks = if self.watch == Watch::Held && !L::KEEPS_TIME {
+        let looks = if self.watch == LinkWatch::Busy && !L::KEEPS_TIME {
             self.platform.looks()
         } else {
             0
         };
         for _ in 0..looks {
             if self.torus.has_news() {
-                self.watch = Watch::Open;
+                self.watch = LinkWatch::Open;
                 return true;
             }
             hint::spin_loop();
@@ -940,10 +940,10 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
     fn acknowledge(&mut self) {
         self.platform.acknowledge(self.torus.links_mut());
         // A link may have ended the sleep.
-        self.watch = Watch::Open;
-        if self.figures == Figures::TimerSet {
+        self.watch = LinkWatch::Open;
+        if self.figures == StatsState::TimerSet {
             // The timer may have ended the sleep, for an earlier reason.
-            self.figures = Figures::Old;
+            self.figures = StatsState::Outdated;
         }
         self.audit_if_due();
     }
@@ -954,7 +954,7 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
             && !self.call_is_up
         {
             self.call_is_up = true;
-            self.platform.blackboard().call(Some(Call {
+            self.platform.blackboard().call(Some(CallRecord {
                 function: call.function,
                 peer: call.peer,
                 tag: call.tag,
@@ -976,7 +976,7 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
         };
         let board = self.platform.blackboard();
         let router = self.torus.router();
-        let sources = Sources {
+        let sources = CounterSources {
             adi,
             torus: router.stats(),
             own: &own,
@@ -995,19 +995,19 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
     }
 }
 
-impl<L: NodeLink, P: Platform<L>> Kernel for Carrier<L, P> {
+impl<L: NodeLink, P: Platform<L>> Kernel for NodeHost<L, P> {
     fn poll(&mut self, adi: &mut Adi) -> bool {
         let watch = self.watch;
-        let is_at_rest = watch != Watch::Open && self.is_at_rest(adi);
+        let is_at_rest = watch != LinkWatch::Open && self.is_at_rest(adi);
         let moved = match watch {
-            Watch::Armed if !self.platform.is_interrupted() => match is_at_rest {
+            LinkWatch::Armed if !self.platform.is_interrupted() => match is_at_rest {
                 true => false,
                 // Links with timeouts need the current time.
                 false if L::KEEPS_TIME => self.step(adi),
                 false => self.leave(adi),
             },
             // A step has just been made.
-            Watch::Held if is_at_rest && self.has_nothing() => false,
+            LinkWatch::Busy if is_at_rest && self.has_nothing() => false,
             // A link has interrupted, or probably has work.
             _ => self.step(adi),
         };
@@ -1076,13 +1076,13 @@ impl<L: NodeLink, P: Platform<L>> Kernel for Carrier<L, P> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use midplane_abi::blackboard::Snapshot;
+    use midplane_abi::blackboard::BlackboardSnapshot;
     use midplane_device::envelope::Pattern;
     use midplane_device::memory::{RawMemory, Span};
     use midplane_device::request::Mode;
     use midplane_device::send::SendTo;
     use midplane_device::{Config, Memory};
-    use net_torus::router::{Router, Sizes};
+    use net_torus::router::{Router, BufferSizes};
     use net_torus::sim::{SimLink, wire_torus};
     use net_torus::{Chunk, Coord, Shape};
 
@@ -1243,7 +1243,7 @@ mod tests {
     }
 
     fn nodes_of<const T: bool, const I: bool>(extents: [u16; 3]) -> Vec<TestNode<T, I>> {
-        const SIZES: Sizes = Sizes::BLUE_GENE;
+        const SIZES: BufferSizes = BufferSizes::BLUE_GENE;
         let shape = Shape::new(extents, [true; 3]).unwrap();
         let links = wire_torus(&shape).into_iter();
         links
@@ -1340,7 +1340,7 @@ mod tests {
         assert_eq!(node.fast_send(&OUTGOING), Sent::Complete);
         assert!(node.adi.have_copies_left());
         assert_eq!((node.carrier.beats, holds(node)), before);
-        assert_eq!(node.carrier.watch, Watch::Armed);
+        assert_eq!(node.carrier.watch, LinkWatch::Armed);
         // The receive is posted, and the message is received by an interrupt.
         let posted = nodes[1].fast_start_receive(&ANY);
         let posted = posted.expect("room for a request");
@@ -1356,7 +1356,7 @@ mod tests {
         let before = node.carrier.beats;
         assert_eq!(node.fast_send(&OUTGOING), Sent::Complete);
         assert!(node.carrier.beats > before);
-        assert_eq!(node.carrier.watch, Watch::Armed);
+        assert_eq!(node.carrier.watch, LinkWatch::Armed);
     }
 
     #[test]
@@ -1486,7 +1486,7 @@ mod tests {
     /// Returns the number of steps of the node's loop, as the host reads it.
     fn beats_seen(node: &TestNode) -> u64 {
         let bytes = node.carrier.platform.blackboard.bytes();
-        Snapshot::read(&bytes).unwrap().beats
+        BlackboardSnapshot::read(&bytes).unwrap().beats
     }
 
     /// Advances the clock by `ns` nanoseconds.
@@ -1574,7 +1574,7 @@ mod tests {
         // The step notifies the other node of the barrier.
         let node = &mut nodes[1];
         node.interrupted();
-        assert_eq!(node.carrier.watch, Watch::Armed);
+        assert_eq!(node.carrier.watch, LinkWatch::Armed);
         let (beats, holds) = (node.carrier.beats, holds(node));
         node.carrier.platform.undisturbed = true;
         assert!(!polled(node));
@@ -1605,7 +1605,7 @@ mod tests {
         node.interrupted();
         node.carrier.torus.links_mut()[0].as_mut().unwrap().babbles = true;
         node.acknowledge();
-        assert_eq!(node.carrier.watch, Watch::Open);
+        assert_eq!(node.carrier.watch, LinkWatch::Open);
         let beats = node.carrier.beats;
         node.interrupted();
         assert!(node.carrier.beats > beats);
@@ -1783,7 +1783,7 @@ mod tests {
     /// Returns the program's call on the blackboard: its name and the number of calls shown so far.
     fn call_seen(node: &TestNode) -> (Option<String>, u64) {
         let bytes = node.carrier.platform.blackboard.bytes();
-        let seen = Snapshot::read(&bytes).unwrap();
+        let seen = BlackboardSnapshot::read(&bytes).unwrap();
         (
             seen.call.map(|call| call.function.to_string()),
             seen.calls_entered,
@@ -1810,7 +1810,7 @@ mod tests {
         node.enter(&mut |_, kernel| kernel.note(None));
         assert_eq!(call_seen(node), (None, 1));
         // Without sleep, but long.
-        node.carrier.figures = Figures::Old;
+        node.carrier.figures = StatsState::Outdated;
         pass(node, PUBLISH_NS);
         node.enter(&mut |adi, kernel| {
             kernel.note(Some(NOTE));

@@ -1,11 +1,11 @@
 //! Torus device of a node: the router and its six links.
 
-use crate::begun::{Begun, WORTH_A_FRAME};
+use crate::open_frames::{OpenFrames, WORTH_A_FRAME};
 use crate::chunk::CHUNK_BYTES;
 use crate::coord::{Coord, Direction};
 use crate::link::{self, Link};
 use crate::router::{ConfigError, Router};
-use crate::wire::{Directions, FRAME_HEADER_BYTES, MIN_MTU};
+use crate::wire::{DirectionSet, FRAME_HEADER_BYTES, MIN_MTU};
 
 /// Maximum number of frames received from, and sent to, each link in one [`Torus::step`].
 pub const FRAMES_PER_STEP: usize = 8;
@@ -18,35 +18,35 @@ pub struct Torus<'m, L> {
     end: usize,
     pub(crate) gathers: bool,
     /// Directions whose last frames the link did not accept, or that wait for a busy neighbour.
-    pub(crate) held: Directions,
+    pub(crate) held: DirectionSet,
     /// Directions whose links received or transmitted frames in this round.
-    pub(crate) touched: Directions,
+    pub(crate) touched: DirectionSet,
     /// Directions whose links have failed.
-    dead: Directions,
+    dead: DirectionSet,
     /// Directions whose links support [`Link::unsent`], and the space for packets there in bytes.
-    pub(crate) keeps: Directions,
+    pub(crate) keeps: DirectionSet,
     pub(crate) room: usize,
-    pub(crate) begun: Begun<L>,
+    pub(crate) begun: OpenFrames<L>,
 }
 
 /// Properties of a node's links.
-struct Kinds {
-    present: Directions,
+struct LinkKinds {
+    present: DirectionSet,
     /// Index after the last present link.
     end: usize,
-    exact: Directions,
-    keeps: Directions,
+    exact: DirectionSet,
+    keeps: DirectionSet,
     /// Minimum MTU of all links, limited by the frame's size field.
     mtu: usize,
 }
 
-impl Kinds {
+impl LinkKinds {
     fn of<L: Link>(links: &[Option<L>; 6]) -> Self {
         let mut kinds = Self {
-            present: Directions::NONE,
+            present: DirectionSet::NONE,
             end: 0,
-            exact: Directions::NONE,
-            keeps: Directions::NONE,
+            exact: DirectionSet::NONE,
+            keeps: DirectionSet::NONE,
             mtu: u16::MAX.into(),
         };
         for (d, link) in Direction::ALL.into_iter().zip(links) {
@@ -73,7 +73,7 @@ impl<'m, L: Link> Torus<'m, L> {
     /// Fails with [`ConfigError::Links`] when the links do not match the router's coordinates, and with
     /// [`ConfigError::Mtu`] when a link cannot transmit the maximum packet.
     pub fn new(mut router: Router<'m>, links: [Option<L>; 6]) -> Result<Self, ConfigError> {
-        let kinds = Kinds::of(&links);
+        let kinds = LinkKinds::of(&links);
         if kinds.present != router.links() {
             return Err(ConfigError::Links(kinds.present.bits()));
         }
@@ -90,12 +90,12 @@ impl<'m, L: Link> Torus<'m, L> {
             links,
             end: kinds.end,
             gathers: false,
-            held: Directions::NONE,
-            touched: Directions::NONE,
-            dead: Directions::NONE,
+            held: DirectionSet::NONE,
+            touched: DirectionSet::NONE,
+            dead: DirectionSet::NONE,
             keeps: kinds.keeps,
             room: kinds.mtu - FRAME_HEADER_BYTES,
-            begun: Begun::NONE,
+            begun: OpenFrames::NONE,
         })
     }
 
@@ -131,7 +131,7 @@ impl<'m, L: Link> Torus<'m, L> {
             }
             bit <<= 1;
         }
-        let mut news = Directions::from_bits(news);
+        let mut news = DirectionSet::from_bits(news);
         let mut moved = false;
         while let Some(side) = news.first() {
             news = news.without(side);
@@ -183,7 +183,7 @@ impl<'m, L: Link> Torus<'m, L> {
 
     /// Returns the directions in which frames may be sent.
     #[inline]
-    fn to_send(&self) -> Directions {
+    fn to_send(&self) -> DirectionSet {
         self.router.outputs().or(self.begun.directions())
     }
 
@@ -201,7 +201,7 @@ impl<'m, L: Link> Torus<'m, L> {
         } else {
             self.touched.bits()
         };
-        self.touched = Directions::NONE;
+        self.touched = DirectionSet::NONE;
         while touched != 0 {
             let at = touched.trailing_zeros() as usize;
             touched &= touched - 1;
@@ -291,7 +291,7 @@ impl<'m, L: Link> Torus<'m, L> {
     /// Notifies links for which packets waited, `before` or in this step, when none waits any more. A packet with
     /// several routes may have used another link.
     #[inline]
-    pub(crate) fn end_waits(&mut self, before: Directions) {
+    pub(crate) fn end_waits(&mut self, before: DirectionSet) {
         let waited = before.or(self.held);
         if !waited.is_empty() {
             self.end_waits_of(waited);
@@ -299,7 +299,7 @@ impl<'m, L: Link> Torus<'m, L> {
     }
 
     #[inline(never)]
-    fn end_waits_of(&mut self, waited: Directions) {
+    fn end_waits_of(&mut self, waited: DirectionSet) {
         let wanted = self.to_send();
         self.held = self.held.and(wanted);
         for d in waited.iter().filter(|d| !wanted.has(*d)) {
@@ -322,7 +322,7 @@ impl<'m, L: Link> Torus<'m, L> {
     /// Returns the directions whose links have failed. Packets that require them are never delivered, so the caller
     /// must abort the job with a message that specifies this node and these directions.
     #[inline]
-    pub fn dead_links(&self) -> Directions {
+    pub fn dead_links(&self) -> DirectionSet {
         self.dead
     }
 

@@ -7,11 +7,11 @@
 //!   COBS( up to MTU bytes | CRC-16/IBM-SDLC of them, little-endian ) | 0
 //! ```
 //! So a frame begins after each zero, regardless of the bytes before. Line errors only affect the frames that they
-//! occur in: these are dropped here and counted ([`SerialStats::damaged`]). [`Reliable`](net_torus::Reliable), the
+//! occur in: these are dropped here and counted ([`SerialStats::damaged`]). [`ReliableLink`](net_torus::ReliableLink), the
 //! layer above, retransmits them; its own CRC-32 detects errors that the 16 bits miss.
 //!
 //! The neighbour may start later, or be reset: a link is used after both ends have completed the handshake
-//! ([`Greeting`]). On this line the last hello may be lost without its sender noticing. So an end that is up replies to
+//! ([`LinkHandshake`]). On this line the last hello may be lost without its sender noticing. So an end that is up replies to
 //! a hello with a third message (`UP`) that requires no reply.
 #![forbid(unsafe_code)]
 
@@ -19,14 +19,14 @@ use core::sync::atomic::{AtomicU8, AtomicU32, AtomicUsize, Ordering};
 
 use crc::{CRC_16_IBM_SDLC, Crc, Table};
 use net_torus::link::Link;
-use net_torus::reliable::{OVERHEAD, Retry};
-use net_torus::stats::Tally;
+use net_torus::reliable::{OVERHEAD, RetryConfig};
+use net_torus::stats::EventCounter;
 use net_torus::wire::MIN_MTU;
 
-use super::greeting::{Greeting, is_greeting};
+use super::handshake::{LinkHandshake, is_greeting};
 use crate::node::NodeLink;
 
-/// Maximum frame size in bytes: a packet of the maximum size and the header of [`Reliable`](net_torus::Reliable).
+/// Maximum frame size in bytes: a packet of the maximum size and the header of [`ReliableLink`](net_torus::ReliableLink).
 pub const MTU: usize = OVERHEAD + MIN_MTU + MORE;
 /// Header of rerouted frames, in images with faults.
 const MORE: usize = if cfg!(feature = "faults") {
@@ -45,17 +45,17 @@ const UP: u8 = 2;
 static CRC: Crc<u16, Table<1>> = Crc::<u16, Table<1>>::new(&CRC_16_IBM_SDLC);
 
 /// The bytes of a serial line, in both directions. No method blocks.
-pub trait Line {
+pub trait SerialLine {
     /// Returns the oldest received byte, or `None`.
     fn take(&mut self) -> Option<u8>;
 
-    /// Returns whether a frame's end may have been received since [`Line::take`] last returned `None`.
+    /// Returns whether a frame's end may have been received since [`SerialLine::take`] last returned `None`.
     fn has_frame(&self) -> bool;
 
-    /// Returns the number of bytes that [`Line::put`] accepts now.
+    /// Returns the number of bytes that [`SerialLine::put`] accepts now.
     fn room(&self) -> usize;
 
-    /// Sends `bytes`, at most [`Line::room`] of them; excess bytes are lost.
+    /// Sends `bytes`, at most [`SerialLine::room`] of them; excess bytes are lost.
     fn put(&mut self, bytes: &[u8]);
 
     /// Handles a received frame of the console relay, which shares the line. Returns false if the frame belongs to the
@@ -67,7 +67,7 @@ pub trait Line {
 }
 
 /// A line that buffers received bytes until they are taken, so that frames need no reassembly buffer.
-pub trait KeptLine: Line {
+pub trait KeptLine: SerialLine {
     /// Searches the received bytes for a frame's end, starting at index `from`. Returns the number of bytes before it,
     /// or `Err` with the number of bytes searched.
     fn find_end(&self, from: usize) -> Result<usize, usize>;
@@ -90,7 +90,7 @@ pub const fn line_ns(bytes: usize, baud: u32) -> u64 {
 
 /// Returns the window, the number of outstanding frames with which a line of this rate never waits for an
 /// acknowledgement: the frame in transmission, and those that can be sent until its acknowledgement arrives. A power of
-/// two, as [`Reliable`](net_torus::Reliable) requires.
+/// two, as [`ReliableLink`](net_torus::ReliableLink) requires.
 pub const fn window(baud: u32) -> usize {
     let answer = ANSWER_NS + line_ns(LINE_BYTES, baud) / 4;
     let meanwhile = answer.div_ceil(line_ns(LINE_BYTES, baud)) as usize;
@@ -98,9 +98,9 @@ pub const fn window(baud: u32) -> usize {
 }
 
 /// Returns the retransmission timing of a line of this rate: a timeout of four times the duration of a full window.
-pub const fn retry(baud: u32) -> Retry {
+pub const fn retry(baud: u32) -> RetryConfig {
     let full = 4 * window(baud) as u64 * line_ns(LINE_BYTES, baud);
-    Retry {
+    RetryConfig {
         timeout_ns: if full > LEAST_TIMEOUT_NS {
             full
         } else {
@@ -257,12 +257,12 @@ impl<const N: usize> Default for ByteRing<N> {
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct SerialStats {
     /// Damaged frames: bytes between two zeros that are no valid frame.
-    pub damaged: Tally,
+    pub damaged: EventCounter,
 }
 
 /// State of the bytes since the last zero.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Collected {
+enum CollectorState {
     /// Number of bytes, all in the buffer.
     Bytes(usize),
     /// More bytes than any frame contains; they are dropped.
@@ -270,46 +270,46 @@ enum Collected {
 }
 
 /// Reassembles frames from received bytes.
-pub struct Collector {
-    collected: Collected,
+pub struct FrameCollector {
+    collected: CollectorState,
     buffer: [u8; LINE_BYTES],
     /// Damaged frames: bytes between two zeros that are no valid frame.
-    pub damaged: Tally,
+    pub damaged: EventCounter,
 }
 
-impl Default for Collector {
+impl Default for FrameCollector {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl Collector {
+impl FrameCollector {
     /// Creates an empty collector.
     pub const fn new() -> Self {
         Self {
-            collected: Collected::Bytes(0),
+            collected: CollectorState::Bytes(0),
             buffer: [0; LINE_BYTES],
             damaged: 0,
         }
     }
 
     /// Consumes received bytes until a frame is complete at the buffer's start; returns its size.
-    pub fn next_frame(&mut self, line: &mut impl Line) -> Option<usize> {
+    pub fn next_frame(&mut self, line: &mut impl SerialLine) -> Option<usize> {
         while let Some(byte) = line.take() {
             if byte != DELIMITER {
                 self.collected = match self.collected {
-                    Collected::Bytes(count) if count < LINE_BYTES => {
+                    CollectorState::Bytes(count) if count < LINE_BYTES => {
                         self.buffer[count] = byte;
-                        Collected::Bytes(count + 1)
+                        CollectorState::Bytes(count + 1)
                     }
-                    Collected::Bytes(_) | Collected::TooMany => Collected::TooMany,
+                    CollectorState::Bytes(_) | CollectorState::TooMany => CollectorState::TooMany,
                 };
                 continue;
             }
-            let count = match core::mem::replace(&mut self.collected, Collected::Bytes(0)) {
-                Collected::Bytes(0) => continue,
-                Collected::Bytes(count) => count,
-                Collected::TooMany => {
+            let count = match core::mem::replace(&mut self.collected, CollectorState::Bytes(0)) {
+                CollectorState::Bytes(0) => continue,
+                CollectorState::Bytes(count) => count,
+                CollectorState::TooMany => {
                     self.damaged += 1;
                     continue;
                 }
@@ -330,7 +330,7 @@ impl Collector {
 
 /// Sends the frame that `f` writes. `f` receives a buffer of [`MTU`] bytes and returns the frame's size, or 0 to send
 /// nothing. Returns false if the line has no space for a frame; `f` was not called then.
-pub fn send(line: &mut impl Line, f: impl FnOnce(&mut [u8]) -> usize) -> bool {
+pub fn send(line: &mut impl SerialLine, f: impl FnOnce(&mut [u8]) -> usize) -> bool {
     if line.room() < LINE_BYTES {
         return false;
     }
@@ -345,7 +345,7 @@ pub fn send(line: &mut impl Line, f: impl FnOnce(&mut [u8]) -> usize) -> bool {
 /// Encodes and enqueues a frame of this size, for which the line has space.
 // One copy of the code for all senders.
 #[inline(never)]
-fn put(line: &mut impl Line, frame: &mut [u8; MTU + CRC_BYTES], size: usize) {
+fn put(line: &mut impl SerialLine, frame: &mut [u8; MTU + CRC_BYTES], size: usize) {
     let crc = CRC.checksum(&frame[..size]);
     frame[size..size + CRC_BYTES].copy_from_slice(&crc.to_le_bytes());
     let mut stuffed = [DELIMITER; LINE_BYTES];
@@ -355,7 +355,7 @@ fn put(line: &mut impl Line, frame: &mut [u8; MTU + CRC_BYTES], size: usize) {
     line.put(&stuffed[..len + 1]);
 }
 
-type Frame = [u8; LINE_BYTES];
+type LineFrame = [u8; LINE_BYTES];
 
 /// A lossy link over a serial line. The line buffers a frame until it is complete.
 pub struct SerialLink<L> {
@@ -365,7 +365,7 @@ pub struct SerialLink<L> {
     /// The bytes taken since the last frame's end exceed a frame.
     is_too_long: bool,
     stats: SerialStats,
-    greeting: Greeting,
+    greeting: LinkHandshake,
     /// This end is up, and an end that is not has sent a hello.
     owes_greeting: bool,
 }
@@ -378,7 +378,7 @@ impl<L: KeptLine> SerialLink<L> {
             searched: 0,
             is_too_long: false,
             stats: SerialStats::default(),
-            greeting: Greeting::new(),
+            greeting: LinkHandshake::new(),
             owes_greeting: false,
         }
     }
@@ -424,7 +424,7 @@ impl<L: KeptLine> SerialLink<L> {
 
     fn answer(&mut self) {
         if self.owes_greeting {
-            let hello = [Greeting::FIRST_BYTE, UP];
+            let hello = [LinkHandshake::FIRST_BYTE, UP];
             self.owes_greeting = !self.say(&hello);
         }
     }
@@ -443,7 +443,7 @@ impl<L: KeptLine> SerialLink<L> {
     }
 
     /// Returns the next frame of the link.
-    fn next_frame<'f>(&mut self, frame: &'f mut Frame) -> Option<&'f [u8]> {
+    fn next_frame<'f>(&mut self, frame: &'f mut LineFrame) -> Option<&'f [u8]> {
         loop {
             let size = self.any_frame(frame)?;
             if !self.line.takes(&frame[..size]) {
@@ -453,7 +453,7 @@ impl<L: KeptLine> SerialLink<L> {
     }
 
     /// Receives the next valid frame and returns its size.
-    fn any_frame(&mut self, frame: &mut Frame) -> Option<usize> {
+    fn any_frame(&mut self, frame: &mut LineFrame) -> Option<usize> {
         loop {
             match self.line.find_end(self.searched) {
                 Ok(_) => self.searched = 0,
@@ -484,7 +484,7 @@ impl<L: KeptLine> SerialLink<L> {
     }
 
     /// Dequeues the bytes up to and including a frame's end; returns their count without it.
-    fn take_up_to_end(&mut self, frame: &mut Frame) -> usize {
+    fn take_up_to_end(&mut self, frame: &mut LineFrame) -> usize {
         let mut count = 0;
         while let Some(byte) = self.line.take().filter(|byte| *byte != DELIMITER) {
             if let Some(place) = frame.get_mut(count) {

@@ -3,7 +3,7 @@
 //! The other end is a lossless stream: frames not yet received remain in the device, then at the neighbour, whose link
 //! is full. So this link drops nothing and preserves the order.
 //!
-//! The start is an exception; see [`greeting`](super::greeting).
+//! The start is an exception; see [`handshake`](super::handshake).
 
 use midplane_abi::boot_error::DeviceError;
 use net_torus::link::Link;
@@ -11,9 +11,9 @@ use virtio_drivers::queue::VirtQueue;
 use virtio_drivers::transport::Transport;
 use virtio_drivers::transport::mmio::MmioTransport;
 
-use super::greeting::{Greeting, HELLO_BYTES, is_greeting};
+use super::handshake::{LinkHandshake, HELLO_BYTES, is_greeting};
 use super::virtio::{BoardHal, begin, settle_queue};
-use crate::mem::{FRAME_BYTES, RECEIVE_FRAMES, TRANSMIT_FRAMES};
+use crate::memory_plan::{FRAME_BYTES, RECEIVE_FRAMES, TRANSMIT_FRAMES};
 use crate::node::NodeLink;
 
 const QUEUE_RECEIVE: u16 = 0;
@@ -22,7 +22,7 @@ const QUEUE_TRANSMIT: u16 = 1;
 const HEADER_BYTES: usize = 12;
 
 /// A frame's buffer; the device's header is at its start.
-pub type Frame = [u8; FRAME_BYTES as usize];
+pub type DeviceFrame = [u8; FRAME_BYTES as usize];
 
 /// One link.
 pub struct NetLink {
@@ -30,15 +30,15 @@ pub struct NetLink {
     receive: VirtQueue<BoardHal, RECEIVE_FRAMES>,
     transmit: VirtQueue<BoardHal, TRANSMIT_FRAMES>,
     /// The receive buffer of each token.
-    filling: [Option<&'static mut Frame>; RECEIVE_FRAMES],
+    filling: [Option<&'static mut DeviceFrame>; RECEIVE_FRAMES],
     /// The transmit buffer of each token.
-    sending: [Option<&'static mut Frame>; TRANSMIT_FRAMES],
-    free: heapless::Vec<&'static mut Frame, TRANSMIT_FRAMES>,
+    sending: [Option<&'static mut DeviceFrame>; TRANSMIT_FRAMES],
+    free: heapless::Vec<&'static mut DeviceFrame, TRANSMIT_FRAMES>,
     /// The device has frames that it was not yet notified of.
     unsent: bool,
     /// [`Link::transmit`] found no free frame and nothing was freed since.
     full: bool,
-    greeting: Greeting,
+    greeting: LinkHandshake,
     /// Protocol violations of the device: unknown tokens, or lengths beyond the frame. Such frames are lost.
     defects: u64,
 }
@@ -50,7 +50,7 @@ impl NetLink {
     /// If the device does not meet this driver's requirements; see [`DeviceError`].
     pub fn new(
         mut transport: MmioTransport<'static>,
-        frames: &'static mut [Frame; RECEIVE_FRAMES + TRANSMIT_FRAMES],
+        frames: &'static mut [DeviceFrame; RECEIVE_FRAMES + TRANSMIT_FRAMES],
     ) -> Result<Self, DeviceError> {
         begin(&mut transport, 0)?;
         let receive = VirtQueue::new(&mut transport, QUEUE_RECEIVE, false, false)
@@ -69,7 +69,7 @@ impl NetLink {
             free: heapless::Vec::new(),
             unsent: false,
             full: false,
-            greeting: Greeting::new(),
+            greeting: LinkHandshake::new(),
             defects: 0,
         };
         for (i, frame) in frames.iter_mut().enumerate() {
@@ -85,7 +85,7 @@ impl NetLink {
     }
 
     /// Provides the device with a receive buffer.
-    fn give(&mut self, frame: &'static mut Frame) {
+    fn give(&mut self, frame: &'static mut DeviceFrame) {
         // SAFETY: the frame is kept in `filling` and not accessed until the device is done with it.
         let token = unsafe { self.receive.add(&[], &mut [&mut frame[..]]) };
         match token {

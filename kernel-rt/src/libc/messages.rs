@@ -6,11 +6,11 @@ use core::fmt::Write as _;
 use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, Ordering};
 
-use super::Arguments;
+use super::VaList;
 use super::process::{exit, program_name};
-use super::streams::Text;
+use super::streams::OwnedText;
 use crate::arch;
-use crate::console::{self, Stream};
+use crate::console::{self, OutputStream};
 use crate::records::personality;
 
 define_variadic!(
@@ -31,7 +31,7 @@ unsafe extern "C" {
 }
 
 fn put(bytes: &[u8]) {
-    console::write(Stream::Err, bytes);
+    console::write(OutputStream::Err, bytes);
 }
 
 /// Prints a warning about unsupported features of nodes once, tracked by `has_said`. Only rank 0 prints it: all ranks
@@ -46,7 +46,7 @@ pub fn say_of_nodes(has_said: &AtomicBool, words: &str) {
 ///
 /// # Safety
 /// As for C's `vprintf`, unless the format is null.
-unsafe fn say(format: *const c_char, arguments: Arguments, error: Option<c_int>) {
+unsafe fn say(format: *const c_char, arguments: VaList, error: Option<c_int>) {
     // Earlier output is printed first.
     console::flush();
     put(program_name().to_bytes());
@@ -59,10 +59,10 @@ unsafe fn say(format: *const c_char, arguments: Arguments, error: Option<c_int>)
 ///
 /// # Safety
 /// That of [`say`].
-unsafe fn say_rest(format: *const c_char, arguments: Arguments, error: Option<c_int>) {
+unsafe fn say_rest(format: *const c_char, arguments: VaList, error: Option<c_int>) {
     if !format.is_null() {
         // SAFETY: the caller's promise.
-        if let Some(text) = unsafe { Text::of(format, arguments) } {
+        if let Some(text) = unsafe { OwnedText::of(format, arguments) } {
             put(text.bytes());
         }
         if error.is_some() {
@@ -77,27 +77,27 @@ unsafe fn say_rest(format: *const c_char, arguments: Arguments, error: Option<c_
     console::flush();
 }
 
-unsafe extern "C" fn err(status: c_int, format: *const c_char, arguments: Arguments) -> ! {
+unsafe extern "C" fn err(status: c_int, format: *const c_char, arguments: VaList) -> ! {
     // SAFETY: C's promise.
     unsafe { verr(status, format, arguments) }
 }
 
-unsafe extern "C" fn errx(status: c_int, format: *const c_char, arguments: Arguments) -> ! {
+unsafe extern "C" fn errx(status: c_int, format: *const c_char, arguments: VaList) -> ! {
     // SAFETY: C's promise.
     unsafe { verrx(status, format, arguments) }
 }
 
-unsafe extern "C" fn warn(format: *const c_char, arguments: Arguments) {
+unsafe extern "C" fn warn(format: *const c_char, arguments: VaList) {
     // SAFETY: C's promise.
     unsafe { vwarn(format, arguments) };
 }
 
-unsafe extern "C" fn warnx(format: *const c_char, arguments: Arguments) {
+unsafe extern "C" fn warnx(format: *const c_char, arguments: VaList) {
     // SAFETY: C's promise.
     unsafe { vwarnx(format, arguments) };
 }
 
-unsafe extern "C" fn verr(status: c_int, format: *const c_char, arguments: Arguments) -> ! {
+unsafe extern "C" fn verr(status: c_int, format: *const c_char, arguments: VaList) -> ! {
     // SAFETY: C's promise, and C's own function.
     unsafe {
         say(format, arguments, Some(arch::errno()));
@@ -105,7 +105,7 @@ unsafe extern "C" fn verr(status: c_int, format: *const c_char, arguments: Argum
     }
 }
 
-unsafe extern "C" fn verrx(status: c_int, format: *const c_char, arguments: Arguments) -> ! {
+unsafe extern "C" fn verrx(status: c_int, format: *const c_char, arguments: VaList) -> ! {
     // SAFETY: C's promise, and C's own function.
     unsafe {
         say(format, arguments, None);
@@ -113,12 +113,12 @@ unsafe extern "C" fn verrx(status: c_int, format: *const c_char, arguments: Argu
     }
 }
 
-unsafe extern "C" fn vwarn(format: *const c_char, arguments: Arguments) {
+unsafe extern "C" fn vwarn(format: *const c_char, arguments: VaList) {
     // SAFETY: C's promise.
     unsafe { say(format, arguments, Some(arch::errno())) };
 }
 
-unsafe extern "C" fn vwarnx(format: *const c_char, arguments: Arguments) {
+unsafe extern "C" fn vwarnx(format: *const c_char, arguments: VaList) {
     // SAFETY: C's promise.
     unsafe { say(format, arguments, None) };
 }
@@ -139,7 +139,7 @@ unsafe extern "C" fn error(
     status: c_int,
     number: c_int,
     format: *const c_char,
-    arguments: Arguments,
+    arguments: VaList,
 ) {
     // SAFETY: C's promise.
     unsafe { say(format, arguments, (number != 0).then_some(number)) };
@@ -152,7 +152,7 @@ unsafe extern "C" fn error_at_line(
     file: *const c_char,
     line: u32,
     format: *const c_char,
-    arguments: Arguments,
+    arguments: VaList,
 ) {
     console::flush();
     put(program_name().to_bytes());
@@ -192,12 +192,12 @@ extern "C" fn setlogmask(mask: c_int) -> c_int {
     }
 }
 
-unsafe extern "C" fn syslog(priority: c_int, format: *const c_char, arguments: Arguments) {
+unsafe extern "C" fn syslog(priority: c_int, format: *const c_char, arguments: VaList) {
     // SAFETY: C's promise.
     unsafe { vsyslog(priority, format, arguments) };
 }
 
-unsafe extern "C" fn vsyslog(priority: c_int, format: *const c_char, arguments: Arguments) {
+unsafe extern "C" fn vsyslog(priority: c_int, format: *const c_char, arguments: VaList) {
     const PRIORITIES: c_int = 7;
     if LOG_MASK.load(Ordering::Relaxed) >> (priority & PRIORITIES) & 1 == 0 {
         return;

@@ -8,7 +8,7 @@ use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use super::errno::{EINVAL, ENOSYS, ESRCH, fail};
 use super::messages::say_of_nodes;
 use crate::arch::set_errno;
-use crate::end::program_abort;
+use crate::abort::program_abort;
 
 define!(
     signal,
@@ -32,7 +32,7 @@ define!(
     timer_getoverrun,
 );
 
-type Handler = *const c_void;
+type SignalHandler = *const c_void;
 
 /// Special handlers of `signal` in picolibc's signal.h.
 const SIG_DFL: usize = 0;
@@ -67,7 +67,7 @@ fn say_once() {
 }
 
 /// Sets a handler. It remains set after it has run, as on Linux; picolibc's version resets it.
-extern "C" fn signal(signal: c_int, handler: Handler) -> Handler {
+extern "C" fn signal(signal: c_int, handler: SignalHandler) -> SignalHandler {
     let slot = slot(signal).filter(|_| !matches!(signal, SIGKILL | SIGSTOP));
     let Some(slot) = slot else {
         set_errno(EINVAL);
@@ -110,13 +110,13 @@ fn program_ended_by(signal: c_int) -> ! {
 
 /// `struct sigaction` of picolibc.
 #[repr(C)]
-struct Action {
-    handler: Handler,
+struct SignalAction {
+    handler: SignalHandler,
     mask: c_ulong,
     flags: c_int,
 }
 
-unsafe extern "C" fn sigaction(number: c_int, new: *const Action, old: *mut Action) -> c_int {
+unsafe extern "C" fn sigaction(number: c_int, new: *const SignalAction, old: *mut SignalAction) -> c_int {
     let Some(slot) = slot(number) else {
         return fail(EINVAL);
     };
@@ -128,7 +128,7 @@ unsafe extern "C" fn sigaction(number: c_int, new: *const Action, old: *mut Acti
         return -1;
     }
     if !old.is_null() {
-        let action = Action {
+        let action = SignalAction {
             handler: before,
             mask: 0,
             flags: 0,

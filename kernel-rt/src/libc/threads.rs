@@ -10,7 +10,7 @@ use super::errno::{EAGAIN, EBUSY, EDEADLK, EINVAL, ENOTSUP, EPERM, ESRCH, ETIMED
 use super::messages::say_of_nodes;
 use super::process::exit;
 use super::time::{Timespec, sleep_until};
-use crate::end::program_abort;
+use crate::abort::program_abort;
 
 define!(
     pthread_create,
@@ -77,7 +77,7 @@ const SELF: c_ulong = 1;
 
 extern "C" fn pthread_create(
     _: *mut c_ulong,
-    _: *const Attributes,
+    _: *const ThreadAttributes,
     _: *const c_void,
     _: *mut c_void,
 ) -> c_int {
@@ -105,7 +105,7 @@ extern "C" fn pthread_cancel(thread: c_ulong) -> c_int {
 
 /// Ends the last thread, and the program with status 0 (POSIX).
 extern "C" fn pthread_exit(_: *mut c_void) -> ! {
-    Keys::end_thread();
+    ThreadKeys::end_thread();
     // SAFETY: C's own function.
     unsafe { exit(0) }
 }
@@ -158,7 +158,7 @@ extern "C" fn pthread_testcancel() {}
 
 /// `pthread_attr_t` of the project's pthread.h.
 #[repr(C)]
-struct Attributes {
+struct ThreadAttributes {
     detached: c_int,
     stack: usize,
 }
@@ -166,8 +166,8 @@ struct Attributes {
 const STACK_DEFAULT: usize = 512 << 10;
 const STACK_MIN: usize = 16 << 10;
 
-unsafe extern "C" fn pthread_attr_init(out: *mut Attributes) -> c_int {
-    let fresh = Attributes {
+unsafe extern "C" fn pthread_attr_init(out: *mut ThreadAttributes) -> c_int {
+    let fresh = ThreadAttributes {
         detached: 0,
         stack: STACK_DEFAULT,
     };
@@ -176,11 +176,11 @@ unsafe extern "C" fn pthread_attr_init(out: *mut Attributes) -> c_int {
     0
 }
 
-extern "C" fn pthread_attr_destroy(_: *mut Attributes) -> c_int {
+extern "C" fn pthread_attr_destroy(_: *mut ThreadAttributes) -> c_int {
     0
 }
 
-unsafe extern "C" fn pthread_attr_setdetachstate(out: *mut Attributes, state: c_int) -> c_int {
+unsafe extern "C" fn pthread_attr_setdetachstate(out: *mut ThreadAttributes, state: c_int) -> c_int {
     if !matches!(state, 0 | 1) {
         return EINVAL;
     }
@@ -190,7 +190,7 @@ unsafe extern "C" fn pthread_attr_setdetachstate(out: *mut Attributes, state: c_
 }
 
 unsafe extern "C" fn pthread_attr_getdetachstate(
-    attributes: *const Attributes,
+    attributes: *const ThreadAttributes,
     out: *mut c_int,
 ) -> c_int {
     // SAFETY: C's promise.
@@ -198,7 +198,7 @@ unsafe extern "C" fn pthread_attr_getdetachstate(
     0
 }
 
-unsafe extern "C" fn pthread_attr_setstacksize(out: *mut Attributes, bytes: usize) -> c_int {
+unsafe extern "C" fn pthread_attr_setstacksize(out: *mut ThreadAttributes, bytes: usize) -> c_int {
     if bytes < STACK_MIN {
         return EINVAL;
     }
@@ -208,7 +208,7 @@ unsafe extern "C" fn pthread_attr_setstacksize(out: *mut Attributes, bytes: usiz
 }
 
 unsafe extern "C" fn pthread_attr_getstacksize(
-    attributes: *const Attributes,
+    attributes: *const ThreadAttributes,
     out: *mut usize,
 ) -> c_int {
     // SAFETY: C's promise.
@@ -216,7 +216,7 @@ unsafe extern "C" fn pthread_attr_getstacksize(
     0
 }
 
-extern "C" fn pthread_attr_setscope(_: *mut Attributes, _: c_int) -> c_int {
+extern "C" fn pthread_attr_setscope(_: *mut ThreadAttributes, _: c_int) -> c_int {
     0
 }
 
@@ -503,38 +503,38 @@ unsafe extern "C" fn pthread_barrier_wait(barrier: *const c_uint) -> c_int {
     )
 }
 
-type Destructor = unsafe extern "C" fn(*mut c_void);
+type KeyDestructor = unsafe extern "C" fn(*mut c_void);
 
 /// PTHREAD_KEYS_MAX of the project's pthread.h.
 const KEYS: usize = 128;
 
 #[derive(Clone, Copy)]
-struct Key {
+struct ThreadKey {
     is_used: bool,
     value: *mut c_void,
-    destructor: Option<Destructor>,
+    destructor: Option<KeyDestructor>,
 }
 
-struct Keys(UnsafeCell<[Key; KEYS]>);
+struct ThreadKeys(UnsafeCell<[ThreadKey; KEYS]>);
 // SAFETY: only the one program's code accesses the contents.
-unsafe impl Sync for Keys {}
+unsafe impl Sync for ThreadKeys {}
 
-static TABLE: Keys = Keys(UnsafeCell::new(
-    [Key {
+static TABLE: ThreadKeys = ThreadKeys(UnsafeCell::new(
+    [ThreadKey {
         is_used: false,
         value: ptr::null_mut(),
         destructor: None,
     }; KEYS],
 ));
 
-impl Keys {
-    fn with<R>(&self, f: impl FnOnce(&mut [Key; KEYS]) -> R) -> R {
+impl ThreadKeys {
+    fn with<R>(&self, f: impl FnOnce(&mut [ThreadKey; KEYS]) -> R) -> R {
         // SAFETY: only the one program's code enters here, and `f` calls nothing that does.
         f(unsafe { &mut *self.0.get() })
     }
 
-    fn key<R>(&self, key: c_uint, f: impl FnOnce(&mut Key) -> R) -> Option<R> {
-        let found = |keys: &mut [Key; KEYS]| {
+    fn key<R>(&self, key: c_uint, f: impl FnOnce(&mut ThreadKey) -> R) -> Option<R> {
+        let found = |keys: &mut [ThreadKey; KEYS]| {
             let key = keys.get_mut(key as usize).filter(|key| key.is_used)?;
             Some(f(key))
         };
@@ -546,7 +546,7 @@ impl Keys {
         const ROUNDS: usize = 4;
         for _ in 0..ROUNDS {
             for key in 0..KEYS as c_uint {
-                let take = |key: &mut Key| (core::mem::take(&mut key.value), key.destructor);
+                let take = |key: &mut ThreadKey| (core::mem::take(&mut key.value), key.destructor);
                 if let Some((value, Some(destructor))) = TABLE.key(key, take)
                     && !value.is_null()
                 {
@@ -558,10 +558,10 @@ impl Keys {
     }
 }
 
-unsafe extern "C" fn pthread_key_create(out: *mut c_uint, destructor: Option<Destructor>) -> c_int {
+unsafe extern "C" fn pthread_key_create(out: *mut c_uint, destructor: Option<KeyDestructor>) -> c_int {
     let taken = TABLE.with(|keys| {
         let at = keys.iter().position(|key| !key.is_used)?;
-        keys[at] = Key {
+        keys[at] = ThreadKey {
             is_used: true,
             value: ptr::null_mut(),
             destructor,

@@ -1,7 +1,7 @@
 //! Read-only queries to apt: candidate versions in the package lists, and the effect of an installation.
 
-use crate::ask::{in_path, output, works};
-use crate::need::all_packages;
+use crate::query::{in_path, output, works};
+use crate::dependency::all_packages;
 use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::Write;
@@ -11,14 +11,14 @@ use std::process::{Command, Stdio};
 
 /// Package lists that apt reads.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Lists {
+pub enum PackageLists {
     /// The system's package lists.
     System,
     /// Package lists in Midplane's own directory. An ordinary user can update them.
     Own(PathBuf),
 }
 
-impl Lists {
+impl PackageLists {
     /// Returns the apt options that select these lists.
     pub fn options(&self) -> Vec<String> {
         match self {
@@ -111,7 +111,7 @@ pub fn install(packages: &[&str]) -> Vec<String> {
 }
 
 /// Returns the candidate version of each supported package that the lists contain.
-pub fn candidates(lists: &Lists) -> HashMap<String, String> {
+pub fn candidates(lists: &PackageLists) -> HashMap<String, String> {
     output(
         lists
             .command("apt-cache")
@@ -141,7 +141,7 @@ fn candidates_in(policy: &str) -> HashMap<String, String> {
 
 /// Effect of an installation.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
-pub struct Simulation {
+pub struct InstallSimulation {
     /// Packages to install, each as `name=version`.
     pub install: Vec<String>,
     /// Packages to remove.
@@ -150,12 +150,12 @@ pub struct Simulation {
     pub downgrade: Vec<String>,
 }
 
-impl Simulation {
+impl InstallSimulation {
     /// Simulates an installation with apt. Requires neither `--yes` nor root.
     ///
     /// # Errors
     /// Returns apt's message if it cannot install the packages.
-    pub fn of(packages: &[&str], lists: &Lists) -> Result<Self, String> {
+    pub fn of(packages: &[&str], lists: &PackageLists) -> Result<Self, String> {
         let mut command = lists.command("apt-get");
         command
             .args(["--simulate", "install", "--no-install-recommends"])
@@ -171,7 +171,7 @@ impl Simulation {
     /// Returns apt's message if it finds no solution.
     pub fn apart(
         packages: &[&str],
-        lists: &Lists,
+        lists: &PackageLists,
         leave_out: impl Fn(&str) -> bool,
     ) -> Result<Self, String> {
         let status =
@@ -261,7 +261,7 @@ mod tests {
 
     #[test]
     fn a_clean_machine_is_not_harmed() {
-        let simulation = Simulation::read(CLEAN);
+        let simulation = InstallSimulation::read(CLEAN);
         assert_eq!(simulation.harm(), None);
         let package = "picolibc-riscv64-unknown-elf=1.8-1";
         assert!(simulation.install.iter().any(|p| p == package));
@@ -270,7 +270,7 @@ mod tests {
 
     #[test]
     fn a_newer_package_that_would_go_is_seen() {
-        let simulation = Simulation::read(REMOVES);
+        let simulation = InstallSimulation::read(REMOVES);
         assert_eq!(simulation.harm().as_deref(), Some("remove qemu-utils"));
         assert_eq!(simulation.install.len(), 25);
         assert_eq!(simulation.install[0], "libbrlapi0.8=6.5-7+deb12u1");
@@ -278,7 +278,7 @@ mod tests {
 
     #[test]
     fn a_downgrade_is_seen() {
-        let simulation = Simulation::read(DOWNGRADES);
+        let simulation = InstallSimulation::read(DOWNGRADES);
         assert_eq!(simulation.harm().as_deref(), Some("downgrade qemu-utils"));
         // The new version, not the installed one.
         let package = "qemu-utils=1:7.2+dfsg-7+deb12u18+b3";
@@ -309,8 +309,8 @@ mod tests {
 
     #[test]
     fn lists_of_our_own_are_named_to_apt() {
-        assert!(Lists::System.options().is_empty());
-        let own = Lists::Own("/c/apt".into());
+        assert!(PackageLists::System.options().is_empty());
+        let own = PackageLists::Own("/c/apt".into());
         let options = [
             "-o",
             "Dir::State::Lists=/c/apt/lists/",
@@ -322,7 +322,7 @@ mod tests {
 
     #[test]
     fn what_installs_cannot_remove() {
-        let line = crate::ask::line(&Installer::Root.apt_get(&install(&["a"])));
+        let line = crate::query::line(&Installer::Root.apt_get(&install(&["a"])));
         assert!(line.contains("--no-remove"), "{line}");
         assert!(!line.contains("sudo"), "{line}");
     }

@@ -18,14 +18,14 @@ const DESCRIPTORS_BESIDE: u64 = 64;
 
 /// Free resources of the machine.
 #[derive(Clone, Copy, Debug)]
-pub struct Machine {
+pub struct MachineResources {
     /// Memory in bytes that is available without swapping.
     pub memory: u64,
     /// Maximum number of open file descriptors per process.
     pub descriptors: u64,
 }
 
-impl Machine {
+impl MachineResources {
     /// Reads the free resources. Uses the hard limit of descriptors, since a process may raise its own limit up to it.
     pub fn look() -> Self {
         Self {
@@ -120,12 +120,12 @@ mod tests {
 
     #[test]
     fn capacity_is_the_scarcer_of_memory_and_descriptors() {
-        let machine = Machine {
+        let machine = MachineResources {
             memory: 240 << 20,
             descriptors: 1 << 20,
         };
         assert_eq!(machine.capacity(8 << 20), 10);
-        let machine = Machine {
+        let machine = MachineResources {
             memory: u64::MAX,
             descriptors: 1024,
         };
@@ -135,14 +135,14 @@ mod tests {
 
     #[test]
     fn nodes_that_share_processes_need_less_of_both() {
-        let machine = Machine {
+        let machine = MachineResources {
             memory: 240 << 20,
             descriptors: 1 << 20,
         };
         assert_eq!(machine.capacity_shared(7 << 20, 1), 28);
         assert_eq!(machine.capacity_shared(7 << 20, 2), 26);
         assert_eq!(machine.capacity_shared(7 << 20, 100), 0);
-        let machine = Machine {
+        let machine = MachineResources {
             memory: u64::MAX,
             descriptors: 1024,
         };

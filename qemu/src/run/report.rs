@@ -6,8 +6,8 @@ use crate::run::node::{StackUse, StacksUse};
 use crate::run::verdict::{Outcome, Seen};
 use crate::show::file::ResultFile;
 use crate::show::table::{Cells, Column, Table};
-use midplane_abi::blackboard::State;
-use midplane_abi::counters::{About, ChannelCounter, Counter, LinkCounter, LinkCounters};
+use midplane_abi::blackboard::NodeState;
+use midplane_abi::counters::{CounterInfo, ChannelCounter, Counter, LinkCounter, LinkCounters};
 use net_torus::{Direction, Shape, Vc};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
@@ -150,7 +150,7 @@ struct Legend {
 }
 
 impl Legend {
-    fn of(about: About) -> Self {
+    fn of(about: CounterInfo) -> Self {
         Self {
             name: about.name,
             unit: about.unit.name(),
@@ -542,17 +542,17 @@ fn report<'a>(job: &'a JobFacts, end: &'a JobEnd) -> Report<'a> {
                 coordinates: [node.coord.x, node.coord.y, node.coord.z],
                 state: match node.state() {
                     None => "unreadable",
-                    Some(State::Off) => "off",
-                    Some(State::Booting) => "booting",
-                    Some(State::Running) => "running",
-                    Some(State::Done) => "done",
-                    Some(State::Failed) => "failed",
+                    Some(NodeState::Off) => "off",
+                    Some(NodeState::Booting) => "booting",
+                    Some(NodeState::Running) => "running",
+                    Some(NodeState::Done) => "done",
+                    Some(NodeState::Failed) => "failed",
                 },
                 status: node
                     .account
                     .as_ref()
                     .ok()
-                    .filter(|account| matches!(account.state, State::Done | State::Failed))
+                    .filter(|account| matches!(account.state, NodeState::Done | NodeState::Failed))
                     .map(|account| account.status),
                 counters,
                 stacks: node.stacks,
@@ -581,7 +581,7 @@ mod tests {
             message: None,
             nodes: (0..nodes)
                 .map(|rank| {
-                    seen(rank, State::Done, |account| {
+                    seen(rank, NodeState::Done, |account| {
                         let mut set = |counter: Counter, value| {
                             account.counters[counter as usize] = value;
                         };

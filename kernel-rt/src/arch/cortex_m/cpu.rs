@@ -5,7 +5,7 @@ use core::arch::asm;
 use cortex_m::peripheral::scb::SystemHandler;
 use cortex_m::peripheral::{Peripherals, SCB};
 
-use crate::libc::decimal::Rounding;
+use crate::libc::decimal::RoundingMode;
 
 /// Priority of interrupts that are never masked: links' bytes and the clock. The processor implements the upper four of
 /// the eight bits.
@@ -77,15 +77,15 @@ pub fn wait_for_interrupt() {
 }
 
 /// Returns the rounding mode that the program has set (Armv7-M, B1.5.5: FPSCR, bits 23 and 22).
-pub fn rounding() -> Rounding {
+pub fn rounding() -> RoundingMode {
     let status: u32;
     // SAFETY: reads a register of the floating-point unit, which is on.
     unsafe { asm!("vmrs {}, fpscr", out(reg) status, options(nomem, nostack)) };
     match status >> 22 & 3 {
-        1 => Rounding::Up,
-        2 => Rounding::Down,
-        3 => Rounding::Zero,
-        _ => Rounding::Nearest,
+        1 => RoundingMode::Up,
+        2 => RoundingMode::Down,
+        3 => RoundingMode::Zero,
+        _ => RoundingMode::Nearest,
     }
 }
 

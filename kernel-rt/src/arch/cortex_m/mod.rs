@@ -17,7 +17,7 @@
 //! shared by the urgent handlers and the rest is atomic.
 
 #[cfg(all(target_arch = "arm", target_os = "none"))]
-mod callers;
+mod backtrace;
 pub mod cause;
 #[cfg(all(target_arch = "arm", target_os = "none"))]
 mod cpu;
@@ -41,4 +41,4 @@ mod timer;
 pub const NAME: &str = "armv7e-m";
 
 #[cfg(all(target_arch = "arm", target_os = "none"))]
-pub use self::{callers::*, cpu::*, errno::*, layout::*, mpu::*, stack::*, timer::*};
+pub use self::{backtrace::*, cpu::*, errno::*, layout::*, mpu::*, stack::*, timer::*};

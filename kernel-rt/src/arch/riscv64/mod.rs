@@ -16,7 +16,7 @@
 //! supervisor mode.
 
 #[cfg(all(target_arch = "riscv64", target_os = "none"))]
-mod callers;
+mod backtrace;
 pub mod cause;
 #[cfg(all(target_arch = "riscv64", target_os = "none"))]
 mod cpu;
@@ -40,4 +40,4 @@ pub const NAME: &str = "riscv64";
 pub const TICK_NS: Option<u64> = None;
 
 #[cfg(all(target_arch = "riscv64", target_os = "none"))]
-pub use self::{callers::*, cpu::*, entry::*, errno::*, layout::*};
+pub use self::{backtrace::*, cpu::*, entry::*, errno::*, layout::*};

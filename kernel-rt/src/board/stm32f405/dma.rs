@@ -8,8 +8,8 @@ use core::sync::atomic::{Ordering, fence};
 
 use stm32f4::stm32f405 as pac;
 
-type Controller = pac::dma2::RegisterBlock;
-type Stream = pac::dma2::ST;
+type DmaController = pac::dma2::RegisterBlock;
+type DmaStream = pac::dma2::ST;
 
 /// By direction: whether it uses the second controller, the receive and transmit streams, and their channel. The first
 /// controller reaches only the slow bus, the second one both.
@@ -35,7 +35,7 @@ const CHANNEL_AT: u32 = 25;
 const FLAGS: u32 = 0b11_1101;
 const FLAGS_AT: [u8; 4] = [0, 6, 16, 22];
 
-fn controller(at: usize) -> &'static Controller {
+fn controller(at: usize) -> &'static DmaController {
     let registers = match STREAMS[at].0 {
         true => pac::DMA2::ptr(),
         false => pac::DMA1::ptr(),
@@ -44,11 +44,11 @@ fn controller(at: usize) -> &'static Controller {
     unsafe { &*registers }
 }
 
-fn receiving(at: usize) -> &'static Stream {
+fn receiving(at: usize) -> &'static DmaStream {
     controller(at).st(STREAMS[at].1.into())
 }
 
-fn sending(at: usize) -> &'static Stream {
+fn sending(at: usize) -> &'static DmaStream {
     controller(at).st(STREAMS[at].2.into())
 }
 

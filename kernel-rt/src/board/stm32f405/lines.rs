@@ -29,9 +29,9 @@ use super::clocks::{FAST_BUS_HZ, SLOW_BUS_HZ};
 use super::dma;
 use super::memory::{BAUD, RECEIVE_RING, SEND_RING};
 use crate::arch;
-use crate::dev::serial::{ByteRing, KeptLine, LINE_BYTES, Line};
+use crate::dev::serial::{ByteRing, KeptLine, LINE_BYTES, SerialLine};
 
-type Registers = pac::usart1::RegisterBlock;
+type UsartRegisters = pac::usart1::RegisterBlock;
 
 // Bits of the status register (RM0090, 30.6.1).
 const RECEIVED: u16 = 1 << 5;
@@ -49,7 +49,7 @@ const SEND_INTERRUPT: u16 = 1 << 7;
 // Bits of control register 3 (30.6.6): DMA for reception and transmission.
 const BY_DMA: u16 = 1 << 7 | 1 << 6;
 
-struct Rings {
+struct LineRings {
     /// DMA streams transfer the bytes.
     by_dma: AtomicBool,
     /// Number of bytes that a stream is sending.
@@ -60,8 +60,8 @@ struct Rings {
     to_send: ByteRing<SEND_RING>,
 }
 
-static RINGS: [Rings; 6] = [const {
-    Rings {
+static RINGS: [LineRings; 6] = [const {
+    LineRings {
         by_dma: AtomicBool::new(false),
         leaving: AtomicU16::new(0),
         has_frame: AtomicBool::new(false),
@@ -98,8 +98,8 @@ static __INTERRUPTS: [Option<extern "C" fn()>; COUNT] = {
 };
 
 /// Returns the registers of direction `at`. The used ones are the same in all six.
-fn registers(at: usize) -> &'static Registers {
-    let registers: *const Registers = match at {
+fn registers(at: usize) -> &'static UsartRegisters {
+    let registers: *const UsartRegisters = match at {
         0 => pac::USART1::ptr(),
         1 => pac::USART2::ptr(),
         2 => pac::USART3::ptr(),
@@ -204,13 +204,13 @@ fn serve_streams(at: usize) -> bool {
 
 /// Handles a frame received on the line in direction `at`; returns false if it belongs to the link.
 #[cfg(feature = "options")]
-pub type Takes = fn(at: usize, frame: &[u8]) -> bool;
+pub type FrameHandler = fn(at: usize, frame: &[u8]) -> bool;
 
 /// The line in one direction.
 pub struct UsartLine {
     at: usize,
     #[cfg(feature = "options")]
-    takes: Takes,
+    takes: FrameHandler,
 }
 
 impl UsartLine {
@@ -226,12 +226,12 @@ impl UsartLine {
 
     /// Returns the line with a handler for frames that do not belong to the link.
     #[cfg(feature = "options")]
-    pub fn shared_with(self, takes: Takes) -> Self {
+    pub fn shared_with(self, takes: FrameHandler) -> Self {
         Self { takes, ..self }
     }
 }
 
-impl Line for UsartLine {
+impl SerialLine for UsartLine {
     fn take(&mut self) -> Option<u8> {
         let rings = &RINGS[self.at];
         rings.received.take().or_else(|| {

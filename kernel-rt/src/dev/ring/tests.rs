@@ -9,15 +9,15 @@ use super::*;
 use crate::node::NodeLink;
 
 #[derive(Default)]
-struct Count(AtomicU32);
+struct RingCounter(AtomicU32);
 
-impl Bell for &Count {
+impl Doorbell for &RingCounter {
     fn ring(&self) {
         self.0.fetch_add(1, Ordering::Relaxed);
     }
 }
 
-impl Count {
+impl RingCounter {
     fn rung(&self) -> u32 {
         self.0.swap(0, Ordering::Relaxed)
     }
@@ -25,15 +25,15 @@ impl Count {
 
 /// Memory of two nodes and of the link between them.
 #[derive(Default)]
-struct Wire {
+struct TestLink {
     pair: Box<RingPair>,
-    words: [Asleep; 2],
-    bells: [Count; 2],
+    words: [SleepFlag; 2],
+    bells: [RingCounter; 2],
 }
 
-impl Wire {
+impl TestLink {
     /// Returns the lower and the upper end.
-    fn ends(&self) -> [RingLink<'_, &Count>; 2] {
+    fn ends(&self) -> [RingLink<'_, &RingCounter>; 2] {
         let [low, high] = &self.words;
         let [low_bell, high_bell] = &self.bells;
         [
@@ -58,7 +58,7 @@ fn take(link: &mut impl Link) -> Option<Vec<u8>> {
 
 #[test]
 fn frames_come_whole_and_in_order_both_ways() {
-    let wire = Wire::default();
+    let wire = TestLink::default();
     let [mut low, mut high] = wire.ends();
     for round in 0..5 * SLOTS {
         let frame = vec![round as u8; 1 + round * 97 % FRAME_BYTES];
@@ -73,7 +73,7 @@ fn frames_come_whole_and_in_order_both_ways() {
 
 #[test]
 fn a_full_ring_takes_a_frame_again_when_one_was_taken_out() {
-    let wire = Wire::default();
+    let wire = TestLink::default();
     let [mut low, mut high] = wire.ends();
     for number in 0..SLOTS {
         assert!(send(&mut low, &[number as u8]));
@@ -90,7 +90,7 @@ fn a_full_ring_takes_a_frame_again_when_one_was_taken_out() {
 
 #[test]
 fn indices_wrap() {
-    let wire = Wire::default();
+    let wire = TestLink::default();
     let [mut low, mut high] = wire.ends();
     let start = u32::MAX - 2;
     link::tests::start_at(&mut low, start);
@@ -110,7 +110,7 @@ fn indices_wrap() {
 
 #[test]
 fn nothing_written_is_nothing_sent() {
-    let wire = Wire::default();
+    let wire = TestLink::default();
     let [mut low, mut high] = wire.ends();
     assert!(low.transmit(|_| 0));
     assert_eq!(take(&mut high), None);
@@ -118,7 +118,7 @@ fn nothing_written_is_nothing_sent() {
 
 #[test]
 fn what_is_unsent_stays_until_it_is_sent() {
-    let wire = Wire::default();
+    let wire = TestLink::default();
     let [mut low, mut high] = wire.ends();
     assert!(low.keeps_unsent());
     for number in 0..SLOTS as u8 {
@@ -143,9 +143,9 @@ fn what_is_unsent_stays_until_it_is_sent() {
 
 #[test]
 fn all_links_of_a_node_are_prepared_and_held_at_once() {
-    let (here, there) = (Asleep::default(), [(); 2].map(|()| Asleep::default()));
+    let (here, there) = (SleepFlag::default(), [(); 2].map(|()| SleepFlag::default()));
     let pairs = [(); 2].map(|()| Box::<RingPair>::default());
-    let bell = Count::default();
+    let bell = RingCounter::default();
     let end = |k: usize| RingLink::new(&pairs[k], Direction::XPlus, &here, &there[k], &bell);
     let other = |k: usize| RingLink::new(&pairs[k], Direction::XMinus, &there[k], &here, &bell);
     let mut links = [Some(end(0)), None, Some(end(1))];
@@ -171,7 +171,7 @@ fn all_links_of_a_node_are_prepared_and_held_at_once() {
 
 #[test]
 fn only_a_sleeper_is_rung_and_once() {
-    let wire = Wire::default();
+    let wire = TestLink::default();
     let [mut low, mut high] = wire.ends();
     assert!(send(&mut low, &[1]));
     low.poll(0);
@@ -202,7 +202,7 @@ fn only_a_sleeper_is_rung_and_once() {
 
 #[test]
 fn a_sleeper_is_rung_for_room_only_if_it_waits_for_room() {
-    let wire = Wire::default();
+    let wire = TestLink::default();
     let [mut low, mut high] = wire.ends();
     assert!(send(&mut low, &[1]));
     assert!(low.prepare_sleep());
@@ -225,7 +225,7 @@ fn a_sleeper_is_rung_for_room_only_if_it_waits_for_room() {
 
 #[test]
 fn a_neighbour_that_is_behind_rings_when_it_has_taken_a_frame() {
-    let wire = Wire::default();
+    let wire = TestLink::default();
     let [mut low, mut high] = wire.ends();
     for number in 0..2 {
         assert!(!low.is_behind());
@@ -247,7 +247,7 @@ fn a_neighbour_that_is_behind_rings_when_it_has_taken_a_frame() {
 
 #[test]
 fn room_that_is_there_already_keeps_awake() {
-    let wire = Wire::default();
+    let wire = TestLink::default();
     let [mut low, mut high] = wire.ends();
     while send(&mut low, &[1]) {}
     assert_eq!(take(&mut high), Some(vec![1]));
@@ -257,7 +257,7 @@ fn room_that_is_there_already_keeps_awake() {
 #[test]
 fn a_length_that_cannot_be_ends_the_link_and_is_counted() {
     for bytes in [FRAME_BYTES as u32 + 1, u32::MAX] {
-        let wire = Wire::default();
+        let wire = TestLink::default();
         let [mut low, mut high] = wire.ends();
         assert!(send(&mut low, &[1]));
         assert!(send(&mut low, &[2]));
@@ -272,7 +272,7 @@ fn a_length_that_cannot_be_ends_the_link_and_is_counted() {
 #[test]
 fn an_index_that_cannot_be_ends_the_link_and_is_counted() {
     for tail in [SLOTS as u32 + 1, u32::MAX, 1 << 31] {
-        let wire = Wire::default();
+        let wire = TestLink::default();
         let [mut low, mut high] = wire.ends();
         while send(&mut low, &[1]) {}
         link::tests::set_tail(&high, tail);
@@ -292,7 +292,7 @@ fn an_index_that_cannot_be_ends_the_link_and_is_counted() {
 fn nonsense_in_the_shared_memory_stays_in_the_ring() {
     for seed in 0..200 {
         let mut random = oorandom::Rand32::new(seed);
-        let wire = Wire::default();
+        let wire = TestLink::default();
         let [mut low, mut high] = wire.ends();
         for _ in 0..500 {
             link::tests::scribble(&wire.pair, || random.rand_u32());
@@ -316,7 +316,7 @@ fn routed(random: &mut oorandom::Rand32, bytes: usize) -> Vec<u8> {
 /// If seals cover complete frames, a frame under construction is not in the ring yet.
 #[test]
 fn a_store_before_a_frame_is_sealed_changes_nothing() {
-    let wire = Wire::default();
+    let wire = TestLink::default();
     let [mut low, mut high] = wire.ends().map(|end| end.seal(true));
     low.unsent().expect("room")[..32].fill(7);
     link::tests::set_byte(&low, 0, 5, 1);
@@ -333,7 +333,7 @@ fn wild_stores(jobs: u64) -> [u32; 2] {
     let mut ended = [0, 0];
     for seed in 0..jobs {
         let mut random = oorandom::Rand32::new(seed);
-        let wire = Wire::default();
+        let wire = TestLink::default();
         let [low, high] = wire.ends();
         let (mut low, mut high) = (low.seal(true), high.seal(true));
         if random.rand_u32().is_multiple_of(2) {
@@ -397,7 +397,7 @@ fn ten_thousand_wild_stores_change_no_frame_and_stop_no_link() {
 
 #[test]
 fn an_audit_leaves_a_link_at_work_alone() {
-    let wire = Wire::default();
+    let wire = TestLink::default();
     let [mut low, mut high] = wire.ends();
     for round in 0..5 * SLOTS {
         low.audit();
@@ -423,7 +423,7 @@ fn all_bytes_have_a_seal_where_it_is_asked_for() {
         (true, 144, true),
         (true, 2031, true),
     ] {
-        let wire = Wire::default();
+        let wire = TestLink::default();
         let [mut low, mut high] = wire.ends().map(|end| end.seal(whole));
         assert!(send(&mut low, &[7; FRAME_BYTES]));
         link::tests::set_byte(&low, 0, at, 8);
@@ -439,7 +439,7 @@ fn zeros_are_the_empty_link() {
     let start = start.wrapping_byte_add(start.align_offset(4096) * 8);
     // SAFETY: aligned, within the memory, which lives longer than the links and is written through them only.
     let pair = unsafe { &*start.cast::<RingPair>() };
-    let (here, there, bell) = (Asleep::default(), Asleep::default(), Count::default());
+    let (here, there, bell) = (SleepFlag::default(), SleepFlag::default(), RingCounter::default());
     let mut low = RingLink::new(pair, Direction::YPlus, &here, &there, &bell);
     let mut high = RingLink::new(pair, Direction::YMinus, &there, &here, &bell);
     assert!(high.prepare_sleep());

@@ -5,7 +5,7 @@ use midplane_device::envelope::{Pattern, Rank};
 
 /// One operation of one rank.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Op {
+pub enum RankOp {
     /// MPI_Isend or MPI_Issend of a message.
     Send(u32),
     /// MPI_Isend or MPI_Issend, MPI_Cancel, MPI_Wait; if it was cancelled, sent again.
@@ -41,8 +41,8 @@ pub enum Op {
 }
 
 /// A start or a wait, with its position in the global order.
-pub(super) struct Event {
+pub(super) struct OpEvent {
     pub(super) time: f64,
     pub(super) rank: Rank,
-    pub(super) op: Op,
+    pub(super) op: RankOp,
 }

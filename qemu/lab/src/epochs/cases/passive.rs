@@ -2,36 +2,36 @@
 
 use midplane_device::rma::wire::Kind;
 
-use super::words::{buffer, finds, has, lock, lock_all, operation, post, put, start};
+use super::calls::{buffer, finds, has, lock, lock_all, operation, post, put, start};
 use crate::epochs::memory::BUFFERS;
-use crate::epochs::script::Call::{self, Close, WaitClosed, WaitOpen};
-use crate::epochs::script::{ADD, Do, REPLACE};
+use crate::epochs::script::ScriptCall::{self, Close, WaitClosed, WaitOpen};
+use crate::epochs::script::{ADD, TargetOp, REPLACE};
 
 /// A process that fetches from itself, byte by byte, the data that it replaces next.
-pub(super) fn on_itself() -> Vec<Vec<Call>> {
+pub(super) fn on_itself() -> Vec<Vec<ScriptCall>> {
     let strided = |kind, operation, from| {
-        Call::Do(Do {
+        ScriptCall::Do(TargetOp {
             operation,
             other: BUFFERS + 16,
             is_strided: true,
-            ..Do::new((0, 0), kind, (0, BUFFERS + from), 2)
+            ..TargetOp::new((0, 0), kind, (0, BUFFERS + from), 2)
         })
     };
     let script = vec![
-        Call::Write(BUFFERS, vec![3, 0, 4, 0, 5, 0, 6]),
+        ScriptCall::Write(BUFFERS, vec![3, 0, 4, 0, 5, 0, 6]),
         lock_all(0),
         strided(Kind::Fetch, ADD, 0),
         strided(Kind::Accumulate, REPLACE, 4),
         Close(0),
         WaitClosed(0),
-        Call::Expect(BUFFERS + 16, vec![0; 3]),
-        Call::Expect(0, vec![5, 0, 6]),
+        ScriptCall::Expect(BUFFERS + 16, vec![0; 3]),
+        ScriptCall::Expect(0, vec![5, 0, 6]),
     ];
     vec![script, vec![], vec![]]
 }
 
 /// Writes these bytes under an exclusive lock of process 0, and reads them back.
-fn under_lock(bytes: [u8; 2]) -> Vec<Call> {
+fn under_lock(bytes: [u8; 2]) -> Vec<ScriptCall> {
     vec![
         buffer(0, bytes),
         lock(0, 0, true),
@@ -44,17 +44,17 @@ fn under_lock(bytes: [u8; 2]) -> Vec<Call> {
 }
 
 /// A process reads back its own writes under an exclusive lock.
-pub(super) fn locks() -> Vec<Vec<Call>> {
+pub(super) fn locks() -> Vec<Vec<ScriptCall>> {
     vec![vec![], under_lock([1, 8]), under_lock([2, 8])]
 }
 
 /// Two processes that lock the same part, which belongs to one of them.
-pub(super) fn own_lock() -> Vec<Vec<Call>> {
+pub(super) fn own_lock() -> Vec<Vec<ScriptCall>> {
     vec![under_lock([1, 1]), under_lock([2, 1]), vec![]]
 }
 
 /// Transactions of two processes at these targets, one after the other.
-pub(super) fn transactions(first: &[u32], second: &[u32]) -> Vec<Vec<Call>> {
+pub(super) fn transactions(first: &[u32], second: &[u32]) -> Vec<Vec<ScriptCall>> {
     let one = |targets: &[u32]| {
         let mut calls = vec![buffer(0, [1, 1])];
         for (number, target) in targets.iter().enumerate() {
@@ -69,15 +69,15 @@ pub(super) fn transactions(first: &[u32], second: &[u32]) -> Vec<Vec<Call>> {
 }
 
 /// A lock of all, concurrent with an exclusive lock.
-pub(super) fn everyone() -> Vec<Vec<Call>> {
+pub(super) fn everyone() -> Vec<Vec<ScriptCall>> {
     vec![
         vec![
             buffer(0, [4, 4]),
             lock_all(0),
             put((0, 1), 0, 0),
             operation(Kind::Fetch, (0, 2), 0, 1),
-            Call::Flush(0, None, false),
-            Call::WaitDone(2),
+            ScriptCall::Flush(0, None, false),
+            ScriptCall::WaitDone(2),
             Close(0),
             WaitClosed(0),
         ],
@@ -95,7 +95,7 @@ pub(super) fn everyone() -> Vec<Vec<Call>> {
 }
 
 /// Epochs of two windows block each other only by the program's order.
-pub(super) fn two_windows() -> Vec<Vec<Call>> {
+pub(super) fn two_windows() -> Vec<Vec<ScriptCall>> {
     vec![
         vec![
             buffer(0, [1, 2]),
@@ -130,7 +130,7 @@ pub(super) fn two_windows() -> Vec<Vec<Call>> {
 
 /// Two processes acquire the shared locks of two windows in opposite orders, while a third acquires each exclusively:
 /// at the same process, one after the other; or at two processes, both at the same time (`at_once`).
-pub(super) fn crossed(at_once: bool) -> Vec<Vec<Call>> {
+pub(super) fn crossed(at_once: bool) -> Vec<Vec<ScriptCall>> {
     let lock = |window: usize, is_exclusive| {
         let target = if at_once { 2 - 2 * window as u32 } else { 2 };
         lock(window, target, is_exclusive)
@@ -155,14 +155,14 @@ pub(super) fn crossed(at_once: bool) -> Vec<Vec<Call>> {
 }
 
 /// Two processes with locks of all access two targets in opposite orders, while a third locks each exclusively.
-pub(super) fn locks_of_all_crossed() -> Vec<Vec<Call>> {
+pub(super) fn locks_of_all_crossed() -> Vec<Vec<ScriptCall>> {
     let one = |[first, second]: [u32; 2]| {
         vec![
             buffer(0, [1, 1]),
             lock_all(0),
             operation(Kind::Accumulate, (0, first), 0, 0),
-            Call::Flush(0, Some(first), false),
-            Call::WaitDone(1),
+            ScriptCall::Flush(0, Some(first), false),
+            ScriptCall::WaitDone(1),
             operation(Kind::Accumulate, (0, second), 0, 0),
             Close(0),
             WaitClosed(0),
@@ -183,7 +183,7 @@ pub(super) fn locks_of_all_crossed() -> Vec<Vec<Call>> {
 }
 
 /// Flushed data is visible: a process notified through the second window reads it.
-pub(super) fn flushed(of_all: bool) -> Vec<Vec<Call>> {
+pub(super) fn flushed(of_all: bool) -> Vec<Vec<ScriptCall>> {
     let open = if of_all {
         lock_all(0)
     } else {
@@ -195,11 +195,11 @@ pub(super) fn flushed(of_all: bool) -> Vec<Vec<Call>> {
             buffer(0, [5, 5]),
             open,
             put((0, 1), 0, 0),
-            Call::Flush(0, target, true),
-            Call::Flush(0, target, false),
-            Call::WaitDone(1),
+            ScriptCall::Flush(0, target, true),
+            ScriptCall::Flush(0, target, false),
+            ScriptCall::WaitDone(1),
             buffer(0, [6, 6]),
-            Call::WaitDone(2),
+            ScriptCall::WaitDone(2),
             start(1, &[1]),
             Close(1),
             WaitClosed(1),
@@ -219,7 +219,7 @@ pub(super) fn flushed(of_all: bool) -> Vec<Vec<Call>> {
 
 /// A process locks another's part, and notifies it through the second window. Only then that process exposes the part
 /// to a third, while its access to the first process waits.
-pub(super) fn locked_here() -> Vec<Vec<Call>> {
+pub(super) fn locked_here() -> Vec<Vec<ScriptCall>> {
     vec![
         vec![
             start(0, &[2]),

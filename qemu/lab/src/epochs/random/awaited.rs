@@ -7,9 +7,9 @@
 use midplane_device::envelope::Rank;
 use midplane_device::rma::epochs::Sort;
 
-use super::{Call, Draw, HELD, LARGE};
+use super::{ScriptCall, JobDraw, HELD, LARGE};
 
-impl Draw {
+impl JobDraw {
     fn open_lock(&mut self, rank: u32, window: usize, target: u32, is_exclusive: bool) -> usize {
         let sort = Sort::Lock {
             target: Rank::new(target),
@@ -19,7 +19,7 @@ impl Draw {
     }
 
     fn wait_open(&mut self, rank: u32, epoch: usize) {
-        self.scripts[rank as usize].push(Call::WaitOpen(epoch));
+        self.scripts[rank as usize].push(ScriptCall::WaitOpen(epoch));
     }
 
     /// Draws some of the processes, in ascending order.

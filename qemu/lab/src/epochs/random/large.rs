@@ -1,8 +1,8 @@
 //! Operations of several packets.
 
-use super::{BUFFERS, Draw, LARGE, MOST, SOURCE, SUMS, byte};
+use super::{BUFFERS, JobDraw, LARGE, MOST, SOURCE, SUMS, byte};
 use crate::epochs::memory::{DYNAMIC, LARGE_RESULTS, LARGE_SOURCE, WINDOW};
-use crate::epochs::script::Call;
+use crate::epochs::script::ScriptCall;
 
 /// Lengths near the limits of replies, packets, and results longer than a reply.
 const LENGTHS: [usize; 14] = [
@@ -21,18 +21,18 @@ const MOST_SUM: usize = 300;
 const BURST: u32 = 40;
 
 #[derive(Clone, Copy)]
-pub(super) struct Size {
+pub(super) struct LargeSize {
     pub len: usize,
     pub unit: usize,
     pub is_strided: bool,
 }
 
 /// By process: start of the unused memory for results of large operations.
-pub(super) struct State(Vec<usize>);
+pub(super) struct LargeState(Vec<usize>);
 
-impl State {
-    pub(super) fn new(size: u32) -> State {
-        State(vec![LARGE_RESULTS.start; size as usize])
+impl LargeState {
+    pub(super) fn new(size: u32) -> LargeState {
+        LargeState(vec![LARGE_RESULTS.start; size as usize])
     }
 }
 
@@ -59,21 +59,21 @@ pub(super) fn sums(window: usize) -> (std::ops::Range<usize>, usize) {
     }
 }
 
-impl Draw {
+impl JobDraw {
     /// Writes the source bytes, and reserves the memory for single epochs after that for all.
     pub(super) fn begin_large(&mut self) {
         for rank in 0..self.size {
             let own = (0..LARGE_SOURCE.len()).map(|at| byte(rank, at)).collect();
-            self.scripts[rank as usize].push(Call::Write(LARGE_SOURCE.start, own));
+            self.scripts[rank as usize].push(ScriptCall::Write(LARGE_SOURCE.start, own));
             self.memory[LARGE][rank as usize].1 = COMMON.end;
         }
     }
 
-    pub(super) fn draw_size(&mut self, window: usize) -> Size {
+    pub(super) fn draw_size(&mut self, window: usize) -> LargeSize {
         let r = &mut self.random;
         if !is_large(window) {
             let (len, is_strided) = (1 + r.index(MOST), r.chance(0.3));
-            return Size {
+            return LargeSize {
                 len,
                 unit: 1,
                 is_strided,
@@ -88,18 +88,18 @@ impl Draw {
                 .next_multiple_of(unit)
                 .min(LONGEST / unit * unit)
         };
-        Size {
+        LargeSize {
             len,
             unit,
             is_strided,
         }
     }
 
-    pub(super) fn draw_ordered_size(&mut self, window: usize) -> Size {
+    pub(super) fn draw_ordered_size(&mut self, window: usize) -> LargeSize {
         if is_large(window) {
             return self.draw_size(window);
         }
-        Size {
+        LargeSize {
             len: 1 + self.random.index(3),
             unit: 1,
             is_strided: self.random.chance(0.3),

@@ -3,12 +3,12 @@
 use midplane_device::rma::wire::Kind;
 
 use super::dynamic::name;
-use super::large::{Size, source, sums};
-use super::{CLAIM, Draw, Put, TICKET, byte, reach};
+use super::large::{LargeSize, source, sums};
+use super::{CLAIM, JobDraw, DrawnPut, TICKET, byte, reach};
 use crate::epochs::memory::{DYNAMIC, part};
-use crate::epochs::script::{ADD, Call, Do, REPLACE};
+use crate::epochs::script::{ADD, ScriptCall, TargetOp, REPLACE};
 
-impl Draw {
+impl JobDraw {
     pub(super) fn operate(&mut self, rank: u32, (window, epoch): (usize, usize), target: u32) {
         if window == DYNAMIC {
             return self.operate_dynamically(rank, epoch, target);
@@ -25,12 +25,12 @@ impl Draw {
         }
     }
 
-    pub(super) fn perform(&mut self, rank: u32, what: Do) {
-        self.defer(rank, Call::Do(what));
+    pub(super) fn perform(&mut self, rank: u32, what: TargetOp) {
+        self.defer(rank, ScriptCall::Do(what));
     }
 
     /// Adds an operation or a flush, and returns its index.
-    pub(super) fn defer(&mut self, rank: u32, call: Call) -> usize {
+    pub(super) fn defer(&mut self, rank: u32, call: ScriptCall) -> usize {
         self.scripts[rank as usize].push(call);
         self.deferred[rank as usize] += 1;
         self.deferred[rank as usize] - 1
@@ -51,7 +51,7 @@ impl Draw {
 
     pub(super) fn expect(&mut self, rank: u32, epoch: usize, at: usize, wanted: Vec<u8>) {
         let expects = &mut self.opened[rank as usize][epoch].expects;
-        expects.push(Call::Expect(at, wanted));
+        expects.push(ScriptCall::Expect(at, wanted));
     }
 
     /// Expects these bytes, `stride` apart.
@@ -72,7 +72,7 @@ impl Draw {
     }
 
     pub(super) fn draw_put(&mut self, rank: u32, (window, epoch): (usize, usize), target: u32) {
-        let Size {
+        let LargeSize {
             len,
             unit,
             is_strided,
@@ -88,7 +88,7 @@ impl Draw {
             // Unused memory is zero, so that an added value is the result.
             memory[place + stride * i] = byte(rank, from + stride * i);
         }
-        self.put[rank as usize].push(Put {
+        self.put[rank as usize].push(DrawnPut {
             epoch,
             window,
             target,
@@ -98,11 +98,11 @@ impl Draw {
             is_strided,
         });
         let places = (name(window, place), source(window) + from);
-        let what = Do {
+        let what = TargetOp {
             unit,
             is_strided,
             is_straight,
-            ..Do::new((epoch, target), kind, places, len)
+            ..TargetOp::new((epoch, target), kind, places, len)
         };
         self.perform(rank, what);
     }
@@ -125,17 +125,17 @@ impl Draw {
             memory[place + i] = memory[place + i].wrapping_add(byte(rank, from + i));
         }
         let kind = other.map_or(Kind::Accumulate, |_| Kind::Fetch);
-        let what = Do {
+        let what = TargetOp {
             other: other.unwrap_or(0),
             is_straight,
-            ..Do::new((epoch, target), kind, (place, source(window) + from), len)
+            ..TargetOp::new((epoch, target), kind, (place, source(window) + from), len)
         };
         self.perform(rank, what);
     }
 
     /// Draws ordered accumulates on the same bytes.
     pub(super) fn draw_ordered(&mut self, rank: u32, (window, epoch): (usize, usize), target: u32) {
-        let Size {
+        let LargeSize {
             len,
             unit,
             is_strided,
@@ -150,12 +150,12 @@ impl Draw {
             let from = self.random.index(8);
             let operation = self.random.pick(&[ADD, REPLACE]);
             let own: Vec<u8> = (0..len).map(|i| byte(rank, from + stride * i)).collect();
-            let mut what = Do {
+            let mut what = TargetOp {
                 operation,
                 unit,
                 is_strided,
                 is_straight: self.random.chance(0.5),
-                ..Do::new(
+                ..TargetOp::new(
                     (epoch, target),
                     Kind::Accumulate,
                     (name(window, place), source(window) + from),
@@ -191,11 +191,11 @@ impl Draw {
 
     /// Converts the operation to a compare-and-swap that succeeds if it replaces, and fails if it adds. Returns the
     /// location of its result.
-    fn draw_compared(&mut self, rank: u32, what: &mut Do, there: &[u8]) -> Option<usize> {
+    fn draw_compared(&mut self, rank: u32, what: &mut TargetOp, there: &[u8]) -> Option<usize> {
         let at = self.result(rank, 0, 2 * what.len)?;
         let is_equal = what.operation == REPLACE;
         let compare = there.iter().map(|byte| byte ^ u8::from(!is_equal));
-        self.scripts[rank as usize].push(Call::Write(at, compare.collect()));
+        self.scripts[rank as usize].push(ScriptCall::Write(at, compare.collect()));
         (what.kind, what.other) = (Kind::Compare, at);
         Some(at + what.len)
     }
@@ -206,10 +206,10 @@ impl Draw {
         let Some(at) = self.result(rank, 0, 2) else {
             return;
         };
-        self.scripts[rank as usize].push(Call::Write(at, vec![1]));
-        let what = Do {
+        self.scripts[rank as usize].push(ScriptCall::Write(at, vec![1]));
+        let what = TargetOp {
             other: at + 1,
-            ..Do::new((epoch, target), Kind::Fetch, (TICKET, at), 1)
+            ..TargetOp::new((epoch, target), Kind::Fetch, (TICKET, at), 1)
         };
         self.perform(rank, what);
         self.races[race].tickets.push((rank, at + 1));
@@ -223,10 +223,10 @@ impl Draw {
             return;
         };
         let mark = self.races[race].claims.len() as u8 + 1;
-        self.scripts[rank as usize].push(Call::Write(at, vec![0, 0, mark]));
-        let what = Do {
+        self.scripts[rank as usize].push(ScriptCall::Write(at, vec![0, 0, mark]));
+        let what = TargetOp {
             other: at,
-            ..Do::new((epoch, target), Kind::Compare, (CLAIM, at + 2), 1)
+            ..TargetOp::new((epoch, target), Kind::Compare, (CLAIM, at + 2), 1)
         };
         self.perform(rank, what);
         self.races[race].claims.push((rank, mark, at + 1));
@@ -238,7 +238,7 @@ impl Draw {
             Some(targets) => targets,
             None => (0..self.size).collect(),
         };
-        let known: Vec<Put> = self.put[rank as usize]
+        let known: Vec<DrawnPut> = self.put[rank as usize]
             .iter()
             .filter(|put| put.window == window && put.epoch != epoch)
             .filter(|put| targets.contains(&put.target))
@@ -259,13 +259,13 @@ impl Draw {
     }
 
     /// Gets data that the process has put.
-    fn get_back(&mut self, rank: u32, epoch: usize, put: &Put) {
+    fn get_back(&mut self, rank: u32, epoch: usize, put: &DrawnPut) {
         let Some(at) = self.result(rank, put.window, reach(put.len, put.is_strided)) else {
             return;
         };
-        let what = Do {
+        let what = TargetOp {
             is_strided: put.is_strided,
-            ..Do::new(
+            ..TargetOp::new(
                 (epoch, put.target),
                 Kind::Get,
                 (name(put.window, put.place), at),

@@ -1,21 +1,21 @@
 //! Programs that poll: receives that are posted and cancelled in a loop until each message is received.
 #![forbid(unsafe_code)]
 
-use super::{Expected, NONE, ONE, Row, TWO, polled, under};
-use crate::explore::case::{Asked, Call, Case};
-use crate::explore::rules::Rules;
+use super::{ExpectedResult, NONE, ONE, CaseRow, TWO, polled, under};
+use crate::explore::case::{ReceivePattern, ProgramCall, ProtocolCase};
+use crate::explore::rules::ExploredRules;
 
 /// Returns a case like [`polled`], with receives for these patterns.
-fn polled_for(senders: &[&[i32]], receives: &[Asked], mpi_memory: usize) -> Case {
+fn polled_for(senders: &[&[i32]], receives: &[ReceivePattern], mpi_memory: usize) -> ProtocolCase {
     let case = polled(senders.len(), 1, mpi_memory);
-    Case {
+    ProtocolCase {
         senders: senders.iter().map(|tags| tags.to_vec()).collect(),
-        receiver: receives.iter().copied().map(Call::Poll).collect(),
+        receiver: receives.iter().copied().map(ProgramCall::Poll).collect(),
         ..case
     }
 }
 
-fn cases() -> Vec<(String, Case)> {
+fn cases() -> Vec<(String, ProtocolCase)> {
     let mut cases = Vec::new();
     for memory in [NONE, ONE, TWO] {
         for (senders, messages) in [(1, 2), (1, 3), (2, 1), (2, 2), (3, 1)] {
@@ -67,15 +67,15 @@ const STATES: [(u64, Option<u64>); 24] = [
 ];
 
 /// Every fair run ends.
-pub fn polled_receives() -> Vec<Row> {
+pub fn polled_receives() -> Vec<CaseRow> {
     { cases().into_iter().zip(STATES) }
-        .map(|((name, case), (states, _))| Row::new(name, case, Expected::HoldsFairly { states }))
+        .map(|((name, case), (states, _))| CaseRow::new(name, case, ExpectedResult::HoldsFairly { states }))
         .collect()
 }
 
 /// Without rule (f): a receive that is cancelled immediately is not posted any more when its requested message arrives.
-pub fn without_rule_f() -> Vec<Row> {
-    let rules = |case: &Case| Rules {
+pub fn without_rule_f() -> Vec<CaseRow> {
+    let rules = |case: &ProtocolCase| ExploredRules {
         holds_cancelled: false,
         ..case.rules
     };
@@ -83,7 +83,7 @@ pub fn without_rule_f() -> Vec<Row> {
         .filter_map(|((name, case), (_, states))| {
             let case = under(rules(&case), case);
             let states = states?;
-            Some(Row::new(name, case, Expected::Livelock { states }))
+            Some(CaseRow::new(name, case, ExpectedResult::Livelock { states }))
         })
         .collect()
 }
