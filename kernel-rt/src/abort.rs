@@ -51,7 +51,7 @@ struct FailureAccount {
 
 #[cfg(feature = "panic-text")]
 impl FailureAccount {
-    fn of(failure: &Failure<'_>) -> Self {
+    fn from_failure(failure: &Failure<'_>) -> Self {
         Self::saying(format_args!("{}", failure.in_words(write_text)))
     }
 
@@ -78,7 +78,7 @@ impl FailureAccount {
 
 #[cfg(not(feature = "panic-text"))]
 impl FailureAccount {
-    fn of(failure: &Failure<'_>) -> Self {
+    fn from_failure(failure: &Failure<'_>) -> Self {
         Self {
             record: failure.write(),
         }
@@ -111,7 +111,7 @@ impl FailureAccount {
 /// Ends the node: flushes its output, writes the reason to the blackboard and stops.
 pub fn end(end: FailureCode, status: i32, why: FailureReason<'_>) -> ! {
     let place = personality().map(|p| (p.rank, p.coord));
-    let account = FailureAccount::of(&Failure { place, why });
+    let account = FailureAccount::from_failure(&Failure { place, why });
     end_with(end, status, &account)
 }
 

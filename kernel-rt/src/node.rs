@@ -166,7 +166,7 @@ pub trait Platform<L> {
 
     /// Returns how often a node polls its links before it sleeps. If the node has its own processor, a frame found by
     /// polling requires neither a doorbell nor the sleep flag. Links with [timeouts](Link::KEEPS_TIME) are not polled.
-    fn looks(&self) -> u32 {
+    fn poll_iterations(&self) -> u32 {
         0
     }
 
@@ -360,7 +360,7 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
             return sent;
         }
         if self.carrier.gathers_for != Some(to.dest) || !self.adi.gathers_for(to.dest) {
-            self.go_on();
+            self.advance_after_call();
         }
         match sent {
             Sent::Complete if !P::INTERRUPTS && !self.adi.have_copies_left() => Sent::Copied,
@@ -379,7 +379,7 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
         let memory: &mut dyn UserMemory = self.carrier.platform.memory();
         let received = self.adi.receive_fast(memory, pattern, span);
         let Received::Started(id) = received else {
-            self.go_on();
+            self.advance_after_call();
             return received;
         };
         match self.finish(function, id) {
@@ -399,7 +399,7 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
         let memory: &mut dyn UserMemory = self.carrier.platform.memory();
         let (id, may_send) = self.adi.start_receive_fast(memory, pattern, span).ok()?;
         if may_send {
-            self.go_on();
+            self.advance_after_call();
         }
         Some(id)
     }
@@ -462,7 +462,7 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
     /// Handles the remaining work of a call that made no progress step. Nothing was pending before the call, so this
     /// checks only the device's send queue.
     #[inline]
-    fn go_on(&mut self) {
+    fn advance_after_call(&mut self) {
         if self.adi.has_to_send() {
             self.carrier.send_on(&mut self.adi);
         }
@@ -506,7 +506,7 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
         carrier.quiet = false;
         // A link may have raised the interrupt.
         carrier.watch = LinkWatch::Open;
-        carrier.settle(&mut self.adi, true);
+        carrier.run_to_rest(&mut self.adi, true);
         let now = carrier.platform.ticks();
         carrier.interrupt_ticks += now - began;
         // An interrupt without work only ends the program's time slice. Charging it would cause an endless series.
@@ -614,14 +614,14 @@ impl<L: NodeLink, P: Platform<L>> NodeHost<L, P> {
         }
         let now = self.step_ns();
         let moved = self.torus.take_frames(now);
-        self.go_on(adi, now, moved)
+        self.make_step(adi, now, moved)
     }
 
     /// Transmits the device's pending packets while the links watch and none has received anything.
-    fn leave(&mut self, adi: &mut Adi) -> bool {
+    fn transmit_pending(&mut self, adi: &mut Adi) -> bool {
         let held = self.torus.holds();
         let now = self.step_ns();
-        let moved = self.go_on(adi, now, false);
+        let moved = self.make_step(adi, now, false);
         if held || self.torus.holds() {
             // The links must be notified that packets wait for them, or no longer wait.
             self.watch = LinkWatch::Busy;
@@ -631,7 +631,7 @@ impl<L: NodeLink, P: Platform<L>> NodeHost<L, P> {
 
     /// Makes a step: device progress and transmission. `moved` reports whether frames were received before.
     #[inline(never)]
-    fn go_on(&mut self, adi: &mut Adi, now: u64, mut moved: bool) -> bool {
+    fn make_step(&mut self, adi: &mut Adi, now: u64, mut moved: bool) -> bool {
         self.gathers_for = None;
         // Check before any data of a corrupted frame reaches the program or other nodes.
         if moved && !self.torus.dead_links().is_empty() {
@@ -718,7 +718,7 @@ impl<L: NodeLink, P: Platform<L>> NodeHost<L, P> {
         self.quiet = false;
         let is_calm = self.watch == LinkWatch::Armed || !P::INTERRUPTS && !self.torus.has_news();
         if is_calm && !L::KEEPS_TIME && !self.torus.holds() {
-            self.give(adi);
+            self.transmit_after_send(adi);
         }
         self.end_call(adi);
         self.gathers_for = if P::INTERRUPTS && self.watch == LinkWatch::Armed && self.torus.holds() {
@@ -728,9 +728,9 @@ impl<L: NodeLink, P: Platform<L>> NodeHost<L, P> {
         };
     }
 
-    /// Shortened [`NodeHost::leave`] after a call that only sends. Links without timeouts neither die nor hold forwarded
+    /// Shortened [`NodeHost::transmit_pending`] after a call that only sends. Links without timeouts neither die nor hold forwarded
     /// frames, no acknowledgement is due, and the statistics are written when the call settles.
-    fn give(&mut self, adi: &mut Adi) {
+    fn transmit_after_send(&mut self, adi: &mut Adi) {
         adi.leave(&mut self.torus, self.platform.memory());
         // Links with timeouts receive no frames here.
         if self.torus.give_frames(0) && self.figures == StatsState::Published {
@@ -746,7 +746,7 @@ impl<L: NodeLink, P: Platform<L>> NodeHost<L, P> {
 
     /// Ends a call and handles its remaining work.
     fn end_call(&mut self, adi: &mut Adi) {
-        self.settle(adi, P::INTERRUPTS);
+        self.run_to_rest(adi, P::INTERRUPTS);
         if !P::INTERRUPTS {
             // Nothing watches the links while the program computes, so no neighbour needs to ring the doorbell.
             if self.watch != LinkWatch::Busy {
@@ -777,7 +777,7 @@ impl<L: NodeLink, P: Platform<L>> NodeHost<L, P> {
     /// Makes steps until there is nothing to do before a link reports work, by an interrupt if `asked`. If that takes
     /// long, the timer continues it.
     #[inline]
-    fn settle(&mut self, adi: &mut Adi, asked: bool) {
+    fn run_to_rest(&mut self, adi: &mut Adi, asked: bool) {
         let is_over = (self.quiet || self.is_at_rest(adi)) && adi.interrupt_hook().is_none();
         if is_over && (!asked || self.is_watched()) {
             self.settled(adi)
@@ -786,7 +786,7 @@ impl<L: NodeLink, P: Platform<L>> NodeHost<L, P> {
         }
     }
 
-    /// Implements [`NodeHost::settle`] when there is work. A link that had work when its interrupt was enabled may have
+    /// Implements [`NodeHost::run_to_rest`] when there is work. A link that had work when its interrupt was enabled may have
     /// more: from then on, interrupts are enabled only after a step that finds nothing; before that, the node
     /// `asks_early`.
     #[inline(never)]
@@ -863,10 +863,10 @@ impl<L: NodeLink, P: Platform<L>> NodeHost<L, P> {
     }
 
     /// Checks, after a step, that nothing has been received and no link has new free space for waiting packets. If the
-    /// node polls its links before it [sleeps](Platform::looks), their interrupts remain disabled for now.
+    /// node polls its links before it [sleeps](Platform::poll_iterations), their interrupts remain disabled for now.
     #[inline]
     fn has_nothing(&mut self) -> bool {
-        if !L::KEEPS_TIME && self.platform.looks() > 0 && !self.torus.holds() {
+        if !L::KEEPS_TIME && self.platform.poll_iterations() > 0 && !self.torus.holds() {
             !self.torus.has_news()
         } else {
             self.prepare_sleep()
@@ -923,7 +923,7 @@ impl<L: NodeLink, P: Platform<L>> NodeHost<L, P> {
     #[inline]
     fn sees_news(&mut self) -> bool {
         let looks = if self.watch == LinkWatch::Busy && !L::KEEPS_TIME {
-            self.platform.looks()
+            self.platform.poll_iterations()
         } else {
             0
         };
@@ -1000,12 +1000,16 @@ impl<L: NodeLink, P: Platform<L>> Kernel for NodeHost<L, P> {
         let watch = self.watch;
         let is_at_rest = watch != LinkWatch::Open && self.is_at_rest(adi);
         let moved = match watch {
-            LinkWatch::Armed if !self.platform.is_interrupted() => match is_at_rest {
-                true => false,
-                // Links with timeouts need the current time.
-                false if L::KEEPS_TIME => self.step(adi),
-                false => self.leave(adi),
-            },
+            LinkWatch::Armed if !self.platform.is_interrupted() => {
+                if is_at_rest {
+                    false
+                } else if L::KEEPS_TIME {
+                    // Links with timeouts need the current time.
+                    self.step(adi)
+                } else {
+                    self.transmit_pending(adi)
+                }
+            }
             // A step has just been made.
             LinkWatch::Busy if is_at_rest && self.has_nothing() => false,
             // A link has interrupted, or probably has work.
@@ -1196,7 +1200,7 @@ mod tests {
             self.waits += 1;
         }
 
-        fn looks(&self) -> u32 {
+        fn poll_iterations(&self) -> u32 {
             self.link_looks
         }
 

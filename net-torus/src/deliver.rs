@@ -162,7 +162,7 @@ impl Router<'_> {
                 // A deposit packet is copied here and continues.
                 Some(d) => {
                     self.stats.deposits += 1;
-                    self.leave(source, 1 << output);
+                    self.remove_wants(source, 1 << output);
                     self.enter(source, head.word, head.left, 1 << d as u8);
                 }
                 None => self.remove(source, &head, 1),

@@ -336,7 +336,7 @@ pub fn relay<'m, K, L: Link + 'm>(
     let mut moved = false;
     for at in 0..links.len() {
         for which in [WaitingBuffer::Forwarded, WaitingBuffer::Transmitted] {
-            let Some(mut mail) = links[at].as_mut().map(|link| which.take(detour(link))) else {
+            let Some(mut mail) = links[at].as_mut().map(|link| which.take_frame(detour(link))) else {
                 continue;
             };
             if !mail.is_empty() {
@@ -358,19 +358,19 @@ enum WaitingBuffer {
 }
 
 impl WaitingBuffer {
-    fn of<'d, 'm, L>(self, detour: &'d mut Detour<'m, L>) -> &'d mut WaitingFrame<'m> {
+    fn select<'d, 'm, L>(self, detour: &'d mut Detour<'m, L>) -> &'d mut WaitingFrame<'m> {
         match self {
             Self::Forwarded => &mut detour.passing,
             Self::Transmitted => &mut detour.leaving,
         }
     }
 
-    fn take<'m, L>(self, detour: &mut Detour<'m, L>) -> WaitingFrame<'m> {
-        core::mem::take(self.of(detour))
+    fn take_frame<'m, L>(self, detour: &mut Detour<'m, L>) -> WaitingFrame<'m> {
+        core::mem::take(self.select(detour))
     }
 
     fn put_back<'m, L>(self, detour: &mut Detour<'m, L>, mail: WaitingFrame<'m>) {
-        *self.of(detour) = mail;
+        *self.select(detour) = mail;
     }
 }
 

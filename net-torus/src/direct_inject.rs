@@ -196,7 +196,7 @@ impl<L: Link> Torus<'_, L> {
     /// Sends the open frame in this direction as it is.
     #[inline]
     fn end_begun(&mut self, d: Direction) {
-        let bytes = self.begun.take(d);
+        let bytes = self.begun.close(d);
         // The link had space when the frame was opened; a link that has failed since transmits nothing.
         if let Some(link) = &mut self.links[d as usize]
             && let Some(frame) = link.unsent()

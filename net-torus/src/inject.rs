@@ -154,7 +154,7 @@ impl Router<'_> {
             self.find_way(dest)?;
         }
         let dynamic = fifo == Fifo::Normal && routing == RoutingMode::Adaptive;
-        Ok(self.way.word.of(len, bubble_channel(fifo), fifo, dynamic))
+        Ok(self.way.word.with_body(len, bubble_channel(fifo), fifo, dynamic))
     }
 
     #[inline(never)]
@@ -202,7 +202,7 @@ impl Router<'_> {
         } else {
             self.find_line(d, hops)?
         };
-        Ok(word.of(len, bubble_channel(fifo), fifo, false))
+        Ok(word.with_body(len, bubble_channel(fifo), fifo, false))
     }
 
     /// Returns the header fields that deposit packets along `hops` nodes share.

@@ -51,7 +51,7 @@ impl<L: Link> OpenFrames<L> {
 
     /// Closes the frame in direction `d` and returns its bytes of packets.
     #[inline]
-    pub fn take(&mut self, d: Direction) -> usize {
+    pub fn close(&mut self, d: Direction) -> usize {
         if !L::MAY_KEEP_UNSENT {
             return 0;
         }

@@ -21,7 +21,7 @@ impl Direction {
         Self::ALL[self as usize ^ 1]
     }
     /// Returns the direction of `dimension` (0, 1, 2) towards larger (`plus`) or smaller coordinates.
-    const fn of(dimension: usize, plus: bool) -> Self {
+    const fn from_dimension(dimension: usize, plus: bool) -> Self {
         Self::ALL[2 * dimension + !plus as usize]
     }
     /// Returns the name for reports: `X+` and so on.
@@ -110,7 +110,7 @@ pub fn hints(shape: &Shape, from: Coord, to: Coord) -> DirectionSet {
         } else {
             b > a
         };
-        hints = hints.with(Direction::of(dim, plus));
+        hints = hints.with(Direction::from_dimension(dim, plus));
     }
     hints
 }

@@ -814,7 +814,7 @@ impl<'m> Router<'m> {
 
     /// Removes `source` from `outputs`.
     #[inline]
-    pub(crate) fn leave(&mut self, source: usize, outputs: u8) {
+    pub(crate) fn remove_wants(&mut self, source: usize, outputs: u8) {
         for output in ones(outputs) {
             self.want[output] &= !(1 << source);
             if self.want[output] == 0 {
@@ -847,7 +847,7 @@ impl<'m> Router<'m> {
             // The next packet of the same stream requests the same outputs.
             return self.look_again();
         }
-        self.leave(source, head.outputs.get());
+        self.remove_wants(source, head.outputs.get());
         match next {
             Some(next) => self.open(source, next),
             None => self.heads[source] = None,
@@ -1128,7 +1128,7 @@ impl<'m> Router<'m> {
 
     /// Copies the next packet for link `d` into `out`. Returns the size in bytes, or `None` when no packet can be sent
     /// or it does not fit.
-    pub(crate) fn take(&mut self, d: Direction, out: &mut [u8]) -> Option<usize> {
+    pub(crate) fn dequeue_for_link(&mut self, d: Direction, out: &mut [u8]) -> Option<usize> {
         if self.want[d as usize] == 0 {
             return None;
         }
@@ -1326,7 +1326,7 @@ impl<'m> Router<'m> {
         let most = rest.len().min(u16::MAX as usize * CHUNK_BYTES);
         rest = &mut rest[..most];
         let mut bytes = begun;
-        while let Some(taken) = self.take(d, &mut rest[bytes..]) {
+        while let Some(taken) = self.dequeue_for_link(d, &mut rest[bytes..]) {
             bytes += taken;
         }
         if bytes == 0 && !self.is_grant_due(d) {

@@ -41,7 +41,7 @@ struct LinkKinds {
 }
 
 impl LinkKinds {
-    fn of<L: Link>(links: &[Option<L>; 6]) -> Self {
+    fn from_links<L: Link>(links: &[Option<L>; 6]) -> Self {
         let mut kinds = Self {
             present: DirectionSet::NONE,
             end: 0,
@@ -73,7 +73,7 @@ impl<'m, L: Link> Torus<'m, L> {
     /// Fails with [`ConfigError::Links`] when the links do not match the router's coordinates, and with
     /// [`ConfigError::Mtu`] when a link cannot transmit the maximum packet.
     pub fn new(mut router: Router<'m>, links: [Option<L>; 6]) -> Result<Self, ConfigError> {
-        let kinds = LinkKinds::of(&links);
+        let kinds = LinkKinds::from_links(&links);
         if kinds.present != router.links() {
             return Err(ConfigError::Links(kinds.present.bits()));
         }
@@ -276,7 +276,7 @@ impl<'m, L: Link> Torus<'m, L> {
                     }
                     break;
                 }
-                begun.take(d);
+                begun.close(d);
                 *touched = touched.with(d);
                 moved = true;
                 if !router.outputs().has(d) {

@@ -284,7 +284,7 @@ impl HeaderRepr {
     #[inline]
     pub(crate) fn word(&self) -> HeaderWord {
         let way = HeaderWord::to(self.dest, self.hints, self.deposit);
-        way.of(self.body.into(), self.vc, self.fifo, self.dynamic)
+        way.with_body(self.body.into(), self.vc, self.fifo, self.dynamic)
     }
 }
 
@@ -309,7 +309,7 @@ const RESERVED: u64 = 0xff << 56 | 0xc0 << 16;
 const DEST: u64 = 0xff_ffff << DEST_AT;
 
 impl HeaderWord {
-    /// Returns a header with the destination fields; [`HeaderWord::of`] completes it.
+    /// Returns a header with the destination fields; [`HeaderWord::with_body`] completes it.
     pub fn to(dest: Coord, hints: DirectionSet, deposit: bool) -> Self {
         let [x, y, z] = [dest.x, dest.y, dest.z].map(u64::from);
         let dest = (x | y << 8 | z << 16) << DEST_AT;
@@ -318,7 +318,7 @@ impl HeaderWord {
 
     /// Completes the header for a packet with a body of `body` bytes.
     #[inline]
-    pub fn of(self, body: usize, vc: Vc, fifo: Fifo, dynamic: bool) -> Self {
+    pub fn with_body(self, body: usize, vc: Vc, fifo: Fifo, dynamic: bool) -> Self {
         let bytes = HEADER_BYTES + body;
         let chunks = bytes.div_ceil(CHUNK_BYTES);
         let unused = (chunks * CHUNK_BYTES - bytes) as u64;

@@ -211,7 +211,7 @@ impl<'m> MachineMap<'m> {
             return Err(exchanged);
         }
         self.place();
-        Err(self.told(wrong, &dimensions))
+        Err(self.describe_wire(wrong, &dimensions))
     }
 
     fn find(&self, node: u32) -> Option<usize> {
@@ -507,7 +507,8 @@ impl<'m> MachineMap<'m> {
         }
     }
 
-    fn told(&self, (at, link, trouble): WrongWire, dimensions: &Box3) -> WiringError {
+    fn describe_wire(&self, wrong: WrongWire, dimensions: &Box3) -> WiringError {
+        let (at, link, trouble) = wrong;
         let name = |at| self.name(at, dimensions);
         WiringError {
             at: name(at),

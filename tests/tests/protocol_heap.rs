@@ -43,7 +43,7 @@ impl ProgramHeaps for Scarce {
         }
     }
 
-    fn leave(&self, _: Rank) {
+    fn exit(&self, _: Rank) {
         ALLOCATOR.set_limit(usize::MAX).expect("no limit");
         let taken = ALLOCATOR.allocated().saturating_sub(self.before.get());
         self.taken.borrow_mut().push(taken);

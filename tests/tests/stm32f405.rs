@@ -237,7 +237,7 @@ fn a_probe_reads_output_and_log() {
 
 /// Returns the output (one or more lines) of a board without wires, and all channels.
 fn what_a_probe_reads(image: &str, folder: &TempDirectory) -> (String, Vec<ProbeChannel>) {
-    let _turn = JobLock::take();
+    let _turn = JobLock::acquire();
     let mut probe = BoardProbe::boot(image, folder);
     let channels = probe.wait_until(|channels| terminal(channels).contains('\n'));
     (terminal(&channels), channels)
@@ -434,7 +434,7 @@ fn a_board_may_read_its_unique_number() {
     let folder = TempDirectory::new("number");
     let (stem, killer) = (folder.path("node"), harness::program("killer.c"));
     midplane(&["image", "--auto", "-o", &stem, &killer]).expect(0);
-    let _turn = JobLock::take();
+    let _turn = JobLock::acquire();
     let mut probe = BoardProbe::boot(&format!("{stem}.elf"), &folder);
     let said = probe.wait_until(|channels| terminal(channels).contains('\n'));
     midplane(&["explain", &terminal(&said)])

@@ -408,11 +408,7 @@ impl BootRecord {
 
     fn output(&self) -> Result<OutputTarget, RecordError> {
         let log = LOGS && self.has(flag::LOG);
-        match self.has(flag::RINGS) {
-            true => Ok(OutputTarget::Rings { log }),
-            false if log => Err(RecordError::Range(RecordField::Log)),
-            false => Ok(OutputTarget::Uart),
-        }
+        if self.has(flag::RINGS) { Ok(OutputTarget::Rings { log }) } else if log { Err(RecordError::Range(RecordField::Log)) } else { Ok(OutputTarget::Uart) }
     }
 
     fn discovery(&self) -> Option<AutoConfig> {

@@ -75,7 +75,7 @@ impl CounterTotal {
     }
 
     /// Combines two values.
-    pub fn of(self, one: u64, other: u64) -> u64 {
+    pub fn combine(self, one: u64, other: u64) -> u64 {
         match self {
             Self::Sum => one.saturating_add(other),
             Self::Max => one.max(other),
@@ -257,7 +257,7 @@ impl LinkCounters {
     /// Returns a counter combined over all its channels.
     pub fn of_all_channels(&self, counter: ChannelCounter) -> u64 {
         let values = self.channels.iter().map(|c| c[counter as usize]);
-        values.fold(0, |one, other| counter.about().total.of(one, other))
+        values.fold(0, |one, other| counter.about().total.combine(one, other))
     }
 }
 
@@ -278,8 +278,8 @@ mod tests {
 
     #[test]
     fn values_are_added_or_the_greatest_counts() {
-        assert_eq!(CounterTotal::Sum.of(3, u64::MAX), u64::MAX);
-        assert_eq!((CounterTotal::Sum.of(3, 4), CounterTotal::Max.of(3, 4)), (7, 4));
+        assert_eq!(CounterTotal::Sum.combine(3, u64::MAX), u64::MAX);
+        assert_eq!((CounterTotal::Sum.combine(3, 4), CounterTotal::Max.combine(3, 4)), (7, 4));
         let mut link = LinkCounters::default();
         for (at, channel) in (1..).zip(&mut link.channels) {
             *channel = [at; ChannelCounter::COUNT];

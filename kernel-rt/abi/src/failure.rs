@@ -291,7 +291,7 @@ impl<'a> Failure<'a> {
         let fields = RecordFields::read(record)?;
         Some(Self {
             place: read_place(fields.place),
-            why: FailureReason::of(&fields)?,
+            why: FailureReason::from_fields(&fields)?,
         })
     }
 }
@@ -356,7 +356,7 @@ impl<'a> FailureReason<'a> {
         fields
     }
 
-    fn of(fields: &RecordFields<'a>) -> Option<Self> {
+    fn from_fields(fields: &RecordFields<'a>) -> Option<Self> {
         let numbers = &fields.numbers;
         Some(match fields.kind {
             WORDS => Self::Text(fields.text(0)?),
@@ -377,7 +377,7 @@ impl<'a> FailureReason<'a> {
                 neighbour: read_place(numbers[1])?,
             },
             DEAD_LINK => Self::DeadLink,
-            _ => Self::Boot(BootFailure::of(fields)?),
+            _ => Self::Boot(BootFailure::from_fields(fields)?),
         })
     }
 }
@@ -464,7 +464,7 @@ impl<'a> BootFailure<'a> {
         fields
     }
 
-    fn of(fields: &RecordFields<'a>) -> Option<Self> {
+    fn from_fields(fields: &RecordFields<'a>) -> Option<Self> {
         let [a, b, c, d, ..] = fields.numbers;
         Some(match fields.kind {
             BOOT_WORDS => Self::Text(fields.text(0)?),

@@ -173,7 +173,7 @@ pub struct FaultReport {
 
 impl FaultReport {
     /// Creates the report of this fault with the memory map.
-    pub fn of(fault: Fault, map: &MemoryMap) -> Self {
+    pub fn new(fault: Fault, map: &MemoryMap) -> Self {
         Self {
             fault,
             meaning: fault.meaning(map),
@@ -367,7 +367,7 @@ mod tests {
 
     #[test]
     fn only_the_programs_stack_is_filed_as_overflow() {
-        let report = |fault| FaultReport::of(fault, &map());
+        let report = |fault| FaultReport::new(fault, &map());
         assert_eq!(
             report(fault(TrapCause::StoreAccess, 0x8008_2000, 0x8000_0ff8)).end(),
             FailureCode::StackOverflow
@@ -385,7 +385,7 @@ mod tests {
     #[test]
     fn reports_name_place_and_registers() {
         let report = |fault, place| {
-            let why = FailureReason::Fault(FaultReport::of(fault, &map()));
+            let why = FailureReason::Fault(FaultReport::new(fault, &map()));
             text(Failure { place, why })
         };
         let place = Some((5, Coord { x: 1, y: 0, z: 1 }));
@@ -435,7 +435,7 @@ mod tests {
                     y: 255,
                     z: 255,
                 };
-                let why = FailureReason::Fault(FaultReport::of(fault, &map()));
+                let why = FailureReason::Fault(FaultReport::new(fault, &map()));
                 let place = Some((u32::MAX, coord));
                 let failure = Failure { place, why };
                 assert!(text(failure).len() <= MESSAGE_BYTES);

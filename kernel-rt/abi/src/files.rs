@@ -84,7 +84,7 @@ macro_rules! calls {
         }
 
         impl FileOperation {
-            fn of(number: u32) -> Option<FileOperation> {
+            fn from_number(number: u32) -> Option<FileOperation> {
                 Some(match number {
                     $($number => FileOperation::$name,)*
                     _ => return None,
@@ -257,7 +257,7 @@ impl FileMailbox {
     }
 
     /// Copies a prefix of a reply's bytes.
-    pub fn take(&self, out: &mut [u8]) {
+    pub fn copy_bytes(&self, out: &mut [u8]) {
         for (out, byte) in out.iter_mut().zip(&self.bytes) {
             *out = byte.load(Ordering::Relaxed);
         }
@@ -279,18 +279,18 @@ pub struct FileRequest {
     pub call: Option<FileOperation>,
     /// See the module.
     pub numbers: [u64; 3],
-    /// Number of bytes that [`FileRequest::look`] has stored in its buffer.
+    /// Number of bytes that [`FileRequest::poll`] has stored in its buffer.
     pub length: usize,
 }
 
 impl FileRequest {
     /// Polls the mailbox at `at` for a call other than number `last`, and copies its bytes to `out`.
-    pub fn look(window: &impl MemoryAccess, at: u64, last: u32, out: &mut [u8; BYTES]) -> Option<Self> {
+    pub fn poll(window: &impl MemoryAccess, at: u64, last: u32, out: &mut [u8; BYTES]) -> Option<Self> {
         let number = window.load(at + AT_ASKED)?;
         if number == last || window.load(at + AT_MAGIC)? != MAGIC {
             return None;
         }
-        let call = FileOperation::of(window.load(at + AT_CALL)?);
+        let call = FileOperation::from_number(window.load(at + AT_CALL)?);
         let mut numbers = [[0; 8]; 3];
         window.read(at + AT_NUMBERS, numbers.as_flattened_mut())?;
         let length = (window.load(at + AT_LENGTH)? as usize).min(BYTES);
@@ -332,7 +332,7 @@ mod tests {
 
     impl MailboxMemory {
         /// Copies the node's contents.
-        fn of(desk: &FileMailbox) -> Self {
+        fn from_mailbox(desk: &FileMailbox) -> Self {
             let mut bytes = Vec::new();
             for word in [&desk.magic, &desk.asked, &desk.answered, &desk.call] {
                 bytes.extend(word.load(Ordering::Relaxed).to_le_bytes());
@@ -397,27 +397,27 @@ mod tests {
     fn what_is_asked_is_answered_once() {
         let desk = FileMailbox::new();
         let mut bytes = [0; BYTES];
-        assert_eq!(FileRequest::look(&MailboxMemory::of(&desk), 0, 0, &mut bytes), None);
+        assert_eq!(FileRequest::poll(&MailboxMemory::from_mailbox(&desk), 0, 0, &mut bytes), None);
         desk.ask(FileOperation::Rename, [3, 0, 7], &[b"old", b"new"]);
         assert_eq!(desk.answer(), None);
-        let memory = MailboxMemory::of(&desk);
-        let asked = FileRequest::look(&memory, 0, 0, &mut bytes).expect("asked");
+        let memory = MailboxMemory::from_mailbox(&desk);
+        let asked = FileRequest::poll(&memory, 0, 0, &mut bytes).expect("asked");
         assert_eq!(asked.call, Some(FileOperation::Rename));
         assert_eq!((asked.numbers, asked.length), ([3, 0, 7], 6));
         assert_eq!(&bytes[..6], b"oldnew");
         answer(&memory, 0, asked.number, Ok(([5, 6], b"good")));
-        assert_eq!(FileRequest::look(&memory, 0, asked.number, &mut bytes), None);
+        assert_eq!(FileRequest::poll(&memory, 0, asked.number, &mut bytes), None);
         memory.back(&desk);
         let seen = desk.answer().expect("answered").expect("no error");
         assert_eq!((seen.numbers, seen.length), ([5, 6], 4));
         let mut out = [0; 4];
-        desk.take(&mut out);
+        desk.copy_bytes(&mut out);
         assert_eq!(&out, b"good");
 
         desk.ask(FileOperation::Sync, [9, 0, 0], &[]);
         assert_eq!(desk.answer(), None, "the answer before was another's");
-        let memory = MailboxMemory::of(&desk);
-        let asked = FileRequest::look(&memory, 0, asked.number, &mut bytes).expect("asked");
+        let memory = MailboxMemory::from_mailbox(&desk);
+        let asked = FileRequest::poll(&memory, 0, asked.number, &mut bytes).expect("asked");
         answer(&memory, 0, asked.number, Err(9));
         memory.back(&desk);
         assert_eq!(desk.answer(), Some(Err(9)));
@@ -430,13 +430,13 @@ mod tests {
         desk.call.store(99, Ordering::Relaxed);
         desk.length.store(u32::MAX, Ordering::Relaxed);
         let mut bytes = [0; BYTES];
-        let memory = MailboxMemory::of(&desk);
-        let asked = FileRequest::look(&memory, 0, 0, &mut bytes).expect("asked");
+        let memory = MailboxMemory::from_mailbox(&desk);
+        let asked = FileRequest::poll(&memory, 0, 0, &mut bytes).expect("asked");
         assert_eq!((asked.call, asked.length), (None, BYTES));
-        assert_eq!(FileRequest::look(&memory, 1 << 40, 0, &mut bytes), None);
+        assert_eq!(FileRequest::poll(&memory, 1 << 40, 0, &mut bytes), None);
         answer(&memory, 1 << 40, 1, Err(5));
         desk.magic.store(7, Ordering::Relaxed);
-        assert_eq!(FileRequest::look(&MailboxMemory::of(&desk), 0, 0, &mut bytes), None);
+        assert_eq!(FileRequest::poll(&MailboxMemory::from_mailbox(&desk), 0, 0, &mut bytes), None);
     }
 
     #[test]

@@ -210,7 +210,7 @@ impl OutboxReader {
     }
 
     /// Announces that the tool is about to poll: the node rings for all later bytes. Must be called before
-    /// [`OutboxReader::take`].
+    /// [`OutboxReader::read_stream`].
     pub fn arm(&self, window: &impl MemoryAccess) {
         if window.load(self.at + AT_RUNG) != Some(0) {
             window.store(self.at + AT_RUNG, 0);
@@ -225,7 +225,7 @@ impl OutboxReader {
     ///
     /// # Errors
     /// If the program has overwritten the outbox; nothing is read then.
-    pub fn take<'o>(
+    pub fn read_stream<'o>(
         &mut self,
         window: &impl MemoryAccess,
         stream: OutputStream,
@@ -293,7 +293,7 @@ mod tests {
 
     fn drain(reader: &mut OutboxReader, outbox: &Outbox, stream: OutputStream) -> Vec<u8> {
         let mut out = vec![0; CAPACITY as usize];
-        let taken = reader.take(outbox, stream, &mut out).expect("sound");
+        let taken = reader.read_stream(outbox, stream, &mut out).expect("sound");
         taken.to_vec()
     }
 
@@ -326,7 +326,7 @@ mod tests {
         assert_eq!(outbox.put(OutputStream::Log, &mut pen, &much), 0);
         outbox.publish(OutputStream::Log, &pen);
         let mut little = [0; 3];
-        let taken = reader.take(&outbox, OutputStream::Log, &mut little);
+        let taken = reader.read_stream(&outbox, OutputStream::Log, &mut little);
         assert_eq!(taken, Ok(&[7; 3][..]));
         assert_eq!(outbox.put(OutputStream::Log, &mut pen, &much), 3);
     }
@@ -409,14 +409,14 @@ mod tests {
         let ring = &outbox.rings[OutputStream::Err as usize];
         for nonsense in [CAPACITY + 1, u32::MAX, 1 << 31] {
             ring.written.store(nonsense, Ordering::Relaxed);
-            let told = reader.take(&outbox, OutputStream::Err, &mut out);
+            let told = reader.read_stream(&outbox, OutputStream::Err, &mut out);
             assert_eq!(told, Err(OutboxCorruption::Count(OutputStream::Err, nonsense)));
         }
-        assert_eq!(reader.take(&outbox, OutputStream::Out, &mut out), Ok(&[][..]));
+        assert_eq!(reader.read_stream(&outbox, OutputStream::Out, &mut out), Ok(&[][..]));
         outbox.magic.store(7, Ordering::Relaxed);
-        let told = reader.take(&outbox, OutputStream::Out, &mut out);
+        let told = reader.read_stream(&outbox, OutputStream::Out, &mut out);
         assert_eq!(told, Err(OutboxCorruption::Magic(7)));
-        let nowhere = OutboxReader::new(1 << 40).take(&outbox, OutputStream::Out, &mut out);
+        let nowhere = OutboxReader::new(1 << 40).read_stream(&outbox, OutputStream::Out, &mut out);
         assert_eq!(nowhere, Err(OutboxCorruption::Position));
     }
 

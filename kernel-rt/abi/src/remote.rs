@@ -98,8 +98,8 @@ impl<W: MemoryAccess> RemoteInbox<W> {
         Self { window, at }
     }
 
-    /// Implements [`inbox::Inbox::take`].
-    pub fn take(&self, out: &mut [u8]) -> ReadResult {
+    /// Implements [`inbox::Inbox::read_input`].
+    pub fn read_input(&self, out: &mut [u8]) -> ReadResult {
         let load = |word| self.window.load(self.at + word).unwrap_or_default();
         self.window.store(self.at + inbox::AT_MAGIC, inbox::MAGIC);
         self.window.store(self.at + inbox::AT_WANTED, 1);
@@ -183,8 +183,8 @@ impl<W: MemoryAccess> RemoteMailbox<W> {
         }
     }
 
-    /// Implements [`files::FileMailbox::take`].
-    pub fn take(&self, out: &mut [u8]) {
+    /// Implements [`files::FileMailbox::copy_bytes`].
+    pub fn copy_bytes(&self, out: &mut [u8]) {
         let count = out.len().min(files::BYTES);
         let place = self.at + files::AT_BYTES;
         let _ = self.window.read(place, &mut out[..count]);
@@ -255,7 +255,7 @@ mod tests {
             assert!(!outbox.must_ring(), "it has not looked since");
             if put < 3000 {
                 reader.arm(&memory);
-                seen.extend_from_slice(reader.take(&memory, OutputStream::Err, &mut out).unwrap());
+                seen.extend_from_slice(reader.read_stream(&memory, OutputStream::Err, &mut out).unwrap());
             }
         }
         assert!(seen == text);
@@ -268,15 +268,15 @@ mod tests {
         let inbox = RemoteInbox::new(memory.clone(), AT);
         let text: Vec<u8> = (0..20_000u32).map(|n| (n % 249) as u8).collect();
         let (mut given, mut seen, mut out) = (0, Vec::new(), [0; 700]);
-        assert_eq!(InboxState::look(&memory, AT), None);
+        assert_eq!(InboxState::load(&memory, AT), None);
         loop {
-            match inbox.take(&mut out) {
+            match inbox.read_input(&mut out) {
                 ReadResult::Bytes(count) => seen.extend_from_slice(&out[..count]),
                 ReadResult::End => break,
                 ReadResult::Empty if given == text.len() => inbox::close(&memory, AT),
                 ReadResult::Empty => {
-                    let head = InboxState::look(&memory, AT).unwrap();
-                    given += head.give(&memory, AT, &text[given..]);
+                    let head = InboxState::load(&memory, AT).unwrap();
+                    given += head.write_input(&memory, AT, &text[given..]);
                 }
             }
         }
@@ -288,10 +288,10 @@ mod tests {
         let memory = TestMemory::new();
         let desk = RemoteMailbox::new(memory.clone(), AT);
         let mut bytes = [0; files::BYTES];
-        assert_eq!(FileRequest::look(&memory, AT, 0, &mut bytes), None);
+        assert_eq!(FileRequest::poll(&memory, AT, 0, &mut bytes), None);
         desk.ask(FileOperation::Rename, [3, 1 << 40, 0], &[b"old", b"newer"]);
         assert_eq!(desk.answer(), None);
-        let asked = FileRequest::look(&memory, AT, 0, &mut bytes).unwrap();
+        let asked = FileRequest::poll(&memory, AT, 0, &mut bytes).unwrap();
         assert_eq!(
             (asked.call, asked.numbers),
             (Some(FileOperation::Rename), [3, 1 << 40, 0])
@@ -301,10 +301,10 @@ mod tests {
         let answer = desk.answer().unwrap().unwrap();
         assert_eq!((answer.numbers, answer.length), ([5, 6], 4));
         let mut word = [0; 4];
-        desk.take(&mut word);
+        desk.copy_bytes(&mut word);
         assert_eq!(&word, b"word");
         desk.ask(FileOperation::Close, [1, 0, 0], &[]);
-        let number = FileRequest::look(&memory, AT, asked.number, &mut bytes)
+        let number = FileRequest::poll(&memory, AT, asked.number, &mut bytes)
             .unwrap()
             .number;
         files::answer(&memory, AT, number, Err(9));

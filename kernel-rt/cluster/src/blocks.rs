@@ -125,7 +125,7 @@ impl BlockDivision {
         1 + self.room * FRAME
     }
 
-    fn said(&self, parity: usize, block: usize) -> usize {
+    fn state_offset(&self, parity: usize, block: usize) -> usize {
         (parity * self.count + block) * SAID
     }
 
@@ -276,7 +276,7 @@ impl<'w> MachineBlock<'w> {
             if let Some(first) = self.meet(says).end() {
                 return first;
             }
-            self.take(|_, _, _, _| ());
+            self.receive_frames(|_, _, _, _| ());
         }
     }
 
@@ -284,7 +284,7 @@ impl<'w> MachineBlock<'w> {
     /// event or one has failed.
     pub(super) fn meet(&self, says: BlockState) -> MeetingResult {
         let (number, parity) = (self.number.get() + 1, self.parity());
-        let at = self.division.said(parity, self.own);
+        let at = self.division.state_offset(parity, self.own);
         let failed = says.failed.unwrap_or(NOT_FAILED);
         self.set(at + AT_NEXT, says.next);
         self.set(at + AT_SENT, self.sent.get());
@@ -294,7 +294,7 @@ impl<'w> MachineBlock<'w> {
         self.set(at + AT_UNSETTLED, says.is_unsettled.into());
         self.words[at + AT_NUMBER].store(number, Ordering::Release);
         for block in 0..self.division.count {
-            self.wait_for(self.division.said(parity, block), number);
+            self.wait_for(self.division.state_offset(parity, block), number);
         }
         self.conclude(parity)
     }
@@ -318,7 +318,7 @@ impl<'w> MachineBlock<'w> {
 
     /// Combines the states of all blocks, and begins the next turn.
     fn conclude(&self, parity: usize) -> MeetingResult {
-        let said = |block: usize, word| self.get(self.division.said(parity, block) + word);
+        let said = |block: usize, word| self.get(self.division.state_offset(parity, block) + word);
         let blocks = 0..self.division.count;
         let failed = |block| FailureTime {
             now_ns: said(block, AT_FAILED),
@@ -348,7 +348,7 @@ impl<'w> MachineBlock<'w> {
     }
 
     /// Receives the frames sent to this block before the last meeting: node, side, arrival and frame.
-    pub(super) fn take(&self, mut put: impl FnMut(usize, u8, u64, &[u8])) {
+    pub(super) fn receive_frames(&self, mut put: impl FnMut(usize, u8, u64, &[u8])) {
         // That meeting has the other parity.
         let parity = 1 - self.parity();
         let mut frame = [0; FRAME * WORD_BYTES];

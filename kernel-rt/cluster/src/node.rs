@@ -100,7 +100,7 @@ impl Kernel for NodeKernel<'_, '_, '_> {
             message,
         };
         self.node.shared.fail(rank, abort);
-        self.node.shared.leave(self.node.yielder)
+        self.node.shared.end_process(self.node.yielder)
     }
 }
 
@@ -165,7 +165,7 @@ impl<'a, 'm> SimProcess<'a, 'm> {
             "a program that can be unwound"
         );
         self.shared.finish(self.rank, status);
-        self.shared.leave(self.yielder)
+        self.shared.end_process(self.yielder)
     }
 
     /// Reports the nodes' counters to the carrier, except this node's during a step, which reports them afterwards.

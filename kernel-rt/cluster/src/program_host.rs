@@ -8,7 +8,7 @@ use net_torus::Router;
 /// The host process of a simulator whose programs cannot be unwound, and share the addresses of their data.
 pub trait ProgramHost {
     /// Puts the program's data in place before the program of `rank` runs at this time, in nanoseconds.
-    fn goes_on(&self, rank: usize, now_ns: u64);
+    fn resume_rank(&self, rank: usize, now_ns: u64);
 
     /// Returns whether programs have had external effects since the last [`settles`](ProgramHost::settles). Only called for
     /// a block.

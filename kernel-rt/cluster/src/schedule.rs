@@ -426,12 +426,12 @@ impl<'m> SharedState<'m> {
     /// Ends the calling process if the job is over.
     fn end_if_over(&self, yielder: &Yielder<(), ()>) {
         if self.is_over() {
-            self.leave(yielder);
+            self.end_process(yielder);
         }
     }
 
     /// Ends the calling process: its program is unwound, or never resumed.
-    pub(super) fn leave(&self, yielder: &Yielder<(), ()>) -> ! {
+    pub(super) fn end_process(&self, yielder: &Yielder<(), ()>) -> ! {
         if self.carrier.is_none() {
             resume_unwind(Box::new(UnwindPayload));
         }
@@ -444,7 +444,7 @@ impl<'m> SharedState<'m> {
     fn resume(&self, strand: &mut ProcessCoroutine<'_>, rank: usize) {
         let before = RUNNING.replace(Some(rank));
         if let Some(carrier) = self.carrier {
-            carrier.goes_on(rank, self.wires.now.get());
+            carrier.resume_rank(rank, self.wires.now.get());
         }
         strand.resume();
         RUNNING.set(before);

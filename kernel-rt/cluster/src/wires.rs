@@ -117,7 +117,7 @@ impl<'w> MachineWires<'w> {
         };
         let frames = &mut *self.frames.borrow_mut();
         let (mut wires, mut events) = (self.wires.borrow_mut(), events.borrow_mut());
-        block.take(|there, side, arrival, bytes| {
+        block.receive_frames(|there, side, arrival, bytes| {
             let at = self.frame(frames);
             let frame = &mut frames[at as usize];
             frame.bytes[..bytes.len()].copy_from_slice(bytes);
@@ -282,7 +282,7 @@ mod tests {
     const FRAME: usize = 100;
 
     /// Returns all checks scheduled from now on, except those at the start.
-    fn looks(wires: &MachineWires<'_>) -> Vec<(u64, usize)> {
+    fn scheduled_checks(wires: &MachineWires<'_>) -> Vec<(u64, usize)> {
         let WakeMode::Timed(events, _) = &wires.looks else {
             return Vec::new();
         };
@@ -314,7 +314,7 @@ mod tests {
             } else {
                 vec![arrival]
             };
-            assert_eq!(looks(&wires), wanted, "{refused}");
+            assert_eq!(scheduled_checks(&wires), wanted, "{refused}");
         }
     }
 
@@ -323,6 +323,6 @@ mod tests {
         let costs = OperationCosts::BLUE_GENE;
         let wires = MachineWires::new(2, Some(costs), None);
         assert!(!pair(&wires).transmit(|_| 0));
-        assert_eq!(looks(&wires), [(costs.carries(CHUNK_BYTES), 0)]);
+        assert_eq!(scheduled_checks(&wires), [(costs.carries(CHUNK_BYTES), 0)]);
     }
 }

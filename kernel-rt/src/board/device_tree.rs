@@ -43,12 +43,12 @@ impl HardwareInfo {
     pub fn read(tree: &[u8], ram: u64) -> Result<Self, TreeError> {
         let mut found = HardwareScan::default();
         let mut nodes = NodeReader {
-            tree: TokenReader::of(tree).ok_or(TreeError::Broken)?,
+            tree: TokenReader::from_tree(tree).ok_or(TreeError::Broken)?,
             path: [TreeNode::Other; DEPTH],
             depth: 0,
         };
         while let Some(event) = nodes.next().ok_or(TreeError::Broken)? {
-            found.take(event, ram)?;
+            found.handle_event(event, ram)?;
         }
         Ok(Self {
             ram: found.ram.ok_or(TreeError::NoMemory)?,
@@ -77,7 +77,7 @@ struct SocDevice<'a> {
 }
 
 impl<'a> HardwareScan<'a> {
-    fn take(&mut self, event: TreeEvent<'a>, ram: u64) -> Result<(), TreeError> {
+    fn handle_event(&mut self, event: TreeEvent<'a>, ram: u64) -> Result<(), TreeError> {
         let TreeEvent::Property { place, name, value } = event else {
             let device = core::mem::take(&mut self.device);
             return self.keep(device, ram);
@@ -246,7 +246,7 @@ struct TokenReader<'a> {
 
 impl<'a> TokenReader<'a> {
     /// Parses the header of a tree ("Devicetree Specification", 5.2); returns `None` if it is invalid.
-    fn of(tree: &'a [u8]) -> Option<Self> {
+    fn from_tree(tree: &'a [u8]) -> Option<Self> {
         const MAGIC: u32 = 0xd00d_feed;
         const VERSION: u32 = 17;
         let word = |at: usize| {

@@ -168,7 +168,7 @@ impl RelayFrame {
         count
     }
 
-    fn take(&mut self, from: &mut RelayFrame) {
+    fn move_from(&mut self, from: &mut RelayFrame) {
         self.length = 0;
         self.add(&from.bytes[..from.length]);
         from.length = 0;
@@ -322,7 +322,7 @@ impl ConsoleRelay {
             [RECORD, number, ..] if line != self.line_up => self.pass(line, number, frame, ground),
             _ => return,
         }
-        self.go_on(now_ns, ground);
+        self.advance(now_ns, ground);
     }
 
     /// Accepts a neighbour's record, if there is space for it.
@@ -347,7 +347,7 @@ impl ConsoleRelay {
 
     /// Sends pending frames. Must be called after output, a received frame or a change, when a line has free space
     /// again, and at the time that [`ConsoleRelay::next_ns`] returns.
-    pub fn go_on(&mut self, now_ns: u64, ground: &mut impl RelayHost) {
+    pub fn advance(&mut self, now_ns: u64, ground: &mut impl RelayHost) {
         let has_some = self.is_under_way || self.choose(now_ns, ground);
         if self.has_place {
             self.ask(ground);
@@ -371,7 +371,7 @@ impl ConsoleRelay {
             .saturating_add(FIRST_REPEAT_NS << self.repeats.min(DOUBLINGS))
     }
 
-    /// Returns the time of the next call of [`ConsoleRelay::go_on`] if no event happens before.
+    /// Returns the time of the next call of [`ConsoleRelay::advance`] if no event happens before.
     pub fn next_ns(&self) -> u64 {
         if self.is_under_way {
             self.repeat_ns()
@@ -392,7 +392,7 @@ impl ConsoleRelay {
         }
         let has_own = self.own.length > 0 || !self.parts.is_empty();
         if self.through.length > 0 && !(has_own && self.own_is_next) {
-            self.out.take(&mut self.through);
+            self.out.move_from(&mut self.through);
             self.own_is_next = true;
             self.has_place = true;
         } else if has_own {
@@ -406,7 +406,7 @@ impl ConsoleRelay {
             if is_memory {
                 self.take_memory(ground)
             } else {
-                self.out.take(&mut self.own)
+                self.out.move_from(&mut self.own)
             }
         } else {
             return false;

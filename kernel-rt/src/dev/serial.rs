@@ -47,9 +47,9 @@ static CRC: Crc<u16, Table<1>> = Crc::<u16, Table<1>>::new(&CRC_16_IBM_SDLC);
 /// The bytes of a serial line, in both directions. No method blocks.
 pub trait SerialLine {
     /// Returns the oldest received byte, or `None`.
-    fn take(&mut self) -> Option<u8>;
+    fn read_byte(&mut self) -> Option<u8>;
 
-    /// Returns whether a frame's end may have been received since [`SerialLine::take`] last returned `None`.
+    /// Returns whether a frame's end may have been received since [`SerialLine::read_byte`] last returned `None`.
     fn has_frame(&self) -> bool;
 
     /// Returns the number of bytes that [`SerialLine::put`] accepts now.
@@ -197,7 +197,7 @@ impl<const N: usize> ByteRing<N> {
         (first, self.waiting().min(N - place))
     }
 
-    /// Records that a device has consumed `count` of the oldest bytes. Replaces [`ByteRing::take`].
+    /// Records that a device has consumed `count` of the oldest bytes. Replaces [`ByteRing::pop`].
     pub fn took(&self, count: usize) {
         let taken = self.taken.load(Ordering::Relaxed);
         self.taken
@@ -210,7 +210,7 @@ impl<const N: usize> ByteRing<N> {
     }
 
     /// Dequeues the oldest byte. For the consumer only.
-    pub fn take(&self) -> Option<u8> {
+    pub fn pop(&self) -> Option<u8> {
         let (put, mut taken) = (
             self.put.load(Ordering::Acquire),
             self.taken.load(Ordering::Relaxed),
@@ -295,7 +295,7 @@ impl FrameCollector {
 
     /// Consumes received bytes until a frame is complete at the buffer's start; returns its size.
     pub fn next_frame(&mut self, line: &mut impl SerialLine) -> Option<usize> {
-        while let Some(byte) = line.take() {
+        while let Some(byte) = line.read_byte() {
             if byte != DELIMITER {
                 self.collected = match self.collected {
                     CollectorState::Bytes(count) if count < LINE_BYTES => {
@@ -464,7 +464,7 @@ impl<L: KeptLine> SerialLink<L> {
                 Err(count) => {
                     // More bytes than any frame contains.
                     for _ in 0..count {
-                        self.line.take();
+                        self.line.read_byte();
                     }
                     (self.searched, self.is_too_long) = (0, true);
                     continue;
@@ -486,7 +486,7 @@ impl<L: KeptLine> SerialLink<L> {
     /// Dequeues the bytes up to and including a frame's end; returns their count without it.
     fn take_up_to_end(&mut self, frame: &mut LineFrame) -> usize {
         let mut count = 0;
-        while let Some(byte) = self.line.take().filter(|byte| *byte != DELIMITER) {
+        while let Some(byte) = self.line.read_byte().filter(|byte| *byte != DELIMITER) {
             if let Some(place) = frame.get_mut(count) {
                 *place = byte;
             }

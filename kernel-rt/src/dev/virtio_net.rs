@@ -74,7 +74,7 @@ impl NetLink {
         };
         for (i, frame) in frames.iter_mut().enumerate() {
             if i < RECEIVE_FRAMES {
-                link.give(frame);
+                link.add_receive_buffer(frame);
             } else {
                 frame[..HEADER_BYTES].fill(0);
                 // Each frame has a slot in the list.
@@ -85,7 +85,7 @@ impl NetLink {
     }
 
     /// Provides the device with a receive buffer.
-    fn give(&mut self, frame: &'static mut DeviceFrame) {
+    fn add_receive_buffer(&mut self, frame: &'static mut DeviceFrame) {
         // SAFETY: the frame is kept in `filling` and not accessed until the device is done with it.
         let token = unsafe { self.receive.add(&[], &mut [&mut frame[..]]) };
         match token {
@@ -148,7 +148,7 @@ impl NetLink {
     /// time (nanoseconds, by the clock of `now_ns`).
     pub fn greet(&mut self, now_ns: u64) -> Option<u64> {
         let mut greeting = self.greeting;
-        while greeting.is_listening() && self.take(|frame| greeting.hear(frame)) {}
+        while greeting.is_listening() && self.receive_frame(|frame| greeting.hear(frame)) {}
         if let Some(hello) = greeting.due(now_ns) {
             let said = self.transmit(|frame| {
                 frame[..HELLO_BYTES].copy_from_slice(&hello);
@@ -167,7 +167,7 @@ impl NetLink {
     }
 
     /// Passes the oldest frame to `f` and returns its buffer to the device. Returns false if there is none.
-    fn take(&mut self, f: impl FnOnce(&[u8])) -> bool {
+    fn receive_frame(&mut self, f: impl FnOnce(&[u8])) -> bool {
         let Some(token) = self.receive.peek_used() else {
             return false;
         };
@@ -183,7 +183,7 @@ impl NetLink {
             },
             Err(_) => self.defects += 1,
         }
-        self.give(frame);
+        self.add_receive_buffer(frame);
         true
     }
 }
@@ -196,7 +196,7 @@ impl Link for NetLink {
     }
 
     fn receive(&mut self, f: impl FnOnce(&[u8])) -> bool {
-        self.take(|frame| {
+        self.receive_frame(|frame| {
             // Skips hello frames still in transit when this end completed the handshake.
             if !is_greeting(frame) {
                 f(frame);

@@ -152,11 +152,7 @@ impl FloatFormat {
         let stored = self.precision - 1;
         let field = (bits >> stored & self.exponent_mask()) as i32;
         let fraction = bits & ((1 << stored) - 1);
-        let class = match field == self.exponent_mask() as i32 {
-            false => FloatClass::Finite,
-            true if fraction == 0 => FloatClass::Infinite,
-            true => FloatClass::Nan,
-        };
+        let class = if field == self.exponent_mask() as i32 { if fraction == 0 { FloatClass::Infinite } else { FloatClass::Nan } } else { FloatClass::Finite };
         UnpackedFloat {
             negative: bits >> self.sign_bit() & 1 != 0,
             class,
@@ -424,7 +420,7 @@ impl<'a> Decimal<'a> {
     }
 
     /// Returns the integer part, if it has at most 127 bits.
-    fn whole(&self) -> Option<u128> {
+    fn integer_part(&self) -> Option<u128> {
         let mut whole = 0u128;
         for index in self.used.start..self.point {
             let limb = self.limb(index as i32);
@@ -525,7 +521,7 @@ impl<'a> DigitCollector<'a> {
         };
         let mut binary = 0;
         let whole = loop {
-            match decimal.whole() {
+            match decimal.integer_part() {
                 None => {
                     // In a number of this size the fraction only matters by being non-zero.
                     let behind = decimal.point.min(decimal.used.end)..decimal.used.end;

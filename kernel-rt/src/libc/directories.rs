@@ -30,7 +30,7 @@ impl DirectoryEntry {
     const NAME: usize = 256;
 
     /// Returns its name, as a C string.
-    pub fn name_of(entry: *const Entry) -> *const c_char {
+    pub fn name_of(entry: *const DirectoryEntry) -> *const c_char {
         entry
             .wrapping_byte_add(core::mem::offset_of!(DirectoryEntry, name))
             .cast()
@@ -107,7 +107,7 @@ pub unsafe extern "C" fn readdir(folder: *mut DirectoryStream) -> *mut Directory
             entry.inode = inode as u16;
             entry.kind = kind as u8;
             let length = answer.length.min(DirectoryEntry::NAME - 1);
-            MIDPLANE_FILES.take(&mut entry.name[..length]);
+            MIDPLANE_FILES.copy_bytes(&mut entry.name[..length]);
             entry.name[length] = 0;
             entry
         }

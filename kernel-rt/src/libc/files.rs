@@ -91,10 +91,7 @@ fn done(result: Result<FileReply, c_int>) -> c_int {
 
 /// Returns the tool's ID of a file's descriptor.
 pub fn file(descriptor: c_int) -> Result<u64, c_int> {
-    match descriptor >= FIRST_FILE {
-        true => Ok(descriptor as u64),
-        false => Err(EBADF),
-    }
+    if descriptor >= FIRST_FILE { Ok(descriptor as u64) } else { Err(EBADF) }
 }
 
 /// Returns whether a descriptor is open: the streams always are.
@@ -177,7 +174,7 @@ pub unsafe extern "C" fn read(descriptor: c_int, out: *mut c_void, count: usize)
             match ask(FileOperation::Read, [file, piece as u64, 0], &[]) {
                 Ok(answer) => {
                     let now = answer.length.min(piece);
-                    MIDPLANE_FILES.take(&mut out[got..got + now]);
+                    MIDPLANE_FILES.copy_bytes(&mut out[got..got + now]);
                     got += now;
                     if got == count || now < piece {
                         return Ok(got);
@@ -315,7 +312,7 @@ const _: () = assert!(size_of::<Stat>() == 104);
 
 impl Stat {
     /// Values that exceed picolibc's types are truncated.
-    fn of(status: &files::FileStatus) -> Stat {
+    fn from_status(status: &files::FileStatus) -> Stat {
         let time = |at: usize| Timespec {
             seconds: status.times[at].cast_signed(),
             nanoseconds: status.times[at + 1].cast_signed() as _,
@@ -344,25 +341,25 @@ impl Stat {
 ///
 /// # Safety
 /// `out` has space for it.
-unsafe fn told(result: Result<FileReply, c_int>, out: *mut Stat) -> c_int {
+unsafe fn store_status(result: Result<FileReply, c_int>, out: *mut Stat) -> c_int {
     if let Err(error) = result {
         return fail(error);
     }
     let mut bytes = [0; files::FileStatus::BYTES];
-    MIDPLANE_FILES.take(&mut bytes);
+    MIDPLANE_FILES.copy_bytes(&mut bytes);
     // SAFETY: as the caller promises.
-    unsafe { out.write(Stat::of(&files::FileStatus::parse(&bytes))) };
+    unsafe { out.write(Stat::from_status(&files::FileStatus::parse(&bytes))) };
     0
 }
 
 unsafe extern "C" fn stat(name: *const c_char, out: *mut Stat) -> c_int {
     // SAFETY: C's promises.
-    unsafe { told(with_path(FileOperation::Stat, [0; 3], name), out) }
+    unsafe { store_status(with_path(FileOperation::Stat, [0; 3], name), out) }
 }
 
 unsafe extern "C" fn lstat(name: *const c_char, out: *mut Stat) -> c_int {
     // SAFETY: C's promises.
-    unsafe { told(with_path(FileOperation::Lstat, [0; 3], name), out) }
+    unsafe { store_status(with_path(FileOperation::Lstat, [0; 3], name), out) }
 }
 
 /// The streams are pipes.
@@ -375,12 +372,12 @@ unsafe extern "C" fn fstat(descriptor: c_int, out: *mut Stat) -> c_int {
             ..files::FileStatus::default()
         };
         // SAFETY: C's promise.
-        unsafe { out.write(Stat::of(&status)) };
+        unsafe { out.write(Stat::from_status(&status)) };
         return 0;
     }
     let result = file(descriptor).and_then(|file| ask(FileOperation::Fstat, [file, 0, 0], &[]));
     // SAFETY: C's promise.
-    unsafe { told(result, out) }
+    unsafe { store_status(result, out) }
 }
 
 extern "C" fn isatty(_: c_int) -> c_int {

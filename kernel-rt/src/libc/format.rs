@@ -201,7 +201,7 @@ impl ConversionFlags {
     ];
 
     /// Returns the flag of this character, or `None`.
-    fn of(character: u8) -> Option<ConversionFlags> {
+    fn from_char(character: u8) -> Option<ConversionFlags> {
         // Digits of the locale: those of ASCII.
         if character == b'I' {
             return Some(ConversionFlags(0));
@@ -256,7 +256,7 @@ impl ConversionSpec {
             }
             _ => *place = start,
         }
-        while let Some(flag) = ConversionFlags::of(ascii(units.at(*place))) {
+        while let Some(flag) = ConversionFlags::from_char(ascii(units.at(*place))) {
             spec.flags.set(flag);
             *place += 1;
         }

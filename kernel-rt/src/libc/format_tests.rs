@@ -140,11 +140,7 @@ fn compare(seed: u128, number: u64) {
         text += "|%%";
         let bits = random.rand_u64();
         let bits = bits >> below(&mut random, 64);
-        let argument = match is_float {
-            true => TestArgument::Double(double(&mut random)),
-            false if letter == b'c' => TestArgument::Integer(bits % 128),
-            false => TestArgument::Integer(bits),
-        };
+        let argument = if is_float { TestArgument::Double(double(&mut random)) } else if letter == b'c' { TestArgument::Integer(bits % 128) } else { TestArgument::Integer(bits) };
         let mut values: Vec<u128> = counts.iter().map(|count| *count as u32 as u128).collect();
         values.push(match argument {
             TestArgument::Double(value) => value.to_bits().into(),

@@ -181,10 +181,7 @@ impl GlobSearch<'_> {
             }
             let error = errno();
             let stops = self.failed.is_some_and(|failed| failed(path, error) != 0);
-            match stops || self.flags & GLOB_ERR != 0 {
-                true => Err(GLOB_ABORTED),
-                false => Ok(None),
-            }
+            if stops || self.flags & GLOB_ERR != 0 { Err(GLOB_ABORTED) } else { Ok(None) }
         }
     }
 

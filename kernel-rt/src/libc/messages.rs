@@ -62,7 +62,7 @@ unsafe fn say(format: *const c_char, arguments: VaList, error: Option<c_int>) {
 unsafe fn say_rest(format: *const c_char, arguments: VaList, error: Option<c_int>) {
     if !format.is_null() {
         // SAFETY: the caller's promise.
-        if let Some(text) = unsafe { OwnedText::of(format, arguments) } {
+        if let Some(text) = unsafe { OwnedText::format(format, arguments) } {
             put(text.bytes());
         }
         if error.is_some() {
@@ -205,10 +205,7 @@ unsafe extern "C" fn vsyslog(priority: c_int, format: *const c_char, arguments: 
     let identity = IDENTITY.load(Ordering::Relaxed);
     // SAFETY: C's promise that it stays; and about the format.
     unsafe {
-        let identity = match identity.is_null() {
-            true => program_name(),
-            false => CStr::from_ptr(identity),
-        };
+        let identity = if identity.is_null() { program_name() } else { CStr::from_ptr(identity) };
         console::flush();
         put(identity.to_bytes());
         put(b": ");

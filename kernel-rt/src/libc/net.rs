@@ -174,10 +174,7 @@ extern "C" fn socketpair(_: c_int, _: c_int, _: c_int, _: *mut c_int) -> c_int {
 
 /// Returns the error of a socket call for a descriptor, none of which is a socket.
 fn no_socket(descriptor: c_int) -> c_int {
-    fail(match is_open(descriptor) {
-        true => ENOTSOCK,
-        false => EBADF,
-    })
+    fail(if is_open(descriptor) { ENOTSOCK } else { EBADF })
 }
 
 extern "C" fn bind(descriptor: c_int, _: *const c_void, _: c_uint) -> c_int {

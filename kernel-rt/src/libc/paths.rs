@@ -28,10 +28,7 @@ impl PathBuffer {
     /// ENOMEM.
     pub fn new() -> Result<PathBuffer, c_int> {
         let start = heap::c_alloc_zeroed(PathBuffer::ROOM, heap::C_ALIGN);
-        match start.is_null() {
-            true => Err(ENOMEM),
-            false => Ok(PathBuffer { start, length: 0 }),
-        }
+        if start.is_null() { Err(ENOMEM) } else { Ok(PathBuffer { start, length: 0 }) }
     }
 
     fn bytes(&mut self) -> &mut [u8] {
@@ -84,7 +81,7 @@ impl Drop for PathBuffer {
 
 /// Returns the absolute path, without `.` and `..`. The working directory is always the root. Symbolic links are not
 /// followed: only the tool knows their targets.
-fn whole(path: &[u8]) -> Result<PathBuffer, c_int> {
+fn absolute(path: &[u8]) -> Result<PathBuffer, c_int> {
     let mut whole = PathBuffer::new()?;
     for part in path.split(|byte| *byte == b'/') {
         match part {
@@ -121,7 +118,7 @@ unsafe extern "C" fn realpath(path: *const c_char, out: *mut c_char) -> *mut c_c
     if path.is_empty() {
         return failed(ENOENT);
     }
-    let whole = match whole(path) {
+    let whole = match absolute(path) {
         Ok(whole) => whole,
         Err(error) => return failed(error),
     };

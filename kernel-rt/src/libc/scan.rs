@@ -135,7 +135,7 @@ fn is_space(unit: u32) -> bool {
 }
 
 impl ScanInput<'_> {
-    fn take(&mut self) -> Option<u32> {
+    fn next_unit(&mut self) -> Option<u32> {
         let unit = self.source.get()?;
         self.length += 1;
         Some(unit)
@@ -155,7 +155,7 @@ impl ScanInput<'_> {
     fn take_while(&mut self, width: u64, mut accepts: impl FnMut(u32, u64) -> bool) -> u64 {
         let mut left = width;
         while left > 0 {
-            let Some(unit) = self.take() else {
+            let Some(unit) = self.next_unit() else {
                 break;
             };
             if !accepts(unit, left) {
@@ -169,13 +169,13 @@ impl ScanInput<'_> {
 
     /// Returns an input failure at the end of the input.
     fn expect_more(&mut self) -> Result<(), ScanStop> {
-        let unit = self.take().ok_or(ScanStop::Input)?;
+        let unit = self.next_unit().ok_or(ScanStop::Input)?;
         self.put_back(unit);
         Ok(())
     }
 
     fn expect(&mut self, wanted: u32) -> Result<(), ScanStop> {
-        match self.take().ok_or(ScanStop::Input)? {
+        match self.next_unit().ok_or(ScanStop::Input)? {
             unit if unit == wanted => Ok(()),
             unit => {
                 self.put_back(unit);

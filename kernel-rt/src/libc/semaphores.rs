@@ -40,7 +40,7 @@ extern "C" fn sem_destroy(_: *mut c_uint) -> c_int {
 ///
 /// # Safety
 /// There is a semaphore.
-unsafe fn take(semaphore: *mut c_uint) -> bool {
+unsafe fn try_decrement(semaphore: *mut c_uint) -> bool {
     // SAFETY: the caller's promise.
     let value = unsafe { &mut *semaphore };
     let less = value.checked_sub(1);
@@ -50,7 +50,7 @@ unsafe fn take(semaphore: *mut c_uint) -> bool {
 
 unsafe extern "C" fn sem_wait(semaphore: *mut c_uint) -> c_int {
     // SAFETY: C's promise.
-    match unsafe { take(semaphore) } {
+    match unsafe { try_decrement(semaphore) } {
         true => 0,
         false => fail(EDEADLK),
     }
@@ -58,7 +58,7 @@ unsafe extern "C" fn sem_wait(semaphore: *mut c_uint) -> c_int {
 
 unsafe extern "C" fn sem_trywait(semaphore: *mut c_uint) -> c_int {
     // SAFETY: C's promise.
-    match unsafe { take(semaphore) } {
+    match unsafe { try_decrement(semaphore) } {
         true => 0,
         false => fail(EAGAIN),
     }
@@ -67,10 +67,7 @@ unsafe extern "C" fn sem_trywait(semaphore: *mut c_uint) -> c_int {
 unsafe extern "C" fn sem_timedwait(semaphore: *mut c_uint, until: *const Timespec) -> c_int {
     // SAFETY: C's promises.
     unsafe {
-        match take(semaphore) {
-            true => 0,
-            false => fail(sleep_until(until).err().unwrap_or(ETIMEDOUT)),
-        }
+        if try_decrement(semaphore) { 0 } else { fail(sleep_until(until).err().unwrap_or(ETIMEDOUT)) }
     }
 }
 

@@ -37,7 +37,7 @@ pub fn input(out: &mut [u8]) -> usize {
     };
     let mut has_said = false;
     let taken = loop {
-        let taken = MIDPLANE_INBOX.take(out);
+        let taken = MIDPLANE_INBOX.read_input(out);
         // There is space for more, or the node requests it.
         console::ring();
         match taken {

@@ -58,7 +58,7 @@ impl OwnedText {
     ///
     /// # Safety
     /// As for C's `vprintf`.
-    pub unsafe fn of(format: *const c_char, arguments: VaList) -> Option<OwnedText> {
+    pub unsafe fn format(format: *const c_char, arguments: VaList) -> Option<OwnedText> {
         let mut start = ptr::null_mut();
         // SAFETY: the caller's promise.
         let length = unsafe { vasprintf(&raw mut start, format, arguments) };
@@ -95,7 +95,7 @@ unsafe extern "C" fn vdprintf(
     arguments: VaList,
 ) -> c_int {
     // SAFETY: C's promise.
-    let Some(text) = (unsafe { OwnedText::of(format, arguments) }) else {
+    let Some(text) = (unsafe { OwnedText::format(format, arguments) }) else {
         return -1;
     };
     let bytes = text.bytes();

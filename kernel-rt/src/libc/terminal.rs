@@ -28,10 +28,7 @@ define!(
 );
 
 fn error(descriptor: c_int) -> c_int {
-    match is_open(descriptor) {
-        true => ENOTTY,
-        false => EBADF,
-    }
+    if is_open(descriptor) { ENOTTY } else { EBADF }
 }
 
 /// Ignores its variable third argument.

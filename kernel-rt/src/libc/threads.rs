@@ -278,7 +278,7 @@ unsafe extern "C" fn pthread_mutex_destroy(mutex: *mut Mutex) -> c_int {
 }
 
 /// Locks a mutex. Returns `held` if the thread already holds it and it is not recursive.
-unsafe fn take(mutex: *mut Mutex, held: c_int) -> c_int {
+unsafe fn lock_mutex(mutex: *mut Mutex, held: c_int) -> c_int {
     // SAFETY: the caller's promise.
     let mutex = unsafe { &mut *mutex };
     if mutex.held != 0 && mutex.kind != RECURSIVE {
@@ -293,17 +293,17 @@ unsafe fn take(mutex: *mut Mutex, held: c_int) -> c_int {
 
 unsafe extern "C" fn pthread_mutex_lock(mutex: *mut Mutex) -> c_int {
     // SAFETY: C's promise.
-    unsafe { take(mutex, EDEADLK) }
+    unsafe { lock_mutex(mutex, EDEADLK) }
 }
 
 unsafe extern "C" fn pthread_mutex_trylock(mutex: *mut Mutex) -> c_int {
     // SAFETY: C's promise.
-    unsafe { take(mutex, EBUSY) }
+    unsafe { lock_mutex(mutex, EBUSY) }
 }
 
 unsafe extern "C" fn pthread_mutex_timedlock(mutex: *mut Mutex, _: *const Timespec) -> c_int {
     // SAFETY: C's promise.
-    unsafe { take(mutex, EDEADLK) }
+    unsafe { lock_mutex(mutex, EDEADLK) }
 }
 
 unsafe extern "C" fn pthread_mutex_unlock(mutex: *mut Mutex) -> c_int {

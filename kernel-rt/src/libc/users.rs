@@ -73,10 +73,7 @@ unsafe fn is_ours(name: ConstString) -> bool {
 
 /// Returns the record, or null with `errno` unchanged: a missing record is no error (POSIX).
 fn found<T>(is: bool, record: &'static SyncConstant<T>) -> *const T {
-    match is {
-        true => &raw const record.0,
-        false => ptr::null(),
-    }
+    if is { &raw const record.0 } else { ptr::null() }
 }
 
 /// Copies the record, for the calls with `_r`; the copy refers to the same strings.

@@ -38,7 +38,7 @@ struct SearchOutcome {
 }
 
 /// Transfers all released tokens.
-fn settle(shape: &Shape, routers: &mut [Router<'_>]) {
+fn return_tokens(shape: &Shape, routers: &mut [Router<'_>]) {
     for node in 0..routers.len() {
         let released = DirectionSet::from_bits(routers[node].take_released());
         for d in released.iter() {
@@ -70,7 +70,7 @@ fn hop(shape: &Shape, routers: &mut [Router<'_>], node: usize, d: Direction, cho
             there.pop(fifo);
         }
     }
-    settle(shape, routers);
+    return_tokens(shape, routers);
 }
 
 fn state_of(routers: &[Router<'_>]) -> BufferState {

@@ -565,7 +565,7 @@ impl<'m> NetworkPartition<'m> {
         while let Some(direction) = turns.next_of(idle) {
             let d = direction as usize;
             let mut head = Chunk::default();
-            let Some(size) = self.routers[node].take(direction, &mut head) else {
+            let Some(size) = self.routers[node].dequeue_for_link(direction, &mut head) else {
                 if self.routers[node].is_holding(direction) {
                     self.touch(node);
                 }

@@ -155,7 +155,7 @@ impl InstallSimulation {
     ///
     /// # Errors
     /// Returns apt's message if it cannot install the packages.
-    pub fn of(packages: &[&str], lists: &PackageLists) -> Result<Self, String> {
+    pub fn run(packages: &[&str], lists: &PackageLists) -> Result<Self, String> {
         let mut command = lists.command("apt-get");
         command
             .args(["--simulate", "install", "--no-install-recommends"])

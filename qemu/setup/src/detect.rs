@@ -40,10 +40,10 @@ pub struct DetectedTools {
 
 impl DetectedTools {
     /// Detects the tools on this machine.
-    pub fn look(choice: RustChoice, places: &CheckoutDirs) -> Self {
+    pub fn detect(choice: RustChoice, places: &CheckoutDirs) -> Self {
         let gcc = gcc(places);
         Self {
-            rust: rust::look(choice, places),
+            rust: rust::detect_rust(choice, places),
             qemu: qemu(places),
             picolibc: match gcc.there() {
                 Some((gcc, _)) => picolibc(gcc, places),
@@ -108,7 +108,7 @@ impl DetectedTools {
 pub fn qemu(places: &CheckoutDirs) -> ToolDetection<VersionedTool> {
     let system = in_path(kit().qemu).map(SystemTool::of_the_system);
     let own = || {
-        let root = package_dir::of(places, MissingTool::Qemu)?;
+        let root = package_dir::find_dir(places, MissingTool::Qemu)?;
         let mut tool = own_tool(&root, kit().qemu)?;
         // An unpacked QEMU searches for its firmware in the system's directory.
         tool.arguments = vec!["-L".into(), root.join("usr/share/qemu").into()];
@@ -127,7 +127,7 @@ pub fn qemu(places: &CheckoutDirs) -> ToolDetection<VersionedTool> {
 
 fn gcc(places: &CheckoutDirs) -> ToolDetection<VersionedTool> {
     let system = in_path(kit().gcc).map(SystemTool::of_the_system);
-    let own = || own_tool(&package_dir::of(places, MissingTool::Gcc)?, kit().gcc);
+    let own = || own_tool(&package_dir::find_dir(places, MissingTool::Gcc)?, kit().gcc);
     first_usable(system, own, "-dumpfullversion", |said| Some(said.into()))
 }
 
@@ -183,7 +183,7 @@ fn picolibc(gcc: &SystemTool, places: &CheckoutDirs) -> ToolDetection<(Vec<OsStr
         .map(PathBuf::from)
         .filter(|specs| specs.is_absolute())
         .map(|specs| (vec!["--specs=picolibc.specs".into()], specs));
-    let own = package_dir::of(places, MissingTool::Picolibc).map(|root| root.join("usr"));
+    let own = package_dir::find_dir(places, MissingTool::Picolibc).map(|root| root.join("usr"));
     let others = [Some(PathBuf::from("/usr")), own];
     known
         .into_iter()

@@ -24,11 +24,11 @@ pub struct DoctorReport {
 /// Returns an error if the environment requests an unknown compiler.
 pub fn examine(places: &CheckoutDirs) -> Result<DoctorReport, SetupError> {
     let choice = RustChoice::read()?;
-    let found = DetectedTools::look(choice, places);
+    let found = DetectedTools::detect(choice, places);
     let mut text = table(&found);
     let mebibytes = DEFAULT_NODE_MEMORY >> 20;
     let touched = touched(DEFAULT_NODE_MEMORY, DEFAULT_MPI_MEMORY);
-    let nodes = MachineResources::look().capacity_shared(touched, 1);
+    let nodes = MachineResources::read().capacity_shared(touched, 1);
     row(
         &mut text,
         "this machine",

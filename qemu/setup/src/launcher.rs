@@ -40,7 +40,7 @@ fn launch(arguments: &[OsString]) -> Result<u8, (u8, SetupError)> {
     if arguments == ["doctor"] {
         return doctor(&places);
     }
-    let profile = ToolProfile::of(arguments);
+    let profile = ToolProfile::from_arguments(arguments);
     let tool = profile.tool(&places);
     if !tool.is_fresh() {
         rust::check_own(&places.root).map_err(usage)?;
@@ -96,7 +96,7 @@ enum ToolProfile {
 }
 
 impl ToolProfile {
-    fn of(arguments: &[OsString]) -> Self {
+    fn from_arguments(arguments: &[OsString]) -> Self {
         match arguments.first() {
             Some(command) if command == "test" => ToolProfile::Dev,
             _ => ToolProfile::Release,

@@ -27,7 +27,7 @@ pub struct MachineResources {
 
 impl MachineResources {
     /// Reads the free resources. Uses the hard limit of descriptors, since a process may raise its own limit up to it.
-    pub fn look() -> Self {
+    pub fn read() -> Self {
         Self {
             memory: memory_available(),
             descriptors: fs::read_to_string("/proc/self/limits")

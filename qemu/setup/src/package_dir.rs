@@ -45,7 +45,7 @@ fn of_user_by(cache: Option<PathBuf>, home: Option<PathBuf>) -> Option<PathBuf> 
 }
 
 /// Returns the directory that contains this need's unpacked packages.
-pub fn of(places: &CheckoutDirs, need: MissingTool) -> Option<PathBuf> {
+pub fn find_dir(places: &CheckoutDirs, need: MissingTool) -> Option<PathBuf> {
     candidates(places)
         .into_iter()
         .map(|folder| folder.join(need.folder()))

@@ -355,7 +355,7 @@ impl MachineInfo for ThisMachine {
     }
 
     fn simulate(&self, packages: &[&str]) -> Result<InstallSimulation, String> {
-        InstallSimulation::of(packages, &self.lists)
+        InstallSimulation::run(packages, &self.lists)
     }
 
     fn apart(&self, need: MissingTool, packages: &[&str]) -> Result<Vec<String>, String> {

@@ -183,13 +183,13 @@ impl RustChoice {
 }
 
 /// Detects the compiler for the nodes; returns its method of use and its version string.
-pub fn look(choice: RustChoice, places: &CheckoutDirs) -> ToolDetection<(RustSource, String)> {
+pub fn detect_rust(choice: RustChoice, places: &CheckoutDirs) -> ToolDetection<(RustSource, String)> {
     let at_hand = match choice {
         RustChoice::Debian => ToolDetection::Missing,
         _ => at_hand(choice, places),
     };
     let debian = || {
-        let own = || debian_in(&package_dir::of(places, MissingTool::Rust)?);
+        let own = || debian_in(&package_dir::find_dir(places, MissingTool::Rust)?);
         debian_in(Path::new("/")).or_else(own)
     };
     choose(at_hand, || choice.debian().then(debian).flatten())

@@ -239,7 +239,7 @@ mod tests {
         );
         let least = memory::heap(
             stm32f405::RAM.end - 0x5c00,
-            memory::HeapNeeds::of(&EngineKind::STANDARD, 6, 32, 8),
+            memory::HeapNeeds::for_node(&EngineKind::STANDARD, 6, 32, 8),
         );
         assert!(least.is_ok(), "MIDPLANE_LEAST_HEAP");
     }

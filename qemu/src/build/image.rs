@@ -304,7 +304,7 @@ impl Image {
 
     /// Checks that the image runs on an STM32F405 with this many links, bytes of MPI memory and nodes in the job.
     pub fn check_fits_board(&self, links: usize, mpi: u64, nodes: u32) -> Result<(), Stop> {
-        let needs = stm32f405::HeapNeeds::of(&EngineKind::STANDARD, links, mpi, nodes);
+        let needs = stm32f405::HeapNeeds::for_node(&EngineKind::STANDARD, links, mpi, nodes);
         match stm32f405::heap(self.board.ram() + self.footprint, needs) {
             Ok(_) => Ok(()),
             Err(why) => Err(Stop::usage(why.to_string())),

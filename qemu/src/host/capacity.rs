@@ -23,7 +23,7 @@ impl Machine {
                 maximum,
             },
         );
-        Self(Offer::look())
+        Self(Offer::read())
     }
 
     /// Returns an error if `nodes` exceeds the capacity, with one QEMU process per node or `instances` in total. Counts

@@ -159,7 +159,7 @@ fn stm32f405_lines(parts: &BTreeMap<Part, Bytes>) -> Vec<String> {
         .sum();
     let (flash, ram) = (all.text + all.constants + all.data, all.data + all.zeroed);
     let kernel = ram - stacks - program;
-    let needs = HeapNeeds::of(&EngineKind::STANDARD, LINKS, MPI_MEMORY, NODES);
+    let needs = HeapNeeds::for_node(&EngineKind::STANDARD, LINKS, MPI_MEMORY, NODES);
     let (node, tables) = (needs.kernel(), needs.tables);
     let requests = memory::REQUESTS_BYTES as u64;
     let traps = stacks.saturating_sub(memory::STACK_BYTES);

@@ -120,7 +120,7 @@ struct Bytes {
 }
 
 impl SerialLine for Bytes {
-    fn take(&mut self) -> Option<u8> {
+    fn read_byte(&mut self) -> Option<u8> {
         self.came.pop_front()
     }
 

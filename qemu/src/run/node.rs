@@ -267,13 +267,13 @@ impl Node {
 
     /// Returns the free space of the program's inbox; `None` until the program requests input.
     pub fn inbox(&self) -> Option<InboxState> {
-        InboxState::look(&self.memory, self.inbox?)
+        InboxState::load(&self.memory, self.inbox?)
     }
 
     /// Writes input to the program's inbox, limited to its free space. Without an inbox it has no effect.
     pub fn give(&self, head: InboxState, bytes: &[u8]) {
         if let Some(inbox) = self.inbox {
-            head.give(&self.memory, inbox, bytes);
+            head.write_input(&self.memory, inbox, bytes);
         }
     }
 
@@ -286,7 +286,7 @@ impl Node {
 
     /// Returns the program's pending file call, unless its sequence number is `last`.
     pub fn asked(&self, last: u32, bytes: &mut [u8; files::BYTES]) -> Option<FileRequest> {
-        FileRequest::look(&self.memory, self.files?, last, bytes)
+        FileRequest::poll(&self.memory, self.files?, last, bytes)
     }
 
     /// Replies to the file call with this sequence number.
@@ -310,7 +310,7 @@ impl Node {
             Some(outbox) if self.overwritten.is_none() => outbox,
             _ => return &[],
         };
-        match outbox.take(&self.memory, stream, out) {
+        match outbox.read_stream(&self.memory, stream, out) {
             Ok(bytes) => bytes,
             Err(error) => {
                 self.overwritten = Some(error);

@@ -209,7 +209,7 @@ impl Counters {
     /// Combines the counters of all nodes.
     fn total(all: &[Self]) -> Self {
         all.iter().fold(Self::NONE, |total, one| {
-            Self(Counter::ALL.map(|c| c.about().total.of(total.get(c), one.get(c))))
+            Self(Counter::ALL.map(|c| c.about().total.combine(total.get(c), one.get(c))))
         })
     }
 
@@ -363,7 +363,7 @@ pub fn longest_run(nodes: &[Seen]) -> Duration {
 /// Returns a counter's sum or maximum over all nodes, as the counter defines.
 pub fn total(end: &JobEnd, counter: Counter) -> u64 {
     let values = end.nodes.iter().map(|node| Counters::of(node).get(counter));
-    values.fold(0, |one, other| counter.about().total.of(one, other))
+    values.fold(0, |one, other| counter.about().total.combine(one, other))
 }
 
 /// Returns the matching engine that the nodes report; all run the same image.

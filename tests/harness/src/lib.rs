@@ -86,7 +86,7 @@ pub struct JobLock(#[expect(dead_code, reason = "the lock is released when the f
 
 impl JobLock {
     /// Waits for a free slot.
-    pub fn take() -> Self {
+    pub fn acquire() -> Self {
         static NUMBER: AtomicUsize = AtomicUsize::new(0);
         let lock = |number: usize| {
             let name = format!("midplane-tests-{}.lock", number % TURNS);
@@ -178,7 +178,7 @@ impl CommandRun {
         stdout: Stdio,
     ) -> Self {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
-        let turn = JobLock::take();
+        let turn = JobLock::acquire();
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let mark = format!("{}-{number}", std::process::id());
         let child = Command::new(command())

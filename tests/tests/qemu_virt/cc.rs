@@ -14,7 +14,7 @@ fn mpicc() -> String {
 
 /// Runs a command in a directory; `on` selects the target of programs.
 fn run_in(folder: &Path, on: &str, words: &[&str]) -> Output {
-    let _turn = JobLock::take();
+    let _turn = JobLock::acquire();
     let mut command = Command::new(words[0]);
     command.args(&words[1..]).current_dir(folder);
     command.env("MIDPLANE_ON", on).output().expect("it starts")
@@ -22,7 +22,7 @@ fn run_in(folder: &Path, on: &str, words: &[&str]) -> Output {
 
 /// Runs a command with this PATH.
 fn run_with(folder: &Path, on: &str, path: &str, words: &[&str]) -> Output {
-    let _turn = JobLock::take();
+    let _turn = JobLock::acquire();
     let mut command = Command::new(words[0]);
     command.args(&words[1..]).current_dir(folder);
     { command.env("MIDPLANE_ON", on).env("PATH", path).output() }.expect("it starts")

@@ -229,9 +229,9 @@ struct SimCallbacks {
 }
 
 impl ProgramHost for SimCallbacks {
-    fn goes_on(&self, rank: usize, now_ns: u64) {
+    fn resume_rank(&self, rank: usize, now_ns: u64) {
         if let Some(worker) = self.worker {
-            worker.goes_on(rank, now_ns);
+            worker.set_running(rank, now_ns);
         }
         let before = self.in_place.replace(Some(rank));
         if before == Some(rank) {

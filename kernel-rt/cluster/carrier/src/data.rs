@@ -132,13 +132,13 @@ impl RankCopies {
             if live[from..until] != self.first[from..until] {
                 let differs = |start: &usize| self.differs(live, *start);
                 let changed = (from..until).step_by(BLOCK).filter(differs);
-                let changed: Vec<ChangedBlock> = changed.map(|start| ChangedBlock::of(live, start)).collect();
+                let changed: Vec<ChangedBlock> = changed.map(|start| ChangedBlock::from_live(live, start)).collect();
                 let count = changed.len();
                 blocks.splice(at..at, changed);
                 at += count;
             }
             if let Some(block) = blocks.get_mut(at) {
-                block.take(live);
+                block.update(live);
             }
             (at, from) = (at + 1, until + BLOCK);
         }
@@ -207,17 +207,17 @@ impl RankMappings {
 }
 
 impl ChangedBlock {
-    fn of(live: &[u8], start: usize) -> ChangedBlock {
+    fn from_live(live: &[u8], start: usize) -> ChangedBlock {
         let index = (start / BLOCK) as u32;
         let mut block = ChangedBlock {
             index,
             bytes: [0; BLOCK],
         };
-        block.take(live);
+        block.update(live);
         block
     }
 
-    fn take(&mut self, live: &[u8]) {
+    fn update(&mut self, live: &[u8]) {
         let range = self.range(live.len());
         self.bytes[..range.len()].copy_from_slice(&live[range]);
     }
@@ -251,13 +251,13 @@ impl ElfRanges {
     fn find() -> ElfRanges {
         let mut found = ElfRanges::default();
         // SAFETY: the function has the right type, and its argument outlives the call.
-        unsafe { libc::dl_iterate_phdr(Some(look), (&raw mut found).cast()) };
+        unsafe { libc::dl_iterate_phdr(Some(find_ranges), (&raw mut found).cast()) };
         found
     }
 }
 
 /// Examines the program itself, the first object, and stops the iteration.
-extern "C" fn look(info: *mut libc::dl_phdr_info, _: usize, found: *mut c_void) -> c_int {
+extern "C" fn find_ranges(info: *mut libc::dl_phdr_info, _: usize, found: *mut c_void) -> c_int {
     // SAFETY: the arguments of `dl_iterate_phdr`: information of a loaded file, and `find`'s result variable.
     let (info, found) = unsafe { (&*info, &mut *found.cast::<ElfRanges>()) };
     // SAFETY: that many headers, of a file that stays loaded.

@@ -67,7 +67,7 @@ fn pay_computing(node: &SimProcess<'_, '_>) {
     node.compute_ns(u64::try_from(ns).unwrap_or(u64::MAX));
 }
 
-fn go_on() {
+fn restart_clock() {
     if COMPUTE_PERCENT.load(Ordering::Relaxed) != 0 {
         CAME_BACK.store(processor_ns(), Ordering::Relaxed);
     }
@@ -78,7 +78,7 @@ fn call<R>(f: impl FnOnce(&'static SimProcess<'static, 'static>) -> R) -> R {
     let node = here().node;
     pay_computing(node);
     let result = f(node);
-    go_on();
+    restart_clock();
     result
 }
 
@@ -111,7 +111,7 @@ pub unsafe fn begin(node: &SimProcess<'_, '_>, accounts: &'static AccountTable, 
         system,
     }));
     midplane_objects::installed::install(&RankEnv);
-    go_on();
+    restart_clock();
 }
 
 fn here() -> RunningRank {

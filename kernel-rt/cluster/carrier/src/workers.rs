@@ -177,7 +177,7 @@ fn rest() {
 
 impl WorkerProcess {
     /// Records that the program of this rank runs at this time.
-    pub fn goes_on(&self, rank: usize, now_ns: u64) {
+    pub fn set_running(&self, rank: usize, now_ns: u64) {
         self.now.set((now_ns, rank as u32));
     }
 

@@ -320,7 +320,7 @@ extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_
             }
             None => {
                 let (fault, map) = fault(info.si_code, address, &at);
-                let report = FaultReport::of(fault, &map);
+                let report = FaultReport::new(fault, &map);
                 let why = FailureReason::Fault(report);
                 let _ = write!(message, "{}", Failure { place, why }.in_words(write_text));
                 report.end()

@@ -64,7 +64,7 @@ pub fn set(node: LinuxNode) {
 }
 
 /// Removes the node: the process is the child of a fork.
-pub fn leave() {
+pub fn remove_node() {
     TAKEN.store(ABSENT, Ordering::Relaxed);
 }
 

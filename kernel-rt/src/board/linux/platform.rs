@@ -164,7 +164,7 @@ impl Platform<WireLink> for LinuxPlatform {
         futex_wait(self.word.word(), SleepFlag::ARMED, Some(limit));
     }
 
-    fn looks(&self) -> u32 {
+    fn poll_iterations(&self) -> u32 {
         if self.watches { LOOKS } else { 0 }
     }
 

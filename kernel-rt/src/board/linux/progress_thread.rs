@@ -97,7 +97,7 @@ fn run() {
     let (mut seen, mut pause, mut idle) = (node_lock::calls(), PAUSE_NS, 0);
     while STATE.load(Ordering::Relaxed) != ENDED {
         sleep(pause);
-        match try_node(|node| look(node, &mut seen)).unwrap_or(NodePoll::InCall) {
+        match try_node(|node| poll_node(node, &mut seen)).unwrap_or(NodePoll::InCall) {
             NodePoll::InCall => pause = (2 * pause).clamp(PAUSE_NS, MOST_PAUSE_NS),
             NodePoll::Idle if idle < IDLE_LOOKS => (idle, pause) = (idle + 1, MOST_PAUSE_NS),
             NodePoll::Idle => {
@@ -126,7 +126,7 @@ fn run() {
     }
 }
 
-fn look(node: &mut LinuxNode, seen: &mut u32) -> NodePoll {
+fn poll_node(node: &mut LinuxNode, seen: &mut u32) -> NodePoll {
     tool::answer(node);
     let calls = node_lock::calls();
     if mem::replace(seen, calls) != calls {

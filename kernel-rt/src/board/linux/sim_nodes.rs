@@ -109,7 +109,7 @@ fn or_fail<T, E: Display>(result: Result<T, E>) -> T {
 }
 
 impl AccountTable {
-    fn of(&self, rank: Rank) -> &'static NodeAccount {
+    fn account_of_rank(&self, rank: Rank) -> &'static NodeAccount {
         assert!(rank < self.shape.nodes(), "a rank of the machine");
         // SAFETY: this many are mapped, forever, and consist of atomics.
         unsafe { &*self.all.as_ptr().add(rank as usize) }
@@ -117,7 +117,7 @@ impl AccountTable {
 
     /// Records that the node of `rank` runs for the first time, with its data in place and its program on this stack.
     pub fn begin(&self, rank: Rank, stack: AddressRange) {
-        let account = self.of(rank);
+        let account = self.account_of_rank(rank);
         account.blackboard.begin();
         account.blackboard.set_rank(rank);
         account.blackboard.set_matching(self.matching.name());
@@ -137,22 +137,22 @@ impl AccountTable {
 
     /// Sets the program's current MPI call; `None`: it is in its own code.
     pub fn call(&self, rank: Rank, call: Option<CallRecord<'_>>) {
-        self.of(rank).blackboard.call(call);
+        self.account_of_rank(rank).blackboard.call(call);
     }
 
     /// Records that the program has ended with this status. The tool ends the process when all programs have, so the
     /// last one is reported at the [job's end](AccountTable::all_done).
     pub fn done(&self, rank: Rank, status: i32) {
-        self.of(rank).blackboard.call(None);
+        self.account_of_rank(rank).blackboard.call(None);
         if self.running.fetch_sub(1, Ordering::Relaxed) > 1 {
-            self.of(rank).blackboard.done(status);
+            self.account_of_rank(rank).blackboard.done(status);
         }
     }
 
     /// Reports these ranks' statuses after all of this process's programs have ended and the counters were written.
     pub fn all_done(&self, statuses: impl IntoIterator<Item = (Rank, i32)>) {
         for (rank, status) in statuses {
-            self.of(rank).blackboard.done(status);
+            self.account_of_rank(rank).blackboard.done(status);
         }
     }
 
@@ -174,29 +174,29 @@ impl AccountTable {
         };
         let links = router.links().iter();
         let links = links.map(|direction| (direction, LinkFigures::default()));
-        publish(&self.of(rank).blackboard, sources, links);
+        publish(&self.account_of_rank(rank).blackboard, sources, links);
     }
 
     /// Returns whether the tool requests the counters of `rank`.
     pub fn is_asked(&self, rank: Rank) -> bool {
-        self.of(rank).orders.wants_counters()
+        self.account_of_rank(rank).orders.wants_counters()
     }
 
     /// Confirms that the counters were written.
     pub fn answered(&self, rank: Rank) {
-        self.of(rank).orders.answer();
+        self.account_of_rank(rank).orders.answer();
     }
 
     /// Returns the last written value of counter `index`.
     pub fn counted(&self, rank: Rank, index: usize) -> u64 {
-        self.of(rank).blackboard.counter(index)
+        self.account_of_rank(rank).blackboard.counter(index)
     }
 
     /// Ends the job because of an error of the program of `rank`: reports it on that account, and waits for the tool to
     /// end the process.
     pub fn fail(&self, rank: Rank, why: FailureCode, status: i32, message: &str) -> ! {
         let message = FinalMessage::Text(message);
-        self.of(rank).blackboard.failed(why, status, message);
+        self.account_of_rank(rank).blackboard.failed(why, status, message);
         loop {
             std::thread::park();
         }

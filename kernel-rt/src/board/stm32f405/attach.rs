@@ -54,7 +54,7 @@ struct LocalNode;
 
 impl RelayHost for LocalNode {
     fn send(&mut self, line: usize, frame: &[u8]) -> bool {
-        serial::send(&mut UsartLine::of(line), |out| {
+        serial::send(&mut UsartLine::for_direction(line), |out| {
             out[..frame.len()].copy_from_slice(frame);
             frame.len()
         })
@@ -73,7 +73,7 @@ impl RelayHost for LocalNode {
 impl RelayState {
     /// Handles the relay's frames received on the line up; all others are lost.
     fn listen(&mut self) {
-        let mut line = UsartLine::of(self.chain.line_up());
+        let mut line = UsartLine::for_direction(self.chain.line_up());
         while let Some(size) = self.collector.next_frame(&mut line) {
             let frame = self.collector.frame(size);
             let now = clock::now_ns();
@@ -81,11 +81,11 @@ impl RelayState {
         }
     }
 
-    fn go_on(&mut self) {
+    fn advance(&mut self) {
         if self.is_console {
             self.listen();
         }
-        self.chain.go_on(clock::now_ns(), &mut LocalNode);
+        self.chain.advance(clock::now_ns(), &mut LocalNode);
         arch::wake_by(clock::ticks_of(self.chain.next_ns()));
     }
 
@@ -172,15 +172,15 @@ fn hear(line: usize, frame: &[u8]) -> bool {
     if is_of_chain {
         with(|held| {
             held.chain.hear(line, frame, clock::now_ns(), &mut LocalNode);
-            held.go_on();
+            held.advance();
         });
     }
     is_of_chain
 }
 
 /// Advances the relay after an interrupt.
-pub fn go_on() {
-    with(RelayState::go_on);
+pub fn advance_relay() {
+    with(RelayState::advance);
 }
 
 /// Prints `bytes`; returns false if the machine has no console. Blocks while there is no free space, like
@@ -190,7 +190,7 @@ pub fn print(stream: OutputStream, bytes: &[u8]) -> bool {
     while !rest.is_empty() {
         let taken = with(|held| {
             let taken = held.chain.print(stream, rest);
-            held.go_on();
+            held.advance();
             taken
         });
         let Some(taken) = taken else {
@@ -223,7 +223,7 @@ fn wait() {
 pub fn show() {
     with(|held| {
         held.show();
-        held.go_on();
+        held.advance();
     });
 }
 
@@ -246,20 +246,20 @@ extern "C" fn pass_on() -> ! {
     // Terminates a frame that the node was sending.
     with_last(|held| {
         for at in held.used() {
-            UsartLine::of(at).put(&[0]);
+            UsartLine::for_direction(at).put(&[0]);
         }
     });
     loop {
         arch::acknowledge_call();
         with_last(|held| {
             for at in held.used() {
-                let mut line = UsartLine::of(at);
+                let mut line = UsartLine::for_direction(at);
                 while let Some(size) = collectors[at].next_frame(&mut line) {
                     let frame = collectors[at].frame(size);
                     held.chain.hear(at, frame, clock::now_ns(), &mut LocalNode);
                 }
             }
-            held.chain.go_on(clock::now_ns(), &mut LocalNode);
+            held.chain.advance(clock::now_ns(), &mut LocalNode);
             arch::wake_by(clock::ticks_of(held.chain.next_ns()));
         });
         arch::wait_for_interrupt();

@@ -58,10 +58,7 @@ extern "C" fn boot() -> ! {
     MIDPLANE_BLACKBOARD.begin();
     let boot = or_fail(boot_parameters());
     let is_attached = boot.output != OutputTarget::Uart && semihosting::open();
-    match is_attached {
-        true => console::attach(0),
-        false => uart::open(),
-    }
+    if is_attached { console::attach(0) } else { uart::open() }
     if LOGS && (!is_attached || boot.output == (OutputTarget::Rings { log: true })) {
         log::enable();
     }
@@ -311,7 +308,7 @@ fn greeted(mut links: SerialLinks) -> SerialLinks {
             return links;
         };
         #[cfg(feature = "options")]
-        super::attach::go_on();
+        super::attach::advance_relay();
         arch::wake_by(clock::ticks_of(next));
         arch::wait_for_interrupt();
         arch::acknowledge_call();

@@ -34,7 +34,7 @@ pub fn found(boot: BootParameters<'static>) -> BootParameters<'static> {
         return boot;
     };
     let mpi = boot.mpi_memory.unwrap_or(RAM.len() / MPI_SHARE);
-    heap::start(HeapNeeds::of(
+    heap::start(HeapNeeds::for_node(
         matching::kind(),
         Direction::ALL.len(),
         mpi,

@@ -121,10 +121,7 @@ extern "C" fn interrupt<const AT: usize>() {
 fn serve(at: usize) {
     let rings = &RINGS[at];
     let had_room = rings.to_send.room() >= LINE_BYTES;
-    let hears = match rings.by_dma.load(Ordering::Relaxed) {
-        true => serve_streams(at),
-        false => serve_bytes(at),
-    };
+    let hears = if rings.by_dma.load(Ordering::Relaxed) { serve_streams(at) } else { serve_bytes(at) };
     if hears {
         rings.has_frame.store(true, Ordering::Relaxed);
     }
@@ -145,7 +142,7 @@ fn serve_bytes(at: usize) -> bool {
             hears |= !rings.received.put(byte) || byte == 0;
         }
         while usart.sr().read().bits() & CAN_SEND != 0
-            && let Some(byte) = rings.to_send.take()
+            && let Some(byte) = rings.to_send.pop()
         {
             // SAFETY: any byte may be sent.
             usart.dr().write(|w| unsafe { w.bits(byte.into()) });
@@ -216,7 +213,7 @@ pub struct UsartLine {
 impl UsartLine {
     /// Returns the line in direction `at`, possibly shared with a link: complete frames are enqueued within a critical
     /// section.
-    pub fn of(at: usize) -> Self {
+    pub fn for_direction(at: usize) -> Self {
         Self {
             at,
             #[cfg(feature = "options")]
@@ -232,12 +229,12 @@ impl UsartLine {
 }
 
 impl SerialLine for UsartLine {
-    fn take(&mut self) -> Option<u8> {
+    fn read_byte(&mut self) -> Option<u8> {
         let rings = &RINGS[self.at];
-        rings.received.take().or_else(|| {
+        rings.received.pop().or_else(|| {
             rings.has_frame.store(false, Ordering::Relaxed);
             // Bytes received before the flag was cleared are not missed.
-            rings.received.take()
+            rings.received.pop()
         })
     }
 
@@ -290,21 +287,18 @@ pub fn start(direction: Direction) -> UsartLine {
         let ring = (rings.received.address() as u32, RECEIVE_RING as u16);
         let by_dma = dma::start(at, usart.dr().as_ptr() as u32, ring);
         rings.by_dma.store(by_dma, Ordering::Relaxed);
-        match by_dma {
-            true => {
+        if by_dma {
                 usart.cr3().write(|w| w.bits(BY_DMA));
                 usart.cr1().write(|w| w.bits(ON | IDLE_INTERRUPT));
-            }
-            false => {
+            } else {
                 usart.cr1().write(|w| w.bits(ON | RECEIVE_INTERRUPT));
             }
-        }
         Peripherals::steal()
             .NVIC
             .set_priority(interrupt, arch::URGENT);
         NVIC::unmask(interrupt);
     }
-    UsartLine::of(at)
+    UsartLine::for_direction(at)
 }
 
 /// Configures the line's pins, with a pull-up at the receiver so that a line without a neighbour is idle.

@@ -111,7 +111,7 @@ pub struct HeapNeeds {
 
 impl HeapNeeds {
     /// Returns the needs of a node with this matching engine and number of links, in a job of `nodes` nodes.
-    pub fn of(kind: &EngineKind, links: usize, mpi: u64, nodes: u32) -> Self {
+    pub fn for_node(kind: &EngineKind, links: usize, mpi: u64, nodes: u32) -> Self {
         let nodes = nodes as usize;
         Self::with(
             links,
@@ -179,7 +179,7 @@ mod tests {
     #[test]
     fn jobs_that_fit_and_jobs_that_do_not() {
         let image_end = RAM.start + 48 * 1024;
-        let room = |nodes| heap(image_end, HeapNeeds::of(&EngineKind::STANDARD, 6, 8192, nodes));
+        let room = |nodes| heap(image_end, HeapNeeds::for_node(&EngineKind::STANDARD, 6, 8192, nodes));
         assert_eq!(room(512).map(|heap| heap.end), Ok(RAM.end));
         let error = room(65_536).unwrap_err();
         let text = error.to_string();

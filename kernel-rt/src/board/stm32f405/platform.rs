@@ -63,7 +63,7 @@ impl Platform<BoardLink> for BoardPlatform {
     fn acknowledge(&mut self, _: &mut [Option<BoardLink>; 6]) {
         arch::acknowledge_call();
         #[cfg(feature = "options")]
-        super::attach::go_on();
+        super::attach::advance_relay();
     }
 
     fn memory(&mut self) -> &mut NodeMemory {

@@ -29,6 +29,6 @@ fn midplane_fault(fault: Fault, registers: &BacktraceRegisters) -> ! {
         constants: arch::constants(),
         ram: RAM,
     };
-    let report = FaultReport::of(fault, map);
+    let report = FaultReport::new(fault, map);
     end(report.end(), 1, FailureReason::Fault(report))
 }

@@ -30,15 +30,15 @@ pub struct NetDevices<'h> {
 impl<'h> NetDevices<'h> {
     /// Returns the devices of a node of a box.
     pub fn none() -> Self {
-        Self::of(&[])
+        Self::from_slots(&[])
     }
 
     /// Finds the devices of a node with its own machine.
     pub fn find(hardware: &'h HardwareInfo, _: &Personality) -> Self {
-        Self::of(&hardware.slots)
+        Self::from_slots(&hardware.slots)
     }
 
-    fn of(slots: &'h [VirtioSlot]) -> Self {
+    fn from_slots(slots: &'h [VirtioSlot]) -> Self {
         let transports = core::array::from_fn(|number| {
             let slot = slots.get(number)?;
             // SAFETY: the device tree specifies this slot, and each is used once.

@@ -40,6 +40,6 @@ fn midplane_fault(fault: Fault, registers: &BacktraceRegisters) -> ! {
         constants: arch::constants(),
         ram: critical_section::with(|cs| RAM.borrow(cs).get()),
     };
-    let report = FaultReport::of(fault, map);
+    let report = FaultReport::new(fault, map);
     end(report.end(), 1, FailureReason::Fault(report))
 }

@@ -93,7 +93,7 @@ impl TestMachine {
         self.random.rand_range(0..1000) < self.loss
     }
 
-    fn take(&mut self, frame: &[u8]) {
+    fn receive_record(&mut self, frame: &[u8]) {
         let Some(record) = RelayRecord::read(frame) else {
             return;
         };
@@ -121,7 +121,7 @@ impl TestMachine {
         for rank in 0..self.nodes.len() {
             let (chain, lines) = &mut self.nodes[rank];
             lines.room = [2; 6];
-            chain.go_on(now, lines);
+            chain.advance(now, lines);
         }
         while let Some(answer) = self.answers.pop_front() {
             if !self.is_lost() {
@@ -144,7 +144,7 @@ impl TestMachine {
                     }
                     None => {
                         assert_eq!(rank, console, "only the console has no node behind it");
-                        self.take(&frame);
+                        self.receive_record(&frame);
                     }
                 }
             }
@@ -152,7 +152,7 @@ impl TestMachine {
     }
 
     /// Runs until nothing is in transit.
-    fn settle(&mut self) {
+    fn run_until_quiet(&mut self) {
         for _ in 0..2_000_000 {
             let at_rest = |node: &(ConsoleRelay, TestLines)| node.0.is_done();
             if self.nodes.iter().all(at_rest) {
@@ -199,7 +199,7 @@ fn what_is_printed_comes_once_and_in_order() {
                 machine.nodes[rank].0.changed();
             }
         }
-        machine.settle();
+        machine.run_until_quiet();
         for (rank, expected) in expected.iter().enumerate() {
             let told = &machine.told[rank];
             assert!(told.out == expected.out, "rank {rank} of {extents:?}");
@@ -241,12 +241,12 @@ fn a_tool_that_comes_later_is_told_the_same() {
     let failed = MemoryRange { start: 0, end: 60 };
     let now = machine.now;
     machine.nodes[1].0.show(&[failed], now);
-    machine.settle();
+    machine.run_until_quiet();
     let told = std::mem::take(&mut machine.told[1]);
     for _ in 0..=UNCHANGED_INTERVALS * LEAST_INTERVAL_NS / MS {
         machine.step();
     }
-    machine.settle();
+    machine.run_until_quiet();
     assert_eq!(machine.told[1].memory, told.memory);
 }
 
@@ -262,7 +262,7 @@ fn nothing_is_lost_while_nobody_listens() {
     // Its own two buffers: the outstanding record, and the next.
     assert!(printed > 300 && printed < 2 * MTU, "{printed}");
     machine.loss = 0;
-    machine.settle();
+    machine.run_until_quiet();
     assert_eq!(machine.told[2].out, std::vec![b'a'; printed]);
 }
 
@@ -306,7 +306,7 @@ fn accounts_leave_room_for_what_is_printed() {
     for ms in 0..100_000u64 {
         chain.changed();
         lines.room = [1; 6];
-        chain.go_on(ms * MS, &mut lines);
+        chain.advance(ms * MS, &mut lines);
         for (_, frame) in std::mem::take(&mut lines.sent) {
             bytes += frame.len();
             let number = RelayRecord::read(&frame).unwrap().number;
@@ -328,7 +328,7 @@ fn an_answer_that_is_repeated_repeats_nothing() {
     let mut chain = ConsoleRelay::new(3, 1, ACCOUNT, (4, BAUD));
     for text in [b"a", b"b"] {
         chain.print(OutputStream::Out, text);
-        chain.go_on(0, &mut lines);
+        chain.advance(0, &mut lines);
     }
     for _ in 0..3 {
         chain.hear(1, &answer(0), 0, &mut lines);
@@ -350,7 +350,7 @@ fn what_is_no_answer_is_none() {
     };
     let mut chain = ConsoleRelay::new(3, 1, ACCOUNT, (4, BAUD));
     chain.print(OutputStream::Err, b"x");
-    chain.go_on(0, &mut lines);
+    chain.advance(0, &mut lines);
     let sent = std::mem::take(&mut lines.sent);
     assert_eq!(sent, [(1, [RECORD, 0, 3, 0, 1, b'x'].to_vec())]);
     for frame in [&[][..], &[ANSWER], &[ANSWER, 7], &[RECORD, 1], &[9; 30]] {

@@ -50,7 +50,7 @@ fn send(link: &mut impl Link, bytes: &[u8]) -> bool {
     })
 }
 
-fn take(link: &mut impl Link) -> Option<Vec<u8>> {
+fn receive_frame(link: &mut impl Link) -> Option<Vec<u8>> {
     let mut got = None;
     link.receive(|frame| got = Some(frame.to_vec()));
     got
@@ -64,9 +64,9 @@ fn frames_come_whole_and_in_order_both_ways() {
         let frame = vec![round as u8; 1 + round * 97 % FRAME_BYTES];
         assert!(send(&mut low, &frame));
         assert!(send(&mut high, &frame[..1]));
-        assert_eq!(take(&mut high), Some(frame.clone()));
-        assert_eq!(take(&mut low), Some(frame[..1].to_vec()));
-        assert_eq!(take(&mut low), None);
+        assert_eq!(receive_frame(&mut high), Some(frame.clone()));
+        assert_eq!(receive_frame(&mut low), Some(frame[..1].to_vec()));
+        assert_eq!(receive_frame(&mut low), None);
     }
     assert_eq!(low.defects() + high.defects(), 0);
 }
@@ -79,13 +79,13 @@ fn a_full_ring_takes_a_frame_again_when_one_was_taken_out() {
         assert!(send(&mut low, &[number as u8]));
     }
     assert!(!send(&mut low, &[0xff]));
-    assert_eq!(take(&mut high), Some(vec![0]));
+    assert_eq!(receive_frame(&mut high), Some(vec![0]));
     assert!(send(&mut low, &[SLOTS as u8]));
     assert!(!send(&mut low, &[0xff]));
     for number in 1..=SLOTS {
-        assert_eq!(take(&mut high), Some(vec![number as u8]));
+        assert_eq!(receive_frame(&mut high), Some(vec![number as u8]));
     }
-    assert_eq!(take(&mut high), None);
+    assert_eq!(receive_frame(&mut high), None);
 }
 
 #[test]
@@ -101,9 +101,9 @@ fn indices_wrap() {
         }
         assert!(!send(&mut low, &[0xff]));
         for number in 0..SLOTS {
-            assert_eq!(take(&mut high), Some(vec![number as u8]), "round {round}");
+            assert_eq!(receive_frame(&mut high), Some(vec![number as u8]), "round {round}");
         }
-        assert_eq!(take(&mut high), None);
+        assert_eq!(receive_frame(&mut high), None);
     }
     assert_eq!(low.defects() + high.defects(), 0);
 }
@@ -113,7 +113,7 @@ fn nothing_written_is_nothing_sent() {
     let wire = TestLink::default();
     let [mut low, mut high] = wire.ends();
     assert!(low.transmit(|_| 0));
-    assert_eq!(take(&mut high), None);
+    assert_eq!(receive_frame(&mut high), None);
 }
 
 #[test]
@@ -124,19 +124,19 @@ fn what_is_unsent_stays_until_it_is_sent() {
     for number in 0..SLOTS as u8 {
         low.unsent().expect("a slot")[0] = number;
         low.unsent().expect("the same")[1] = 0xff - number;
-        assert!(number > 0 || take(&mut high).is_none(), "it is not sent");
+        assert!(number > 0 || receive_frame(&mut high).is_none(), "it is not sent");
         low.send_unsent(2);
     }
     assert!(low.unsent().is_none(), "the ring is full");
     assert!(!send(&mut low, &[0]));
     for number in 0..SLOTS as u8 {
-        assert_eq!(take(&mut high), Some(vec![number, 0xff - number]));
+        assert_eq!(receive_frame(&mut high), Some(vec![number, 0xff - number]));
     }
     // It waited for free space, and no longer does.
     low.unsent().expect("a slot")[0] = 1;
     low.send_unsent(1);
     assert!(low.prepare_sleep());
-    assert_eq!(take(&mut high), Some(vec![1]));
+    assert_eq!(receive_frame(&mut high), Some(vec![1]));
     high.poll(0);
     assert_eq!(wire.bells[0].rung(), 0);
 }
@@ -161,7 +161,7 @@ fn all_links_of_a_node_are_prepared_and_held_at_once() {
         RingLink::hold_all(&mut links);
         let link = links[2 * k].as_mut().expect("a link");
         assert!(link.has_news());
-        assert_eq!(take(link), Some(vec![k as u8]));
+        assert_eq!(receive_frame(link), Some(vec![k as u8]));
         assert!(!link.has_news());
     }
     assert!(send(&mut others[0], &[1]));
@@ -176,7 +176,7 @@ fn only_a_sleeper_is_rung_and_once() {
     assert!(send(&mut low, &[1]));
     low.poll(0);
     assert_eq!(wire.bells[1].rung(), 0, "awake");
-    assert_eq!(take(&mut high), Some(vec![1]));
+    assert_eq!(receive_frame(&mut high), Some(vec![1]));
     assert!(high.prepare_sleep());
     assert!(send(&mut low, &[2]));
     assert!(send(&mut low, &[3]));
@@ -190,7 +190,7 @@ fn only_a_sleeper_is_rung_and_once() {
     high.hold_interrupts();
     assert!(!high.prepare_sleep());
     high.hold_interrupts();
-    while take(&mut high).is_some() {}
+    while receive_frame(&mut high).is_some() {}
     assert!(high.prepare_sleep());
     high.poll(0);
     assert_eq!(
@@ -206,19 +206,19 @@ fn a_sleeper_is_rung_for_room_only_if_it_waits_for_room() {
     let [mut low, mut high] = wire.ends();
     assert!(send(&mut low, &[1]));
     assert!(low.prepare_sleep());
-    assert_eq!(take(&mut high), Some(vec![1]));
+    assert_eq!(receive_frame(&mut high), Some(vec![1]));
     high.poll(0);
     assert_eq!(wire.bells[0].rung(), 0, "there was room");
     low.hold_interrupts();
     while send(&mut low, &[2]) {}
     assert!(low.prepare_sleep());
-    assert_eq!(take(&mut high), Some(vec![2]));
+    assert_eq!(receive_frame(&mut high), Some(vec![2]));
     high.poll(0);
     assert_eq!(wire.bells[0].rung(), 1);
     low.hold_interrupts();
     assert!(send(&mut low, &[3]));
     assert!(low.prepare_sleep());
-    assert_eq!(take(&mut high), Some(vec![2]));
+    assert_eq!(receive_frame(&mut high), Some(vec![2]));
     high.poll(0);
     assert_eq!(wire.bells[0].rung(), 0, "it waits for room no more");
 }
@@ -233,14 +233,14 @@ fn a_neighbour_that_is_behind_rings_when_it_has_taken_a_frame() {
     }
     assert!(low.is_behind());
     assert!(low.prepare_sleep());
-    assert_eq!(take(&mut high), Some(vec![0]));
+    assert_eq!(receive_frame(&mut high), Some(vec![0]));
     assert!(!low.prepare_sleep(), "one is taken already");
     high.poll(0);
     assert_eq!(wire.bells[0].rung(), 1);
     low.hold_interrupts();
     assert!(!low.is_behind());
     assert!(low.prepare_sleep(), "nothing to wait for");
-    assert_eq!(take(&mut high), Some(vec![1]));
+    assert_eq!(receive_frame(&mut high), Some(vec![1]));
     high.poll(0);
     assert_eq!(wire.bells[0].rung(), 0);
 }
@@ -250,7 +250,7 @@ fn room_that_is_there_already_keeps_awake() {
     let wire = TestLink::default();
     let [mut low, mut high] = wire.ends();
     while send(&mut low, &[1]) {}
-    assert_eq!(take(&mut high), Some(vec![1]));
+    assert_eq!(receive_frame(&mut high), Some(vec![1]));
     assert!(!low.prepare_sleep());
 }
 
@@ -262,9 +262,9 @@ fn a_length_that_cannot_be_ends_the_link_and_is_counted() {
         assert!(send(&mut low, &[1]));
         assert!(send(&mut low, &[2]));
         link::tests::set_bytes(&low, 0, bytes);
-        assert_eq!(take(&mut high), None);
+        assert_eq!(receive_frame(&mut high), None);
         assert_eq!((high.defects(), high.is_dead()), (1, true));
-        assert_eq!(take(&mut high), None);
+        assert_eq!(receive_frame(&mut high), None);
         assert_eq!(high.defects(), 1);
     }
 }
@@ -280,9 +280,9 @@ fn an_index_that_cannot_be_ends_the_link_and_is_counted() {
         assert!(low.is_dead());
         assert!(low.prepare_sleep());
         assert_eq!(low.defects(), 1);
-        assert_eq!(take(&mut high), Some(vec![1]));
+        assert_eq!(receive_frame(&mut high), Some(vec![1]));
         assert!(send(&mut high, &[1]));
-        assert_eq!(take(&mut low), None);
+        assert_eq!(receive_frame(&mut low), None);
         assert!(low.prepare_sleep(), "a dead link keeps no node awake");
     }
 }
@@ -322,7 +322,7 @@ fn a_store_before_a_frame_is_sealed_changes_nothing() {
     link::tests::set_byte(&low, 0, 5, 1);
     low.send_unsent(32);
     low.poll(0);
-    assert_eq!(take(&mut high), Some(vec![7; 32]));
+    assert_eq!(receive_frame(&mut high), Some(vec![7; 32]));
     assert!(!high.is_dead());
 }
 
@@ -369,7 +369,7 @@ fn wild_stores(jobs: u64) -> [u32; 2] {
             end.audit();
         }
         while !high.is_dead() && taken < sent.len() {
-            let got = take(&mut high);
+            let got = receive_frame(&mut high);
             assert!(
                 high.is_dead() || got.as_ref() == sent.get(taken),
                 "seed {seed}"
@@ -408,7 +408,7 @@ fn an_audit_leaves_a_link_at_work_alone() {
         if round % 3 == 0 {
             low.poll(0);
         }
-        assert_eq!(take(&mut high), Some(vec![round as u8]));
+        assert_eq!(receive_frame(&mut high), Some(vec![round as u8]));
         low.audit();
         high.audit();
     }
@@ -427,7 +427,7 @@ fn all_bytes_have_a_seal_where_it_is_asked_for() {
         let [mut low, mut high] = wire.ends().map(|end| end.seal(whole));
         assert!(send(&mut low, &[7; FRAME_BYTES]));
         link::tests::set_byte(&low, 0, at, 8);
-        assert!(take(&mut high).is_some());
+        assert!(receive_frame(&mut high).is_some());
         assert_eq!(high.is_dead(), is_seen, "byte {at}");
     }
 }
@@ -446,5 +446,5 @@ fn zeros_are_the_empty_link() {
     assert!(send(&mut low, &[7]));
     low.poll(0);
     assert_eq!(bell.rung(), 1);
-    assert_eq!(take(&mut high), Some(vec![7]));
+    assert_eq!(receive_frame(&mut high), Some(vec![7]));
 }

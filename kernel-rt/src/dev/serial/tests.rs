@@ -40,7 +40,7 @@ impl TestLine {
 }
 
 impl SerialLine for TestLine {
-    fn take(&mut self) -> Option<u8> {
+    fn read_byte(&mut self) -> Option<u8> {
         self.comes.borrow_mut().pop_front()
     }
 
@@ -354,9 +354,9 @@ fn a_ring_keeps_bytes_in_order_and_counts_those_it_has_no_room_for() {
         assert!(!ring.put(9));
         assert_eq!((ring.room(), ring.waiting()), (0, 8));
         for byte in 0..8 {
-            assert_eq!(ring.take(), Some(byte ^ round));
+            assert_eq!(ring.pop(), Some(byte ^ round));
         }
-        assert_eq!(ring.take(), None);
+        assert_eq!(ring.pop(), None);
     }
     assert_eq!(ring.lost(), 50);
 }
@@ -377,7 +377,7 @@ impl CircularDevice<'_> {
 }
 
 fn all_of(ring: &ByteRing<8>) -> Vec<u8> {
-    std::iter::from_fn(|| ring.take()).collect()
+    std::iter::from_fn(|| ring.pop()).collect()
 }
 
 #[test]
@@ -424,13 +424,13 @@ fn a_ring_of_any_length_goes_on_where_its_counters_begin_again() {
         }
         assert!(!ring.put(9));
         for byte in 0..3 {
-            assert_eq!(ring.take(), Some(byte ^ round));
+            assert_eq!(ring.pop(), Some(byte ^ round));
         }
         let (_, count) = ring.row();
         ring.took(count);
         assert_eq!(ring.waiting(), 2 - count);
         ring.took(2 - count);
-        assert_eq!((ring.room(), ring.take()), (5, None));
+        assert_eq!((ring.room(), ring.pop()), (5, None));
     }
     for byte in [1, 2, 0, 3, 0] {
         assert!(ring.put(byte));
@@ -450,7 +450,7 @@ fn a_ring_of_any_length_goes_on_where_its_counters_begin_again() {
     }
     ring.bytes[(at + 1) % 5].store(0, Ordering::Relaxed);
     assert_eq!(ring.find_zero(0), Ok(1));
-    let left: Vec<u8> = std::iter::from_fn(|| ring.take()).collect();
+    let left: Vec<u8> = std::iter::from_fn(|| ring.pop()).collect();
     assert_eq!(left, [3, 0, 5, 6, 7]);
 }
 

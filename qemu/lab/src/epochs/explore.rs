@@ -119,7 +119,7 @@ fn key_of(what: impl Hash) -> u128 {
 struct DebugHash(DefaultHasher);
 
 impl DebugHash {
-    fn of(what: &impl fmt::Debug) -> u64 {
+    fn hash_debug(what: &impl fmt::Debug) -> u64 {
         let mut shown = DebugHash(DefaultHasher::new());
         let _ = write!(shown, "{what:?}");
         shown.0.finish()
@@ -143,7 +143,7 @@ impl StateTable {
         let place = (node.script.place(), node.waits);
         let key = key_of((node.all.here(), &node.all, place, &node.memory));
         let _ = node.all.take_moved();
-        let whole = key_of((key, DebugHash::of(&node.all)));
+        let whole = key_of((key, DebugHash::hash_debug(&node.all)));
         *self.by_key.entry(whole).or_insert_with(|| {
             self.nodes.push((key, node));
             self.nodes.len() as u32 - 1
@@ -164,12 +164,12 @@ impl StateTable {
         if let Some(effect) = self.effects.get(&(node, step)) {
             return *effect;
         }
-        let effect = self.take(node, step);
+        let effect = self.apply_step(node, step);
         self.effects.insert((node, step), effect);
         effect
     }
 
-    fn take(&mut self, node: u32, step: LocalStep) -> StepEffect {
+    fn apply_step(&mut self, node: u32, step: LocalStep) -> StepEffect {
         let mut node = self.nodes[node as usize].1.clone();
         let mut out = None;
         match step {
@@ -181,7 +181,7 @@ impl StateTable {
                 node.waits = !is_made;
             }
             LocalStep::Transmit => {
-                if let Some((dest, packet)) = node.leave() {
+                if let Some((dest, packet)) = node.progress() {
                     let packet = self.packet(packet);
                     out = Some(InFlight {
                         dest,
@@ -191,7 +191,7 @@ impl StateTable {
                 }
             }
             LocalStep::Request(from, packet) => {
-                if let Some(packet) = node.take(from, &self.packets[packet as usize])? {
+                if let Some(packet) = node.handle_request(from, &self.packets[packet as usize])? {
                     out = Some(InFlight {
                         dest: from,
                         packet: self.packet(packet),
@@ -217,14 +217,11 @@ impl ProcessState {
             memory,
             waits,
         } = self;
-        match waits {
-            true => Ok(false),
-            false => script.step(all, memory, &UnlimitedHeaps),
-        }
+        if *waits { Ok(false) } else { script.step(all, memory, &UnlimitedHeaps) }
     }
 
     /// Runs a progress step without reception. Without progress, a waiting call sleeps until a packet arrives.
-    fn leave(&mut self) -> Option<(usize, PacketData)> {
+    fn progress(&mut self) -> Option<(usize, PacketData)> {
         let mut out = [0; SHORT_BYTES];
         let _ = self.all.take_moved();
         let leaving = self.all.leave(&mut self.memory, &mut out);
@@ -238,7 +235,7 @@ impl ProcessState {
     }
 
     /// Handles a request, and returns its reply.
-    fn take(&mut self, from: usize, packet: &PacketData) -> Result<Option<PacketData>, &'static str> {
+    fn handle_request(&mut self, from: usize, packet: &PacketData) -> Result<Option<PacketData>, &'static str> {
         let (argument, place, bytes) = packet;
         let place = place.map(|(target, offset)| Place { target, offset });
         let request = (Rank::new(from as u32), *argument, place, &bytes[..]);
@@ -272,7 +269,7 @@ impl JobState {
             known.node(ProcessState {
                 all: windows(place, count, RuleSet(case.flaw), case.reorder),
                 script: CallScript::new(calls.clone()),
-                memory: FlatMemory::of(count),
+                memory: FlatMemory::for_windows(count),
                 waits: false,
             })
         };

@@ -57,7 +57,7 @@ impl Default for FlatMemory {
 
 impl FlatMemory {
     /// Creates the memory for this many windows.
-    pub fn of(windows: usize) -> FlatMemory {
+    pub fn for_windows(windows: usize) -> FlatMemory {
         if windows > WINDOWS {
             FlatMemory(vec![0; LARGE_RESULTS.end])
         } else {

@@ -230,7 +230,7 @@ impl CallScript {
                 let of = (context, serial, target.map(Rank::new));
                 heap.enter(here);
                 let flush = all.flush(of, *is_local, None);
-                heap.leave(here);
+                heap.exit(here);
                 self.note(context, flush)
             }
             ScriptCall::WaitOpen(epoch) => {
@@ -285,7 +285,7 @@ impl CallScript {
                 let window = all.window(context(memory::DYNAMIC)).expect("a window");
                 heap.enter(here);
                 self.is_short = window.attach(region) == Err(NotAttached::NoRoom);
-                heap.leave(here);
+                heap.exit(here);
                 !self.is_short
             }
             ScriptCall::Detach(at) => {
@@ -320,7 +320,7 @@ impl CallScript {
         };
         heap.enter(all.here());
         let epoch = all.open(context, opening, None);
-        heap.leave(all.here());
+        heap.exit(all.here());
         self.is_short = epoch.is_none();
         self.epochs.extend(epoch.map(|epoch| (context, epoch)));
         !self.is_short
@@ -395,7 +395,7 @@ impl CallScript {
         let here = all.here();
         heap.enter(here);
         let deferred = all.defer((context, epoch, target), operation, None);
-        heap.leave(here);
+        heap.exit(here);
         self.note(context, deferred)
     }
 }

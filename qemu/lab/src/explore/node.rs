@@ -213,7 +213,7 @@ impl ProgramNode {
                     let message = u32::from_le_bytes(*name);
                     *name = node.names[message as usize].to_le_bytes();
                 }
-                node.take(&mut port, priority, &taken);
+                node.receive_packet(&mut port, priority, &taken);
             }
             NodeAction::TakeOwn { priority } => {
                 let mut taken = node.own[usize::from(priority)].pop_front()?;
@@ -221,7 +221,7 @@ impl ProgramNode {
                     let message = u32::from_le_bytes(*name);
                     *name = node.names[message as usize].to_le_bytes();
                 }
-                node.take(&mut port, priority, &taken);
+                node.receive_packet(&mut port, priority, &taken);
             }
             NodeAction::Inject { priority } => {
                 port.set_room(class(priority), Room::Packets(1));
@@ -249,7 +249,7 @@ impl ProgramNode {
     }
 
     /// Receives a packet, with space for the reply only.
-    fn take(&mut self, port: &mut Fake, priority: bool, packet: &[u8]) {
+    fn receive_packet(&mut self, port: &mut Fake, priority: bool, packet: &[u8]) {
         port.arrive(class(priority), packet);
         port.set_room(Class::Priority, Room::Answer);
         let moved = self.adi.progress(port, &mut self.bytes);

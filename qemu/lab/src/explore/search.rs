@@ -165,7 +165,7 @@ impl StateSearch<'_> {
     }
 
     /// Returns the next state to enter, a successor of the last state of the path that has one left, or `None`.
-    fn leave(&mut self) -> Option<(GlobalStep, GlobalState)> {
+    fn next_successor(&mut self) -> Option<(GlobalStep, GlobalState)> {
         while let Some(visit) = self.path.last() {
             if self.ahead.len() > visit.rest {
                 return self.ahead.pop();
@@ -217,7 +217,7 @@ pub fn explore(system: &CaseSystem, limit: u64, watch: SearchWatcher<'_>) -> Res
         if states > before && states.is_multiple_of(NEWS) && watch(&search.explored()).is_break() {
             return Err(IncompleteReason::Stopped(search.explored()));
         }
-        next = search.leave().map(|(step, state)| (Some(step), state));
+        next = search.next_successor().map(|(step, state)| (Some(step), state));
     }
     Ok(search.explored())
 }

@@ -165,7 +165,7 @@ fn find(engine: NamedEngine, seeds: u64) -> Option<super::ShrunkSequence> {
 
 #[test]
 fn an_engine_without_a_fault_passes() {
-    let found = find(NamedEngine::of::<FaultyQueues<NONE>>(), 200);
+    let found = find(NamedEngine::from_engine::<FaultyQueues<NONE>>(), 200);
     assert!(found.is_none(), "{}", found.unwrap());
 }
 
@@ -175,21 +175,21 @@ fn every_fault_is_found_and_shrunk() {
     // Requires a loan, because the MPI memory alone is too small.
     let table = TABLE + 2;
     let faults = [
-        (NamedEngine::of::<FaultyQueues<SECOND_MATCH>>(), 3, "arrive gave"),
-        (NamedEngine::of::<FaultyQueues<WILDCARDS_LAST>>(), 3, "arrive gave"),
-        (NamedEngine::of::<FaultyQueues<LAST_MESSAGE>>(), 3, "gave"),
-        (NamedEngine::of::<FaultyQueues<CANCELS_TWO>>(), 4, "measures"),
+        (NamedEngine::from_engine::<FaultyQueues<SECOND_MATCH>>(), 3, "arrive gave"),
+        (NamedEngine::from_engine::<FaultyQueues<WILDCARDS_LAST>>(), 3, "arrive gave"),
+        (NamedEngine::from_engine::<FaultyQueues<LAST_MESSAGE>>(), 3, "gave"),
+        (NamedEngine::from_engine::<FaultyQueues<CANCELS_TWO>>(), 4, "measures"),
         (
-            NamedEngine::of::<FaultyQueues<FORGETS_CONTEXTS>>(),
+            NamedEngine::from_engine::<FaultyQueues<FORGETS_CONTEXTS>>(),
             2,
             "context_is_idle",
         ),
-        (NamedEngine::of::<FaultyQueues<SMALL_TABLE>>(), table, "measures"),
-        (NamedEngine::of::<FaultyQueues<FINDS_ANY>>(), 2, "find_record"),
-        (NamedEngine::of::<FaultyQueues<HASHES_THE_PAST>>(), 1, "the hash"),
-        (NamedEngine::of::<FaultyQueues<SPOILS_RECORDS>>(), 2, "the record"),
-        (NamedEngine::of::<FaultyQueues<MISCOUNTS>>(), 2, "measures"),
-        (NamedEngine::of::<FaultyQueues<PANICS>>(), TABLE, "panic: full"),
+        (NamedEngine::from_engine::<FaultyQueues<SMALL_TABLE>>(), table, "measures"),
+        (NamedEngine::from_engine::<FaultyQueues<FINDS_ANY>>(), 2, "find_record"),
+        (NamedEngine::from_engine::<FaultyQueues<HASHES_THE_PAST>>(), 1, "the hash"),
+        (NamedEngine::from_engine::<FaultyQueues<SPOILS_RECORDS>>(), 2, "the record"),
+        (NamedEngine::from_engine::<FaultyQueues<MISCOUNTS>>(), 2, "measures"),
+        (NamedEngine::from_engine::<FaultyQueues<PANICS>>(), TABLE, "panic: full"),
     ];
     for (engine, most, words) in faults {
         let found = find(engine, 300).expect(words);
@@ -201,7 +201,7 @@ fn every_fault_is_found_and_shrunk() {
 /// The printed text is sufficient for a replay.
 #[test]
 fn a_counterexample_is_a_script() {
-    let found = find(NamedEngine::of::<FaultyQueues<WILDCARDS_LAST>>(), 300).expect("a fault");
+    let found = find(NamedEngine::from_engine::<FaultyQueues<WILDCARDS_LAST>>(), 300).expect("a fault");
     let text = found.to_string();
     let lines: Vec<&str> = text.lines().collect();
     assert!(lines[0].starts_with("matching engine vectors, "), "{text}");

@@ -24,7 +24,7 @@ impl WithEngine for EngineSelector {
     type Output = NamedEngine;
 
     fn run<E: MatchingEngine>(self) -> NamedEngine {
-        NamedEngine::of::<E>()
+        NamedEngine::from_engine::<E>()
     }
 }
 
@@ -41,7 +41,7 @@ pub struct NamedEngine {
 
 impl NamedEngine {
     /// Creates the entry of `E`.
-    pub const fn of<E: MatchingEngine>() -> NamedEngine {
+    pub const fn from_engine<E: MatchingEngine>() -> NamedEngine {
         NamedEngine {
             name: E::NAME,
             play: play::<E>,

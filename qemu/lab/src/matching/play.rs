@@ -162,7 +162,7 @@ impl<E: MatchingEngine> EnginePair<E> {
                 same("probe", got, self.oracle.probe(&pattern))?;
             }
             MatchingOp::Take(pattern) => {
-                let taken = self.take(&pattern)?;
+                let taken = self.take_record(&pattern)?;
                 self.taken.extend(taken);
             }
             MatchingOp::Finish(number) => {
@@ -227,7 +227,7 @@ impl<E: MatchingEngine> EnginePair<E> {
         });
         let id = self.requests.insert(request).expect("a slot, just found");
         self.posts += 1;
-        let Some(at) = self.take(&pattern)? else {
+        let Some(at) = self.take_record(&pattern)? else {
             self.engine.post(&mut self.requests, id.slot());
             self.oracle.post(id.slot(), pattern);
             return Ok(());
@@ -250,7 +250,7 @@ impl<E: MatchingEngine> EnginePair<E> {
     }
 
     /// Removes a record from the queue, and checks that it is unchanged.
-    fn take(&mut self, pattern: &Pattern) -> Result<Option<BlockIndex>, String> {
+    fn take_record(&mut self, pattern: &Pattern) -> Result<Option<BlockIndex>, String> {
         let got = self.engine.take(&mut self.region, pattern);
         let taken = same("take", got, self.oracle.probe(pattern))?;
         if let Some(at) = taken {

@@ -336,7 +336,7 @@ impl RunState {
     }
 
     /// Advances a collective whose messages are complete; returns whether it advanced, and whether it is complete.
-    fn go_on(
+    fn advance(
         &self,
         node: &mut SimulatedNode<'_>,
         rank: usize,
@@ -376,7 +376,7 @@ impl NodePrograms for RunState {
                 (is_over, is_over)
             }
             NodeState::InNetwork => self.combine(node, rank)?,
-            NodeState::Running(driven) => self.go_on(node, rank, driven)?,
+            NodeState::Running(driven) => self.advance(node, rank, driven)?,
             NodeState::Done => (false, false),
         };
         if is_over {

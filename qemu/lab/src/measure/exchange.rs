@@ -70,7 +70,7 @@ impl NodePort<'_> {
     }
 
     /// Updates `head` to the next arrived packet, if any.
-    fn look(&mut self) {
+    fn update_head(&mut self) {
         self.shown = self.arrived() > 0;
         for class in [Class::Priority, Class::Normal] {
             let queue = self.pipes.0[self.here][index(class)].borrow();
@@ -113,7 +113,7 @@ impl Port for NodePort<'_> {
         queue.first = (queue.first + 1) % QUEUE_PACKETS;
         queue.len -= 1;
         drop(queue);
-        self.look();
+        self.update_head();
     }
 }
 
@@ -247,14 +247,14 @@ fn exchange<D: MeasuredDevice>(shape: Shape, devices: [D; 2], messages: u32, bat
             ids.push(sender.isend(&mut words, Span::model(0, BYTES)));
         }
         sender.progress(&mut ends[0], &mut words);
-        ends[1].look();
+        ends[1].update_head();
         receiver.progress(&mut ends[1], &mut words);
         let (received, sent) = ids.split_at(batch);
         // One trip: the receives are complete before any packet has returned.
         if words.0[1] != words.0[0] || !received.iter().all(|&id| receiver.is_done(id)) {
             return false;
         }
-        ends[0].look();
+        ends[0].update_head();
         sender.progress(&mut ends[0], &mut words);
         if !sent.iter().all(|&id| sender.is_done(id)) {
             return false;

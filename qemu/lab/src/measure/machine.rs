@@ -237,7 +237,7 @@ impl<'m> SimulatedMachine<'m> {
                 continue;
             }
             node.looked = Some(now);
-            let again = look(node, &self.costs, programs, now, at)?;
+            let again = poll_node(node, &self.costs, programs, now, at)?;
             if programs.is_over(node, at, now) {
                 return Ok(Some(now));
             }
@@ -252,7 +252,7 @@ impl<'m> SimulatedMachine<'m> {
 }
 
 /// Polls `node` at `now`, and returns the time of its next poll, if known.
-fn look<P: NodePrograms>(
+fn poll_node<P: NodePrograms>(
     node: &mut SimulatedNode<'_>,
     costs: &OperationCosts,
     programs: &mut P,

@@ -183,7 +183,7 @@ mod tests {
         [sender, receiver].map(|side| side.hidden(transfer))
     }
 
-    fn of(first: FirstSide, interrupt_percent: u64) -> OverlapTransfer {
+    fn transfer_of(first: FirstSide, interrupt_percent: u64) -> OverlapTransfer {
         OverlapTransfer {
             bytes: MEGABYTE,
             compute_ns: 0,
@@ -200,7 +200,7 @@ mod tests {
     fn a_transfer_is_over_when_twice_its_length_has_been_computed_at_both_sides() {
         for first in [FirstSide::Sender, FirstSide::Receiver] {
             for percent in [100, 50] {
-                let [sender, receiver] = hidden(of(first, percent));
+                let [sender, receiver] = hidden(transfer_of(first, percent));
                 assert!(
                     sender >= 0.95 && receiver >= 0.95,
                     "{first:?} first, {percent} %: {sender}, {receiver}"
@@ -213,7 +213,7 @@ mod tests {
     #[test]
     fn without_interrupts_nothing_is_hidden() {
         for first in [FirstSide::Sender, FirstSide::Receiver] {
-            let [sender, receiver] = hidden(of(first, 0));
+            let [sender, receiver] = hidden(transfer_of(first, 0));
             assert!(
                 sender < 0.05 || receiver < 0.05,
                 "{first:?} first: {sender}, {receiver}"
@@ -223,10 +223,10 @@ mod tests {
 
     #[test]
     fn interrupts_take_no_more_than_their_share() {
-        let transfer = of(FirstSide::Receiver, 25).transfer_ns().expect("a run");
+        let transfer = transfer_of(FirstSide::Receiver, 25).transfer_ns().expect("a run");
         let overlap = OverlapTransfer {
             compute_ns: transfer,
-            ..of(FirstSide::Receiver, 25)
+            ..transfer_of(FirstSide::Receiver, 25)
         };
         let OverlapTimes { sender, receiver } = overlap.run().expect("a run");
         for side in [sender, receiver] {

@@ -67,11 +67,11 @@ impl<M: UserMemory> Kernel for NoProgressHost<'_, M> {
 const STEPS_OF_INTERRUPT: u32 = 2;
 
 #[derive(Default)]
-pub(super) struct UnderWay {
+pub(super) struct CollectivesInFlight {
     all: Vec<(u32, Driven)>,
 }
 
-impl UnderWay {
+impl CollectivesInFlight {
     pub(super) fn has(&self, number: u32) -> bool {
         self.all.iter().any(|(other, _)| *other == number)
     }
@@ -113,7 +113,7 @@ impl UnderWay {
         let turn = RankStep(RefCell::new((adi, memory)));
         heap.enter(rank);
         let driven = Driven::start(&turn, among, number, what, buffers, operation);
-        heap.leave(rank);
+        heap.exit(rank);
         self.all.push((at, driven?));
         Ok(())
     }
@@ -133,7 +133,7 @@ impl UnderWay {
 
     /// Advances all collectives whose messages are complete, and returns whether one made progress. Returns the
     /// violation of a failed collective or a wrong result.
-    pub(super) fn go_on(
+    pub(super) fn advance_collectives(
         &mut self,
         (adi, memory): (&mut Adi, &mut memory::NodeBuffers),
         program: &RankPrograms,

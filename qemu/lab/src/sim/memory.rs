@@ -87,12 +87,12 @@ impl NodeBuffers {
     /// Creates the buffers, with memory for `count` windows.
     pub fn with_windows(count: usize) -> NodeBuffers {
         NodeBuffers {
-            windows: FlatMemory::of(count),
+            windows: FlatMemory::for_windows(count),
             ..NodeBuffers::default()
         }
     }
 
-    fn take(&mut self, buffer: BufferKind) -> usize {
+    fn allocate_key(&mut self, buffer: BufferKind) -> usize {
         match self.free.pop() {
             Some(key) => {
                 self.buffers[key] = Some(buffer);
@@ -107,13 +107,13 @@ impl NodeBuffers {
 
     /// Creates a buffer that contains message number `message`.
     pub fn send(&mut self, message: u32, len: usize) -> Span {
-        Span::model(self.take(BufferKind::Send { message, len }), len)
+        Span::model(self.allocate_key(BufferKind::Send { message, len }), len)
     }
 
     /// Creates an empty buffer of `len` bytes.
     pub fn receive(&mut self, len: usize) -> Span {
         Span::model(
-            self.take(BufferKind::Receive {
+            self.allocate_key(BufferKind::Receive {
                 bytes: vec![UNTOUCHED; len],
             }),
             len,

@@ -11,7 +11,7 @@ use midplane_device::{Adi, NoMemory};
 use midplane_objects::Error;
 
 use super::check::{ReceiveResult, Violation};
-use super::collective::UnderWay;
+use super::collective::CollectivesInFlight;
 use super::memory::NodeBuffers;
 use super::op::RankOp;
 use super::program::RankPrograms;
@@ -40,7 +40,7 @@ pub(super) struct RankProcess<'a> {
     /// Sends and receives in progress.
     sends: Vec<(u32, LiveRequest)>,
     receives: Vec<(u32, LiveRequest)>,
-    pub(super) collectives: UnderWay,
+    pub(super) collectives: CollectivesInFlight,
     /// Its calls for windows.
     windows: CallScript,
     /// Matched probe whose message is not received yet.
@@ -111,7 +111,7 @@ impl<'a> RankProcess<'a> {
             meanwhile: 0,
             sends: Vec::new(),
             receives: Vec::new(),
-            collectives: UnderWay::default(),
+            collectives: CollectivesInFlight::default(),
             windows: CallScript::new(calls),
             held: None,
             nothing: None,
@@ -195,7 +195,7 @@ impl<'a> RankProcess<'a> {
         self.short = None;
         // Any call advances collectives.
         let device = (&mut self.adi, &mut self.buffers);
-        let moved = self.collectives.go_on(device, self.program)?;
+        let moved = self.collectives.advance_collectives(device, self.program)?;
         let turn = self.perform(op, records)?;
         if turn == OpProgress::Done {
             self.at += 1;
@@ -391,7 +391,7 @@ impl<'a> RankProcess<'a> {
         };
         self.heap.enter(self.rank);
         let result = self.adi.isend(&mut self.buffers, to, span);
-        self.heap.leave(self.rank);
+        self.heap.exit(self.rank);
         let Some(id) = self.called(result)? else {
             self.buffers.give_back(span);
             return Ok(false);
@@ -430,7 +430,7 @@ impl<'a> RankProcess<'a> {
         let span = self.buffers.receive(capacity);
         self.heap.enter(self.rank);
         let result = self.adi.irecv(&mut self.buffers, pattern, span);
-        self.heap.leave(self.rank);
+        self.heap.exit(self.rank);
         let id = self.called(result)?;
         if id.is_none() {
             self.buffers.give_back(span);
@@ -475,7 +475,7 @@ impl<'a> RankProcess<'a> {
     fn probe(&mut self, pattern: Pattern) -> Result<Option<Probed>, Violation> {
         self.heap.enter(self.rank);
         let result = self.adi.iprobe(pattern);
-        self.heap.leave(self.rank);
+        self.heap.exit(self.rank);
         match self.called(result)?.flatten() {
             Some(found) if !pattern.matches(&found.envelope) => Err(Violation::Probe {
                 rank: self.rank,
@@ -510,7 +510,7 @@ impl<'a> RankProcess<'a> {
         let Some((id, found)) = self.held else {
             self.heap.enter(self.rank);
             let result = self.adi.improbe(&mut self.buffers, pattern);
-            self.heap.leave(self.rank);
+            self.heap.exit(self.rank);
             self.held = self.called(result)?.flatten();
             self.computing = self.held.map_or(0, |_| turns);
             return Ok(OpProgress::begun(self.held.is_some()));

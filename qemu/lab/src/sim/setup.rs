@@ -36,7 +36,7 @@ pub trait ProgramHeaps {
     /// Called before a call of `rank` that may allocate.
     fn enter(&self, rank: Rank);
     /// Called after that call.
-    fn leave(&self, rank: Rank);
+    fn exit(&self, rank: Rank);
     /// Called when nothing can move for lack of memory; returns whether more memory is available now.
     fn extend(&self) -> bool;
 }
@@ -47,7 +47,7 @@ pub struct UnlimitedHeaps;
 
 impl ProgramHeaps for UnlimitedHeaps {
     fn enter(&self, _: Rank) {}
-    fn leave(&self, _: Rank) {}
+    fn exit(&self, _: Rank) {}
     fn extend(&self) -> bool {
         false
     }

@@ -72,7 +72,7 @@ pub fn ensure() -> Result<ToolSet, Stop> {
     };
     let mut said = false;
     loop {
-        let found = DetectedTools::look(choice, &fetching.places);
+        let found = DetectedTools::detect(choice, &fetching.places);
         if let Some(tools) = found.tools() {
             if fetching.has_crates_of(&tools.rust)? {
                 return Ok(tools);

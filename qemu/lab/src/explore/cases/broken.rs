@@ -4,7 +4,7 @@
 use midplane_device::request::Mode;
 
 use super::{
-    NONE, ONE, CaseRow, TWO, age_bits, cancelled_receive, many, reversed, same, to_itself, under,
+    NONE, ONE, CaseRow, TWO, age_bits, cancelled_receive, many_senders, reversed, same, to_itself, under,
 };
 use crate::explore::case::ProtocolCase;
 use crate::explore::rules::ExploredRules;
@@ -94,7 +94,7 @@ pub fn without_rule_d() -> Vec<CaseRow> {
         records_in_order: false,
         ..ExploredRules::SOUND
     };
-    let case = under(rules, many(2, 2, TWO));
+    let case = under(rules, many_senders(2, 2, TWO));
     vec![CaseRow::fails("2 x 2, two records", ORDER, case, 72_836)]
 }
 
@@ -107,7 +107,7 @@ pub fn without_rule_e() -> Vec<CaseRow> {
     [(NONE, 88_199), (TWO, 62_302)]
         .into_iter()
         .map(|(memory, after)| {
-            let case = under(rules, many(2, 2, memory));
+            let case = under(rules, many_senders(2, 2, memory));
             CaseRow::fails(format!("2 x 2, {memory} bytes"), ORDER, case, after)
         })
         .collect()

@@ -1,7 +1,7 @@
 //! Cases that are explored only over persistent sets of steps, most of them for minutes.
 #![forbid(unsafe_code)]
 
-use super::{ExpectedResult, NO_BCOPY, NONE, ONE, CaseRow, TWO, many, same, under};
+use super::{ExpectedResult, NO_BCOPY, NONE, ONE, CaseRow, TWO, many_senders, same, under};
 use crate::explore::case::ProtocolCase;
 
 fn reduced(name: impl Into<String>, case: ProtocolCase, states: u64) -> CaseRow {
@@ -10,7 +10,7 @@ fn reduced(name: impl Into<String>, case: ProtocolCase, states: u64) -> CaseRow 
 
 /// The largest case that every test run explores.
 pub fn two_senders_of_three_messages_and_two_records() -> Vec<CaseRow> {
-    vec![reduced("2 x 3, 64 bytes", many(2, 3, TWO), 4_406_122)]
+    vec![reduced("2 x 3, 64 bytes", many_senders(2, 3, TWO), 4_406_122)]
 }
 
 /// Requires minutes.
@@ -19,7 +19,7 @@ pub fn two_senders_of_three_messages() -> Vec<CaseRow> {
         .into_iter()
         .map(|(memory, states)| {
             let name = format!("2 x 3, {memory} bytes");
-            reduced(name, many(2, 3, memory), states)
+            reduced(name, many_senders(2, 3, memory), states)
         })
         .collect()
 }
@@ -29,12 +29,12 @@ pub fn two_senders_of_three_messages() -> Vec<CaseRow> {
 pub fn three_senders_of_two_messages() -> Vec<CaseRow> {
     let all = [(TWO, 51_926_941), (NONE, 225_409_607)].map(|(memory, states)| {
         let name = format!("3 x 2, {memory} bytes");
-        reduced(name, many(3, 2, memory), states)
+        reduced(name, many_senders(3, 2, memory), states)
     });
     let no_bcopy = [(NONE, 8_466_124), (ONE, 65_732_818), (TWO, 2_967_472)];
     let no_bcopy = no_bcopy.map(|(memory, states)| {
         let name = format!("3 x 2, no bcopy, {memory} bytes");
-        reduced(name, under(NO_BCOPY, many(3, 2, memory)), states)
+        reduced(name, under(NO_BCOPY, many_senders(3, 2, memory)), states)
     });
     all.into_iter().chain(no_bcopy).collect()
 }
@@ -51,13 +51,13 @@ pub fn senders_at_any_moment() -> Vec<CaseRow> {
         ));
         let case = ProtocolCase {
             sent_early: false,
-            ..many(2, 2, memory)
+            ..many_senders(2, 2, memory)
         };
         let name = format!("2 x 2 at any moment, {memory} bytes");
         rows.push(unknown(name, case, true));
         let case = ProtocolCase {
             sent_early: false,
-            ..under(NO_BCOPY, many(2, 3, memory))
+            ..under(NO_BCOPY, many_senders(2, 3, memory))
         };
         let name = format!("2 x 3 at any moment, no bcopy, {memory} bytes");
         rows.push(unknown(name, case, true));
@@ -70,7 +70,7 @@ pub fn two_senders_of_three_messages_in_all_orders() -> Vec<CaseRow> {
     [NONE, ONE, TWO]
         .into_iter()
         .map(|memory| {
-            let case = under(NO_BCOPY, many(2, 3, memory));
+            let case = under(NO_BCOPY, many_senders(2, 3, memory));
             let name = format!("2 x 3, no bcopy, {memory} bytes, all orders");
             CaseRow::new(name, case, ExpectedResult::Unknown { reduced: false })
         })

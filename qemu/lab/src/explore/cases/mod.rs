@@ -217,7 +217,7 @@ fn reversed(messages: usize, mpi_memory: usize) -> ProtocolCase {
 
 /// Returns a case with senders of `messages` messages of one tag each, all received from any source. The senders' calls
 /// are first.
-fn many(senders: usize, messages: usize, mpi_memory: usize) -> ProtocolCase {
+fn many_senders(senders: usize, messages: usize, mpi_memory: usize) -> ProtocolCase {
     let tags = vec![1; messages];
     let senders = vec![&tags[..]; senders];
     let receives = vec![ANY; senders.len() * messages];
@@ -275,7 +275,7 @@ fn to_itself(mpi_memory: usize) -> ProtocolCase {
 /// Returns a case with senders of `messages` messages each, to a receiver that polls from any source by cancelled
 /// receives. All receives may use the same request ID.
 fn polled(senders: usize, messages: usize, mpi_memory: usize) -> ProtocolCase {
-    let case = many(senders, messages, mpi_memory);
+    let case = many_senders(senders, messages, mpi_memory);
     ProtocolCase {
         receiver: vec![ProgramCall::Poll(ANY); senders * messages],
         rules: ExploredRules {

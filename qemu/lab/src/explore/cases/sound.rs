@@ -4,7 +4,7 @@
 use midplane_device::request::Mode;
 
 use super::{
-    NO_BCOPY, NONE, ONE, CaseRow, THREE, TWO, age_bits, answers, cancelled_receive, from_one, many,
+    NO_BCOPY, NONE, ONE, CaseRow, THREE, TWO, age_bits, answers, cancelled_receive, from_one, many_senders,
     reversed, same, to_itself, under,
 };
 use crate::explore::case::ProtocolCase;
@@ -86,10 +86,10 @@ pub fn one_answer() -> Vec<CaseRow> {
 pub fn two_senders() -> Vec<CaseRow> {
     let row = |memory, count| {
         let name = format!("2 x 2, {memory} bytes, 1 answer");
-        CaseRow::holds(name, answers(1, many(2, 2, memory)), count)
+        CaseRow::holds(name, answers(1, many_senders(2, 2, memory)), count)
     };
     vec![
-        CaseRow::holds("2 x 2, 64 bytes", many(2, 2, TWO), [137_329, 41_028]),
+        CaseRow::holds("2 x 2, 64 bytes", many_senders(2, 2, TWO), [137_329, 41_028]),
         row(NONE, [178_881, 148_306]),
         row(TWO, [47_960, 41_028]),
     ]
@@ -117,7 +117,7 @@ pub fn to_oneself() -> Vec<CaseRow> {
 
 /// The largest case that every test run explores in all orders.
 pub fn two_senders_and_one_record() -> Vec<CaseRow> {
-    let case = answers(1, many(2, 2, ONE));
+    let case = answers(1, many_senders(2, 2, ONE));
     vec![CaseRow::holds(
         "2 x 2, 32 bytes, 1 answer",
         case,
@@ -156,7 +156,7 @@ pub fn three_senders() -> Vec<CaseRow> {
     .map(|(memory, count)| {
         let case = ProtocolCase {
             sent_early: false,
-            ..many(3, 1, memory)
+            ..many_senders(3, 1, memory)
         };
         CaseRow::holds(format!("3 x 1, {memory} bytes"), case, count)
     })
@@ -214,7 +214,7 @@ pub fn no_bcopy() -> Vec<CaseRow> {
         let cases = [
             ("1 x 4", same(4, memory)),
             ("1 x 4 reversed", reversed(4, memory)),
-            ("2 x 2, 1 answer", answers(1, many(2, 2, memory))),
+            ("2 x 2, 1 answer", answers(1, many_senders(2, 2, memory))),
         ];
         for ((name, case), count) in cases.into_iter().zip(counts) {
             let name = format!("{name}, no bcopy, {memory} bytes");
@@ -270,7 +270,7 @@ pub fn bcopy_among_others() -> Vec<CaseRow> {
         }
         let case = ProtocolCase {
             synchronous: Some(1),
-            ..answers(1, many(2, 2, memory))
+            ..answers(1, many_senders(2, 2, memory))
         };
         let name = format!("2 x 2, the second ones synchronous, {memory} bytes, 1 answer");
         rows.push(CaseRow::holds(name, case, two));
@@ -336,7 +336,7 @@ pub fn few_bits_of_age() -> Vec<CaseRow> {
     }
     for (memory, count) in [(NONE, [178_881, 148_306]), (TWO, [47_960, 41_028])] {
         let name = format!("2 x 2, {memory} bytes, 1 bit, 1 answer");
-        let case = answers(1, under(age_bits(1), many(2, 2, memory)));
+        let case = answers(1, under(age_bits(1), many_senders(2, 2, memory)));
         rows.push(CaseRow::holds(name, case, count));
     }
     rows
@@ -384,7 +384,7 @@ pub fn matched_records_are_no_release() -> Vec<CaseRow> {
         let cases = [
             ("1 x 4", same(4, memory)),
             ("1 x 4 reversed", reversed(4, memory)),
-            ("2 x 2", answers(1, many(2, 2, memory))),
+            ("2 x 2", answers(1, many_senders(2, 2, memory))),
         ];
         for ((name, case), count) in cases.into_iter().zip(counts) {
             let name = format!("{name}, {memory} bytes, matched records are no release");

@@ -217,7 +217,7 @@ mod tests {
         pattern(what, calls, (bytes, LATE), COSTS).expect("a run")
     }
 
-    fn of(what: InefficiencyPattern, calls: CallKind) -> u64 {
+    fn run_pattern(what: InefficiencyPattern, calls: CallKind) -> u64 {
         with(what, calls, 8)
     }
 
@@ -225,7 +225,7 @@ mod tests {
     fn behind_a_late_post_the_next_activity_begins_at_the_cost_of_the_calls() {
         // Start, put and complete; for an early transfer, without complete.
         for (what, calls) in [(InefficiencyPattern::LatePost, 3), (InefficiencyPattern::EarlyTransfer, 2)] {
-            let (waits, goes_on) = (of(what, CallKind::Blocking), of(what, CallKind::Nonblocking));
+            let (waits, goes_on) = (run_pattern(what, CallKind::Blocking), run_pattern(what, CallKind::Nonblocking));
             assert!(waits > LATE, "{what:?}: {waits}");
             assert!(goes_on <= calls * CALL, "{what:?}: {goes_on}");
         }
@@ -238,7 +238,7 @@ mod tests {
             (InefficiencyPattern::WaitAtFence, 12 * CALL),
             (InefficiencyPattern::LateUnlock, 9 * CALL),
         ] {
-            let (waits, goes_on) = (of(what, CallKind::Blocking), of(what, CallKind::Nonblocking));
+            let (waits, goes_on) = (run_pattern(what, CallKind::Blocking), run_pattern(what, CallKind::Nonblocking));
             assert!(waits > LATE * 9 / 10, "{what:?}: {waits}");
             assert!(goes_on < most, "{what:?}: {goes_on}");
         }
@@ -247,8 +247,8 @@ mod tests {
     #[test]
     fn a_late_target_holds_up_another_unless_access_may_pass_access() {
         let what = InefficiencyPattern::LateTarget;
-        assert!(of(what, CallKind::Nonblocking) > LATE);
-        assert!(of(what, CallKind::Reordered) < 9 * CALL);
+        assert!(run_pattern(what, CallKind::Nonblocking) > LATE);
+        assert!(run_pattern(what, CallKind::Reordered) < 9 * CALL);
     }
 
     /// The processor handles each packet and its interrupts; the rest is hidden.
@@ -256,8 +256,8 @@ mod tests {
     fn transfers_are_hidden_behind_what_is_computed() {
         const BYTES: usize = 64 << 10;
         for what in [InefficiencyPattern::EarlyWait, InefficiencyPattern::EarlyFence] {
-            let of = |calls| with(what, calls, BYTES);
-            let (waits, goes_on) = (of(CallKind::Blocking), of(CallKind::Nonblocking));
+            let run = |calls| with(what, calls, BYTES);
+            let (waits, goes_on) = (run(CallKind::Blocking), run(CallKind::Nonblocking));
             let wire = (BYTES as f64 * COSTS.link_ns_per_byte) as u64;
             assert!(waits > LATE + wire, "{what:?}: {waits}");
             assert!(goes_on < waits - wire / 8, "{what:?}: {goes_on}, {waits}");

@@ -220,10 +220,10 @@ pub fn measure<E: MatchingEngine>(traffic: &QueueTraffic, effort: MeasureEffort)
         true => begin::<E>(traffic, effort),
         false => return all::<E>(traffic, effort),
     };
-    told(&fill, &drain, traffic.drain.len())
+    cost_per_step(&fill, &drain, traffic.drain.len())
 }
 
-fn told(fill: &StepSum, drain: &StepSum, steps: usize) -> MatchingCost {
+fn cost_per_step(fill: &StepSum, drain: &StepSum, steps: usize) -> MatchingCost {
     MatchingCost {
         fill_ns: fill.ns(),
         drain_ns: drain.ns(),
@@ -241,7 +241,7 @@ fn all<E: MatchingEngine>(traffic: &QueueTraffic, effort: MeasureEffort) -> Matc
         fill.add(&mut rig, &traffic.fill);
         drain.add(&mut rig, &traffic.drain);
         assert!(rig.is_empty(), "{} has lost something", E::NAME);
-        rounds.push(told(&fill, &drain, traffic.drain.len()));
+        rounds.push(cost_per_step(&fill, &drain, traffic.drain.len()));
     }
     MatchingCost::medians(&rounds)
 }

@@ -152,9 +152,9 @@ fn instructions(engine: &str, search: &SearchTest, rounds: u32) -> Result<u64, S
 /// Runs the loop that callgrind counts; returns the exit status.
 pub fn run_loop(options: &LoopArgs) -> Result<u8, Stop> {
     let none = if options.reverse {
-        NamedEngine::of::<BlankEngine<false>>()
+        NamedEngine::from_engine::<BlankEngine<false>>()
     } else {
-        NamedEngine::of::<BlankEngine<true>>()
+        NamedEngine::from_engine::<BlankEngine<true>>()
     };
     let mut engines = ENGINES.iter().chain([&none]);
     let engine = engines.find(|engine| engine.name == options.engine);
