@@ -56,7 +56,7 @@ impl Link for BoardLink {
 
 impl NodeLink for BoardLink {
     /// Disables the device's interrupt.
-    fn hold_interrupts(&mut self) {}
+    fn mask_interrupts(&mut self) {}
 
     /// Enables the interrupt, and only then checks for received frames.
     fn prepare_sleep(&mut self) -> bool {

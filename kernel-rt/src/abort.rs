@@ -23,7 +23,7 @@ use midplane_device::kernel::MpiError;
 
 use crate::board::{system, uart};
 #[cfg(not(feature = "panic-text"))]
-use crate::mpi_failure::of_error;
+use crate::mpi_failure::encode_error;
 #[cfg(feature = "panic-text")]
 use crate::mpi_failure::write_text;
 use crate::records::{MIDPLANE_BLACKBOARD, MIDPLANE_CALLERS, personality};
@@ -52,10 +52,10 @@ struct FailureAccount {
 #[cfg(feature = "panic-text")]
 impl FailureAccount {
     fn from_failure(failure: &Failure<'_>) -> Self {
-        Self::saying(format_args!("{}", failure.in_words(write_text)))
+        Self::from_text(format_args!("{}", failure.in_words(write_text)))
     }
 
-    fn saying(text: fmt::Arguments<'_>) -> Self {
+    fn from_text(text: fmt::Arguments<'_>) -> Self {
         let mut words = MessageText::default();
         let _ = words.write_fmt(text);
         Self { words }
@@ -146,10 +146,10 @@ pub fn mpi_error(error: &MpiError<'_>, status: i32) -> ! {
     end_with(
         FailureCode::MpiError,
         status,
-        &FailureAccount::saying(format_args!("{}", midplane_objects::InWords(error))),
+        &FailureAccount::from_text(format_args!("{}", midplane_objects::InWords(error))),
     );
     #[cfg(not(feature = "panic-text"))]
-    end(FailureCode::MpiError, status, FailureReason::Mpi(of_error(error)))
+    end(FailureCode::MpiError, status, FailureReason::Mpi(encode_error(error)))
 }
 
 /// Ends the program, at its own request or because of a violation that the kernel detected.
@@ -172,9 +172,9 @@ fn panic(#[cfg_attr(not(feature = "panic-text"), expect(unused))] info: &PanicIn
         let name = NodeName(personality().map(|p| (p.rank, p.coord)));
         let account = match info.location() {
             Some(at) => {
-                FailureAccount::saying(format_args!("{name}: panicked at {at}: {}", info.message()))
+                FailureAccount::from_text(format_args!("{name}: panicked at {at}: {}", info.message()))
             }
-            None => FailureAccount::saying(format_args!("{name}: panicked: {}", info.message())),
+            None => FailureAccount::from_text(format_args!("{name}: panicked: {}", info.message())),
         };
         end_with(FailureCode::Panic, 1, &account)
     }

@@ -31,9 +31,9 @@ static UNSHOWN: AtomicBool = AtomicBool::new(false);
 static PENS: [Mutex<Cell<RingWriter>>; OutputStream::COUNT] =
     [const { Mutex::new(Cell::new(RingWriter::new())) }; OutputStream::COUNT];
 
-/// Routes the streams through the outbox from now on. The byte `bell` identifies this node's doorbell to the tool.
-pub fn attach(bell: u8) {
-    BELL.store(bell.into(), Ordering::Relaxed);
+/// Routes the streams through the outbox from now on. The byte `doorbell` identifies this node's doorbell to the tool.
+pub fn attach(doorbell: u8) {
+    BELL.store(doorbell.into(), Ordering::Relaxed);
     MIDPLANE_OUTBOX.begin();
     ATTACHED.store(true, Ordering::Relaxed);
 }

@@ -116,7 +116,7 @@ values! {
 }
 
 values! {
-    of_channel: |from: &ChannelStats| ChannelCounter;
+    channel_counter: |from: &ChannelStats| ChannelCounter;
     PacketsSent = from.sent.packets;
     ChunksSent = from.sent.chunks;
     PacketsForwarded = from.forwarded.packets;
@@ -153,7 +153,7 @@ fn set_link(board: &Blackboard, stats: &Stats, d: Direction, own: LinkFigures) {
 // One copy in the image for all channels.
 #[inline(never)]
 fn set_channel(place: ChannelBoard<'_>, channel: &ChannelStats) {
-    of_channel(channel, |counter, value| place.set(counter, value));
+    channel_counter(channel, |counter, value| place.set(counter, value));
 }
 
 #[cfg(test)]

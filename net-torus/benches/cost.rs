@@ -156,7 +156,7 @@ fn idle(steps: u64, extents: [u16; 3]) {
     }
 }
 
-fn tell_tokens(from: &mut Router<'_>, to: &mut Router<'_>) {
+fn emit_tokens(from: &mut Router<'_>, to: &mut Router<'_>) {
     let mut frame = [0; MTU];
     let size = from.fill_frame(Direction::XMinus, &mut frame);
     to.receive_frame(Direction::XPlus, &frame[..size]);
@@ -179,8 +179,8 @@ fn run(frames: u64, body: usize, in_frame: u64, routing: RoutingMode, exact: boo
     let (mut a, mut b) = ([0; MTU], [0; MTU]);
     for _ in 0..frames {
         // Tokens return; bidirectional traffic would piggyback them on its frames.
-        tell_tokens(&mut last, &mut middle);
-        tell_tokens(&mut middle, &mut first);
+        emit_tokens(&mut last, &mut middle);
+        emit_tokens(&mut middle, &mut first);
         for _ in 0..in_frame {
             // The route uses the middle node: in a ring of four, a source with an even coordinate sends half way round
             // upwards.

@@ -6,7 +6,7 @@ use crc::{CRC_32_ISO_HDLC, Crc, Table};
 pub(crate) static CRC_32: Crc<u32, Table<1>> = Crc::<u32, Table<1>>::new(&CRC_32_ISO_HDLC);
 
 /// Computes the CRC of two slices as if they were contiguous.
-pub(crate) fn of_both(first: &[u8], second: &[u8]) -> u32 {
+pub(crate) fn crc_of_slices(first: &[u8], second: &[u8]) -> u32 {
     let mut digest = CRC_32.digest();
     digest.update(first);
     digest.update(second);

@@ -43,7 +43,7 @@ impl Router<'_> {
     #[inline(never)]
     fn body_at_head(&self, fifo: Fifo) -> Option<&[u8]> {
         let (start, chunks, body) = self.reception_front(fifo)?;
-        let bytes = queue::bytes(self.memory, start, self.carried(chunks));
+        let bytes = queue::bytes(self.memory, start, self.copied_chunks(chunks));
         bytes.get(HEADER_BYTES..bytes.len().min(HEADER_BYTES + body))
     }
 
@@ -155,8 +155,8 @@ impl Router<'_> {
             let Some(to) = self.reserve_reception(fifo, chunks) else {
                 return;
             };
-            let carried = self.carried(chunks);
-            self.memory.copy_within(from..from + carried, to);
+            let copied_chunks = self.copied_chunks(chunks);
+            self.memory.copy_within(from..from + copied_chunks, to);
             self.last[output] = source as u8;
             match route::dimension_order(head.left) {
                 // A deposit packet is copied here and continues.

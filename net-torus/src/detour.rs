@@ -234,7 +234,7 @@ impl<'m, L: Link> Detour<'m, L> {
     }
 
     /// Selects the next route for subsequent frames.
-    fn turn(&mut self) {
+    fn next_route(&mut self) {
         let next = self.by.map_or(0, |by| by + 1);
         self.by = self
             .ways
@@ -318,7 +318,7 @@ impl<L: Link> Link for Detour<'_, L> {
 
     fn unanswered(&mut self, timeouts: u32) {
         if timeouts.is_multiple_of(PATIENCE) {
-            self.turn();
+            self.next_route();
         }
     }
 

@@ -1,9 +1,9 @@
 //! Cut-through injection: writes a packet directly into the outgoing frame if no other packet waits.
 //!
-//! The result is that of [`Router::inject`] followed by the next half step ([`Torus::give_frames`]), without the copy
+//! The result is that of [`Router::inject`] followed by the next half step ([`Torus::transmit_frames`]), without the copy
 //! through the injection FIFO. Both yield the same if no packet waits for the link or in the packet's injection FIFO,
 //! and the packet has one route only, and tokens for it. The link must be memory that buffers unsent frames
-//! ([`Link::keeps_unsent`]). Further packets of the same step join the open frame, which is sent at the step's end.
+//! ([`Link::buffers_unsent`]). Further packets of the same step join the open frame, which is sent at the step's end.
 //!
 //! A run of maximum-size packets ([`Torus::inject_run`]) that lacks only tokens waits in the sender, not in the
 //! injection FIFO. After one packet of a long message waits there, all later ones would. Packets that must keep their
@@ -98,7 +98,7 @@ impl<L: Link> Torus<'_, L> {
         d.is_some_and(|&d| {
             let router = &self.router;
             let source = router.injection_fifo(word, first);
-            L::MAY_KEEP_UNSENT
+            L::MAY_BUFFER_UNSENT
                 && self.keeps.has(d)
                 && router.is_alone(word, d, source)
                 && router.channel_of(word, word.hints(), source, d).is_none()
@@ -133,12 +133,12 @@ impl<L: Link> Torus<'_, L> {
     #[inline(never)]
     fn pass(&mut self, word: HeaderWord, first: u8, count: usize) -> Option<&mut [u8]> {
         let d = *Direction::ALL.get(usize::from(first))?;
-        if !L::MAY_KEEP_UNSENT || !self.keeps.has(d) {
+        if !L::MAY_BUFFER_UNSENT || !self.keeps.has(d) {
             return None;
         }
         let (vc, source) = self.router.passage(word, d)?;
         let bytes = word.chunks() * CHUNK_BYTES;
-        let mut at = self.begun.bytes(d);
+        let mut at = self.open_frames.bytes(d);
         if at + bytes > self.room {
             self.end_full(d);
             at = 0;
@@ -147,7 +147,7 @@ impl<L: Link> Torus<'_, L> {
         let (choice, start) = (ArbitrationResult { source, vc }, FRAME_HEADER_BYTES + at);
         if word.chunks() < PACKET_CHUNKS {
             let packet = frame.get_mut(start..start + bytes)?;
-            self.begun.set(d, at + bytes);
+            self.open_frames.set(d, at + bytes);
             self.router.pass(word, d, choice, 1);
             word.with_vc(vc).put(packet);
             return Some(packet);
@@ -155,7 +155,7 @@ impl<L: Link> Torus<'_, L> {
         let tokens = 1 + self.router.tokens_for_more(word, d, choice);
         let count = count.min(tokens).min((self.room - at) / PACKET_BYTES);
         let packets = frame.get_mut(start..start + count * PACKET_BYTES)?;
-        self.begun.set(d, at + packets.len());
+        self.open_frames.set(d, at + packets.len());
         self.router.pass(word, d, choice, count);
         for packet in packets.as_chunks_mut::<PACKET_BYTES>().0 {
             word.with_vc(vc).put(packet);
@@ -166,13 +166,13 @@ impl<L: Link> Torus<'_, L> {
     /// Sends the open frames when no other packet can be added. Returns true if it sent any; a small frame waits for a
     /// busy neighbour.
     #[inline(never)]
-    pub(crate) fn send_begun(&mut self) -> bool {
+    pub(crate) fn send_open_frames(&mut self) -> bool {
         let mut held = DirectionSet::NONE;
-        let mut left = self.begun.directions();
+        let mut left = self.open_frames.directions();
         let mut moved = false;
         while let Some(d) = left.first() {
             left = left.without(d);
-            let is_worth = self.begun.bytes(d) >= WORTH_A_FRAME * CHUNK_BYTES;
+            let is_worth = self.open_frames.bytes(d) >= WORTH_A_FRAME * CHUNK_BYTES;
             let link = &mut self.links[d as usize];
             if !is_worth && self.gathers && link.as_mut().is_some_and(L::is_behind) {
                 held = held.with(d);
@@ -196,7 +196,7 @@ impl<L: Link> Torus<'_, L> {
     /// Sends the open frame in this direction as it is.
     #[inline]
     fn end_begun(&mut self, d: Direction) {
-        let bytes = self.begun.close(d);
+        let bytes = self.open_frames.close(d);
         // The link had space when the frame was opened; a link that has failed since transmits nothing.
         if let Some(link) = &mut self.links[d as usize]
             && let Some(frame) = link.unsent()
@@ -236,6 +236,6 @@ impl Router<'_> {
         let injected = &mut self.stats.fifos[word.fifo() as usize].injected;
         injected.add_all(count, count * word.chunks());
         self.account(word, d, choice, count, 0);
-        self.look_again();
+        self.invalidate_choices();
     }
 }

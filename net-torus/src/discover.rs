@@ -87,7 +87,7 @@ impl<'m> Discovery<'m> {
     }
 
     /// Handles data received over a link. Ignores everything except discovery frames.
-    pub fn hear(&mut self, link: Direction, frame: &[u8], now_ns: u64) {
+    pub fn on_frame(&mut self, link: Direction, frame: &[u8], now_ns: u64) {
         let Some((end, digest, account)) = parse(frame) else {
             return;
         };
@@ -343,7 +343,7 @@ mod tests {
                     };
                     let to = shape.rank(there).unwrap() as usize;
                     if now >= starts[to] && rand.rand_float() >= loss {
-                        all[to].hear(link.opposite(), &frame, now);
+                        all[to].on_frame(link.opposite(), &frame, now);
                     }
                 }
             }
@@ -410,14 +410,14 @@ mod tests {
         for ms in 0..3000u64 {
             let now = ms * 1_000_000;
             if ms == 500 {
-                all[2].hear(Direction::YMinus, &console_frame(), now);
+                all[2].on_frame(Direction::YMinus, &console_frame(), now);
             }
             for (rank, link) in (0..3).flat_map(|rank| Direction::ALL.map(|link| (rank, link))) {
                 let here = shape.coord(rank).unwrap();
                 let frame = all[rank as usize].due(link, now);
                 if let (Some(frame), Some(there)) = (frame, shape.neighbour(here, link)) {
                     let to = shape.rank(there).unwrap() as usize;
-                    all[to].hear(link.opposite(), &frame, now);
+                    all[to].on_frame(link.opposite(), &frame, now);
                 }
             }
             assert!(ms < 500 || !all[0].is_over(now, QUIET_NS) || ms >= 1500);
@@ -448,17 +448,17 @@ mod tests {
             version,
             heard: [None, None, None, Some(from(9)), None, None],
         };
-        node.hear(Direction::XPlus, &emit(from(6), 0, &account(5, 40)), 1);
+        node.on_frame(Direction::XPlus, &emit(from(6), 0, &account(5, 40)), 1);
         assert_eq!(node.own_account().version, 41);
         assert_eq!(node.own_account().heard[0], Some(from(6)));
         assert_eq!(node.own_account().heard[3], None);
-        node.hear(Direction::XPlus, &emit(from(6), 0, &account(6, 1)), 2);
+        node.on_frame(Direction::XPlus, &emit(from(6), 0, &account(6, 1)), 2);
         assert_eq!((node.count(), node.is_full()), (2, false));
         assert!(
             !node.is_over(u64::MAX, QUIET_NS),
             "9 is heard and not known"
         );
-        node.hear(Direction::XPlus, &emit(from(6), 0, &account(7, 1)), 3);
+        node.on_frame(Direction::XPlus, &emit(from(6), 0, &account(7, 1)), 3);
         assert_eq!((node.count(), node.is_full()), (2, true));
         assert!(Discovery::new(5, &mut [], 0).is_none());
     }

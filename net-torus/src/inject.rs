@@ -247,9 +247,9 @@ impl Router<'_> {
         fifo.injected.add(chunks);
         fifo.injection_high_water = fifo.injection_high_water.max(queue.high());
         self.note_room(source);
-        let carried = self.carried(chunks);
+        let copied_chunks = self.copied_chunks(chunks);
         // The checksum is added when the packet is sent over a link that requires it.
-        let packet = queue::bytes_mut(self.memory, start, carried);
+        let packet = queue::bytes_mut(self.memory, start, copied_chunks);
         word.put(packet);
         Some(packet)
     }

@@ -27,7 +27,7 @@ impl<L: Link> OpenFrames<L> {
 
     #[inline]
     pub fn bytes(&self, d: Direction) -> usize {
-        if L::MAY_KEEP_UNSENT {
+        if L::MAY_BUFFER_UNSENT {
             self.bytes[d as usize].into()
         } else {
             0
@@ -36,7 +36,7 @@ impl<L: Link> OpenFrames<L> {
 
     #[inline]
     pub fn directions(&self) -> DirectionSet {
-        if L::MAY_KEEP_UNSENT {
+        if L::MAY_BUFFER_UNSENT {
             self.directions
         } else {
             DirectionSet::NONE
@@ -52,7 +52,7 @@ impl<L: Link> OpenFrames<L> {
     /// Closes the frame in direction `d` and returns its bytes of packets.
     #[inline]
     pub fn close(&mut self, d: Direction) -> usize {
-        if !L::MAY_KEEP_UNSENT {
+        if !L::MAY_BUFFER_UNSENT {
             return 0;
         }
         let bytes = self.bytes(d);

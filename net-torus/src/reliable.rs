@@ -113,7 +113,7 @@ pub struct RunningTotals {
 impl RunningTotals {
     fn add(&mut self, data: &[u8]) {
         let sum = CRC_32.checksum(data).to_le_bytes();
-        self.crc = checksum::of_both(&self.crc.to_le_bytes(), &sum);
+        self.crc = checksum::crc_of_slices(&self.crc.to_le_bytes(), &sum);
         self.frames += 1;
     }
 }
@@ -179,7 +179,7 @@ fn parse(bytes: &[u8]) -> Option<LowerFrame<'_>> {
     let flags = header[1];
     let good = header[0] == MAGIC
         && flags & !(DATA | MISSING) == 0
-        && checksum::of_both(&header[..12], data) == long(12);
+        && checksum::crc_of_slices(&header[..12], data) == long(12);
     good.then_some(LowerFrame {
         flags,
         sequence: word(2),
@@ -198,7 +198,7 @@ fn emit(flags: u8, sequence: u16, ack: Ack, frame: &mut [u8], size: usize) {
     frame[4..6].copy_from_slice(&ack.expected.to_le_bytes());
     frame[6..8].copy_from_slice(&(size as u16).to_le_bytes());
     frame[8..12].copy_from_slice(&ack.crc.to_le_bytes());
-    let crc = checksum::of_both(&frame[..12], &frame[OVERHEAD..OVERHEAD + size]);
+    let crc = checksum::crc_of_slices(&frame[..12], &frame[OVERHEAD..OVERHEAD + size]);
     frame[12..16].copy_from_slice(&crc.to_le_bytes());
 }
 

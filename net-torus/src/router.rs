@@ -162,17 +162,17 @@ impl BufferSizes {
         let mut chunks = 0;
         let mut queue = 0;
         while queue < QUEUES {
-            let (layout, packets) = self.plan(queue);
-            chunks += layout.chunks_for(packets);
+            let (layout, packets, greatest) = self.plan(queue);
+            chunks += layout.chunks_for(packets, greatest);
             queue += 1;
         }
         chunks
     }
 
-    /// Returns the packet memory in chunks that [`Router::of_heads`] requires.
+    /// Returns the packet memory in chunks that [`Router::with_heads_only`] requires.
     #[cfg(any(test, feature = "sim"))]
     pub(crate) fn heads(&self, halvings: u32) -> usize {
-        let of = |queue| queue::chunks_for_heads((self.packets(queue), greatest(queue)), halvings);
+        let of = |queue| queue::chunks_for_heads(self.packets(queue), greatest(queue), halvings);
         (0..QUEUES).map(of).sum()
     }
 
@@ -194,8 +194,8 @@ impl BufferSizes {
     /// Returns the layout of the queue with this index, its capacity in maximum-size packets, and their size in chunks.
     // Not inlined: one copy of the code serves all queues.
     #[inline(never)]
-    const fn plan(&self, queue: usize) -> (QueueLayout, (u16, usize)) {
-        (layout(queue), (self.packets(queue), greatest(queue)))
+    const fn plan(&self, queue: usize) -> (QueueLayout, u16, usize) {
+        (layout(queue), self.packets(queue), greatest(queue))
     }
 
     /// Checks that each buffer is within [`BufferSizes::SMALLEST`] (dynamic channels: 0) and [`MAX_QUEUE_PACKETS`].
@@ -306,7 +306,7 @@ pub struct Router<'m> {
     /// Mask of the sides whose tokens were released since [`Router::take_released`].
     #[cfg(any(test, feature = "sim"))]
     released: u8,
-    /// Whether only packet heads are stored; see [`Router::of_heads`].
+    /// Whether only packet heads are stored; see [`Router::with_heads_only`].
     #[cfg(any(test, feature = "sim"))]
     heads_only: bool,
     /// Priority packets sent in a row while normal ones waited, per direction.
@@ -335,7 +335,7 @@ pub struct Router<'m> {
 pub(crate) struct RoundRobin {
     first: u8,
     /// Number of directions already visited.
-    begun: u8,
+    open_frames: u8,
 }
 
 impl RoundRobin {
@@ -345,12 +345,12 @@ impl RoundRobin {
         const ALL: u8 = Direction::ALL.len() as u8;
         let (bits, first) = (u16::from(these.bits()), self.first);
         let in_turn = (bits >> first | bits << (ALL - first)) & ((1 << ALL) - 1);
-        let left = in_turn >> self.begun << self.begun;
+        let left = in_turn >> self.open_frames << self.open_frames;
         if left == 0 {
             return None;
         }
         let place = left.trailing_zeros() as u8;
-        self.begun = place + 1;
+        self.open_frames = place + 1;
         let d = first + place;
         Some(Direction::ALL[usize::from(if d < ALL { d } else { d - ALL })])
     }
@@ -411,36 +411,37 @@ impl<'m> Router<'m> {
         sizes: BufferSizes,
         memory: &'m mut [Chunk],
     ) -> Result<Self, ConfigError> {
-        let mut router = Self::of_exact(shape, here, sizes, memory)?;
+        let mut router = Self::with_exact_links(shape, here, sizes, memory)?;
         router.set_exact(DirectionSet::NONE);
         Ok(router)
     }
 
     /// Creates a router like [`Router::new`], with all links [exact](crate::link::Link::is_exact) until
     /// [`Router::set_exact`] changes that.
-    pub fn of_exact(
+    pub fn with_exact_links(
         shape: Shape,
         here: Coord,
         sizes: BufferSizes,
         memory: &'m mut [Chunk],
     ) -> Result<Self, ConfigError> {
-        Self::with_queues(shape, here, (sizes, sizes.chunks()), memory, Queue::new)
+        Self::with_queues(shape, here, sizes, sizes.chunks(), memory, Queue::new)
     }
 
     /// Creates a router for a simulator that reads only the first chunk of each packet. The minimum packet is
     /// 2^`halvings` chunks. Only the first chunk is moved and stored ([`BufferSizes::heads`]), a frame contains that of one
     /// packet at most, and the channel counters are disabled.
     #[cfg(any(test, feature = "sim"))]
-    pub(crate) fn of_heads(
+    pub(crate) fn with_heads_only(
         shape: Shape,
         here: Coord,
-        (sizes, halvings): (BufferSizes, u32),
+        sizes: BufferSizes,
+        halvings: u32,
         memory: &'m mut [Chunk],
     ) -> Result<Self, ConfigError> {
         let queue =
-            |layout, packets, at: &mut usize| Queue::of_heads(layout, packets, halvings, at);
-        let sizes = (sizes, sizes.heads(halvings));
-        let mut router = Self::with_queues(shape, here, sizes, memory, queue)?;
+            |layout, packets, greatest, at: &mut usize| Queue::with_heads_only(layout, packets, greatest, halvings, at);
+        let chunks = sizes.heads(halvings);
+        let mut router = Self::with_queues(shape, here, sizes, chunks, memory, queue)?;
         router.set_exact(DirectionSet::NONE);
         router.heads_only = true;
         Ok(router)
@@ -451,9 +452,10 @@ impl<'m> Router<'m> {
     fn with_queues(
         shape: Shape,
         here: Coord,
-        (sizes, chunks): (BufferSizes, usize),
+        sizes: BufferSizes,
+        chunks: usize,
         memory: &'m mut [Chunk],
-        queue: impl Fn(QueueLayout, (u16, usize), &mut usize) -> Queue,
+        queue: impl Fn(QueueLayout, u16, usize, &mut usize) -> Queue,
     ) -> Result<Self, ConfigError> {
         if !sizes.are_legal() {
             return Err(ConfigError::Size);
@@ -466,8 +468,8 @@ impl<'m> Router<'m> {
         }
         let mut at = 0;
         let queues = core::array::from_fn(|i| {
-            let (layout, packets) = sizes.plan(i);
-            queue(layout, packets, &mut at)
+            let (layout, packets, greatest) = sizes.plan(i);
+            queue(layout, packets, greatest, &mut at)
         });
         Ok(Self::at_rest(shape, here, memory, queues))
     }
@@ -552,7 +554,7 @@ impl<'m> Router<'m> {
     }
     /// Returns the number of chunks that are copied for `chunks` chunks of packets.
     #[inline]
-    pub(crate) fn carried(&self, chunks: usize) -> usize {
+    pub(crate) fn copied_chunks(&self, chunks: usize) -> usize {
         #[cfg(any(test, feature = "sim"))]
         if self.heads_only {
             return 1;
@@ -709,7 +711,7 @@ impl<'m> Router<'m> {
             left &= !lane;
             match self.tokens[side as usize][vc].grant((granted >> at) as u16) {
                 GrantResult::Empty => {}
-                GrantResult::More => self.look_again(),
+                GrantResult::More => self.invalidate_choices(),
                 GrantResult::TooMuch => {
                     self.defect(FrameError::Grant);
                     is_good = false;
@@ -754,8 +756,8 @@ impl<'m> Router<'m> {
             _ => 1,
         };
         let (all, charge) = (count * chunks, count as u16 * charge);
-        let carried = self.carried(all);
-        let bytes = &packets[..carried * CHUNK_BYTES];
+        let copied_chunks = self.copied_chunks(all);
+        let bytes = &packets[..copied_chunks * CHUNK_BYTES];
         if self.counts() {
             self.stats.channels[s][v].received.add_all(count, all);
         }
@@ -765,7 +767,7 @@ impl<'m> Router<'m> {
             let stats = &mut self.stats.fifos[fifo];
             stats.delivered.add_all(count, all);
             stats.reception_high_water = self.queues[reception].high();
-            queue::copy(queue::bytes_mut(self.memory, start, carried), bytes);
+            queue::copy(queue::bytes_mut(self.memory, start, copied_chunks), bytes);
             self.release(s, v, charge);
             return Ok(all);
         }
@@ -776,7 +778,7 @@ impl<'m> Router<'m> {
         if self.counts() {
             self.stats.channels[s][v].high_water = high;
         }
-        queue::copy(queue::bytes_mut(self.memory, start, carried), bytes);
+        queue::copy(queue::bytes_mut(self.memory, start, copied_chunks), bytes);
         if first {
             self.open(source, word);
         }
@@ -809,7 +811,7 @@ impl<'m> Router<'m> {
             self.want[output] |= 1 << source;
         }
         self.wanted |= outputs;
-        self.look_again();
+        self.invalidate_choices();
     }
 
     /// Removes `source` from `outputs`.
@@ -821,11 +823,11 @@ impl<'m> Router<'m> {
                 self.wanted &= !(1 << output);
             }
         }
-        self.look_again();
+        self.invalidate_choices();
     }
 
     /// Invalidates the cached arbitration results after a change that may affect them.
-    pub(crate) fn look_again(&mut self) {
+    pub(crate) fn invalidate_choices(&mut self) {
         self.blocked = DirectionSet::NONE;
         self.chosen = None;
     }
@@ -845,7 +847,7 @@ impl<'m> Router<'m> {
         let next = self.header(source);
         if next == Some(head.word) && !head.word.is_deposit() {
             // The next packet of the same stream requests the same outputs.
-            return self.look_again();
+            return self.invalidate_choices();
         }
         self.remove_wants(source, head.outputs.get());
         match next {
@@ -937,7 +939,7 @@ impl<'m> Router<'m> {
     pub(crate) fn turns(&self) -> RoundRobin {
         RoundRobin {
             first: self.turn,
-            begun: 0,
+            open_frames: 0,
         }
     }
 
@@ -1135,7 +1137,7 @@ impl<'m> Router<'m> {
         for fifo in Fifo::ALL {
             if self.holds(d, fifo) {
                 self.held[d as usize][fifo as usize] += 1;
-                self.look_again();
+                self.invalidate_choices();
             }
         }
         let choice = match self.chosen.take() {
@@ -1156,9 +1158,9 @@ impl<'m> Router<'m> {
             _ => 1,
         };
         let all = count * chunks;
-        let carried = self.carried(all);
-        let out = out.get_mut(..carried * CHUNK_BYTES)?;
-        queue::copy(out, queue::bytes(self.memory, start, carried));
+        let copied_chunks = self.copied_chunks(all);
+        let out = out.get_mut(..copied_chunks * CHUNK_BYTES)?;
+        queue::copy(out, queue::bytes(self.memory, start, copied_chunks));
         let (word, sums) = (head.word.with_vc(vc), self.sums_of(d));
         if word != head.word || sums.is_some() && !self.is_summed(source) {
             let word = sums.map_or(word, |sums| (sums.summed)(word));
@@ -1309,12 +1311,12 @@ impl<'m> Router<'m> {
         self.fill_frame_from(d, buffer, 0)
     }
 
-    /// Completes a frame that already contains `begun` bytes of packets, like [`Router::fill_frame`].
+    /// Completes a frame that already contains `open_frames` bytes of packets, like [`Router::fill_frame`].
     pub(crate) fn fill_frame_from(
         &mut self,
         d: Direction,
         buffer: &mut [u8],
-        begun: usize,
+        open_frames: usize,
     ) -> usize {
         if !self.links.has(d) {
             return 0;
@@ -1325,7 +1327,7 @@ impl<'m> Router<'m> {
         // The frame's size field, in chunks, is 16 bits wide.
         let most = rest.len().min(u16::MAX as usize * CHUNK_BYTES);
         rest = &mut rest[..most];
-        let mut bytes = begun;
+        let mut bytes = open_frames;
         while let Some(taken) = self.dequeue_for_link(d, &mut rest[bytes..]) {
             bytes += taken;
         }
@@ -1347,7 +1349,7 @@ impl<'m> Router<'m> {
         if bytes == 0 {
             link.token_frames_sent += 1;
         }
-        let (chunks, granted) = ((bytes / CHUNK_BYTES) as u16, self.tell_grants(d));
+        let (chunks, granted) = ((bytes / CHUNK_BYTES) as u16, self.emit_grants(d));
         match self.sums_of(d) {
             None => FrameRepr::put_unsummed(header, chunks, vc::packed(granted)),
             Some(sums) => *header = (sums.emit_frame)(&FrameRepr { chunks, granted }),
@@ -1356,7 +1358,7 @@ impl<'m> Router<'m> {
     }
 
     /// Returns the grant counters for the neighbour in direction `d`, which must be transmitted.
-    pub(crate) fn tell_grants(&mut self, d: Direction) -> [u16; Vc::COUNT] {
+    pub(crate) fn emit_grants(&mut self, d: Direction) -> [u16; Vc::COUNT] {
         self.untold &= !(1 << d as u8);
         self.grants[d as usize].tell()
     }

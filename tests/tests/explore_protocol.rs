@@ -5,7 +5,7 @@
 #![forbid(unsafe_code)]
 
 use midplane_lab::explore::{
-    END, ENOUGH, EXPECTED, ExpectedResult, GlobalState, MEMORY, MOST_STATES, ORDER, CaseRow, GlobalStep, UnexpectedResult,
+    END, ENOUGH, EXPECTED, ExpectedResult, GlobalState, MEMORY, MAX_STATES, ORDER, CaseRow, GlobalStep, UnexpectedResult,
     CaseSystem, IncompleteReason, cases, explore, unwatched,
 };
 use stateright::{Checker, HasDiscoveries, Model, Property};
@@ -92,7 +92,7 @@ fn surprises(row: &CaseRow) -> Vec<String> {
             if let Err(what) = fails_for_stateright(row, property, after) {
                 note(what);
             }
-            match explore(&row.system(true), MOST_STATES, &mut unwatched) {
+            match explore(&row.system(true), MAX_STATES, &mut unwatched) {
                 Err(IncompleteReason::Broken(found)) => {
                     println!("{name}, reduced: {} does not hold", found.property);
                 }

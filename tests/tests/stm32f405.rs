@@ -122,7 +122,7 @@ fn images_for_one_node_hold_its_personality() {
     );
     assert_eq!(boot.nodes.coord(0).map(|at| at.axes()), Some([1, 2, 3]));
     assert_eq!(boot.mpi_memory, Some(4096));
-    let arguments = boot.programs.of_rank(0).arguments.iter();
+    let arguments = boot.programs.for_rank(0).arguments.iter();
     assert!(arguments.eq([&b"killer"[..], b"5", b"64"]));
     // Top of the stack and the reset vector, a thumb function in flash.
     assert_eq!((binary[3], binary[7], binary[4] & 1), (0x20, 0x08, 1));

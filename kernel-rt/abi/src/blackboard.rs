@@ -440,7 +440,7 @@ pub struct SeenCall {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum SeenMessage {
     /// Text.
-    Words(heapless::String<MESSAGE_BYTES>),
+    Text(heapless::String<MESSAGE_BYTES>),
     /// A failure record.
     Record(heapless::Vec<u8, MESSAGE_BYTES>),
 }
@@ -585,7 +585,7 @@ impl BlackboardSnapshot {
                     // Cannot fail: at most the bytes of the field.
                     SeenMessage::Record(record.try_into().unwrap_or_default())
                 }
-                _ => SeenMessage::Words(text(bytes, AT_MESSAGE, word(AT_MESSAGE_BYTES))),
+                _ => SeenMessage::Text(text(bytes, AT_MESSAGE, word(AT_MESSAGE_BYTES))),
             },
             matching: text(bytes, AT_MATCHING, word(AT_MATCHING_BYTES)),
             counters: core::array::from_fn(|i| long(AT_COUNTERS + 2 * i)),
@@ -640,7 +640,7 @@ mod tests {
 
     fn words(seen: &BlackboardSnapshot) -> &str {
         match &seen.message {
-            SeenMessage::Words(words) => words,
+            SeenMessage::Text(words) => words,
             SeenMessage::Record(record) => panic!("{record:?}"),
         }
     }

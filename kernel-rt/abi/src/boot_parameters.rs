@@ -58,7 +58,7 @@ use core::mem::offset_of;
 use net_torus::coord::{Coord, Direction, Rank, Shape};
 
 #[cfg(any(feature = "faults", not(target_os = "none")))]
-use super::faults::{LinkCut, LinkFaults, MOST};
+use super::faults::{LinkCut, LinkFaults, MAX_RATE};
 use super::layout::{BoxDivision, LARGE_PAGE, MAX_NODES, NodeBox, SEVERAL};
 use super::personality::{ExitAction, LOGS};
 
@@ -432,7 +432,7 @@ impl BootRecord {
             seed: self.seed,
             ..LinkFaults::default()
         };
-        if faults.loss > MOST || faults.corruption > MOST {
+        if faults.loss > MAX_RATE || faults.corruption > MAX_RATE {
             return Err(WRONG);
         }
         for _ in 0..self.cuts {
@@ -723,7 +723,7 @@ impl<'a> ProgramList<'a> {
     }
 
     /// Returns the program of this rank. If there is none, it has no arguments.
-    pub fn of_rank(self, rank: Rank) -> RankProgram<'a> {
+    pub fn for_rank(self, rank: Rank) -> RankProgram<'a> {
         let mut own = RankProgram::default();
         let mut rest = self.0;
         while let Ok((first, program, after)) = section(rest)
@@ -1074,7 +1074,7 @@ impl RecordError {
     }
 
     /// Returns the error with these [parts](Self::parts).
-    pub(crate) fn of_parts(kind: u64, value: u64) -> Option<Self> {
+    pub(crate) fn from_parts(kind: u64, value: u64) -> Option<Self> {
         let word = u32::try_from(value).ok()?;
         Some(match kind {
             0 => Self::Magic(word),

@@ -250,12 +250,12 @@ impl LinkCounters {
     }
 
     /// Returns a counter of one of its channels.
-    pub fn of_channel(&self, channel: Vc, counter: ChannelCounter) -> u64 {
+    pub fn channel_counter(&self, channel: Vc, counter: ChannelCounter) -> u64 {
         self.channels[channel as usize][counter as usize]
     }
 
     /// Returns a counter combined over all its channels.
-    pub fn of_all_channels(&self, counter: ChannelCounter) -> u64 {
+    pub fn all_channels_counter(&self, counter: ChannelCounter) -> u64 {
         let values = self.channels.iter().map(|c| c[counter as usize]);
         values.fold(0, |one, other| counter.about().total.combine(one, other))
     }
@@ -285,9 +285,9 @@ mod tests {
             *channel = [at; ChannelCounter::COUNT];
         }
         assert_eq!(
-            link.of_all_channels(ChannelCounter::PacketsSent),
+            link.all_channels_counter(ChannelCounter::PacketsSent),
             1 + 2 + 3 + 4
         );
-        assert_eq!(link.of_all_channels(ChannelCounter::PeakChunks), 4);
+        assert_eq!(link.all_channels_counter(ChannelCounter::PeakChunks), 4);
     }
 }

@@ -299,7 +299,7 @@ impl<'a> Failure<'a> {
 /// Returns the text of a final message, truncated to the maximum size.
 pub fn text_of(message: &SeenMessage, mpi: MpiText) -> heapless::String<MESSAGE_BYTES> {
     let record = match message {
-        SeenMessage::Words(words) => return words.clone(),
+        SeenMessage::Text(words) => return words.clone(),
         SeenMessage::Record(record) => record,
     };
     let mut text = MessageText::default();
@@ -361,7 +361,7 @@ impl<'a> FailureReason<'a> {
         Some(match fields.kind {
             WORDS => Self::Text(fields.text(0)?),
             PANIC => Self::Panic,
-            FAULT => Self::Fault(FaultReport::of_numbers(fields)?),
+            FAULT => Self::Fault(FaultReport::from_numbers(fields)?),
             MPI_ABORT => Self::MpiAbort(numbers[0] as i32),
             NOT_FINALIZED => Self::NotFinalized(numbers[0] as i32),
             MPI => Self::Mpi(MpiFailure {
@@ -469,7 +469,7 @@ impl<'a> BootFailure<'a> {
         Some(match fields.kind {
             BOOT_WORDS => Self::Text(fields.text(0)?),
             TREE => Self::Tree(fields.one_of(0, &TreeError::ALL)?),
-            PARAMETERS => Self::Parameters(RecordError::of_parts(a, b)?),
+            PARAMETERS => Self::Parameters(RecordError::from_parts(a, b)?),
             MATCHING => {
                 let [has, asked, _] = fields.texts;
                 Self::Matching(OtherMatching { has, asked })

@@ -207,7 +207,7 @@ impl FaultReport {
         [cause.number(), other, code, pc, address, sp, ra, stack]
     }
 
-    pub(crate) fn of_numbers(fields: &RecordFields<'_>) -> Option<Self> {
+    pub(crate) fn from_numbers(fields: &RecordFields<'_>) -> Option<Self> {
         let [_, other, code, pc, address, sp, ra, stack] = fields.numbers;
         let cause = match fields.number::<usize>(0)? {
             cause if cause == TrapCause::ALL.len() => TrapCause::Other(other),

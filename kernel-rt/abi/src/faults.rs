@@ -6,7 +6,7 @@ use net_torus::coord::{Coord, Direction, Shape};
 /// Denominator of the rates.
 pub const MILLION: u32 = 1_000_000;
 /// Maximum rate of loss, and of corruption: above it, loss is indistinguishable from a cut.
-pub const MOST: u32 = MILLION / 5;
+pub const MAX_RATE: u32 = MILLION / 5;
 /// Maximum number of cuts.
 pub const MAX_CUTS: usize = 16;
 
@@ -24,9 +24,9 @@ pub struct LinkCut {
 /// Faults of the links' frames.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct LinkFaults {
-    /// Lost frames in a million; at most [`MOST`].
+    /// Lost frames in a million; at most [`MAX_RATE`].
     pub loss: u32,
-    /// Frames in a million with one to three inverted bits; at most [`MOST`].
+    /// Frames in a million with one to three inverted bits; at most [`MAX_RATE`].
     pub corruption: u32,
     /// Seed that determines these frames: on each link, the same frame numbers in each run.
     pub seed: u64,

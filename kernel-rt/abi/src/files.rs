@@ -332,38 +332,38 @@ mod tests {
 
     impl MailboxMemory {
         /// Copies the node's contents.
-        fn from_mailbox(desk: &FileMailbox) -> Self {
+        fn from_mailbox(mailbox: &FileMailbox) -> Self {
             let mut bytes = Vec::new();
-            for word in [&desk.magic, &desk.asked, &desk.answered, &desk.call] {
+            for word in [&mailbox.magic, &mailbox.asked, &mailbox.answered, &mailbox.call] {
                 bytes.extend(word.load(Ordering::Relaxed).to_le_bytes());
             }
-            for number in &desk.numbers {
+            for number in &mailbox.numbers {
                 bytes.extend(number.load(Ordering::Relaxed).to_le_bytes());
             }
-            for word in [&desk.error, &desk.length] {
+            for word in [&mailbox.error, &mailbox.length] {
                 bytes.extend(word.load(Ordering::Relaxed).to_le_bytes());
             }
-            bytes.extend(desk.bytes.iter().map(|byte| byte.load(Ordering::Relaxed)));
+            bytes.extend(mailbox.bytes.iter().map(|byte| byte.load(Ordering::Relaxed)));
             assert_eq!(bytes.len(), size_of::<FileMailbox>());
             MailboxMemory(RefCell::new(bytes))
         }
 
         /// Copies the tool's changes back to the node.
-        fn back(&self, desk: &FileMailbox) {
+        fn back(&self, mailbox: &FileMailbox) {
             let bytes = self.0.borrow();
             let word = |at: u64| {
                 let at = at as usize;
                 u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap())
             };
-            desk.answered.store(word(AT_ANSWERED), Ordering::Relaxed);
-            desk.error.store(word(AT_ERROR), Ordering::Relaxed);
-            desk.length.store(word(AT_LENGTH), Ordering::Relaxed);
-            for (at, number) in desk.numbers.iter().enumerate() {
+            mailbox.answered.store(word(AT_ANSWERED), Ordering::Relaxed);
+            mailbox.error.store(word(AT_ERROR), Ordering::Relaxed);
+            mailbox.length.store(word(AT_LENGTH), Ordering::Relaxed);
+            for (at, number) in mailbox.numbers.iter().enumerate() {
                 let at = AT_NUMBERS as usize + 8 * at;
                 let word = u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap());
                 number.store(word, Ordering::Relaxed);
             }
-            for (place, byte) in desk.bytes.iter().zip(&bytes[AT_BYTES as usize..]) {
+            for (place, byte) in mailbox.bytes.iter().zip(&bytes[AT_BYTES as usize..]) {
                 place.store(*byte, Ordering::Relaxed);
             }
         }
@@ -395,48 +395,48 @@ mod tests {
 
     #[test]
     fn what_is_asked_is_answered_once() {
-        let desk = FileMailbox::new();
+        let mailbox = FileMailbox::new();
         let mut bytes = [0; BYTES];
-        assert_eq!(FileRequest::poll(&MailboxMemory::from_mailbox(&desk), 0, 0, &mut bytes), None);
-        desk.ask(FileOperation::Rename, [3, 0, 7], &[b"old", b"new"]);
-        assert_eq!(desk.answer(), None);
-        let memory = MailboxMemory::from_mailbox(&desk);
+        assert_eq!(FileRequest::poll(&MailboxMemory::from_mailbox(&mailbox), 0, 0, &mut bytes), None);
+        mailbox.ask(FileOperation::Rename, [3, 0, 7], &[b"old", b"new"]);
+        assert_eq!(mailbox.answer(), None);
+        let memory = MailboxMemory::from_mailbox(&mailbox);
         let asked = FileRequest::poll(&memory, 0, 0, &mut bytes).expect("asked");
         assert_eq!(asked.call, Some(FileOperation::Rename));
         assert_eq!((asked.numbers, asked.length), ([3, 0, 7], 6));
         assert_eq!(&bytes[..6], b"oldnew");
         answer(&memory, 0, asked.number, Ok(([5, 6], b"good")));
         assert_eq!(FileRequest::poll(&memory, 0, asked.number, &mut bytes), None);
-        memory.back(&desk);
-        let seen = desk.answer().expect("answered").expect("no error");
+        memory.back(&mailbox);
+        let seen = mailbox.answer().expect("answered").expect("no error");
         assert_eq!((seen.numbers, seen.length), ([5, 6], 4));
         let mut out = [0; 4];
-        desk.copy_bytes(&mut out);
+        mailbox.copy_bytes(&mut out);
         assert_eq!(&out, b"good");
 
-        desk.ask(FileOperation::Sync, [9, 0, 0], &[]);
-        assert_eq!(desk.answer(), None, "the answer before was another's");
-        let memory = MailboxMemory::from_mailbox(&desk);
+        mailbox.ask(FileOperation::Sync, [9, 0, 0], &[]);
+        assert_eq!(mailbox.answer(), None, "the answer before was another's");
+        let memory = MailboxMemory::from_mailbox(&mailbox);
         let asked = FileRequest::poll(&memory, 0, asked.number, &mut bytes).expect("asked");
         answer(&memory, 0, asked.number, Err(9));
-        memory.back(&desk);
-        assert_eq!(desk.answer(), Some(Err(9)));
+        memory.back(&mailbox);
+        assert_eq!(mailbox.answer(), Some(Err(9)));
     }
 
     #[test]
     fn nonsense_from_a_node_is_harmless() {
-        let desk = FileMailbox::new();
-        desk.ask(FileOperation::Open, [0; 3], &[&[b'x'; 2 * BYTES]]);
-        desk.call.store(99, Ordering::Relaxed);
-        desk.length.store(u32::MAX, Ordering::Relaxed);
+        let mailbox = FileMailbox::new();
+        mailbox.ask(FileOperation::Open, [0; 3], &[&[b'x'; 2 * BYTES]]);
+        mailbox.call.store(99, Ordering::Relaxed);
+        mailbox.length.store(u32::MAX, Ordering::Relaxed);
         let mut bytes = [0; BYTES];
-        let memory = MailboxMemory::from_mailbox(&desk);
+        let memory = MailboxMemory::from_mailbox(&mailbox);
         let asked = FileRequest::poll(&memory, 0, 0, &mut bytes).expect("asked");
         assert_eq!((asked.call, asked.length), (None, BYTES));
         assert_eq!(FileRequest::poll(&memory, 1 << 40, 0, &mut bytes), None);
         answer(&memory, 1 << 40, 1, Err(5));
-        desk.magic.store(7, Ordering::Relaxed);
-        assert_eq!(FileRequest::poll(&MailboxMemory::from_mailbox(&desk), 0, 0, &mut bytes), None);
+        mailbox.magic.store(7, Ordering::Relaxed);
+        assert_eq!(FileRequest::poll(&MailboxMemory::from_mailbox(&mailbox), 0, 0, &mut bytes), None);
     }
 
     #[test]

@@ -286,11 +286,11 @@ mod tests {
     #[test]
     fn the_tool_answers_what_is_asked_of_files() {
         let memory = TestMemory::new();
-        let desk = RemoteMailbox::new(memory.clone(), AT);
+        let mailbox = RemoteMailbox::new(memory.clone(), AT);
         let mut bytes = [0; files::BYTES];
         assert_eq!(FileRequest::poll(&memory, AT, 0, &mut bytes), None);
-        desk.ask(FileOperation::Rename, [3, 1 << 40, 0], &[b"old", b"newer"]);
-        assert_eq!(desk.answer(), None);
+        mailbox.ask(FileOperation::Rename, [3, 1 << 40, 0], &[b"old", b"newer"]);
+        assert_eq!(mailbox.answer(), None);
         let asked = FileRequest::poll(&memory, AT, 0, &mut bytes).unwrap();
         assert_eq!(
             (asked.call, asked.numbers),
@@ -298,16 +298,16 @@ mod tests {
         );
         assert_eq!(&bytes[..asked.length], b"oldnewer");
         files::answer(&memory, AT, asked.number, Ok(([5, 6], b"word")));
-        let answer = desk.answer().unwrap().unwrap();
+        let answer = mailbox.answer().unwrap().unwrap();
         assert_eq!((answer.numbers, answer.length), ([5, 6], 4));
         let mut word = [0; 4];
-        desk.copy_bytes(&mut word);
+        mailbox.copy_bytes(&mut word);
         assert_eq!(&word, b"word");
-        desk.ask(FileOperation::Close, [1, 0, 0], &[]);
+        mailbox.ask(FileOperation::Close, [1, 0, 0], &[]);
         let number = FileRequest::poll(&memory, AT, asked.number, &mut bytes)
             .unwrap()
             .number;
         files::answer(&memory, AT, number, Err(9));
-        assert_eq!(desk.answer(), Some(Err(9)));
+        assert_eq!(mailbox.answer(), Some(Err(9)));
     }
 }

@@ -66,7 +66,7 @@ pub(super) fn look_at_rest<T>(cell: &RefCell<T>, look: impl FnOnce(&T)) {
 
 /// Passes `count` strands to `f`. Each of them runs `program` with its index on a stack of this size in bytes. Unwinds
 /// those that have not ended when `f` returns. Fails if the host cannot allocate their stacks.
-pub(super) fn with_strands<R, T>(
+pub(super) fn with_coroutines<R, T>(
     count: usize,
     stack_bytes: usize,
     program: impl Fn(usize, &Yielder<(), ()>) -> R,
@@ -74,15 +74,15 @@ pub(super) fn with_strands<R, T>(
 ) -> io::Result<T> {
     let mut stacks = StackPool::new(count, stack_bytes)?;
     let program = &program;
-    let strand = |(number, stack)| {
+    let coroutine = |(number, stack)| {
         // SAFETY: `program` and the stacks are borrowed and outlive the strands, which are dropped before this function
         // returns: no one else gets to own one.
         ProgramCoroutine(unsafe {
             Coroutine::with_stack_unchecked(stack, move |yielder: &_, ()| program(number, yielder))
         })
     };
-    let mut strands: Vec<ProgramCoroutine<'_, R>> = stacks.each().enumerate().map(strand).collect();
-    Ok(f(&mut strands))
+    let mut coroutines: Vec<ProgramCoroutine<'_, R>> = stacks.each().enumerate().map(coroutine).collect();
+    Ok(f(&mut coroutines))
 }
 
 struct StackPool {
@@ -209,16 +209,16 @@ mod tests {
             }
             mine[499]
         };
-        let ends = with_strands(COUNT, STACK_BYTES, program, |strands| {
+        let ends = with_coroutines(COUNT, STACK_BYTES, program, |coroutines| {
             for now in 0..3 {
                 round.set(now);
-                for strand in strands.iter_mut() {
-                    assert_eq!(strand.resume(), None);
-                    assert!(strand.is_under_way());
+                for coroutine in coroutines.iter_mut() {
+                    assert_eq!(coroutine.resume(), None);
+                    assert!(coroutine.is_under_way());
                 }
             }
             round.set(3);
-            let ends = strands.iter_mut().map(|strand| strand.resume());
+            let ends = coroutines.iter_mut().map(|coroutine| coroutine.resume());
             ends.collect::<Option<Vec<_>>>()
         });
         let wanted = (0..COUNT).map(|number| number + 3).collect();
@@ -239,11 +239,11 @@ mod tests {
             let _counts = DropCounter(&dropped);
             yielder.suspend(());
         };
-        let resumed = with_strands(5, STACK_BYTES, program, |strands| strands[3].resume());
+        let resumed = with_coroutines(5, STACK_BYTES, program, |coroutines| coroutines[3].resume());
         assert_eq!((resumed.expect("stacks"), dropped.get()), (None, 1));
-        let abandoned = with_strands(5, STACK_BYTES, program, |strands| {
-            assert_eq!(strands[3].resume(), None);
-            strands[3].abandon();
+        let abandoned = with_coroutines(5, STACK_BYTES, program, |coroutines| {
+            assert_eq!(coroutines[3].resume(), None);
+            coroutines[3].abandon();
         });
         assert_eq!((abandoned.ok(), dropped.get()), (Some(()), 1));
     }

@@ -45,7 +45,7 @@ pub struct OperationCosts {
 }
 
 /// Maximum value of a parameter: a second.
-const MOST: f64 = 1e9;
+const MAX_COST: f64 = 1e9;
 
 /// A new value of one parameter.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -81,7 +81,7 @@ impl CostChange {
             .find(|known| *known == name)
             .ok_or_else(|| format!("there is no cost {name}; the names are {names}"))?;
         let value: f64 = { value.parse().ok() }
-            .filter(|value| (0.0..=MOST).contains(value))
+            .filter(|value| (0.0..=MAX_COST).contains(value))
             .ok_or("a cost is a number from 0 to 1000000000")?;
         if !name.ends_with("_per_byte") && value.fract() != 0.0 {
             return Err(format!("{name} is a whole number"));

@@ -68,7 +68,7 @@ pub use self::node::SimProcess;
 pub use self::outcome::{BlockOutcome, JobFailure, ExitStatuses, JobProgress};
 pub use self::schedule::running;
 use self::schedule::{SimNode, UnwindPayload, SharedState};
-use self::coroutines::{STACK_BYTES, with_strands};
+use self::coroutines::{STACK_BYTES, with_coroutines};
 use self::wires::MachineWires;
 
 /// Configuration of a simulated machine.
@@ -226,7 +226,7 @@ impl Cluster {
                 let nodes = shared.bodies().map(|(rank, _)| rank);
                 nodes.map(|rank| report(shared, rank)).collect()
             };
-            let job = self.run_on((STACK_BYTES, block), None, &program, watch, look);
+            let job = self.run_on(STACK_BYTES, block, None, &program, watch, look);
             job.expect("a stack for each process")
         };
         let Some(division) = self.division().filter(|division| division.count() > 1) else {
@@ -267,15 +267,16 @@ impl Cluster {
     }
 
     /// Runs `program`, which must end by [`SimProcess::exit`] only, as every process, or as those of a block of the cluster's
-    /// [`division`](Cluster::division), on stacks of this size in bytes. `carrier` manages its data. Fails if the host
+    /// [`division`](Cluster::division), on stacks of this size in bytes. `host` manages its data. Fails if the host
     /// cannot allocate the stacks.
     ///
     /// # Panics
     /// Under the conditions of [`Cluster::run_and_report`].
     pub fn carry(
         &self,
-        (stack_bytes, block): (usize, Option<&MachineBlock<'_>>),
-        carrier: &dyn ProgramHost,
+        stack_bytes: usize,
+        block: Option<&MachineBlock<'_>>,
+        host: &dyn ProgramHost,
         program: impl Fn(&SimProcess<'_, '_>) -> i32,
         watch: &mut dyn FnMut(JobProgress) -> bool,
     ) -> io::Result<BlockOutcome> {
@@ -287,19 +288,20 @@ impl Cluster {
             for (rank, body) in shared.bodies() {
                 // A program that will never run again keeps the device of the call that it is in.
                 if let (Ok(adi), Ok(torus)) = (body.adi.try_borrow(), body.torus.try_borrow()) {
-                    carrier.counts(rank, &adi, torus.router(), shared.times(rank));
+                    host.counts(rank, &adi, torus.router(), shared.times(rank));
                 }
             }
         };
-        let job = self.run_on((stack_bytes, block), Some(carrier), program, watch, look);
+        let job = self.run_on(stack_bytes, block, Some(host), program, watch, look);
         job.map(|(ended, ())| ended)
     }
 
     /// Runs the job, or a block of it, and examines it at its end.
     fn run_on<R>(
         &self,
-        (stack_bytes, block): (usize, Option<&MachineBlock<'_>>),
-        carrier: Option<&dyn ProgramHost>,
+        stack_bytes: usize,
+        block: Option<&MachineBlock<'_>>,
+        host: Option<&dyn ProgramHost>,
         program: impl Fn(&SimProcess<'_, '_>) -> i32,
         watch: &mut dyn FnMut(JobProgress) -> bool,
         look: impl FnOnce(&SharedState<'_>, &BlockOutcome) -> R,
@@ -310,12 +312,12 @@ impl Cluster {
         let mut chunks: Vec<Chunk> = vec![[0; 32]; self.sizes.chunks() * here.len() + LINE_CHUNKS];
         let wires = MachineWires::new(nodes, self.costs, block);
         let bodies = self.bodies(shape, here.start, &wires, in_lines(&mut chunks));
-        let shared = SharedState::new(bodies, nodes, &wires, self.seed, carrier);
+        let shared = SharedState::new(bodies, nodes, &wires, self.seed, host);
         let run = |number, yielder: &_| {
             run_process(&shared, here.start + number, yielder, &program);
         };
-        let job = with_strands(here.len(), stack_bytes, run, |strands| {
-            shared.run(strands, watch)
+        let job = with_coroutines(here.len(), stack_bytes, run, |coroutines| {
+            shared.run(coroutines, watch)
         })?;
         let seen = look(&shared, &job);
         Ok((job, seen))

@@ -39,8 +39,8 @@ impl Kernel for NodeKernel<'_, '_, '_> {
         let SimProcess { rank, yielder, .. } = *self.node;
         let moved = { self.node.shared }.poll(rank, adi, &mut self.memory, yielder);
         if !moved
-            && let Some(carrier) = self.node.shared.carrier()
-            && carrier.is_asked(rank)
+            && let Some(host) = self.node.shared.host()
+            && host.is_asked(rank)
         {
             self.count(adi);
         }
@@ -67,17 +67,17 @@ impl Kernel for NodeKernel<'_, '_, '_> {
 
     fn count(&mut self, adi: &Adi) {
         let SimProcess { shared, rank, .. } = *self.node;
-        if let Some(carrier) = shared.carrier() {
+        if let Some(host) = shared.host() {
             let torus = shared.body(rank).torus.borrow();
-            carrier.counts(rank, adi, torus.router(), shared.times(rank));
+            host.counts(rank, adi, torus.router(), shared.times(rank));
         }
     }
 
     fn counted(&self, index: usize) -> u64 {
         let SimProcess { shared, rank, .. } = *self.node;
         shared
-            .carrier()
-            .map_or(0, |carrier| carrier.counted(rank, index))
+            .host()
+            .map_or(0, |host| host.counted(rank, index))
     }
 
     fn note(&mut self, call: Option<CallNote>) {
@@ -85,8 +85,8 @@ impl Kernel for NodeKernel<'_, '_, '_> {
     }
 
     fn abort(&mut self, why: AbortReason<'_>, status: i32) -> ! {
-        if let Some(carrier) = self.node.shared.carrier() {
-            carrier.aborts(why, status);
+        if let Some(host) = self.node.shared.host() {
+            host.aborts(why, status);
         }
         let message = match why {
             AbortReason::MpiAbort => String::from("MPI_Abort"),
@@ -161,7 +161,7 @@ impl<'a, 'm> SimProcess<'a, 'm> {
     /// If the cluster has no carrier.
     pub fn exit(&self, status: i32) -> ! {
         assert!(
-            self.shared.carrier().is_some(),
+            self.shared.host().is_some(),
             "a program that can be unwound"
         );
         self.shared.finish(self.rank, status);

@@ -82,7 +82,7 @@ pub(super) struct SharedState<'m> {
     /// By rank: the program's status.
     statuses: Vec<Cell<Option<i32>>>,
     /// Host of programs that cannot be unwound.
-    carrier: Option<&'m dyn ProgramHost>,
+    host: Option<&'m dyn ProgramHost>,
 }
 
 /// Unwinds a process's program when the job is over.
@@ -95,7 +95,7 @@ impl<'m> SharedState<'m> {
         nodes: usize,
         wires: &'m MachineWires<'m>,
         seed: u64,
-        carrier: Option<&'m dyn ProgramHost>,
+        host: Option<&'m dyn ProgramHost>,
     ) -> Self {
         let processors = match wires.looks {
             WakeMode::Random(_) => 0,
@@ -114,21 +114,21 @@ impl<'m> SharedState<'m> {
             calls: vec![Cell::new(None); nodes],
             failure: RefCell::new(None),
             statuses: vec![Cell::new(None); nodes],
-            carrier,
+            host,
         }
     }
 
     /// Runs all programs to their ends, or to the job's.
     pub(super) fn run(
         &self,
-        strands: &mut [ProcessCoroutine<'_>],
+        coroutines: &mut [ProcessCoroutine<'_>],
         watch: &mut dyn FnMut(JobProgress) -> bool,
     ) -> BlockOutcome {
         let first = self.here.start;
         let mut turns = 0;
         loop {
             while let Some(rank) = self.choose() {
-                self.resume(&mut strands[rank - first], rank);
+                self.resume(&mut coroutines[rank - first], rank);
                 turns += 1;
                 if turns % TURNS_PER_LOOK == 0 && !watch(self.watched()) {
                     self.fail(first as u32, JobFailure::Stopped);
@@ -138,11 +138,11 @@ impl<'m> SharedState<'m> {
                 break;
             }
         }
-        for (rank, strand) in (first..).zip(strands) {
-            match self.carrier {
-                Some(_) => strand.abandon(),
+        for (rank, coroutine) in (first..).zip(coroutines) {
+            match self.host {
+                Some(_) => coroutine.abandon(),
                 // It detects that the job is over, and unwinds.
-                None if self.is_over() && strand.is_under_way() => self.resume(strand, rank),
+                None if self.is_over() && coroutine.is_under_way() => self.resume(coroutine, rank),
                 None => {}
             }
         }
@@ -173,15 +173,15 @@ impl<'m> SharedState<'m> {
             },
             ended,
             failed: self.failure.borrow().as_ref().map(|(failed, _)| *failed),
-            is_unsettled: self.carrier.is_some_and(ProgramHost::is_unsettled),
+            is_unsettled: self.host.is_some_and(ProgramHost::is_unsettled),
         });
         if let Some(first) = met.end() {
             let own = &mut *self.failure.borrow_mut();
             if own.as_ref().is_none_or(|(failed, _)| *failed != first) {
                 *own = Some((first, None));
             }
-            if let Some(carrier) = self.carrier {
-                carrier.settles(first.now_ns, first.rank + 1);
+            if let Some(host) = self.host {
+                host.settles(first.now_ns, first.rank + 1);
             }
             return false;
         }
@@ -192,9 +192,9 @@ impl<'m> SharedState<'m> {
         ended = met.ended;
         self.ended_elsewhere.set(ended - self.ended.get());
         if met.is_unsettled
-            && let Some(carrier) = self.carrier
+            && let Some(host) = self.host
         {
-            carrier.settles(met.next, 0);
+            host.settles(met.next, 0);
         }
         if met.next == NEVER {
             self.fail_if_they_hang(ended);
@@ -226,7 +226,7 @@ impl<'m> SharedState<'m> {
     /// Reports the local nodes' counters to the carrier. The node of `rank`, whose program is running, is skipped
     /// during a step; the others are at rest, although sleeping programs may hold them in a call.
     pub(super) fn count_all(&self, rank: usize) {
-        let Some(carrier) = self.carrier else { return };
+        let Some(host) = self.host else { return };
         for (other, body) in self.bodies() {
             if rank == other && (body.adi.try_borrow().is_err() || body.torus.try_borrow().is_err())
             {
@@ -235,7 +235,7 @@ impl<'m> SharedState<'m> {
             let times = self.times(other);
             coroutines::look_at_rest(&body.adi, |adi| {
                 coroutines::look_at_rest(&body.torus, |torus| {
-                    carrier.counts(other, adi, torus.router(), times);
+                    host.counts(other, adi, torus.router(), times);
                 });
             });
         }
@@ -402,8 +402,8 @@ impl<'m> SharedState<'m> {
 
     pub(super) fn note(&self, rank: usize, call: Option<CallNote>) {
         self.calls[rank].set(call);
-        if let Some(carrier) = self.carrier {
-            carrier.notes(rank, call);
+        if let Some(host) = self.host {
+            host.notes(rank, call);
         }
     }
 
@@ -419,8 +419,8 @@ impl<'m> SharedState<'m> {
     }
 
     /// Returns the host of the programs, if they cannot be unwound.
-    pub(super) fn carrier(&self) -> Option<&'m dyn ProgramHost> {
-        self.carrier
+    pub(super) fn host(&self) -> Option<&'m dyn ProgramHost> {
+        self.host
     }
 
     /// Ends the calling process if the job is over.
@@ -432,7 +432,7 @@ impl<'m> SharedState<'m> {
 
     /// Ends the calling process: its program is unwound, or never resumed.
     pub(super) fn end_process(&self, yielder: &Yielder<(), ()>) -> ! {
-        if self.carrier.is_none() {
+        if self.host.is_none() {
             resume_unwind(Box::new(UnwindPayload));
         }
         loop {
@@ -441,12 +441,12 @@ impl<'m> SharedState<'m> {
     }
 
     /// Resumes a process until it gives the baton back.
-    fn resume(&self, strand: &mut ProcessCoroutine<'_>, rank: usize) {
+    fn resume(&self, coroutine: &mut ProcessCoroutine<'_>, rank: usize) {
         let before = RUNNING.replace(Some(rank));
-        if let Some(carrier) = self.carrier {
-            carrier.resume_rank(rank, self.wires.now.get());
+        if let Some(host) = self.host {
+            host.resume_rank(rank, self.wires.now.get());
         }
-        strand.resume();
+        coroutine.resume();
         RUNNING.set(before);
     }
 }

@@ -27,8 +27,8 @@ impl SharedState<'_> {
             self.wires.now.set(now);
             let moved = {
                 let torus = &mut *self.body(rank).torus.borrow_mut();
-                let taken = torus.take_frames(now);
-                give_all(torus, now) || taken
+                let taken = torus.receive_frames(now);
+                transmit_all(torus, now) || taken
             };
             let processor = &self.processors[rank];
             if now < processor.busy_until.get() {
@@ -36,8 +36,8 @@ impl SharedState<'_> {
             }
             match self.phases[rank].get() {
                 ProcessPhase::Computing => return Some(rank),
-                ProcessPhase::Asleep if self.has_news(rank, moved) => return Some(rank),
-                ProcessPhase::Interruptible(until) if now >= until || self.has_news(rank, moved) => {
+                ProcessPhase::Asleep if self.may_receive(rank, moved) => return Some(rank),
+                ProcessPhase::Interruptible(until) if now >= until || self.may_receive(rank, moved) => {
                     return Some(rank);
                 }
                 ProcessPhase::Asleep | ProcessPhase::Interruptible(_) => {}
@@ -55,7 +55,7 @@ impl SharedState<'_> {
     }
 
     /// Returns whether a step of this node may find work; its router has `moved`.
-    fn has_news(&self, rank: usize, moved: bool) -> bool {
+    fn may_receive(&self, rank: usize, moved: bool) -> bool {
         let has_received = self.body(rank).torus.borrow().router().has_received();
         has_received || moved && self.processors[rank].owes.get()
     }
@@ -112,7 +112,7 @@ impl SharedState<'_> {
         };
         let moved = adi.progress(&mut hands, memory);
         let packets = hands.packets;
-        give_all(torus, now);
+        transmit_all(torus, now);
         self.spend(
             rank,
             packets * costs.packet_ns + u64::from(moved && packets == 0),
@@ -127,8 +127,8 @@ impl SharedState<'_> {
 
 /// Passes all possible frames to the links, since the node is not checked again before an event. Returns true if there
 /// were any.
-fn give_all<L: Link>(torus: &mut Torus<'_, L>, now: u64) -> bool {
-    let given = torus.give_frames(now);
-    while !torus.is_given() && torus.give_frames(now) {}
+fn transmit_all<L: Link>(torus: &mut Torus<'_, L>, now: u64) -> bool {
+    let given = torus.transmit_frames(now);
+    while !torus.is_transmitted() && torus.transmit_frames(now) {}
     given
 }

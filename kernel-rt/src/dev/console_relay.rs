@@ -48,7 +48,7 @@ const DOUBLINGS: u32 = 6;
 /// Reciprocal of the maximum share of the console's line that all nodes' accounts use.
 const ACCOUNTS_SHARE: u64 = 5;
 /// Minimum interval of accounts in nanoseconds.
-const LEAST_INTERVAL_NS: u64 = 1_000_000_000;
+const MIN_INTERVAL_NS: u64 = 1_000_000_000;
 /// Factor of the interval for accounts that have not changed.
 const UNCHANGED_INTERVALS: u64 = 4;
 
@@ -217,7 +217,7 @@ pub struct ConsoleRelay {
 
 impl ConsoleRelay {
     /// Creates the state of this rank, in a machine of `nodes` nodes whose console transmits `baud` bits per second.
-    pub fn new(rank: u16, line_up: usize, account: MemoryRange, (nodes, baud): (u32, u32)) -> Self {
+    pub fn new(rank: u16, line_up: usize, account: MemoryRange, nodes: u32, baud: u32) -> Self {
         let bytes = u64::from(nodes) * u64::from(account.end - account.start);
         let all_ns = super::serial::line_ns(bytes as usize, baud);
         Self {
@@ -242,7 +242,7 @@ impl ConsoleRelay {
             shown: Vec::new(),
             shown_ns: 0,
             is_stale: false,
-            interval_ns: (ACCOUNTS_SHARE * all_ns).max(LEAST_INTERVAL_NS),
+            interval_ns: (ACCOUNTS_SHARE * all_ns).max(MIN_INTERVAL_NS),
         }
     }
 
@@ -306,7 +306,7 @@ impl ConsoleRelay {
     }
 
     /// Handles a frame of the relay received on a line.
-    pub fn hear(&mut self, line: usize, frame: &[u8], now_ns: u64, ground: &mut impl RelayHost) {
+    pub fn on_frame(&mut self, line: usize, frame: &[u8], now_ns: u64, ground: &mut impl RelayHost) {
         match *frame {
             [ANSWER, next] if line == self.line_up && self.is_under_way => {
                 if next == after(self.number) {

@@ -120,8 +120,8 @@ impl<L: Link> Link for LossyLink<L> {
 }
 
 impl<L: NodeLink> NodeLink for LossyLink<L> {
-    fn hold_interrupts(&mut self) {
-        self.link.hold_interrupts();
+    fn mask_interrupts(&mut self) {
+        self.link.mask_interrupts();
     }
 
     fn prepare_sleep(&mut self) -> bool {
@@ -156,10 +156,13 @@ pub const fn memory(mtu: usize, frames: usize) -> usize {
 ///
 /// # Errors
 /// If the memory or the link's frames are too small.
-pub fn mended<L: Link, const FRAMES: usize>(
+pub fn repaired_link<L: Link, const FRAMES: usize>(
     link: L,
-    (faults, retry): (&LinkFaults, RetryConfig),
-    (shape, here, d): (&Shape, Coord, Direction),
+    faults: &LinkFaults,
+    retry: RetryConfig,
+    shape: &Shape,
+    here: Coord,
+    d: Direction,
     memory: &'static mut [u8],
 ) -> Result<RepairedLink<L, FRAMES>, net_torus::reliable::ReliableError> {
     let mtu = link.mtu();
@@ -174,8 +177,8 @@ pub fn device<L: Link, const FRAMES: usize>(link: &mut RepairedLink<L, FRAMES>) 
 }
 
 impl<L: NodeLink + 'static> NodeLink for Detour<'static, LossyLink<L>> {
-    fn hold_interrupts(&mut self) {
-        self.lower_mut().hold_interrupts();
+    fn mask_interrupts(&mut self) {
+        self.lower_mut().mask_interrupts();
     }
 
     fn prepare_sleep(&mut self) -> bool {

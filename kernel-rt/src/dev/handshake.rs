@@ -21,7 +21,7 @@ use net_torus::wire::FRAME_HEADER_BYTES;
 /// Time until an unanswered hello is first repeated, in nanoseconds; it doubles with each repetition.
 pub const FIRST_REPEAT_NS: u64 = 1_000_000;
 /// Maximum number of doublings, which makes the interval 12 days.
-const MOST_DOUBLINGS: u8 = 40;
+const MAX_DOUBLINGS: u8 = 40;
 /// Size of a handshake frame in bytes: smaller than any frame of the torus.
 pub const HELLO_BYTES: usize = 2;
 const _: () = assert!(HELLO_BYTES < FRAME_HEADER_BYTES);
@@ -66,7 +66,7 @@ impl LinkHandshake {
     }
 
     /// Handles a received frame.
-    pub fn hear(&mut self, frame: &[u8]) {
+    pub fn on_frame(&mut self, frame: &[u8]) {
         if let [HELLO, flag] = *frame {
             self.heard = true;
             self.was_heard = flag != 0;
@@ -90,7 +90,7 @@ impl LinkHandshake {
         }
         if now_ns >= self.repeat_ns {
             self.repeat_ns = now_ns.saturating_add(FIRST_REPEAT_NS << self.repeats);
-            self.repeats = (self.repeats + 1).min(MOST_DOUBLINGS);
+            self.repeats = (self.repeats + 1).min(MAX_DOUBLINGS);
         }
     }
 
@@ -125,7 +125,7 @@ mod tests {
                     if now >= connected_ns {
                         under_way[at]
                             .drain(..)
-                            .for_each(|hello| ends[at].hear(&hello));
+                            .for_each(|hello| ends[at].on_frame(&hello));
                     }
                     if let Some(hello) = ends[at].due(now) {
                         ends[at].tried(now, true);
@@ -191,7 +191,7 @@ mod tests {
         let mut end = LinkHandshake::new();
         end.tried(0, false);
         assert_eq!((end.due(0), end.next_ns()), (None, Some(MS)));
-        end.hear(&[HELLO, 1]);
+        end.on_frame(&[HELLO, 1]);
         assert_eq!(end.due(1), Some([HELLO, 1]));
         end.tried(1, false);
         assert!(end.next_ns().is_some(), "the neighbour waits for it");

@@ -60,7 +60,7 @@ pub trait SerialLine {
 
     /// Handles a received frame of the console relay, which shares the line. Returns false if the frame belongs to the
     /// link.
-    fn takes(&mut self, frame: &[u8]) -> bool {
+    fn handle_relay_frame(&mut self, frame: &[u8]) -> bool {
         let _ = frame;
         false
     }
@@ -79,7 +79,7 @@ const BITS_PER_BYTE: u64 = 10;
 /// [`crate::node::PROGRAM_SLICE_NS`], and a step.
 const ANSWER_NS: u64 = 200_000;
 /// Minimum timeout: a neighbour may be in a long step, and an emulated one may not run for a while.
-const LEAST_TIMEOUT_NS: u64 = 20_000_000;
+const MIN_TIMEOUT_NS: u64 = 20_000_000;
 /// Consecutive retransmissions before the neighbour counts as dead: a minute, since the timeout doubles four times.
 const RETRIES: u32 = 200;
 
@@ -93,25 +93,25 @@ pub const fn line_ns(bytes: usize, baud: u32) -> u64 {
 /// two, as [`ReliableLink`](net_torus::ReliableLink) requires.
 pub const fn window(baud: u32) -> usize {
     let answer = ANSWER_NS + line_ns(LINE_BYTES, baud) / 4;
-    let meanwhile = answer.div_ceil(line_ns(LINE_BYTES, baud)) as usize;
-    (1 + meanwhile).next_power_of_two()
+    let answer_bytes = answer.div_ceil(line_ns(LINE_BYTES, baud)) as usize;
+    (1 + answer_bytes).next_power_of_two()
 }
 
 /// Returns the retransmission timing of a line of this rate: a timeout of four times the duration of a full window.
 pub const fn retry(baud: u32) -> RetryConfig {
     let full = 4 * window(baud) as u64 * line_ns(LINE_BYTES, baud);
     RetryConfig {
-        timeout_ns: if full > LEAST_TIMEOUT_NS {
+        timeout_ns: if full > MIN_TIMEOUT_NS {
             full
         } else {
-            LEAST_TIMEOUT_NS
+            MIN_TIMEOUT_NS
         },
         retries: RETRIES,
     }
 }
 
 /// Returns the bytes that a line of this rate transmits before a node can enqueue more.
-pub const fn meanwhile(baud: u32) -> usize {
+pub const fn answer_bytes(baud: u32) -> usize {
     ANSWER_NS.div_ceil(line_ns(1, baud)) as usize
 }
 
@@ -365,7 +365,7 @@ pub struct SerialLink<L> {
     /// The bytes taken since the last frame's end exceed a frame.
     is_too_long: bool,
     stats: SerialStats,
-    greeting: LinkHandshake,
+    handshake: LinkHandshake,
     /// This end is up, and an end that is not has sent a hello.
     owes_greeting: bool,
 }
@@ -378,7 +378,7 @@ impl<L: KeptLine> SerialLink<L> {
             searched: 0,
             is_too_long: false,
             stats: SerialStats::default(),
-            greeting: LinkHandshake::new(),
+            handshake: LinkHandshake::new(),
             owes_greeting: false,
         }
     }
@@ -398,16 +398,16 @@ impl<L: KeptLine> SerialLink<L> {
     /// (nanoseconds, by the clock of `now_ns`).
     pub fn greet(&mut self, now_ns: u64) -> Option<u64> {
         let mut frame = [0; LINE_BYTES];
-        while self.greeting.is_listening()
+        while self.handshake.is_listening()
             && let Some(frame) = self.next_frame(&mut frame)
         {
-            self.greeting.hear(frame);
+            self.handshake.on_frame(frame);
         }
-        if let Some(hello) = self.greeting.due(now_ns) {
+        if let Some(hello) = self.handshake.due(now_ns) {
             let said = self.say(&hello);
-            self.greeting.tried(now_ns, said);
+            self.handshake.tried(now_ns, said);
         }
-        self.greeting.next_ns()
+        self.handshake.next_ns()
     }
 
     /// Replies to hello frames on a link that is up while others of the node are not. Drops all other frames.
@@ -416,7 +416,7 @@ impl<L: KeptLine> SerialLink<L> {
         while let Some(frame) = self.next_frame(&mut frame) {
             // A frame of a neighbour that is already up is retransmitted.
             if is_greeting(frame) {
-                self.hear_late(frame);
+                self.on_late_frame(frame);
             }
         }
         self.answer();
@@ -431,7 +431,7 @@ impl<L: KeptLine> SerialLink<L> {
 
     /// Returns the number of hello frames sent before the link was up.
     pub fn greetings(&self) -> u32 {
-        self.greeting.count()
+        self.handshake.count()
     }
 
     /// Sends a frame; returns false if the line has no space for it.
@@ -446,7 +446,7 @@ impl<L: KeptLine> SerialLink<L> {
     fn next_frame<'f>(&mut self, frame: &'f mut LineFrame) -> Option<&'f [u8]> {
         loop {
             let size = self.any_frame(frame)?;
-            if !self.line.takes(&frame[..size]) {
+            if !self.line.handle_relay_frame(&frame[..size]) {
                 return Some(&frame[..size]);
             }
         }
@@ -496,8 +496,8 @@ impl<L: KeptLine> SerialLink<L> {
     }
 
     /// Handles a hello while the link is up.
-    fn hear_late(&mut self, greeting: &[u8]) {
-        self.owes_greeting |= greeting.last() != Some(&UP);
+    fn on_late_frame(&mut self, handshake: &[u8]) {
+        self.owes_greeting |= handshake.last() != Some(&UP);
     }
 }
 
@@ -518,7 +518,7 @@ impl<L: KeptLine> Link for SerialLink<L> {
         let mut frame = [0; LINE_BYTES];
         while let Some(frame) = self.next_frame(&mut frame) {
             if is_greeting(frame) {
-                self.hear_late(frame);
+                self.on_late_frame(frame);
                 continue;
             }
             f(frame);
@@ -539,7 +539,7 @@ impl<L: KeptLine> Link for SerialLink<L> {
 /// The interrupt of a line is always enabled: it moves bytes, and notifies the node when a frame's end was received or
 /// a frame fits again. So only earlier notifications need a check.
 impl<L: KeptLine> NodeLink for SerialLink<L> {
-    fn hold_interrupts(&mut self) {}
+    fn mask_interrupts(&mut self) {}
 
     fn prepare_sleep(&mut self) -> bool {
         !self.line.has_frame()
@@ -573,8 +573,8 @@ impl<L: KeptLine> Link for alloc::boxed::Box<SerialLink<L>> {
 
 #[cfg(feature = "faults")]
 impl<L: KeptLine> NodeLink for alloc::boxed::Box<SerialLink<L>> {
-    fn hold_interrupts(&mut self) {
-        (**self).hold_interrupts();
+    fn mask_interrupts(&mut self) {
+        (**self).mask_interrupts();
     }
 
     fn prepare_sleep(&mut self) -> bool {

@@ -38,7 +38,7 @@ pub struct NetLink {
     unsent: bool,
     /// [`Link::transmit`] found no free frame and nothing was freed since.
     full: bool,
-    greeting: LinkHandshake,
+    handshake: LinkHandshake,
     /// Protocol violations of the device: unknown tokens, or lengths beyond the frame. Such frames are lost.
     defects: u64,
 }
@@ -69,7 +69,7 @@ impl NetLink {
             free: heapless::Vec::new(),
             unsent: false,
             full: false,
-            greeting: LinkHandshake::new(),
+            handshake: LinkHandshake::new(),
             defects: 0,
         };
         for (i, frame) in frames.iter_mut().enumerate() {
@@ -147,23 +147,23 @@ impl NetLink {
     /// link is up and may be used. Otherwise it must be called again when the link has interrupted, or at the returned
     /// time (nanoseconds, by the clock of `now_ns`).
     pub fn greet(&mut self, now_ns: u64) -> Option<u64> {
-        let mut greeting = self.greeting;
-        while greeting.is_listening() && self.receive_frame(|frame| greeting.hear(frame)) {}
-        if let Some(hello) = greeting.due(now_ns) {
+        let mut handshake = self.handshake;
+        while handshake.is_listening() && self.receive_frame(|frame| handshake.on_frame(frame)) {}
+        if let Some(hello) = handshake.due(now_ns) {
             let said = self.transmit(|frame| {
                 frame[..HELLO_BYTES].copy_from_slice(&hello);
                 HELLO_BYTES
             });
-            greeting.tried(now_ns, said);
+            handshake.tried(now_ns, said);
             self.send_now();
         }
-        self.greeting = greeting;
-        greeting.next_ns()
+        self.handshake = handshake;
+        handshake.next_ns()
     }
 
     /// Returns the number of hello frames sent.
     pub fn greetings(&self) -> u32 {
-        self.greeting.count()
+        self.handshake.count()
     }
 
     /// Passes the oldest frame to `f` and returns its buffer to the device. Returns false if there is none.
@@ -189,7 +189,7 @@ impl NetLink {
 }
 
 impl Link for NetLink {
-    const KEEPS_TIME: bool = false;
+    const HAS_TIMEOUTS: bool = false;
 
     fn mtu(&self) -> usize {
         FRAME_BYTES as usize - HEADER_BYTES
@@ -245,7 +245,7 @@ impl Link for NetLink {
 }
 
 impl NodeLink for NetLink {
-    fn hold_interrupts(&mut self) {
+    fn mask_interrupts(&mut self) {
         self.receive.set_dev_notify(false);
         self.transmit.set_dev_notify(false);
     }

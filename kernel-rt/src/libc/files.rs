@@ -13,7 +13,7 @@ use midplane_abi::files::{
 
 use super::errno::{
     EBADF, EINVAL, EMFILE, ENAMETOOLONG, ENOENT, ENOLCK, ENOSYS, EOVERFLOW, EPERM, ERANGE, EROFS,
-    fail, fail_long, of_linux,
+    fail, fail_long, from_linux,
 };
 use super::stdio::input;
 use super::time::Timespec;
@@ -64,7 +64,7 @@ pub fn ask(call: FileOperation, numbers: [u64; 3], parts: &[&[u8]]) -> Result<Fi
     if wait == LONGEST_WAIT_NS {
         MIDPLANE_BLACKBOARD.call(None);
     }
-    answer.map_err(of_linux)
+    answer.map_err(from_linux)
 }
 
 /// Returns a path's bytes.

@@ -70,7 +70,7 @@ struct NanPayload {
 }
 
 /// Above any exponent that affects a result, and small enough to add without an overflow.
-const MOST_EXPONENT: i64 = 1 << 40;
+const MAX_EXPONENT: i64 = 1 << 40;
 
 impl<'a> FloatReader<'a> {
     /// Creates a parser without input. The memory has the format's limbs. `takes_payload`: a NaN may be followed by
@@ -157,7 +157,7 @@ impl<'a> FloatReader<'a> {
             }
             ParserState::Mark | ParserState::ExponentSign | ParserState::Exponent => {
                 let digit = (byte as char).to_digit(10)?;
-                self.exponent = (self.exponent * 10 + i64::from(digit)).min(MOST_EXPONENT);
+                self.exponent = (self.exponent * 10 + i64::from(digit)).min(MAX_EXPONENT);
                 ParserState::Exponent
             }
             ParserState::Infinity(letters) if word(INFINITY, letters) => ParserState::Infinity(letters + 1),

@@ -804,7 +804,7 @@ fn least_leading_place(number: UnpackedFloat) -> i32 {
 }
 
 /// Exceeds the number of digits after, or before, the point of a number in any format.
-const MOST_DIGITS: u32 = 20_000;
+const MAX_DIGITS: u32 = 20_000;
 
 enum DigitSource<'a> {
     Decimal(Decimal<'a>),
@@ -857,7 +857,7 @@ struct PreparedNumber<'a> {
 fn show<'a>(field: OutputField, number: FloatArgument, unpacked: UnpackedFloat, limbs: &'a mut [u32]) -> PreparedNumber<'a> {
     let precision = field.precision.unwrap_or(6);
     // No number has non-zero digits after those.
-    let zeros = precision.saturating_sub(MOST_DIGITS);
+    let zeros = precision.saturating_sub(MAX_DIGITS);
     let precision = (precision - zeros) as i32;
     let negative = unpacked.negative;
     let letter = number.letter.to_ascii_lowercase();

@@ -36,7 +36,7 @@ fn put(bytes: &[u8]) {
 
 /// Prints a warning about unsupported features of nodes once, tracked by `has_said`. Only rank 0 prints it: all ranks
 /// run the same program.
-pub fn say_of_nodes(has_said: &AtomicBool, words: &str) {
+pub fn warn_unsupported(has_said: &AtomicBool, words: &str) {
     if personality().is_some_and(|p| p.rank == 0) && !has_said.swap(true, Ordering::Relaxed) {
         put(words.as_bytes());
     }
@@ -46,20 +46,20 @@ pub fn say_of_nodes(has_said: &AtomicBool, words: &str) {
 ///
 /// # Safety
 /// As for C's `vprintf`, unless the format is null.
-unsafe fn say(format: *const c_char, arguments: VaList, error: Option<c_int>) {
+unsafe fn print_message(format: *const c_char, arguments: VaList, error: Option<c_int>) {
     // Earlier output is printed first.
     console::flush();
     put(program_name().to_bytes());
     put(b": ");
     // SAFETY: the caller's promise.
-    unsafe { say_rest(format, arguments, error) };
+    unsafe { print_message_rest(format, arguments, error) };
 }
 
-/// Writes the part of [`say`] after the program's name.
+/// Writes the part of [`print_message`] after the program's name.
 ///
 /// # Safety
-/// That of [`say`].
-unsafe fn say_rest(format: *const c_char, arguments: VaList, error: Option<c_int>) {
+/// That of [`print_message`].
+unsafe fn print_message_rest(format: *const c_char, arguments: VaList, error: Option<c_int>) {
     if !format.is_null() {
         // SAFETY: the caller's promise.
         if let Some(text) = unsafe { OwnedText::format(format, arguments) } {
@@ -100,7 +100,7 @@ unsafe extern "C" fn warnx(format: *const c_char, arguments: VaList) {
 unsafe extern "C" fn verr(status: c_int, format: *const c_char, arguments: VaList) -> ! {
     // SAFETY: C's promise, and C's own function.
     unsafe {
-        say(format, arguments, Some(arch::errno()));
+        print_message(format, arguments, Some(arch::errno()));
         exit(status)
     }
 }
@@ -108,19 +108,19 @@ unsafe extern "C" fn verr(status: c_int, format: *const c_char, arguments: VaLis
 unsafe extern "C" fn verrx(status: c_int, format: *const c_char, arguments: VaList) -> ! {
     // SAFETY: C's promise, and C's own function.
     unsafe {
-        say(format, arguments, None);
+        print_message(format, arguments, None);
         exit(status)
     }
 }
 
 unsafe extern "C" fn vwarn(format: *const c_char, arguments: VaList) {
     // SAFETY: C's promise.
-    unsafe { say(format, arguments, Some(arch::errno())) };
+    unsafe { print_message(format, arguments, Some(arch::errno())) };
 }
 
 unsafe extern "C" fn vwarnx(format: *const c_char, arguments: VaList) {
     // SAFETY: C's promise.
-    unsafe { say(format, arguments, None) };
+    unsafe { print_message(format, arguments, None) };
 }
 
 /// Number of calls of `error`; the program may read and change it.
@@ -142,7 +142,7 @@ unsafe extern "C" fn error(
     arguments: VaList,
 ) {
     // SAFETY: C's promise.
-    unsafe { say(format, arguments, (number != 0).then_some(number)) };
+    unsafe { print_message(format, arguments, (number != 0).then_some(number)) };
     counted(status);
 }
 
@@ -167,7 +167,7 @@ unsafe extern "C" fn error_at_line(
     }
     put(b": ");
     // SAFETY: C's promise.
-    unsafe { say_rest(format, arguments, (number != 0).then_some(number)) };
+    unsafe { print_message_rest(format, arguments, (number != 0).then_some(number)) };
     counted(status);
 }
 
@@ -209,6 +209,6 @@ unsafe extern "C" fn vsyslog(priority: c_int, format: *const c_char, arguments: 
         console::flush();
         put(identity.to_bytes());
         put(b": ");
-        say_rest(format, arguments, None);
+        print_message_rest(format, arguments, None);
     }
 }

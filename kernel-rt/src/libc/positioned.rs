@@ -18,7 +18,7 @@ struct IoVector {
 }
 
 /// IOV_MAX.
-const MOST_PIECES: c_int = 1024;
+const MAX_PIECES: c_int = 1024;
 
 const SEEK_SET: c_int = 0;
 const SEEK_CUR: c_int = 1;
@@ -79,7 +79,7 @@ unsafe fn each(
     if descriptor < 0 {
         return fail(EBADF) as isize;
     }
-    if !(1..=MOST_PIECES).contains(&count) {
+    if !(1..=MAX_PIECES).contains(&count) {
         return fail(EINVAL) as isize;
     }
     // SAFETY: the caller's promise.

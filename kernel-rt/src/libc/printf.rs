@@ -407,8 +407,8 @@ unsafe extern "C" fn strfroml(
 
 /// Formats with `%.*g`; digits beyond 17 add no information.
 unsafe extern "C" fn gcvt(value: f64, digits: c_int, text: *mut c_char) -> *mut c_char {
-    const MOST: c_int = 17;
-    let precision = digits.clamp(0, MOST) as u8;
+    const MAX_DIGITS: c_int = 17;
+    let precision = digits.clamp(0, MAX_DIGITS) as u8;
     let units = [
         b'%',
         b'.',

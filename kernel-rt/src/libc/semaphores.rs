@@ -21,10 +21,10 @@ define!(
 );
 
 /// SEM_VALUE_MAX of the project's semaphore.h.
-const MOST: c_uint = 0x7fff_ffff;
+const MAX_VALUE: c_uint = 0x7fff_ffff;
 
 unsafe extern "C" fn sem_init(out: *mut c_uint, _: c_int, value: c_uint) -> c_int {
-    if value > MOST {
+    if value > MAX_VALUE {
         return fail(EINVAL);
     }
     // SAFETY: C's promise.
@@ -74,7 +74,7 @@ unsafe extern "C" fn sem_timedwait(semaphore: *mut c_uint, until: *const Timespe
 unsafe extern "C" fn sem_post(semaphore: *mut c_uint) -> c_int {
     // SAFETY: C's promise.
     let value = unsafe { &mut *semaphore };
-    if *value >= MOST {
+    if *value >= MAX_VALUE {
         return fail(EOVERFLOW);
     }
     *value += 1;

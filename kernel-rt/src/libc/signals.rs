@@ -6,7 +6,7 @@ use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use super::errno::{EINVAL, ENOSYS, ESRCH, fail};
-use super::messages::say_of_nodes;
+use super::messages::warn_unsupported;
 use crate::arch::set_errno;
 use crate::abort::program_abort;
 
@@ -58,9 +58,9 @@ fn slot(signal: c_int) -> Option<&'static AtomicUsize> {
 }
 
 /// Warns once about the limits of handlers.
-fn say_once() {
+fn warn_once() {
     static HAS_SAID: AtomicBool = AtomicBool::new(false);
-    say_of_nodes(
+    warn_unsupported(
         &HAS_SAID,
         "midplane: no signal comes to a node from outside, nor by time: handlers run by raise() only\n",
     );
@@ -74,7 +74,7 @@ extern "C" fn signal(signal: c_int, handler: SignalHandler) -> SignalHandler {
         return ptr::without_provenance(SIG_ERR);
     };
     if !matches!(handler.addr(), SIG_DFL | SIG_IGN) {
-        say_once();
+        warn_once();
     }
     let before = slot.swap(handler.expose_provenance(), Ordering::Relaxed);
     ptr::with_exposed_provenance(before)
@@ -182,7 +182,7 @@ extern "C" fn kill(process: c_int, signal: c_int) -> c_int {
 
 /// Warns that the alarm never occurs.
 extern "C" fn alarm(_: c_uint) -> c_uint {
-    say_once();
+    warn_once();
     0
 }
 
@@ -191,12 +191,12 @@ extern "C" fn pause() -> c_int {
 }
 
 extern "C" fn setitimer(_: c_int, _: *const c_void, _: *mut c_void) -> c_int {
-    say_once();
+    warn_once();
     fail(ENOSYS)
 }
 
 extern "C" fn ualarm(_: c_uint, _: c_uint) -> c_uint {
-    say_once();
+    warn_once();
     0
 }
 
@@ -212,7 +212,7 @@ unsafe extern "C" fn getitimer(which: c_int, out: *mut [u64; 4]) -> c_int {
 }
 
 extern "C" fn timer_create(_: c_ulong, _: *const c_void, _: *mut c_void) -> c_int {
-    say_once();
+    warn_once();
     fail(ENOSYS)
 }
 

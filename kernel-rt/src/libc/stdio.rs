@@ -282,7 +282,7 @@ unsafe extern "C" fn getdelim(
     end: c_int,
     file: *mut StdioFile,
 ) -> isize {
-    const LEAST: usize = 64;
+    const MIN_BYTES: usize = 64;
     if line.is_null() || room.is_null() || file.is_null() {
         return fail(EINVAL) as isize;
     }
@@ -299,7 +299,7 @@ unsafe extern "C" fn getdelim(
                 break;
             }
             if length + 2 > *room {
-                let more = (*room).saturating_mul(2).max(LEAST);
+                let more = (*room).saturating_mul(2).max(MIN_BYTES);
                 let block = realloc((*line).cast(), more);
                 if block.is_null() {
                     return fail(ENOMEM) as isize;

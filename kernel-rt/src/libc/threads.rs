@@ -7,7 +7,7 @@ use core::ptr;
 use core::sync::atomic::AtomicBool;
 
 use super::errno::{EAGAIN, EBUSY, EDEADLK, EINVAL, ENOTSUP, EPERM, ESRCH, ETIMEDOUT};
-use super::messages::say_of_nodes;
+use super::messages::warn_unsupported;
 use super::process::exit;
 use super::time::{Timespec, sleep_until};
 use crate::abort::program_abort;
@@ -83,7 +83,7 @@ extern "C" fn pthread_create(
 ) -> c_int {
     // Programs that ignore the result would silently do less than intended.
     static HAS_SAID: AtomicBool = AtomicBool::new(false);
-    say_of_nodes(
+    warn_unsupported(
         &HAS_SAID,
         "midplane: a node has one thread: pthread_create() fails with EAGAIN, what the thread would do is not done\n",
     );
@@ -344,7 +344,7 @@ unsafe extern "C" fn pthread_rwlock_destroy(lock: *mut ReadWrite) -> c_int {
 }
 
 /// Locks for reading. Returns `held` if the thread holds the lock for writing.
-unsafe fn take_to_read(lock: *mut ReadWrite, held: c_int) -> c_int {
+unsafe fn lock_for_reading(lock: *mut ReadWrite, held: c_int) -> c_int {
     // SAFETY: the caller's promise.
     let lock = unsafe { &mut *lock };
     if lock.writer != 0 {
@@ -358,7 +358,7 @@ unsafe fn take_to_read(lock: *mut ReadWrite, held: c_int) -> c_int {
 }
 
 /// Locks for writing. Returns `held` if the thread holds the lock.
-unsafe fn take_to_write(lock: *mut ReadWrite, held: c_int) -> c_int {
+unsafe fn lock_for_writing(lock: *mut ReadWrite, held: c_int) -> c_int {
     // SAFETY: the caller's promise.
     let lock = unsafe { &mut *lock };
     if lock.writer != 0 || lock.readers != 0 {
@@ -370,22 +370,22 @@ unsafe fn take_to_write(lock: *mut ReadWrite, held: c_int) -> c_int {
 
 unsafe extern "C" fn pthread_rwlock_rdlock(lock: *mut ReadWrite) -> c_int {
     // SAFETY: C's promise.
-    unsafe { take_to_read(lock, EDEADLK) }
+    unsafe { lock_for_reading(lock, EDEADLK) }
 }
 
 unsafe extern "C" fn pthread_rwlock_tryrdlock(lock: *mut ReadWrite) -> c_int {
     // SAFETY: C's promise.
-    unsafe { take_to_read(lock, EBUSY) }
+    unsafe { lock_for_reading(lock, EBUSY) }
 }
 
 unsafe extern "C" fn pthread_rwlock_wrlock(lock: *mut ReadWrite) -> c_int {
     // SAFETY: C's promise.
-    unsafe { take_to_write(lock, EDEADLK) }
+    unsafe { lock_for_writing(lock, EDEADLK) }
 }
 
 unsafe extern "C" fn pthread_rwlock_trywrlock(lock: *mut ReadWrite) -> c_int {
     // SAFETY: C's promise.
-    unsafe { take_to_write(lock, EBUSY) }
+    unsafe { lock_for_writing(lock, EBUSY) }
 }
 
 unsafe extern "C" fn pthread_rwlock_unlock(lock: *mut ReadWrite) -> c_int {

@@ -49,7 +49,7 @@ fn return_tokens(shape: &Shape, routers: &mut [Router<'_>]) {
 
 /// Transfers the tokens of `node` to its neighbour in direction `d`, none on the second dynamic channel.
 fn grant(shape: &Shape, routers: &mut [Router<'_>], node: usize, d: Direction) {
-    let mut granted = routers[node].tell_grants(d);
+    let mut granted = routers[node].emit_grants(d);
     granted[Vc::D1 as usize] = 0;
     let there = shape.neighbour(routers[node].coord(), d).unwrap();
     let there = shape.rank(there).unwrap() as usize;

@@ -13,7 +13,7 @@ use crate::vc::Vc;
 use crate::wire::{DirectionSet, Fifo, FrameRepr, HEADER_BYTES, Packet, HeaderRepr, HeaderWord};
 
 /// Maximum packet in bytes that a header's size field can specify, whether or not the profile supports it.
-const MOST_BYTES: usize = 8 * CHUNK_BYTES;
+const MAX_BYTES: usize = 8 * CHUNK_BYTES;
 
 /// Script reader; returns zeros after the end.
 struct ScriptReader<'a>(&'a [u8]);
@@ -116,7 +116,7 @@ pub fn drive(data: &[u8]) -> Stats {
 fn good_frame(script: &mut ScriptReader<'_>, router: &Router<'_>, d: Direction) -> Vec<u8> {
     let mut packets = Vec::new();
     for _ in 0..script.byte() % 6 {
-        let mut packet = [0; MOST_BYTES];
+        let mut packet = [0; MAX_BYTES];
         let header = any_header(script, router, d);
         packet[..header.len()].copy_from_slice(&header);
         let chunks = (header[2] & 7) as usize + 1;
@@ -166,7 +166,7 @@ fn any_header(script: &mut ScriptReader<'_>, router: &Router<'_>, side: Directio
         vc,
         fifo,
         body: match script.byte() {
-            any if any % 8 == 0 => any.min((MOST_BYTES - HEADER_BYTES) as u8),
+            any if any % 8 == 0 => any.min((MAX_BYTES - HEADER_BYTES) as u8),
             fits => fits.min(fifo.body_bytes() as u8),
         },
         dest,

@@ -238,7 +238,7 @@ mod tests {
     use crate::router::BufferSizes;
     use crate::sim::TrafficPattern;
 
-    const GREATEST: u8 = PACKET_CHUNKS as u8;
+    const MAX_CHUNKS: u8 = PACKET_CHUNKS as u8;
 
     /// Returns the accepted load on 8 x 8 x 8 as a fraction of the limit. Without dynamic channels it is smaller:
     /// packets wait for their only route, and a turn requires space for two.
@@ -252,7 +252,7 @@ mod tests {
             routing: RoutingMode::Adaptive,
             traffic,
             load,
-            chunks: (GREATEST, GREATEST),
+            chunks: (MAX_CHUNKS, MAX_CHUNKS),
             seed: 1,
             priority: 0.0,
             packets: all,
@@ -313,7 +313,7 @@ mod tests {
                 routing: RoutingMode::Adaptive,
                 traffic: TrafficPattern::Uniform,
                 load: 0.7,
-                chunks: (1, GREATEST),
+                chunks: (1, MAX_CHUNKS),
                 seed,
                 priority: 0.0,
                 packets: None,
@@ -354,7 +354,7 @@ mod tests {
                     routing,
                     traffic: TrafficPattern::Uniform,
                     load,
-                    chunks: (1, GREATEST),
+                    chunks: (1, MAX_CHUNKS),
                     seed: 1,
                     priority: 0.1,
                     packets: None,
@@ -395,7 +395,7 @@ mod tests {
                 routing,
                 traffic: TrafficPattern::Uniform,
                 load: 1.5,
-                chunks: (1, GREATEST),
+                chunks: (1, MAX_CHUNKS),
                 seed: 1,
                 priority: 0.0,
                 packets: Some(2000),
@@ -428,7 +428,7 @@ mod tests {
                 routing,
                 traffic: TrafficPattern::Complement,
                 load: 3.0,
-                chunks: (GREATEST, GREATEST),
+                chunks: (MAX_CHUNKS, MAX_CHUNKS),
                 seed: 1,
                 priority: 0.0,
                 packets: None,
@@ -439,7 +439,7 @@ mod tests {
             let injected = |r: &Router<'_>| r.stats().fifos[0].injected.packets;
             let least = network.routers().map(injected).min().unwrap();
             // A link transmits 20,000 chunks in this time.
-            let chunks = least * u64::from(GREATEST);
+            let chunks = least * u64::from(MAX_CHUNKS);
             assert!(
                 chunks >= 400,
                 "{routing:?}: a node sent only {chunks} chunks"
@@ -456,7 +456,7 @@ mod tests {
             routing: RoutingMode::Adaptive,
             traffic: TrafficPattern::Uniform,
             load: 1.0,
-            chunks: (1, GREATEST),
+            chunks: (1, MAX_CHUNKS),
             seed: 0,
             priority: 0.0,
             packets: None,
@@ -466,11 +466,11 @@ mod tests {
         assert_eq!(new(good, chunks), None);
         assert_eq!(new(good, chunks - 1), Some(SimError::Memory));
         for (load, sizes) in [
-            (0.0, (1, GREATEST)),
-            (f64::NAN, (1, GREATEST)),
-            (1.0, (0, GREATEST)),
+            (0.0, (1, MAX_CHUNKS)),
+            (f64::NAN, (1, MAX_CHUNKS)),
+            (1.0, (0, MAX_CHUNKS)),
             (1.0, (4, 3)),
-            (1.0, (1, GREATEST + 1)),
+            (1.0, (1, MAX_CHUNKS + 1)),
         ] {
             let bad = SimConfig {
                 load,

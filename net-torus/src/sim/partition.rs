@@ -186,7 +186,7 @@ impl<'m> NetworkPartition<'m> {
         let routers = coords()
             .zip(memory.chunks_exact_mut(config.heads()))
             .map(|(here, memory)| {
-                let mut router = Router::of_heads(shape, here, (sizes, halvings), memory)?;
+                let mut router = Router::with_heads_only(shape, here, sizes, halvings, memory)?;
                 router.set_exact(router.links());
                 Ok(router)
             })
@@ -412,7 +412,7 @@ impl<'m> NetworkPartition<'m> {
             DirectionSet::from_bits(self.routers[node].take_released())
         };
         for d in released.iter() {
-            let granted = self.routers[node].tell_grants(d);
+            let granted = self.routers[node].emit_grants(d);
             let there = self.wires[node][d as usize].there;
             if there == NONE {
                 continue;

@@ -116,7 +116,8 @@ mod tests {
     /// Statuses and all that nodes have counted.
     fn trace(
         extents: [u16; 3],
-        (seed, processors): (u64, usize),
+        seed: u64,
+        processors: usize,
         program: impl Fn(&SimProcess<'_, '_>) -> i32 + Sync,
     ) -> (ExitStatuses, String) {
         let cluster = Cluster::new(extents)
@@ -132,7 +133,7 @@ mod tests {
     fn the_trace_is_the_same_on_any_number_of_processors() {
         for extents in [[2, 1, 1], [5, 1, 1], [3, 2, 1], [4, 3, 2], [1, 2, 9]] {
             for seed in 0..3 {
-                let run = |processors| trace(extents, (seed, processors), |node| trade(node, seed));
+                let run = |processors| trace(extents, seed, processors, |node| trade(node, seed));
                 let one = run(1);
                 assert!(one.0.is_ok(), "{:?}", one.0);
                 for processors in [2, 3] {
@@ -153,10 +154,10 @@ mod tests {
             }
             panic!("enough");
         };
-        let (one, _) = trace([2, 2, 2], (0, 1), program);
+        let (one, _) = trace([2, 2, 2], 0, 1, program);
         assert!(matches!(&one, Err(JobFailure::Panic { .. })), "{one:?}");
         for processors in [2, 3] {
-            assert_eq!(trace([2, 2, 2], (0, processors), program).0, one);
+            assert_eq!(trace([2, 2, 2], 0, processors, program).0, one);
         }
     }
 
@@ -168,10 +169,10 @@ mod tests {
             }
             0
         };
-        let (one, _) = trace([3, 2, 1], (0, 1), program);
+        let (one, _) = trace([3, 2, 1], 0, 1, program);
         assert!(matches!(&one, Err(JobFailure::Hang(calls)) if calls.len() == 6));
         for processors in [2, 3] {
-            assert_eq!(trace([3, 2, 1], (0, processors), program).0, one);
+            assert_eq!(trace([3, 2, 1], 0, processors, program).0, one);
         }
     }
 }

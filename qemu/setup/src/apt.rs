@@ -23,10 +23,10 @@ impl PackageLists {
     pub fn options(&self) -> Vec<String> {
         match self {
             Self::System => Vec::new(),
-            Self::Own(folder) => [("State::Lists", "lists/"), ("Cache", "cache/")]
+            Self::Own(directory) => [("State::Lists", "lists/"), ("Cache", "cache/")]
                 .into_iter()
                 .flat_map(|(what, name)| {
-                    let place = folder.join(name);
+                    let place = directory.join(name);
                     ["-o".into(), format!("Dir::{what}={}", place.display())]
                 })
                 .collect(),

@@ -1,9 +1,9 @@
 //! Missing tools and the Debian packages that contain them.
 
-use crate::RUST_LEAST;
+use crate::MIN_RUST_VERSION;
 use crate::query::version_in;
 use crate::toolchain::kit;
-use crate::detection_result::QEMU_LEAST;
+use crate::detection_result::MIN_QEMU_VERSION;
 use std::fmt;
 
 /// Command that adds the library sources to rustup's compiler.
@@ -38,7 +38,7 @@ pub enum MissingTool {
 
 impl MissingTool {
     /// Returns the name of the directory for its unpacked packages.
-    pub fn folder(self) -> &'static str {
+    pub fn directory(self) -> &'static str {
         match self {
             Self::Target | Self::Rust => "rust",
             Self::Qemu => kit().qemu_folder,
@@ -100,7 +100,7 @@ fn rust_packages(
             continue;
         };
         match version_in(&version) {
-            Some(found) if found >= RUST_LEAST => recent.push(packages.to_vec()),
+            Some(found) if found >= MIN_RUST_VERSION => recent.push(packages.to_vec()),
             _ => too_old = too_old.or(Some(NoPackage::TooOld(packages[0], version))),
         }
     }
@@ -136,7 +136,7 @@ impl fmt::Display for NoPackage {
             Self::TooOld(package, version) => write!(
                 f,
                 "{package} is {version} here, {}.{} or later is needed",
-                RUST_LEAST.0, RUST_LEAST.1
+                MIN_RUST_VERSION.0, MIN_RUST_VERSION.1
             ),
         }
     }
@@ -155,7 +155,7 @@ impl fmt::Display for MissingTools {
             match need {
                 MissingTool::Target | MissingTool::Rust => write!(f, "a Rust compiler for {}", kit().target)?,
                 MissingTool::Qemu => {
-                    let (major, minor) = QEMU_LEAST;
+                    let (major, minor) = MIN_QEMU_VERSION;
                     write!(f, "{} {major}.{minor} or later", kit().qemu)?
                 }
                 MissingTool::Gcc => f.write_str(kit().gcc)?,

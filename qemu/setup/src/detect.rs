@@ -2,7 +2,7 @@
 
 use crate::query::{SystemTool, in_path, output, version_in, works};
 use crate::toolchain::kit;
-use crate::detection_result::{ToolDetection, QEMU_LEAST};
+use crate::detection_result::{ToolDetection, MIN_QEMU_VERSION};
 use crate::dependency::{MissingTools, MissingTool};
 use crate::rust::{self, RustChoice, RustSource};
 use crate::{CheckoutDirs, SetupError, package_dir};
@@ -106,7 +106,7 @@ impl DetectedTools {
 
 /// Finds the emulator: the system's, or the unpacked one where the system has none of a supported version.
 pub fn qemu(places: &CheckoutDirs) -> ToolDetection<VersionedTool> {
-    let system = in_path(kit().qemu).map(SystemTool::of_the_system);
+    let system = in_path(kit().qemu).map(SystemTool::system_tool);
     let own = || {
         let root = package_dir::find_dir(places, MissingTool::Qemu)?;
         let mut tool = own_tool(&root, kit().qemu)?;
@@ -117,7 +117,7 @@ pub fn qemu(places: &CheckoutDirs) -> ToolDetection<VersionedTool> {
     first_usable(system, own, "--version", |said| {
         let version = version_in(said);
         // A QEMU of unknown version is accepted; it reports unsupported options itself.
-        let usable = version.is_none_or(|version| version >= QEMU_LEAST);
+        let usable = version.is_none_or(|version| version >= MIN_QEMU_VERSION);
         usable.then(|| match version {
             Some((major, minor)) => format!("{major}.{minor}"),
             None => "of unknown version".into(),
@@ -126,7 +126,7 @@ pub fn qemu(places: &CheckoutDirs) -> ToolDetection<VersionedTool> {
 }
 
 fn gcc(places: &CheckoutDirs) -> ToolDetection<VersionedTool> {
-    let system = in_path(kit().gcc).map(SystemTool::of_the_system);
+    let system = in_path(kit().gcc).map(SystemTool::system_tool);
     let own = || own_tool(&package_dir::find_dir(places, MissingTool::Gcc)?, kit().gcc);
     first_usable(system, own, "-dumpfullversion", |said| Some(said.into()))
 }
@@ -224,7 +224,7 @@ mod tests {
     use super::*;
 
     fn found() -> DetectedTools {
-        let tool = |name: &str| SystemTool::of_the_system(name.into());
+        let tool = |name: &str| SystemTool::system_tool(name.into());
         DetectedTools {
             rust: ToolDetection::Usable((RustSource::Installed, "1.95".into())),
             qemu: ToolDetection::Usable((tool("qemu"), "7.2".into())),
@@ -260,10 +260,10 @@ mod tests {
 
     #[test]
     fn an_old_tool_is_missing_and_ours_takes_its_place() {
-        let tool = |name: &str| SystemTool::of_the_system(name.into());
+        let tool = |name: &str| SystemTool::system_tool(name.into());
         let recent = |said: &str| {
             let version = version_in(said)?;
-            (version >= QEMU_LEAST).then(|| said.to_string())
+            (version >= MIN_QEMU_VERSION).then(|| said.to_string())
         };
         let echo = |version: &str| SystemTool {
             arguments: vec![version.into()],

@@ -1,7 +1,7 @@
 //! Result of a tool's detection.
 
 /// Minimum version of the emulator that is tested.
-pub const QEMU_LEAST: (u32, u32) = (7, 2);
+pub const MIN_QEMU_VERSION: (u32, u32) = (7, 2);
 
 /// Result of a tool's detection.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -30,7 +30,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 /// Minimum Rust version that builds Midplane, the workspace's `rust-version`.
-pub const RUST_LEAST: (u32, u32) = (1, 95);
+pub const MIN_RUST_VERSION: (u32, u32) = (1, 95);
 /// Variable in which the launcher passes the workspace's path to the tool. The path in a binary is that of its build:
 /// cargo does not rebuild in a checkout that was moved.
 pub const ROOT: &str = "MIDPLANE_ROOT";
@@ -83,7 +83,7 @@ mod tests {
     fn the_least_rust_is_the_workspaces() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         let manifest = std::fs::read_to_string(root.join("Cargo.toml")).unwrap();
-        let (major, minor) = RUST_LEAST;
+        let (major, minor) = MIN_RUST_VERSION;
         let line = format!("rust-version = \"{major}.{minor}\"");
         assert!(manifest.lines().any(|l| l == line), "{line}");
     }

@@ -26,16 +26,16 @@ pub const NO_SOURCES: &str = "no-sources";
 /// Returns the candidate directories in search order. Packages are unpacked into the first one that can be created.
 pub fn candidates(places: &CheckoutDirs) -> Vec<PathBuf> {
     let own = places.target.join("midplane/packages");
-    of_user().into_iter().chain([own]).collect()
+    user_dir().into_iter().chain([own]).collect()
 }
 
 /// Returns the user's directory; `None` without a home directory.
-pub fn of_user() -> Option<PathBuf> {
+pub fn user_dir() -> Option<PathBuf> {
     let variable = |name| std::env::var_os(name).map(PathBuf::from);
-    of_user_by(variable("XDG_CACHE_HOME"), variable("HOME"))
+    user_dir_from(variable("XDG_CACHE_HOME"), variable("HOME"))
 }
 
-fn of_user_by(cache: Option<PathBuf>, home: Option<PathBuf>) -> Option<PathBuf> {
+fn user_dir_from(cache: Option<PathBuf>, home: Option<PathBuf>) -> Option<PathBuf> {
     // Relative paths are ignored (XDG Base Directory Specification, "Environment variables").
     let cache = cache.filter(|cache| cache.is_absolute());
     // A missing home directory is not created.
@@ -48,14 +48,14 @@ fn of_user_by(cache: Option<PathBuf>, home: Option<PathBuf>) -> Option<PathBuf> 
 pub fn find_dir(places: &CheckoutDirs, need: MissingTool) -> Option<PathBuf> {
     candidates(places)
         .into_iter()
-        .map(|folder| folder.join(need.folder()))
-        .find(|folder| folder.join(PACKAGES).exists())
+        .map(|directory| directory.join(need.directory()))
+        .find(|directory| directory.join(PACKAGES).exists())
 }
 
 /// Returns the content of [`NO_SOURCES`], if the file exists.
 pub fn no_sources(places: &CheckoutDirs) -> Option<String> {
-    let folders = candidates(places);
-    let mut files = folders.iter().map(|folder| folder.join(NO_SOURCES));
+    let directories = candidates(places);
+    let mut files = directories.iter().map(|directory| directory.join(NO_SOURCES));
     files.find_map(|file| std::fs::read_to_string(file).ok())
 }
 
@@ -69,8 +69,8 @@ pub fn libraries(root: &Path) -> Option<OsString> {
     std::env::join_paths(found).ok()
 }
 
-fn collect_libraries(folder: &Path, levels: u32, found: &mut Vec<PathBuf>) {
-    let Ok(entries) = folder.read_dir() else {
+fn collect_libraries(directory: &Path, levels: u32, found: &mut Vec<PathBuf>) {
+    let Ok(entries) = directory.read_dir() else {
         return;
     };
     let mut below = Vec::new();
@@ -84,11 +84,11 @@ fn collect_libraries(folder: &Path, levels: u32, found: &mut Vec<PathBuf>) {
         }
     }
     if has_libraries {
-        found.push(folder.into());
+        found.push(directory.into());
     }
     below.sort();
-    for folder in below.iter().filter(|_| levels > 0) {
-        collect_libraries(folder, levels - 1, found);
+    for directory in below.iter().filter(|_| levels > 0) {
+        collect_libraries(directory, levels - 1, found);
     }
 }
 
@@ -101,7 +101,7 @@ pub fn is_wanted(path: &str) -> bool {
     let starts = |prefix: &[&str]| parts.starts_with(prefix);
     let documentation = ["doc", "man", "info", "locale", "lintian"]
         .iter()
-        .any(|folder| starts(&["usr", "share", folder]));
+        .any(|directory| starts(&["usr", "share", directory]));
     let other_emulator =
         starts(&["usr", "bin"]) && name.starts_with("qemu-") && name != crate::toolchain::kit().qemu;
     // Directories `rv64imafdc/lp64d`: processor and ABI. A directory `release`, a second C library, may be in between.
@@ -125,15 +125,15 @@ mod tests {
         let here = std::env::temp_dir();
         let home = Some(here.clone());
         assert_eq!(
-            of_user_by(Some("/c".into()), home.clone()),
+            user_dir_from(Some("/c".into()), home.clone()),
             Some("/c/midplane".into())
         );
         for cache in [None, Some("relative".into())] {
             let own = here.join(".cache/midplane");
-            assert_eq!(of_user_by(cache, home.clone()), Some(own));
+            assert_eq!(user_dir_from(cache, home.clone()), Some(own));
         }
         for home in [None, Some("/nonexistent/home".into()), Some("home".into())] {
-            assert_eq!(of_user_by(None, home), None);
+            assert_eq!(user_dir_from(None, home), None);
         }
     }
 
@@ -190,12 +190,12 @@ mod tests {
         }
         let found = libraries(&root).unwrap();
         std::fs::remove_dir_all(&root).unwrap();
-        let folders = std::env::split_paths(&found)
+        let directories = std::env::split_paths(&found)
             .map(|f| f.strip_prefix(&root).unwrap().display().to_string())
             .collect::<Vec<_>>();
         let usr = "usr/lib/x86_64-linux-gnu";
         assert_eq!(
-            folders,
+            directories,
             [
                 usr,
                 "usr/lib/x86_64-linux-gnu/pulse",

@@ -272,12 +272,12 @@ fn unpack(need: MissingTool, why: String, machine: &dyn MachineInfo) -> Result<P
 }
 
 impl InstallPlan {
-    /// Describes the plan, one line per step. `folder` is the directory for unpacked packages.
-    pub fn describe(&self, folder: &std::path::Path) -> Vec<String> {
+    /// Describes the plan, one line per step. `directory` is the directory for unpacked packages.
+    pub fn describe(&self, directory: &std::path::Path) -> Vec<String> {
         let mut lines: Vec<String> = self
             .steps
             .iter()
-            .map(|step| step.describe(folder))
+            .map(|step| step.describe(directory))
             .collect();
         if let Some(why) = &self.more_after_update {
             lines.push(format!(
@@ -289,11 +289,11 @@ impl InstallPlan {
 }
 
 impl PlanStep {
-    fn describe(&self, folder: &std::path::Path) -> String {
+    fn describe(&self, directory: &std::path::Path) -> String {
         match self {
             Self::Rustup => ADD_SOURCES.into(),
             Self::Update(by) => line(&by.apt_get(&["update".into()])),
-            Self::UpdateOwn => format!("fetch package lists into {}", folder.join("apt").display()),
+            Self::UpdateOwn => format!("fetch package lists into {}", directory.join("apt").display()),
             Self::Install { by, packages, .. } => line(&by.apt_get(&apt::install(packages))),
             Self::Unpack {
                 need,
@@ -303,7 +303,7 @@ impl PlanStep {
             } => format!(
                 "fetch {name} ({} with what it depends on) and unpack it in {}: {why}",
                 CountedNoun(packages.len(), "package"),
-                folder.join(need.folder()).display()
+                directory.join(need.directory()).display()
             ),
         }
     }

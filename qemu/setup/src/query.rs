@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 pub fn in_path(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     std::env::split_paths(&path)
-        .map(|folder| folder.join(program))
+        .map(|directory| directory.join(program))
         .find(|file| is_executable(file))
 }
 
@@ -72,7 +72,7 @@ pub struct SystemTool {
 
 impl SystemTool {
     /// Creates a tool from a system program.
-    pub fn of_the_system(path: PathBuf) -> Self {
+    pub fn system_tool(path: PathBuf) -> Self {
         Self {
             path,
             arguments: Vec::new(),

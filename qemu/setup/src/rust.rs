@@ -4,7 +4,7 @@ use crate::query::{SystemTool, in_path, output, version_in, works};
 use crate::toolchain::kit;
 use crate::detection_result::ToolDetection;
 use crate::dependency::MissingTool;
-use crate::{CheckoutDirs, RUST_LEAST, SetupError, package_dir};
+use crate::{CheckoutDirs, MIN_RUST_VERSION, SetupError, package_dir};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -89,7 +89,7 @@ impl RustSource {
     }
 
     /// Returns the directory name of its build results: those of different compilers are kept apart.
-    pub fn folder(&self) -> &'static str {
+    pub fn directory(&self) -> &'static str {
         match self {
             Self::Sources => "sources",
             Self::Installed => "installed",
@@ -130,9 +130,9 @@ pub fn check_own(root: &Path) -> Result<(), SetupError> {
 }
 
 fn check_version(said: &str) -> Result<(), SetupError> {
-    let (major, minor) = RUST_LEAST;
+    let (major, minor) = MIN_RUST_VERSION;
     match version_in(said) {
-        Some(version) if version < RUST_LEAST => Err(SetupError(format!(
+        Some(version) if version < MIN_RUST_VERSION => Err(SetupError(format!(
             "Rust {major}.{minor} or later is needed, and the compiler at hand is {said}; `rustup update \
              stable` gets the newest, https://rustup.rs has rustup"
         ))),
@@ -292,15 +292,15 @@ fn sysroot(mut rustc: Command) -> Option<PathBuf> {
 pub fn own_llvm_linker(places: &CheckoutDirs) -> Option<PathBuf> {
     let targets = sysroot(own_rustc(&places.root))?.join("lib/rustlib");
     let targets = std::fs::read_dir(targets).ok()?.flatten();
-    let mut folders = targets.map(|target| target.path().join("bin/gcc-ld"));
-    folders.find(|folder| folder.join("ld.lld").exists())
+    let mut directories = targets.map(|target| target.path().join("bin/gcc-ld"));
+    directories.find(|directory| directory.join("ld.lld").exists())
 }
 
 /// Checks whether the default compiler has the library for the nodes' target.
 fn has_target(root: &Path) -> bool {
     let arguments = ["--print", "target-libdir", "--target", kit().target];
-    output(own_rustc(root).args(arguments)).is_some_and(|folder| {
-        std::fs::read_dir(folder).is_ok_and(|mut entries| {
+    output(own_rustc(root).args(arguments)).is_some_and(|directory| {
+        std::fs::read_dir(directory).is_ok_and(|mut entries| {
             entries.any(|entry| {
                 entry.is_ok_and(|entry| {
                     entry
@@ -330,7 +330,7 @@ fn debian_in(root: &Path) -> Option<(DebianRust, String)> {
         cargo: tool(DEBIAN_CARGO),
     };
     let version = output(debian.rustc().arg("--version"))?;
-    let recent = version_in(&version)? >= RUST_LEAST;
+    let recent = version_in(&version)? >= MIN_RUST_VERSION;
     (recent && has_sources(debian.rustc()) && debian.cargo.path.exists())
         .then_some((debian, version))
 }
@@ -342,7 +342,7 @@ mod tests {
     #[test]
     fn the_compiler_at_hand_comes_first_and_a_broken_one_is_no_missing_one() {
         let debian = || {
-            let tool = |path: &str| SystemTool::of_the_system(path.into());
+            let tool = |path: &str| SystemTool::system_tool(path.into());
             let (rustc, cargo) = (tool("/usr/bin/rustc"), tool("/usr/bin/cargo"));
             Some((DebianRust { rustc, cargo }, "b".to_string()))
         };

@@ -74,8 +74,8 @@ impl BuildArtifact {
     /// Returns an error if the stamp cannot be written. The build does not require it.
     pub fn begin(&self) -> io::Result<StartedBuild> {
         let stamp = self.stamp();
-        if let Some(folder) = stamp.parent() {
-            fs::create_dir_all(folder)?;
+        if let Some(directory) = stamp.parent() {
+            fs::create_dir_all(directory)?;
         }
         let stamp = stamp.with_extension(format!("stamp-{}", std::process::id()));
         // Uses the file system's clock, because the inputs' times come from it.
@@ -133,14 +133,14 @@ impl BuildArtifact {
             self.root.join(ALONG),
         ]);
         // A package's manifest is in a directory between a source and the workspace.
-        let mut folders: Vec<&Path> = sources
+        let mut directories: Vec<&Path> = sources
             .iter()
             .flat_map(|source| source.ancestors().skip(1))
-            .filter(|folder| folder.starts_with(&self.root))
+            .filter(|directory| directory.starts_with(&self.root))
             .collect();
-        folders.sort_unstable();
-        folders.dedup();
-        let manifests = folders.iter().map(|folder| folder.join("Cargo.toml"));
+        directories.sort_unstable();
+        directories.dedup();
+        let manifests = directories.iter().map(|directory| directory.join("Cargo.toml"));
         inputs.extend(manifests.filter(|manifest| manifest.exists()));
         inputs.extend(sources);
         Some(inputs)
@@ -179,21 +179,21 @@ mod tests {
 
     /// A workspace of one source, and its build result.
     struct BuiltWorkspace {
-        folder: PathBuf,
+        directory: PathBuf,
         artifact: BuildArtifact,
     }
 
     impl BuiltWorkspace {
         fn new(name: &str) -> Self {
-            let folder =
+            let directory =
                 std::env::temp_dir().join(format!("midplane-{name}-{}", std::process::id()));
             let artifact = BuildArtifact {
-                file: folder.join("target/tool"),
-                root: folder.clone(),
-                beside: vec![folder.join("beside")],
+                file: directory.join("target/tool"),
+                root: directory.clone(),
+                beside: vec![directory.join("beside")],
                 with: "rustc 1".into(),
             };
-            let built = Self { folder, artifact };
+            let built = Self { directory, artifact };
             for file in [
                 "Cargo.toml",
                 "Cargo.lock",
@@ -210,7 +210,7 @@ mod tests {
 
         /// Writes a file whose time is `seconds` from now.
         fn write(&self, name: &str, seconds: i64) {
-            let file = self.folder.join(name);
+            let file = self.directory.join(name);
             fs::create_dir_all(file.parent().unwrap()).unwrap();
             let second = Duration::from_secs(seconds.unsigned_abs());
             let now = SystemTime::now();
@@ -226,17 +226,17 @@ mod tests {
         fn build(&self) {
             let begun = self.artifact.begin().unwrap();
             self.write("target/tool", 0);
-            let source = self.folder.join("pack age/src/main.rs");
+            let source = self.directory.join("pack age/src/main.rs");
             let source = source.display().to_string().replace(' ', "\\ ");
             let rule = format!("{}: {source}\n", self.artifact.file.display());
-            fs::write(self.folder.join("target/tool.d"), rule).unwrap();
+            fs::write(self.directory.join("target/tool.d"), rule).unwrap();
             self.artifact.succeeded(begun).unwrap();
         }
     }
 
     impl Drop for BuiltWorkspace {
         fn drop(&mut self) {
-            let _ = fs::remove_dir_all(&self.folder);
+            let _ = fs::remove_dir_all(&self.directory);
         }
     }
 
@@ -259,7 +259,7 @@ mod tests {
             assert!(!built.artifact.is_fresh(), "{input}");
             built.write(input, -10);
             assert!(built.artifact.is_fresh(), "{input}");
-            fs::remove_file(built.folder.join(input)).unwrap();
+            fs::remove_file(built.directory.join(input)).unwrap();
             let optional = ["pack age/Cargo.toml", "Cargo.toml"].contains(&input);
             assert_eq!(built.artifact.is_fresh(), optional, "{input}");
             built.write(input, -10);
@@ -271,10 +271,10 @@ mod tests {
         let built = BuiltWorkspace::new("during");
         let begun = built.artifact.begin().unwrap();
         built.write("pack age/src/main.rs", 0);
-        let source = built.folder.join("pack age/src/main.rs");
+        let source = built.directory.join("pack age/src/main.rs");
         let source = source.display().to_string().replace(' ', "\\ ");
         built.write("target/tool", 1);
-        fs::write(built.folder.join("target/tool.d"), format!("x: {source}\n")).unwrap();
+        fs::write(built.directory.join("target/tool.d"), format!("x: {source}\n")).unwrap();
         built.artifact.succeeded(begun).unwrap();
         assert!(!built.artifact.is_fresh());
     }

@@ -84,7 +84,7 @@ pub fn run(options: &AttachArgs) -> Result<u8, Stop> {
         mpi_borrow: boot.mpi_borrow,
         ..Plan::of_machine(Backend::Attached(&port), &image, shape, RAM.len())
     };
-    let arguments = boot.programs.of_rank(0).arguments;
+    let arguments = boot.programs.for_rank(0).arguments;
     let shown = Shown {
         quiet: options.watched.quiet,
         links: options.watched.links,

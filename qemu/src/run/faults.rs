@@ -3,7 +3,7 @@
 use crate::host::stop::Stop;
 use crate::run::notation::{direction, parse_coord};
 use clap::Args;
-use midplane_abi::faults::{LinkCut, LinkFaults, MAX_CUTS, MILLION, MOST};
+use midplane_abi::faults::{LinkCut, LinkFaults, MAX_CUTS, MILLION, MAX_RATE};
 use net_torus::coord::Shape;
 
 /// Options that order faults.
@@ -78,7 +78,7 @@ impl FaultOptions {
 }
 
 fn parse_part(text: &str) -> Result<u32, String> {
-    let most = f64::from(MOST) / f64::from(MILLION);
+    let most = f64::from(MAX_RATE) / f64::from(MILLION);
     text.parse::<f64>()
         .ok()
         .filter(|part| (0.0..=most).contains(part))

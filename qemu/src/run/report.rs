@@ -127,7 +127,7 @@ impl LinkReport {
     fn new(d: Direction, to: u32, counters: &LinkCounters) -> Self {
         let frames = LinkCounter::ALL.map(|c| (c.about().name, counters.get(c)));
         let channel = |vc| {
-            let value = |c: ChannelCounter| (c.about().name, counters.of_channel(vc, c));
+            let value = |c: ChannelCounter| (c.about().name, counters.channel_counter(vc, c));
             (vc.name(), ChannelCounter::ALL.map(value).into())
         };
         Self {
@@ -424,11 +424,11 @@ const LINKS: Table<LinkRow> = Table {
 impl LinkRow {
     fn sent(&self, channel: Vc) -> String {
         let counter = ChannelCounter::PacketsSent;
-        self.counters.of_channel(channel, counter).to_string()
+        self.counters.channel_counter(channel, counter).to_string()
     }
 
     fn sum(&self, counter: ChannelCounter) -> String {
-        self.counters.of_all_channels(counter).to_string()
+        self.counters.all_channels_counter(counter).to_string()
     }
 
     fn frames(&self, counter: LinkCounter) -> String {

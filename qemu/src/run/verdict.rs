@@ -476,7 +476,7 @@ pub mod tests {
         seen(rank, NodeState::Failed, |s| {
             s.end = end;
             s.status = status;
-            s.message = SeenMessage::Words(message.try_into().unwrap());
+            s.message = SeenMessage::Text(message.try_into().unwrap());
         })
     }
 

@@ -70,8 +70,8 @@ pub fn lines_come_whole(options: &[&str]) {
 
 #[track_caller]
 fn input_comes_whole(options: &[&str]) {
-    let folder = TempDirectory::new("input");
-    let (path, source) = (folder.path("bytes"), program("cases/t02_io.c"));
+    let directory = TempDirectory::new("input");
+    let (path, source) = (directory.path("bytes"), program("cases/t02_io.c"));
     // More bytes than a pipe holds, all byte values, and no newline at the end.
     let bytes: Vec<u8> = (0..200_001u64).map(|i| (i * i / 7) as u8).collect();
     fs::write(&path, &bytes).expect("a file");

@@ -25,8 +25,8 @@ pub const MARK: &str = "MIDPLANE_TEST_MARK";
 
 /// Returns the workspace directory.
 pub fn root() -> &'static Path {
-    let folders = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
-    { folders }
+    let directories = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
+    { directories }
         .nth(2)
         .expect("tests/harness is in the workspace")
 }
@@ -42,8 +42,8 @@ pub fn program(name: &str) -> String {
 
 /// Returns the names of the Rust programs that `rsmpi.rs` runs.
 pub fn rust_programs() -> Vec<String> {
-    let folder = fs::read_dir(root().join("tests/programs/rsmpi")).expect("the folder");
-    let files = folder.map(|file| file.expect("a file").path());
+    let directory = fs::read_dir(root().join("tests/programs/rsmpi")).expect("the folder");
+    let files = directory.map(|file| file.expect("a file").path());
     let name = |path: PathBuf| path.file_stem().map(|name| name.display().to_string());
     let mut names: Vec<String> = files.filter_map(name).collect();
     names.sort();
@@ -411,9 +411,9 @@ impl TempDirectory {
     /// Creates the directory next to the command.
     pub fn new(name: &str) -> Self {
         let name = format!("midplane-test-{name}-{}", std::process::id());
-        let folder = Self(command().with_file_name(name));
-        fs::create_dir_all(&folder.0).unwrap();
-        folder
+        let directory = Self(command().with_file_name(name));
+        fs::create_dir_all(&directory.0).unwrap();
+        directory
     }
 
     /// Returns the path of a file in the directory.

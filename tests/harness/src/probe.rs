@@ -32,8 +32,8 @@ pub struct ProbeChannel {
 
 impl BoardProbe {
     /// Boots a board without wires.
-    pub fn boot(image: &str, folder: &TempDirectory) -> Self {
-        let socket = folder.path("stub");
+    pub fn boot(image: &str, directory: &TempDirectory) -> Self {
+        let socket = directory.path("stub");
         let mut command = boards::emulated(image);
         command.args(["-gdb", "chardev:stub"]);
         command.args([

@@ -12,7 +12,8 @@ fn written(parameters: &BootParameters<'_>, programs: &[StaticSection<'_>]) -> V
 }
 
 fn section<'s>(
-    (first, number): (Rank, u32),
+    first: Rank,
+    number: u32,
     environment: &'s [&'static [u8]],
     arguments: &'s [&'static [u8]],
 ) -> StaticSection<'s> {
@@ -73,7 +74,7 @@ fn everything() -> BootParameters<'static> {
         seal: true,
         matching: Some(b"list"),
         faults: Some(LinkFaults {
-            loss: MOST,
+            loss: MAX_RATE,
             corruption: 1_000,
             seed: u64::MAX - 1,
             cuts: heapless::Vec::from_slice(&cuts).expect("six"),
@@ -154,9 +155,9 @@ fn fields_are_where_the_table_says() {
 #[test]
 fn what_is_written_is_read_back() {
     let parameters = everything();
-    let bytes = written(&parameters, &[section((0, 2), &VARIABLES, &ARGV)]);
+    let bytes = written(&parameters, &[section(0, 2, &VARIABLES, &ARGV)]);
     let read = BootParameters::read(&bytes).expect("sound");
-    let program = read.programs.of_rank(7);
+    let program = read.programs.for_rank(7);
     assert_eq!(program.number, 2);
     assert_eq!(strings(program.environment), VARIABLES);
     assert_eq!(strings(program.arguments), ARGV);
@@ -193,9 +194,9 @@ fn ranks_have_the_program_that_is_theirs() {
     let c: [&[u8]; 2] = [b"c", b""];
     let variable: [&[u8]; 1] = [b"A=1"];
     let programs = [
-        section((0, 0), &variable, &a),
-        section((1, 1), &[], &b),
-        section((3, 2), &variable, &c),
+        section(0, 0, &variable, &a),
+        section(1, 1, &[], &b),
+        section(3, 2, &variable, &c),
     ];
     let bytes = written(&node_of([4, 1, 1], [0; 3]), &programs);
     let read = BootParameters::read(&bytes).expect("sound");
@@ -206,7 +207,7 @@ fn ranks_have_the_program_that_is_theirs() {
         (3, 2, 1, c),
         (u32::MAX, 2, 1, c),
     ] {
-        let program = read.programs.of_rank(rank);
+        let program = read.programs.for_rank(rank);
         assert_eq!(
             (program.number, program.environment.count()),
             (number, variables)
@@ -214,13 +215,13 @@ fn ranks_have_the_program_that_is_theirs() {
         assert_eq!(strings(program.arguments), argv);
     }
     for (programs, error) in [
-        (&[section((1, 0), &[], &a)][..], RecordField::Programs),
+        (&[section(1, 0, &[], &a)][..], RecordField::Programs),
         (
-            &[section((0, 0), &[], &a), section((0, 1), &[], &b)],
+            &[section(0, 0, &[], &a), section(0, 1, &[], &b)],
             RecordField::Programs,
         ),
-        (&[section((0, 1 << 31), &[], &a)], RecordField::Programs),
-        (&[section((0, 0), &[b"A=\0"], &a)], RecordField::Strings),
+        (&[section(0, 1 << 31, &[], &a)], RecordField::Programs),
+        (&[section(0, 0, &[b"A=\0"], &a)], RecordField::Strings),
     ] {
         let bytes = written(&node_of([4, 1, 1], [0; 3]), programs);
         assert_eq!(
@@ -294,7 +295,7 @@ fn a_node_without_a_record_is_alone_and_exits() {
     }
     assert_eq!(read, BootParameters::default());
     assert_eq!((read.shape.nodes(), read.exit), (1, ExitAction::Test));
-    assert_eq!(read.programs.of_rank(0), RankProgram::default());
+    assert_eq!(read.programs.for_rank(0), RankProgram::default());
     let single = BootRecord::SINGLE.to_bytes();
     assert_eq!(BootParameters::read(&single), Ok(read));
     let auto = BootRecord::auto(0).number(7).mpi_memory(8192).to_bytes();
@@ -372,7 +373,7 @@ fn fields_out_of_their_range_are_named() {
         (
             |r| {
                 r.flags |= flag::FAULTS;
-                r.loss = MOST + 1;
+                r.loss = MAX_RATE + 1;
             },
             RecordError::Range(RecordField::Faults),
         ),
@@ -423,7 +424,7 @@ fn limits_hold_at_their_edges() {
     let alone = BootParameters::default();
     let (a, variable): (&[u8], &[u8]) = (b"a", b"A=");
     let read = |environment: &[&'static [u8]], arguments: &[&'static [u8]]| {
-        let bytes = written(&alone, &[section((0, 0), environment, arguments)]);
+        let bytes = written(&alone, &[section(0, 0, environment, arguments)]);
         BootParameters::read(&bytes).map(|_| ())
     };
     assert_eq!(read(&[], &[a; MAX_ARGS]), Ok(()));
@@ -448,12 +449,12 @@ fn every_error_says_what_to_do_or_what_is_too_much() {
         let text = error.to_string();
         assert!(text.starts_with("boot parameters: "), "{text}");
         let (kind, value) = error.parts();
-        assert_eq!(RecordError::of_parts(kind, value), Some(error));
+        assert_eq!(RecordError::from_parts(kind, value), Some(error));
     }
     let text = RecordError::Unsupported(flag::LOG | flag::MPI_BORROW).to_string();
     assert!(text.contains("without --mpi-borrow, --log, with"), "{text}");
     for (kind, value) in [(7, RecordField::ALL.len() as u64), (10, 0), (0, 1 << 32)] {
-        assert_eq!(RecordError::of_parts(kind, value), None);
+        assert_eq!(RecordError::from_parts(kind, value), None);
     }
 }
 
@@ -491,7 +492,7 @@ fn read_hostile(bytes: &[u8]) -> bool {
     let mut owned = Vec::new();
     let mut before = None;
     for rank in 0..8 {
-        let program = read.programs.of_rank(rank);
+        let program = read.programs.for_rank(rank);
         let [environment, arguments] =
             [program.environment, program.arguments].map(|list| strings(list));
         assert!(environment.len() <= MAX_ENVIRONMENT && arguments.len() <= MAX_ARGS);
@@ -511,7 +512,7 @@ fn read_hostile(bytes: &[u8]) -> bool {
     let mut again = Vec::new();
     read.write(&sections, &mut again);
     let again = BootParameters::read(&again).expect("within the ranges");
-    assert_eq!(again.programs.of_rank(7), read.programs.of_rank(7));
+    assert_eq!(again.programs.for_rank(7), read.programs.for_rank(7));
     assert_eq!(without_programs(again), without_programs(read.clone()));
     true
 }
@@ -521,9 +522,9 @@ fn hostile_bytes_never_panic() {
     let mut numbers = RandomNumbers(0x9e37_79b9_7f4a_7c15);
     let (a, b): ([&[u8]; 1], [&[u8]; 2]) = ([b"a"], [b"b", b"2"]);
     let programs = [
-        section((0, 0), &VARIABLES, &ARGV),
-        section((2, 1), &[], &a),
-        section((5, 2), &VARIABLES[..1], &b),
+        section(0, 0, &VARIABLES, &ARGV),
+        section(2, 1, &[], &a),
+        section(5, 2, &VARIABLES[..1], &b),
     ];
     let found = AutoConfig {
         nodes: 2,

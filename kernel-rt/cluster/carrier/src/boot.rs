@@ -80,7 +80,7 @@ extern "C" fn midplane_cluster() -> ! {
     };
     let program = |node: &SimProcess<'_, '_>| {
         accounts.begin(node.rank(), stack(told.stack_bytes()));
-        let own = boot.programs.of_rank(node.rank());
+        let own = boot.programs.for_rank(node.rank());
         let strings: Vec<CString> = { own.arguments.iter() }
             // Strings of a record end at a zero byte.
             .filter_map(|string| CString::new(string).ok())
@@ -101,8 +101,8 @@ extern "C" fn midplane_cluster() -> ! {
         true
     };
     told.answer_by(rank::answer);
-    let place = (told.stack_bytes(), worker.map(|worker| &worker.block));
-    let job = cluster.carry(place, &carried, program, &mut watch);
+    let block = worker.map(|worker| &worker.block);
+    let job = cluster.carry(told.stack_bytes(), block, &carried, program, &mut watch);
     match job {
         Ok(ended) => tell(accounts, worker, here.start as u32, ended),
         Err(error) => {
@@ -238,12 +238,12 @@ impl ProgramHost for SimCallbacks {
             return;
         }
         let now = self.threads.keep(before);
-        self.data.put_in_place(before, rank);
-        if let Err(error) = self.system.put_in_place(before, rank) {
+        self.data.swap_in(before, rank);
+        if let Err(error) = self.system.swap_in(before, rank) {
             let why = format!("the state of rank {rank} cannot be put back: {error}");
             self.accounts.fail(rank as u32, FailureCode::Boot, 1, &why);
         }
-        self.threads.put_in_place(rank, now);
+        self.threads.swap_in(rank, now);
     }
 
     fn is_unsettled(&self) -> bool {

@@ -5,7 +5,7 @@
 //! stored in blocks, and a rank's changes are found by comparison. The cost depends on the size of the data, but it
 //! requires little memory, and no system call. *Mappings*: each rank's data is a range of a file in memory, and the
 //! running rank's range is mapped. The cost is a system call and a page fault for each used page, regardless of the
-//! size. Small data is copied ([`MOST_COPIED`]; measured in docs/scale.md).
+//! size. Small data is copied ([`MAX_COPIED`]; measured in docs/scale.md).
 
 use std::cell::{Cell, RefCell};
 use std::ffi::{c_int, c_void};
@@ -18,7 +18,7 @@ use std::{ptr, slice};
 use crate::system::duplicate;
 
 /// Maximum size of copied data in bytes.
-const MOST_COPIED: usize = 256 << 10;
+const MAX_COPIED: usize = 256 << 10;
 /// Bytes that are compared and stored together; the last block of a range may be shorter.
 const BLOCK: usize = 512;
 const PAGE: usize = 4096;
@@ -82,7 +82,7 @@ impl ProgramData {
         let variables =
             variables.ok_or_else(|| io::Error::other("the program's file has no data"))?;
         Ok(ProgramData {
-            variables: if variables.bytes <= MOST_COPIED {
+            variables: if variables.bytes <= MAX_COPIED {
                 SharedVariables::Copied(RankCopies::new(variables, ranks))
             } else {
                 SharedVariables::Mapped(RankMappings::new(variables, ranks)?)
@@ -95,13 +95,13 @@ impl ProgramData {
 
     /// Replaces the data of the rank `before` by that of `next`; `None` stands for the initial values. Must be called
     /// by code that runs on no rank's behalf.
-    pub fn put_in_place(&self, before: Option<usize>, next: usize) {
+    pub fn swap_in(&self, before: Option<usize>, next: usize) {
         match &self.variables {
-            SharedVariables::Copied(copies) => copies.put_in_place(before, next),
-            SharedVariables::Mapped(mappings) => mappings.put_in_place(next),
+            SharedVariables::Copied(copies) => copies.swap_in(before, next),
+            SharedVariables::Mapped(mappings) => mappings.swap_in(next),
         }
         if let Some(copies) = &self.thread_locals {
-            copies.put_in_place(before, next);
+            copies.swap_in(before, next);
         }
     }
 }
@@ -115,7 +115,7 @@ impl RankCopies {
         }
     }
 
-    fn put_in_place(&self, before: Option<usize>, next: usize) {
+    fn swap_in(&self, before: Option<usize>, next: usize) {
         if let Some(before) = before {
             self.keep(&mut self.blocks[before].borrow_mut());
             self.copy_back(&self.blocks[before].borrow(), &self.blocks[next].borrow());
@@ -177,7 +177,7 @@ impl RankMappings {
     }
 
     /// Maps the range of `rank`, and initializes it if the rank has not begun.
-    fn put_in_place(&self, rank: usize) {
+    fn swap_in(&self, rank: usize) {
         let offset = rank as u64 * self.place.bytes as u64;
         if !self.begun[rank].replace(true) {
             let pages = self.first.chunks(PAGE).enumerate();

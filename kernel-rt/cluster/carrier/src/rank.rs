@@ -16,7 +16,7 @@ use midplane_objects::installed::{Phase, phase};
 use midplane_objects::{Env, Process};
 
 use crate::workers;
-use crate::socket::{MOST_PRINTED, hand_on};
+use crate::socket::{MAX_PRINTED, hand_on};
 use crate::system::{SystemState, duplicate};
 
 unsafe extern "C" {
@@ -239,7 +239,7 @@ fn kept(stream: c_int) -> RawFd {
 unsafe extern "C" fn midplane_print(rank: u32, stream: c_int, bytes: *const c_void, count: usize) {
     // SAFETY: the program's output.
     let bytes = unsafe { std::slice::from_raw_parts(bytes.cast::<u8>(), count) };
-    for part in bytes.chunks(MOST_PRINTED) {
+    for part in bytes.chunks(MAX_PRINTED) {
         send(rank, stream, part);
     }
 }

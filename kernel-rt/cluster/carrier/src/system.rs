@@ -121,7 +121,7 @@ impl SystemState {
     }
 
     /// Switches the process from the state of the rank `before` to that of `next`. Fails if the system rejects it.
-    pub fn put_in_place(&self, before: Option<usize>, next: usize) -> io::Result<()> {
+    pub fn swap_in(&self, before: Option<usize>, next: usize) -> io::Result<()> {
         let Some(before) = before.filter(|_| self.is_used.get()) else {
             return Ok(());
         };
@@ -142,7 +142,7 @@ impl SystemState {
                 _ => first,
             };
             let next = next.as_deref().filter(|_| wanted & bit != 0);
-            next.unwrap_or(first).put_in_place(kind, now)?;
+            next.unwrap_or(first).swap_in(kind, now)?;
         }
         Ok(())
     }
@@ -238,7 +238,7 @@ impl RankState {
     }
 
     /// Sets the process's state of this kind, currently `now`, to this one.
-    fn put_in_place(&self, kind: StateKind, now: &RankState) -> io::Result<()> {
+    fn swap_in(&self, kind: StateKind, now: &RankState) -> io::Result<()> {
         // SAFETY: system calls that read from variables of their types, earlier values of the process.
         unsafe {
             match kind {

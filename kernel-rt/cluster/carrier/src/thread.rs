@@ -37,8 +37,8 @@ impl ThreadStates {
     }
 
     /// Sets the thread's state to that of `rank`; `now` is the current one, except for `errno`.
-    pub fn put_in_place(&self, rank: usize, now: ThreadState) {
-        self.0[rank].get().put_in_place(now);
+    pub fn swap_in(&self, rank: usize, now: ThreadState) {
+        self.0[rank].get().swap_in(now);
     }
 }
 
@@ -54,9 +54,9 @@ impl ThreadState {
         }
     }
 
-    fn put_in_place(self, now: ThreadState) {
+    fn swap_in(self, now: ThreadState) {
         if now.floats != self.floats {
-            self.floats.put_in_place(now.floats);
+            self.floats.swap_in(now.floats);
         }
         // SAFETY: the C library's variables of this thread.
         unsafe {
@@ -108,7 +108,7 @@ mod floats {
         }
 
         /// Sets the registers that differ from `now`: setting takes much longer than reading.
-        pub fn put_in_place(self, now: FloatEnvironment) {
+        pub fn swap_in(self, now: FloatEnvironment) {
             if now.mxcsr != self.mxcsr {
                 // SAFETY: a value that the register has had. The compiler assumes its default in the runtime's own
                 // arithmetic, of which there is none on this thread that rounds (`Costs::carries`).
@@ -159,7 +159,7 @@ mod floats {
             FloatEnvironment(words)
         }
 
-        pub fn put_in_place(self, _: FloatEnvironment) {
+        pub fn swap_in(self, _: FloatEnvironment) {
             // SAFETY: written by `fegetenv`.
             unsafe { fesetenv(&raw const self.0) };
         }

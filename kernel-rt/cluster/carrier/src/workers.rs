@@ -23,7 +23,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use kernel_rt::board::linux::sim_nodes::before_end;
 use midplane_cluster::{MachineBlock, BlockDivision, FailureTime};
 
-use crate::socket::{MOST_PRINTED, hand_on};
+use crate::socket::{MAX_PRINTED, hand_on};
 use crate::system::duplicate;
 
 /// A time and a rank. An earlier event has a lower time, or the same time and a lower rank.
@@ -39,7 +39,7 @@ const WAITS: u32 = 3;
 /// Size of the moment and of the stream or message type, in bytes.
 const HEAD_BYTES: usize = 16;
 /// Maximum message size: a mark and a rank precede the output.
-const MESSAGE_BYTES: usize = HEAD_BYTES + MOST_PRINTED + 64;
+const MESSAGE_BYTES: usize = HEAD_BYTES + MAX_PRINTED + 64;
 
 /// Interval of polls for messages of other processes, in nanoseconds.
 const LOOK_NS: i64 = 50_000;

@@ -54,7 +54,7 @@ parts! {
     /// Data and thread-local data, up to the handover.
     data: __data_start..__private_end;
     /// Boot information from machine mode for the nodes.
-    handover: __handover..__handover_end;
+    boot_info: __handover..__handover_end;
     /// Memory for the page tables.
     tables: __tables..__trap_guard;
     /// The guard of the trap stack.

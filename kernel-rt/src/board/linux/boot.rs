@@ -207,13 +207,13 @@ pub(super) fn boot(panics: PanicMeaning) {
         Some(wire(link, d, &boot, &who))
     });
     let torus = or_fail(Torus::new(router, links));
-    let node = node((&who, matching), torus, account, own_word);
+    let node = node(&who, matching, torus, account, own_word);
     node_lock::set(node);
     if let Some(told) = &told {
         tool::set_word(word(who.rank));
         or_fail(told.answer_by(tool::answer_now));
     }
-    midplane_objects::installed::set_appnum(boot.programs.of_rank(who.rank).number);
+    midplane_objects::installed::set_appnum(boot.programs.for_rank(who.rank).number);
     midplane_objects::installed::install(&LinuxEnv);
     account.blackboard.running();
 }
@@ -240,17 +240,20 @@ fn wire(link: ProcessLink, d: Direction, boot: &BootParameters<'_>, who: &Person
         // A computing neighbour does not respond until it is done; ten minutes of that count as a cut.
         retries: 2000,
     };
-    let place = (&who.shape, who.coord, d);
-    or_fail(faults::mended(
+    or_fail(faults::repaired_link(
         link,
-        (&faults::ordered(boot), retry),
-        place,
+        &faults::ordered(boot),
+        retry,
+        &who.shape,
+        who.coord,
+        d,
         memory,
     ))
 }
 
 fn node(
-    (who, matching): (&Personality, Choice),
+    who: &Personality,
+    matching: Choice,
     torus: Torus<'static, WireLink>,
     account: &'static NodeAccount,
     word: &'static SleepFlag,

@@ -168,7 +168,7 @@ impl Platform<WireLink> for LinuxPlatform {
         if self.watches { LOOKS } else { 0 }
     }
 
-    fn looked_in_vain(&mut self) -> bool {
+    fn on_idle_poll(&mut self) -> bool {
         if self.watches {
             return false;
         }

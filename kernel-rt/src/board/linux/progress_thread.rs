@@ -24,7 +24,7 @@ use crate::dev::ring::SleepFlag;
 /// Computation time after which the thread makes progress for a program, in nanoseconds.
 const PAUSE_NS: u64 = 1_000_000;
 /// Maximum pause between two checks of a program that is in calls.
-const MOST_PAUSE_NS: u64 = 8 * PAUSE_NS;
+const MAX_PAUSE_NS: u64 = 8 * PAUSE_NS;
 /// Maximum wait for links before the next check of the program.
 const WAIT_NS: u64 = 10 * PAUSE_NS;
 /// Pause if links do not wake the node, since the program should get the processor first.
@@ -98,8 +98,8 @@ fn run() {
     while STATE.load(Ordering::Relaxed) != ENDED {
         sleep(pause);
         match try_node(|node| poll_node(node, &mut seen)).unwrap_or(NodePoll::InCall) {
-            NodePoll::InCall => pause = (2 * pause).clamp(PAUSE_NS, MOST_PAUSE_NS),
-            NodePoll::Idle if idle < IDLE_LOOKS => (idle, pause) = (idle + 1, MOST_PAUSE_NS),
+            NodePoll::InCall => pause = (2 * pause).clamp(PAUSE_NS, MAX_PAUSE_NS),
+            NodePoll::Idle if idle < IDLE_LOOKS => (idle, pause) = (idle + 1, MAX_PAUSE_NS),
             NodePoll::Idle => {
                 // Under the lock, so that no call's request is missed.
                 try_node(|node| {

@@ -77,7 +77,7 @@ impl RelayState {
         while let Some(size) = self.collector.next_frame(&mut line) {
             let frame = self.collector.frame(size);
             let now = clock::now_ns();
-            self.chain.hear(self.chain.line_up(), frame, now, &mut LocalNode);
+            self.chain.on_frame(self.chain.line_up(), frame, now, &mut LocalNode);
         }
     }
 
@@ -137,7 +137,7 @@ fn with_last<R>(f: impl FnOnce(&mut RelayState) -> R) -> Option<R> {
 }
 
 /// Makes the node part of the relay to this console.
-pub fn open((shape, coord): (Shape, Coord), console: SerialConsole) {
+pub fn open(shape: Shape, coord: Coord, console: SerialConsole) {
     let up = console_relay::up(&shape, coord, console.at);
     let line_up = up.unwrap_or(console.direction) as usize;
     let rank = shape.rank(coord).and_then(|rank| u16::try_from(rank).ok());
@@ -146,7 +146,7 @@ pub fn open((shape, coord): (Shape, Coord), console: SerialConsole) {
     };
     let has_link = |d| shape.neighbour(coord, d).is_some();
     let account = part((&raw const MIDPLANE_BLACKBOARD).addr(), blackboard::BYTES);
-    let chain = ConsoleRelay::new(rank, line_up, account, (shape.nodes(), BAUD));
+    let chain = ConsoleRelay::new(rank, line_up, account, shape.nodes(), BAUD);
     let mut held = RelaySlot::Relay(RelayState {
         chain,
         collector: FrameCollector::new(),
@@ -163,15 +163,15 @@ pub fn open((shape, coord): (Shape, Coord), console: SerialConsole) {
 
 /// Starts the line in this direction, for a link: the relay receives its own frames.
 pub fn start(direction: Direction) -> UsartLine {
-    lines::start(direction).shared_with(hear)
+    lines::start(direction).shared_with(on_frame)
 }
 
 /// Handles a frame received on a link's line; returns false if it does not belong to the relay.
-fn hear(line: usize, frame: &[u8]) -> bool {
+fn on_frame(line: usize, frame: &[u8]) -> bool {
     let is_of_chain = console_relay::is_of_chain(frame);
     if is_of_chain {
         with(|held| {
-            held.chain.hear(line, frame, clock::now_ns(), &mut LocalNode);
+            held.chain.on_frame(line, frame, clock::now_ns(), &mut LocalNode);
             held.advance();
         });
     }
@@ -256,7 +256,7 @@ extern "C" fn pass_on() -> ! {
                 let mut line = UsartLine::for_direction(at);
                 while let Some(size) = collectors[at].next_frame(&mut line) {
                     let frame = collectors[at].frame(size);
-                    held.chain.hear(at, frame, clock::now_ns(), &mut LocalNode);
+                    held.chain.on_frame(at, frame, clock::now_ns(), &mut LocalNode);
                 }
             }
             held.chain.advance(clock::now_ns(), &mut LocalNode);

@@ -84,10 +84,10 @@ extern "C" fn boot() -> ! {
     }
     #[cfg(feature = "options")]
     if let Some(console) = boot.console {
-        super::attach::open((who.shape, who.coord), console);
+        super::attach::open(who.shape, who.coord, console);
     }
     start_node(&who, &boot);
-    let program = boot.programs.of_rank(who.rank);
+    let program = boot.programs.for_rank(who.rank);
     let argv = strings(program.arguments, 1);
     let environment = strings(program.environment, 0);
     arch::enable_interrupts();
@@ -190,7 +190,7 @@ fn torus(who: &Personality, boot: &BootParameters<'_>) -> Box<Torus<'static, Boa
         retry.timeout_ns *= EMULATED_PATIENCE;
         retry.retries /= EMULATED_PATIENCE as u32;
     }
-    let links = wires(lines, retry, (who, boot));
+    let links = wires(lines, retry, who, boot);
     joined(router(who), links)
 }
 
@@ -212,7 +212,7 @@ fn router(who: &Personality) -> Box<Router<'static>> {
 
 #[cfg(not(feature = "faults"))]
 #[inline(never)]
-fn wires(lines: SerialLinks, retry: RetryConfig, _: (&Personality, &BootParameters<'_>)) -> Box<NodeLinks> {
+fn wires(lines: SerialLinks, retry: RetryConfig, _: &Personality, _: &BootParameters<'_>) -> Box<NodeLinks> {
     let mut links: Box<NodeLinks> = Box::new([const { None }; 6]);
     for (link, line) in links.iter_mut().zip(lines) {
         if let Some(line) = line {
@@ -229,7 +229,8 @@ fn wires(lines: SerialLinks, retry: RetryConfig, _: (&Personality, &BootParamete
 fn wires(
     lines: SerialLinks,
     retry: RetryConfig,
-    (who, boot): (&Personality, &BootParameters<'_>),
+    who: &Personality,
+    boot: &BootParameters<'_>,
 ) -> Box<NodeLinks> {
     use crate::dev::faults::{self, RETRIES};
     let faults = faults::ordered(boot);
@@ -242,9 +243,8 @@ fn wires(
     for ((direction, line), link) in Direction::ALL.into_iter().zip(lines).zip(links.iter_mut()) {
         if let Some(line) = line {
             let memory = leak(faults::memory(serial::MTU, memory::WINDOW));
-            let place = (&who.shape, who.coord, direction);
-            let mended = faults::mended(line, (&faults, retry), place, memory);
-            *link = Some(or_fail(mended));
+            let repaired_link = faults::repaired_link(line, &faults, retry, &who.shape, who.coord, direction, memory);
+            *link = Some(or_fail(repaired_link));
         }
     }
     links
@@ -271,10 +271,10 @@ fn install(adi: Box<Adi>, torus: Box<Torus<'static, BoardLink>>, who: &Personali
     let mut node = unsafe {
         (&raw mut (*place).adi).copy_from_nonoverlapping(adi, 1);
         drop(Box::from_raw(adi.cast::<MaybeUninit<Adi>>()));
-        (&raw mut (*place).carrier).write(NodeHost::new(*torus, BoardPlatform { memory }));
+        (&raw mut (*place).host).write(NodeHost::new(*torus, BoardPlatform { memory }));
         node.assume_init()
     };
-    node.carrier.limit_interrupts(who.interrupts);
+    node.host.limit_interrupts(who.interrupts);
     running::set(node);
 }
 

@@ -19,7 +19,7 @@ use crate::memory_plan::MPI_SHARE;
 use crate::{arch, clock};
 
 /// Maximum number of nodes, if their number is not specified.
-const MOST: usize = 512;
+const MAX_NODES: usize = 512;
 /// Time without changes after which all expected nodes count as present: boards are switched on almost simultaneously.
 const QUIET_NS: u64 = 3_000_000_000;
 /// Maximum wait for missing nodes.
@@ -54,7 +54,7 @@ fn discover(auto: AutoConfig) -> (Shape, Coord, Option<SerialConsole>) {
     // The ID is inside the guarded range, because a stack overflow would reach it.
     let number = { auto.number }.unwrap_or_else(|| arch::unguarded(unique_number));
     let mut room = Vec::new();
-    let most = if expected > 0 { expected } else { MOST };
+    let most = if expected > 0 { expected } else { MAX_NODES };
     if room.try_reserve_exact(most).is_err() {
         boot_failed_in_words(format_args!("no memory for the accounts of {most} nodes"));
     }
@@ -71,7 +71,7 @@ fn discover(auto: AutoConfig) -> (Shape, Coord, Option<SerialConsole>) {
     loop {
         let now = clock::now_ns();
         for (link, line) in Direction::ALL.into_iter().zip(&mut links) {
-            while line.receive(|frame| discovery.hear(link, frame, now)) {}
+            while line.receive(|frame| discovery.on_frame(link, frame, now)) {}
             if let Some(frame) = discovery.due(link, now) {
                 line.transmit(|bytes| {
                     bytes[..frame.len()].copy_from_slice(&frame);
@@ -125,7 +125,7 @@ fn speak(number: u32, discovery: &Discovery<'_>) {
         use midplane_abi::boot_parameters::single;
         let at = Coord::default();
         let direction = link;
-        super::attach::open((single(), at), SerialConsole { at, direction });
+        super::attach::open(single(), at, SerialConsole { at, direction });
     }
     let _ = (number, discovery);
 }

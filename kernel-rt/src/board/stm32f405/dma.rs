@@ -54,7 +54,7 @@ fn sending(at: usize) -> &'static DmaStream {
 ///
 /// # Safety
 /// The ring lives forever and consists of atomics; both addresses are valid.
-pub(super) unsafe fn start(at: usize, register: u32, (ring, count): (u32, u16)) -> bool {
+pub(super) unsafe fn start(at: usize, register: u32, ring: u32, count: u16) -> bool {
     let channel = u32::from(STREAMS[at].3) << CHANNEL_AT;
     let (stream, sender) = (receiving(at), sending(at));
     // SAFETY: the streams are off since the reset, and nothing else uses them; the caller is responsible for the

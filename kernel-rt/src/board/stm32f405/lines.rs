@@ -207,7 +207,7 @@ pub type FrameHandler = fn(at: usize, frame: &[u8]) -> bool;
 pub struct UsartLine {
     at: usize,
     #[cfg(feature = "options")]
-    takes: FrameHandler,
+    handle_relay_frame: FrameHandler,
 }
 
 impl UsartLine {
@@ -217,14 +217,14 @@ impl UsartLine {
         Self {
             at,
             #[cfg(feature = "options")]
-            takes: |_, _| false,
+            handle_relay_frame: |_, _| false,
         }
     }
 
     /// Returns the line with a handler for frames that do not belong to the link.
     #[cfg(feature = "options")]
-    pub fn shared_with(self, takes: FrameHandler) -> Self {
-        Self { takes, ..self }
+    pub fn shared_with(self, handle_relay_frame: FrameHandler) -> Self {
+        Self { handle_relay_frame, ..self }
     }
 }
 
@@ -254,8 +254,8 @@ impl SerialLine for UsartLine {
     }
 
     #[cfg(feature = "options")]
-    fn takes(&mut self, frame: &[u8]) -> bool {
-        (self.takes)(self.at, frame)
+    fn handle_relay_frame(&mut self, frame: &[u8]) -> bool {
+        (self.handle_relay_frame)(self.at, frame)
     }
 }
 
@@ -284,8 +284,8 @@ pub fn start(direction: Direction) -> UsartLine {
     // streams.
     unsafe {
         usart.brr().write(|w| w.bits((clock / BAUD) as u16));
-        let ring = (rings.received.address() as u32, RECEIVE_RING as u16);
-        let by_dma = dma::start(at, usart.dr().as_ptr() as u32, ring);
+        let ring = rings.received.address() as u32;
+        let by_dma = dma::start(at, usart.dr().as_ptr() as u32, ring, RECEIVE_RING as u16);
         rings.by_dma.store(by_dma, Ordering::Relaxed);
         if by_dma {
                 usart.cr3().write(|w| w.bits(BY_DMA));

@@ -35,7 +35,7 @@ pub const RECEIVE_RING: usize =
     ((WINDOW + CHAINED) * LINE_BYTES + WINDOW * ACK_LINE_BYTES + 1).next_multiple_of(WORD);
 const CHAINED: usize = if cfg!(feature = "options") { 1 } else { 0 };
 /// Bytes of a line's transmit ring: a frame, and the end of the previous one, transmitted while the node responds.
-pub const SEND_RING: usize = (LINE_BYTES + serial::meanwhile(BAUD)).next_multiple_of(WORD);
+pub const SEND_RING: usize = (LINE_BYTES + serial::answer_bytes(BAUD)).next_multiple_of(WORD);
 const WORD: usize = 4;
 
 /// Capacity of the router's buffers in packets: the legal minimum. All packets use the bubble channels.
@@ -50,12 +50,12 @@ pub const ROUTER_BYTES: usize = 3456;
 /// options, heap loans and link faults require more.
 pub const NODE_BYTES: usize = if cfg!(feature = "faults") {
     7168
-} else if IS_LEAST || !IS_THE_BOARD {
+} else if IS_MINIMAL || !IS_THE_BOARD {
     5376
 } else {
     6016
 };
-const IS_LEAST: bool = cfg!(not(any(feature = "options", feature = "borrow")));
+const IS_MINIMAL: bool = cfg!(not(any(feature = "options", feature = "borrow")));
 /// Maximum size of the first requests, allocated from the heap by a program's first call.
 pub const REQUESTS_BYTES: usize = 960;
 /// The stack of interrupts and faults: one bounded poll of the node, the urgent interrupts on top of it, and the report

@@ -94,7 +94,7 @@ extern "C" fn midplane_boot(hart: usize) -> ! {
         heap::call_when_freed(hot_path::heap_freed);
     }
     abort::publish_with(hot_path::publish);
-    let program = boot.programs.of_rank(who.rank);
+    let program = boot.programs.for_rank(who.rank);
     let argv = strings(program.arguments, 1);
     let environment = strings(program.environment, 0);
     arch::enable_interrupts();
@@ -159,7 +159,7 @@ fn node(
 #[inline(never)]
 fn router(who: &Personality) -> Result<Router<'static>, ConfigError> {
     let chunks = leak(ROUTER.chunks());
-    Router::of_exact(who.shape, who.coord, ROUTER, chunks)
+    Router::with_exact_links(who.shape, who.coord, ROUTER, chunks)
 }
 
 #[inline(never)]
@@ -200,11 +200,13 @@ fn wires(links: NodeLinks, boot: &BootParameters<'_>, who: &Personality) -> Node
             timeout_ns: TIMEOUT_NS,
             retries: RETRIES,
         };
-        let place = (&who.shape, who.coord, direction);
-        Some(or_fail(faults::mended(
+        Some(or_fail(faults::repaired_link(
             link,
-            (&faults, retry),
-            place,
+            &faults,
+            retry,
+            &who.shape,
+            who.coord,
+            direction,
             memory,
         )))
     })

@@ -48,12 +48,12 @@ macro_rules! either {
 }
 
 impl Link for BoardLink {
-    const KEEPS_TIME: bool = false;
-    const MAY_KEEP_UNSENT: bool = true;
+    const HAS_TIMEOUTS: bool = false;
+    const MAY_BUFFER_UNSENT: bool = true;
 
     #[inline]
-    fn has_news(&mut self) -> bool {
-        either!(self, link => link.has_news())
+    fn may_receive(&mut self) -> bool {
+        either!(self, link => link.may_receive())
     }
 
     fn mtu(&self) -> usize {
@@ -68,8 +68,8 @@ impl Link for BoardLink {
         either!(self, link => link.transmit(f))
     }
 
-    fn keeps_unsent(&self) -> bool {
-        either!(self, link => link.keeps_unsent())
+    fn buffers_unsent(&self) -> bool {
+        either!(self, link => link.buffers_unsent())
     }
 
     #[inline]
@@ -119,8 +119,8 @@ impl Link for BoardLink {
 
 impl NodeLink for BoardLink {
     #[inline]
-    fn hold_interrupts(&mut self) {
-        either!(self, link => link.hold_interrupts());
+    fn mask_interrupts(&mut self) {
+        either!(self, link => link.mask_interrupts());
     }
 
     #[inline]
@@ -129,9 +129,9 @@ impl NodeLink for BoardLink {
     }
 
     #[inline]
-    fn hold_all(links: &mut [Option<Self>]) {
+    fn mask_all(links: &mut [Option<Self>]) {
         for link in links.iter_mut().flatten() {
-            link.hold_interrupts();
+            link.mask_interrupts();
             if matches!(link, BoardLink::Ring(_)) {
                 // The other links share this word.
                 return;

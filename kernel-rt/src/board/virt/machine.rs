@@ -101,13 +101,13 @@ extern "C" fn midplane_survey(tree: *mut u8) {
 unsafe fn device_tree(tree: *mut u8) -> &'static mut [u8] {
     const MAGIC: u32 = 0xd00d_feed;
     /// QEMU creates no larger one (include/sysemu/device_tree.h).
-    const GREATEST: usize = 1 << 20;
+    const MAX_TREE_BYTES: usize = 1 << 20;
     if tree.is_null() || !tree.addr().is_multiple_of(8) {
         return &mut [];
     }
     // SAFETY: a device tree contains these two words at its start.
     let [magic, size] = unsafe { tree.cast::<[u32; 2]>().read() }.map(u32::from_be);
-    if magic != MAGIC || size as usize > GREATEST {
+    if magic != MAGIC || size as usize > MAX_TREE_BYTES {
         return &mut [];
     }
     // SAFETY: the tree specifies this size.
@@ -201,7 +201,7 @@ fn map_memory(tables: &mut PageTables<'_>, found: &MachineInfo, offset: u64) -> 
         (arch::stack(), offset, PageAccess::ReadWrite),
         (arch::constants(), 0, PageAccess::ReadExecute),
         (arch::data(), offset, PageAccess::ReadWrite),
-        (arch::handover(), 0, PageAccess::Read),
+        (arch::boot_info(), 0, PageAccess::Read),
         (rest, offset, PageAccess::ReadWrite),
     ] {
         tables.map(bytes.start, bytes.start + offset, bytes.len(), access)?;

@@ -63,7 +63,7 @@ struct BoxNeighbour {
     /// Physical addresses of the rings and of its sleep flag.
     rings: u64,
     asleep: u64,
-    bell: RegisterDoorbell,
+    doorbell: RegisterDoorbell,
     is_outside: bool,
 }
 
@@ -97,7 +97,7 @@ impl BoxMachine {
             direction,
             rings,
             asleep: self.asleep(there)?,
-            bell: RegisterDoorbell { address, word },
+            doorbell: RegisterDoorbell { address, word },
             is_outside,
         })
     }
@@ -168,7 +168,7 @@ impl BoxMachine {
             // SAFETY: mapped by `map`, forever. All zeros is a valid word of a node that is awake, and valid rings
             // without outstanding frames; the memory is shared by atomics and as `RingLink` requires.
             let (pair, there) = unsafe { (&*pair, &*asleep) };
-            Some(RingLink::new(pair, direction, own, there, neighbour.bell).seal(seal))
+            Some(RingLink::new(pair, direction, own, there, neighbour.doorbell).seal(seal))
         })
     }
 }

@@ -105,7 +105,7 @@ impl Platform<WireLink> for VirtPlatform {
     }
 
     #[inline]
-    fn looked_in_vain(&mut self) -> bool {
+    fn on_idle_poll(&mut self) -> bool {
         self.vain_looks += 1;
         self.vain_looks >= VAIN_LOOKS && (self.watched.is_none() || self.vain_looks >= ALONE_LOOKS)
     }

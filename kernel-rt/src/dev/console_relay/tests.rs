@@ -61,7 +61,7 @@ struct TestMachine {
 }
 
 impl TestMachine {
-    fn new(extents: [u16; 3], console: Coord, (seed, loss): (u64, u32)) -> Self {
+    fn new(extents: [u16; 3], console: Coord, seed: u64, loss: u32) -> Self {
         let shape = Shape::new(extents, [true, true, false]).unwrap();
         let nodes = shape.nodes();
         let node = |rank: u32| {
@@ -72,7 +72,7 @@ impl TestMachine {
                 memory,
                 ..TestLines::default()
             };
-            let mut chain = ConsoleRelay::new(rank as u16, line as usize, ACCOUNT, (nodes, BAUD));
+            let mut chain = ConsoleRelay::new(rank as u16, line as usize, ACCOUNT, nodes, BAUD);
             chain.show(&[], 0);
             (chain, lines)
         };
@@ -126,7 +126,7 @@ impl TestMachine {
         while let Some(answer) = self.answers.pop_front() {
             if !self.is_lost() {
                 let (chain, lines) = &mut self.nodes[console];
-                chain.hear(Direction::ZPlus as usize, &answer, now, lines);
+                chain.on_frame(Direction::ZPlus as usize, &answer, now, lines);
             }
         }
         for rank in 0..self.nodes.len() {
@@ -140,7 +140,7 @@ impl TestMachine {
                     Some(there) => {
                         let at = self.shape.rank(there).unwrap() as usize;
                         let (chain, lines) = &mut self.nodes[at];
-                        chain.hear(direction.opposite() as usize, &frame, now, lines);
+                        chain.on_frame(direction.opposite() as usize, &frame, now, lines);
                     }
                     None => {
                         assert_eq!(rank, console, "only the console has no node behind it");
@@ -177,7 +177,7 @@ fn what_is_printed_comes_once_and_in_order() {
         (2, [4, 1, 1], at(0, 0, 0)),
         (3, [3, 3, 2], at(1, 2, 1)),
     ] {
-        let mut machine = TestMachine::new(extents, console, (seed, 200));
+        let mut machine = TestMachine::new(extents, console, seed, 200);
         let nodes = machine.nodes.len();
         let mut expected = std::vec![ReceivedData::default(); nodes];
         for line in 0..40 {
@@ -214,7 +214,7 @@ fn what_is_printed_comes_once_and_in_order() {
 /// The account's start, with the node's state, arrives last, after the memory that explains it and the output.
 #[test]
 fn what_explains_a_state_comes_before_it() {
-    let mut machine = TestMachine::new([2, 1, 1], at(0, 0, 0), (1, 0));
+    let mut machine = TestMachine::new([2, 1, 1], at(0, 0, 0), 1, 0);
     let failed = MemoryRange { start: 0, end: 60 };
     assert_eq!(machine.nodes[1].0.print(OutputStream::Out, b"last words"), 10);
     let now = machine.now;
@@ -237,13 +237,13 @@ fn what_explains_a_state_comes_before_it() {
 /// Ranges that were sent and acknowledged are repeated soon, with the memory that explains them.
 #[test]
 fn a_tool_that_comes_later_is_told_the_same() {
-    let mut machine = TestMachine::new([2, 1, 1], at(0, 0, 0), (1, 0));
+    let mut machine = TestMachine::new([2, 1, 1], at(0, 0, 0), 1, 0);
     let failed = MemoryRange { start: 0, end: 60 };
     let now = machine.now;
     machine.nodes[1].0.show(&[failed], now);
     machine.run_until_quiet();
     let told = std::mem::take(&mut machine.told[1]);
-    for _ in 0..=UNCHANGED_INTERVALS * LEAST_INTERVAL_NS / MS {
+    for _ in 0..=UNCHANGED_INTERVALS * MIN_INTERVAL_NS / MS {
         machine.step();
     }
     machine.run_until_quiet();
@@ -253,7 +253,7 @@ fn a_tool_that_comes_later_is_told_the_same() {
 /// A tool that starts late receives all earlier output, up to the nodes' buffer capacity.
 #[test]
 fn nothing_is_lost_while_nobody_listens() {
-    let mut machine = TestMachine::new([3, 1, 1], at(0, 0, 0), (4, 1000));
+    let mut machine = TestMachine::new([3, 1, 1], at(0, 0, 0), 4, 1000);
     let mut printed = 0;
     for _ in 0..5000 {
         printed += machine.nodes[2].0.print(OutputStream::Out, &[b'a'; 100]);
@@ -269,7 +269,7 @@ fn nothing_is_lost_while_nobody_listens() {
 /// None of several nodes that print forever is starved.
 #[test]
 fn neighbours_take_turns() {
-    let mut machine = TestMachine::new([3, 3, 1], at(0, 0, 0), (4, 0));
+    let mut machine = TestMachine::new([3, 3, 1], at(0, 0, 0), 4, 0);
     for _ in 0..3000 {
         for rank in 0..9 {
             machine.nodes[rank].0.print(OutputStream::Out, &[b'a'; 300]);
@@ -300,7 +300,7 @@ fn accounts_leave_room_for_what_is_printed() {
         ..TestLines::default()
     };
     // 100 nodes of 2,000 bytes use 2 s of the line.
-    let mut chain = ConsoleRelay::new(0, 4, part, (100, BAUD));
+    let mut chain = ConsoleRelay::new(0, 4, part, 100, BAUD);
     chain.show(&[], 0);
     let mut bytes = 0;
     for ms in 0..100_000u64 {
@@ -310,7 +310,7 @@ fn accounts_leave_room_for_what_is_printed() {
         for (_, frame) in std::mem::take(&mut lines.sent) {
             bytes += frame.len();
             let number = RelayRecord::read(&frame).unwrap().number;
-            chain.hear(4, &answer(number), ms * MS, &mut lines);
+            chain.on_frame(4, &answer(number), ms * MS, &mut lines);
         }
         assert!(chain.next_ns() > ms * MS);
     }
@@ -325,18 +325,18 @@ fn an_answer_that_is_repeated_repeats_nothing() {
         memory: std::vec![0; 2000],
         ..TestLines::default()
     };
-    let mut chain = ConsoleRelay::new(3, 1, ACCOUNT, (4, BAUD));
+    let mut chain = ConsoleRelay::new(3, 1, ACCOUNT, 4, BAUD);
     for text in [b"a", b"b"] {
         chain.print(OutputStream::Out, text);
         chain.advance(0, &mut lines);
     }
     for _ in 0..3 {
-        chain.hear(1, &answer(0), 0, &mut lines);
+        chain.on_frame(1, &answer(0), 0, &mut lines);
     }
     assert_eq!(lines.sent.len(), 2);
-    chain.hear(1, &[ASK, 0], 0, &mut lines);
+    chain.on_frame(1, &[ASK, 0], 0, &mut lines);
     assert_eq!(lines.sent.len(), 2);
-    chain.hear(1, &[ASK, 1], 0, &mut lines);
+    chain.on_frame(1, &[ASK, 1], 0, &mut lines);
     assert_eq!(lines.sent.len(), 3);
 }
 
@@ -348,18 +348,18 @@ fn what_is_no_answer_is_none() {
         memory: std::vec![0; 2000],
         ..TestLines::default()
     };
-    let mut chain = ConsoleRelay::new(3, 1, ACCOUNT, (4, BAUD));
+    let mut chain = ConsoleRelay::new(3, 1, ACCOUNT, 4, BAUD);
     chain.print(OutputStream::Err, b"x");
     chain.advance(0, &mut lines);
     let sent = std::mem::take(&mut lines.sent);
     assert_eq!(sent, [(1, [RECORD, 0, 3, 0, 1, b'x'].to_vec())]);
     for frame in [&[][..], &[ANSWER], &[ANSWER, 7], &[RECORD, 1], &[9; 30]] {
-        chain.hear(1, frame, 0, &mut lines);
+        chain.on_frame(1, frame, 0, &mut lines);
     }
-    chain.hear(0, &[ANSWER, 1], 0, &mut lines);
-    chain.hear(77, &[RECORD, 1, 0, 0, 0], 0, &mut lines);
+    chain.on_frame(0, &[ANSWER, 1], 0, &mut lines);
+    chain.on_frame(77, &[RECORD, 1, 0, 0, 0], 0, &mut lines);
     assert!(!chain.is_done());
-    chain.hear(1, &[ANSWER, 1], 0, &mut lines);
+    chain.on_frame(1, &[ANSWER, 1], 0, &mut lines);
     assert!(chain.is_done());
     assert_eq!(RelayRecord::read(&[RECORD, 0, 0, 0, MEMORY, 1, 2, 3]), None);
     assert_eq!(RelayRecord::read(&[RECORD, 0, 0, 0, 9]), None);

@@ -141,7 +141,7 @@ macro_rules! link_with {
                 loop {
                     if let Some(port) = ports.first_mut() {
                         // The other links share this word.
-                        port.link.hold_interrupts();
+                        port.link.mask_interrupts();
                     }
                     let mut moved = false;
                     for port in ports.iter_mut() {
@@ -189,7 +189,7 @@ macro_rules! link_with {
                 let nodes: Vec<_> = case
                     .nodes
                     .iter()
-                    .map(|_| Arc::new(NodeModel::new(case.bell)))
+                    .map(|_| Arc::new(NodeModel::new(case.doorbell)))
                     .collect();
                 let mut ports: Vec<Vec<LinkPort>> = case.nodes.iter().map(|_| Vec::new()).collect();
                 let mut memory = Vec::new();
@@ -205,14 +205,14 @@ macro_rules! link_with {
                             // SAFETY: the node lives until all threads have ended.
                             unsafe { &*(&raw const nodes[k].asleep) }
                         };
-                        let bell = DoorbellOf {
+                        let doorbell = DoorbellOf {
                             node: nodes[other].clone(),
                             is_cut: case.flaw == Some(VariantFault::Mute(me)),
                         };
                         // SAFETY: the pair is freed after all threads have ended.
                         let pair = unsafe { &*pair };
                         ports[me].push(LinkPort {
-                            link: RingLink::new(pair, direction, word(me), word(other), bell),
+                            link: RingLink::new(pair, direction, word(me), word(other), doorbell),
                             sends: (0..sends).collect(),
                             takes: (0..takes).collect(),
                         });
@@ -304,7 +304,7 @@ enum VariantFault {
 
 #[derive(Clone, Copy)]
 struct ExploredCase {
-    bell: DoorbellKind,
+    doorbell: DoorbellKind,
     nodes: &'static [ThreadRole],
     wires: &'static [LinkTraffic],
     flaw: Option<VariantFault>,
@@ -329,9 +329,9 @@ const fn wire(low: usize, high: usize, up: u8, down: u8) -> LinkTraffic {
     }
 }
 
-const fn case(bell: DoorbellKind, nodes: &'static [ThreadRole], wires: &'static [LinkTraffic]) -> ExploredCase {
+const fn case(doorbell: DoorbellKind, nodes: &'static [ThreadRole], wires: &'static [LinkTraffic]) -> ExploredCase {
     ExploredCase {
-        bell,
+        doorbell,
         nodes,
         wires,
         flaw: None,

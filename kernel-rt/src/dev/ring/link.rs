@@ -283,7 +283,7 @@ pub struct RingLink<'m, B> {
     incoming: &'m FrameRing,
     here: &'m SleepFlag,
     there: &'m SleepFlag,
-    bell: B,
+    doorbell: B,
     /// This end's own index; the copy in the ring is for the neighbour.
     head: u32,
     /// Name of the next received frame, and its slot.
@@ -315,7 +315,7 @@ const BROKEN: u8 = 1 << 4;
 
 impl<'m, B: Doorbell> RingLink<'m, B> {
     /// Creates the end of `pair` whose neighbour is in this `direction`; the other end belongs to the neighbour, in the
-    /// opposite direction. `here` and `there` are the sleep flags of this node and of the neighbour, which `bell`
+    /// opposite direction. `here` and `there` are the sleep flags of this node and of the neighbour, which `doorbell`
     /// wakes.
     ///
     /// Each end must be created once, before any frame is sent.
@@ -324,7 +324,7 @@ impl<'m, B: Doorbell> RingLink<'m, B> {
         direction: Direction,
         here: &'m SleepFlag,
         there: &'m SleepFlag,
-        bell: B,
+        doorbell: B,
     ) -> Self {
         let [upwards, downwards] = &pair.0;
         let (outgoing, incoming) = match direction {
@@ -336,7 +336,7 @@ impl<'m, B: Doorbell> RingLink<'m, B> {
             incoming,
             here,
             there,
-            bell,
+            doorbell,
             head: 0,
             awaited: name(0),
             slot_in: &incoming.slots[0],
@@ -415,7 +415,7 @@ impl<'m, B: Doorbell> RingLink<'m, B> {
         self.outgoing.head.0.store(self.head, Ordering::Relaxed);
         let wanted = news & PUBLISHED != 0 || self.incoming.full.0.load(Ordering::Relaxed) != 0;
         if wanted && self.there.is_to_be_rung() {
-            self.bell.ring();
+            self.doorbell.ring();
         }
     }
 
@@ -485,16 +485,16 @@ pub fn prepare_all<'l, 'm: 'l, B: Doorbell + 'l>(
 }
 
 impl<B: Doorbell> Link for RingLink<'_, B> {
-    const KEEPS_TIME: bool = false;
+    const HAS_TIMEOUTS: bool = false;
     const ALL_EXACT: bool = true;
-    const MAY_KEEP_UNSENT: bool = true;
+    const MAY_BUFFER_UNSENT: bool = true;
 
     fn mtu(&self) -> usize {
         FRAME_BYTES
     }
 
     #[inline]
-    fn has_news(&mut self) -> bool {
+    fn may_receive(&mut self) -> bool {
         self.has_frame()
     }
 
@@ -561,7 +561,7 @@ impl<B: Doorbell> Link for RingLink<'_, B> {
         true
     }
 
-    fn keeps_unsent(&self) -> bool {
+    fn buffers_unsent(&self) -> bool {
         true
     }
 
@@ -626,20 +626,20 @@ impl<B: Doorbell> Link for RingLink<'_, B> {
 impl<B: Doorbell> NodeLink for RingLink<'_, B> {
     /// The neighbour may continue to assume that this end waits for free space: it only rings sleeping nodes.
     #[inline]
-    fn hold_interrupts(&mut self) {
+    fn mask_interrupts(&mut self) {
         self.here.disarm();
     }
 
-    /// [`NodeLink::hold_interrupts`] must be called between two calls before a sleep.
+    /// [`NodeLink::mask_interrupts`] must be called between two calls before a sleep.
     fn prepare_sleep(&mut self) -> bool {
         prepare_all(core::iter::once(self))
     }
 
     #[inline]
-    fn hold_all(links: &mut [Option<Self>]) {
+    fn mask_all(links: &mut [Option<Self>]) {
         // All links share one word.
         if let Some(link) = links.iter_mut().flatten().next() {
-            link.hold_interrupts();
+            link.mask_interrupts();
         }
     }
 

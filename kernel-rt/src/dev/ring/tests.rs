@@ -120,7 +120,7 @@ fn nothing_written_is_nothing_sent() {
 fn what_is_unsent_stays_until_it_is_sent() {
     let wire = TestLink::default();
     let [mut low, mut high] = wire.ends();
-    assert!(low.keeps_unsent());
+    assert!(low.buffers_unsent());
     for number in 0..SLOTS as u8 {
         low.unsent().expect("a slot")[0] = number;
         low.unsent().expect("the same")[1] = 0xff - number;
@@ -145,28 +145,28 @@ fn what_is_unsent_stays_until_it_is_sent() {
 fn all_links_of_a_node_are_prepared_and_held_at_once() {
     let (here, there) = (SleepFlag::default(), [(); 2].map(|()| SleepFlag::default()));
     let pairs = [(); 2].map(|()| Box::<RingPair>::default());
-    let bell = RingCounter::default();
-    let end = |k: usize| RingLink::new(&pairs[k], Direction::XPlus, &here, &there[k], &bell);
-    let other = |k: usize| RingLink::new(&pairs[k], Direction::XMinus, &there[k], &here, &bell);
+    let doorbell = RingCounter::default();
+    let end = |k: usize| RingLink::new(&pairs[k], Direction::XPlus, &here, &there[k], &doorbell);
+    let other = |k: usize| RingLink::new(&pairs[k], Direction::XMinus, &there[k], &here, &doorbell);
     let mut links = [Some(end(0)), None, Some(end(1))];
     let mut others = [other(0), other(1)];
     for k in [0, 1] {
         assert!(RingLink::prepare_all(&mut links));
         assert!(send(&mut others[k], &[k as u8]));
         others[k].poll(0);
-        assert_eq!(bell.rung(), 1);
+        assert_eq!(doorbell.rung(), 1);
         assert!(!RingLink::prepare_all(&mut links), "it has been rung");
-        RingLink::hold_all(&mut links);
+        RingLink::mask_all(&mut links);
         assert!(!RingLink::prepare_all(&mut links), "a frame is there");
-        RingLink::hold_all(&mut links);
+        RingLink::mask_all(&mut links);
         let link = links[2 * k].as_mut().expect("a link");
-        assert!(link.has_news());
+        assert!(link.may_receive());
         assert_eq!(receive_frame(link), Some(vec![k as u8]));
-        assert!(!link.has_news());
+        assert!(!link.may_receive());
     }
     assert!(send(&mut others[0], &[1]));
     others[0].poll(0);
-    assert_eq!(bell.rung(), 0, "awake");
+    assert_eq!(doorbell.rung(), 0, "awake");
 }
 
 #[test]
@@ -187,9 +187,9 @@ fn only_a_sleeper_is_rung_and_once() {
     assert_eq!(wire.bells[1].rung(), 1);
     // Rung since it was armed, and there are frames.
     assert!(!high.prepare_sleep());
-    high.hold_interrupts();
+    high.mask_interrupts();
     assert!(!high.prepare_sleep());
-    high.hold_interrupts();
+    high.mask_interrupts();
     while receive_frame(&mut high).is_some() {}
     assert!(high.prepare_sleep());
     high.poll(0);
@@ -209,13 +209,13 @@ fn a_sleeper_is_rung_for_room_only_if_it_waits_for_room() {
     assert_eq!(receive_frame(&mut high), Some(vec![1]));
     high.poll(0);
     assert_eq!(wire.bells[0].rung(), 0, "there was room");
-    low.hold_interrupts();
+    low.mask_interrupts();
     while send(&mut low, &[2]) {}
     assert!(low.prepare_sleep());
     assert_eq!(receive_frame(&mut high), Some(vec![2]));
     high.poll(0);
     assert_eq!(wire.bells[0].rung(), 1);
-    low.hold_interrupts();
+    low.mask_interrupts();
     assert!(send(&mut low, &[3]));
     assert!(low.prepare_sleep());
     assert_eq!(receive_frame(&mut high), Some(vec![2]));
@@ -237,7 +237,7 @@ fn a_neighbour_that_is_behind_rings_when_it_has_taken_a_frame() {
     assert!(!low.prepare_sleep(), "one is taken already");
     high.poll(0);
     assert_eq!(wire.bells[0].rung(), 1);
-    low.hold_interrupts();
+    low.mask_interrupts();
     assert!(!low.is_behind());
     assert!(low.prepare_sleep(), "nothing to wait for");
     assert_eq!(receive_frame(&mut high), Some(vec![1]));
@@ -297,7 +297,7 @@ fn nonsense_in_the_shared_memory_stays_in_the_ring() {
         for _ in 0..500 {
             link::tests::scribble(&wire.pair, || random.rand_u32());
             for end in [&mut low, &mut high] {
-                end.hold_interrupts();
+                end.mask_interrupts();
                 end.poll(0);
                 end.receive(|frame| assert!(frame.len() <= FRAME_BYTES));
                 end.transmit(|frame| frame.len() + 1);
@@ -329,7 +329,7 @@ fn a_store_before_a_frame_is_sealed_changes_nothing() {
 /// One store of 1, 2, 4 or 8 bytes anywhere in the memory of an active link, as by a wild pointer. Each frame received
 /// while the link is alive is unchanged, and if one is missing, an audit ends the link.
 fn wild_stores(jobs: u64) -> [u32; 2] {
-    const MOST: usize = 60;
+    const MAX_LEN: usize = 60;
     let mut ended = [0, 0];
     for seed in 0..jobs {
         let mut random = oorandom::Rand32::new(seed);
@@ -342,13 +342,13 @@ fn wild_stores(jobs: u64) -> [u32; 2] {
             link::tests::start_at(&mut low, start);
             link::tests::start_at(&mut high, start);
         }
-        let store_at = random.rand_range(0..2 * MOST as u32);
+        let store_at = random.rand_range(0..2 * MAX_LEN as u32);
         let (mut sent, mut taken) = (Vec::new(), 0);
-        for step in 0..4 * MOST as u32 {
+        for step in 0..4 * MAX_LEN as u32 {
             if step == store_at {
                 link::tests::store(&wire.pair, || random.rand_u32());
             }
-            if random.rand_u32().is_multiple_of(2) && sent.len() < MOST {
+            if random.rand_u32().is_multiple_of(2) && sent.len() < MAX_LEN {
                 let bytes = 16 + 32 * random.rand_range(0..64) as usize;
                 let frame = routed(&mut random, bytes);
                 if send(&mut low, &frame) {
@@ -439,12 +439,12 @@ fn zeros_are_the_empty_link() {
     let start = start.wrapping_byte_add(start.align_offset(4096) * 8);
     // SAFETY: aligned, within the memory, which lives longer than the links and is written through them only.
     let pair = unsafe { &*start.cast::<RingPair>() };
-    let (here, there, bell) = (SleepFlag::default(), SleepFlag::default(), RingCounter::default());
-    let mut low = RingLink::new(pair, Direction::YPlus, &here, &there, &bell);
-    let mut high = RingLink::new(pair, Direction::YMinus, &there, &here, &bell);
+    let (here, there, doorbell) = (SleepFlag::default(), SleepFlag::default(), RingCounter::default());
+    let mut low = RingLink::new(pair, Direction::YPlus, &here, &there, &doorbell);
+    let mut high = RingLink::new(pair, Direction::YMinus, &there, &here, &doorbell);
     assert!(high.prepare_sleep());
     assert!(send(&mut low, &[7]));
     low.poll(0);
-    assert_eq!(bell.rung(), 1);
+    assert_eq!(doorbell.rung(), 1);
     assert_eq!(receive_frame(&mut high), Some(vec![7]));
 }

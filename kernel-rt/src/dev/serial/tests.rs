@@ -237,7 +237,7 @@ fn greeted(noise: LineNoise, seed: u64) -> [TestLink; 2] {
     loop {
         let mut up = 0;
         for end in &mut ends {
-            match end.greeting.next_ns() {
+            match end.handshake.next_ns() {
                 Some(_) => up += usize::from(end.greet(now).is_none()),
                 // Like a node whose other links are up, too.
                 None => {

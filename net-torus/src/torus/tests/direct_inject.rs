@@ -30,8 +30,8 @@ impl Keeping {
 }
 
 impl Link for Keeping {
-    const KEEPS_TIME: bool = false;
-    const MAY_KEEP_UNSENT: bool = true;
+    const HAS_TIMEOUTS: bool = false;
+    const MAY_BUFFER_UNSENT: bool = true;
 
     fn mtu(&self) -> usize {
         self.link.mtu()
@@ -50,7 +50,7 @@ impl Link for Keeping {
         })
     }
 
-    fn keeps_unsent(&self) -> bool {
+    fn buffers_unsent(&self) -> bool {
         true
     }
 
@@ -292,7 +292,7 @@ fn outcome(extents: [u16; 3], sizes: BufferSizes, routing: RoutingMode, passes: 
             for link in torus.links_mut().iter_mut().flatten() {
                 link.behind = left[node] > 0 && random.rand_range(0..2) == 0;
             }
-            moved |= torus.take_frames(0);
+            moved |= torus.receive_frames(0);
             while left[node] > 0 && random.rand_range(0..4) != 0 {
                 let dest = random.rand_range(0..count);
                 let fifo = Fifo::ALL[random.rand_range(0..2) as usize];
@@ -321,7 +321,7 @@ fn outcome(extents: [u16; 3], sizes: BufferSizes, routing: RoutingMode, passes: 
                 moved = true;
                 have_passed |= torus.has_to_leave() && !torus.router().has_to_leave();
             }
-            moved |= torus.give_frames(0);
+            moved |= torus.transmit_frames(0);
             torus.router().assert_invariants();
             for fifo in Fifo::ALL {
                 while random.rand_range(0..3) != 0

@@ -265,9 +265,8 @@ impl JobState {
     fn new(case: &EpochCase, count: usize, known: &mut StateTable) -> JobState {
         let size = case.scripts.len();
         let node = |(rank, calls): (usize, &Vec<ScriptCall>)| {
-            let place = (rank as u32, size as u32);
             known.node(ProcessState {
-                all: windows(place, count, RuleSet(case.flaw), case.reorder),
+                all: windows(rank as u32, size as u32, count, RuleSet(case.flaw), case.reorder),
                 script: CallScript::new(calls.clone()),
                 memory: FlatMemory::for_windows(count),
                 waits: false,

@@ -48,9 +48,11 @@ pub struct TargetOp {
 impl TargetOp {
     /// Creates an operation of an epoch on a target, for `len` bytes at these offsets there and here.
     pub fn new(
-        (epoch, target): (usize, u32),
+        epoch: usize,
+        target: u32,
         kind: Kind,
-        (place, from): (usize, usize),
+        place: usize,
+        from: usize,
         len: usize,
     ) -> TargetOp {
         TargetOp {
@@ -79,7 +81,7 @@ pub enum ScriptCall {
     /// Closes an epoch.
     Close(usize),
     /// An operation.
-    Do(TargetOp),
+    Operation(TargetOp),
     /// Flushes an epoch, at one process or all; local or not.
     Flush(usize, Option<u32>, bool),
     /// Waits until the epoch is open.
@@ -125,7 +127,8 @@ fn context(window: usize) -> Context {
 
 /// Creates `count` windows of process `here` of a job of this `size`.
 pub fn windows<R: Rules>(
-    (here, size): (u32, u32),
+    here: u32,
+    size: u32,
     count: usize,
     rules: R,
     reorder: Reorder,
@@ -217,14 +220,19 @@ impl CallScript {
         let is_made = match call {
             ScriptCall::Open(window, sort, members) | ScriptCall::OpenUnchecked(window, sort, members) => {
                 let checks = matches!(call, ScriptCall::Open(..));
-                self.open(context(*window), (*sort, members, checks), all, heap)
+                let opening = Opening {
+                    sort: *sort,
+                    members: &members.iter().copied().map(Rank::new).collect::<Vec<_>>(),
+                    checks,
+                };
+                self.open(context(*window), opening, all, heap)
             }
             ScriptCall::Close(epoch) => {
                 let (context, serial) = self.epochs[*epoch];
                 all.close(context, serial, None);
                 true
             }
-            ScriptCall::Do(what) => self.perform(what, all, memory, heap),
+            ScriptCall::Operation(what) => self.perform(what, all, memory, heap),
             ScriptCall::Flush(epoch, target, is_local) => {
                 let (context, serial) = self.epochs[*epoch];
                 let of = (context, serial, target.map(Rank::new));
@@ -308,16 +316,10 @@ impl CallScript {
     fn open<R: Rules>(
         &mut self,
         context: Context,
-        (sort, members, checks): (Sort, &[u32], bool),
+        opening: Opening<'_>,
         all: &mut OneSided<R>,
         heap: &dyn ProgramHeaps,
     ) -> bool {
-        let members: Vec<Rank> = members.iter().copied().map(Rank::new).collect();
-        let opening = Opening {
-            sort,
-            members: &members,
-            checks,
-        };
         heap.enter(all.here());
         let epoch = all.open(context, opening, None);
         heap.exit(all.here());

@@ -387,7 +387,7 @@ impl StepMemo {
         let sides = case
             .ranks()
             .zip(state.sides)
-            .map(|(_, side)| self.of_side(side).1);
+            .map(|(_, side)| self.for_side(side).1);
         std::iter::once(receiver)
             .chain(sides)
             .find_map(|known| known.broken)
@@ -396,7 +396,7 @@ impl StepMemo {
     pub(super) fn is_complete(&self, case: &ProtocolCase, state: &GlobalState) -> bool {
         self.nodes[state.receiver as usize].is_complete
             && case.ranks().zip(state.sides).all(|(_, side)| {
-                let (side, known) = self.of_side(side);
+                let (side, known) = self.for_side(side);
                 side.requests.is_empty() && side.answers.is_empty() && known.is_complete
             })
     }

@@ -93,7 +93,7 @@ pub fn unwatched(_: &SearchExtent) -> ControlFlow<()> {
 }
 
 /// Default limit of an exploration's states: more than the largest case requires, about 10 GB of the host's memory.
-pub const MOST_STATES: u64 = 300_000_000;
+pub const MAX_STATES: u64 = 300_000_000;
 /// Number of states between two calls of the watcher.
 const NEWS: u64 = 1 << 14;
 

@@ -6,13 +6,13 @@ use super::memo::{StateProperties, StepMemo, SenderState};
 use super::state::{GlobalState, GlobalStep};
 
 impl StepMemo {
-    pub(super) fn of_side(&self, side: u32) -> (&SenderState, &StateProperties) {
+    pub(super) fn for_side(&self, side: u32) -> (&SenderState, &StateProperties) {
         let side = &self.sides[side as usize];
         (side, &self.nodes[side.node as usize])
     }
 
     fn side_steps(&self, case: &ProtocolCase, state: &GlobalState, rank: u8, steps: &mut Vec<GlobalStep>) {
-        let (side, known) = self.of_side(state.sides[usize::from(rank) - 1]);
+        let (side, known) = self.for_side(state.sides[usize::from(rank) - 1]);
         if known.may_call {
             steps.push(GlobalStep::Call(rank));
         }
@@ -41,7 +41,7 @@ impl StepMemo {
         // Requires space for one more reply: the emergency memory.
         let sides = || {
             case.ranks()
-                .map(|rank| (rank, self.of_side(state.sides[usize::from(rank) - 1]).0))
+                .map(|rank| (rank, self.for_side(state.sides[usize::from(rank) - 1]).0))
         };
         let under_way: usize = sides().map(|(_, side)| side.answers.len()).sum();
         if under_way >= case.answers {
@@ -95,7 +95,7 @@ impl StepMemo {
     /// properties of node states are checked in all of them. Every state without possible steps is explored. An endless
     /// run implies an endless explored one.
     fn persistent_steps(&self, case: &ProtocolCase, state: &GlobalState, steps: &mut Vec<GlobalStep>) {
-        let side = |rank: u8| self.of_side(state.sides[usize::from(rank) - 1]).0;
+        let side = |rank: u8| self.for_side(state.sides[usize::from(rank) - 1]).0;
         if let Some(rank) = case.ranks().find(|&rank| !side(rank).answers.is_empty()) {
             self.side_steps(case, state, rank, steps);
             return;

@@ -89,7 +89,8 @@ impl CollectivesInFlight {
     /// error for lack of memory has no side effect.
     pub(super) fn start(
         &mut self,
-        (adi, memory): (&mut Adi, &mut memory::NodeBuffers),
+        adi: &mut Adi,
+        memory: &mut memory::NodeBuffers,
         program: &RankPrograms,
         at: u32,
         number: u32,
@@ -135,7 +136,8 @@ impl CollectivesInFlight {
     /// violation of a failed collective or a wrong result.
     pub(super) fn advance_collectives(
         &mut self,
-        (adi, memory): (&mut Adi, &mut memory::NodeBuffers),
+        adi: &mut Adi,
+        memory: &mut memory::NodeBuffers,
         program: &RankPrograms,
     ) -> Result<bool, Violation> {
         let rank = adi.rank();

@@ -41,7 +41,7 @@ pub struct SimJob<'a> {
 }
 
 /// Minimum limit of a job's choices; each message and each of its packets adds to it.
-const LEAST_LIMIT: u64 = 200_000;
+const MIN_LIMIT: u64 = 200_000;
 const LIMIT_PER_MESSAGE: u64 = 20_000;
 const BYTES_PER_STEP: u64 = 4;
 /// Factor of the limit with bad links.
@@ -80,7 +80,7 @@ impl SimJob<'_> {
         }
         let calls = program.windows.scripts.iter().map(Vec::len).sum::<usize>();
         messages += calls as u64;
-        LEAST_LIMIT + LIMIT_PER_MESSAGE * messages + bytes as u64 / BYTES_PER_STEP
+        MIN_LIMIT + LIMIT_PER_MESSAGE * messages + bytes as u64 / BYTES_PER_STEP
     }
 
     /// Runs the job like [`SimJob::run`], with the programs' requests allocated from `heap`.

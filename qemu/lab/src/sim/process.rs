@@ -96,7 +96,7 @@ impl<'a> RankProcess<'a> {
         if !calls.is_empty() {
             let (size, windows) = (program.ops.len() as u32, &program.windows);
             let (count, reorder) = (windows.count, windows.reorder);
-            let all = script::windows((here, size), count, epochs::Sound, reorder);
+            let all = script::windows(here, size, count, epochs::Sound, reorder);
             adi.set_one_sided(Box::new(all));
         }
         RankProcess {
@@ -194,8 +194,8 @@ impl<'a> RankProcess<'a> {
         };
         self.short = None;
         // Any call advances collectives.
-        let device = (&mut self.adi, &mut self.buffers);
-        let moved = self.collectives.advance_collectives(device, self.program)?;
+        let (adi, memory) = (&mut self.adi, &mut self.buffers);
+        let moved = self.collectives.advance_collectives(adi, memory, self.program)?;
         let turn = self.perform(op, records)?;
         if turn == OpProgress::Done {
             self.at += 1;
@@ -284,10 +284,10 @@ impl<'a> RankProcess<'a> {
         } else {
             self.program.collectives[at as usize].number
         };
-        let device = (&mut self.adi, &mut self.buffers);
+        let (adi, memory) = (&mut self.adi, &mut self.buffers);
         let started = self
             .collectives
-            .start(device, self.program, at, number, self.heap);
+            .start(adi, memory, self.program, at, number, self.heap);
         match started {
             Ok(()) => Ok(true),
             Err(Error::NoMemory(what)) => self.called::<()>(Err(what)).map(|_| false),

@@ -145,7 +145,7 @@ impl Fetching {
     /// Checks whether the crates for a build of the compiler's library are available. Cargo fetches all of them before
     /// the first build. If that fails, for example without a network, the library is not built from source.
     fn has_crates_of(&self, rust: &RustSource) -> Result<bool, Stop> {
-        let built = self.places.target.join("midplane").join(rust.folder());
+        let built = self.places.target.join("midplane").join(rust.directory());
         if *rust != RustSource::Sources || built.exists() {
             return Ok(true);
         }

@@ -29,9 +29,9 @@ pub fn unpack(folder: &Path, need: MissingTool, packages: &[String], lists: &Pac
         say("waiting for another process that fetches packages");
         lock.lock().doing("wait for a lock")?;
     }
-    let place = folder.join(need.folder());
+    let place = folder.join(need.directory());
     remove_left_over(folder)?;
-    let scratch = folder.join(format!("{UNDER_WAY}{}", need.folder()));
+    let scratch = folder.join(format!("{UNDER_WAY}{}", need.directory()));
     let (archives, root) = (scratch.join("archives"), scratch.join("root"));
     for part in [&archives, &root] {
         fs::create_dir_all(part).doing(format_args!("create {}", part.display()))?;

@@ -171,7 +171,7 @@ impl Bench {
             for (place, bytes) in BYTES.into_iter().enumerate() {
                 let late = u64::from(late_us) * 1000;
                 let us = |calls| {
-                    let ns = pattern(what, calls, (bytes, late), costs).map_err(failed)?;
+                    let ns = pattern(what, calls, bytes, late, costs).map_err(failed)?;
                     Ok::<_, Stop>(ns as f64 / 1e3)
                 };
                 let (name, measured, thesis) = about(what);

@@ -35,23 +35,24 @@ pub(super) fn lock_all(window: usize) -> ScriptCall {
 /// Creates an operation on two bytes of buffer `from`, which has space for eight, and offset `place` of the target.
 pub(super) fn operation(
     kind: Kind,
-    (epoch, target): (usize, u32),
+    epoch: usize,
+    target: u32,
     place: usize,
     from: usize,
 ) -> ScriptCall {
-    ScriptCall::Do(TargetOp {
+    ScriptCall::Operation(TargetOp {
         other: BUFFERS + 8 * from + 4,
-        ..TargetOp::new((epoch, target), kind, (place, BUFFERS + 8 * from), 2)
+        ..TargetOp::new(epoch, target, kind, place, BUFFERS + 8 * from, 2)
     })
 }
 
 /// Creates a get of more bytes than a reply contains.
-pub(super) fn long_get(at: (usize, u32), place: usize, into: usize) -> ScriptCall {
-    ScriptCall::Do(TargetOp::new(at, Kind::Get, (place, BUFFERS + 8 * into), 20))
+pub(super) fn long_get(epoch: usize, target: u32, place: usize, into: usize) -> ScriptCall {
+    ScriptCall::Operation(TargetOp::new(epoch, target, Kind::Get, place, BUFFERS + 8 * into, 20))
 }
 
-pub(super) fn put(at: (usize, u32), place: usize, from: usize) -> ScriptCall {
-    operation(Kind::Put, at, place, from)
+pub(super) fn put(epoch: usize, target: u32, place: usize, from: usize) -> ScriptCall {
+    operation(Kind::Put, epoch, target, place, from)
 }
 
 pub(super) fn buffer(number: usize, bytes: [u8; 2]) -> ScriptCall {

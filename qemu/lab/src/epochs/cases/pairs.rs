@@ -80,7 +80,7 @@ pub(super) fn pair(first: EpochKinds, second: EpochKinds) -> (Vec<Vec<ScriptCall
     let mut open = |rank: usize, call: ScriptCall, put: Option<(u32, usize, usize)>| {
         let mut calls = vec![call];
         let epoch = opened[rank];
-        calls.extend(put.map(|(target, at, from)| calls::put((epoch, target), at, from)));
+        calls.extend(put.map(|(target, at, from)| calls::put(epoch, target, at, from)));
         calls.push(Close(epoch));
         opened[rank] += 1;
         calls

@@ -10,11 +10,11 @@ use crate::epochs::script::{ADD, TargetOp, REPLACE};
 /// A process that fetches from itself, byte by byte, the data that it replaces next.
 pub(super) fn on_itself() -> Vec<Vec<ScriptCall>> {
     let strided = |kind, operation, from| {
-        ScriptCall::Do(TargetOp {
+        ScriptCall::Operation(TargetOp {
             operation,
             other: BUFFERS + 16,
             is_strided: true,
-            ..TargetOp::new((0, 0), kind, (0, BUFFERS + from), 2)
+            ..TargetOp::new(0, 0, kind, 0, BUFFERS + from, 2)
         })
     };
     let script = vec![
@@ -35,8 +35,8 @@ fn under_lock(bytes: [u8; 2]) -> Vec<ScriptCall> {
     vec![
         buffer(0, bytes),
         lock(0, 0, true),
-        put((0, 0), 0, 0),
-        operation(Kind::Get, (0, 0), 0, 1),
+        put(0, 0, 0, 0),
+        operation(Kind::Get, 0, 0, 0, 1),
         Close(0),
         WaitClosed(0),
         finds(1, bytes),
@@ -59,7 +59,7 @@ pub(super) fn transactions(first: &[u32], second: &[u32]) -> Vec<Vec<ScriptCall>
         let mut calls = vec![buffer(0, [1, 1])];
         for (number, target) in targets.iter().enumerate() {
             calls.push(lock(0, *target, true));
-            calls.push(operation(Kind::Accumulate, (number, *target), 0, 0));
+            calls.push(operation(Kind::Accumulate, number, *target, 0, 0));
             calls.push(Close(number));
         }
         calls.extend((0..targets.len()).map(WaitClosed));
@@ -74,8 +74,8 @@ pub(super) fn everyone() -> Vec<Vec<ScriptCall>> {
         vec![
             buffer(0, [4, 4]),
             lock_all(0),
-            put((0, 1), 0, 0),
-            operation(Kind::Fetch, (0, 2), 0, 1),
+            put(0, 1, 0, 0),
+            operation(Kind::Fetch, 0, 2, 0, 1),
             ScriptCall::Flush(0, None, false),
             ScriptCall::WaitDone(2),
             Close(0),
@@ -84,8 +84,8 @@ pub(super) fn everyone() -> Vec<Vec<ScriptCall>> {
         vec![
             buffer(0, [5, 5]),
             lock(0, 2, true),
-            put((0, 2), 4, 0),
-            operation(Kind::Get, (0, 2), 4, 1),
+            put(0, 2, 4, 0),
+            operation(Kind::Get, 0, 2, 4, 1),
             Close(0),
             WaitClosed(0),
             finds(1, [5, 5]),
@@ -100,12 +100,12 @@ pub(super) fn two_windows() -> Vec<Vec<ScriptCall>> {
         vec![
             buffer(0, [1, 2]),
             start(0, &[1]),
-            put((0, 1), 0, 0),
+            put(0, 1, 0, 0),
             Close(0),
             post(1, &[1]),
             Close(1),
             lock(1, 2, false),
-            put((2, 2), 2, 0),
+            put(2, 2, 2, 0),
             Close(2),
             WaitClosed(0),
             WaitClosed(1),
@@ -116,7 +116,7 @@ pub(super) fn two_windows() -> Vec<Vec<ScriptCall>> {
         vec![
             buffer(0, [3, 4]),
             start(1, &[0]),
-            put((0, 0), 0, 0),
+            put(0, 0, 0, 0),
             Close(0),
             WaitClosed(0),
             post(0, &[0]),
@@ -160,10 +160,10 @@ pub(super) fn locks_of_all_crossed() -> Vec<Vec<ScriptCall>> {
         vec![
             buffer(0, [1, 1]),
             lock_all(0),
-            operation(Kind::Accumulate, (0, first), 0, 0),
+            operation(Kind::Accumulate, 0, first, 0, 0),
             ScriptCall::Flush(0, Some(first), false),
             ScriptCall::WaitDone(1),
-            operation(Kind::Accumulate, (0, second), 0, 0),
+            operation(Kind::Accumulate, 0, second, 0, 0),
             Close(0),
             WaitClosed(0),
         ]
@@ -171,10 +171,10 @@ pub(super) fn locks_of_all_crossed() -> Vec<Vec<ScriptCall>> {
     let alone = vec![
         buffer(0, [1, 1]),
         lock(0, 1, true),
-        operation(Kind::Accumulate, (0, 1), 0, 0),
+        operation(Kind::Accumulate, 0, 1, 0, 0),
         Close(0),
         lock(0, 2, true),
-        operation(Kind::Accumulate, (1, 2), 0, 0),
+        operation(Kind::Accumulate, 1, 2, 0, 0),
         Close(1),
         WaitClosed(0),
         WaitClosed(1),
@@ -194,7 +194,7 @@ pub(super) fn flushed(of_all: bool) -> Vec<Vec<ScriptCall>> {
         vec![
             buffer(0, [5, 5]),
             open,
-            put((0, 1), 0, 0),
+            put(0, 1, 0, 0),
             ScriptCall::Flush(0, target, true),
             ScriptCall::Flush(0, target, false),
             ScriptCall::WaitDone(1),
@@ -210,7 +210,7 @@ pub(super) fn flushed(of_all: bool) -> Vec<Vec<ScriptCall>> {
         vec![
             buffer(0, [8, 8]),
             lock(0, 1, true),
-            put((0, 1), 4, 0),
+            put(0, 1, 4, 0),
             Close(0),
             WaitClosed(0),
         ],
@@ -236,7 +236,7 @@ pub(super) fn locked_here() -> Vec<Vec<ScriptCall>> {
         vec![
             buffer(0, [1, 1]),
             start(0, &[0]),
-            put((0, 0), 0, 0),
+            put(0, 0, 0, 0),
             Close(0),
             WaitClosed(0),
         ],
@@ -247,8 +247,8 @@ pub(super) fn locked_here() -> Vec<Vec<ScriptCall>> {
             start(1, &[0]),
             Close(1),
             WaitClosed(1),
-            put((0, 0), 0, 0),
-            operation(Kind::Get, (0, 0), 0, 1),
+            put(0, 0, 0, 0),
+            operation(Kind::Get, 0, 0, 0, 1),
             Close(0),
             WaitClosed(0),
             finds(1, [2, 2]),

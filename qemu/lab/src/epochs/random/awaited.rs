@@ -45,7 +45,7 @@ impl JobDraw {
                 self.wait_open(rank, epoch);
                 held.push((epoch, target));
                 let (epoch, target) = held[self.random.index(held.len())];
-                self.operate(rank, (HELD, epoch), target);
+                self.operate(rank, HELD, epoch, target);
             }
             self.close_shuffled(rank, held.into_iter().map(|(epoch, _)| epoch).collect());
         }
@@ -76,7 +76,7 @@ impl JobDraw {
             self.random.shuffle(&mut asked);
             for &(window, epoch, target) in asked.iter().filter(|_| !is_alone) {
                 self.wait_open(rank, epoch);
-                self.operate(rank, (window, epoch), target);
+                self.operate(rank, window, epoch, target);
             }
             let epochs = asked.into_iter().map(|(_, epoch, _)| epoch).collect();
             if is_alone {

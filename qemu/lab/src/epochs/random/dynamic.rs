@@ -11,8 +11,8 @@ use crate::epochs::script::{ScriptCall, TargetOp};
 /// Unit of attached memory in bytes; a piece is one or a few units.
 const SLOT: usize = 192;
 /// Maximum length of an operation beyond the window in bytes: one packet, or for a fetch one reply.
-const MOST_BEYOND: usize = 64;
-const MOST_FETCHED: usize = 8;
+const MAX_BEYOND: usize = 64;
+const MAX_FETCHED: usize = 8;
 /// Addresses without memory in any process.
 const NOWHERE: Range<usize> = 1..256;
 
@@ -108,10 +108,10 @@ impl JobDraw {
     pub(super) fn operate_dynamically(&mut self, rank: u32, epoch: usize, target: u32) {
         for _ in 0..self.random.below(4) {
             match self.random.below(8) {
-                0..3 => self.draw_put(rank, (DYNAMIC, epoch), target),
-                3 | 4 => self.draw_ordered(rank, (DYNAMIC, epoch), target),
+                0..3 => self.draw_put(rank, DYNAMIC, epoch, target),
+                3 | 4 => self.draw_ordered(rank, DYNAMIC, epoch, target),
                 5 => self.draw_beyond(rank, epoch, target),
-                _ => self.draw_get(rank, (DYNAMIC, epoch)),
+                _ => self.draw_get(rank, DYNAMIC, epoch),
             }
         }
     }
@@ -128,8 +128,8 @@ impl JobDraw {
         ];
         let kind = r.pick(&kinds);
         let len = 1 + r.index(match kind {
-            Kind::Fetch | Kind::Compare => MOST_FETCHED,
-            _ => MOST_BEYOND,
+            Kind::Fetch | Kind::Compare => MAX_FETCHED,
+            _ => MAX_BEYOND,
         });
         let place = r.index(part(DYNAMIC).len());
         let is_there = self.is_exposed(DYNAMIC, target, place..place + len);
@@ -148,7 +148,7 @@ impl JobDraw {
         let what = TargetOp {
             other: result,
             is_straight: self.random.chance(0.5),
-            ..TargetOp::new((epoch, target), kind, (place, from), len)
+            ..TargetOp::new(epoch, target, kind, place, from, len)
         };
         self.perform(rank, what);
         self.dynamic[rank as usize].is_faulty = true;

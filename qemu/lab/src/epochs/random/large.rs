@@ -1,6 +1,6 @@
 //! Operations of several packets.
 
-use super::{BUFFERS, JobDraw, LARGE, MOST, SOURCE, SUMS, byte};
+use super::{BUFFERS, JobDraw, LARGE, MAX_LEN, SOURCE, SUMS, byte};
 use crate::epochs::memory::{DYNAMIC, LARGE_RESULTS, LARGE_SOURCE, WINDOW};
 use crate::epochs::script::ScriptCall;
 
@@ -11,11 +11,11 @@ const LENGTHS: [usize; 14] = [
 const LONGEST: usize = 1100;
 const UNITS: [usize; 7] = [1, 1, 1, 4, 8, 16, 32];
 /// Maximum length with gaps in bytes.
-const MOST_STRIDED: usize = 100;
+const MAX_STRIDED: usize = 100;
 /// Bytes of the large window that all processes add to.
 const COMMON: std::ops::Range<usize> = 16..336;
 /// Maximum length of a sum there in bytes.
-const MOST_SUM: usize = 300;
+const MAX_SUM: usize = 300;
 
 /// More gets than a target has cursors.
 const BURST: u32 = 40;
@@ -53,7 +53,7 @@ pub(super) fn source(window: usize) -> usize {
 /// Returns the bytes of the window that all processes add to, and the maximum length of a sum.
 pub(super) fn sums(window: usize) -> (std::ops::Range<usize>, usize) {
     if is_large(window) {
-        (COMMON, MOST_SUM)
+        (COMMON, MAX_SUM)
     } else {
         (SUMS, 4)
     }
@@ -72,7 +72,7 @@ impl JobDraw {
     pub(super) fn draw_size(&mut self, window: usize) -> LargeSize {
         let r = &mut self.random;
         if !is_large(window) {
-            let (len, is_strided) = (1 + r.index(MOST), r.chance(0.3));
+            let (len, is_strided) = (1 + r.index(MAX_LEN), r.chance(0.3));
             return LargeSize {
                 len,
                 unit: 1,
@@ -82,7 +82,7 @@ impl JobDraw {
         let is_strided = r.chance(0.2);
         let unit = if is_strided { 1 } else { r.pick(&UNITS) };
         let len = if is_strided {
-            1 + r.index(MOST_STRIDED)
+            1 + r.index(MAX_STRIDED)
         } else {
             r.pick(&LENGTHS)
                 .next_multiple_of(unit)
@@ -111,7 +111,7 @@ impl JobDraw {
         self.random.index(if is_large(window) {
             LARGE_SOURCE.len() - LONGEST
         } else {
-            SOURCE - 2 * MOST
+            SOURCE - 2 * MAX_LEN
         })
     }
 

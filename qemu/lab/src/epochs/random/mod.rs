@@ -71,7 +71,7 @@ const PLACES: usize = 9;
 /// Source bytes of a process; results follow them.
 const SOURCE: usize = 32;
 /// Maximum length of an operation in bytes.
-const MOST: usize = 12;
+const MAX_LEN: usize = 12;
 
 struct JobDraw {
     random: Random,
@@ -187,13 +187,13 @@ impl JobDraw {
     }
 
     /// Issues some operations of an epoch on a target, sometimes with a lock in another window.
-    fn work(&mut self, rank: u32, (window, epoch): (usize, usize), target: u32) {
-        self.operate(rank, (window, epoch), target);
+    fn work(&mut self, rank: u32, window: usize, epoch: usize, target: u32) {
+        self.operate(rank, window, epoch, target);
         if self.random.chance(0.1) {
             let aside = (window + 1 + self.random.index(WINDOWS - 1)) % WINDOWS;
             let (target, sort) = self.draw_lock();
             let epoch = self.open(rank, aside, sort, Vec::new());
-            self.operate(rank, (aside, epoch), target);
+            self.operate(rank, aside, epoch, target);
             self.close(rank, epoch);
         }
     }

@@ -9,24 +9,24 @@ use crate::epochs::memory::{DYNAMIC, part};
 use crate::epochs::script::{ADD, ScriptCall, TargetOp, REPLACE};
 
 impl JobDraw {
-    pub(super) fn operate(&mut self, rank: u32, (window, epoch): (usize, usize), target: u32) {
+    pub(super) fn operate(&mut self, rank: u32, window: usize, epoch: usize, target: u32) {
         if window == DYNAMIC {
             return self.operate_dynamically(rank, epoch, target);
         }
         for _ in 0..self.random.below(4) {
             match self.random.below(10) {
-                0..4 => self.draw_put(rank, (window, epoch), target),
-                4 => self.draw_sum(rank, (window, epoch), target),
-                5 => self.draw_ordered(rank, (window, epoch), target),
-                6 => self.draw_ticket(rank, (window, epoch), target),
-                7 => self.draw_claim(rank, (window, epoch), target),
-                _ => self.draw_get(rank, (window, epoch)),
+                0..4 => self.draw_put(rank, window, epoch, target),
+                4 => self.draw_sum(rank, window, epoch, target),
+                5 => self.draw_ordered(rank, window, epoch, target),
+                6 => self.draw_ticket(rank, window, epoch, target),
+                7 => self.draw_claim(rank, window, epoch, target),
+                _ => self.draw_get(rank, window, epoch),
             }
         }
     }
 
     pub(super) fn perform(&mut self, rank: u32, what: TargetOp) {
-        self.defer(rank, ScriptCall::Do(what));
+        self.defer(rank, ScriptCall::Operation(what));
     }
 
     /// Adds an operation or a flush, and returns its index.
@@ -59,7 +59,8 @@ impl JobDraw {
         &mut self,
         rank: u32,
         epoch: usize,
-        (at, stride): (usize, usize),
+        at: usize,
+        stride: usize,
         wanted: &[u8],
     ) {
         match stride {
@@ -71,7 +72,7 @@ impl JobDraw {
         }
     }
 
-    pub(super) fn draw_put(&mut self, rank: u32, (window, epoch): (usize, usize), target: u32) {
+    pub(super) fn draw_put(&mut self, rank: u32, window: usize, epoch: usize, target: u32) {
         let LargeSize {
             len,
             unit,
@@ -97,18 +98,18 @@ impl JobDraw {
             len,
             is_strided,
         });
-        let places = (name(window, place), source(window) + from);
+        let (there, here) = (name(window, place), source(window) + from);
         let what = TargetOp {
             unit,
             is_strided,
             is_straight,
-            ..TargetOp::new((epoch, target), kind, places, len)
+            ..TargetOp::new(epoch, target, kind, there, here, len)
         };
         self.perform(rank, what);
     }
 
     /// Draws a sum, with or without a fetch.
-    fn draw_sum(&mut self, rank: u32, (window, epoch): (usize, usize), target: u32) {
+    fn draw_sum(&mut self, rank: u32, window: usize, epoch: usize, target: u32) {
         let (sums, most) = sums(window);
         let r = &mut self.random;
         let len = 1 + r.index(most);
@@ -128,13 +129,13 @@ impl JobDraw {
         let what = TargetOp {
             other: other.unwrap_or(0),
             is_straight,
-            ..TargetOp::new((epoch, target), kind, (place, source(window) + from), len)
+            ..TargetOp::new(epoch, target, kind, place, source(window) + from, len)
         };
         self.perform(rank, what);
     }
 
     /// Draws ordered accumulates on the same bytes.
-    pub(super) fn draw_ordered(&mut self, rank: u32, (window, epoch): (usize, usize), target: u32) {
+    pub(super) fn draw_ordered(&mut self, rank: u32, window: usize, epoch: usize, target: u32) {
         let LargeSize {
             len,
             unit,
@@ -156,9 +157,11 @@ impl JobDraw {
                 is_strided,
                 is_straight: self.random.chance(0.5),
                 ..TargetOp::new(
-                    (epoch, target),
+                    epoch,
+                    target,
                     Kind::Accumulate,
-                    (name(window, place), source(window) + from),
+                    name(window, place),
+                    source(window) + from,
                     len,
                 )
             };
@@ -180,7 +183,7 @@ impl JobDraw {
             }
             self.perform(rank, what);
             if let Some(at) = comes {
-                self.expect_strided(rank, epoch, (at, stride), &before);
+                self.expect_strided(rank, epoch, at, stride, &before);
             }
         }
         let (memory, _) = &mut self.memory[window][target as usize];
@@ -201,7 +204,7 @@ impl JobDraw {
     }
 
     /// Draws a fetch of a unique counter value.
-    fn draw_ticket(&mut self, rank: u32, (window, epoch): (usize, usize), target: u32) {
+    fn draw_ticket(&mut self, rank: u32, window: usize, epoch: usize, target: u32) {
         let race = window * self.size as usize + target as usize;
         let Some(at) = self.result(rank, 0, 2) else {
             return;
@@ -209,7 +212,7 @@ impl JobDraw {
         self.scripts[rank as usize].push(ScriptCall::Write(at, vec![1]));
         let what = TargetOp {
             other: at + 1,
-            ..TargetOp::new((epoch, target), Kind::Fetch, (TICKET, at), 1)
+            ..TargetOp::new(epoch, target, Kind::Fetch, TICKET, at, 1)
         };
         self.perform(rank, what);
         self.races[race].tickets.push((rank, at + 1));
@@ -217,7 +220,7 @@ impl JobDraw {
     }
 
     /// Draws a compare-and-swap that sets a mark if there is none.
-    fn draw_claim(&mut self, rank: u32, (window, epoch): (usize, usize), target: u32) {
+    fn draw_claim(&mut self, rank: u32, window: usize, epoch: usize, target: u32) {
         let race = window * self.size as usize + target as usize;
         let Some(at) = self.result(rank, 0, 3) else {
             return;
@@ -226,14 +229,14 @@ impl JobDraw {
         self.scripts[rank as usize].push(ScriptCall::Write(at, vec![0, 0, mark]));
         let what = TargetOp {
             other: at,
-            ..TargetOp::new((epoch, target), Kind::Compare, (CLAIM, at + 2), 1)
+            ..TargetOp::new(epoch, target, Kind::Compare, CLAIM, at + 2, 1)
         };
         self.perform(rank, what);
         self.races[race].claims.push((rank, mark, at + 1));
     }
 
     /// Draws a get of the process's own data.
-    pub(super) fn draw_get(&mut self, rank: u32, (window, epoch): (usize, usize)) {
+    pub(super) fn draw_get(&mut self, rank: u32, window: usize, epoch: usize) {
         let targets = match self.target_of(rank, epoch) {
             Some(targets) => targets,
             None => (0..self.size).collect(),
@@ -266,9 +269,11 @@ impl JobDraw {
         let what = TargetOp {
             is_strided: put.is_strided,
             ..TargetOp::new(
-                (epoch, put.target),
+                epoch,
+                put.target,
                 Kind::Get,
-                (name(put.window, put.place), at),
+                name(put.window, put.place),
+                at,
                 put.len,
             )
         };
@@ -277,6 +282,6 @@ impl JobDraw {
         let wanted: Vec<u8> = (0..put.len)
             .map(|i| byte(rank, put.from + stride * i))
             .collect();
-        self.expect_strided(rank, epoch, (at, stride), &wanted);
+        self.expect_strided(rank, epoch, at, stride, &wanted);
     }
 }

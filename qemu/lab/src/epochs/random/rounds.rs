@@ -22,7 +22,7 @@ impl JobDraw {
                     self.close_or_wait(rank, epoch);
                 } else if self.random.chance(0.7) {
                     let target = self.random.below(self.size);
-                    self.work(rank, (window, epoch), target);
+                    self.work(rank, window, epoch, target);
                 }
             }
         }
@@ -40,7 +40,7 @@ impl JobDraw {
             if !to.is_empty() {
                 let epoch = self.open_or_wait(rank, window, Sort::Start, to.clone());
                 for target in to {
-                    self.work(rank, (window, epoch), target);
+                    self.work(rank, window, epoch, target);
                 }
                 self.close_or_wait(rank, epoch);
             }
@@ -91,13 +91,13 @@ impl JobDraw {
             for _ in 0..self.random.below(4) {
                 let (target, sort) = self.draw_lock();
                 let epoch = self.open_or_wait(rank, window, sort, Vec::new());
-                self.work(rank, (window, epoch), target);
+                self.work(rank, window, epoch, target);
                 if self.random.chance(0.3) {
                     self.flush(rank, epoch, Some(target));
-                    self.work(rank, (window, epoch), target);
+                    self.work(rank, window, epoch, target);
                 }
                 let script = &mut self.scripts[rank as usize];
-                let is_its = matches!(script.last(), Some(ScriptCall::Do(what)) if what.epoch == epoch);
+                let is_its = matches!(script.last(), Some(ScriptCall::Operation(what)) if what.epoch == epoch);
                 if is_its && self.random.chance(0.3) {
                     script.push(ScriptCall::WaitDone(self.deferred[rank as usize] - 1));
                 }
@@ -134,7 +134,7 @@ impl JobDraw {
             }
             for _ in 0..epochs.len() {
                 let (epoch, target) = epochs[self.random.index(epochs.len())];
-                self.operate(rank, (window, epoch), target);
+                self.operate(rank, window, epoch, target);
             }
             self.random.shuffle(&mut epochs);
             for (epoch, _) in epochs {
@@ -151,7 +151,7 @@ impl JobDraw {
             let epoch = self.open_or_wait(rank, window, Sort::LockAll, Vec::new());
             for _ in 0..self.random.below(3) {
                 let target = self.random.below(self.size);
-                self.work(rank, (window, epoch), target);
+                self.work(rank, window, epoch, target);
                 if self.random.chance(0.2) {
                     self.flush(rank, epoch, None);
                 }

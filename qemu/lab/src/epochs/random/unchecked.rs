@@ -37,7 +37,7 @@ impl JobDraw {
             }
             let epoch = self.open_unchecked(rank, window, Sort::Start, to.clone());
             for target in to {
-                self.work(rank, (window, epoch), target);
+                self.work(rank, window, epoch, target);
             }
             self.close_or_wait(rank, epoch);
         }
@@ -64,7 +64,7 @@ impl JobDraw {
             for _ in 0..1 + self.random.below(3) {
                 let drawn = self.random.below(self.size);
                 let target = if is_of_all { drawn } else { target };
-                self.operate(rank, (window, epoch), target);
+                self.operate(rank, window, epoch, target);
                 if self.random.chance(0.3) {
                     self.flush(rank, epoch, (!is_of_all).then_some(target));
                 }

@@ -23,7 +23,7 @@ use midplane_device::matching::Choice;
 use super::case::{ReceivePattern, ProgramCall, ProtocolCase};
 use super::fair::explore_fairly;
 use super::rules::ExploredRules;
-use super::search::{SearchExtent, MOST_STATES, IncompleteReason, SearchWatcher, explore};
+use super::search::{SearchExtent, MAX_STATES, IncompleteReason, SearchWatcher, explore};
 use super::system::CaseSystem;
 
 pub use broken::*;
@@ -145,7 +145,7 @@ impl CaseRow {
             ExpectedResult::Unknown { reduced } => (reduced, None),
             ExpectedResult::Fails { .. } => (true, None),
             ExpectedResult::HoldsFairly { states } | ExpectedResult::Livelock { states } => {
-                let explored = explore_fairly(&self.system(false), MOST_STATES);
+                let explored = explore_fairly(&self.system(false), MAX_STATES);
                 return match explored.map_err(UnexpectedResult::Unfinished)? {
                     explored if explored.states == states => Ok(explored),
                     explored => Err(UnexpectedResult::Count {
@@ -174,7 +174,7 @@ impl CaseRow {
         watch: SearchWatcher<'_>,
     ) -> Result<SearchExtent, UnexpectedResult> {
         let explored =
-            explore(&self.system(reduced), MOST_STATES, watch).map_err(UnexpectedResult::Unfinished)?;
+            explore(&self.system(reduced), MAX_STATES, watch).map_err(UnexpectedResult::Unfinished)?;
         match expected {
             Some(expected) if expected != explored.states => {
                 Err(UnexpectedResult::Count { explored, expected })

@@ -56,7 +56,8 @@ impl InefficiencyPattern {
 pub fn pattern(
     pattern: InefficiencyPattern,
     calls: CallKind,
-    (bytes, late): (usize, u64),
+    bytes: usize,
+    late: u64,
     costs: OperationCosts,
 ) -> Result<u64, JobFailure> {
     let play = PatternRun { bytes, late };
@@ -214,7 +215,7 @@ mod tests {
     const CALL: u64 = COSTS.call_ns + 2 * COSTS.packet_ns;
 
     fn with(what: InefficiencyPattern, calls: CallKind, bytes: usize) -> u64 {
-        pattern(what, calls, (bytes, LATE), COSTS).expect("a run")
+        pattern(what, calls, bytes, LATE, COSTS).expect("a run")
     }
 
     fn run_pattern(what: InefficiencyPattern, calls: CallKind) -> u64 {
