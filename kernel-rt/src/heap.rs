@@ -151,7 +151,7 @@ const MARK: usize = 0x6d69_6470_6c61_6e65u64 as usize;
 
 /// Error: the pointer does not identify a block of this heap. It was never allocated, was freed, or was overwritten.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct NotABlock;
+pub struct InvalidBlock;
 
 /// Returns the bytes in front of a block of alignment `align`; the header is at their end.
 fn front(align: usize) -> usize {
@@ -201,16 +201,16 @@ fn c_alloc_with(size: usize, align: usize, alloc: impl Fn(Layout) -> *mut u8) ->
 ///
 /// # Safety
 /// The memory in front of `block` is readable.
-unsafe fn c_header(block: *mut u8) -> Result<(usize, usize), NotABlock> {
+unsafe fn c_header(block: *mut u8) -> Result<(usize, usize), InvalidBlock> {
     if !block.addr().is_multiple_of(C_ALIGN) {
-        return Err(NotABlock);
+        return Err(InvalidBlock);
     }
     // SAFETY: as the caller promises.
     let header = unsafe { block.sub(C_HEADER).cast::<BlockHeader>().read() };
     let shift = header.mark ^ MARK ^ block.addr();
     let align = 1usize.checked_shl(shift as u32).filter(|_| shift < 48);
-    let align = align.ok_or(NotABlock)?;
-    c_layout(header.size, align).ok_or(NotABlock)?;
+    let align = align.ok_or(InvalidBlock)?;
+    c_layout(header.size, align).ok_or(InvalidBlock)?;
     Ok((header.size, align))
 }
 
@@ -218,7 +218,7 @@ unsafe fn c_header(block: *mut u8) -> Result<(usize, usize), NotABlock> {
 ///
 /// # Safety
 /// `block` came from [`c_alloc`]; most pointers that did not are detected.
-pub unsafe fn c_size(block: *mut u8) -> Result<usize, NotABlock> {
+pub unsafe fn c_size(block: *mut u8) -> Result<usize, InvalidBlock> {
     // SAFETY: as the caller promises.
     Ok(unsafe { c_header(block) }?.0)
 }
@@ -227,10 +227,10 @@ pub unsafe fn c_size(block: *mut u8) -> Result<usize, NotABlock> {
 ///
 /// # Safety
 /// `block` came from [`c_alloc`] and is not used any more; most violations are detected.
-pub unsafe fn c_free(block: *mut u8) -> Result<(), NotABlock> {
+pub unsafe fn c_free(block: *mut u8) -> Result<(), InvalidBlock> {
     // SAFETY: as the caller promises.
     let (size, align) = unsafe { c_header(block) }?;
-    let layout = c_layout(size, align).ok_or(NotABlock)?;
+    let layout = c_layout(size, align).ok_or(InvalidBlock)?;
     // SAFETY: the header describes how `c_alloc` allocated the block; without a mark it is no longer a block.
     unsafe {
         (*block.sub(C_HEADER).cast::<BlockHeader>()).mark = 0;

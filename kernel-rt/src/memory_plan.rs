@@ -16,7 +16,7 @@
 #![forbid(unsafe_code)]
 
 use midplane_abi::address::{AddressRange, PAGE};
-use midplane_abi::boot_error::TooSmall;
+use midplane_abi::boot_error::MemoryTooSmall;
 use net_torus::router::BufferSizes;
 
 /// Size of a link's frame buffer in bytes, device header included: at least 15 packets of the maximum size.
@@ -87,7 +87,7 @@ impl MemoryPlan {
     ///
     /// # Errors
     /// If the heap cannot hold the kernel's boot allocations plus [`MIN_HEAP`].
-    pub fn new(ram: AddressRange, image_end: u64, needs: MemoryNeeds) -> Result<Self, TooSmall> {
+    pub fn new(ram: AddressRange, image_end: u64, needs: MemoryNeeds) -> Result<Self, MemoryTooSmall> {
         let links = needs.links as u64;
         let queues = 2 * links * QUEUE_PAGES * PAGE;
         let frames = links * (RECEIVE_FRAMES + TRANSMIT_FRAMES) as u64 * FRAME_BYTES;
@@ -99,7 +99,7 @@ impl MemoryPlan {
             .saturating_add(MIN_HEAP);
         let least = (image + queues + frames).saturating_add(taken);
         if least > ram.len() {
-            return Err(TooSmall {
+            return Err(MemoryTooSmall {
                 memory: ram.len(),
                 least,
                 image,

@@ -29,7 +29,7 @@ use net_torus::link::Link;
 use net_torus::reliable::ReliableLink;
 use net_torus::torus::Torus;
 
-use crate::counters::{LinkFigures, NodeFigures, CounterSources, publish};
+use crate::counters::{LinkDeviceStats, NodeStats, CounterSources, publish};
 
 /// Maximum number of progress steps per interrupt before the program resumes.
 pub const STEPS_PER_INTERRUPT: u32 = 64;
@@ -288,9 +288,9 @@ pub(crate) struct NodeHost<L, P> {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum LinkWatch {
     /// The node polls: link interrupts are disabled.
-    Busy,
+    Polling,
     /// A link may interrupt; another may have work without an interrupt.
-    Open,
+    Enabled,
     /// Each link interrupts as soon as it has work.
     Armed,
 }
@@ -505,7 +505,7 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
         let beats = host.beats;
         host.quiet = false;
         // A link may have raised the interrupt.
-        host.watch = LinkWatch::Open;
+        host.watch = LinkWatch::Enabled;
         host.run_to_rest(&mut self.adi, true);
         let now = host.platform.ticks();
         host.interrupt_ticks += now - began;
@@ -552,7 +552,7 @@ impl<L: NodeLink, P: Platform<L>> NodeHost<L, P> {
         Self {
             coalescing_dest: None,
             quiet: false,
-            watch: LinkWatch::Open,
+            watch: LinkWatch::Enabled,
             hook: HookResult::Idle,
             deferred_ns: None,
             answers_due: false,
@@ -599,7 +599,7 @@ impl<L: NodeLink, P: Platform<L>> NodeHost<L, P> {
         if self.share > 0 && ahead_ns <= INTERRUPT_GRACE_NS {
             return false;
         }
-        self.watch = LinkWatch::Busy;
+        self.watch = LinkWatch::Polling;
         L::mask_all(self.torus.present_links());
         if self.share > 0 {
             self.platform.wake_in(ahead_ns);
@@ -608,8 +608,8 @@ impl<L: NodeLink, P: Platform<L>> NodeHost<L, P> {
     }
 
     fn step(&mut self, adi: &mut Adi) -> bool {
-        if self.watch != LinkWatch::Busy {
-            self.watch = LinkWatch::Busy;
+        if self.watch != LinkWatch::Polling {
+            self.watch = LinkWatch::Polling;
             L::mask_all(self.torus.present_links());
         }
         let now = self.step_ns();
@@ -624,7 +624,7 @@ impl<L: NodeLink, P: Platform<L>> NodeHost<L, P> {
         let moved = self.make_step(adi, now, false);
         if held || self.torus.holds() {
             // The links must be notified that packets wait for them, or no longer wait.
-            self.watch = LinkWatch::Busy;
+            self.watch = LinkWatch::Polling;
         }
         moved
     }
@@ -740,7 +740,7 @@ impl<L: NodeLink, P: Platform<L>> NodeHost<L, P> {
         self.deferred_ns = self.deferred_ns.filter(|_| adi.has_deferred());
         if self.torus.holds() {
             // The links' interrupts for free space are not enabled yet.
-            self.watch = LinkWatch::Open;
+            self.watch = LinkWatch::Enabled;
         }
     }
 
@@ -749,10 +749,10 @@ impl<L: NodeLink, P: Platform<L>> NodeHost<L, P> {
         self.run_to_rest(adi, P::INTERRUPTS);
         if !P::INTERRUPTS {
             // Nothing watches the links while the program computes, so no neighbour needs to ring the doorbell.
-            if self.watch != LinkWatch::Busy {
+            if self.watch != LinkWatch::Polling {
                 L::mask_all(self.torus.present_links());
             }
-            self.watch = LinkWatch::Open;
+            self.watch = LinkWatch::Enabled;
         }
         self.publish_if_asked(adi);
     }
@@ -876,7 +876,7 @@ impl<L: NodeLink, P: Platform<L>> NodeHost<L, P> {
     /// Enables the links' interrupts. Returns false if there is work already.
     fn prepare_sleep(&mut self) -> bool {
         let quiet = L::prepare_all(self.torus.present_links());
-        self.watch = if quiet { LinkWatch::Armed } else { LinkWatch::Open };
+        self.watch = if quiet { LinkWatch::Armed } else { LinkWatch::Enabled };
         quiet
     }
 
@@ -922,14 +922,14 @@ impl<L: NodeLink, P: Platform<L>> NodeHost<L, P> {
     /// Polls the links for a while. Returns true when one has work.
     #[inline]
     fn sees_news(&mut self) -> bool {
-        let looks = if self.watch == LinkWatch::Busy && !L::HAS_TIMEOUTS {
+        let looks = if self.watch == LinkWatch::Polling && !L::HAS_TIMEOUTS {
             self.platform.poll_iterations()
         } else {
             0
         };
         for _ in 0..looks {
             if self.torus.may_receive() {
-                self.watch = LinkWatch::Open;
+                self.watch = LinkWatch::Enabled;
                 return true;
             }
             hint::spin_loop();
@@ -940,7 +940,7 @@ impl<L: NodeLink, P: Platform<L>> NodeHost<L, P> {
     fn acknowledge(&mut self) {
         self.platform.acknowledge(self.torus.links_mut());
         // A link may have ended the sleep.
-        self.watch = LinkWatch::Open;
+        self.watch = LinkWatch::Enabled;
         if self.stats_state == StatsState::TimerSet {
             // The timer may have ended the sleep, for an earlier reason.
             self.stats_state = StatsState::Outdated;
@@ -965,7 +965,7 @@ impl<L: NodeLink, P: Platform<L>> NodeHost<L, P> {
 
     fn publish(&self, adi: &Adi) {
         let links = self.torus.links().iter().flatten();
-        let own = NodeFigures {
+        let own = NodeStats {
             beats: self.beats,
             idle_ticks: self.idle_ticks,
             interrupt_ticks: self.interrupt_ticks,
@@ -984,7 +984,7 @@ impl<L: NodeLink, P: Platform<L>> NodeHost<L, P> {
         let links = self.torus.links();
         let stats_state = |d: Direction| {
             let link = links[d as usize].as_ref();
-            LinkFigures {
+            LinkDeviceStats {
                 retries: link.map_or(0, L::retries),
                 detours: link.map_or(0, L::detours),
             }
@@ -998,7 +998,7 @@ impl<L: NodeLink, P: Platform<L>> NodeHost<L, P> {
 impl<L: NodeLink, P: Platform<L>> Kernel for NodeHost<L, P> {
     fn poll(&mut self, adi: &mut Adi) -> bool {
         let watch = self.watch;
-        let is_at_rest = watch != LinkWatch::Open && self.is_at_rest(adi);
+        let is_at_rest = watch != LinkWatch::Enabled && self.is_at_rest(adi);
         let moved = match watch {
             LinkWatch::Armed if !self.platform.is_interrupted() => {
                 if is_at_rest {
@@ -1011,7 +1011,7 @@ impl<L: NodeLink, P: Platform<L>> Kernel for NodeHost<L, P> {
                 }
             }
             // A step has just been made.
-            LinkWatch::Busy if is_at_rest && self.has_nothing() => false,
+            LinkWatch::Polling if is_at_rest && self.has_nothing() => false,
             // A link has interrupted, or probably has work.
             _ => self.step(adi),
         };
@@ -1609,7 +1609,7 @@ mod tests {
         node.interrupted();
         node.host.torus.links_mut()[0].as_mut().unwrap().babbles = true;
         node.acknowledge();
-        assert_eq!(node.host.watch, LinkWatch::Open);
+        assert_eq!(node.host.watch, LinkWatch::Enabled);
         let beats = node.host.beats;
         node.interrupted();
         assert!(node.host.beats > beats);

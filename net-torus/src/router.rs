@@ -689,10 +689,10 @@ impl<'m> Router<'m> {
     /// Updates the tokens from the neighbour's grant counters.
     #[cfg(any(test, feature = "sim"))]
     pub(crate) fn take_grants(&mut self, side: Direction, granted: [u16; Vc::COUNT]) {
-        self.take_granted(side, vc::packed(granted));
+        self.take_granted(side, vc::pack_counters(granted));
     }
 
-    /// Updates the tokens from the neighbour's grant counters ([`vc::packed`]). Returns false if a counter is
+    /// Updates the tokens from the neighbour's grant counters ([`vc::pack_counters`]). Returns false if a counter is
     /// impossible.
     #[inline]
     fn take_granted(&mut self, side: Direction, granted: u64) -> bool {
@@ -1351,7 +1351,7 @@ impl<'m> Router<'m> {
         }
         let (chunks, granted) = ((bytes / CHUNK_BYTES) as u16, self.emit_grants(d));
         match self.sums_of(d) {
-            None => FrameRepr::put_unsummed(header, chunks, vc::packed(granted)),
+            None => FrameRepr::put_unsummed(header, chunks, vc::pack_counters(granted)),
             Some(sums) => *header = (sums.emit_frame)(&FrameRepr { chunks, granted }),
         }
         FRAME_HEADER_BYTES + bytes

@@ -89,12 +89,12 @@ pub(crate) const fn needed_to_inject(chunks: usize, capacity: u16) -> u16 {
 
 /// Packs the counters of a link's channels into one word, the first channel lowest.
 #[inline]
-pub(crate) const fn packed([a, b, c, d]: [u16; Vc::COUNT]) -> u64 {
+pub(crate) const fn pack_counters([a, b, c, d]: [u16; Vc::COUNT]) -> u64 {
     a as u64 | (b as u64) << 16 | (c as u64) << 32 | (d as u64) << 48
 }
 
-/// Unpacks the counters from [`packed`].
-pub(crate) const fn unpacked(word: u64) -> [u16; Vc::COUNT] {
+/// Unpacks the counters from [`pack_counters`].
+pub(crate) const fn unpack_counters(word: u64) -> [u16; Vc::COUNT] {
     [
         word as u16,
         (word >> 16) as u16,

@@ -58,7 +58,7 @@ pub(crate) struct ChecksumFunctions {
     pub check_packet: fn(&[u8]) -> CheckedPacket<'_>,
     /// [`FrameRepr::emit`].
     pub emit_frame: fn(&FrameRepr) -> FrameHeader,
-    /// [`HeaderWord::summed`].
+    /// [`HeaderWord::with_checksum`].
     pub summed: fn(HeaderWord) -> HeaderWord,
 }
 
@@ -66,7 +66,7 @@ pub(crate) static SUMS: ChecksumFunctions = ChecksumFunctions {
     check_frame: FrameRepr::check_sum,
     check_packet: |bytes| Packet::new_checked(bytes),
     emit_frame: FrameRepr::emit,
-    summed: HeaderWord::summed,
+    summed: HeaderWord::with_checksum,
 };
 
 /// Kinds of malformed frames and packets from a link. Each is counted by kind and changes no other state.
@@ -272,7 +272,7 @@ impl HeaderRepr {
 
     /// Returns the header bytes with the checksum.
     pub fn emit(&self) -> [u8; HEADER_BYTES] {
-        self.word().summed().0.to_le_bytes()
+        self.word().with_checksum().0.to_le_bytes()
     }
 
     /// Returns the header bytes without the checksum.
@@ -469,7 +469,7 @@ impl HeaderWord {
     }
 
     /// Returns the header with its checksum, for [`HeaderWord::put`].
-    pub fn summed(self) -> Self {
+    pub fn with_checksum(self) -> Self {
         Self(self.0 | u64::from(self.sum()))
     }
 
@@ -630,12 +630,12 @@ impl FrameRepr {
         let (granted, packets) = Self::parse_granted(frame)?;
         let repr = Self {
             chunks: (packets.len() / CHUNK_BYTES) as u16,
-            granted: vc::unpacked(granted),
+            granted: vc::unpack_counters(granted),
         };
         Ok((repr, packets))
     }
 
-    /// Parses a frame without the checksum check. Returns the counters in the form of [`vc::packed`] and the packet
+    /// Parses a frame without the checksum check. Returns the counters in the form of [`vc::pack_counters`] and the packet
     /// bytes.
     #[inline]
     pub(crate) fn parse_granted(frame: &[u8]) -> Result<(u64, &[u8]), FrameError> {
@@ -665,11 +665,11 @@ impl FrameRepr {
     /// Returns the header bytes without the checksum.
     pub fn emit_unsummed(&self) -> [u8; FRAME_HEADER_BYTES] {
         let mut header = [0; FRAME_HEADER_BYTES];
-        Self::put_unsummed(&mut header, self.chunks, vc::packed(self.granted));
+        Self::put_unsummed(&mut header, self.chunks, vc::pack_counters(self.granted));
         header
     }
 
-    /// Writes the header bytes without the checksum; `granted` contains the counters in the form of [`vc::packed`].
+    /// Writes the header bytes without the checksum; `granted` contains the counters in the form of [`vc::pack_counters`].
     #[inline]
     pub(crate) fn put_unsummed(header: &mut FrameHeader, chunks: u16, granted: u64) {
         let first = u64::from(MARK) | u64::from(chunks) << 16 | granted << 32;

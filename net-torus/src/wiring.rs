@@ -273,7 +273,7 @@ impl<'m> MachineMap<'m> {
                 is_last = false;
                 for link in Direction::ALL {
                     if let Some(other) = self.behind(at, link) {
-                        let there = (round + 1, stepped(place, link));
+                        let there = (round + 1, step_towards(place, link));
                         self.nodes[other].place.get_or_insert(there);
                     }
                 }
@@ -289,7 +289,7 @@ impl<'m> MachineMap<'m> {
         let other = self.behind(at, link)?;
         let (_, here) = self.nodes[at].place?;
         let (_, there) = self.nodes[other].place?;
-        let should = stepped(here, link);
+        let should = step_towards(here, link);
         Some((other, [0, 1, 2].map(|d| should[d] - there[d])))
     }
 
@@ -518,7 +518,7 @@ impl<'m> MachineMap<'m> {
     }
 }
 
-fn stepped(mut place: [i16; 3], link: Direction) -> [i16; 3] {
+fn step_towards(mut place: [i16; 3], link: Direction) -> [i16; 3] {
     place[link.dimension()] += if link.is_plus() { 1 } else { -1 };
     place
 }

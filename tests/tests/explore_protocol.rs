@@ -6,7 +6,7 @@
 
 use midplane_lab::explore::{
     END, ENOUGH, EXPECTED, ExpectedResult, GlobalState, MEMORY, MAX_STATES, ORDER, CaseRow, GlobalStep, UnexpectedResult,
-    CaseSystem, IncompleteReason, cases, explore, unwatched,
+    CaseSystem, IncompleteReason, cases, explore, never_stop,
 };
 use stateright::{Checker, HasDiscoveries, Model, Property};
 
@@ -61,26 +61,26 @@ fn surprises(row: &CaseRow) -> Vec<String> {
             if let Err(what) = holds_for_stateright(row, all) {
                 note(format!("stateright: {what}"));
             }
-            match row.explore_all(&mut unwatched) {
+            match row.explore_all(&mut never_stop) {
                 Ok(explored) => println!("{name}: {explored}"),
                 Err(surprise) => note(format!("in all orders: {surprise}")),
             }
-            match row.explore(&mut unwatched) {
+            match row.explore(&mut never_stop) {
                 Ok(explored) => println!("{name}, reduced: {explored}"),
                 Err(surprise) => note(format!("reduced: {surprise}")),
             }
         }
         ExpectedResult::HoldsReduced { .. } | ExpectedResult::Unknown { .. } => {
-            match row.explore(&mut unwatched) {
+            match row.explore(&mut never_stop) {
                 Ok(explored) => println!("{name}: {explored}"),
                 Err(surprise) => note(surprise.to_string()),
             }
         }
-        ExpectedResult::HoldsFairly { .. } => match row.explore(&mut unwatched) {
+        ExpectedResult::HoldsFairly { .. } => match row.explore(&mut never_stop) {
             Ok(explored) => println!("{name}: {explored}"),
             Err(surprise) => note(surprise.to_string()),
         },
-        ExpectedResult::Livelock { states } => match row.explore(&mut unwatched) {
+        ExpectedResult::Livelock { states } => match row.explore(&mut never_stop) {
             Err(UnexpectedResult::Unfinished(IncompleteReason::Broken(found)))
                 if found.property == ENOUGH && found.explored.states == states =>
             {
@@ -92,7 +92,7 @@ fn surprises(row: &CaseRow) -> Vec<String> {
             if let Err(what) = fails_for_stateright(row, property, after) {
                 note(what);
             }
-            match explore(&row.system(true), MAX_STATES, &mut unwatched) {
+            match explore(&row.system(true), MAX_STATES, &mut never_stop) {
                 Err(IncompleteReason::Broken(found)) => {
                     println!("{name}, reduced: {} does not hold", found.property);
                 }

@@ -228,7 +228,7 @@ impl Blackboard {
 
     /// Sets the name of the image's matching engine.
     pub fn set_matching(&self, name: &str) {
-        let name = cut(name, MATCHING_BYTES);
+        let name = truncate(name, MATCHING_BYTES);
         self.set_bytes(AT_MATCHING, name.as_bytes());
         self.set(AT_MATCHING_BYTES, name.len() as u32);
     }
@@ -259,7 +259,7 @@ impl Blackboard {
             return;
         }
         let (kind, bytes) = match message {
-            FinalMessage::Text(words) => (0, cut(words, MESSAGE_BYTES).as_bytes()),
+            FinalMessage::Text(words) => (0, truncate(words, MESSAGE_BYTES).as_bytes()),
             FinalMessage::Record(record) => (IS_RECORD, record.bytes()),
         };
         self.set_bytes(AT_MESSAGE, bytes);
@@ -287,7 +287,7 @@ impl Blackboard {
         fence(Ordering::Release);
         match call {
             Some(call) => {
-                let name = cut(call.function, CALL_BYTES);
+                let name = truncate(call.function, CALL_BYTES);
                 let entered =
                     self.get(AT_CALL_ENTERED) as u64 | (self.get(AT_CALL_ENTERED + 1) as u64) << 32;
                 self.set_long(AT_CALL_ENTERED, entered.wrapping_add(1));
@@ -329,24 +329,24 @@ impl Blackboard {
     }
 
     /// Returns the counters of the link in direction `d`.
-    pub fn link(&self, d: Direction) -> LinkBoard<'_> {
+    pub fn link(&self, d: Direction) -> LinkRecord<'_> {
         // In place, and without a bounds check for each: a busy node writes them every millisecond.
         let (links, _) = self.words[AT_LINKS..].as_chunks::<{ 2 * LINK_VALUES }>();
         let (longs, _) = links[d as usize].as_chunks::<2>();
         let (frames, channels) = longs.split_at(LinkCounter::COUNT);
         let (channels, _) = channels.as_chunks::<{ ChannelCounter::COUNT }>();
-        LinkBoard { frames, channels }
+        LinkRecord { frames, channels }
     }
 }
 
 /// The counters of one link on a blackboard.
 #[derive(Clone, Copy)]
-pub struct LinkBoard<'a> {
+pub struct LinkRecord<'a> {
     frames: &'a [[AtomicU32; 2]],
     channels: &'a [[[AtomicU32; 2]; ChannelCounter::COUNT]],
 }
 
-impl<'a> LinkBoard<'a> {
+impl<'a> LinkRecord<'a> {
     /// Sets a counter of the link.
     #[inline]
     pub fn set(&self, counter: LinkCounter, value: u64) {
@@ -355,16 +355,16 @@ impl<'a> LinkBoard<'a> {
 
     /// Returns the counters of its channels, in the order of [`Vc::ALL`].
     #[inline]
-    pub fn channels(&self) -> impl Iterator<Item = ChannelBoard<'a>> {
-        self.channels.iter().map(ChannelBoard)
+    pub fn channels(&self) -> impl Iterator<Item = ChannelRecord<'a>> {
+        self.channels.iter().map(ChannelRecord)
     }
 }
 
 /// The counters of one channel of a link on a blackboard.
 #[derive(Clone, Copy)]
-pub struct ChannelBoard<'a>(&'a [[AtomicU32; 2]; ChannelCounter::COUNT]);
+pub struct ChannelRecord<'a>(&'a [[AtomicU32; 2]; ChannelCounter::COUNT]);
 
-impl ChannelBoard<'_> {
+impl ChannelRecord<'_> {
     /// Sets one of them.
     #[inline]
     pub fn set(&self, counter: ChannelCounter, value: u64) {
@@ -391,13 +391,13 @@ pub struct MessageText(pub heapless::String<MESSAGE_BYTES>);
 impl fmt::Write for MessageText {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         // Truncated to the free space, so it never fails.
-        let _ = self.0.push_str(cut(text, MESSAGE_BYTES - self.0.len()));
+        let _ = self.0.push_str(truncate(text, MESSAGE_BYTES - self.0.len()));
         Ok(())
     }
 }
 
 /// Returns `text`, truncated to `bytes` between two characters.
-pub fn cut(text: &str, bytes: usize) -> &str {
+pub fn truncate(text: &str, bytes: usize) -> &str {
     if text.len() <= bytes {
         return text;
     }
@@ -427,7 +427,7 @@ pub struct CallRecord<'a> {
 
 /// A call as the reader sees it.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct SeenCall {
+pub struct CallSnapshot {
     /// Its name, for example `MPI_Recv`.
     pub function: heapless::String<CALL_BYTES>,
     /// The peer's rank, if the call has one; negative for a wildcard.
@@ -438,7 +438,7 @@ pub struct SeenCall {
 
 /// Final message of a node, as the reader sees it; [`failure`](super::failure) converts it to text.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum SeenMessage {
+pub enum MessageSnapshot {
     /// Text.
     Text(heapless::String<MESSAGE_BYTES>),
     /// A failure record.
@@ -472,13 +472,13 @@ pub struct BlackboardSnapshot {
     /// A fault's registers; valid for [`FailureCode::Fault`] and [`FailureCode::StackOverflow`].
     pub fault: FaultRegisters,
     /// The program's current call; `None` in its own code, or during a change.
-    pub call: Option<SeenCall>,
+    pub call: Option<CallSnapshot>,
     /// Number of calls shown: those that sleep, that take long, or that poll repeatedly.
     pub calls_entered: u64,
     /// The name of the last one; empty before the first, or during a change.
     pub last_call: heapless::String<CALL_BYTES>,
     /// Message of the failed node.
-    pub message: SeenMessage,
+    pub message: MessageSnapshot,
     /// The name of its matching engine; empty until the node has booted.
     pub matching: heapless::String<MATCHING_BYTES>,
     /// The counters, by [`Counter`].
@@ -559,7 +559,7 @@ impl BlackboardSnapshot {
         } else {
             heapless::String::new()
         };
-        let call = (whole && flags & CALL_ACTIVE != 0).then(|| SeenCall {
+        let call = (whole && flags & CALL_ACTIVE != 0).then(|| CallSnapshot {
             function: last_call.clone(),
             peer: (flags & CALL_HAS_PEER != 0).then(|| word(AT_CALL_PEER) as i32),
             tag: (flags & CALL_HAS_TAG != 0).then(|| word(AT_CALL_TAG) as i32),
@@ -583,9 +583,9 @@ impl BlackboardSnapshot {
                     let length = word(AT_MESSAGE_BYTES);
                     let record = field(bytes, AT_MESSAGE, MESSAGE_BYTES, length);
                     // Cannot fail: at most the bytes of the field.
-                    SeenMessage::Record(record.try_into().unwrap_or_default())
+                    MessageSnapshot::Record(record.try_into().unwrap_or_default())
                 }
-                _ => SeenMessage::Text(text(bytes, AT_MESSAGE, word(AT_MESSAGE_BYTES))),
+                _ => MessageSnapshot::Text(text(bytes, AT_MESSAGE, word(AT_MESSAGE_BYTES))),
             },
             matching: text(bytes, AT_MATCHING, word(AT_MATCHING_BYTES)),
             counters: core::array::from_fn(|i| long(AT_COUNTERS + 2 * i)),
@@ -640,8 +640,8 @@ mod tests {
 
     fn words(seen: &BlackboardSnapshot) -> &str {
         match &seen.message {
-            SeenMessage::Text(words) => words,
-            SeenMessage::Record(record) => panic!("{record:?}"),
+            MessageSnapshot::Text(words) => words,
+            MessageSnapshot::Record(record) => panic!("{record:?}"),
         }
     }
 

@@ -670,10 +670,10 @@ impl<'a> BootParameters<'a> {
     ///
     /// # Errors
     /// If they differ.
-    pub fn check_matching(&self, has: &'a str) -> Result<(), OtherMatching<'a>> {
+    pub fn check_matching(&self, has: &'a str) -> Result<(), MatchingMismatch<'a>> {
         let has = has.as_bytes();
         match self.matching {
-            Some(asked) if asked != has => Err(OtherMatching { has, asked }),
+            Some(asked) if asked != has => Err(MatchingMismatch { has, asked }),
             _ => Ok(()),
         }
     }
@@ -1164,7 +1164,7 @@ impl core::error::Error for RecordError {}
 
 /// The image's matching engine differs from the host's.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct OtherMatching<'a> {
+pub struct MatchingMismatch<'a> {
     /// The image's engine.
     pub has: &'a [u8],
     /// The requested engine.
@@ -1186,7 +1186,7 @@ impl fmt::Display for DisplayName<'_> {
     }
 }
 
-impl fmt::Display for OtherMatching<'_> {
+impl fmt::Display for MatchingMismatch<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (has, asked) = (DisplayName(self.has), DisplayName(self.asked));
         write!(
@@ -1196,7 +1196,7 @@ impl fmt::Display for OtherMatching<'_> {
     }
 }
 
-impl core::error::Error for OtherMatching<'_> {}
+impl core::error::Error for MatchingMismatch<'_> {}
 
 #[cfg(test)]
 mod tests;

@@ -11,9 +11,9 @@ use net_torus::coord::{Coord, Direction, Rank};
 use net_torus::reliable::ReliableError;
 use net_torus::router::ConfigError;
 
-use super::blackboard::{SeenMessage, MessageText};
-use super::boot_error::{DeviceError, NoDevice, NoRoom, TooSmall, TreeError};
-use super::boot_parameters::{OtherMatching, RecordError};
+use super::blackboard::{MessageSnapshot, MessageText};
+use super::boot_error::{DeviceError, DeviceFailure, InsufficientMemory, MemoryTooSmall, TreeError};
+use super::boot_parameters::{MatchingMismatch, RecordError};
 use super::fault::{NodeName, FaultReport};
 use super::record::{RecordFields, MESSAGE_BYTES, NUMBERS, FailureRecord, TEXTS};
 
@@ -88,7 +88,7 @@ pub enum BootFailure<'a> {
     /// The boot parameters are invalid.
     Parameters(RecordError),
     /// The image's matching engine differs from the host's.
-    Matching(OtherMatching<'a>),
+    Matching(MatchingMismatch<'a>),
     /// The machine's memory cannot be divided into this number of nodes of this size.
     Nodes {
         /// Number of nodes.
@@ -101,9 +101,9 @@ pub enum BootFailure<'a> {
     /// The node's coordinates are outside the machine.
     Outside,
     /// The memory is too small.
-    TooSmall(TooSmall),
+    TooSmall(MemoryTooSmall),
     /// The board's memory is too small.
-    NoRoom(NoRoom),
+    NoSpace(InsufficientMemory),
     /// The heap is exhausted.
     OutOfMemory,
     /// The device of a slot could not be initialized.
@@ -117,7 +117,7 @@ pub enum BootFailure<'a> {
     /// A link cannot be made reliable.
     Reliable(ReliableError),
     /// There is no MPI device.
-    Device(NoDevice),
+    Device(DeviceFailure),
     /// There are too many nodes for a serial console.
     NoConsole,
 }
@@ -195,7 +195,7 @@ impl fmt::Display for BootFailure<'_> {
             Self::NoBox => f.write_str("this board carries one node, no box of them"),
             Self::Outside => f.write_str("coordinates outside the torus"),
             Self::TooSmall(why) => why.fmt(f),
-            Self::NoRoom(why) => why.fmt(f),
+            Self::NoSpace(why) => why.fmt(f),
             Self::OutOfMemory => f.write_str("out of memory"),
             Self::Slot(slot, why) => write!(f, "the device in virtio slot {slot}: {why}"),
             Self::NoFrames(slot) => write!(f, "no frames for link {slot}"),
@@ -224,12 +224,12 @@ macro_rules! from {
 from! {
     TreeError => Tree;
     RecordError => Parameters;
-    OtherMatching<'a> => Matching;
-    TooSmall => TooSmall;
-    NoRoom => NoRoom;
+    MatchingMismatch<'a> => Matching;
+    MemoryTooSmall => TooSmall;
+    InsufficientMemory => NoSpace;
     ConfigError => Router;
     ReliableError => Reliable;
-    NoDevice => Device;
+    DeviceFailure => Device;
 }
 
 /// Encodes the node's identity in one number: 0, or rank, x, y and z above a bit that marks its presence.
@@ -297,10 +297,10 @@ impl<'a> Failure<'a> {
 }
 
 /// Returns the text of a final message, truncated to the maximum size.
-pub fn text_of(message: &SeenMessage, mpi: MpiText) -> heapless::String<MESSAGE_BYTES> {
+pub fn text_of(message: &MessageSnapshot, mpi: MpiText) -> heapless::String<MESSAGE_BYTES> {
     let record = match message {
-        SeenMessage::Text(words) => return words.clone(),
-        SeenMessage::Record(record) => record,
+        MessageSnapshot::Text(words) => return words.clone(),
+        MessageSnapshot::Record(record) => record,
     };
     let mut text = MessageText::default();
     let _ = match Failure::read(record) {
@@ -399,7 +399,7 @@ impl<'a> BootFailure<'a> {
                 (numbers[0], numbers[1]) = why.parts();
                 PARAMETERS
             }
-            Self::Matching(OtherMatching { has, asked }) => {
+            Self::Matching(MatchingMismatch { has, asked }) => {
                 fields.texts = [has, asked, b""];
                 MATCHING
             }
@@ -415,7 +415,7 @@ impl<'a> BootFailure<'a> {
                     [why.memory, why.least, why.image, why.mpi];
                 TOO_SMALL
             }
-            Self::NoRoom(why) => {
+            Self::NoSpace(why) => {
                 [numbers[0], numbers[1], numbers[2], numbers[3]] =
                     [why.image, why.kernel, why.mpi, why.tables];
                 NO_ROOM
@@ -450,11 +450,11 @@ impl<'a> BootFailure<'a> {
                 numbers[0] = (why == ReliableError::Mtu).into();
                 RELIABLE
             }
-            Self::Device(NoDevice::Memory(bytes)) => {
+            Self::Device(DeviceFailure::Memory(bytes)) => {
                 numbers[0] = bytes;
                 NO_DEVICE_MEMORY
             }
-            Self::Device(NoDevice::Place { rank, peers }) => {
+            Self::Device(DeviceFailure::Rank { rank, peers }) => {
                 numbers[0] = rank.into();
                 numbers[1] = peers.into();
                 NO_DEVICE_PLACE
@@ -472,7 +472,7 @@ impl<'a> BootFailure<'a> {
             PARAMETERS => Self::Parameters(RecordError::from_parts(a, b)?),
             MATCHING => {
                 let [has, asked, _] = fields.texts;
-                Self::Matching(OtherMatching { has, asked })
+                Self::Matching(MatchingMismatch { has, asked })
             }
             NODES => Self::Nodes {
                 nodes: fields.number(0)?,
@@ -480,13 +480,13 @@ impl<'a> BootFailure<'a> {
             },
             NO_BOX => Self::NoBox,
             OUTSIDE => Self::Outside,
-            TOO_SMALL => Self::TooSmall(TooSmall {
+            TOO_SMALL => Self::TooSmall(MemoryTooSmall {
                 memory: a,
                 least: b,
                 image: c,
                 mpi: d,
             }),
-            NO_ROOM => Self::NoRoom(NoRoom {
+            NO_ROOM => Self::NoSpace(InsufficientMemory {
                 image: a,
                 kernel: b,
                 mpi: c,
@@ -509,8 +509,8 @@ impl<'a> BootFailure<'a> {
                 1 => ReliableError::Mtu,
                 _ => return None,
             }),
-            NO_DEVICE_MEMORY => Self::Device(NoDevice::Memory(a)),
-            NO_DEVICE_PLACE => Self::Device(NoDevice::Place {
+            NO_DEVICE_MEMORY => Self::Device(DeviceFailure::Memory(a)),
+            NO_DEVICE_PLACE => Self::Device(DeviceFailure::Rank {
                 rank: fields.number(0)?,
                 peers: fields.number(1)?,
             }),
@@ -559,7 +559,7 @@ mod tests {
     fn all() -> Vec<FailureReason<'static>> {
         let boot = [
             BootFailure::Text("two boards are one"),
-            BootFailure::Matching(OtherMatching {
+            BootFailure::Matching(MatchingMismatch {
                 has: b"list",
                 asked: b"fourd",
             }),
@@ -569,13 +569,13 @@ mod tests {
             },
             BootFailure::NoBox,
             BootFailure::Outside,
-            BootFailure::TooSmall(TooSmall {
+            BootFailure::TooSmall(MemoryTooSmall {
                 memory: 1,
                 least: 2,
                 image: 3,
                 mpi: u64::MAX,
             }),
-            BootFailure::NoRoom(NoRoom {
+            BootFailure::NoSpace(InsufficientMemory {
                 image: 1,
                 kernel: 2,
                 mpi: 3,
@@ -586,8 +586,8 @@ mod tests {
             BootFailure::NoDoorbell(u32::MAX),
             BootFailure::Reliable(ReliableError::Memory),
             BootFailure::Reliable(ReliableError::Mtu),
-            BootFailure::Device(NoDevice::Memory(1 << 33)),
-            BootFailure::Device(NoDevice::Place { rank: 9, peers: 8 }),
+            BootFailure::Device(DeviceFailure::Memory(1 << 33)),
+            BootFailure::Device(DeviceFailure::Rank { rank: 9, peers: 8 }),
             BootFailure::NoConsole,
         ];
         let trees = TreeError::ALL.map(BootFailure::Tree);

@@ -26,7 +26,7 @@ pub(super) const GUARD_BYTES: usize = 64 << 10;
 const MADV_GUARD_INSTALL: libc::c_int = 102;
 
 /// A running program, and its result.
-pub(super) struct ProgramCoroutine<'a, R>(Coroutine<(), (), R, OneStack<'a>>);
+pub(super) struct ProgramCoroutine<'a, R>(Coroutine<(), (), R, BorrowedStack<'a>>);
 
 impl<R> ProgramCoroutine<'_, R> {
     /// Resumes it until it suspends itself (`None`), or ends.
@@ -153,11 +153,11 @@ impl StackPool {
     }
 
     /// Returns the stacks, each of them once.
-    fn each(&mut self) -> impl Iterator<Item = OneStack<'_>> {
+    fn each(&mut self) -> impl Iterator<Item = BorrowedStack<'_>> {
         (0..self.count).map(|index| {
             let limit = self.guard_of(index).addr();
             let pointer = |address| StackPointer::new(address).expect("not at address 0");
-            OneStack {
+            BorrowedStack {
                 base: pointer(limit + self.bytes),
                 limit: pointer(limit),
                 stacks: PhantomData,
@@ -173,7 +173,7 @@ impl Drop for StackPool {
     }
 }
 
-struct OneStack<'a> {
+struct BorrowedStack<'a> {
     base: NonZeroUsize,
     limit: NonZeroUsize,
     stacks: PhantomData<&'a mut StackPool>,
@@ -181,7 +181,7 @@ struct OneStack<'a> {
 
 // SAFETY: from its limit to its base it is part of a mapping that lives as long; the guard at the limit stops
 // overflows; nothing else uses it, since each stack is handed out once. Both ends are at multiples of complete pages.
-unsafe impl Stack for OneStack<'_> {
+unsafe impl Stack for BorrowedStack<'_> {
     fn base(&self) -> StackPointer {
         self.base
     }

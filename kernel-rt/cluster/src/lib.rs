@@ -230,7 +230,7 @@ impl Cluster {
             job.expect("a stack for each process")
         };
         let Some(division) = self.division().filter(|division| division.count() > 1) else {
-            return merged([run(None, watch)]);
+            return merge_outcomes([run(None, watch)]);
         };
         let words: Vec<_> = (0..division.words()).map(|_| Default::default()).collect();
         let (run, words) = (&run, &words);
@@ -249,7 +249,7 @@ impl Cluster {
                     .join()
                     .unwrap_or_else(|payload| resume_unwind(payload))
             };
-            merged(std::iter::once(first).chain(others.into_iter().map(join)))
+            merge_outcomes(std::iter::once(first).chain(others.into_iter().map(join)))
         })
     }
 
@@ -373,7 +373,7 @@ fn rest() {
 }
 
 /// Combines the results of all blocks, in their order.
-fn merged(
+fn merge_outcomes(
     blocks: impl IntoIterator<Item = (BlockOutcome, Vec<NodeReport>)>,
 ) -> (ExitStatuses, Vec<NodeReport>) {
     let (mut all, mut reports) = (Ok(Vec::new()), Vec::new());

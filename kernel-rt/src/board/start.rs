@@ -79,7 +79,7 @@ pub fn link_overwritten(
 }
 
 /// Ends the node for the MPI device's reason.
-pub fn aborted(why: AbortReason<'_>, status: i32) -> ! {
+pub fn abort_job(why: AbortReason<'_>, status: i32) -> ! {
     match why {
         AbortReason::MpiAbort => end(FailureCode::MpiAbort, status, FailureReason::MpiAbort(status)),
         AbortReason::MpiError(error) => mpi_error(error, status),

@@ -86,11 +86,11 @@ impl<L: Link> Link for LossyLink<L> {
                 return 0;
             }
             let mut happens = |rate| random.rand_range(0..MILLION) < rate;
-            let (lost, spoiled) = (happens(loss), happens(corruption));
+            let (lost, corrupted) = (happens(loss), happens(corruption));
             if lost || is_cut {
                 return 0;
             }
-            if spoiled {
+            if corrupted {
                 for _ in 0..random.rand_range(1..4) {
                     let bit = random.rand_range(0..8 * bytes as u32) as usize;
                     buffer[bit / 8] ^= 1 << (bit % 8);
@@ -142,7 +142,7 @@ pub type RepairedLink<L, const FRAMES: usize = WINDOW> =
     ReliableLink<'static, Detour<'static, LossyLink<L>>, FRAMES>;
 
 /// Returns the faults that these boot parameters specify.
-pub fn ordered(boot: &BootParameters<'_>) -> LinkFaults {
+pub fn requested_faults(boot: &BootParameters<'_>) -> LinkFaults {
     boot.faults.clone().unwrap_or_default()
 }
 
@@ -245,8 +245,8 @@ mod tests {
         let (arrived, whole) = fate(&order(10_000, 50_000, 7), 10_000);
         let lost = arrived.iter().filter(|arrived| !**arrived).count();
         assert!((60..140).contains(&lost), "{lost}");
-        let spoiled = whole.iter().filter(|whole| !**whole).count() - lost;
-        assert!((420..580).contains(&spoiled), "{spoiled}");
+        let corrupted = whole.iter().filter(|whole| !**whole).count() - lost;
+        assert!((420..580).contains(&corrupted), "{corrupted}");
         let again = fate(&order(10_000, 50_000, 7), 10_000);
         assert_eq!(again, (arrived.clone(), whole));
         assert_ne!(fate(&order(10_000, 50_000, 8), 10_000).0, arrived);

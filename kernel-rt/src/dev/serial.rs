@@ -67,7 +67,7 @@ pub trait SerialLine {
 }
 
 /// A line that buffers received bytes until they are taken, so that frames need no reassembly buffer.
-pub trait KeptLine: SerialLine {
+pub trait RecordedLine: SerialLine {
     /// Searches the received bytes for a frame's end, starting at index `from`. Returns the number of bytes before it,
     /// or `Err` with the number of bytes searched.
     fn find_end(&self, from: usize) -> Result<usize, usize>;
@@ -314,7 +314,7 @@ impl FrameCollector {
                     continue;
                 }
             };
-            match unstuffed(&mut self.buffer[..count]) {
+            match decode_cobs(&mut self.buffer[..count]) {
                 Some(size) => return Some(size),
                 None => self.damaged += 1,
             }
@@ -370,7 +370,7 @@ pub struct SerialLink<L> {
     owes_greeting: bool,
 }
 
-impl<L: KeptLine> SerialLink<L> {
+impl<L: RecordedLine> SerialLink<L> {
     /// Creates a link over `line` before its handshake.
     pub fn new(line: L) -> Self {
         Self {
@@ -476,7 +476,7 @@ impl<L: KeptLine> SerialLink<L> {
                 continue;
             }
             let whole = frame.get_mut(..count).filter(|_| !is_too_long);
-            match whole.and_then(unstuffed) {
+            match whole.and_then(decode_cobs) {
                 Some(size) => return Some(size),
                 None => self.stats.damaged += 1,
             }
@@ -502,14 +502,14 @@ impl<L: KeptLine> SerialLink<L> {
 }
 
 /// Removes COBS and CRC from a frame. Returns the size of the decoded frame at the start, or `None` if it is damaged.
-fn unstuffed(bytes: &mut [u8]) -> Option<usize> {
+fn decode_cobs(bytes: &mut [u8]) -> Option<usize> {
     let len = cobs::decode_in_place(bytes).ok()?;
     let (frame, crc) = bytes.get(..len)?.split_last_chunk::<CRC_BYTES>()?;
     let good = !frame.is_empty() && CRC.checksum(frame) == u16::from_le_bytes(*crc);
     (good && frame.len() <= MTU).then_some(frame.len())
 }
 
-impl<L: KeptLine> Link for SerialLink<L> {
+impl<L: RecordedLine> Link for SerialLink<L> {
     fn mtu(&self) -> usize {
         MTU
     }
@@ -538,7 +538,7 @@ impl<L: KeptLine> Link for SerialLink<L> {
 
 /// The interrupt of a line is always enabled: it moves bytes, and notifies the node when a frame's end was received or
 /// a frame fits again. So only earlier notifications need a check.
-impl<L: KeptLine> NodeLink for SerialLink<L> {
+impl<L: RecordedLine> NodeLink for SerialLink<L> {
     fn mask_interrupts(&mut self) {}
 
     fn prepare_sleep(&mut self) -> bool {
@@ -553,7 +553,7 @@ impl<L: KeptLine> NodeLink for SerialLink<L> {
 
 /// A link in the heap, since the stack on which a small node is constructed is too small for it.
 #[cfg(feature = "faults")]
-impl<L: KeptLine> Link for alloc::boxed::Box<SerialLink<L>> {
+impl<L: RecordedLine> Link for alloc::boxed::Box<SerialLink<L>> {
     fn mtu(&self) -> usize {
         (**self).mtu()
     }
@@ -572,7 +572,7 @@ impl<L: KeptLine> Link for alloc::boxed::Box<SerialLink<L>> {
 }
 
 #[cfg(feature = "faults")]
-impl<L: KeptLine> NodeLink for alloc::boxed::Box<SerialLink<L>> {
+impl<L: RecordedLine> NodeLink for alloc::boxed::Box<SerialLink<L>> {
     fn mask_interrupts(&mut self) {
         (**self).mask_interrupts();
     }

@@ -128,7 +128,7 @@ pub unsafe extern "C" fn closedir(folder: *mut DirectoryStream) -> c_int {
     match (close(descriptor), freed) {
         (Ok(()), Ok(())) => 0,
         (Err(error), _) => fail(error),
-        (_, Err(heap::NotABlock)) => fail(EINVAL),
+        (_, Err(heap::InvalidBlock)) => fail(EINVAL),
     }
 }
 

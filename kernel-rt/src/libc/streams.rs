@@ -107,7 +107,7 @@ type PutFunction = unsafe extern "C" fn(c_char, *mut StdioFile) -> c_int;
 
 /// picolibc's `struct __file_ext`, followed by this stream's fields.
 #[repr(C)]
-struct InMemory {
+struct MemoryStream {
     file: StdioFile,
     close: unsafe extern "C" fn(*mut StdioFile) -> c_int,
     seek: unsafe extern "C" fn(*mut StdioFile, FileOffset, c_int) -> FileOffset,
@@ -133,7 +133,7 @@ unsafe extern "C" fn open_memstream(text: *mut *mut c_char, size: *mut usize) ->
         return ptr::null_mut();
     }
     let block = heap::c_alloc_zeroed(FIRST, heap::C_ALIGN);
-    let stream = heap::c_alloc(size_of::<InMemory>(), heap::C_ALIGN).cast::<InMemory>();
+    let stream = heap::c_alloc(size_of::<MemoryStream>(), heap::C_ALIGN).cast::<MemoryStream>();
     if block.is_null() || stream.is_null() {
         for made in [block, stream.cast()] {
             if !made.is_null() {
@@ -144,7 +144,7 @@ unsafe extern "C" fn open_memstream(text: *mut *mut c_char, size: *mut usize) ->
         set_errno(ENOMEM);
         return ptr::null_mut();
     }
-    let new = InMemory {
+    let new = MemoryStream {
         file: StdioFile::to_write(WRITABLE | HAS_CLOSE_AND_SEEK, PUT),
         close: close_memory,
         seek: seek_in_memory,
@@ -169,7 +169,7 @@ unsafe extern "C" fn put_in_memory(byte: c_char, file: *mut StdioFile) -> c_int 
     // SAFETY: the stream that `open_memstream` has created; the program's variables exist while it is open, and so does
     // the block (POSIX). The block has `room` bytes, and space for the zero is allocated first.
     unsafe {
-        let stream = &mut *file.cast::<InMemory>();
+        let stream = &mut *file.cast::<MemoryStream>();
         let Some(needed) = stream.at.max(stream.length).checked_add(2) else {
             return FAILED;
         };
@@ -200,7 +200,7 @@ unsafe extern "C" fn put_in_memory(byte: c_char, file: *mut StdioFile) -> c_int 
 
 unsafe extern "C" fn seek_in_memory(file: *mut StdioFile, offset: FileOffset, whence: c_int) -> FileOffset {
     // SAFETY: as above.
-    let stream = unsafe { &mut *file.cast::<InMemory>() };
+    let stream = unsafe { &mut *file.cast::<MemoryStream>() };
     let from = match whence {
         0 => 0,
         1 => stream.at,
@@ -227,7 +227,7 @@ unsafe extern "C" fn close_memory(file: *mut StdioFile) -> c_int {
     // SAFETY: the block that `open_memstream` has allocated.
     match unsafe { heap::c_free(file.cast()) } {
         Ok(()) => 0,
-        Err(heap::NotABlock) => fail(EINVAL),
+        Err(heap::InvalidBlock) => fail(EINVAL),
     }
 }
 

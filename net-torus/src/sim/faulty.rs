@@ -71,7 +71,7 @@ impl<L: Link> FaultyLink<L> {
         self.random.rand_float() < rate
     }
 
-    fn spoil(&mut self, mut frame: Vec<u8>) {
+    fn corrupt(&mut self, mut frame: Vec<u8>) {
         if self.happens(self.faults.loss) {
             return;
         }
@@ -104,7 +104,7 @@ impl<L: Link> Link for FaultyLink<L> {
     fn receive(&mut self, f: impl FnOnce(&[u8])) -> bool {
         let mut taken = Vec::new();
         if self.link.receive(|frame| taken.extend_from_slice(frame)) && !self.dead {
-            self.spoil(taken);
+            self.corrupt(taken);
         }
         if self.happens(self.faults.pause) {
             self.pause = self.random.rand_range(1..LONGEST_PAUSE);

@@ -191,7 +191,7 @@ const DYNAMIC_BIT: u8 = 1 << 7;
 
 /// Updates a header's checksum.
 fn sum(header: &mut [u8; HEADER_BYTES]) {
-    HeaderWord::read(header).summed().put(header);
+    HeaderWord::read(header).with_checksum().put(header);
 }
 
 fn receive(router: &mut Router<'_>, d: Direction, frame: &[u8]) {

@@ -53,9 +53,9 @@ impl ThreadBarrier {
 }
 
 /// Releases the other threads when its thread panics.
-struct BreaksGate<'a>(&'a ThreadBarrier);
+struct BarrierGuard<'a>(&'a ThreadBarrier);
 
-impl Drop for BreaksGate<'_> {
+impl Drop for BarrierGuard<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
             self.0.broken.store(true, Ordering::Release);
@@ -101,7 +101,7 @@ fn run_part(
     part: &mut NetworkPartition<'_>,
     ticks: u64,
 ) -> Result<(), SimError> {
-    let _breaks = BreaksGate(&shared.gate);
+    let _breaks = BarrierGuard(&shared.gate);
     for tick in 0..ticks {
         let result = part.tick();
         if result.is_err() {

@@ -151,7 +151,7 @@ impl TrafficPattern {
                 shape.neighbour(here, d)
             }
             Self::AllToAll => {
-                let other = shuffled(serial % (nodes - 1), nodes - 1, from);
+                let other = shuffle_index(serial % (nodes - 1), nodes - 1, from);
                 shape.coord(other + (other >= from) as u32)
             }
             Self::Complement | Self::Tornado | Self::Transpose => {
@@ -292,7 +292,7 @@ impl PlaneFlow {
 
 /// Returns element `index` of a random permutation of 0..n that `seed` selects: a Feistel network over the next power
 /// of four, iterated until the value is below n.
-fn shuffled(index: u32, n: u32, seed: u32) -> u32 {
+fn shuffle_index(index: u32, n: u32, seed: u32) -> u32 {
     let half = (32 - (n.max(2) - 1).leading_zeros()).div_ceil(2);
     let mask = (1u32 << half) - 1;
     let mut value = index;

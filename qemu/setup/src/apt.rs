@@ -1,6 +1,6 @@
 //! Read-only queries to apt: candidate versions in the package lists, and the effect of an installation.
 
-use crate::query::{in_path, output, works};
+use crate::query::{in_path, output, run_checked};
 use crate::dependency::all_packages;
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -118,12 +118,12 @@ pub fn candidates(lists: &PackageLists) -> HashMap<String, String> {
             .arg("policy")
             .args(all_packages()),
     )
-    .map(|text| candidates_in(&text))
+    .map(|text| parse_candidates(&text))
     .unwrap_or_default()
 }
 
 /// Parses the output of `apt-cache policy`.
-fn candidates_in(policy: &str) -> HashMap<String, String> {
+fn parse_candidates(policy: &str) -> HashMap<String, String> {
     let mut found = HashMap::new();
     let mut package = "";
     for line in policy.lines() {
@@ -160,7 +160,7 @@ impl InstallSimulation {
         command
             .args(["--simulate", "install", "--no-install-recommends"])
             .args(packages);
-        works(&mut command).map(|text| Self::read(&text))
+        run_checked(&mut command).map(|text| Self::read(&text))
     }
 
     /// Simulates an installation as if no package that `leave_out` selects were installed. The result contains all
@@ -169,7 +169,7 @@ impl InstallSimulation {
     ///
     /// # Errors
     /// Returns apt's message if it finds no solution.
-    pub fn apart(
+    pub fn simulate_without(
         packages: &[&str],
         lists: &PackageLists,
         leave_out: impl Fn(&str) -> bool,
@@ -190,7 +190,7 @@ impl InstallSimulation {
             .arg(format!("Dir::State::status={}", file.display()))
             .args(["--simulate", "install", "--no-install-recommends"])
             .args(packages);
-        let simulated = works(&mut command).map(|text| Self::read(&text));
+        let simulated = run_checked(&mut command).map(|text| Self::read(&text));
         fs::remove_file(&file).map_err(error)?;
         simulated
     }
@@ -287,7 +287,7 @@ mod tests {
 
     #[test]
     fn candidates_are_read_and_a_package_without_one_is_not_available() {
-        let found = candidates_in(POLICY);
+        let found = parse_candidates(POLICY);
         let version = |package: &str| found.get(package).map(String::as_str);
         assert_eq!(version("rustc-web"), Some("1.96.0+dfsg1-1~deb12u2"));
         assert_eq!(version("qemu-system-riscv"), None);
@@ -296,7 +296,7 @@ mod tests {
             Some("1:7.2+dfsg-7+deb12u18+b3")
         );
         let none = "pkg:\n  Installed: 1\n  Candidate: (none)\n";
-        assert!(candidates_in(none).is_empty() && candidates_in("").is_empty());
+        assert!(parse_candidates(none).is_empty() && parse_candidates("").is_empty());
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Missing tools and the Debian packages that contain them.
 
 use crate::MIN_RUST_VERSION;
-use crate::query::version_in;
+use crate::query::parse_version;
 use crate::toolchain::kit;
 use crate::detection_result::MIN_QEMU_VERSION;
 use std::fmt;
@@ -99,7 +99,7 @@ fn rust_packages(
         let Some(version) = candidate(packages[0]) else {
             continue;
         };
-        match version_in(&version) {
+        match parse_version(&version) {
             Some(found) if found >= MIN_RUST_VERSION => recent.push(packages.to_vec()),
             _ => too_old = too_old.or(Some(NoPackage::TooOld(packages[0], version))),
         }

@@ -1,6 +1,6 @@
 //! Detection of the installed tools.
 
-use crate::query::{SystemTool, in_path, output, version_in, works};
+use crate::query::{SystemTool, in_path, output, parse_version, run_checked};
 use crate::toolchain::kit;
 use crate::detection_result::{ToolDetection, MIN_QEMU_VERSION};
 use crate::dependency::{MissingTools, MissingTool};
@@ -45,7 +45,7 @@ impl DetectedTools {
         Self {
             rust: rust::detect_rust(choice, places),
             qemu: qemu(places),
-            picolibc: match gcc.there() {
+            picolibc: match gcc.usable() {
                 Some((gcc, _)) => picolibc(gcc, places),
                 None => ToolDetection::Missing,
             },
@@ -55,15 +55,15 @@ impl DetectedTools {
 
     /// Returns the tools if all are usable.
     pub fn tools(&self) -> Option<ToolSet> {
-        let (gcc, _) = self.gcc.there()?;
-        let (arguments, _, _) = self.picolibc.there()?;
-        let (rust, rust_version) = self.rust.there()?.clone();
+        let (gcc, _) = self.gcc.usable()?;
+        let (arguments, _, _) = self.picolibc.usable()?;
+        let (rust, rust_version) = self.rust.usable()?.clone();
         let mut gcc = gcc.clone();
         gcc.arguments.extend(arguments.iter().cloned());
         Some(ToolSet {
             rust,
             rust_version,
-            qemu: self.qemu.there()?.0.clone(),
+            qemu: self.qemu.usable()?.0.clone(),
             gcc,
         })
     }
@@ -115,7 +115,7 @@ pub fn qemu(places: &CheckoutDirs) -> ToolDetection<VersionedTool> {
         Some(tool)
     };
     first_usable(system, own, "--version", |said| {
-        let version = version_in(said);
+        let version = parse_version(said);
         // A QEMU of unknown version is accepted; it reports unsupported options itself.
         let usable = version.is_none_or(|version| version >= MIN_QEMU_VERSION);
         usable.then(|| match version {
@@ -148,7 +148,7 @@ fn first_usable(
     option: &str,
     accept: impl Fn(&str) -> Option<String>,
 ) -> ToolDetection<VersionedTool> {
-    let ask = |tool: SystemTool| match works(tool.command().arg(option)) {
+    let ask = |tool: SystemTool| match run_checked(tool.command().arg(option)) {
         Ok(said) => match accept(&said) {
             Some(version) => ToolDetection::Usable((tool, version)),
             None => ToolDetection::Missing,
@@ -262,7 +262,7 @@ mod tests {
     fn an_old_tool_is_missing_and_ours_takes_its_place() {
         let tool = |name: &str| SystemTool::system_tool(name.into());
         let recent = |said: &str| {
-            let version = version_in(said)?;
+            let version = parse_version(said)?;
             (version >= MIN_QEMU_VERSION).then(|| said.to_string())
         };
         let echo = |version: &str| SystemTool {

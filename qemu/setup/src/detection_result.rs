@@ -16,7 +16,7 @@ pub enum ToolDetection<T> {
 
 impl<T> ToolDetection<T> {
     /// Returns the usable tool.
-    pub(crate) fn there(&self) -> Option<&T> {
+    pub(crate) fn usable(&self) -> Option<&T> {
         match self {
             Self::Usable(found) => Some(found),
             _ => None,

@@ -4,8 +4,8 @@ use crate::apt::PackageLists;
 use crate::detect::DetectedTools;
 use crate::toolchain::kit;
 use crate::detection_result::ToolDetection;
-use crate::machine::{MachineResources, touched};
-use crate::plan::{self, ThisMachine, CompletedAttempts};
+use crate::machine::{MachineResources, touched_bytes};
+use crate::plan::{self, HostMachine, CompletedAttempts};
 use crate::rust::{RustChoice, RustSource};
 use crate::{DEFAULT_MPI_MEMORY, DEFAULT_NODE_MEMORY, CheckoutDirs, SetupError};
 use std::fmt::Write;
@@ -27,7 +27,7 @@ pub fn examine(places: &CheckoutDirs) -> Result<DoctorReport, SetupError> {
     let found = DetectedTools::detect(choice, places);
     let mut text = table(&found);
     let mebibytes = DEFAULT_NODE_MEMORY >> 20;
-    let touched = touched(DEFAULT_NODE_MEMORY, DEFAULT_MPI_MEMORY);
+    let touched = touched_bytes(DEFAULT_NODE_MEMORY, DEFAULT_MPI_MEMORY);
     let nodes = MachineResources::read().capacity_shared(touched, 1);
     row(
         &mut text,
@@ -84,7 +84,7 @@ fn what_would_be_done(found: &DetectedTools, choice: RustChoice, places: &Checko
             return false;
         }
     };
-    let machine = ThisMachine::with(PackageLists::System);
+    let machine = HostMachine::with(PackageLists::System);
     match plan::plan(&missing, choice, &CompletedAttempts::default(), &machine) {
         Ok(plan) => {
             text.push_str("`cargo midplane run` and `test` would do this first:\n");

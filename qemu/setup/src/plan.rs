@@ -83,7 +83,7 @@ pub trait MachineInfo {
     ///
     /// # Errors
     /// Returns apt's message if they conflict.
-    fn apart(&self, need: MissingTool, packages: &[&str]) -> Result<Vec<String>, String>;
+    fn unpackable(&self, need: MissingTool, packages: &[&str]) -> Result<Vec<String>, String>;
 }
 
 /// Creates the plan.
@@ -252,7 +252,7 @@ fn unpack(need: MissingTool, why: String, machine: &dyn MachineInfo) -> Result<P
     let mut error = String::new();
     for alternative in alternatives(need, machine)? {
         let name = alternative[0];
-        match machine.apart(need, &alternative) {
+        match machine.unpackable(need, &alternative) {
             Ok(mut packages) => {
                 if need == MissingTool::Picolibc {
                     // It depends on the compiler, unpacked in a separate directory.
@@ -320,12 +320,12 @@ impl fmt::Display for CountedNoun {
 }
 
 /// This machine, with cached candidate versions.
-pub struct ThisMachine {
+pub struct HostMachine {
     lists: PackageLists,
     candidates: HashMap<String, String>,
 }
 
-impl ThisMachine {
+impl HostMachine {
     /// Creates the view of this machine through these package lists.
     pub fn with(lists: PackageLists) -> Self {
         let candidates = if apt::is_there() {
@@ -337,7 +337,7 @@ impl ThisMachine {
     }
 }
 
-impl MachineInfo for ThisMachine {
+impl MachineInfo for HostMachine {
     fn has_rustup(&self) -> bool {
         in_path("rustup").is_some()
     }
@@ -358,9 +358,9 @@ impl MachineInfo for ThisMachine {
         InstallSimulation::run(packages, &self.lists)
     }
 
-    fn apart(&self, need: MissingTool, packages: &[&str]) -> Result<Vec<String>, String> {
+    fn unpackable(&self, need: MissingTool, packages: &[&str]) -> Result<Vec<String>, String> {
         let leave_out = |package: &str| need.is_about(package);
-        InstallSimulation::apart(packages, &self.lists, leave_out).map(|simulation| simulation.install)
+        InstallSimulation::simulate_without(packages, &self.lists, leave_out).map(|simulation| simulation.install)
     }
 }
 
@@ -434,7 +434,7 @@ mod tests {
             })
         }
 
-        fn apart(&self, need: MissingTool, packages: &[&str]) -> Result<Vec<String>, String> {
+        fn unpackable(&self, need: MissingTool, packages: &[&str]) -> Result<Vec<String>, String> {
             if packages == ["qemu-system-riscv"] {
                 return Err("E: unmet dependencies".into());
             }

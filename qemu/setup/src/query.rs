@@ -20,14 +20,14 @@ fn is_executable(file: &Path) -> bool {
 
 /// Returns a command's trimmed output, or `None` if it fails.
 pub fn output(command: &mut Command) -> Option<String> {
-    works(command).ok()
+    run_checked(command).ok()
 }
 
 /// Returns a command's trimmed output.
 ///
 /// # Errors
 /// Returns one line if the command does not start or fails: its first message on stderr and its status.
-pub fn works(command: &mut Command) -> Result<String, String> {
+pub fn run_checked(command: &mut Command) -> Result<String, String> {
     let output = command
         .stdin(Stdio::null())
         .output()
@@ -43,7 +43,7 @@ pub fn works(command: &mut Command) -> Result<String, String> {
 }
 
 /// Returns the first version `a.b` in a text.
-pub fn version_in(text: &str) -> Option<(u32, u32)> {
+pub fn parse_version(text: &str) -> Option<(u32, u32)> {
     text.split_whitespace().find_map(|word| {
         let mut parts = word.split(|c: char| !c.is_ascii_digit());
         Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
@@ -104,18 +104,18 @@ mod tests {
             ("1.96.0+dfsg1-1~deb12u2", (1, 96)),
             ("1.95", (1, 95)),
         ] {
-            assert_eq!(version_in(text), Some(version), "{text}");
+            assert_eq!(parse_version(text), Some(version), "{text}");
         }
-        assert_eq!(version_in("no version"), None);
+        assert_eq!(parse_version("no version"), None);
     }
 
     #[test]
     fn a_program_that_fails_is_told_by_its_own_words() {
         let mut command = Command::new("sh");
         command.args(["-c", "echo; echo one >&2; echo two >&2; exit 3"]);
-        let error = works(&mut command).unwrap_err();
+        let error = run_checked(&mut command).unwrap_err();
         assert!(error.starts_with("one (") && error.contains('3'), "{error}");
-        assert!(works(&mut Command::new("/nonexistent/program")).is_err());
-        assert_eq!(works(Command::new("echo").arg(" a ")), Ok("a".into()));
+        assert!(run_checked(&mut Command::new("/nonexistent/program")).is_err());
+        assert_eq!(run_checked(Command::new("echo").arg(" a ")), Ok("a".into()));
     }
 }

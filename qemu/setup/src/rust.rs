@@ -1,6 +1,6 @@
 //! Selection of the Rust compiler for the nodes.
 
-use crate::query::{SystemTool, in_path, output, version_in, works};
+use crate::query::{SystemTool, in_path, output, parse_version, run_checked};
 use crate::toolchain::kit;
 use crate::detection_result::ToolDetection;
 use crate::dependency::MissingTool;
@@ -124,14 +124,14 @@ fn own_rustc(root: &Path) -> Command {
 /// # Errors
 /// Returns a message with the remedy if it does not work or is too old.
 pub fn check_own(root: &Path) -> Result<(), SetupError> {
-    let said = works(own_rustc(root).arg("--version"))
+    let said = run_checked(own_rustc(root).arg("--version"))
         .map_err(|error| SetupError(format!("the Rust compiler at hand does not work: {error}")))?;
     check_version(&said)
 }
 
 fn check_version(said: &str) -> Result<(), SetupError> {
     let (major, minor) = MIN_RUST_VERSION;
-    match version_in(said) {
+    match parse_version(said) {
         Some(version) if version < MIN_RUST_VERSION => Err(SetupError(format!(
             "Rust {major}.{minor} or later is needed, and the compiler at hand is {said}; `rustup update \
              stable` gets the newest, https://rustup.rs has rustup"
@@ -189,8 +189,8 @@ pub fn detect_rust(choice: RustChoice, places: &CheckoutDirs) -> ToolDetection<(
         _ => at_hand(choice, places),
     };
     let debian = || {
-        let own = || debian_in(&package_dir::find_dir(places, MissingTool::Rust)?);
-        debian_in(Path::new("/")).or_else(own)
+        let own = || find_debian_in(&package_dir::find_dir(places, MissingTool::Rust)?);
+        find_debian_in(Path::new("/")).or_else(own)
     };
     choose(at_hand, || choice.debian().then(debian).flatten())
 }
@@ -218,7 +218,7 @@ fn at_hand(choice: RustChoice, places: &CheckoutDirs) -> ToolDetection<(RustSour
         return ToolDetection::Missing;
     }
     // rustup reports an error for a compiler that it does not find, for example without HOME.
-    let version = match works(own_rustc(root).arg("--version")) {
+    let version = match run_checked(own_rustc(root).arg("--version")) {
         Ok(version) => version,
         Err(error) => return ToolDetection::Broken(format!("`rustc --version` says: {error}")),
     };
@@ -314,7 +314,7 @@ fn has_target(root: &Path) -> bool {
 }
 
 /// Returns Debian's compiler in a file system, if its version is supported and it has the library's sources.
-fn debian_in(root: &Path) -> Option<(DebianRust, String)> {
+fn find_debian_in(root: &Path) -> Option<(DebianRust, String)> {
     let libraries = if root == Path::new("/") {
         None
     } else {
@@ -330,7 +330,7 @@ fn debian_in(root: &Path) -> Option<(DebianRust, String)> {
         cargo: tool(DEBIAN_CARGO),
     };
     let version = output(debian.rustc().arg("--version"))?;
-    let recent = version_in(&version)? >= MIN_RUST_VERSION;
+    let recent = parse_version(&version)? >= MIN_RUST_VERSION;
     (recent && has_sources(debian.rustc()) && debian.cargo.path.exists())
         .then_some((debian, version))
 }

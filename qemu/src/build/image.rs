@@ -9,7 +9,7 @@ use crate::host::stop::{Doing, Stop};
 use kernel_rt::board::stm32f405::memory as stm32f405;
 use kernel_rt::memory_plan::{MIN_MEMORY, MemoryNeeds, MemoryPlan};
 use midplane_abi::address::AddressRange;
-use midplane_abi::boot_error::TooSmall;
+use midplane_abi::boot_error::MemoryTooSmall;
 use midplane_abi::backtrace::BacktraceRegisters;
 use midplane_abi::failed_malloc::{self, MallocFailure};
 use midplane_abi::layout::SEVERAL_SYMBOL;
@@ -320,7 +320,7 @@ impl Image {
         };
         let least = match MemoryPlan::new(ram, base + self.footprint, needs) {
             Ok(_) => 0,
-            Err(TooSmall { least, .. }) => least,
+            Err(MemoryTooSmall { least, .. }) => least,
         };
         least.max(self.least_for_loading()).max(MIN_MEMORY)
     }

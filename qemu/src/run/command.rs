@@ -898,7 +898,7 @@ fn can_lock_in(qemu: &SystemTool) -> bool {
     // QEMU prints its version only after accepting the preceding options.
     let mut command = qemu.command();
     command.args(["-sandbox", wiring::SANDBOX, "-version"]);
-    midplane_setup::query::works(&mut command).is_ok()
+    midplane_setup::query::run_checked(&mut command).is_ok()
 }
 
 /// Shows the job's result and writes its report; returns the preliminary exit status.

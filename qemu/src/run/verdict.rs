@@ -3,7 +3,7 @@
 use crate::host::stop::FAILURE;
 use crate::run::node::{Node, StacksUse, Unreadable};
 use kernel_rt::mpi_failure::write_text;
-use midplane_abi::blackboard::{FailureCode, SeenCall, BlackboardSnapshot, NodeState};
+use midplane_abi::blackboard::{FailureCode, CallSnapshot, BlackboardSnapshot, NodeState};
 use midplane_abi::failure::text_of;
 use midplane_abi::status::exit_byte;
 use net_torus::coord::Coord;
@@ -381,7 +381,7 @@ fn doing(node: &Seen) -> String {
     }
 }
 
-fn describe_call(call: &SeenCall) -> String {
+fn describe_call(call: &CallSnapshot) -> String {
     let value = |value: i32| match value {
         v if v < 0 => "any".to_string(),
         v => v.to_string(),
@@ -421,7 +421,7 @@ fn ranges(numbers: impl IntoIterator<Item = u32>) -> String {
 pub mod tests {
     use super::*;
     use crate::run::node::StackUse;
-    use midplane_abi::blackboard::{BYTES, ReadError, SeenMessage};
+    use midplane_abi::blackboard::{BYTES, ReadError, MessageSnapshot};
 
     /// Creates a node's state for tests.
     pub fn seen(rank: u32, state: NodeState, write: impl FnOnce(&mut BlackboardSnapshot)) -> Seen {
@@ -476,13 +476,13 @@ pub mod tests {
         seen(rank, NodeState::Failed, |s| {
             s.end = end;
             s.status = status;
-            s.message = SeenMessage::Text(message.try_into().unwrap());
+            s.message = MessageSnapshot::Text(message.try_into().unwrap());
         })
     }
 
     fn calling(rank: u32, function: &str, peer: Option<i32>, tag: Option<i32>) -> Seen {
         seen(rank, NodeState::Running, |s| {
-            s.call = Some(SeenCall {
+            s.call = Some(CallSnapshot {
                 function: function.parse().unwrap(),
                 peer,
                 tag,

@@ -162,16 +162,16 @@ fn pass_on(master: &OwnedFd, mut line: &TcpStream, is_good: bool) {
         let _ = line.write(&garbage);
         let _ = rustix::io::write(master, &garbage);
     }
-    let mut spoil = |bytes: &[u8]| -> Vec<u8> {
-        let mut spoilt = Vec::new();
+    let mut corrupt = |bytes: &[u8]| -> Vec<u8> {
+        let mut corrupted = Vec::new();
         for byte in bytes {
             match random.rand_range(0..BAD) {
                 0 if !is_good => {}
-                1 if !is_good => spoilt.push(byte ^ 1 << random.rand_range(0..8)),
-                _ => spoilt.push(*byte),
+                1 if !is_good => corrupted.push(byte ^ 1 << random.rand_range(0..8)),
+                _ => corrupted.push(*byte),
             }
         }
-        spoilt
+        corrupted
     };
     let mut bytes = [0; 4096];
     loop {
@@ -185,12 +185,12 @@ fn pass_on(master: &OwnedFd, mut line: &TcpStream, is_good: bool) {
             // A board that was killed or cut off may have had unsent data.
             Err(why) if why.kind() == ErrorKind::ConnectionReset => return,
             // Bytes beyond the terminal's buffer are lost, as with a real adapter.
-            Ok(count) => drop(rustix::io::write(master, &spoil(&bytes[..count]))),
+            Ok(count) => drop(rustix::io::write(master, &corrupt(&bytes[..count]))),
             Err(why) => assert_eq!(why.kind(), ErrorKind::WouldBlock),
         }
         if let Ok(count @ 1..) = rustix::io::read(master, &mut bytes) {
             // Errors are ignored here, too.
-            let _ = line.write_all(&spoil(&bytes[..count]));
+            let _ = line.write_all(&corrupt(&bytes[..count]));
         }
     }
 }

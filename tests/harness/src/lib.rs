@@ -108,9 +108,9 @@ impl JobLock {
 }
 
 /// Shell script that replaces a program that not every machine has. The file is removed on drop.
-pub struct StandIn(String);
+pub struct StandInProgram(String);
 
-impl StandIn {
+impl StandInProgram {
     /// Writes the script for bash.
     pub fn new(name: &str, script: &str) -> Self {
         let path = command().with_file_name(format!("midplane-test-{name}-{}", std::process::id()));
@@ -125,7 +125,7 @@ impl StandIn {
     }
 }
 
-impl Drop for StandIn {
+impl Drop for StandInProgram {
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.0);
     }

@@ -1,7 +1,7 @@
 //! Debugs one rank. The debugger receives the command that starts the rank as arguments, and reads its commands from
 //! standard input.
 
-use midplane_harness::{CompletedRun, CommandRun, StandIn, program};
+use midplane_harness::{CompletedRun, CommandRun, StandInProgram, program};
 use std::io::Write;
 use std::process::Stdio;
 
@@ -31,7 +31,7 @@ fn debugged(rank: &str, options: &[&str], name: &str, orders: &str) -> Completed
 
 #[test]
 fn one_rank_is_started_by_its_debugger_and_the_job_ends_with_both() {
-    let debugger = StandIn::new("starts", STARTS);
+    let debugger = StandInProgram::new("starts", STARTS);
     let options = ["--debugger", debugger.path()];
     let ended = debugged("1", &options, "app_ring.c", "").expect(0);
     ended.says_in_order(&["it is held", "it goes on", "all"]);

@@ -48,9 +48,9 @@ extern "C" fn midplane_cluster() -> ! {
     let ranks = boot.shape.nodes();
     let costs = costs(&boot, &told.costs);
     rank::compute_for(costs.compute_percent);
-    let matching = matching::chosen(boot.matching);
+    let matching = matching::select_engine(boot.matching);
     let cluster = cluster(&boot, told.processors, costs).matching(matching);
-    let worker = divided(&told, &boot, &cluster);
+    let worker = divide_process(&told, &boot, &cluster);
     let here = worker.map_or(0..ranks as usize, |worker| worker.block.ranks());
     let accounts: &'static AccountTable = Box::leak(Box::new(told.accounts(
         boot.shape,
@@ -104,7 +104,7 @@ extern "C" fn midplane_cluster() -> ! {
     let block = worker.map(|worker| &worker.block);
     let job = cluster.carry(told.stack_bytes(), block, &carried, program, &mut watch);
     match job {
-        Ok(ended) => tell(accounts, worker, here.start as u32, ended),
+        Ok(ended) => report_outcome(accounts, worker, here.start as u32, ended),
         Err(error) => {
             let why = format!(
                 "the host refuses stacks for {ranks} ranks: {error}; below Linux 6.13 each takes two mappings of those \
@@ -121,7 +121,7 @@ extern "C" fn midplane_cluster() -> ! {
 
 /// Divides the process if several workers are specified, and returns the worker that this process becomes; the original
 /// process remains in this function.
-fn divided(told: &ToolParameters, boot: &BootParameters<'_>, cluster: &Cluster) -> Option<&'static WorkerProcess> {
+fn divide_process(told: &ToolParameters, boot: &BootParameters<'_>, cluster: &Cluster) -> Option<&'static WorkerProcess> {
     let division = cluster.division()?;
     if division.count() == 1 {
         return None;
@@ -129,7 +129,7 @@ fn divided(told: &ToolParameters, boot: &BootParameters<'_>, cluster: &Cluster) 
     match workers::divide(division) {
         Ok(ProcessRole::Worker(worker)) => Some(worker),
         Ok(ProcessRole::First(first)) => {
-            let accounts = told.accounts(boot.shape, matching::chosen(boot.matching), 0);
+            let accounts = told.accounts(boot.shape, matching::select_engine(boot.matching), 0);
             hang(&accounts, &first.hand_on());
         }
         Err(error) => boot_failed(format_args!("no more processes: {error}")),
@@ -137,7 +137,7 @@ fn divided(told: &ToolParameters, boot: &BootParameters<'_>, cluster: &Cluster) 
 }
 
 /// Reports the statuses of the programs from rank `first`.
-fn tell(accounts: &AccountTable, worker: Option<&WorkerProcess>, first: u32, ended: BlockOutcome) {
+fn report_outcome(accounts: &AccountTable, worker: Option<&WorkerProcess>, first: u32, ended: BlockOutcome) {
     match ended {
         Ok(statuses) => {
             // SAFETY: all streams, none of which a program is using: files that programs have not closed are written,

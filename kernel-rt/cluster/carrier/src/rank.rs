@@ -91,12 +91,12 @@ struct RunningRank {
 }
 
 /// Location of its node. This variable is part of the program's data: each rank has its own.
-struct HereCell(Cell<Option<RunningRank>>);
+struct RunningRankCell(Cell<Option<RunningRank>>);
 
 // SAFETY: the process has one thread.
-unsafe impl Sync for HereCell {}
+unsafe impl Sync for RunningRankCell {}
 
-static HERE: HereCell = HereCell(Cell::new(None));
+static HERE: RunningRankCell = RunningRankCell(Cell::new(None));
 
 /// Sets the running rank's node.
 ///
@@ -230,7 +230,7 @@ pub fn keep_streams() -> io::Result<()> {
 }
 
 /// Returns the descriptor of a stream, 1 or 2.
-fn kept(stream: c_int) -> RawFd {
+fn saved_stream(stream: c_int) -> RawFd {
     STREAMS[usize::from(stream == 2)].load(Ordering::Relaxed)
 }
 
@@ -255,6 +255,6 @@ pub fn send(rank: u32, stream: c_int, part: &[u8]) {
     let message = [&PRINT_MARK, &rank.to_ne_bytes()[..], part].concat();
     match workers::worker() {
         Some(worker) => worker.print(stream, &message),
-        None => hand_on(kept(stream), &message),
+        None => hand_on(saved_stream(stream), &message),
     }
 }

@@ -6,7 +6,7 @@ use midplane_abi::backtrace::{BacktraceRegisters, SAVED};
 
 /// Stores the registers in the order that the tool reads: the return address and the stack pointer first, then r4 to
 /// r11; the remaining slots stay 0.
-pub(super) fn noted(pc: u32, lr: u32, sp: u32, kept: [u32; 8]) -> BacktraceRegisters {
+pub(super) fn record_registers(pc: u32, lr: u32, sp: u32, kept: [u32; 8]) -> BacktraceRegisters {
     let mut saved = [0; SAVED.len()];
     let values = [lr, sp].into_iter().chain(kept);
     for (place, value) in saved.iter_mut().zip(values) {
@@ -38,5 +38,5 @@ pub fn registers() -> BacktraceRegisters {
         );
     }
     let [pc, lr, sp, kept @ ..] = words;
-    noted(pc, lr, sp, kept)
+    record_registers(pc, lr, sp, kept)
 }

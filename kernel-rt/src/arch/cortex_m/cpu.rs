@@ -103,12 +103,12 @@ extern "C" fn PendSV() {
     midplane_interrupt();
 }
 
-struct NodeOff;
-critical_section::set_impl!(NodeOff);
+struct NodeMasked;
+critical_section::set_impl!(NodeMasked);
 
 // SAFETY: on one processor, masking the node's interrupt is exclusion from all code but the urgent handlers, which have
 // no critical sections and share only atomics; `release` restores the state that `acquire` found, so sections nest.
-unsafe impl critical_section::Impl for NodeOff {
+unsafe impl critical_section::Impl for NodeMasked {
     unsafe fn acquire() -> critical_section::RawRestoreState {
         let before: u32;
         // SAFETY: no memory access may be moved across (no `nomem`).

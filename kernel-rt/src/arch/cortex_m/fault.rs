@@ -6,7 +6,7 @@ use cortex_m::peripheral::SCB;
 use midplane_abi::backtrace::BacktraceRegisters;
 use midplane_abi::fault::Fault;
 
-use super::backtrace::noted;
+use super::backtrace::record_registers;
 use super::cause;
 
 // SAFETY: the board defines it, with this signature.
@@ -99,7 +99,7 @@ extern "C" fn hard_fault(frame: u32, exc_return: u32, kept: *const [u32; 8]) -> 
         sp: sp.into(),
         ra: lr.into(),
     };
-    midplane_fault(fault, &noted(pc, lr, sp, kept))
+    midplane_fault(fault, &record_registers(pc, lr, sp, kept))
 }
 
 fn is_store_at(pc: u32) -> bool {

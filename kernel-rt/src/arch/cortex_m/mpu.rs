@@ -69,7 +69,7 @@ pub fn protect_below_trap_stack(guard: AddressRange) {
 }
 
 /// Runs `f` with the guards disabled.
-pub fn unguarded<R>(f: impl FnOnce() -> R) -> R {
+pub fn with_guards_disabled<R>(f: impl FnOnce() -> R) -> R {
     // SAFETY: guarded memory is not used otherwise.
     unsafe { (*MPU::PTR).ctrl.write(0) };
     cortex_m::asm::dsb();

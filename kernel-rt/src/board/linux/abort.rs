@@ -173,7 +173,7 @@ pub enum PanicMeaning {
 
 impl PanicMeaning {
     /// Returns the meaning in a job of one process.
-    pub fn alone(self) -> Self {
+    pub fn for_single_process(self) -> Self {
         match self {
             Self::EndTheRank => Self::AreThePrograms,
             other => other,
@@ -287,7 +287,7 @@ extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_
         let name = NodeName(place);
         let SignalRegisters { pc, sp, .. } = at;
         let words = match (signal, info.si_code) {
-            (signal, code) if code <= 0 => sent(signal, sender),
+            (signal, code) if code <= 0 => describe_sender(signal, sender),
             (libc::SIGFPE, code) => arithmetic(code),
             (libc::SIGILL, _) => Some(("illegal instruction", None)),
             (libc::SIGSEGV, SI_KERNEL) => Some(protection(context, &at)),
@@ -365,7 +365,7 @@ const SI_KERNEL: c_int = 128;
 type SignalDescription = (&'static str, Option<u64>);
 
 /// Describes a signal sent by a process, with that process's ID.
-fn sent(signal: c_int, sender: libc::pid_t) -> Option<SignalDescription> {
+fn describe_sender(signal: c_int, sender: libc::pid_t) -> Option<SignalDescription> {
     let words = match signal {
         libc::SIGSEGV => "signal 11 (SIGSEGV)",
         libc::SIGBUS => "signal 7 (SIGBUS)",

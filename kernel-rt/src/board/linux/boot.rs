@@ -55,7 +55,7 @@ impl Enter for LinuxEnv {
             if node.send_to_hand(outgoing) {
                 Sent::Complete
             } else {
-                sent(node, outgoing)
+                send_fast(node, outgoing)
             }
         })
     }
@@ -66,14 +66,14 @@ impl Enter for LinuxEnv {
 
     fn fast_start_receive(&self, incoming: &Incoming) -> Option<RequestId> {
         with_node(|node| match node.keep_at_hand(incoming) {
-            None => started(node, incoming),
+            None => start_fast(node, incoming),
             kept => kept,
         })
     }
 
     fn fast_wait(&self, function: &'static str, id: RequestId) -> Option<Whole> {
         with_node(|node| match node.conclude_at_hand(id) {
-            None => waited(node, function, id),
+            None => wait_fast(node, function, id),
             whole => whole,
         })
     }
@@ -82,17 +82,17 @@ impl Enter for LinuxEnv {
 // The uncached cases are separate calls, so that the cached ones need not save their registers.
 
 #[inline(never)]
-fn sent(node: &mut LinuxNode, outgoing: &Outgoing) -> Sent {
+fn send_fast(node: &mut LinuxNode, outgoing: &Outgoing) -> Sent {
     within(node, |node| node.fast_send(outgoing))
 }
 
 #[inline(never)]
-fn started(node: &mut LinuxNode, incoming: &Incoming) -> Option<RequestId> {
+fn start_fast(node: &mut LinuxNode, incoming: &Incoming) -> Option<RequestId> {
     within(node, |node| node.fast_start_receive(incoming))
 }
 
 #[inline(never)]
-fn waited(node: &mut LinuxNode, function: &'static str, id: RequestId) -> Option<Whole> {
+fn wait_fast(node: &mut LinuxNode, function: &'static str, id: RequestId) -> Option<Whole> {
     within(node, |node| node.fast_wait(function, id))
 }
 
@@ -109,7 +109,7 @@ fn within<R>(node: &mut LinuxNode, work: impl FnOnce(&mut LinuxNode) -> R) -> R 
         node.heap_freed();
     }
     let result = work(node);
-    progress_thread::call_ended(node);
+    progress_thread::on_call_end(node);
     result
 }
 
@@ -173,7 +173,7 @@ pub(super) fn boot(panics: PanicMeaning) {
     let was_there = account.blackboard.state() != Some(NodeState::Off);
     account.blackboard.begin();
     account.blackboard.set_rank(who.rank);
-    let matching = matching::chosen(boot.matching);
+    let matching = matching::select_engine(boot.matching);
     account.blackboard.set_matching(matching.name());
     let _ = PROCESS.set(ProcessIdentity {
         who,
@@ -185,7 +185,7 @@ pub(super) fn boot(panics: PanicMeaning) {
     note_forks();
     abort::explain(match told {
         Some(_) => panics,
-        None => panics.alone(),
+        None => panics.for_single_process(),
     });
     if was_there {
         // A debugger has restarted the process: the links would restart at one end only.
@@ -242,7 +242,7 @@ fn wire(link: ProcessLink, d: Direction, boot: &BootParameters<'_>, who: &Person
     };
     or_fail(faults::repaired_link(
         link,
-        &faults::ordered(boot),
+        &faults::requested_faults(boot),
         retry,
         &who.shape,
         who.coord,

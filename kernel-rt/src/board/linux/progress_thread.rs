@@ -44,7 +44,7 @@ static THREAD: Mutex<Option<JoinHandle<()>>> = Mutex::new(None);
 
 /// Starts or wakes the thread at the end of a call that holds the node, if work remains for it.
 #[inline]
-pub fn call_ended(node: &LinuxNode) {
+pub fn on_call_end(node: &LinuxNode) {
     if STATE.load(Ordering::Relaxed) != AT_WORK && node.is_interruptible() && node.is_under_way() {
         to_work();
     }

@@ -23,7 +23,7 @@ pub use super::abort::before_end;
 use super::share::NodeAccount;
 use super::{PROCESS, ProcessIdentity, abort, tool};
 use crate::board::matching;
-use crate::counters::{LinkFigures, NodeFigures, CounterSources, publish};
+use crate::counters::{LinkDeviceStats, NodeStats, CounterSources, publish};
 
 /// Environment variable with the number of processes that simulate the nodes; without it, one.
 pub const PROCESSORS: &str = "MIDPLANE_PROCESSORS";
@@ -85,7 +85,7 @@ impl ToolParameters {
     /// Returns the boot parameters. Ends the process if they are invalid.
     pub fn boot_parameters(&self) -> BootParameters<'_> {
         let boot = or_fail(BootParameters::read(&self.told.record));
-        or_fail(boot.check_matching(matching::chosen(boot.matching).name()));
+        or_fail(boot.check_matching(matching::select_engine(boot.matching).name()));
         boot
     }
 
@@ -158,7 +158,7 @@ impl AccountTable {
 
     /// Writes a node's counters. Its clock has run for `run` nanoseconds, `idle` of them without work.
     pub fn count(&self, rank: Rank, adi: &Adi, router: &Router<'_>, [run, idle]: [u64; 2]) {
-        let own = NodeFigures {
+        let own = NodeStats {
             beats: 0,
             idle_ticks: idle,
             interrupt_ticks: 0,
@@ -173,7 +173,7 @@ impl AccountTable {
             own: &own,
         };
         let links = router.links().iter();
-        let links = links.map(|direction| (direction, LinkFigures::default()));
+        let links = links.map(|direction| (direction, LinkDeviceStats::default()));
         publish(&self.account_of_rank(rank).blackboard, sources, links);
     }
 

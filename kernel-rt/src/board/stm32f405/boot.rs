@@ -65,7 +65,7 @@ extern "C" fn boot() -> ! {
     let calendar = semihosting::calendar_seconds() * 1_000_000_000;
     clock::set(arch::TICKS_PER_SECOND.into(), calendar, arch::ticks());
     #[cfg(feature = "options")]
-    let boot = super::coord_discovery::found(boot);
+    let boot = super::coord_discovery::discover_parameters(boot);
     let who = identify(&boot);
     set_personality(who);
     MIDPLANE_BLACKBOARD.set_rank(who.rank);
@@ -182,7 +182,7 @@ fn start_node(who: &Personality, boot: &BootParameters<'_>) {
 /// Creates the torus. Router and links are boxed on the way, so that no stack frame contains two copies.
 #[inline(never)]
 fn torus(who: &Personality, boot: &BootParameters<'_>) -> Box<Torus<'static, BoardLink>> {
-    let lines = greeted(start_links(who));
+    let lines = wait_for_handshakes(start_links(who));
     let mut retry = serial::retry(memory::BAUD);
     if semihosting::is_there() {
         // In an emulator each byte passes four threads that share processors with those of the other nodes. Early
@@ -191,11 +191,11 @@ fn torus(who: &Personality, boot: &BootParameters<'_>) -> Box<Torus<'static, Boa
         retry.retries /= EMULATED_PATIENCE as u32;
     }
     let links = wires(lines, retry, who, boot);
-    joined(router(who), links)
+    build_torus(router(who), links)
 }
 
 #[inline(never)]
-fn joined(router: Box<Router<'static>>, links: Box<NodeLinks>) -> Box<Torus<'static, BoardLink>> {
+fn build_torus(router: Box<Router<'static>>, links: Box<NodeLinks>) -> Box<Torus<'static, BoardLink>> {
     let place = Box::new_uninit();
     Box::write(place, or_fail(Torus::new(*router, *links)))
 }
@@ -233,7 +233,7 @@ fn wires(
     boot: &BootParameters<'_>,
 ) -> Box<NodeLinks> {
     use crate::dev::faults::{self, RETRIES};
-    let faults = faults::ordered(boot);
+    let faults = faults::requested_faults(boot);
     let retry = RetryConfig {
         // Frames lost on purpose use a shorter timeout.
         timeout_ns: retry.timeout_ns / 5,
@@ -292,7 +292,7 @@ fn start_links(who: &Personality) -> SerialLinks {
 
 /// Waits until all neighbours have completed the handshake, then returns the links. The host displays a waiting node as
 /// booting.
-fn greeted(mut links: SerialLinks) -> SerialLinks {
+fn wait_for_handshakes(mut links: SerialLinks) -> SerialLinks {
     loop {
         let now = clock::now_ns();
         let mut next = None;

@@ -29,7 +29,7 @@ const UNIQUE: usize = 0x1fff_7a10;
 
 /// Returns the same parameters and, if they were to be discovered, the machine's shape and the node's coordinates. In
 /// that case it initializes the heap.
-pub fn found(boot: BootParameters<'static>) -> BootParameters<'static> {
+pub fn discover_parameters(boot: BootParameters<'static>) -> BootParameters<'static> {
     let Some(auto) = boot.auto else {
         return boot;
     };
@@ -52,7 +52,7 @@ pub fn found(boot: BootParameters<'static>) -> BootParameters<'static> {
 fn discover(auto: AutoConfig) -> (Shape, Coord, Option<SerialConsole>) {
     let expected = auto.nodes as usize;
     // The ID is inside the guarded range, because a stack overflow would reach it.
-    let number = { auto.number }.unwrap_or_else(|| arch::unguarded(unique_number));
+    let number = { auto.number }.unwrap_or_else(|| arch::with_guards_disabled(unique_number));
     let mut room = Vec::new();
     let most = if expected > 0 { expected } else { MAX_NODES };
     if room.try_reserve_exact(most).is_err() {

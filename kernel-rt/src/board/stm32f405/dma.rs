@@ -78,7 +78,7 @@ pub(super) unsafe fn start(at: usize, register: u32, ring: u32, count: u16) -> b
 }
 
 /// Returns the number of bytes until the ring wraps around.
-pub(super) fn left(at: usize) -> usize {
+pub(super) fn remaining_bytes(at: usize) -> usize {
     let left = receiving(at).ndtr().read().bits() as usize;
     // The counted bytes are read after the counter.
     fence(Ordering::Acquire);

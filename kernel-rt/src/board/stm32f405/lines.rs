@@ -29,7 +29,7 @@ use super::clocks::{FAST_BUS_HZ, SLOW_BUS_HZ};
 use super::dma;
 use super::memory::{BAUD, RECEIVE_RING, SEND_RING};
 use crate::arch;
-use crate::dev::serial::{ByteRing, KeptLine, LINE_BYTES, SerialLine};
+use crate::dev::serial::{ByteRing, RecordedLine, LINE_BYTES, SerialLine};
 
 type UsartRegisters = pac::usart1::RegisterBlock;
 
@@ -170,7 +170,7 @@ fn serve_streams(at: usize) -> bool {
     if status & (IDLE | OVERRUN) != 0 {
         // Clears these flags. At any other time this read could steal a byte from the stream.
         usart.dr().read();
-        hears = rings.received.put_up_to(RECEIVE_RING - dma::left(at));
+        hears = rings.received.put_up_to(RECEIVE_RING - dma::remaining_bytes(at));
     }
     if status & HAS_SENT != 0 && !dma::is_sending(at) {
         let sent = rings.leaving.swap(0, Ordering::Relaxed);
@@ -259,7 +259,7 @@ impl SerialLine for UsartLine {
     }
 }
 
-impl KeptLine for UsartLine {
+impl RecordedLine for UsartLine {
     fn find_end(&self, from: usize) -> Result<usize, usize> {
         let rings = &RINGS[self.at];
         rings.received.find_zero(from).or_else(|none| {

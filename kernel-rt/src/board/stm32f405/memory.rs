@@ -14,7 +14,7 @@
 #![forbid(unsafe_code)]
 
 use midplane_abi::address::AddressRange;
-use midplane_abi::boot_error::NoRoom;
+use midplane_abi::boot_error::InsufficientMemory;
 use midplane_abi::stm32f405::{MIN_HEAP, RAM};
 use midplane_device::Budget;
 use midplane_device::matching::EngineKind;
@@ -151,7 +151,7 @@ fn bytes(mpi: u64) -> usize {
 ///
 /// # Errors
 /// If the allocations before the program's start, plus [`MIN_HEAP`], do not fit.
-pub fn heap(image_end: u64, needs: HeapNeeds) -> Result<AddressRange, NoRoom> {
+pub fn heap(image_end: u64, needs: HeapNeeds) -> Result<AddressRange, InsufficientMemory> {
     let start = image_end.next_multiple_of(16);
     let taken = needs
         .kernel()
@@ -163,7 +163,7 @@ pub fn heap(image_end: u64, needs: HeapNeeds) -> Result<AddressRange, NoRoom> {
             start,
             end: RAM.end,
         }),
-        _ => Err(NoRoom {
+        _ => Err(InsufficientMemory {
             image: start.saturating_sub(RAM.start),
             kernel: needs.kernel(),
             mpi: needs.mpi,

@@ -11,7 +11,7 @@ use net_torus::Direction;
 use super::lines::UsartLine;
 use super::memory::{NODE_BYTES, REQUESTS_BYTES, WINDOW};
 use super::uart;
-use crate::board::start::{aborted, link_lost};
+use crate::board::start::{abort_job, link_lost};
 use crate::dev::serial::SerialLink;
 use crate::heap_loan::NodeMemory;
 use crate::node::{Node, Platform};
@@ -96,7 +96,7 @@ impl Platform<BoardLink> for BoardPlatform {
 
     fn abort(&mut self, why: AbortReason<'_>, status: i32) -> ! {
         MIDPLANE_CALLERS.note(&arch::registers());
-        aborted(why, status)
+        abort_job(why, status)
     }
 
     fn link_lost(&mut self, direction: Direction) -> ! {

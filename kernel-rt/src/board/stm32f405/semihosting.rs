@@ -110,7 +110,7 @@ pub fn show() {
     if let Some(AddressRange { start, end }) = memory {
         // The emulator reads with this processor's permissions, and nothing if the same KiB contains a guard.
         // SAFETY: RAM, all of which can be read without guards.
-        arch::unguarded(|| unsafe {
+        arch::with_guards_disabled(|| unsafe {
             write(start - RAM.start, start as usize, (end - start) as usize)
         });
     }

@@ -35,7 +35,7 @@ use crate::{arch, clock, heap, libc, log};
 #[unsafe(no_mangle)]
 extern "C" fn midplane_boot(hart: usize) -> ! {
     MIDPLANE_BLACKBOARD.begin();
-    let found = machine::found();
+    let found = machine::machine_info();
     traps::set_ram(found.node_memory());
     let hardware = match &found.hardware {
         Ok(hardware) => hardware,
@@ -144,7 +144,7 @@ fn node(
     };
     // If the machine has no random bits, the time of day is unknown to a program's author.
     let adi = adi(who, random ^ clock::wall_clock_ns());
-    joined(
+    build_torus(
         adi,
         torus,
         VirtPlatform {
@@ -173,7 +173,7 @@ fn adi(who: &Personality, seed: u64) -> Adi {
 }
 
 #[inline(never)]
-fn joined(adi: Adi, torus: Torus<'static, WireLink>, platform: VirtPlatform) -> BoardNode {
+fn build_torus(adi: Adi, torus: Torus<'static, WireLink>, platform: VirtPlatform) -> BoardNode {
     BoardNode::new(adi, torus, platform)
 }
 
@@ -190,7 +190,7 @@ fn wires(links: NodeLinks, boot: &BootParameters<'_>, who: &Personality) -> Node
     use net_torus::reliable::RetryConfig;
     /// An emulated neighbour may not run for a while.
     const TIMEOUT_NS: u64 = 20_000_000;
-    let faults = faults::ordered(boot);
+    let faults = faults::requested_faults(boot);
     let mut directions = net_torus::Direction::ALL.into_iter();
     links.map(|link| {
         let direction = directions.next()?;

@@ -55,7 +55,7 @@ static HANDOVER: BootInfo = BootInfo {
 };
 
 /// Returns the findings of hart 0. Must be called by a node.
-pub fn found() -> &'static MachineInfo {
+pub fn machine_info() -> &'static MachineInfo {
     // SAFETY: nodes run after `midplane_survey`, which has written it.
     unsafe { (*HANDOVER.found.get()).assume_init_ref() }
 }
@@ -174,7 +174,7 @@ extern "C" fn midplane_map(hart: u64, offset: u64) -> u64 {
         let start = ptr::with_exposed_provenance_mut::<PageTable>(physical as usize);
         core::slice::from_raw_parts_mut(start, (tables.len() / PAGE) as usize)
     };
-    let found = found();
+    let found = machine_info();
     let mapped = PageTables::new(memory, physical)
         .ok_or(MapError)
         .and_then(|mut tables| {

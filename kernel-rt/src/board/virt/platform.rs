@@ -8,7 +8,7 @@ use net_torus::coord::{Coord, Direction, Rank};
 #[cfg(not(feature = "options"))]
 use super::neighbours::RegisterDoorbell;
 use super::timer;
-use crate::board::start::aborted;
+use crate::board::start::abort_job;
 use crate::dev::ring::SleepFlag;
 #[cfg(not(feature = "options"))]
 use crate::dev::ring::RingLink;
@@ -159,7 +159,7 @@ impl Platform<WireLink> for VirtPlatform {
 
     fn abort(&mut self, why: AbortReason<'_>, status: i32) -> ! {
         MIDPLANE_CALLERS.note(&arch::registers());
-        aborted(why, status)
+        abort_job(why, status)
     }
 
     fn link_overwritten(&mut self, direction: Direction, neighbour: (Rank, Coord)) -> ! {

@@ -72,7 +72,7 @@ impl SerialLine for TestLine {
     }
 }
 
-impl KeptLine for TestLine {
+impl RecordedLine for TestLine {
     fn find_end(&self, from: usize) -> Result<usize, usize> {
         let comes = self.comes.borrow();
         let end = (from..comes.len()).find(|at| comes[*at] == DELIMITER);

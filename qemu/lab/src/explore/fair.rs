@@ -22,14 +22,14 @@ fn kind(step: GlobalStep) -> StepKinds {
     1 << match step {
         GlobalStep::Call(rank) => rank,
         GlobalStep::Cancel => 4,
-        GlobalStep::Take {
+        GlobalStep::Receive {
             priority: false,
             source,
             ..
         } => 4 + source,
-        GlobalStep::Take { dest, .. } => 7 + dest,
+        GlobalStep::Receive { dest, .. } => 7 + dest,
         GlobalStep::Inject { rank, priority } => 11 + 2 * rank + u8::from(priority),
-        GlobalStep::TakeOwn { priority } => 19 + u8::from(priority),
+        GlobalStep::ReceiveOwn { priority } => 19 + u8::from(priority),
     }
 }
 

@@ -53,19 +53,19 @@ pub(super) enum StateOrigin {
 pub(super) enum LocalStep {
     Call,
     Cancel,
-    Take { priority: bool, packet: u16 },
+    Receive { priority: bool, packet: u16 },
     Inject { priority: bool },
-    TakeOwn { priority: bool },
+    ReceiveOwn { priority: bool },
 }
 
 /// A change of a sender and its packets in flight.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(super) enum OnSide {
+pub(super) enum SideStep {
     Call,
     Cancel,
     Inject { priority: bool },
-    TakeAnswer { place: u8 },
-    RequestTaken { place: u8 },
+    ReceiveAnswer { place: u8 },
+    RequestReceived { place: u8 },
     Answered { packet: u16 },
     AgeTurnedBack { by: Age },
     HorizonsTurnedBack { by: u8 },
@@ -100,7 +100,7 @@ pub(super) struct StepMemo {
     pub(super) sides: Vec<SenderState>,
     side_numbers: HashMap<SenderState, u32, FxBuildHasher>,
     locals: HashMap<(u32, LocalStep), Option<StepResult>, FxBuildHasher>,
-    on_sides: HashMap<(u32, OnSide), Option<u32>, FxBuildHasher>,
+    on_sides: HashMap<(u32, SideStep), Option<u32>, FxBuildHasher>,
 }
 
 impl StepMemo {
@@ -190,12 +190,12 @@ impl StepMemo {
         let deed = match local {
             LocalStep::Call => NodeAction::Call,
             LocalStep::Cancel => NodeAction::Cancel,
-            LocalStep::Take { priority, packet } => NodeAction::Take {
+            LocalStep::Receive { priority, packet } => NodeAction::Receive {
                 priority,
                 packet: &self.packets[usize::from(packet)],
             },
             LocalStep::Inject { priority } => NodeAction::Inject { priority },
-            LocalStep::TakeOwn { priority } => NodeAction::TakeOwn { priority },
+            LocalStep::ReceiveOwn { priority } => NodeAction::ReceiveOwn { priority },
         };
         let (mut node, injected) = self.kept(number).after(case, deed)?;
         let turned = TurnedBack {
@@ -249,28 +249,28 @@ impl StepMemo {
         after
     }
 
-    pub(super) fn on_side(&mut self, case: &ProtocolCase, number: u32, what: OnSide) -> Option<u32> {
+    pub(super) fn on_side(&mut self, case: &ProtocolCase, number: u32, what: SideStep) -> Option<u32> {
         if let Some(&after) = self.on_sides.get(&(number, what)) {
             return after;
         }
         let mut side = self.sides[number as usize].clone();
         let local = match what {
-            OnSide::Call => Some(LocalStep::Call),
-            OnSide::Cancel => Some(LocalStep::Cancel),
-            OnSide::Inject { priority } => Some(LocalStep::Inject { priority }),
-            OnSide::TakeAnswer { place } => Some(LocalStep::Take {
+            SideStep::Call => Some(LocalStep::Call),
+            SideStep::Cancel => Some(LocalStep::Cancel),
+            SideStep::Inject { priority } => Some(LocalStep::Inject { priority }),
+            SideStep::ReceiveAnswer { place } => Some(LocalStep::Receive {
                 priority: true,
                 packet: side.answers.remove(place.into()),
             }),
-            OnSide::RequestTaken { place } => {
+            SideStep::RequestReceived { place } => {
                 side.requests.remove(place.into());
                 None
             }
-            OnSide::Answered { packet } => {
+            SideStep::Answered { packet } => {
                 side.answers.push(packet);
                 None
             }
-            OnSide::AgeTurnedBack { by } => {
+            SideStep::AgeTurnedBack { by } => {
                 let mut node = self.node(case, side.node).clone();
                 node.turn_back_by(case, by);
                 side.node = self.number(case, node, StateOrigin::TurnedBack(side.node, by));
@@ -284,7 +284,7 @@ impl StepMemo {
                 }
                 None
             }
-            OnSide::HorizonsTurnedBack { by } => {
+            SideStep::HorizonsTurnedBack { by } => {
                 let mut node = self.node(case, side.node).clone();
                 node.turn_back_horizons_by(by);
                 side.node = self.number(case, node, StateOrigin::HorizonsTurnedBack(side.node, by));
@@ -323,13 +323,13 @@ impl StepMemo {
         let mut next = *state;
         let (rank, what) = match step {
             GlobalStep::Call(0) => return self.receive(case, next, LocalStep::Call),
-            GlobalStep::TakeOwn { priority } => {
-                return self.receive(case, next, LocalStep::TakeOwn { priority });
+            GlobalStep::ReceiveOwn { priority } => {
+                return self.receive(case, next, LocalStep::ReceiveOwn { priority });
             }
             GlobalStep::Inject { rank: 0, priority } => {
                 return self.receive(case, next, LocalStep::Inject { priority });
             }
-            GlobalStep::Take {
+            GlobalStep::Receive {
                 priority: false,
                 source,
                 place,
@@ -337,20 +337,20 @@ impl StepMemo {
             } => {
                 let side = &mut next.sides[usize::from(source) - 1];
                 let packet = self.sides[*side as usize].requests[usize::from(place)];
-                *side = self.on_side(case, *side, OnSide::RequestTaken { place })?;
+                *side = self.on_side(case, *side, SideStep::RequestReceived { place })?;
                 return self.receive(
                     case,
                     next,
-                    LocalStep::Take {
+                    LocalStep::Receive {
                         priority: false,
                         packet,
                     },
                 );
             }
-            GlobalStep::Take { dest, place, .. } => (dest, OnSide::TakeAnswer { place }),
-            GlobalStep::Call(rank) => (rank, OnSide::Call),
-            GlobalStep::Cancel => (CANCELLER, OnSide::Cancel),
-            GlobalStep::Inject { rank, priority } => (rank, OnSide::Inject { priority }),
+            GlobalStep::Receive { dest, place, .. } => (dest, SideStep::ReceiveAnswer { place }),
+            GlobalStep::Call(rank) => (rank, SideStep::Call),
+            GlobalStep::Cancel => (CANCELLER, SideStep::Cancel),
+            GlobalStep::Inject { rank, priority } => (rank, SideStep::Inject { priority }),
         };
         let side = &mut next.sides[usize::from(rank) - 1];
         *side = self.on_side(case, *side, what)?;
@@ -366,17 +366,17 @@ impl StepMemo {
                 "the receiver sends answers to senders"
             );
             let side = &mut next.sides[usize::from(dest) - 1];
-            *side = self.on_side(case, *side, OnSide::Answered { packet })?;
+            *side = self.on_side(case, *side, SideStep::Answered { packet })?;
         }
         for (side, by) in next.sides.iter_mut().zip(after.turned.ages) {
             if by > 0 {
-                *side = self.on_side(case, *side, OnSide::AgeTurnedBack { by })?;
+                *side = self.on_side(case, *side, SideStep::AgeTurnedBack { by })?;
             }
         }
         if after.turned.posts > 0 {
             let by = after.turned.posts;
             for side in &mut next.sides[..case.senders.len()] {
-                *side = self.on_side(case, *side, OnSide::HorizonsTurnedBack { by })?;
+                *side = self.on_side(case, *side, SideStep::HorizonsTurnedBack { by })?;
             }
         }
         Some(next)

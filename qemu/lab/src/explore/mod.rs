@@ -29,7 +29,7 @@ pub use background::{Background, RowResult, RowProgress};
 pub use case::{ProtocolCase, PER_SENDER, SENDERS};
 pub use cases::{ExpectedResult, CaseRow, UnexpectedResult};
 pub use fair::explore_fairly;
-pub use search::{Counterexample, SearchExtent, MAX_STATES, IncompleteReason, SearchWatcher, explore, unwatched};
+pub use search::{Counterexample, SearchExtent, MAX_STATES, IncompleteReason, SearchWatcher, explore, never_stop};
 pub use state::{END, ENOUGH, EXPECTED, GlobalState, MEMORY, ORDER, GlobalStep};
 pub use system::CaseSystem;
 

@@ -52,7 +52,7 @@ pub enum NodeAction<'a> {
     /// Its program cancels the message that the case specifies.
     Cancel,
     /// Receives a packet, and replies to it if required.
-    Take {
+    Receive {
         /// The packet's class.
         priority: bool,
         /// Its bytes.
@@ -64,7 +64,7 @@ pub enum NodeAction<'a> {
         priority: bool,
     },
     /// Receives the next packet that it has sent to itself, and replies to it if required.
-    TakeOwn {
+    ReceiveOwn {
         /// The packet's class.
         priority: bool,
     },
@@ -207,7 +207,7 @@ impl ProgramNode {
                 node.adi.cancel(id);
                 node.cancelled = true;
             }
-            NodeAction::Take { priority, packet } => {
+            NodeAction::Receive { priority, packet } => {
                 let mut taken = packet.to_vec();
                 if let Some(name) = node.name_in(priority, &mut taken) {
                     let message = u32::from_le_bytes(*name);
@@ -215,7 +215,7 @@ impl ProgramNode {
                 }
                 node.receive_packet(&mut port, priority, &taken);
             }
-            NodeAction::TakeOwn { priority } => {
+            NodeAction::ReceiveOwn { priority } => {
                 let mut taken = node.own[usize::from(priority)].pop_front()?;
                 if let Some(name) = sender_name(priority, &mut taken) {
                     let message = u32::from_le_bytes(*name);

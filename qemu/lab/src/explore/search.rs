@@ -88,7 +88,7 @@ impl fmt::Display for IncompleteReason {
 pub type SearchWatcher<'a> = &'a mut dyn FnMut(&SearchExtent) -> ControlFlow<()>;
 
 /// Never stops an exploration.
-pub fn unwatched(_: &SearchExtent) -> ControlFlow<()> {
+pub fn never_stop(_: &SearchExtent) -> ControlFlow<()> {
     ControlFlow::Continue(())
 }
 

@@ -37,7 +37,7 @@ pub enum GlobalStep {
     /// Sender 1 cancels a message.
     Cancel,
     /// The destination receives the packet at this position of this channel.
-    Take {
+    Receive {
         /// Its class.
         priority: bool,
         /// Its sender.
@@ -48,7 +48,7 @@ pub enum GlobalStep {
         place: u8,
     },
     /// The receiver receives the next packet that it has sent to itself.
-    TakeOwn {
+    ReceiveOwn {
         /// Its class.
         priority: bool,
     },

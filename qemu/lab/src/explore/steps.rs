@@ -25,7 +25,7 @@ impl StepMemo {
             steps.push(GlobalStep::Cancel);
         }
         let places = case.places(true, side.answers.len());
-        steps.extend((0..places).map(|place| GlobalStep::Take {
+        steps.extend((0..places).map(|place| GlobalStep::Receive {
             priority: true,
             source: 0,
             dest: rank,
@@ -52,12 +52,12 @@ impl StepMemo {
                 steps.push(GlobalStep::Inject { rank: 0, priority });
             }
             if known.own[usize::from(priority)] {
-                steps.push(GlobalStep::TakeOwn { priority });
+                steps.push(GlobalStep::ReceiveOwn { priority });
             }
         }
         for (source, side) in sides() {
             let places = case.places(false, side.requests.len());
-            steps.extend((0..places).map(|place| GlobalStep::Take {
+            steps.extend((0..places).map(|place| GlobalStep::Receive {
                 priority: false,
                 source,
                 dest: 0,

@@ -11,7 +11,7 @@
 use std::sync::{Mutex, MutexGuard};
 
 use super::case::{ProtocolCase, SENDERS};
-use super::memo::{StepMemo, OnSide, StateOrigin, SenderState};
+use super::memo::{StepMemo, SideStep, StateOrigin, SenderState};
 use super::node::ProgramNode;
 use super::state::{GlobalState, GlobalStep};
 
@@ -49,7 +49,7 @@ impl CaseSystem {
                 answers: Vec::new(),
             });
             while case.sent_early
-                && let Some(next) = memo.on_side(case, *side, OnSide::Call)
+                && let Some(next) = memo.on_side(case, *side, SideStep::Call)
             {
                 *side = next;
             }

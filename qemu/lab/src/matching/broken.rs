@@ -33,7 +33,7 @@ const FINDS_ANY: FaultCode = 7;
 /// The hash depends on the history.
 const HASHES_THE_PAST: FaultCode = 8;
 /// The record's links are used after its removal.
-const SPOILS_RECORDS: FaultCode = 9;
+const CORRUPTS_RECORDS: FaultCode = 9;
 /// The length is wrong after a context is opened.
 const MISCOUNTS: FaultCode = 10;
 /// A long queue panics.
@@ -108,7 +108,7 @@ impl<const FAULT: FaultCode> Matching for FaultyQueues<FAULT> {
 
     fn unrecord(&mut self, region: &mut Region, at: BlockIndex) {
         self.queues.unrecord(at);
-        if FAULT == SPOILS_RECORDS {
+        if FAULT == CORRUPTS_RECORDS {
             region.set_holding(at, Holding::Nothing { sender: 0 });
         }
     }
@@ -187,7 +187,7 @@ fn every_fault_is_found_and_shrunk() {
         (NamedEngine::from_engine::<FaultyQueues<SMALL_TABLE>>(), table, "measures"),
         (NamedEngine::from_engine::<FaultyQueues<FINDS_ANY>>(), 2, "find_record"),
         (NamedEngine::from_engine::<FaultyQueues<HASHES_THE_PAST>>(), 1, "the hash"),
-        (NamedEngine::from_engine::<FaultyQueues<SPOILS_RECORDS>>(), 2, "the record"),
+        (NamedEngine::from_engine::<FaultyQueues<CORRUPTS_RECORDS>>(), 2, "the record"),
         (NamedEngine::from_engine::<FaultyQueues<MISCOUNTS>>(), 2, "measures"),
         (NamedEngine::from_engine::<FaultyQueues<PANICS>>(), TABLE, "panic: full"),
     ];

@@ -29,7 +29,7 @@ use net_torus::Shape;
 
 use super::machine::{SimulatedNode, NodePrograms, SimulatedMachine, router_memory};
 use crate::sim::collective::RankStep;
-use crate::sim::collectives::interned;
+use crate::sim::collectives::intern_list;
 
 /// Kind of collective.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -182,7 +182,7 @@ impl CollectiveRun {
         let size = shape.nodes();
         let mut run = RunState {
             collective: *self,
-            list: interned((0..size).map(Rank::new).collect()),
+            list: intern_list((0..size).map(Rank::new).collect()),
             nodes: (0..size).map(|_| NodeState::Before).collect(),
             waiting: size as usize,
         };

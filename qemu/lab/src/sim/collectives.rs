@@ -74,7 +74,7 @@ pub fn combine(left: &[u8], right: &mut [u8]) {
 }
 
 /// Returns a static copy of a list, shared by equal lists.
-pub(crate) fn interned(list: Vec<Rank>) -> &'static [Rank] {
+pub(crate) fn intern_list(list: Vec<Rank>) -> &'static [Rank] {
     static LISTS: OnceLock<Mutex<HashMap<Vec<Rank>, &'static [Rank]>>> = OnceLock::new();
     let lists = LISTS.get_or_init(Mutex::default);
     let mut lists = lists.lock().expect("no holder panics");
@@ -126,7 +126,7 @@ impl CommGroup {
         }
         let size = list.len() as u32;
         let first = (size > 1 && r.chance(0.5)).then(|| 1 + r.below(size - 1));
-        let list = interned(list);
+        let list = intern_list(list);
         CommGroup {
             list,
             first,

@@ -35,7 +35,7 @@ pub enum RankOp {
     /// MPI_Iprobe with any result.
     Probe(Pattern),
     /// MPI_Irecv of a message that is never sent, MPI_Cancel, MPI_Wait.
-    CancelNothing(Pattern),
+    CancelUnmatched(Pattern),
     /// Computes for the given number of turns.
     Compute(u32),
 }

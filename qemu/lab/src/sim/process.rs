@@ -238,7 +238,7 @@ impl<'a> RankProcess<'a> {
                 self.probe(pattern)?;
                 self.short.is_none()
             }
-            RankOp::CancelNothing(pattern) => return self.cancel_nothing(pattern),
+            RankOp::CancelUnmatched(pattern) => return self.cancel_nothing(pattern),
             RankOp::Compute(turns) => {
                 self.computing = turns;
                 true

@@ -470,7 +470,7 @@ impl<'a> ProgramDraw<'a> {
             );
             let op = match r.below(5) {
                 0 | 1 => RankOp::Probe(pattern),
-                2 => RankOp::CancelNothing(Pattern::new(pattern.source(), pattern.tag(), UNUSED)),
+                2 => RankOp::CancelUnmatched(Pattern::new(pattern.source(), pattern.tag(), UNUSED)),
                 3 => RankOp::TestAll,
                 _ => RankOp::Compute(1 + r.below(29)),
             };

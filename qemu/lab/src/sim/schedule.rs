@@ -80,7 +80,7 @@ pub(super) fn run(
             }
             match short(processes) {
                 Some(_) if processes[0].heap.extend() => {}
-                short => return finished(processes, short.is_some()).map(|()| (steps, short)),
+                short => return check_finished(processes, short.is_some()).map(|()| (steps, short)),
             }
         }
     }
@@ -135,7 +135,7 @@ fn short(processes: &[RankProcess<'_>]) -> Option<MemoryFailure> {
 }
 
 /// Checks a job in which nothing moves: every program must have ended, unless one lacks memory.
-fn finished(processes: &[RankProcess<'_>], is_short: bool) -> Result<(), Violation> {
+fn check_finished(processes: &[RankProcess<'_>], is_short: bool) -> Result<(), Violation> {
     match processes.iter().find_map(RankProcess::stuck) {
         Some(stuck) if !is_short => Err(stuck),
         _ => Ok(()),

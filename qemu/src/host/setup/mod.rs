@@ -16,7 +16,7 @@ use midplane_setup::toolchain::kit;
 use midplane_setup::detection_result::ToolDetection;
 use midplane_setup::dependency::ADD_SOURCES;
 use midplane_setup::dependency::MissingTool;
-use midplane_setup::plan::{PlanStep, ThisMachine, CompletedAttempts, plan};
+use midplane_setup::plan::{PlanStep, HostMachine, CompletedAttempts, plan};
 pub use midplane_setup::rust::own_cargo;
 use midplane_setup::rust::{self, RustChoice, RustSource};
 use midplane_setup::{CheckoutDirs, SetupError, doctor as examination, package_dir};
@@ -80,7 +80,7 @@ pub fn ensure() -> Result<ToolSet, Stop> {
             continue;
         }
         let missing = found.missing(choice)?;
-        let machine = ThisMachine::with(fetching.lists.clone());
+        let machine = HostMachine::with(fetching.lists.clone());
         let plan = plan(&missing, choice, &fetching.tried, &machine)?;
         let Some(step) = plan.steps.first() else {
             return Err(Stop::usage(format!("missing: {missing}")));

@@ -4,7 +4,7 @@
 use midplane_device::request::Mode;
 
 use super::{
-    NONE, ONE, CaseRow, TWO, age_bits, cancelled_receive, many_senders, reversed, same, to_itself, under,
+    NONE, ONE, CaseRow, TWO, age_bits, cancelled_receive, many_senders, killer_case, same, to_itself, with_rules_of,
 };
 use crate::explore::case::ProtocolCase;
 use crate::explore::rules::ExploredRules;
@@ -19,7 +19,7 @@ pub fn narrow_horizons() -> Vec<CaseRow> {
             ..ExploredRules::SOUND
         };
         let reuses = (1 << bits) - 1;
-        let case = under(rules, cancelled_receive(reuses, NONE));
+        let case = with_rules_of(rules, cancelled_receive(reuses, NONE));
         let name = format!("1 x 2, {reuses} others, horizons of {bits} bits, no memory");
         CaseRow::fails(name, ORDER, case, after)
     };
@@ -37,7 +37,7 @@ pub fn no_age() -> Vec<CaseRow> {
     for (memory, counts) in counts {
         for (property, after) in counts {
             let name = format!("1 x 3, {memory} bytes, 0 bits");
-            let case = under(age_bits(0), same(3, memory));
+            let case = with_rules_of(age_bits(0), same(3, memory));
             rows.push(CaseRow::fails(name, property, case, after));
         }
     }
@@ -50,10 +50,10 @@ pub fn without_rule_a() -> Vec<CaseRow> {
         goes_on: false,
         ..ExploredRules::SOUND
     };
-    let row = |name, property, case, after| CaseRow::fails(name, property, under(rules, case), after);
+    let row = |name, property, case, after| CaseRow::fails(name, property, with_rules_of(rules, case), after);
     vec![
         row("1 x 3", END, same(3, NONE), 3_118),
-        row("reversed", END, reversed(3, NONE), 3_274),
+        row("reversed", END, killer_case(3, NONE), 3_274),
         row("1 x 3 in order", ORDER, same(3, NONE), 3_275),
     ]
 }
@@ -70,7 +70,7 @@ pub fn without_rule_b() -> Vec<CaseRow> {
         ("1 x 3, two records", TWO, 2_102),
     ]
     .into_iter()
-    .map(|(name, memory, after)| CaseRow::fails(name, ORDER, under(rules, same(3, memory)), after))
+    .map(|(name, memory, after)| CaseRow::fails(name, ORDER, with_rules_of(rules, same(3, memory)), after))
     .collect()
 }
 
@@ -84,7 +84,7 @@ pub fn without_rules_c_and_d() -> Vec<CaseRow> {
     };
     [("one record", ONE, 7_093), ("two records", TWO, 621)]
         .into_iter()
-        .map(|(name, memory, after)| CaseRow::fails(name, ORDER, under(rules, same(3, memory)), after))
+        .map(|(name, memory, after)| CaseRow::fails(name, ORDER, with_rules_of(rules, same(3, memory)), after))
         .collect()
 }
 
@@ -94,7 +94,7 @@ pub fn without_rule_d() -> Vec<CaseRow> {
         records_in_order: false,
         ..ExploredRules::SOUND
     };
-    let case = under(rules, many_senders(2, 2, TWO));
+    let case = with_rules_of(rules, many_senders(2, 2, TWO));
     vec![CaseRow::fails("2 x 2, two records", ORDER, case, 72_836)]
 }
 
@@ -107,7 +107,7 @@ pub fn without_rule_e() -> Vec<CaseRow> {
     [(NONE, 88_199), (TWO, 62_302)]
         .into_iter()
         .map(|(memory, after)| {
-            let case = under(rules, many_senders(2, 2, memory));
+            let case = with_rules_of(rules, many_senders(2, 2, memory));
             CaseRow::fails(format!("2 x 2, {memory} bytes"), ORDER, case, after)
         })
         .collect()
@@ -119,7 +119,7 @@ pub fn without_guard_of_own_queue() -> Vec<CaseRow> {
         guards_own_queue: false,
         ..ExploredRules::SOUND
     };
-    let case = under(rules, to_itself(ONE));
+    let case = with_rules_of(rules, to_itself(ONE));
     vec![CaseRow::fails("3 to itself, 32 bytes", ORDER, case, 2_395)]
 }
 
@@ -130,7 +130,7 @@ pub fn rts_overtake() -> Vec<CaseRow> {
         for (memory, after) in [(NONE, 2_418), (ONE, 2_607), (TWO, 2_048)] {
             let case = ProtocolCase {
                 rts_overtake: true,
-                ..under(age_bits(bits), same(3, memory))
+                ..with_rules_of(age_bits(bits), same(3, memory))
             };
             let name = format!("{memory} bytes, {bits} bits");
             rows.push(CaseRow::fails(name, ORDER, case, after));

@@ -1,7 +1,7 @@
 //! Cases that are explored only over persistent sets of steps, most of them for minutes.
 #![forbid(unsafe_code)]
 
-use super::{ExpectedResult, NO_BCOPY, NONE, ONE, CaseRow, TWO, many_senders, same, under};
+use super::{ExpectedResult, NO_BCOPY, NONE, ONE, CaseRow, TWO, many_senders, same, with_rules_of};
 use crate::explore::case::ProtocolCase;
 
 fn reduced(name: impl Into<String>, case: ProtocolCase, states: u64) -> CaseRow {
@@ -34,7 +34,7 @@ pub fn three_senders_of_two_messages() -> Vec<CaseRow> {
     let no_bcopy = [(NONE, 8_466_124), (ONE, 65_732_818), (TWO, 2_967_472)];
     let no_bcopy = no_bcopy.map(|(memory, states)| {
         let name = format!("3 x 2, no bcopy, {memory} bytes");
-        reduced(name, under(NO_BCOPY, many_senders(3, 2, memory)), states)
+        reduced(name, with_rules_of(NO_BCOPY, many_senders(3, 2, memory)), states)
     });
     all.into_iter().chain(no_bcopy).collect()
 }
@@ -57,7 +57,7 @@ pub fn senders_at_any_moment() -> Vec<CaseRow> {
         rows.push(unknown(name, case, true));
         let case = ProtocolCase {
             sent_early: false,
-            ..under(NO_BCOPY, many_senders(2, 3, memory))
+            ..with_rules_of(NO_BCOPY, many_senders(2, 3, memory))
         };
         let name = format!("2 x 3 at any moment, no bcopy, {memory} bytes");
         rows.push(unknown(name, case, true));
@@ -70,7 +70,7 @@ pub fn two_senders_of_three_messages_in_all_orders() -> Vec<CaseRow> {
     [NONE, ONE, TWO]
         .into_iter()
         .map(|memory| {
-            let case = under(NO_BCOPY, many_senders(2, 3, memory));
+            let case = with_rules_of(NO_BCOPY, many_senders(2, 3, memory));
             let name = format!("2 x 3, no bcopy, {memory} bytes, all orders");
             CaseRow::new(name, case, ExpectedResult::Unknown { reduced: false })
         })

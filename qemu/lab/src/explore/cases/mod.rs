@@ -209,7 +209,7 @@ fn same(messages: usize, mpi_memory: usize) -> ProtocolCase {
 }
 
 /// Returns the killer: messages of different tags, received in reverse order.
-fn reversed(messages: usize, mpi_memory: usize) -> ProtocolCase {
+fn killer_case(messages: usize, mpi_memory: usize) -> ProtocolCase {
     let tags: Vec<Tag> = (1..=messages as Tag).collect();
     let reverse: Vec<Tag> = tags.iter().rev().copied().collect();
     ProtocolCase::new(&[&tags], &from_one(&reverse), mpi_memory)
@@ -232,7 +232,7 @@ fn answers(answers: usize, case: ProtocolCase) -> ProtocolCase {
     ProtocolCase { answers, ..case }
 }
 
-fn under(rules: ExploredRules, case: ProtocolCase) -> ProtocolCase {
+fn with_rules_of(rules: ExploredRules, case: ProtocolCase) -> ProtocolCase {
     ProtocolCase { rules, ..case }
 }
 
@@ -274,7 +274,7 @@ fn to_itself(mpi_memory: usize) -> ProtocolCase {
 
 /// Returns a case with senders of `messages` messages each, to a receiver that polls from any source by cancelled
 /// receives. All receives may use the same request ID.
-fn polled(senders: usize, messages: usize, mpi_memory: usize) -> ProtocolCase {
+fn polling_case(senders: usize, messages: usize, mpi_memory: usize) -> ProtocolCase {
     let case = many_senders(senders, messages, mpi_memory);
     ProtocolCase {
         receiver: vec![ProgramCall::Poll(ANY); senders * messages],

@@ -5,7 +5,7 @@ use midplane_device::request::Mode;
 
 use super::{
     NO_BCOPY, NONE, ONE, CaseRow, THREE, TWO, age_bits, answers, cancelled_receive, from_one, many_senders,
-    reversed, same, to_itself, under,
+    killer_case, same, to_itself, with_rules_of,
 };
 use crate::explore::case::ProtocolCase;
 use crate::explore::rules::ExploredRules;
@@ -39,7 +39,7 @@ pub fn one_sender_reversed() -> Vec<CaseRow> {
     ];
     let row = |messages, memory, count| {
         let name = format!("1 x {messages} reversed, {memory} bytes");
-        CaseRow::holds(name, reversed(messages, memory), count)
+        CaseRow::holds(name, killer_case(messages, memory), count)
     };
     counts
         .into_iter()
@@ -213,12 +213,12 @@ pub fn no_bcopy() -> Vec<CaseRow> {
     for (memory, counts) in counts {
         let cases = [
             ("1 x 4", same(4, memory)),
-            ("1 x 4 reversed", reversed(4, memory)),
+            ("1 x 4 reversed", killer_case(4, memory)),
             ("2 x 2, 1 answer", answers(1, many_senders(2, 2, memory))),
         ];
         for ((name, case), count) in cases.into_iter().zip(counts) {
             let name = format!("{name}, no bcopy, {memory} bytes");
-            rows.push(CaseRow::holds(name, under(NO_BCOPY, case), count));
+            rows.push(CaseRow::holds(name, with_rules_of(NO_BCOPY, case), count));
         }
     }
     rows
@@ -330,13 +330,13 @@ pub fn few_bits_of_age() -> Vec<CaseRow> {
         ];
         for (memory, count) in counts {
             let name = format!("1 x 4, {memory} bytes, {bits} bits");
-            let case = under(age_bits(bits), same(4, memory));
+            let case = with_rules_of(age_bits(bits), same(4, memory));
             rows.push(CaseRow::holds(name, case, count));
         }
     }
     for (memory, count) in [(NONE, [178_881, 148_306]), (TWO, [47_960, 41_028])] {
         let name = format!("2 x 2, {memory} bytes, 1 bit, 1 answer");
-        let case = answers(1, under(age_bits(1), many_senders(2, 2, memory)));
+        let case = answers(1, with_rules_of(age_bits(1), many_senders(2, 2, memory)));
         rows.push(CaseRow::holds(name, case, count));
     }
     rows
@@ -358,7 +358,7 @@ pub fn few_bits_of_names() -> Vec<CaseRow> {
                 .filter(|row| row.case.mpi_memory <= TWO);
             rows.extend(few_blocks.map(|row| CaseRow {
                 name: format!("{}, names of {name_bits} bits", row.name),
-                case: under(rules, row.case),
+                case: with_rules_of(rules, row.case),
                 ..row
             }));
         }
@@ -383,12 +383,12 @@ pub fn matched_records_are_no_release() -> Vec<CaseRow> {
     for (memory, counts) in counts {
         let cases = [
             ("1 x 4", same(4, memory)),
-            ("1 x 4 reversed", reversed(4, memory)),
+            ("1 x 4 reversed", killer_case(4, memory)),
             ("2 x 2", answers(1, many_senders(2, 2, memory))),
         ];
         for ((name, case), count) in cases.into_iter().zip(counts) {
             let name = format!("{name}, {memory} bytes, matched records are no release");
-            rows.push(CaseRow::holds(name, under(rules, case), count));
+            rows.push(CaseRow::holds(name, with_rules_of(rules, case), count));
         }
     }
     rows
