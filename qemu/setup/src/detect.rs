@@ -106,7 +106,7 @@ impl DetectedTools {
 
 /// Finds the emulator: the system's, or the unpacked one where the system has none of a supported version.
 pub fn qemu(places: &CheckoutDirs) -> ToolDetection<VersionedTool> {
-    let system = in_path(kit().qemu).map(SystemTool::system_tool);
+    let system = in_path(kit().qemu).map(SystemTool::from_path);
     let own = || {
         let root = package_dir::find_dir(places, MissingTool::Qemu)?;
         let mut tool = own_tool(&root, kit().qemu)?;
@@ -126,7 +126,7 @@ pub fn qemu(places: &CheckoutDirs) -> ToolDetection<VersionedTool> {
 }
 
 fn gcc(places: &CheckoutDirs) -> ToolDetection<VersionedTool> {
-    let system = in_path(kit().gcc).map(SystemTool::system_tool);
+    let system = in_path(kit().gcc).map(SystemTool::from_path);
     let own = || own_tool(&package_dir::find_dir(places, MissingTool::Gcc)?, kit().gcc);
     first_usable(system, own, "-dumpfullversion", |said| Some(said.into()))
 }
@@ -224,7 +224,7 @@ mod tests {
     use super::*;
 
     fn found() -> DetectedTools {
-        let tool = |name: &str| SystemTool::system_tool(name.into());
+        let tool = |name: &str| SystemTool::from_path(name.into());
         DetectedTools {
             rust: ToolDetection::Usable((RustSource::Installed, "1.95".into())),
             qemu: ToolDetection::Usable((tool("qemu"), "7.2".into())),
@@ -260,7 +260,7 @@ mod tests {
 
     #[test]
     fn an_old_tool_is_missing_and_ours_takes_its_place() {
-        let tool = |name: &str| SystemTool::system_tool(name.into());
+        let tool = |name: &str| SystemTool::from_path(name.into());
         let recent = |said: &str| {
             let version = parse_version(said)?;
             (version >= MIN_QEMU_VERSION).then(|| said.to_string())

@@ -72,7 +72,7 @@ pub struct SystemTool {
 
 impl SystemTool {
     /// Creates a tool from a system program.
-    pub fn system_tool(path: PathBuf) -> Self {
+    pub fn from_path(path: PathBuf) -> Self {
         Self {
             path,
             arguments: Vec::new(),

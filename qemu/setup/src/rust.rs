@@ -342,7 +342,7 @@ mod tests {
     #[test]
     fn the_compiler_at_hand_comes_first_and_a_broken_one_is_no_missing_one() {
         let debian = || {
-            let tool = |path: &str| SystemTool::system_tool(path.into());
+            let tool = |path: &str| SystemTool::from_path(path.into());
             let (rustc, cargo) = (tool("/usr/bin/rustc"), tool("/usr/bin/cargo"));
             Some((DebianRust { rustc, cargo }, "b".to_string()))
         };
