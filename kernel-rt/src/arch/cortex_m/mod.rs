@@ -5,7 +5,7 @@
 //! timer     SysTick: the clock, and its interrupt
 //! mpu       the stack guards, write and execute permissions
 //! fault     decodes the fault registers; a fault does not return
-//! callers   registers for a backtrace
+//! backtrace  registers for a backtrace
 //! layout    addresses of the image's parts
 //! errno     C's `errno`
 //! memory    `memcpy`, `memmove`, `memset`

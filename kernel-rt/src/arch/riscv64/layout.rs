@@ -51,7 +51,7 @@ parts! {
     constants: __text_start..__rodata_end;
     /// The loaded part of the data.
     loaded_data: __data_start..__data_end;
-    /// Data and thread-local data, up to the handover.
+    /// Data and thread-local data, up to the boot information.
     data: __data_start..__private_end;
     /// Boot information from machine mode for the nodes.
     boot_info: __handover..__handover_end;

@@ -4,7 +4,7 @@
 //! entry     machine mode: examines the machine, maps each hart and makes it a node
 //! paging    page tables (pure)
 //! trap      registers saved and restored around an interrupt; a fault does not return
-//! callers   registers for a backtrace
+//! backtrace  registers for a backtrace
 //! cause     decodes `scause` (pure)
 //! cpu       interrupts, sleep, clock, the critical section
 //! layout    addresses of the image's parts

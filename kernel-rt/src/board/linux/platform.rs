@@ -157,7 +157,7 @@ impl Platform<WireLink> for LinuxPlatform {
             hint::spin_loop();
             looks.next().is_some()
         };
-        if self.watches && self.word.watch(&mut goes_on) {
+        if self.watches && self.word.spin(&mut goes_on) {
             return;
         }
         // Returns immediately when the word was rung; a signal that ends the wait is harmless.

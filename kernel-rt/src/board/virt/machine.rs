@@ -2,7 +2,7 @@
 //! creates its node's address space.
 //!
 //! A node can access its own memory at [`RAM`], including code and constants shared by all nodes as the one loaded
-//! copy, the handover, and the registers it needs. Everything else is unreachable: its page tables do not map it, and
+//! copy, the boot information, and the registers it needs. Everything else is unreachable: its page tables do not map it, and
 //! it cannot select others.
 
 use core::cell::UnsafeCell;
@@ -146,7 +146,7 @@ fn machine(hardware: &HardwareInfo, record: &[u8]) -> Option<BoxMachine> {
     })
 }
 
-/// Copies the record to the handover, where nodes can read it.
+/// Copies the record to the boot information, where nodes can read it.
 fn read_record() -> &'static [u8] {
     // SAFETY: flash, present on every `virt` machine, is larger, and nothing writes to it. Nothing else runs yet, and
     // this is called once.

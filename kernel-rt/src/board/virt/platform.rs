@@ -98,7 +98,7 @@ impl Platform<WireLink> for VirtPlatform {
         self.vain_looks = 0;
         let mut looks = 0..LOOKS;
         let goes_on = || !arch::is_interrupt_pending() && looks.next().is_some();
-        if self.watched.is_some_and(|word| word.watch(goes_on)) {
+        if self.watched.is_some_and(|word| word.spin(goes_on)) {
             return;
         }
         arch::wait_for_interrupt();

@@ -95,18 +95,18 @@ macro_rules! link_with {
                 fn sleep(&self) {
                     let mut watches = 1;
                     let mut once = || core::mem::take(&mut watches) == 1;
-                    if self.kind.is_watched() && self.asleep.watch(&mut once) {
+                    if self.kind.is_spinning() && self.asleep.spin(&mut once) {
                         return;
                     }
                     let mut pending = self.pending.lock().unwrap();
                     match self.kind {
-                        DoorbellKind::Interrupt | DoorbellKind::WatchedInterrupt => {
+                        DoorbellKind::Interrupt | DoorbellKind::SpinningInterrupt => {
                             while !*pending {
                                 pending = self.rung.wait(pending).unwrap();
                             }
                             *pending = false;
                         }
-                        DoorbellKind::Futex | DoorbellKind::Watched => {
+                        DoorbellKind::Futex | DoorbellKind::Spinning => {
                             if self.asleep.word().load(Ordering::Relaxed) == SleepFlag::ARMED {
                                 drop(self.rung.wait(pending).unwrap());
                             }
@@ -267,15 +267,15 @@ enum DoorbellKind {
     /// A futex wake on the node's word, which it waits on while the word is armed.
     Futex,
     /// [`DoorbellKind::Futex`], but the node first watches the word.
-    Watched,
+    Spinning,
     /// [`DoorbellKind::Interrupt`], but the node first watches the word.
-    WatchedInterrupt,
+    SpinningInterrupt,
 }
 
 impl DoorbellKind {
     /// Returns whether the node watches its word before it sleeps.
-    fn is_watched(self) -> bool {
-        matches!(self, DoorbellKind::Watched | DoorbellKind::WatchedInterrupt)
+    fn is_spinning(self) -> bool {
+        matches!(self, DoorbellKind::Spinning | DoorbellKind::SpinningInterrupt)
     }
 }
 
@@ -343,8 +343,8 @@ const fn cases(nodes: &'static [ThreadRole], wires: &'static [LinkTraffic]) -> [
     [
         case(DoorbellKind::Interrupt, nodes, wires),
         case(DoorbellKind::Futex, nodes, wires),
-        case(DoorbellKind::Watched, nodes, wires),
-        case(DoorbellKind::WatchedInterrupt, nodes, wires),
+        case(DoorbellKind::Spinning, nodes, wires),
+        case(DoorbellKind::SpinningInterrupt, nodes, wires),
     ]
 }
 

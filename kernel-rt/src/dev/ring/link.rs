@@ -29,7 +29,7 @@ const ASLEEP: u32 = 1;
 /// The node is [`ASLEEP`], and its doorbell was rung.
 const RUNG: u32 = 2;
 /// The node is [`ASLEEP`] but still watches this word: a store of [`RUNG`] is sufficient, without the doorbell.
-const WATCHED: u32 = 3;
+const SPINNING: u32 = 3;
 
 /// Number of outstanding frames from which a frame with few packets should wait for more. While the neighbour handles
 /// one frame, the next one is already there.
@@ -74,8 +74,8 @@ impl SleepFlag {
     /// Watches for a ring instead of sleeping, while `goes_on` returns true. Meanwhile neighbours need no doorbell,
     /// which may be more expensive than the word. Returns true if the node was rung. Must be called where the sleep
     /// would start.
-    pub fn watch(&self, mut goes_on: impl FnMut() -> bool) -> bool {
-        if !self.change(ASLEEP, WATCHED) {
+    pub fn spin(&self, mut goes_on: impl FnMut() -> bool) -> bool {
+        if !self.change(ASLEEP, SPINNING) {
             return true;
         }
         while goes_on() {
@@ -83,7 +83,7 @@ impl SleepFlag {
                 return true;
             }
         }
-        !self.change(WATCHED, ASLEEP)
+        !self.change(SPINNING, ASLEEP)
     }
 
     fn change(&self, old: u32, new: u32) -> bool {
@@ -97,7 +97,7 @@ impl SleepFlag {
     fn arm(&self) -> bool {
         // Neighbours change the word to RUNG, and never from AWAKE: only this node stores that value.
         match self.0.load(Ordering::Relaxed) {
-            ASLEEP | WATCHED => true,
+            ASLEEP | SPINNING => true,
             AWAKE => {
                 self.0.store(ASLEEP, Ordering::Relaxed);
                 // Pairs with the fence of `RingLink::announce`.
@@ -121,7 +121,7 @@ impl SleepFlag {
     fn is_to_be_rung(&self) -> bool {
         let mut seen = self.0.load(Ordering::Relaxed);
         // Repeated only if the node has just begun or stopped to watch.
-        while seen == ASLEEP || seen == WATCHED {
+        while seen == ASLEEP || seen == SPINNING {
             let rung = self
                 .0
                 .compare_exchange(seen, RUNG, Ordering::Relaxed, Ordering::Relaxed);
