@@ -10,7 +10,7 @@ use midplane_device::kernel::{AbortReason, Heap};
 use midplane_device::memory::RawMemory;
 use midplane_device::{Adi, Config, Memory};
 use net_torus::link::Link;
-use net_torus::router::{Router, Sizes};
+use net_torus::router::{Router, BufferSizes};
 use net_torus::wire::MIN_MTU;
 use net_torus::{Coord, Direction, Shape, Torus};
 use std::cell::RefCell;
@@ -24,7 +24,7 @@ type Frames = Rc<RefCell<VecDeque<Vec<u8>>>>;
 const ROOM: usize = 4;
 
 /// A link: here in memory, on a board a device. It must neither lose nor change frames; otherwise use it below
-/// `net_torus::Reliable`.
+/// `net_torus::ReliableLink`.
 struct BoardLink {
     goes: Frames,
     comes: Frames,
@@ -56,7 +56,7 @@ impl Link for BoardLink {
 
 impl NodeLink for BoardLink {
     /// Disables the device's interrupt.
-    fn hold_interrupts(&mut self) {}
+    fn mask_interrupts(&mut self) {}
 
     /// Enables the interrupt, and only then checks for received frames.
     fn prepare_sleep(&mut self) -> bool {
@@ -137,7 +137,7 @@ impl Platform<BoardLink> for Board {
 
 /// Boots one node: the part of board/*/boot.rs after device initialization.
 fn boot(shape: Shape, here: Coord, links: [Option<BoardLink>; 6]) -> Node<BoardLink, Board> {
-    const SIZES: Sizes = Sizes::SMALLEST;
+    const SIZES: BufferSizes = BufferSizes::SMALLEST;
     let chunks = vec![[0; 32]; SIZES.chunks()].leak();
     let router = Router::new(shape, here, SIZES, chunks).expect("sizes that are legal");
     let torus = Torus::new(router, links).expect("the links of this place");

@@ -1,17 +1,17 @@
 //! The clock: conversion of counter ticks to nanoseconds, and the time of day.
 
-use midplane_abi::word::Word;
+use midplane_abi::word::SharedWord;
 
 use crate::arch;
 
 const NS_PER_SECOND: u64 = 1_000_000_000;
 
 // Set once, at boot, before interrupts.
-static CLOCK_HZ: Word = Word::new(1);
+static CLOCK_HZ: SharedWord = SharedWord::new(1);
 /// Nanoseconds per tick, with 32 fractional bits.
-static NS_PER_TICK: Word = Word::new(0);
+static NS_PER_TICK: SharedWord = SharedWord::new(0);
 /// Time since 1970 in nanoseconds at tick 0.
-static WALL_CLOCK_AT_0: Word = Word::new(0);
+static WALL_CLOCK_AT_0: SharedWord = SharedWord::new(0);
 
 /// Returns the time since the machine started in nanoseconds.
 #[inline]

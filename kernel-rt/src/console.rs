@@ -14,8 +14,8 @@ use crate::board::records::MIDPLANE_OUTBOX;
 use crate::board::{timer, uart};
 use crate::{arch, clock};
 
-use midplane_abi::outbox::Pen;
-pub use midplane_abi::outbox::Stream;
+use midplane_abi::outbox::RingWriter;
+pub use midplane_abi::outbox::OutputStream;
 
 /// Maximum delay of an incomplete line, in ticks of the clock (10 ms at 10 MHz).
 pub const PARTIAL_TICKS: u64 = 100_000;
@@ -28,12 +28,12 @@ static ATTACHED: AtomicBool = AtomicBool::new(false);
 static BELL: AtomicU32 = AtomicU32::new(0);
 /// A stream may contain an incomplete line that was not yet published.
 static UNSHOWN: AtomicBool = AtomicBool::new(false);
-static PENS: [Mutex<Cell<Pen>>; Stream::COUNT] =
-    [const { Mutex::new(Cell::new(Pen::new())) }; Stream::COUNT];
+static PENS: [Mutex<Cell<RingWriter>>; OutputStream::COUNT] =
+    [const { Mutex::new(Cell::new(RingWriter::new())) }; OutputStream::COUNT];
 
-/// Routes the streams through the outbox from now on. The byte `bell` identifies this node's doorbell to the tool.
-pub fn attach(bell: u8) {
-    BELL.store(bell.into(), Ordering::Relaxed);
+/// Routes the streams through the outbox from now on. The byte `doorbell` identifies this node's doorbell to the tool.
+pub fn attach(doorbell: u8) {
+    BELL.store(doorbell.into(), Ordering::Relaxed);
     MIDPLANE_OUTBOX.begin();
     ATTACHED.store(true, Ordering::Relaxed);
 }
@@ -52,7 +52,7 @@ pub fn ring() {
 }
 
 /// Copies a prefix of `bytes` to a stream's ring and returns its length. Publishes on a newline or a full ring.
-fn put(stream: Stream, bytes: &[u8]) -> usize {
+fn put(stream: OutputStream, bytes: &[u8]) -> usize {
     critical_section::with(|cs| {
         let pen = PENS[stream as usize].borrow(cs);
         let (mut at, was_pending) = (pen.get(), is_pending(stream, &pen.get()));
@@ -77,13 +77,13 @@ fn put(stream: Stream, bytes: &[u8]) -> usize {
     })
 }
 
-fn is_pending(stream: Stream, pen: &Pen) -> bool {
+fn is_pending(stream: OutputStream, pen: &RingWriter) -> bool {
     MIDPLANE_OUTBOX.is_pending(stream, pen)
 }
 
 /// Writes `bytes` to one of the program's streams. Blocks while its ring is full; interrupts are handled meanwhile.
 /// Must not be called from an interrupt handler.
-pub fn write(stream: Stream, bytes: &[u8]) {
+pub fn write(stream: OutputStream, bytes: &[u8]) {
     if !is_attached() {
         return uart::print(stream, bytes);
     }
@@ -102,9 +102,9 @@ pub fn write_log(bytes: &[u8], wait: bool) {
     let mut rest = bytes;
     while !rest.is_empty() {
         let (taken, pen) = critical_section::with(|cs| {
-            let pen = PENS[Stream::Log as usize].borrow(cs);
+            let pen = PENS[OutputStream::Log as usize].borrow(cs);
             let mut at = pen.get();
-            let taken = MIDPLANE_OUTBOX.put(Stream::Log, &mut at, rest);
+            let taken = MIDPLANE_OUTBOX.put(OutputStream::Log, &mut at, rest);
             pen.set(at);
             (taken, at)
         });
@@ -112,7 +112,7 @@ pub fn write_log(bytes: &[u8], wait: bool) {
         if rest.is_empty() {
             return;
         }
-        MIDPLANE_OUTBOX.publish(Stream::Log, &pen);
+        MIDPLANE_OUTBOX.publish(OutputStream::Log, &pen);
         ring();
         if !wait {
             return;
@@ -128,7 +128,7 @@ pub fn write_log(bytes: &[u8], wait: bool) {
 /// Publishes the log to the tool. Does not block.
 pub fn flush_log() {
     if is_attached() {
-        show(Stream::Log);
+        show(OutputStream::Log);
     }
 }
 
@@ -140,12 +140,12 @@ pub fn flush() {
         return;
     }
     UNSHOWN.store(false, Ordering::Relaxed);
-    for stream in [Stream::Out, Stream::Err] {
+    for stream in [OutputStream::Out, OutputStream::Err] {
         show(stream);
     }
 }
 
-fn show(stream: Stream) {
+fn show(stream: OutputStream) {
     critical_section::with(|cs| {
         let pen = PENS[stream as usize].borrow(cs).get();
         if is_pending(stream, &pen) {

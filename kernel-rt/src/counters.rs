@@ -1,7 +1,7 @@
 //! Sources of a node's report counters: a row for each line of [`midplane_abi::counters`].
 #![forbid(unsafe_code)]
 
-use midplane_abi::blackboard::{Blackboard, ChannelBoard};
+use midplane_abi::blackboard::{Blackboard, ChannelRecord};
 use midplane_abi::counters::{ChannelCounter, Counter, LinkCounter};
 use midplane_device::Adi;
 use net_torus::stats::{ChannelStats, LinkStats};
@@ -9,7 +9,7 @@ use net_torus::{Direction, Stats};
 
 /// Statistics that neither the device nor the router counts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct NodeFigures {
+pub struct NodeStats {
     /// Steps of the node's loop.
     pub beats: u64,
     /// Ticks of the clock that the node slept.
@@ -28,7 +28,7 @@ pub struct NodeFigures {
 
 /// Statistics that a link counts and the router does not.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct LinkFigures {
+pub struct LinkDeviceStats {
     /// Retransmitted frames.
     pub retries: u64,
     /// Rerouted frames.
@@ -41,18 +41,18 @@ pub struct LinkSources<'a> {
     /// The router's counters of the link.
     pub stats: &'a LinkStats,
     /// The link's own counters.
-    pub own: LinkFigures,
+    pub own: LinkDeviceStats,
 }
 
 /// Sources of a node's counters.
 #[derive(Clone, Copy)]
-pub struct Sources<'a> {
+pub struct CounterSources<'a> {
     /// The device.
     pub adi: &'a Adi,
     /// The router's counters.
     pub torus: &'a Stats,
     /// The node's own counters.
-    pub own: &'a NodeFigures,
+    pub own: &'a NodeStats,
 }
 
 /// Defines a function that calls `take` with each counter of a list and its value. A counter without a row, or with two
@@ -70,7 +70,7 @@ macro_rules! values {
 }
 
 values! {
-    of_node: |from: Sources<'_>| Counter;
+    of_node: |from: CounterSources<'_>| Counter;
     MessagesSent = from.adi.stats().messages_sent;
     MessagesReceived = from.adi.stats().messages_received;
     RtsSent = from.adi.stats().rts_sent;
@@ -116,7 +116,7 @@ values! {
 }
 
 values! {
-    of_channel: |from: &ChannelStats| ChannelCounter;
+    channel_counter: |from: &ChannelStats| ChannelCounter;
     PacketsSent = from.sent.packets;
     ChunksSent = from.sent.chunks;
     PacketsForwarded = from.forwarded.packets;
@@ -127,8 +127,8 @@ values! {
 /// Updates all counters on `board`, including those of these links.
 pub fn publish(
     board: &Blackboard,
-    sources: Sources<'_>,
-    links: impl Iterator<Item = (Direction, LinkFigures)>,
+    sources: CounterSources<'_>,
+    links: impl Iterator<Item = (Direction, LinkDeviceStats)>,
 ) {
     board.set_beats(sources.own.beats);
     of_node(sources, |counter, value| board.set_counter(counter, value));
@@ -138,7 +138,7 @@ pub fn publish(
 }
 
 /// Updates all counters of the link in direction `d`, from the router and the link itself.
-fn set_link(board: &Blackboard, stats: &Stats, d: Direction, own: LinkFigures) {
+fn set_link(board: &Blackboard, stats: &Stats, d: Direction, own: LinkDeviceStats) {
     let link = board.link(d);
     let sources = LinkSources {
         stats: &stats.links[d as usize],
@@ -152,19 +152,19 @@ fn set_link(board: &Blackboard, stats: &Stats, d: Direction, own: LinkFigures) {
 
 // One copy in the image for all channels.
 #[inline(never)]
-fn set_channel(place: ChannelBoard<'_>, channel: &ChannelStats) {
-    of_channel(channel, |counter, value| place.set(counter, value));
+fn set_channel(place: ChannelRecord<'_>, channel: &ChannelStats) {
+    channel_counter(channel, |counter, value| place.set(counter, value));
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use midplane_abi::blackboard::Snapshot;
+    use midplane_abi::blackboard::BlackboardSnapshot;
     use midplane_abi::counters::LinkCounters;
     use net_torus::Vc;
 
-    fn read(board: &Blackboard) -> Snapshot {
-        Snapshot::read(&board.bytes()).expect("a blackboard")
+    fn read(board: &Blackboard) -> BlackboardSnapshot {
+        BlackboardSnapshot::read(&board.bytes()).expect("a blackboard")
     }
 
     #[test]
@@ -186,7 +186,7 @@ mod tests {
             stats.links[d as usize].frames_received = u64::MAX - d as u64;
             stats.channels[d as usize][Vc::Bn as usize].sent.chunks = 100 + d as u64;
             stats.channels[d as usize][Vc::Bp as usize].high_water = 7;
-            let own = LinkFigures {
+            let own = LinkDeviceStats {
                 retries: 0,
                 detours: 3,
             };

@@ -3,7 +3,7 @@
 //! Every allocation and release runs with interrupts masked. On `virt` their time does not depend on the number of
 //! blocks (two-level segregated fit). On a microcontroller with its small heap, the free blocks form one list, and the
 //! first sufficient block is used (first fit). Among interrupt handlers, only the loan of memory to the MPI device
-//! ([`crate::lend`]) uses the heap.
+//! ([`crate::heap_loan`]) uses the heap.
 
 use core::alloc::{GlobalAlloc, Layout};
 use core::cell::Cell;
@@ -14,7 +14,7 @@ use critical_section::Mutex;
 use embedded_alloc::LlffHeap as Blocks;
 #[cfg(not(target_arch = "arm"))]
 use embedded_alloc::TlsfHeap as Blocks;
-use midplane_abi::address::Bytes;
+use midplane_abi::address::AddressRange;
 
 struct NodeHeap {
     heap: Blocks,
@@ -45,7 +45,7 @@ static FREED: Mutex<Cell<fn()>> = Mutex::new(Cell::new(|| ()));
 ///
 /// # Safety
 /// `bytes` is RAM without another user, now or later, and zero. Called once, before anything is allocated.
-pub unsafe fn init(bytes: Bytes) {
+pub unsafe fn init(bytes: AddressRange) {
     HEAP.fresh
         .store(bytes.start as usize + AROUND, Ordering::Relaxed);
     // SAFETY: as the caller promises.
@@ -137,7 +137,7 @@ pub const C_ALIGN: usize = 2 * size_of::<usize>();
 
 /// Header in front of a block allocated for C.
 #[repr(C)]
-struct CHeader {
+struct BlockHeader {
     /// Requested size in bytes.
     size: usize,
     /// The block's alignment, combined with its address and a pattern, to detect pointers that are no block or were
@@ -145,13 +145,13 @@ struct CHeader {
     mark: usize,
 }
 
-const C_HEADER: usize = size_of::<CHeader>();
+const C_HEADER: usize = size_of::<BlockHeader>();
 const _: () = assert!(C_HEADER == C_ALIGN);
 const MARK: usize = 0x6d69_6470_6c61_6e65u64 as usize;
 
 /// Error: the pointer does not identify a block of this heap. It was never allocated, was freed, or was overwritten.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct NotABlock;
+pub struct InvalidBlock;
 
 /// Returns the bytes in front of a block of alignment `align`; the header is at their end.
 fn front(align: usize) -> usize {
@@ -191,8 +191,8 @@ fn c_alloc_with(size: usize, align: usize, alloc: impl Fn(Layout) -> *mut u8) ->
         let mark = MARK ^ block.addr() ^ align.trailing_zeros() as usize;
         block
             .sub(C_HEADER)
-            .cast::<CHeader>()
-            .write(CHeader { size, mark });
+            .cast::<BlockHeader>()
+            .write(BlockHeader { size, mark });
         block
     }
 }
@@ -201,16 +201,16 @@ fn c_alloc_with(size: usize, align: usize, alloc: impl Fn(Layout) -> *mut u8) ->
 ///
 /// # Safety
 /// The memory in front of `block` is readable.
-unsafe fn c_header(block: *mut u8) -> Result<(usize, usize), NotABlock> {
+unsafe fn c_header(block: *mut u8) -> Result<(usize, usize), InvalidBlock> {
     if !block.addr().is_multiple_of(C_ALIGN) {
-        return Err(NotABlock);
+        return Err(InvalidBlock);
     }
     // SAFETY: as the caller promises.
-    let header = unsafe { block.sub(C_HEADER).cast::<CHeader>().read() };
+    let header = unsafe { block.sub(C_HEADER).cast::<BlockHeader>().read() };
     let shift = header.mark ^ MARK ^ block.addr();
     let align = 1usize.checked_shl(shift as u32).filter(|_| shift < 48);
-    let align = align.ok_or(NotABlock)?;
-    c_layout(header.size, align).ok_or(NotABlock)?;
+    let align = align.ok_or(InvalidBlock)?;
+    c_layout(header.size, align).ok_or(InvalidBlock)?;
     Ok((header.size, align))
 }
 
@@ -218,7 +218,7 @@ unsafe fn c_header(block: *mut u8) -> Result<(usize, usize), NotABlock> {
 ///
 /// # Safety
 /// `block` came from [`c_alloc`]; most pointers that did not are detected.
-pub unsafe fn c_size(block: *mut u8) -> Result<usize, NotABlock> {
+pub unsafe fn c_size(block: *mut u8) -> Result<usize, InvalidBlock> {
     // SAFETY: as the caller promises.
     Ok(unsafe { c_header(block) }?.0)
 }
@@ -227,13 +227,13 @@ pub unsafe fn c_size(block: *mut u8) -> Result<usize, NotABlock> {
 ///
 /// # Safety
 /// `block` came from [`c_alloc`] and is not used any more; most violations are detected.
-pub unsafe fn c_free(block: *mut u8) -> Result<(), NotABlock> {
+pub unsafe fn c_free(block: *mut u8) -> Result<(), InvalidBlock> {
     // SAFETY: as the caller promises.
     let (size, align) = unsafe { c_header(block) }?;
-    let layout = c_layout(size, align).ok_or(NotABlock)?;
+    let layout = c_layout(size, align).ok_or(InvalidBlock)?;
     // SAFETY: the header describes how `c_alloc` allocated the block; without a mark it is no longer a block.
     unsafe {
-        (*block.sub(C_HEADER).cast::<CHeader>()).mark = 0;
+        (*block.sub(C_HEADER).cast::<BlockHeader>()).mark = 0;
         HEAP.dealloc(block.sub(front(align)), layout);
     }
     Ok(())

@@ -25,15 +25,15 @@ pub fn stop_waiting() {
     WAITS.store(false, Ordering::Relaxed);
 }
 
-struct Encoder {
+struct LogEncoder {
     encoder: UnsafeCell<defmt::Encoder>,
     restore: Cell<Option<RestoreState>>,
 }
 
 // SAFETY: used only between `acquire` and `release`, which mask interrupts on the one hart.
-unsafe impl Sync for Encoder {}
+unsafe impl Sync for LogEncoder {}
 
-static ENCODER: Encoder = Encoder {
+static ENCODER: LogEncoder = LogEncoder {
     encoder: UnsafeCell::new(defmt::Encoder::new()),
     restore: Cell::new(None),
 };

@@ -9,7 +9,7 @@ use midplane_objects::ErrorText;
 use net_torus::coord::{Coord, Rank};
 
 /// Encodes the error as numbers and texts, without its location.
-pub fn of_error<'a>(error: &MpiError<'a>) -> MpiFailure<'a> {
+pub fn encode_error<'a>(error: &MpiError<'a>) -> MpiFailure<'a> {
     let [a, b, c] = error.told.numbers;
     // A heap of zero bytes could not have failed.
     let heap = error.heap.unwrap_or(Heap { bytes: 0, used: 0 });
@@ -26,8 +26,8 @@ pub fn of_error<'a>(error: &MpiError<'a>) -> MpiFailure<'a> {
     }
 }
 
-/// Decodes an error that [`of_error`] encoded on the node at this location. Returns `None` for an invalid record.
-fn error_of<'a>((rank, here): (Rank, Coord), failure: &MpiFailure<'a>) -> Option<MpiError<'a>> {
+/// Decodes an error that [`encode_error`] encoded on the node at this location. Returns `None` for an invalid record.
+fn decode_error<'a>(rank: Rank, here: Coord, failure: &MpiFailure<'a>) -> Option<MpiError<'a>> {
     let [kind, a, b, c, bytes, used, has_said, _] = failure.numbers;
     let [function, words, said] = failure.texts;
     let heap = Heap {
@@ -58,7 +58,7 @@ pub fn write_text(
     failure: &MpiFailure<'_>,
     f: &mut fmt::Formatter<'_>,
 ) -> fmt::Result {
-    match place.and_then(|place| error_of(place, failure)) {
+    match place.and_then(|(rank, here)| decode_error(rank, here, failure)) {
         Some(error) => ErrorText(&error).fmt(f),
         None => f.write_str("an error of MPI's, and what it says of it makes no sense"),
     }
@@ -67,7 +67,7 @@ pub fn write_text(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use midplane_abi::failure::{Failure, Why};
+    use midplane_abi::failure::{Failure, FailureReason};
 
     #[test]
     fn an_error_is_told_as_the_device_tells_it() {
@@ -85,12 +85,12 @@ mod tests {
         let heap = Some(Heap { bytes: 9, used: 7 });
         for (heap, said) in [(None, None), (heap, Some("own words")), (heap, Some(""))] {
             let error = error(heap, said);
-            let why = Why::Mpi(of_error(&error));
+            let why = FailureReason::Mpi(encode_error(&error));
             let place = Some((5, here));
             let record = Failure { place, why }.write();
             let read = Failure::read(record.bytes()).expect("a failure");
             assert_eq!(read, Failure { place, why });
-            assert_eq!(error_of((5, here), &of_error(&error)), Some(error));
+            assert_eq!(decode_error(5, here, &encode_error(&error)), Some(error));
             assert_eq!(
                 read.in_words(write_text).to_string(),
                 ErrorText(&error).to_string()
@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn numbers_that_are_no_error_are_told_as_such() {
-        let why = Why::Mpi(MpiFailure {
+        let why = FailureReason::Mpi(MpiFailure {
             numbers: [u64::MAX; 8],
             texts: [""; 3],
         });

@@ -15,7 +15,7 @@
 
 use core::hint;
 
-use midplane_abi::blackboard::{Blackboard, Call};
+use midplane_abi::blackboard::{Blackboard, CallRecord};
 use midplane_device::Adi;
 use midplane_device::envelope::Rank;
 use midplane_device::interface::{Incoming, Outgoing, Received, Sent, Work};
@@ -26,10 +26,10 @@ use midplane_device::{HookResult, interface};
 use net_torus::Direction;
 use net_torus::coord::Coord;
 use net_torus::link::Link;
-use net_torus::reliable::Reliable;
+use net_torus::reliable::ReliableLink;
 use net_torus::torus::Torus;
 
-use crate::counters::{LinkFigures, NodeFigures, Sources, publish};
+use crate::counters::{LinkDeviceStats, NodeStats, CounterSources, publish};
 
 /// Maximum number of progress steps per interrupt before the program resumes.
 pub const STEPS_PER_INTERRUPT: u32 = 64;
@@ -38,7 +38,7 @@ pub const PROGRAM_SLICE_NS: u64 = 50_000;
 /// Maximum excess of interrupt time over its share, in nanoseconds. Beyond it, interrupts are disabled until a timer
 /// interrupt; a shorter excess is not worth a timer interrupt.
 pub const INTERRUPT_GRACE_NS: u64 = 20_000;
-/// Maximum sleep of a node that yields the processor after polling without result ([`Platform::looked_in_vain`]), in
+/// Maximum sleep of a node that yields the processor after polling without result ([`Platform::on_idle_poll`]), in
 /// nanoseconds. A link with work ends the sleep.
 pub const YIELD_NS: u64 = 200_000;
 /// Maximum age of the blackboard's statistics while the node makes progress, in nanoseconds of its own clock.
@@ -48,18 +48,18 @@ pub const PUBLISH_NS: u64 = 1_000_000;
 pub trait NodeLink: Link {
     /// Disables the device's interrupts while the node polls the link. [`NodeLink::prepare_sleep`] detects frames
     /// received in between.
-    fn hold_interrupts(&mut self);
+    fn mask_interrupts(&mut self);
 
     /// Enables the device's interrupt for a received frame and, if the link was full, for free space. Returns false if
     /// there is work already.
     fn prepare_sleep(&mut self) -> bool;
 
-    /// Calls [`NodeLink::hold_interrupts`] for all links of a node. Links of one kind may provide a cheaper version.
-    fn hold_all(links: &mut [Option<Self>])
+    /// Calls [`NodeLink::mask_interrupts`] for all links of a node. Links of one kind may provide a cheaper version.
+    fn mask_all(links: &mut [Option<Self>])
     where
         Self: Sized,
     {
-        links.iter_mut().flatten().for_each(Self::hold_interrupts);
+        links.iter_mut().flatten().for_each(Self::mask_interrupts);
     }
 
     /// Calls [`NodeLink::prepare_sleep`] for all links of a node. Returns false if one has work already.
@@ -100,9 +100,9 @@ pub trait NodeLink: Link {
 }
 
 /// A lossy link with retransmission.
-impl<L: NodeLink + 'static, const FRAMES: usize> NodeLink for Reliable<'static, L, FRAMES> {
-    fn hold_interrupts(&mut self) {
-        self.lower_mut().hold_interrupts();
+impl<L: NodeLink + 'static, const FRAMES: usize> NodeLink for ReliableLink<'static, L, FRAMES> {
+    fn mask_interrupts(&mut self) {
+        self.lower_mut().mask_interrupts();
     }
 
     fn prepare_sleep(&mut self) -> bool {
@@ -165,15 +165,15 @@ pub trait Platform<L> {
     fn wait(&mut self);
 
     /// Returns how often a node polls its links before it sleeps. If the node has its own processor, a frame found by
-    /// polling requires neither a doorbell nor the sleep flag. Links with [timeouts](Link::KEEPS_TIME) are not polled.
-    fn looks(&self) -> u32 {
+    /// polling requires neither a doorbell nor the sleep flag. Links with [timeouts](Link::HAS_TIMEOUTS) are not polled.
+    fn poll_iterations(&self) -> u32 {
         0
     }
 
     /// Reports that a call polled and found no work. Where nodes share a processor, this node may yield it. Returns
     /// true to request a sleep of at most [`YIELD_NS`], which the node then performs. The sleep also shows others that
     /// the node is polling.
-    fn looked_in_vain(&mut self) -> bool {
+    fn on_idle_poll(&mut self) -> bool {
         false
     }
 
@@ -246,19 +246,19 @@ pub struct Node<L, P> {
     /// Public in the crate for a board that constructs a node in its final memory.
     pub(crate) adi: Adi,
     /// Public in the crate for the same reason.
-    pub(crate) carrier: Carrier<L, P>,
+    pub(crate) host: NodeHost<L, P>,
 }
 
 /// The device's host environment on this node.
-pub(crate) struct Carrier<L, P> {
+pub(crate) struct NodeHost<L, P> {
     torus: Torus<'static, L>,
     platform: P,
     /// Destination of coalesced messages that wait for more. The link towards it will interrupt; nothing has moved
     /// since.
-    gathers_for: Option<Rank>,
+    coalescing_dest: Option<Rank>,
     /// The last step moved nothing, and neither program nor interrupt has used the device since.
     quiet: bool,
-    watch: Watch,
+    watch: LinkWatch,
     /// Result of the last run of the interrupt hook.
     hook: HookResult,
     /// Start of the current delay of acknowledgements. They may piggyback on the program's messages for at most
@@ -270,7 +270,7 @@ pub(crate) struct Carrier<L, P> {
     call: Option<CallNote>,
     /// The blackboard shows an MPI call.
     call_is_up: bool,
-    figures: Figures,
+    stats_state: StatsState,
     /// Time of the last update of the statistics.
     published_ns: u64,
     beats: u64,
@@ -286,11 +286,11 @@ pub(crate) struct Carrier<L, P> {
 
 /// Detection of new work on the links.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Watch {
+enum LinkWatch {
     /// The node polls: link interrupts are disabled.
-    Held,
+    Polling,
     /// A link may interrupt; another may have work without an interrupt.
-    Open,
+    Enabled,
     /// Each link interrupts as soon as it has work.
     Armed,
 }
@@ -298,11 +298,11 @@ enum Watch {
 /// Whether the blackboard contains current statistics. An update requires thousands of instructions, so it happens once
 /// per [`PUBLISH_NS`]. A node that sleeps or computes earlier sets a timer for it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Figures {
+enum StatsState {
     /// The blackboard is current.
     Published,
     /// The blackboard is out of date, and no timer is set to update it.
-    Old,
+    Outdated,
     /// The blackboard is out of date, and a timer is set to update it.
     TimerSet,
 }
@@ -310,15 +310,15 @@ enum Figures {
 impl<L: NodeLink, P: Platform<L>> Node<L, P> {
     /// Creates a node from its parts.
     pub fn new(adi: Adi, torus: Torus<'static, L>, platform: P) -> Self {
-        let carrier = Carrier::new(torus, platform);
-        Self { adi, carrier }
+        let host = NodeHost::new(torus, platform);
+        Self { adi, host }
     }
 
     /// Limits interrupts to `percent` of the CPU time while the program computes. After an interrupt the program
     /// receives enough time to restore the share, with a tolerance of [`INTERRUPT_GRACE_NS`]. 0 disables interrupts:
     /// the node then makes progress, also for other nodes' packets, only inside the program's calls.
     pub fn limit_interrupts(mut self, percent: u8) -> Self {
-        self.carrier.limit_interrupts(percent);
+        self.host.limit_interrupts(percent);
         self
     }
 
@@ -326,10 +326,10 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
     /// does, but does not enable interrupts on links that never interrupt.
     pub fn enter(&mut self, work: &mut Work<'_>) {
         self.put_away();
-        work(&mut self.adi, &mut self.carrier);
-        self.carrier.end_call(&mut self.adi);
-        if P::INTERRUPTS && self.carrier.share < 100 {
-            self.carrier.keep_for_the_program();
+        work(&mut self.adi, &mut self.host);
+        self.host.end_call(&mut self.adi);
+        if P::INTERRUPTS && self.host.share < 100 {
+            self.host.keep_for_the_program();
         }
     }
 
@@ -340,7 +340,7 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
             return Sent::Not;
         }
         self.put_away();
-        let memory = self.carrier.platform.memory();
+        let memory = self.host.platform.memory();
         if self.adi.send_to_first(memory, &outgoing.to, outgoing.span) {
             Sent::Complete
         } else {
@@ -353,14 +353,14 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
     #[inline(never)]
     fn send(&mut self, outgoing: &Outgoing) -> Sent {
         let &Outgoing { ref to, span } = outgoing;
-        let memory: &mut dyn UserMemory = self.carrier.platform.memory();
+        let memory: &mut dyn UserMemory = self.host.platform.memory();
         let sent = self.adi.send_fast(memory, to, span);
         if sent == Sent::Complete && to.dest == self.adi.rank() {
             // The self-send has been received.
             return sent;
         }
-        if self.carrier.gathers_for != Some(to.dest) || !self.adi.gathers_for(to.dest) {
-            self.go_on();
+        if self.host.coalescing_dest != Some(to.dest) || !self.adi.gathers_for(to.dest) {
+            self.advance_after_call();
         }
         match sent {
             Sent::Complete if !P::INTERRUPTS && !self.adi.have_copies_left() => Sent::Copied,
@@ -376,10 +376,10 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
             return Received::Not;
         }
         self.put_away();
-        let memory: &mut dyn UserMemory = self.carrier.platform.memory();
+        let memory: &mut dyn UserMemory = self.host.platform.memory();
         let received = self.adi.receive_fast(memory, pattern, span);
         let Received::Started(id) = received else {
-            self.go_on();
+            self.advance_after_call();
             return received;
         };
         match self.finish(function, id) {
@@ -396,10 +396,10 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
             return None;
         }
         self.put_away();
-        let memory: &mut dyn UserMemory = self.carrier.platform.memory();
+        let memory: &mut dyn UserMemory = self.host.platform.memory();
         let (id, may_send) = self.adi.start_receive_fast(memory, pattern, span).ok()?;
         if may_send {
-            self.go_on();
+            self.advance_after_call();
         }
         Some(id)
     }
@@ -426,7 +426,7 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
     /// Calls [`Adi::send_to_hand`].
     #[inline]
     pub fn send_to_hand(&mut self, outgoing: &Outgoing) -> bool {
-        let memory = self.carrier.platform.memory();
+        let memory = self.host.platform.memory();
         self.adi.send_to_hand(memory, &outgoing.to, outgoing.span)
     }
 
@@ -448,35 +448,35 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
     /// Waits for a request within a call.
     #[inline(never)]
     fn finish(&mut self, function: &'static str, id: RequestId) -> Option<Whole> {
-        let whole = interface::finish(&mut self.adi, &mut self.carrier, function, id);
-        self.carrier.end_call(&mut self.adi);
+        let whole = interface::finish(&mut self.adi, &mut self.host, function, id);
+        self.host.end_call(&mut self.adi);
         whole
     }
 
     /// Returns whether interrupts are limited to a share of the processor, which each call must account for.
     #[inline]
     fn is_limited(&self) -> bool {
-        self.carrier.share < 100
+        self.host.share < 100
     }
 
     /// Handles the remaining work of a call that made no progress step. Nothing was pending before the call, so this
     /// checks only the device's send queue.
     #[inline]
-    fn go_on(&mut self) {
+    fn advance_after_call(&mut self) {
         if self.adi.has_to_send() {
-            self.carrier.send_on(&mut self.adi);
+            self.host.send_on(&mut self.adi);
         }
     }
 
     /// Returns the board's platform.
     #[inline]
     pub fn platform(&self) -> &P {
-        &self.carrier.platform
+        &self.host.platform
     }
 
     /// Returns whether interrupts are enabled.
     pub fn is_interruptible(&self) -> bool {
-        self.carrier.share > 0
+        self.host.share > 0
     }
 
     /// Returns whether work can continue while the program computes: requests that other nodes advance, delayed
@@ -484,81 +484,81 @@ impl<L: NodeLink, P: Platform<L>> Node<L, P> {
     pub fn is_under_way(&self) -> bool {
         self.adi.is_under_way()
             || self.adi.has_deferred()
-            || self.carrier.torus.has_to_leave()
-            || self.carrier.hook != HookResult::Idle
+            || self.host.torus.has_to_leave()
+            || self.host.hook != HookResult::Idle
     }
 
     /// Clears all pending interrupts.
     pub fn acknowledge(&mut self) {
-        self.carrier.acknowledge();
+        self.host.acknowledge();
     }
 
     /// Handles an interrupt while the program computes. Bounded: at most [`STEPS_PER_INTERRUPT`] steps, then the
     /// program runs for [`PROGRAM_SLICE_NS`], or longer if the interrupts' share requires it. Does not allocate.
     pub fn interrupted(&mut self) {
         self.put_away();
-        let carrier = &mut self.carrier;
-        let began = carrier.platform.ticks();
-        if carrier.share < 100 && carrier.keep_for_the_program() {
+        let host = &mut self.host;
+        let began = host.platform.ticks();
+        if host.share < 100 && host.keep_for_the_program() {
             return;
         }
-        let beats = carrier.beats;
-        carrier.quiet = false;
+        let beats = host.beats;
+        host.quiet = false;
         // A link may have raised the interrupt.
-        carrier.watch = Watch::Open;
-        carrier.settle(&mut self.adi, true);
-        let now = carrier.platform.ticks();
-        carrier.interrupt_ticks += now - began;
+        host.watch = LinkWatch::Enabled;
+        host.run_to_rest(&mut self.adi, true);
+        let now = host.platform.ticks();
+        host.interrupt_ticks += now - began;
         // An interrupt without work only ends the program's time slice. Charging it would cause an endless series.
-        if carrier.share < 100 && carrier.beats > beats {
-            let took = (now - began) * 100 / u64::from(carrier.share);
-            carrier.paid_at = carrier.paid_at.max(began) + took;
-            carrier.keep_for_the_program();
+        if host.share < 100 && host.beats > beats {
+            let took = (now - began) * 100 / u64::from(host.share);
+            host.paid_at = host.paid_at.max(began) + took;
+            host.keep_for_the_program();
         }
     }
 
     /// Notifies the device that the heap has memory it may be waiting for.
     pub fn heap_freed(&mut self) {
         self.put_away();
-        self.adi.heap_freed(self.carrier.platform.memory());
+        self.adi.heap_freed(self.host.platform.memory());
         self.interrupted();
     }
 
     /// Records that the program slept for `ticks` of the clock.
     pub fn slept(&mut self, ticks: u64) {
-        self.carrier.idle_ticks += ticks;
+        self.host.idle_ticks += ticks;
     }
 
     /// Makes one step on behalf of other nodes, or sleeps until one is possible.
     pub fn forward(&mut self) {
         self.put_away();
-        if !self.carrier.step(&mut self.adi) {
-            self.carrier.sleep();
+        if !self.host.step(&mut self.adi) {
+            self.host.sleep();
         }
     }
 
     /// Updates the blackboard.
     pub fn publish(&self) {
-        self.carrier.publish(&self.adi);
+        self.host.publish(&self.adi);
     }
 }
 
-impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
+impl<L: NodeLink, P: Platform<L>> NodeHost<L, P> {
     /// Creates the host environment over this torus.
     #[inline]
     pub(crate) fn new(mut torus: Torus<'static, L>, platform: P) -> Self {
         // Without interrupts, coalesced packets would wait for the program's next call.
         torus.set_gathers(P::INTERRUPTS);
         Self {
-            gathers_for: None,
+            coalescing_dest: None,
             quiet: false,
-            watch: Watch::Open,
+            watch: LinkWatch::Enabled,
             hook: HookResult::Idle,
             deferred_ns: None,
             answers_due: false,
             call: None,
             call_is_up: false,
-            figures: Figures::Old,
+            stats_state: StatsState::Outdated,
             published_ns: platform.ns(platform.ticks()),
             beats: 0,
             idle_ticks: 0,
@@ -580,10 +580,10 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
         self.platform.ns(self.platform.ticks())
     }
 
-    /// Returns the time for uses that tolerate a millisecond, exact for links with [timeouts](Link::KEEPS_TIME).
+    /// Returns the time for uses that tolerate a millisecond, exact for links with [timeouts](Link::HAS_TIMEOUTS).
     #[inline]
     fn step_ns(&self) -> u64 {
-        if L::KEEPS_TIME {
+        if L::HAS_TIMEOUTS {
             self.now_ns()
         } else {
             self.platform.about_ns()
@@ -599,8 +599,8 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
         if self.share > 0 && ahead_ns <= INTERRUPT_GRACE_NS {
             return false;
         }
-        self.watch = Watch::Held;
-        L::hold_all(self.torus.present_links());
+        self.watch = LinkWatch::Polling;
+        L::mask_all(self.torus.present_links());
         if self.share > 0 {
             self.platform.wake_in(ahead_ns);
         }
@@ -608,31 +608,31 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
     }
 
     fn step(&mut self, adi: &mut Adi) -> bool {
-        if self.watch != Watch::Held {
-            self.watch = Watch::Held;
-            L::hold_all(self.torus.present_links());
+        if self.watch != LinkWatch::Polling {
+            self.watch = LinkWatch::Polling;
+            L::mask_all(self.torus.present_links());
         }
         let now = self.step_ns();
-        let moved = self.torus.take_frames(now);
-        self.go_on(adi, now, moved)
+        let moved = self.torus.receive_frames(now);
+        self.make_step(adi, now, moved)
     }
 
     /// Transmits the device's pending packets while the links watch and none has received anything.
-    fn leave(&mut self, adi: &mut Adi) -> bool {
+    fn transmit_pending(&mut self, adi: &mut Adi) -> bool {
         let held = self.torus.holds();
         let now = self.step_ns();
-        let moved = self.go_on(adi, now, false);
+        let moved = self.make_step(adi, now, false);
         if held || self.torus.holds() {
             // The links must be notified that packets wait for them, or no longer wait.
-            self.watch = Watch::Held;
+            self.watch = LinkWatch::Polling;
         }
         moved
     }
 
     /// Makes a step: device progress and transmission. `moved` reports whether frames were received before.
     #[inline(never)]
-    fn go_on(&mut self, adi: &mut Adi, now: u64, mut moved: bool) -> bool {
-        self.gathers_for = None;
+    fn make_step(&mut self, adi: &mut Adi, now: u64, mut moved: bool) -> bool {
+        self.coalescing_dest = None;
         // Check before any data of a corrupted frame reaches the program or other nodes.
         if moved && !self.torus.dead_links().is_empty() {
             self.end_for_links();
@@ -653,17 +653,17 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
             self.deferred_ns = adi.has_deferred().then_some(now);
             self.answers_due = false;
         }
-        moved |= self.torus.give_frames(now);
+        moved |= self.torus.transmit_frames(now);
         moved |= L::relay(self.torus.links_mut(), |link| link);
         if !self.torus.dead_links().is_empty() {
             self.end_for_links();
         }
         self.beats += 1;
         self.quiet = !moved;
-        if moved && self.figures == Figures::Published {
-            self.figures = Figures::Old;
+        if moved && self.stats_state == StatsState::Published {
+            self.stats_state = StatsState::Outdated;
         }
-        if self.figures != Figures::Published {
+        if self.stats_state != StatsState::Published {
             self.publish_if_due(adi, now);
         }
         moved
@@ -708,7 +708,7 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
             self.publish(adi);
             self.show_call();
             self.published_ns = now;
-            self.figures = Figures::Published;
+            self.stats_state = StatsState::Published;
         }
     }
 
@@ -716,43 +716,43 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
     #[inline(never)]
     fn send_on(&mut self, adi: &mut Adi) {
         self.quiet = false;
-        let is_calm = self.watch == Watch::Armed || !P::INTERRUPTS && !self.torus.has_news();
-        if is_calm && !L::KEEPS_TIME && !self.torus.holds() {
-            self.give(adi);
+        let is_calm = self.watch == LinkWatch::Armed || !P::INTERRUPTS && !self.torus.may_receive();
+        if is_calm && !L::HAS_TIMEOUTS && !self.torus.holds() {
+            self.transmit_after_send(adi);
         }
         self.end_call(adi);
-        self.gathers_for = if P::INTERRUPTS && self.watch == Watch::Armed && self.torus.holds() {
+        self.coalescing_dest = if P::INTERRUPTS && self.watch == LinkWatch::Armed && self.torus.holds() {
             adi.gathered_for()
         } else {
             None
         };
     }
 
-    /// Shortened [`Carrier::leave`] after a call that only sends. Links without timeouts neither die nor hold forwarded
+    /// Shortened [`NodeHost::transmit_pending`] after a call that only sends. Links without timeouts neither die nor hold forwarded
     /// frames, no acknowledgement is due, and the statistics are written when the call settles.
-    fn give(&mut self, adi: &mut Adi) {
+    fn transmit_after_send(&mut self, adi: &mut Adi) {
         adi.leave(&mut self.torus, self.platform.memory());
         // Links with timeouts receive no frames here.
-        if self.torus.give_frames(0) && self.figures == Figures::Published {
-            self.figures = Figures::Old;
+        if self.torus.transmit_frames(0) && self.stats_state == StatsState::Published {
+            self.stats_state = StatsState::Outdated;
         }
         // The acknowledgements may have been piggybacked.
         self.deferred_ns = self.deferred_ns.filter(|_| adi.has_deferred());
         if self.torus.holds() {
             // The links' interrupts for free space are not enabled yet.
-            self.watch = Watch::Open;
+            self.watch = LinkWatch::Enabled;
         }
     }
 
     /// Ends a call and handles its remaining work.
     fn end_call(&mut self, adi: &mut Adi) {
-        self.settle(adi, P::INTERRUPTS);
+        self.run_to_rest(adi, P::INTERRUPTS);
         if !P::INTERRUPTS {
             // Nothing watches the links while the program computes, so no neighbour needs to ring the doorbell.
-            if self.watch != Watch::Held {
-                L::hold_all(self.torus.present_links());
+            if self.watch != LinkWatch::Polling {
+                L::mask_all(self.torus.present_links());
             }
-            self.watch = Watch::Open;
+            self.watch = LinkWatch::Enabled;
         }
         self.publish_if_asked(adi);
     }
@@ -777,7 +777,7 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
     /// Makes steps until there is nothing to do before a link reports work, by an interrupt if `asked`. If that takes
     /// long, the timer continues it.
     #[inline]
-    fn settle(&mut self, adi: &mut Adi, asked: bool) {
+    fn run_to_rest(&mut self, adi: &mut Adi, asked: bool) {
         let is_over = (self.quiet || self.is_at_rest(adi)) && adi.interrupt_hook().is_none();
         if is_over && (!asked || self.is_watched()) {
             self.settled(adi)
@@ -786,7 +786,7 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
         }
     }
 
-    /// Implements [`Carrier::settle`] when there is work. A link that had work when its interrupt was enabled may have
+    /// Implements [`NodeHost::run_to_rest`] when there is work. A link that had work when its interrupt was enabled may have
     /// more: from then on, interrupts are enabled only after a step that finds nothing; before that, the node
     /// `asks_early`.
     #[inline(never)]
@@ -808,7 +808,7 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
 
     /// Handles the state in which only a link or the timer brings new work.
     fn settled(&mut self, adi: &Adi) {
-        if self.figures == Figures::Old {
+        if self.stats_state == StatsState::Outdated {
             let now = self.step_ns();
             self.publish_if_due(adi, now);
             return self.set_timer(now);
@@ -840,11 +840,11 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
             && !(adi.has_deferred() && self.owes_answers(adi, self.step_ns()))
     }
 
-    /// Returns whether a timeout of a link with [timeouts](Link::KEEPS_TIME) has expired. Without a step it would
+    /// Returns whether a timeout of a link with [timeouts](Link::HAS_TIMEOUTS) has expired. Without a step it would
     /// remain so, and the timer would interrupt immediately, forever.
     #[inline]
     fn is_due(&self) -> bool {
-        L::KEEPS_TIME && self.torus.poll_at().is_some_and(|due| due <= self.now_ns())
+        L::HAS_TIMEOUTS && self.torus.poll_at().is_some_and(|due| due <= self.now_ns())
     }
 
     /// Returns whether the device must send acknowledgements: their delay is over or not permitted.
@@ -859,15 +859,15 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
     /// Returns whether the links interrupt when there is work, and enables their interrupts if needed. Returns false if
     /// there is work already.
     fn is_watched(&mut self) -> bool {
-        self.watch == Watch::Armed || self.prepare_sleep()
+        self.watch == LinkWatch::Armed || self.prepare_sleep()
     }
 
     /// Checks, after a step, that nothing has been received and no link has new free space for waiting packets. If the
-    /// node polls its links before it [sleeps](Platform::looks), their interrupts remain disabled for now.
+    /// node polls its links before it [sleeps](Platform::poll_iterations), their interrupts remain disabled for now.
     #[inline]
     fn has_nothing(&mut self) -> bool {
-        if !L::KEEPS_TIME && self.platform.looks() > 0 && !self.torus.holds() {
-            !self.torus.has_news()
+        if !L::HAS_TIMEOUTS && self.platform.poll_iterations() > 0 && !self.torus.holds() {
+            !self.torus.may_receive()
         } else {
             self.prepare_sleep()
         }
@@ -876,7 +876,7 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
     /// Enables the links' interrupts. Returns false if there is work already.
     fn prepare_sleep(&mut self) -> bool {
         let quiet = L::prepare_all(self.torus.present_links());
-        self.watch = if quiet { Watch::Armed } else { Watch::Open };
+        self.watch = if quiet { LinkWatch::Armed } else { LinkWatch::Enabled };
         quiet
     }
 
@@ -888,14 +888,14 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
             let now = self.now_ns();
             self.platform.wake_in(due.saturating_sub(now));
         }
-        match self.figures {
-            Figures::Published if self.deferred_ns.is_some() => self.platform.wake_in(PUBLISH_NS),
-            Figures::Old => {
+        match self.stats_state {
+            StatsState::Published if self.deferred_ns.is_some() => self.platform.wake_in(PUBLISH_NS),
+            StatsState::Outdated => {
                 let age = now.saturating_sub(self.published_ns);
                 self.platform.wake_in(PUBLISH_NS.saturating_sub(age));
-                self.figures = Figures::TimerSet;
+                self.stats_state = StatsState::TimerSet;
             }
-            Figures::Published | Figures::TimerSet => {}
+            StatsState::Published | StatsState::TimerSet => {}
         }
     }
 
@@ -922,14 +922,14 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
     /// Polls the links for a while. Returns true when one has work.
     #[inline]
     fn sees_news(&mut self) -> bool {
-        let looks = if self.watch == Watch::Held && !L::KEEPS_TIME {
-            self.platform.looks()
+        let looks = if self.watch == LinkWatch::Polling && !L::HAS_TIMEOUTS {
+            self.platform.poll_iterations()
         } else {
             0
         };
         for _ in 0..looks {
-            if self.torus.has_news() {
-                self.watch = Watch::Open;
+            if self.torus.may_receive() {
+                self.watch = LinkWatch::Enabled;
                 return true;
             }
             hint::spin_loop();
@@ -940,10 +940,10 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
     fn acknowledge(&mut self) {
         self.platform.acknowledge(self.torus.links_mut());
         // A link may have ended the sleep.
-        self.watch = Watch::Open;
-        if self.figures == Figures::TimerSet {
+        self.watch = LinkWatch::Enabled;
+        if self.stats_state == StatsState::TimerSet {
             // The timer may have ended the sleep, for an earlier reason.
-            self.figures = Figures::Old;
+            self.stats_state = StatsState::Outdated;
         }
         self.audit_if_due();
     }
@@ -954,7 +954,7 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
             && !self.call_is_up
         {
             self.call_is_up = true;
-            self.platform.blackboard().call(Some(Call {
+            self.platform.blackboard().call(Some(CallRecord {
                 function: call.function,
                 peer: call.peer,
                 tag: call.tag,
@@ -965,7 +965,7 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
 
     fn publish(&self, adi: &Adi) {
         let links = self.torus.links().iter().flatten();
-        let own = NodeFigures {
+        let own = NodeStats {
             beats: self.beats,
             idle_ticks: self.idle_ticks,
             interrupt_ticks: self.interrupt_ticks,
@@ -976,44 +976,48 @@ impl<L: NodeLink, P: Platform<L>> Carrier<L, P> {
         };
         let board = self.platform.blackboard();
         let router = self.torus.router();
-        let sources = Sources {
+        let sources = CounterSources {
             adi,
             torus: router.stats(),
             own: &own,
         };
         let links = self.torus.links();
-        let figures = |d: Direction| {
+        let stats_state = |d: Direction| {
             let link = links[d as usize].as_ref();
-            LinkFigures {
+            LinkDeviceStats {
                 retries: link.map_or(0, L::retries),
                 detours: link.map_or(0, L::detours),
             }
         };
         let links = router.links().iter();
-        publish(board, sources, links.map(|d| (d, figures(d))));
+        publish(board, sources, links.map(|d| (d, stats_state(d))));
         self.platform.show_blackboard();
     }
 }
 
-impl<L: NodeLink, P: Platform<L>> Kernel for Carrier<L, P> {
+impl<L: NodeLink, P: Platform<L>> Kernel for NodeHost<L, P> {
     fn poll(&mut self, adi: &mut Adi) -> bool {
         let watch = self.watch;
-        let is_at_rest = watch != Watch::Open && self.is_at_rest(adi);
+        let is_at_rest = watch != LinkWatch::Enabled && self.is_at_rest(adi);
         let moved = match watch {
-            Watch::Armed if !self.platform.is_interrupted() => match is_at_rest {
-                true => false,
-                // Links with timeouts need the current time.
-                false if L::KEEPS_TIME => self.step(adi),
-                false => self.leave(adi),
-            },
+            LinkWatch::Armed if !self.platform.is_interrupted() => {
+                if is_at_rest {
+                    false
+                } else if L::HAS_TIMEOUTS {
+                    // Links with timeouts need the current time.
+                    self.step(adi)
+                } else {
+                    self.transmit_pending(adi)
+                }
+            }
             // A step has just been made.
-            Watch::Held if is_at_rest && self.has_nothing() => false,
+            LinkWatch::Polling if is_at_rest && self.has_nothing() => false,
             // A link has interrupted, or probably has work.
             _ => self.step(adi),
         };
         if !moved {
             self.publish_if_asked(adi);
-            if self.platform.looked_in_vain() {
+            if self.platform.on_idle_poll() {
                 self.platform.wake_in(YIELD_NS);
                 self.sleep();
             }
@@ -1076,18 +1080,18 @@ impl<L: NodeLink, P: Platform<L>> Kernel for Carrier<L, P> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use midplane_abi::blackboard::Snapshot;
+    use midplane_abi::blackboard::BlackboardSnapshot;
     use midplane_device::envelope::Pattern;
     use midplane_device::memory::{RawMemory, Span};
     use midplane_device::request::Mode;
     use midplane_device::send::SendTo;
     use midplane_device::{Config, Memory};
-    use net_torus::router::{Router, Sizes};
+    use net_torus::router::{Router, BufferSizes};
     use net_torus::sim::{SimLink, wire_torus};
     use net_torus::{Chunk, Coord, Shape};
 
     /// A link in memory that records the node's requests to its device.
-    struct TestLink<const KEEPS_TIME: bool = false> {
+    struct TestLink<const HAS_TIMEOUTS: bool = false> {
         link: SimLink,
         /// The neighbour sends malformed frames forever.
         babbles: bool,
@@ -1100,8 +1104,8 @@ mod tests {
         due: Option<u64>,
     }
 
-    impl<const KEEPS_TIME: bool> Link for TestLink<KEEPS_TIME> {
-        const KEEPS_TIME: bool = KEEPS_TIME;
+    impl<const HAS_TIMEOUTS: bool> Link for TestLink<HAS_TIMEOUTS> {
+        const HAS_TIMEOUTS: bool = HAS_TIMEOUTS;
 
         fn mtu(&self) -> usize {
             self.link.mtu()
@@ -1131,13 +1135,13 @@ mod tests {
             self.due
         }
 
-        fn has_news(&mut self) -> bool {
+        fn may_receive(&mut self) -> bool {
             self.babbles || self.link.has_input()
         }
     }
 
-    impl<const KEEPS_TIME: bool> NodeLink for TestLink<KEEPS_TIME> {
-        fn hold_interrupts(&mut self) {
+    impl<const HAS_TIMEOUTS: bool> NodeLink for TestLink<HAS_TIMEOUTS> {
+        fn mask_interrupts(&mut self) {
             self.interrupts = false;
             self.holds += 1;
         }
@@ -1196,7 +1200,7 @@ mod tests {
             self.waits += 1;
         }
 
-        fn looks(&self) -> u32 {
+        fn poll_iterations(&self) -> u32 {
             self.link_looks
         }
 
@@ -1235,15 +1239,15 @@ mod tests {
         }
     }
 
-    type TestNode<const KEEPS_TIME: bool = false, const INTERRUPTS: bool = true> =
-        Node<TestLink<KEEPS_TIME>, TestPlatform<INTERRUPTS>>;
+    type TestNode<const HAS_TIMEOUTS: bool = false, const INTERRUPTS: bool = true> =
+        Node<TestLink<HAS_TIMEOUTS>, TestPlatform<INTERRUPTS>>;
 
     fn nodes(extents: [u16; 3]) -> Vec<TestNode> {
         nodes_of(extents)
     }
 
     fn nodes_of<const T: bool, const I: bool>(extents: [u16; 3]) -> Vec<TestNode<T, I>> {
-        const SIZES: Sizes = Sizes::BLUE_GENE;
+        const SIZES: BufferSizes = BufferSizes::BLUE_GENE;
         let shape = Shape::new(extents, [true; 3]).unwrap();
         let links = wire_torus(&shape).into_iter();
         links
@@ -1295,9 +1299,9 @@ mod tests {
         }
         for node in &mut nodes {
             assert!(left(node));
-            assert!(node.carrier.is_at_rest(&node.adi), "nothing is left");
-            assert_eq!(node.carrier.platform.wakes, [PUBLISH_NS], "but the figures");
-            let links = node.carrier.torus.links().iter().flatten();
+            assert!(node.host.is_at_rest(&node.adi), "nothing is left");
+            assert_eq!(node.host.platform.wakes, [PUBLISH_NS], "but the figures");
+            let links = node.host.torus.links().iter().flatten();
             assert!({ links }.all(|link| link.interrupts));
         }
     }
@@ -1333,14 +1337,14 @@ mod tests {
         let mut nodes = acquainted::<false, true>();
         let node = &mut nodes[0];
         let holds = |node: &TestNode| -> usize {
-            let links = node.carrier.torus.links().iter().flatten();
+            let links = node.host.torus.links().iter().flatten();
             links.map(|link| link.holds).sum()
         };
-        let before = (node.carrier.beats, holds(node));
+        let before = (node.host.beats, holds(node));
         assert_eq!(node.fast_send(&OUTGOING), Sent::Complete);
         assert!(node.adi.have_copies_left());
-        assert_eq!((node.carrier.beats, holds(node)), before);
-        assert_eq!(node.carrier.watch, Watch::Armed);
+        assert_eq!((node.host.beats, holds(node)), before);
+        assert_eq!(node.host.watch, LinkWatch::Armed);
         // The receive is posted, and the message is received by an interrupt.
         let posted = nodes[1].fast_start_receive(&ANY);
         let posted = posted.expect("room for a request");
@@ -1353,16 +1357,16 @@ mod tests {
     #[test]
     fn a_short_message_is_a_step_where_links_keep_time() {
         let node = &mut acquainted::<true, true>()[0];
-        let before = node.carrier.beats;
+        let before = node.host.beats;
         assert_eq!(node.fast_send(&OUTGOING), Sent::Complete);
-        assert!(node.carrier.beats > before);
-        assert_eq!(node.carrier.watch, Watch::Armed);
+        assert!(node.host.beats > before);
+        assert_eq!(node.host.watch, LinkWatch::Armed);
     }
 
     #[test]
     fn short_messages_wait_for_each_other_where_a_link_is_behind() {
         let mut node = acquainted::<false, true>().remove(0);
-        for link in node.carrier.torus.links_mut().iter_mut().flatten() {
+        for link in node.host.torus.links_mut().iter_mut().flatten() {
             link.behind = true;
         }
         // The first message reaches the link, and that reports a slow neighbour.
@@ -1385,20 +1389,20 @@ mod tests {
     fn links_that_are_looked_at_are_asked_to_interrupt_before_sleep_only() {
         let mut nodes = nodes_of::<false, false>([2, 1, 1]);
         let node = &mut nodes[0];
-        node.carrier.platform.link_looks = 2;
-        while node.carrier.step(&mut node.adi) {}
+        node.host.platform.link_looks = 2;
+        while node.host.step(&mut node.adi) {}
         let asked = |node: &mut TestNode<false, false>| {
-            let links = node.carrier.torus.links_mut().iter().flatten();
+            let links = node.host.torus.links_mut().iter().flatten();
             links.filter(|link| link.interrupts).count()
         };
-        assert!(!node.carrier.poll(&mut node.adi), "nothing has come");
+        assert!(!node.host.poll(&mut node.adi), "nothing has come");
         assert_eq!(asked(node), 0);
-        node.carrier.idle();
-        assert_eq!((asked(node), node.carrier.platform.waits), (2, 1));
+        node.host.idle();
+        assert_eq!((asked(node), node.host.platform.waits), (2, 1));
         // Without polling, interrupts are enabled after the step.
-        node.carrier.step(&mut node.adi);
-        node.carrier.platform.link_looks = 0;
-        assert!(!node.carrier.poll(&mut node.adi));
+        node.host.step(&mut node.adi);
+        node.host.platform.link_looks = 0;
+        assert!(!node.host.poll(&mut node.adi));
         assert_eq!(asked(node), 2);
     }
 
@@ -1406,16 +1410,16 @@ mod tests {
     fn an_interrupt_has_an_end_even_if_the_traffic_has_none() {
         let mut nodes = nodes([2, 1, 1]);
         let node = &mut nodes[0];
-        node.carrier.torus.links_mut()[0].as_mut().unwrap().babbles = true;
+        node.host.torus.links_mut()[0].as_mut().unwrap().babbles = true;
         node.interrupted();
-        assert_eq!(node.carrier.beats, u64::from(STEPS_PER_INTERRUPT));
-        assert_eq!(node.carrier.platform.wakes, [PROGRAM_SLICE_NS]);
-        let links = node.carrier.torus.links().iter().flatten();
+        assert_eq!(node.host.beats, u64::from(STEPS_PER_INTERRUPT));
+        assert_eq!(node.host.platform.wakes, [PROGRAM_SLICE_NS]);
+        let links = node.host.torus.links().iter().flatten();
         assert!(
             { links }.all(|link| link.holds == 2),
             "held off, and once more"
         );
-        assert!(!node.carrier.quiet);
+        assert!(!node.host.quiet);
     }
 
     /// Otherwise the timer would interrupt immediately, again and again, and the program would starve.
@@ -1423,27 +1427,27 @@ mod tests {
     fn a_link_does_what_is_due_when_the_timer_interrupts() {
         let mut node = acquainted::<true, true>().remove(0);
         node.interrupted();
-        assert!(node.carrier.is_at_rest(&node.adi));
-        let soon = node.carrier.now_ns() + 1_000;
-        node.carrier.torus.links_mut()[0].as_mut().unwrap().due = Some(soon);
+        assert!(node.host.is_at_rest(&node.adi));
+        let soon = node.host.now_ns() + 1_000;
+        node.host.torus.links_mut()[0].as_mut().unwrap().due = Some(soon);
         node.interrupted();
-        assert_eq!(node.carrier.torus.poll_at(), Some(soon), "too early");
-        assert!(node.carrier.platform.wakes.last().is_some_and(|ns| *ns > 0));
-        node.carrier.platform.ticks += 1_000;
-        assert!(!node.carrier.is_at_rest(&node.adi));
+        assert_eq!(node.host.torus.poll_at(), Some(soon), "too early");
+        assert!(node.host.platform.wakes.last().is_some_and(|ns| *ns > 0));
+        node.host.platform.ticks += 1_000;
+        assert!(!node.host.is_at_rest(&node.adi));
         node.interrupted();
-        assert_eq!(node.carrier.torus.poll_at(), None, "done");
+        assert_eq!(node.host.torus.poll_at(), None, "done");
     }
 
     #[test]
     fn interrupts_take_no_more_than_their_share() {
         let mut node = nodes([2, 1, 1]).remove(0).limit_interrupts(10);
-        node.carrier.torus.links_mut()[0].as_mut().unwrap().babbles = true;
-        node.carrier.platform.look = 1;
+        node.host.torus.links_mut()[0].as_mut().unwrap().babbles = true;
+        node.host.platform.look = 1;
         node.interrupted();
-        let (beats, took) = (node.carrier.beats, node.carrier.interrupt_ticks);
+        let (beats, took) = (node.host.beats, node.host.interrupt_ticks);
         assert!(beats > 0 && took >= beats, "{beats} steps in {took} ticks");
-        let wake = *node.carrier.platform.wakes.last().unwrap();
+        let wake = *node.host.platform.wakes.last().unwrap();
         assert!(
             wake > 880 * took && wake <= 900 * took,
             "{wake} ns for {took} ticks"
@@ -1451,54 +1455,54 @@ mod tests {
         // An interrupt of any source that comes too early.
         node.interrupted();
         assert_eq!(
-            (node.carrier.beats, node.carrier.interrupt_ticks),
+            (node.host.beats, node.host.interrupt_ticks),
             (beats, took)
         );
-        let links = node.carrier.torus.links().iter().flatten();
+        let links = node.host.torus.links().iter().flatten();
         assert!({ links }.all(|link| !link.interrupts));
         pass(&mut node, wake);
         node.interrupted();
-        assert!(node.carrier.beats > beats);
+        assert!(node.host.beats > beats);
         // An interrupt without work is not followed by another.
-        node.carrier.torus.links_mut()[0].as_mut().unwrap().babbles = false;
+        node.host.torus.links_mut()[0].as_mut().unwrap().babbles = false;
         pass(&mut node, PUBLISH_NS);
         node.interrupted();
         pass(&mut node, PUBLISH_NS);
-        let wakes = node.carrier.platform.wakes.len();
+        let wakes = node.host.platform.wakes.len();
         node.interrupted();
-        assert_eq!(node.carrier.platform.wakes.len(), wakes);
+        assert_eq!(node.host.platform.wakes.len(), wakes);
     }
 
     #[test]
     fn without_interrupts_a_node_goes_on_in_calls() {
         let mut node = nodes([2, 1, 1]).remove(0).limit_interrupts(0);
-        node.carrier.torus.links_mut()[0].as_mut().unwrap().babbles = true;
+        node.host.torus.links_mut()[0].as_mut().unwrap().babbles = true;
         node.interrupted();
         assert_eq!(
-            (node.carrier.beats, node.carrier.platform.wakes.len()),
+            (node.host.beats, node.host.platform.wakes.len()),
             (0, 0)
         );
         assert!(polled(&mut node));
-        let links = node.carrier.torus.links().iter().flatten();
+        let links = node.host.torus.links().iter().flatten();
         assert!({ links }.all(|link| !link.interrupts));
     }
 
     /// Returns the number of steps of the node's loop, as the host reads it.
     fn beats_seen(node: &TestNode) -> u64 {
-        let bytes = node.carrier.platform.blackboard.bytes();
-        Snapshot::read(&bytes).unwrap().beats
+        let bytes = node.host.platform.blackboard.bytes();
+        BlackboardSnapshot::read(&bytes).unwrap().beats
     }
 
     /// Advances the clock by `ns` nanoseconds.
     fn pass(node: &mut TestNode, ns: u64) {
-        node.carrier.platform.ticks += ns / 100;
+        node.host.platform.ticks += ns / 100;
     }
 
     #[test]
     fn figures_are_a_millisecond_old_at_most() {
         let mut nodes = nodes([1, 1, 1]);
         let node = &mut nodes[0];
-        node.carrier.platform.blackboard.begin();
+        node.host.platform.blackboard.begin();
         let send = |node: &mut TestNode| node.enter(&mut |adi, _| adi.enter_barrier());
         send(node);
         assert_eq!(
@@ -1506,26 +1510,26 @@ mod tests {
             0,
             "too early, and it costs thousands of instructions"
         );
-        assert_eq!(node.carrier.platform.wakes, [PUBLISH_NS]);
+        assert_eq!(node.host.platform.wakes, [PUBLISH_NS]);
         pass(node, PUBLISH_NS / 2);
         node.interrupted();
-        assert_eq!(node.carrier.platform.wakes.len(), 1, "the timer is set");
+        assert_eq!(node.host.platform.wakes.len(), 1, "the timer is set");
         // An interrupt, possibly the timer's for another purpose.
         node.acknowledge();
         node.interrupted();
-        assert_eq!(node.carrier.platform.wakes[1..], [PUBLISH_NS / 2]);
+        assert_eq!(node.host.platform.wakes[1..], [PUBLISH_NS / 2]);
         pass(node, PUBLISH_NS / 2);
         node.acknowledge();
         node.interrupted();
-        assert_eq!(beats_seen(node), node.carrier.beats);
+        assert_eq!(beats_seen(node), node.host.beats);
         // If nothing moves, nothing wakes the node.
         pass(node, 10 * PUBLISH_NS);
         node.interrupted();
         node.forward();
-        assert_eq!(node.carrier.platform.wakes.len(), 2);
+        assert_eq!(node.host.platform.wakes.len(), 2);
         assert_eq!(
             beats_seen(node),
-            node.carrier.beats - 1,
+            node.host.beats - 1,
             "and nothing is written"
         );
     }
@@ -1534,8 +1538,8 @@ mod tests {
     fn a_node_at_work_without_a_pause_publishes() {
         let mut nodes = nodes([2, 1, 1]);
         let node = &mut nodes[0];
-        node.carrier.platform.blackboard.begin();
-        node.carrier.torus.links_mut()[0].as_mut().unwrap().babbles = true;
+        node.host.platform.blackboard.begin();
+        node.host.torus.links_mut()[0].as_mut().unwrap().babbles = true;
         node.interrupted();
         assert_eq!(beats_seen(node), 0);
         pass(node, PUBLISH_NS);
@@ -1550,15 +1554,15 @@ mod tests {
         node.interrupted();
         node.forward();
         assert_eq!(
-            (node.carrier.platform.waits, node.carrier.idle_ticks),
+            (node.host.platform.waits, node.host.idle_ticks),
             (1, 1)
         );
         // A frame is received between the step and the sleep.
-        node.carrier.torus.links_mut()[1].as_mut().unwrap().babbles = true;
-        node.carrier.sleep();
-        assert_eq!(node.carrier.platform.waits, 1);
+        node.host.torus.links_mut()[1].as_mut().unwrap().babbles = true;
+        node.host.sleep();
+        assert_eq!(node.host.platform.waits, 1);
         node.slept(5);
-        assert_eq!(node.carrier.idle_ticks, 6);
+        assert_eq!(node.host.idle_ticks, 6);
     }
 
     /// Makes a progress step inside a call.
@@ -1574,26 +1578,26 @@ mod tests {
         // The step notifies the other node of the barrier.
         let node = &mut nodes[1];
         node.interrupted();
-        assert_eq!(node.carrier.watch, Watch::Armed);
-        let (beats, holds) = (node.carrier.beats, holds(node));
-        node.carrier.platform.undisturbed = true;
+        assert_eq!(node.host.watch, LinkWatch::Armed);
+        let (beats, holds) = (node.host.beats, holds(node));
+        node.host.platform.undisturbed = true;
         assert!(!polled(node));
-        assert_eq!((node.carrier.beats, self::holds(node)), (beats, holds));
+        assert_eq!((node.host.beats, self::holds(node)), (beats, holds));
         // An interrupt is pending: a frame may have been received.
-        node.carrier.platform.undisturbed = false;
+        node.host.platform.undisturbed = false;
         assert!(!polled(node));
-        assert_eq!(node.carrier.beats, beats + 1);
+        assert_eq!(node.host.beats, beats + 1);
         // A packet is to be transmitted.
-        node.carrier.platform.undisturbed = true;
+        node.host.platform.undisturbed = true;
         node.enter(&mut |adi, kernel| {
             adi.enter_barrier();
             kernel.poll(adi);
         });
-        assert!(node.carrier.beats > beats + 1);
+        assert!(node.host.beats > beats + 1);
     }
 
     fn holds(node: &TestNode) -> usize {
-        let links = node.carrier.torus.links().iter().flatten();
+        let links = node.host.torus.links().iter().flatten();
         links.map(|link| link.holds).sum()
     }
 
@@ -1603,12 +1607,12 @@ mod tests {
         let mut nodes = nodes([2, 1, 1]);
         let node = &mut nodes[0];
         node.interrupted();
-        node.carrier.torus.links_mut()[0].as_mut().unwrap().babbles = true;
+        node.host.torus.links_mut()[0].as_mut().unwrap().babbles = true;
         node.acknowledge();
-        assert_eq!(node.carrier.watch, Watch::Open);
-        let beats = node.carrier.beats;
+        assert_eq!(node.host.watch, LinkWatch::Enabled);
+        let beats = node.host.beats;
         node.interrupted();
-        assert!(node.carrier.beats > beats);
+        assert!(node.host.beats > beats);
     }
 
     /// A short message's acknowledgement piggybacks on the receiver's next message, or is sent alone after a
@@ -1636,7 +1640,7 @@ mod tests {
         nodes[1].interrupted();
         assert_eq!(nodes[1].adi.stats().messages_received, 1);
         assert!(nodes[1].adi.has_deferred());
-        assert_eq!(nodes[1].carrier.platform.wakes.last(), Some(&PUBLISH_NS));
+        assert_eq!(nodes[1].host.platform.wakes.last(), Some(&PUBLISH_NS));
         nodes[1].interrupted();
         assert!(nodes[1].adi.has_deferred());
         pass(&mut nodes[1], PUBLISH_NS);
@@ -1671,7 +1675,7 @@ mod tests {
         assert_eq!(nodes[1].adi.stats().cts_merged, 1);
         // In a call that waits without receiving anything.
         received(&mut nodes);
-        let waits = nodes[1].carrier.platform.waits;
+        let waits = nodes[1].host.platform.waits;
         nodes[1].enter(&mut |adi, kernel| {
             kernel.idle();
             assert!(adi.has_deferred());
@@ -1680,12 +1684,12 @@ mod tests {
             kernel.poll(adi);
             kernel.idle();
         });
-        assert_eq!(nodes[1].carrier.platform.waits, waits + 1);
+        assert_eq!(nodes[1].host.platform.waits, waits + 1);
         // Or by the progress thread.
         received(&mut nodes);
         nodes[1].interrupted();
         assert!(nodes[1].adi.has_deferred(), "too early");
-        nodes[1].carrier.platform.ticks += PUBLISH_NS / 100;
+        nodes[1].host.platform.ticks += PUBLISH_NS / 100;
         nodes[1].interrupted();
         assert!(!nodes[1].adi.has_deferred());
     }
@@ -1693,16 +1697,16 @@ mod tests {
     #[test]
     fn a_short_message_leaves_without_a_step_where_nothing_has_come() {
         let mut nodes = acquainted::<false, false>();
-        let beats = nodes[0].carrier.beats;
+        let beats = nodes[0].host.beats;
         nodes[0].fast_send(&OUTGOING);
         assert!(nodes[0].adi.have_copies_left());
-        assert_eq!(nodes[0].carrier.beats, beats);
-        nodes[0].carrier.torus.links_mut()[0]
+        assert_eq!(nodes[0].host.beats, beats);
+        nodes[0].host.torus.links_mut()[0]
             .as_mut()
             .unwrap()
             .babbles = true;
         nodes[0].fast_send(&OUTGOING);
-        assert!(nodes[0].carrier.beats > beats);
+        assert!(nodes[0].host.beats > beats);
     }
 
     /// A message to another process triggers no separate acknowledgement; a message to the source piggybacks it.
@@ -1749,7 +1753,7 @@ mod tests {
             nodes.iter_mut().for_each(TestNode::interrupted);
         }
         let node = &mut nodes[0];
-        node.carrier.platform.undisturbed = true;
+        node.host.platform.undisturbed = true;
         let to = SendTo {
             dest: Rank::new(1),
             tag: 1,
@@ -1766,24 +1770,24 @@ mod tests {
             node.adi.stats().rts_sent
         };
         let behind = |node: &mut TestNode, is: bool| {
-            let links = node.carrier.torus.links_mut().iter_mut().flatten();
+            let links = node.host.torus.links_mut().iter_mut().flatten();
             links.for_each(|link| link.behind = is);
         };
         behind(node, true);
         assert_eq!(send(node), 1, "which finds the neighbour behind");
-        let beats = node.carrier.beats;
+        let beats = node.host.beats;
         assert_eq!([send(node), send(node)], [1, 1]);
-        assert_eq!(node.carrier.beats, beats, "no step");
+        assert_eq!(node.host.beats, beats, "no step");
         behind(node, false);
         node.acknowledge();
-        node.carrier.step(&mut node.adi);
+        node.host.step(&mut node.adi);
         assert_eq!(node.adi.stats().rts_sent, 3);
     }
 
     /// Returns the program's call on the blackboard: its name and the number of calls shown so far.
     fn call_seen(node: &TestNode) -> (Option<String>, u64) {
-        let bytes = node.carrier.platform.blackboard.bytes();
-        let seen = Snapshot::read(&bytes).unwrap();
+        let bytes = node.host.platform.blackboard.bytes();
+        let seen = BlackboardSnapshot::read(&bytes).unwrap();
         (
             seen.call.map(|call| call.function.to_string()),
             seen.calls_entered,
@@ -1795,7 +1799,7 @@ mod tests {
         const NOTE: CallNote = CallNote::of("MPI_Test");
         let mut nodes = nodes([2, 1, 1]);
         let node = &mut nodes[0];
-        node.carrier.platform.blackboard.begin();
+        node.host.platform.blackboard.begin();
         node.interrupted();
         node.enter(&mut |_, kernel| {
             kernel.note(Some(NOTE));
@@ -1810,7 +1814,7 @@ mod tests {
         node.enter(&mut |_, kernel| kernel.note(None));
         assert_eq!(call_seen(node), (None, 1));
         // Without sleep, but long.
-        node.carrier.figures = Figures::Old;
+        node.host.stats_state = StatsState::Outdated;
         pass(node, PUBLISH_NS);
         node.enter(&mut |adi, kernel| {
             kernel.note(Some(NOTE));

@@ -20,13 +20,13 @@ use core::fmt;
 use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 #[cfg(target_os = "none")]
-use crate::console::{self, Stream};
+use crate::console::{self, OutputStream};
 
-/// Defines `$main`, a function without arguments that returns an [`Outcome`], as the program.
+/// Defines `$main`, a function without arguments that returns an [`ProgramOutcome`], as the program.
 #[macro_export]
 macro_rules! program {
     ($main:path) => {
-        $crate::steps!();
+        $crate::hot_path!();
         $crate::starts_by_itself!();
         // A package's tests have their own `main`.
         #[cfg(not(all(test, target_os = "linux")))]
@@ -70,7 +70,7 @@ macro_rules! flashed_personality {
 
 /// Defines, in the crate of the image, the hot paths of its node. [`program!`](crate::program) includes it.
 #[macro_export]
-macro_rules! steps {
+macro_rules! hot_path {
     () => {
         // A Linux process contains its node in the kernel crate.
         #[cfg(target_os = "none")]
@@ -171,25 +171,25 @@ macro_rules! starts_by_itself {
 }
 
 /// Return types that `main` of a Rust program supports.
-pub trait Outcome {
+pub trait ProgramOutcome {
     /// Returns the program's exit status.
     fn status(self) -> i32;
 }
 
-impl Outcome for () {
+impl ProgramOutcome for () {
     fn status(self) -> i32 {
         0
     }
 }
 
-impl Outcome for i32 {
+impl ProgramOutcome for i32 {
     fn status(self) -> i32 {
         self
     }
 }
 
 /// Prints an error to standard error and returns status 1.
-impl<E: fmt::Display> Outcome for Result<(), E> {
+impl<E: fmt::Display> ProgramOutcome for Result<(), E> {
     fn status(self) -> i32 {
         match self {
             Ok(()) => 0,
@@ -203,9 +203,9 @@ impl<E: fmt::Display> Outcome for Result<(), E> {
 
 /// Iterator over the program's arguments, its name first.
 #[derive(Clone, Debug)]
-pub struct Args(core::slice::Iter<'static, &'static str>);
+pub struct ProgramArgs(core::slice::Iter<'static, &'static str>);
 
-impl Iterator for Args {
+impl Iterator for ProgramArgs {
     type Item = &'static str;
 
     fn next(&mut self) -> Option<&'static str> {
@@ -217,21 +217,21 @@ impl Iterator for Args {
     }
 }
 
-impl ExactSizeIterator for Args {}
+impl ExactSizeIterator for ProgramArgs {}
 
 /// The running program's arguments: their address and count.
 static WORDS: AtomicPtr<&'static str> = AtomicPtr::new(core::ptr::null_mut());
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
 /// Returns the program's arguments, its name first; none before it runs.
-pub fn args() -> Args {
+pub fn args() -> ProgramArgs {
     let words = WORDS.load(Ordering::Acquire);
     if words.is_null() {
-        return Args([].iter());
+        return ProgramArgs([].iter());
     }
     // SAFETY: `run` stored a slice of this length, which lives forever.
     let words = unsafe { core::slice::from_raw_parts(words, COUNT.load(Ordering::Relaxed)) };
-    Args(words.iter())
+    ProgramArgs(words.iter())
 }
 
 /// Runs `main`; used by [`program!`](crate::program).
@@ -239,7 +239,7 @@ pub fn args() -> Args {
 /// # Safety
 /// `words` points to `count` pointers to C strings, which stay valid forever.
 #[doc(hidden)]
-pub unsafe fn run<R: Outcome>(
+pub unsafe fn run<R: ProgramOutcome>(
     main: impl FnOnce() -> R,
     count: c_int,
     words: *const *const c_char,
@@ -273,10 +273,10 @@ fn ended<R>(main: impl FnOnce() -> R) -> R {
 
 /// One of the two output streams, for `print!` and related macros.
 #[cfg(target_os = "none")]
-struct Writer(Stream);
+struct StreamWriter(OutputStream);
 
 #[cfg(target_os = "none")]
-impl fmt::Write for Writer {
+impl fmt::Write for StreamWriter {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         console::write(self.0, text.as_bytes());
         Ok(())
@@ -287,13 +287,13 @@ impl fmt::Write for Writer {
 #[doc(hidden)]
 pub fn print(text: fmt::Arguments<'_>) {
     // Writing to the streams cannot fail.
-    let _ = fmt::Write::write_fmt(&mut Writer(Stream::Out), text);
+    let _ = fmt::Write::write_fmt(&mut StreamWriter(OutputStream::Out), text);
 }
 
 #[cfg(target_os = "none")]
 #[doc(hidden)]
 pub fn eprint(text: fmt::Arguments<'_>) {
-    let _ = fmt::Write::write_fmt(&mut Writer(Stream::Err), text);
+    let _ = fmt::Write::write_fmt(&mut StreamWriter(OutputStream::Err), text);
 }
 
 #[cfg(target_os = "linux")]

@@ -4,7 +4,7 @@ use core::cell::Cell;
 
 use critical_section::Mutex;
 use midplane_abi::blackboard::Blackboard;
-use midplane_abi::callers::Callers;
+use midplane_abi::backtrace::BacktraceRecord;
 use midplane_abi::failed_malloc::FailedMalloc;
 use midplane_abi::personality::Personality;
 
@@ -13,7 +13,7 @@ use midplane_abi::personality::Personality;
 pub static MIDPLANE_BLACKBOARD: Blackboard = Blackboard::new();
 /// The backtrace registers. The host tool finds them through this symbol.
 #[unsafe(no_mangle)]
-pub static MIDPLANE_CALLERS: Callers = Callers::new();
+pub static MIDPLANE_CALLERS: BacktraceRecord = BacktraceRecord::new();
 /// The failed allocation. The host tool finds it through this symbol.
 #[unsafe(no_mangle)]
 pub static MIDPLANE_FAILED_MALLOC: FailedMalloc = FailedMalloc::new();

@@ -1,26 +1,26 @@
 //! The one node of this image, for the program's calls and the interrupts.
 //!
-//! Functions inlined here run on each call and interrupt: [`steps!`](crate::steps) compiles them for speed.
+//! Functions inlined here run on each call and interrupt: [`hot_path!`](crate::hot_path) compiles them for speed.
 #![forbid(unsafe_code)]
 
 use core::cell::RefCell;
 
 use critical_section::Mutex;
-use midplane_abi::blackboard::End;
-use midplane_abi::failure::Why;
-use midplane_abi::personality::{Exit, LOGS};
+use midplane_abi::blackboard::FailureCode;
+use midplane_abi::failure::FailureReason;
+use midplane_abi::personality::{ExitAction, LOGS};
 use midplane_abi::status::exit_byte;
 pub use midplane_device::interface::{Enter, Incoming, Outgoing, Received, Sent, Work};
 pub use midplane_device::request::{RequestId, Whole};
 pub use midplane_objects::{Env, Process};
 
-use crate::board::platform::{BoardNode, Held};
-use crate::board::{steps, system, timer};
-use crate::end::end;
+use crate::board::platform::{BoardNode, NodeStorage};
+use crate::board::{hot_path, system, timer};
+use crate::abort::end;
 use crate::records::{MIDPLANE_BLACKBOARD, personality};
 use crate::{arch, clock, console};
 
-static NODE: Mutex<RefCell<Slot>> = Mutex::new(RefCell::new(Slot::Empty));
+static NODE: Mutex<RefCell<NodeSlot>> = Mutex::new(RefCell::new(NodeSlot::Empty));
 
 /// An `Option` whose empty value is all zeros, so that the node uses no space in the image's data.
 #[repr(u8)]
@@ -31,30 +31,30 @@ static NODE: Mutex<RefCell<Slot>> = Mutex::new(RefCell::new(Slot::Empty));
         reason = "there is one, and it is a static"
     )
 )]
-enum Slot {
+enum NodeSlot {
     Empty = 0,
-    Node(Held) = 1,
+    Node(NodeStorage) = 1,
 }
 
-impl Slot {
+impl NodeSlot {
     fn as_ref(&self) -> Option<&BoardNode> {
         match self {
-            Slot::Empty => None,
-            Slot::Node(node) => Some(node),
+            NodeSlot::Empty => None,
+            NodeSlot::Node(node) => Some(node),
         }
     }
 
     fn as_mut(&mut self) -> Option<&mut BoardNode> {
         match self {
-            Slot::Empty => None,
-            Slot::Node(node) => Some(node),
+            NodeSlot::Empty => None,
+            NodeSlot::Node(node) => Some(node),
         }
     }
 }
 
 /// Installs the node, for the program and for interrupts.
-pub fn set(node: Held) {
-    let mut node = Slot::Node(node);
+pub fn set(node: NodeStorage) {
+    let mut node = NodeSlot::Node(node);
     critical_section::with(|cs| core::mem::swap(&mut *NODE.borrow_ref_mut(cs), &mut node));
     // The slot was empty; code to drop a node would add some kilobytes without use.
     core::mem::forget(node);
@@ -189,21 +189,21 @@ pub fn sleep(ns: u64) {
 /// exits the emulator if the boot parameters specify that.
 pub fn finish(status: i32) -> ! {
     if midplane_objects::installed::phase() == midplane_objects::installed::MpiPhase::Running {
-        let why = Why::NotFinalized(status);
-        end(End::MpiError, if status == 0 { 1 } else { status }, why);
+        let why = FailureReason::NotFinalized(status);
+        end(FailureCode::MpiError, if status == 0 { 1 } else { status }, why);
     }
     console::flush();
-    steps::publish();
+    hot_path::publish();
     if LOGS {
         defmt::info!("program ended with status {=i32}", status);
     }
     MIDPLANE_BLACKBOARD.call(None);
     MIDPLANE_BLACKBOARD.done(status);
     console::ring();
-    if personality().is_some_and(|p| p.exit == Exit::Test) {
+    if personality().is_some_and(|p| p.exit == ExitAction::Test) {
         system::exit(exit_byte(status));
     }
-    steps::forward()
+    hot_path::forward()
 }
 
 /// Forwards for other nodes, forever.

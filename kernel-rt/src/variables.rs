@@ -4,7 +4,7 @@
 //! The C binding finds the function by its symbol, so an image contains the list's texts only if its program calls
 //! MPI_T.
 
-use midplane_abi::counters::{Counter, Total};
+use midplane_abi::counters::{Counter, CounterTotal};
 use midplane_device::kernel::Counted;
 
 /// Returns the description of counter `index`, or `None` if the index is out of range.
@@ -15,7 +15,7 @@ pub extern "Rust" fn midplane_counter(index: usize) -> Option<Counted> {
         name: about.name,
         meaning: about.meaning,
         unit: about.unit.name(),
-        is_peak: about.total == Total::Greatest,
+        is_peak: about.total == CounterTotal::Max,
     })
 }
 

@@ -1,6 +1,6 @@
 //! Port: the message layer's interface to the network below it.
 
-use net_torus::{Coord, Direction, Fifo, InjectError, Link, Router, Routing, Torus};
+use net_torus::{Coord, Direction, Fifo, InjectError, Link, Router, RoutingMode, Torus};
 
 /// Traffic class of a packet: its injection FIFO and its reception FIFO.
 ///
@@ -168,11 +168,11 @@ fn run_injected(result: Result<usize, InjectError>, count: usize, dest: Coord) -
     }
 }
 
-fn routing(is_ordered: bool) -> Routing {
+fn routing(is_ordered: bool) -> RoutingMode {
     if is_ordered {
-        Routing::Deterministic
+        RoutingMode::Deterministic
     } else {
-        Routing::Adaptive
+        RoutingMode::Adaptive
     }
 }
 

@@ -12,7 +12,7 @@
 //! cost of an idle [`Torus::step`].
 
 use net_torus::{
-    BODY_BYTES, Chunk, Coord, Direction, Fifo, Link, Router, Routing, Shape, Sizes, Torus,
+    BODY_BYTES, Chunk, Coord, Direction, Fifo, Link, Router, RoutingMode, Shape, BufferSizes, Torus,
 };
 use std::hint::black_box;
 use std::process::{Command, ExitCode};
@@ -24,7 +24,7 @@ const FEW: u64 = 100;
 const MANY: u64 = 1_100;
 
 /// Same as in emulated nodes, plus equal dynamic channels.
-const SIZES: Sizes = Sizes {
+const SIZES: BufferSizes = BufferSizes {
     dynamic: 48,
     normal: 48,
     priority: 16,
@@ -34,19 +34,19 @@ const SIZES: Sizes = Sizes {
     receive_priority: 32,
 };
 
-struct Work {
+struct BenchWork {
     name: &'static str,
     /// Function in which callgrind counts.
     function: &'static str,
-    routing: Routing,
+    routing: RoutingMode,
     exact: bool,
 }
 
-impl Work {
+impl BenchWork {
     const fn new(
         name: &'static str,
         function: &'static str,
-        routing: Routing,
+        routing: RoutingMode,
         exact: bool,
     ) -> Self {
         Self {
@@ -58,18 +58,18 @@ impl Work {
     }
 }
 
-use Routing::{Adaptive, Deterministic};
-const WORK: [Work; 10] = [
-    Work::new("inject", "counted_inject", Deterministic, true),
-    Work::new("inject, adaptive", "counted_inject", Adaptive, true),
-    Work::new("frame out", "counted_send", Deterministic, true),
-    Work::new("frame out, adaptive", "counted_send", Adaptive, true),
-    Work::new("frame out, summed", "counted_send", Deterministic, false),
-    Work::new("forward", "counted_forward", Deterministic, true),
-    Work::new("forward, summed", "counted_forward", Deterministic, false),
-    Work::new("frame in", "counted_receive", Deterministic, true),
-    Work::new("frame in, summed", "counted_receive", Deterministic, false),
-    Work::new("deliver", "counted_deliver", Deterministic, true),
+use RoutingMode::{Adaptive, Deterministic};
+const WORK: [BenchWork; 10] = [
+    BenchWork::new("inject", "counted_inject", Deterministic, true),
+    BenchWork::new("inject, adaptive", "counted_inject", Adaptive, true),
+    BenchWork::new("frame out", "counted_send", Deterministic, true),
+    BenchWork::new("frame out, adaptive", "counted_send", Adaptive, true),
+    BenchWork::new("frame out, summed", "counted_send", Deterministic, false),
+    BenchWork::new("forward", "counted_forward", Deterministic, true),
+    BenchWork::new("forward, summed", "counted_forward", Deterministic, false),
+    BenchWork::new("frame in", "counted_receive", Deterministic, true),
+    BenchWork::new("frame in, summed", "counted_receive", Deterministic, false),
+    BenchWork::new("deliver", "counted_deliver", Deterministic, true),
 ];
 
 /// Packets: name, bytes of body, packets per frame.
@@ -86,7 +86,7 @@ const GREAT: usize = 2;
 // Callgrind finds these functions by their names, so they are not inlined; nothing else is counted.
 
 #[inline(never)]
-fn counted_inject(router: &mut Router<'_>, dest: Coord, body: &[u8], routing: Routing) {
+fn counted_inject(router: &mut Router<'_>, dest: Coord, body: &[u8], routing: RoutingMode) {
     let fill = |room: &mut [u8]| room.copy_from_slice(body);
     let injected = router.inject_with(Fifo::Normal, dest, body.len(), routing, fill);
     assert!(injected.is_ok());
@@ -120,14 +120,14 @@ fn counted_deliver(router: &mut Router<'_>) -> u64 {
 }
 
 #[inline(never)]
-fn counted_idle(torus: &mut Torus<'_, Nothing>) -> bool {
+fn counted_idle(torus: &mut Torus<'_, IdleLink>) -> bool {
     torus.step(black_box(0))
 }
 
 /// Idle link that costs nothing to poll.
-struct Nothing;
+struct IdleLink;
 
-impl Link for Nothing {
+impl Link for IdleLink {
     fn mtu(&self) -> usize {
         MTU
     }
@@ -148,7 +148,7 @@ fn idle(steps: u64, extents: [u16; 3]) {
     let memory: &mut [Chunk] = vec![[0; 32]; SIZES.chunks()].leak();
     let router = Router::new(shape, Coord::default(), SIZES, memory).expect("good sizes");
     let here = router.links();
-    let links = Direction::ALL.map(|d| here.has(d).then_some(Nothing));
+    let links = Direction::ALL.map(|d| here.has(d).then_some(IdleLink));
     let mut torus = Torus::new(router, links).expect("its links");
     while torus.step(0) {}
     for _ in 0..steps {
@@ -156,7 +156,7 @@ fn idle(steps: u64, extents: [u16; 3]) {
     }
 }
 
-fn tell_tokens(from: &mut Router<'_>, to: &mut Router<'_>) {
+fn emit_tokens(from: &mut Router<'_>, to: &mut Router<'_>) {
     let mut frame = [0; MTU];
     let size = from.fill_frame(Direction::XMinus, &mut frame);
     to.receive_frame(Direction::XPlus, &frame[..size]);
@@ -164,7 +164,7 @@ fn tell_tokens(from: &mut Router<'_>, to: &mut Router<'_>) {
 
 /// Runs three nodes in a row. The first injects `frames` times `in_frame` packets, the middle node forwards them, the
 /// last receives them.
-fn run(frames: u64, body: usize, in_frame: u64, routing: Routing, exact: bool) {
+fn run(frames: u64, body: usize, in_frame: u64, routing: RoutingMode, exact: bool) {
     let shape = Shape::new([4, 1, 1], [true; 3]).expect("good extents");
     let at = |x| Coord { x, y: 0, z: 0 };
     let [mut first, mut middle, mut last] = [0, 1, 2].map(|x| {
@@ -179,8 +179,8 @@ fn run(frames: u64, body: usize, in_frame: u64, routing: Routing, exact: bool) {
     let (mut a, mut b) = ([0; MTU], [0; MTU]);
     for _ in 0..frames {
         // Tokens return; bidirectional traffic would piggyback them on its frames.
-        tell_tokens(&mut last, &mut middle);
-        tell_tokens(&mut middle, &mut first);
+        emit_tokens(&mut last, &mut middle);
+        emit_tokens(&mut middle, &mut first);
         for _ in 0..in_frame {
             // The route uses the middle node: in a ring of four, a source with an even coordinate sends half way round
             // upwards.
@@ -221,7 +221,7 @@ fn table() -> Result<(), String> {
     PACKETS.iter().for_each(|(name, ..)| print!("{name:>14}"));
     println!("      per byte");
     for work in WORK {
-        let Work { name, function, .. } = work;
+        let BenchWork { name, function, .. } = work;
         print!("{name:20}");
         let numbers = [(work.routing == Adaptive) as u64, work.exact as u64];
         let mut each = [0.0; PACKETS.len()];

@@ -4,10 +4,10 @@ use crate::profile::PACKET_CHUNKS;
 use crate::queue;
 use crate::route;
 use crate::router::{LOCAL, RECEPTION, Router, alike, next_after};
-use crate::wire::{Fifo, HEADER_BYTES, Word};
+use crate::wire::{Fifo, HEADER_BYTES, HeaderWord};
 
 /// Contiguous packets with the same header in a reception FIFO.
-pub(crate) struct Run {
+pub(crate) struct PacketRun {
     fifo: Fifo,
     start: usize,
     chunks: usize,
@@ -15,7 +15,7 @@ pub(crate) struct Run {
     count: usize,
 }
 
-impl Run {
+impl PacketRun {
     /// Calls `take` with the index of each packet until it returns false. Returns the number of calls.
     #[inline]
     pub fn hand_out(&self, take: impl FnMut(usize) -> bool) -> usize {
@@ -43,7 +43,7 @@ impl Router<'_> {
     #[inline(never)]
     fn body_at_head(&self, fifo: Fifo) -> Option<&[u8]> {
         let (start, chunks, body) = self.reception_front(fifo)?;
-        let bytes = queue::bytes(self.memory, start, self.carried(chunks));
+        let bytes = queue::bytes(self.memory, start, self.copied_chunks(chunks));
         bytes.get(HEADER_BYTES..bytes.len().min(HEADER_BYTES + body))
     }
 
@@ -84,7 +84,7 @@ impl Router<'_> {
     }
 
     /// Returns the run, of at most `most` packets, for [`Router::take_run`].
-    pub(crate) fn received_run(&self, fifo: Fifo, most: usize) -> Option<Run> {
+    pub(crate) fn received_run(&self, fifo: Fifo, most: usize) -> Option<PacketRun> {
         let (start, chunks, body) = self.reception_front(fifo).filter(|_| most > 0)?;
         let count = match chunks {
             PACKET_CHUNKS => {
@@ -93,7 +93,7 @@ impl Router<'_> {
             }
             _ => 1,
         };
-        Some(Run {
+        Some(PacketRun {
             fifo,
             start,
             chunks,
@@ -104,14 +104,14 @@ impl Router<'_> {
 
     /// Returns the body of a packet in a run.
     #[inline]
-    pub(crate) fn received(&self, run: &Run, at: usize) -> &[u8] {
+    pub(crate) fn received(&self, run: &PacketRun, at: usize) -> &[u8] {
         let start = run.start + at * run.chunks;
         let packet = queue::bytes(self.memory, start, run.chunks);
         &packet[HEADER_BYTES..HEADER_BYTES + run.body]
     }
 
     /// Removes the first `taken` packets of a run.
-    pub(crate) fn free_run(&mut self, run: &Run, taken: usize) {
+    pub(crate) fn free_run(&mut self, run: &PacketRun, taken: usize) {
         self.queues[RECEPTION + run.fifo as usize].pop((taken * run.chunks) as u16);
         self.deliver(run.fifo);
     }
@@ -119,7 +119,7 @@ impl Router<'_> {
     /// Returns the index of the oldest packet in a reception FIFO, its chunks, and its body in bytes.
     fn reception_front(&self, fifo: Fifo) -> Option<(usize, usize, usize)> {
         let start = self.queues[RECEPTION + fifo as usize].front()?;
-        let word = Word::read(self.memory[start].first_chunk()?);
+        let word = HeaderWord::read(self.memory[start].first_chunk()?);
         Some((start, word.chunks(), word.body()))
     }
 
@@ -155,14 +155,14 @@ impl Router<'_> {
             let Some(to) = self.reserve_reception(fifo, chunks) else {
                 return;
             };
-            let carried = self.carried(chunks);
-            self.memory.copy_within(from..from + carried, to);
+            let copied_chunks = self.copied_chunks(chunks);
+            self.memory.copy_within(from..from + copied_chunks, to);
             self.last[output] = source as u8;
             match route::dimension_order(head.left) {
                 // A deposit packet is copied here and continues.
                 Some(d) => {
                     self.stats.deposits += 1;
-                    self.leave(source, 1 << output);
+                    self.remove_wants(source, 1 << output);
                     self.enter(source, head.word, head.left, 1 << d as u8);
                 }
                 None => self.remove(source, &head, 1),

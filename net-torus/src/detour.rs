@@ -1,6 +1,6 @@
 //! Link failover: reroutes the frames of a cut link over links of the neighbours.
 //!
-//! The layer is below [`Reliable`](crate::Reliable) and above the link itself. After every [`PATIENCE`] timeouts of the
+//! The layer is below [`ReliableLink`](crate::ReliableLink) and above the link itself. After every [`PATIENCE`] timeouts of the
 //! reliable layer without an acknowledgement, frames use the next route:
 //!
 //! ```text
@@ -29,7 +29,7 @@
 
 use crate::coord::{Coord, Direction, Shape};
 use crate::link::Link;
-use crate::sums::CRC_32;
+use crate::checksum::CRC_32;
 
 /// Bytes that the layer adds to each frame's maximum size.
 pub const HEADER: usize = 12;
@@ -46,12 +46,12 @@ const MAGIC: u8 = 0x44;
 
 /// Source route: a sequence of links.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Way {
+pub struct SourceRoute {
     hops: u8,
     steps: u32,
 }
 
-impl Way {
+impl SourceRoute {
     /// Creates a route of these hops. Returns `None` for more than [`MAX_HOPS`].
     pub fn new(steps: impl IntoIterator<Item = Direction>) -> Option<Self> {
         let mut way = Self::default();
@@ -81,16 +81,16 @@ impl Way {
 }
 
 /// Returns the routes from `here` to its neighbour in direction `d` that avoid the link between them, shortest first.
-pub fn ways(shape: &Shape, here: Coord, d: Direction) -> impl Iterator<Item = Way> {
+pub fn ways(shape: &Shape, here: Coord, d: Direction) -> impl Iterator<Item = SourceRoute> {
     let (shape, back) = (*shape, d.opposite());
     let dimension = d.dimension();
     let wraps = shape.wraps()[dimension];
     let others = shape.extents()[dimension] as usize - 1;
-    let around = move || Way::new((0..others).map(|_| back)).filter(|_| wraps);
+    let around = move || SourceRoute::new((0..others).map(|_| back)).filter(|_| wraps);
     let short = around().filter(|_| others == 1);
     let aside = Direction::ALL.into_iter().filter_map(move |side| {
         let is_aside = side.dimension() != dimension && shape.neighbour(here, side).is_some();
-        Way::new([side, d, side.opposite()]).filter(|_| is_aside)
+        SourceRoute::new([side, d, side.opposite()]).filter(|_| is_aside)
     });
     let long = around().filter(|_| others > 1);
     short.into_iter().chain(aside).chain(long)
@@ -98,13 +98,13 @@ pub fn ways(shape: &Shape, here: Coord, d: Direction) -> impl Iterator<Item = Wa
 
 /// Buffer of one waiting frame, header included; `bytes` is 0 when it is empty.
 #[derive(Default)]
-struct Mail<'m> {
+struct WaitingFrame<'m> {
     memory: &'m mut [u8],
     bytes: usize,
     tries: u8,
 }
 
-impl Mail<'_> {
+impl WaitingFrame<'_> {
     fn is_empty(&self) -> bool {
         self.bytes == 0
     }
@@ -128,13 +128,13 @@ impl Mail<'_> {
 
 /// Decoded header of a detoured frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Header {
-    way: Way,
+struct DetourHeader {
+    way: SourceRoute,
     /// Link, at the final node, that the frame belongs to.
     link: Direction,
 }
 
-impl Header {
+impl DetourHeader {
     fn emit(self, out: &mut [u8]) {
         let Some(out) = out.first_chunk_mut::<HEADER>() else {
             return;
@@ -155,7 +155,7 @@ impl Header {
             && CRC_32.checksum(&header[..8]) == u32::from_le_bytes(crc);
         let link = *Direction::ALL.get(link as usize)?;
         good.then_some(Self {
-            way: Way {
+            way: SourceRoute {
                 hops,
                 steps: u32::from_le_bytes([a, b, c, d]),
             },
@@ -167,7 +167,7 @@ impl Header {
 /// Link with failover. See the [module](self). The caller must call [`relay`] after each round.
 pub struct Detour<'m, L> {
     link: L,
-    ways: [Option<Way>; WAYS],
+    ways: [Option<SourceRoute>; WAYS],
     /// Direction of the link at the other end.
     there: Direction,
     /// Index of the route in use; `None` for the link itself.
@@ -175,11 +175,11 @@ pub struct Detour<'m, L> {
     /// The link does not respond, and no other route exists.
     lost: bool,
     /// Frame received over this link that must be forwarded.
-    passing: Mail<'m>,
+    passing: WaitingFrame<'m>,
     /// Frame of this link received over another route.
-    arrived: Mail<'m>,
+    arrived: WaitingFrame<'m>,
     /// Frame of this link to be transmitted over another route.
-    leaving: Mail<'m>,
+    leaving: WaitingFrame<'m>,
     detoured: u64,
 }
 
@@ -196,7 +196,7 @@ impl<'m, L: Link> Detour<'m, L> {
         let mtu = link.mtu().min(memory.len() / 3);
         let (passing, rest) = memory.split_at_mut(mtu);
         let (arrived, leaving) = rest.split_at_mut(mtu);
-        let mail = |memory| Mail {
+        let mail = |memory| WaitingFrame {
             memory,
             bytes: 0,
             tries: 0,
@@ -234,7 +234,7 @@ impl<'m, L: Link> Detour<'m, L> {
     }
 
     /// Selects the next route for subsequent frames.
-    fn turn(&mut self) {
+    fn next_route(&mut self) {
         let next = self.by.map_or(0, |by| by + 1);
         self.by = self
             .ways
@@ -244,7 +244,7 @@ impl<'m, L: Link> Detour<'m, L> {
     }
 
     /// Forwards a frame over this link. Returns false when the link is full.
-    fn forward(&mut self, frame: &[u8], header: Header) -> bool {
+    fn forward(&mut self, frame: &[u8], header: DetourHeader) -> bool {
         self.link.transmit(|buffer| {
             let Some(room) = buffer.get_mut(..frame.len()) else {
                 return 0;
@@ -275,7 +275,7 @@ impl<L: Link> Link for Detour<'_, L> {
             if frame.first() != Some(&MAGIC) {
                 handed_up = true;
                 f(frame);
-            } else if Header::parse(frame).is_some() {
+            } else if DetourHeader::parse(frame).is_some() {
                 passing.put(frame);
             }
         });
@@ -297,7 +297,7 @@ impl<L: Link> Link for Detour<'_, L> {
         let bytes = f(room).min(mtu);
         if bytes > 0 {
             let link = self.there;
-            Header { way, link }.emit(self.leaving.memory);
+            DetourHeader { way, link }.emit(self.leaving.memory);
             self.leaving.bytes = HEADER + bytes;
             self.detoured += 1;
         }
@@ -318,7 +318,7 @@ impl<L: Link> Link for Detour<'_, L> {
 
     fn unanswered(&mut self, timeouts: u32) {
         if timeouts.is_multiple_of(PATIENCE) {
-            self.turn();
+            self.next_route();
         }
     }
 
@@ -335,8 +335,8 @@ pub fn relay<'m, K, L: Link + 'm>(
 ) -> bool {
     let mut moved = false;
     for at in 0..links.len() {
-        for which in [Which::Passing, Which::Leaving] {
-            let Some(mut mail) = links[at].as_mut().map(|link| which.take(detour(link))) else {
+        for which in [WaitingBuffer::Forwarded, WaitingBuffer::Transmitted] {
+            let Some(mut mail) = links[at].as_mut().map(|link| which.take_frame(detour(link))) else {
                 continue;
             };
             if !mail.is_empty() {
@@ -352,25 +352,25 @@ pub fn relay<'m, K, L: Link + 'm>(
 
 /// Selects one of the two buffers whose frames use other links.
 #[derive(Clone, Copy)]
-enum Which {
-    Passing,
-    Leaving,
+enum WaitingBuffer {
+    Forwarded,
+    Transmitted,
 }
 
-impl Which {
-    fn of<'d, 'm, L>(self, detour: &'d mut Detour<'m, L>) -> &'d mut Mail<'m> {
+impl WaitingBuffer {
+    fn select<'d, 'm, L>(self, detour: &'d mut Detour<'m, L>) -> &'d mut WaitingFrame<'m> {
         match self {
-            Self::Passing => &mut detour.passing,
-            Self::Leaving => &mut detour.leaving,
+            Self::Forwarded => &mut detour.passing,
+            Self::Transmitted => &mut detour.leaving,
         }
     }
 
-    fn take<'m, L>(self, detour: &mut Detour<'m, L>) -> Mail<'m> {
-        core::mem::take(self.of(detour))
+    fn take_frame<'m, L>(self, detour: &mut Detour<'m, L>) -> WaitingFrame<'m> {
+        core::mem::take(self.select(detour))
     }
 
-    fn put_back<'m, L>(self, detour: &mut Detour<'m, L>, mail: Mail<'m>) {
-        *self.of(detour) = mail;
+    fn put_back<'m, L>(self, detour: &mut Detour<'m, L>, mail: WaitingFrame<'m>) {
+        *self.select(detour) = mail;
     }
 }
 
@@ -378,9 +378,9 @@ impl Which {
 fn deliver<'m, K, L: Link + 'm>(
     links: &mut [Option<K>; 6],
     detour: &impl Fn(&mut K) -> &mut Detour<'m, L>,
-    mail: &mut Mail<'m>,
+    mail: &mut WaitingFrame<'m>,
 ) -> bool {
-    let Some(header) = Header::parse(mail.frame()) else {
+    let Some(header) = DetourHeader::parse(mail.frame()) else {
         mail.clear();
         return true;
     };
@@ -391,7 +391,7 @@ fn deliver<'m, K, L: Link + 'm>(
         None => true,
         Some(link) if next.is_some() => link.forward(
             mail.frame(),
-            Header {
+            DetourHeader {
                 way: header.way.rest(),
                 ..header
             },
@@ -415,18 +415,18 @@ fn deliver<'m, K, L: Link + 'm>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reliable::{Reliable, Retry};
-    use crate::sim::{Faults, Faulty, SimLink, wire_torus};
+    use crate::reliable::{ReliableLink, RetryConfig};
+    use crate::sim::{FaultRates, FaultyLink, SimLink, wire_torus};
 
-    type Lower = Faulty<SimLink>;
-    type End = Reliable<'static, Detour<'static, Lower>>;
+    type LowerLink = FaultyLink<SimLink>;
+    type UpperLink = ReliableLink<'static, Detour<'static, LowerLink>>;
 
-    const RETRY: Retry = Retry {
+    const RETRY: RetryConfig = RetryConfig {
         timeout_ns: 20,
         retries: 200,
     };
 
-    fn machine(shape: &Shape, faults: Faults, seed: u64) -> Vec<[Option<End>; 6]> {
+    fn machine(shape: &Shape, faults: FaultRates, seed: u64) -> Vec<[Option<UpperLink>; 6]> {
         let nodes = (0..).zip(wire_torus(shape));
         let node = |(rank, links): (u32, [Option<SimLink>; 6])| {
             let here = shape.coord(rank).unwrap();
@@ -436,15 +436,15 @@ mod tests {
                 let link = link?;
                 let mtu = link.mtu();
                 let seed = seed << 16 | u64::from(rank) << 3 | d as u64;
-                let memory = vec![0; Detour::<Lower>::memory(mtu)].leak();
-                let detour = Detour::new(Faulty::new(link, faults, seed), shape, here, d, memory);
-                Some(Reliable::new(detour, RETRY, vec![0; 4 * mtu].leak()).unwrap())
+                let memory = vec![0; Detour::<LowerLink>::memory(mtu)].leak();
+                let detour = Detour::new(FaultyLink::new(link, faults, seed), shape, here, d, memory);
+                Some(ReliableLink::new(detour, RETRY, vec![0; 4 * mtu].leak()).unwrap())
             })
         };
         nodes.map(node).collect()
     }
 
-    fn cut(nodes: &mut [[Option<End>; 6]], shape: &Shape, here: Coord, d: Direction) {
+    fn cut(nodes: &mut [[Option<UpperLink>; 6]], shape: &Shape, here: Coord, d: Direction) {
         let there = shape.neighbour(here, d).unwrap();
         for (at, d) in [(here, d), (there, d.opposite())] {
             let node = &mut nodes[shape.rank(at).unwrap() as usize];
@@ -456,7 +456,7 @@ mod tests {
     /// Sends `count` frames from `here` to its neighbour in direction `d`, and `count` back. Returns false when the
     /// link died.
     fn exchange(
-        nodes: &mut [[Option<End>; 6]],
+        nodes: &mut [[Option<UpperLink>; 6]],
         shape: &Shape,
         here: Coord,
         d: Direction,
@@ -492,7 +492,7 @@ mod tests {
                         return false;
                     }
                 }
-                relay(node, Reliable::lower_mut);
+                relay(node, ReliableLink::lower_mut);
             }
             if received == [count; 2] {
                 return true;
@@ -501,7 +501,7 @@ mod tests {
         panic!("stuck: {sent:?} {received:?}");
     }
 
-    fn detoured(nodes: &[[Option<End>; 6]], shape: &Shape, at: Coord, d: Direction) -> u64 {
+    fn detoured(nodes: &[[Option<UpperLink>; 6]], shape: &Shape, at: Coord, d: Direction) -> u64 {
         let node = &nodes[shape.rank(at).unwrap() as usize];
         node[d as usize].as_ref().unwrap().lower().detoured()
     }
@@ -520,7 +520,7 @@ mod tests {
                 let here = shape.coord(rank).unwrap();
                 for d in shape.links(here).iter() {
                     let there = shape.neighbour(here, d).unwrap();
-                    let found: Vec<Way> = ways(&shape, here, d).collect();
+                    let found: Vec<SourceRoute> = ways(&shape, here, d).collect();
                     assert!(found.len() <= WAYS);
                     for mut way in found {
                         let mut at = here;
@@ -548,20 +548,20 @@ mod tests {
 
     #[test]
     fn headers_are_read_as_written_and_damage_is_seen() {
-        let header = Header {
-            way: Way::new([Direction::YPlus, Direction::XMinus, Direction::ZMinus]).unwrap(),
+        let header = DetourHeader {
+            way: SourceRoute::new([Direction::YPlus, Direction::XMinus, Direction::ZMinus]).unwrap(),
             link: Direction::ZPlus,
         };
         let mut frame = [7; HEADER + 1];
         header.emit(&mut frame);
-        assert_eq!(Header::parse(&frame), Some(header));
-        assert_eq!(Header::parse(&frame[..HEADER]), None, "nothing in it");
+        assert_eq!(DetourHeader::parse(&frame), Some(header));
+        assert_eq!(DetourHeader::parse(&frame[..HEADER]), None, "nothing in it");
         for bit in 0..8 * HEADER {
             let mut damaged = frame;
             damaged[bit / 8] ^= 1 << (bit % 8);
-            assert_eq!(Header::parse(&damaged), None, "bit {bit}");
+            assert_eq!(DetourHeader::parse(&damaged), None, "bit {bit}");
         }
-        assert_eq!(Way::new([Direction::XPlus; MAX_HOPS + 1]), None);
+        assert_eq!(SourceRoute::new([Direction::XPlus; MAX_HOPS + 1]), None);
     }
 
     #[test]
@@ -574,10 +574,10 @@ mod tests {
         ] {
             let shape = Shape::new(extents, wraps).unwrap();
             let (here, d) = (Coord::default(), Direction::XPlus);
-            let mut nodes = machine(&shape, Faults::PERCENT, seed);
+            let mut nodes = machine(&shape, FaultRates::PERCENT, seed);
             assert!(exchange(&mut nodes, &shape, here, d, 50));
             assert_eq!(detoured(&nodes, &shape, here, d), 0, "{extents:?}");
-            let mut nodes = machine(&shape, Faults::PERCENT, seed);
+            let mut nodes = machine(&shape, FaultRates::PERCENT, seed);
             cut(&mut nodes, &shape, here, d);
             assert!(exchange(&mut nodes, &shape, here, d, 50));
             assert!(detoured(&nodes, &shape, here, d) > 0, "{extents:?}");
@@ -590,7 +590,7 @@ mod tests {
     fn a_way_that_is_cut_too_is_left_for_the_next() {
         let shape = Shape::new([3, 3, 1], [true; 3]).unwrap();
         let (here, d) = (Coord::default(), Direction::XPlus);
-        let mut nodes = machine(&shape, Faults::default(), 1);
+        let mut nodes = machine(&shape, FaultRates::default(), 1);
         cut(&mut nodes, &shape, here, d);
         cut(&mut nodes, &shape, here, Direction::YPlus);
         assert!(exchange(&mut nodes, &shape, here, d, 20));
@@ -599,13 +599,13 @@ mod tests {
     #[test]
     fn without_another_way_the_link_is_dead() {
         let line = Shape::new([2, 1, 1], [false; 3]).unwrap();
-        let mut nodes = machine(&line, Faults::default(), 1);
+        let mut nodes = machine(&line, FaultRates::default(), 1);
         let (here, d) = (Coord::default(), Direction::XPlus);
         cut(&mut nodes, &line, here, d);
         assert!(!exchange(&mut nodes, &line, here, d, 1));
         // All routes are cut.
         let ring = Shape::new([2, 1, 1], [true; 3]).unwrap();
-        let mut nodes = machine(&ring, Faults::default(), 1);
+        let mut nodes = machine(&ring, FaultRates::default(), 1);
         cut(&mut nodes, &ring, here, d);
         cut(&mut nodes, &ring, here, d.opposite());
         assert!(!exchange(&mut nodes, &ring, here, d, 1));

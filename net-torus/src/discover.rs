@@ -1,7 +1,7 @@
 //! Topology discovery: nodes determine by themselves how they are wired.
 //!
 //! The algorithm floods link-state records, like link-state routing. Each node stores the records of all nodes
-//! ([`Account`]), its own included, and transmits them to its neighbours, one record per frame, round robin. A frame
+//! ([`LinkAccount`]), its own included, and transmits them to its neighbours, one record per frame, round robin. A frame
 //! also identifies its sender and the link that it was sent over, from which the neighbour learns its own wiring. A
 //! digest of all records in the frame shows the neighbour whether it lacks some.
 //!
@@ -19,7 +19,7 @@
 //! The module is pure: it receives frames and the time, and returns frames. Time is in nanoseconds, by any clock.
 
 use crate::coord::{Coord, Direction, Shape};
-use crate::wiring::{Account, End, Entry, Map, Miswired};
+use crate::wiring::{LinkAccount, WireEnd, MapEntry, MachineMap, WiringError};
 
 /// Size of a frame in bytes.
 pub const FRAME_BYTES: usize = ACCOUNT_AT + 6 + 6 * HEARD_BYTES;
@@ -38,7 +38,7 @@ pub const SLOW_NS: u64 = 50_000_000;
 
 /// State of one link and of the neighbour there.
 #[derive(Clone, Copy, Default)]
-struct Side {
+struct LinkSide {
     /// Index of the record to transmit next.
     next: usize,
     due_ns: u64,
@@ -49,19 +49,19 @@ struct Side {
 /// Discovery state of one node.
 pub struct Discovery<'m> {
     own: u32,
-    nodes: &'m mut [Entry],
+    nodes: &'m mut [MapEntry],
     count: usize,
     /// The machine has more nodes than the table holds.
     is_full: bool,
     changed_ns: u64,
-    sides: [Side; 6],
+    sides: [LinkSide; 6],
 }
 
 impl<'m> Discovery<'m> {
     /// Creates the state of the node with the unique ID `own`. `nodes` provides one entry per node of the machine.
     /// Returns `None` if it is empty.
-    pub fn new(own: u32, nodes: &'m mut [Entry], now_ns: u64) -> Option<Self> {
-        *nodes.first_mut()? = Entry::new(Account {
+    pub fn new(own: u32, nodes: &'m mut [MapEntry], now_ns: u64) -> Option<Self> {
+        *nodes.first_mut()? = MapEntry::new(LinkAccount {
             node: own,
             version: 0,
             heard: [None; 6],
@@ -72,7 +72,7 @@ impl<'m> Discovery<'m> {
             count: 1,
             is_full: false,
             changed_ns: now_ns,
-            sides: [Side::default(); 6],
+            sides: [LinkSide::default(); 6],
         })
     }
 
@@ -87,7 +87,7 @@ impl<'m> Discovery<'m> {
     }
 
     /// Handles data received over a link. Ignores everything except discovery frames.
-    pub fn hear(&mut self, link: Direction, frame: &[u8], now_ns: u64) {
+    pub fn on_frame(&mut self, link: Direction, frame: &[u8], now_ns: u64) {
         let Some((end, digest, account)) = parse(frame) else {
             return;
         };
@@ -126,7 +126,7 @@ impl<'m> Discovery<'m> {
         let at = side.next % self.count;
         side.next = at + 1;
         let node = self.own;
-        Some(emit(End { node, link }, digest, &self.nodes[at].account))
+        Some(emit(WireEnd { node, link }, digest, &self.nodes[at].account))
     }
 
     /// Returns the time at which the next frame is due if none is received before.
@@ -146,25 +146,25 @@ impl<'m> Discovery<'m> {
     ///
     /// # Errors
     /// The machine is neither torus nor mesh; the error specifies the wrong wire.
-    pub fn solve(&mut self) -> Result<(Shape, Coord), Miswired> {
-        Map::new(&mut self.nodes[..self.count]).solve(self.own)
+    pub fn solve(&mut self) -> Result<(Shape, Coord), WiringError> {
+        MachineMap::new(&mut self.nodes[..self.count]).solve(self.own)
     }
 
     /// Returns the node and link of the console: the first of several.
-    pub fn console(&self) -> Option<End> {
+    pub fn console(&self) -> Option<WireEnd> {
         let known = self.nodes[..self.count].iter();
-        let mut ends = known.flat_map(|Entry { account, .. }| {
+        let mut ends = known.flat_map(|MapEntry { account, .. }| {
             let heard = Direction::ALL.into_iter().zip(account.heard);
             heard.map(|(link, heard)| (account.node, link, heard))
         });
-        let is_console = |heard: Option<End>| heard.is_some_and(|end| end.node == CONSOLE);
+        let is_console = |heard: Option<WireEnd>| heard.is_some_and(|end| end.node == CONSOLE);
         let (node, link, _) = ends.find(|(.., heard)| is_console(*heard))?;
-        Some(End { node, link })
+        Some(WireEnd { node, link })
     }
 
     /// Returns the coordinates of a node in a correctly wired machine.
     pub fn place(&mut self, node: u32) -> Option<Coord> {
-        let solved = Map::new(&mut self.nodes[..self.count]).solve(node);
+        let solved = MachineMap::new(&mut self.nodes[..self.count]).solve(node);
         solved.ok().map(|(_, coord)| coord)
     }
 
@@ -178,19 +178,19 @@ impl<'m> Discovery<'m> {
         self.nodes[..self.count].binary_search_by_key(&node, |e| e.account.node)
     }
 
-    fn own_account(&self) -> Account {
+    fn own_account(&self) -> LinkAccount {
         let at = self.find(self.own).unwrap_or(0);
         self.nodes[at].account
     }
 
     /// Stores a record if it is newer.
-    fn put(&mut self, account: Account, now_ns: u64) {
+    fn put(&mut self, account: LinkAccount, now_ns: u64) {
         match self.find(account.node) {
             Ok(at) => {
                 if !is_newer(account.version, self.nodes[at].account.version) {
                     return;
                 }
-                self.nodes[at] = Entry::new(account);
+                self.nodes[at] = MapEntry::new(account);
             }
             Err(_) if self.count == self.nodes.len() => {
                 self.is_full = true;
@@ -198,7 +198,7 @@ impl<'m> Discovery<'m> {
             }
             Err(at) => {
                 self.nodes.copy_within(at..self.count, at + 1);
-                self.nodes[at] = Entry::new(account);
+                self.nodes[at] = MapEntry::new(account);
                 self.count += 1;
                 // The new record is transmitted first.
                 for side in &mut self.sides {
@@ -214,8 +214,8 @@ impl<'m> Discovery<'m> {
 
     /// Returns a digest of the nodes' record versions, independent of the order of arrival.
     fn digest(&self) -> u32 {
-        let one = |entry: &Entry| {
-            let Account { node, version, .. } = entry.account;
+        let one = |entry: &MapEntry| {
+            let LinkAccount { node, version, .. } = entry.account;
             let word = node ^ u32::from(version) << 16 ^ u32::from(version);
             let word = (word ^ word >> 15).wrapping_mul(0x2c1b_3c6d);
             word ^ word >> 12
@@ -227,12 +227,12 @@ impl<'m> Discovery<'m> {
 
 /// Returns the frame that announces the host that reads the console.
 pub fn console_frame() -> [u8; FRAME_BYTES] {
-    let account = Account {
+    let account = LinkAccount {
         node: CONSOLE,
         version: 0,
         heard: [None; 6],
     };
-    let end = End {
+    let end = WireEnd {
         node: CONSOLE,
         link: Direction::XPlus,
     };
@@ -249,7 +249,7 @@ fn is_newer(one: u16, other: u16) -> bool {
     (one.wrapping_sub(other) as i16) > 0
 }
 
-fn emit(end: End, digest: u32, account: &Account) -> [u8; FRAME_BYTES] {
+fn emit(end: WireEnd, digest: u32, account: &LinkAccount) -> [u8; FRAME_BYTES] {
     let mut frame = [0; FRAME_BYTES];
     frame[0] = MARK;
     frame[1] = end.link as u8;
@@ -258,7 +258,7 @@ fn emit(end: End, digest: u32, account: &Account) -> [u8; FRAME_BYTES] {
     frame[10..14].copy_from_slice(&account.node.to_le_bytes());
     frame[14..16].copy_from_slice(&account.version.to_le_bytes());
     for (bytes, heard) in frame[16..].chunks_exact_mut(HEARD_BYTES).zip(account.heard) {
-        if let Some(End { node, link }) = heard {
+        if let Some(WireEnd { node, link }) = heard {
             bytes[0] = link as u8 + 1;
             bytes[1..].copy_from_slice(&node.to_le_bytes());
         }
@@ -267,7 +267,7 @@ fn emit(end: End, digest: u32, account: &Account) -> [u8; FRAME_BYTES] {
 }
 
 /// Returns sender, digest and record, or `None` if it is no discovery frame.
-fn parse(frame: &[u8]) -> Option<(End, u32, Account)> {
+fn parse(frame: &[u8]) -> Option<(WireEnd, u32, LinkAccount)> {
     let frame: &[u8; FRAME_BYTES] = frame.try_into().ok()?;
     let [MARK, link, rest @ ..] = frame else {
         return None;
@@ -280,17 +280,17 @@ fn parse(frame: &[u8]) -> Option<(End, u32, Account)> {
     for (heard, bytes) in heard.iter_mut().zip(rest.chunks_exact(HEARD_BYTES)) {
         let (link, node) = bytes.split_first()?;
         if let Some(link) = link.checked_sub(1) {
-            *heard = Some(End {
+            *heard = Some(WireEnd {
                 node: u32::from_le_bytes(node.try_into().ok()?),
                 link: *Direction::ALL.get(usize::from(link))?,
             });
         }
     }
-    let end = End {
+    let end = WireEnd {
         node: u32::from_le_bytes(*node),
         link: *Direction::ALL.get(usize::from(*link))?,
     };
-    let account = Account {
+    let account = LinkAccount {
         node: u32::from_le_bytes(*of),
         version: u16::from_le_bytes(*version),
         heard,
@@ -304,7 +304,7 @@ mod tests {
     use oorandom::Rand32;
 
     const QUIET_NS: u64 = 1_000_000_000;
-    const EMPTY: Entry = Entry::new(Account {
+    const EMPTY: MapEntry = MapEntry::new(LinkAccount {
         node: 0,
         version: 0,
         heard: [None; 6],
@@ -312,7 +312,7 @@ mod tests {
 
     /// Runs discovery on a machine of this shape over lossy links. Its nodes start within half a second. Returns each
     /// node's result.
-    fn discover(shape: Shape, loss: f32, seed: u64) -> Vec<Result<(Shape, Coord), Miswired>> {
+    fn discover(shape: Shape, loss: f32, seed: u64) -> Vec<Result<(Shape, Coord), WiringError>> {
         let mut rand = Rand32::new(seed);
         let nodes = shape.nodes() as usize;
         let mut rooms = vec![vec![EMPTY; nodes]; nodes];
@@ -343,7 +343,7 @@ mod tests {
                     };
                     let to = shape.rank(there).unwrap() as usize;
                     if now >= starts[to] && rand.rand_float() >= loss {
-                        all[to].hear(link.opposite(), &frame, now);
+                        all[to].on_frame(link.opposite(), &frame, now);
                     }
                 }
             }
@@ -379,11 +379,11 @@ mod tests {
 
     #[test]
     fn frames_are_read_as_they_were_written_and_others_are_refused() {
-        let end = End {
+        let end = WireEnd {
             node: 0x0102_0304,
             link: Direction::ZMinus,
         };
-        let account = Account {
+        let account = LinkAccount {
             node: 77,
             version: 300,
             heard: [None, Some(end), None, None, None, Some(end)],
@@ -410,14 +410,14 @@ mod tests {
         for ms in 0..3000u64 {
             let now = ms * 1_000_000;
             if ms == 500 {
-                all[2].hear(Direction::YMinus, &console_frame(), now);
+                all[2].on_frame(Direction::YMinus, &console_frame(), now);
             }
             for (rank, link) in (0..3).flat_map(|rank| Direction::ALL.map(|link| (rank, link))) {
                 let here = shape.coord(rank).unwrap();
                 let frame = all[rank as usize].due(link, now);
                 if let (Some(frame), Some(there)) = (frame, shape.neighbour(here, link)) {
                     let to = shape.rank(there).unwrap() as usize;
-                    all[to].hear(link.opposite(), &frame, now);
+                    all[to].on_frame(link.opposite(), &frame, now);
                 }
             }
             assert!(ms < 500 || !all[0].is_over(now, QUIET_NS) || ms >= 1500);
@@ -439,26 +439,26 @@ mod tests {
     fn old_accounts_are_replaced_and_missing_room_is_noticed() {
         let mut room = [EMPTY; 2];
         let mut node = Discovery::new(5, &mut room, 0).unwrap();
-        let from = |node| End {
+        let from = |node| WireEnd {
             node,
             link: Direction::XMinus,
         };
-        let account = |node, version| Account {
+        let account = |node, version| LinkAccount {
             node,
             version,
             heard: [None, None, None, Some(from(9)), None, None],
         };
-        node.hear(Direction::XPlus, &emit(from(6), 0, &account(5, 40)), 1);
+        node.on_frame(Direction::XPlus, &emit(from(6), 0, &account(5, 40)), 1);
         assert_eq!(node.own_account().version, 41);
         assert_eq!(node.own_account().heard[0], Some(from(6)));
         assert_eq!(node.own_account().heard[3], None);
-        node.hear(Direction::XPlus, &emit(from(6), 0, &account(6, 1)), 2);
+        node.on_frame(Direction::XPlus, &emit(from(6), 0, &account(6, 1)), 2);
         assert_eq!((node.count(), node.is_full()), (2, false));
         assert!(
             !node.is_over(u64::MAX, QUIET_NS),
             "9 is heard and not known"
         );
-        node.hear(Direction::XPlus, &emit(from(6), 0, &account(7, 1)), 3);
+        node.on_frame(Direction::XPlus, &emit(from(6), 0, &account(7, 1)), 3);
         assert_eq!((node.count(), node.is_full()), (2, true));
         assert!(Discovery::new(5, &mut [], 0).is_none());
     }

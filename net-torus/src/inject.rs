@@ -5,8 +5,8 @@ use crate::coord::{Coord, Direction};
 use crate::profile::PACKET_CHUNKS;
 use crate::queue;
 use crate::route;
-use crate::router::{INJECT, INJECT_PRIORITY, INJECT_SELF, LOCAL, Router, Way, bubble_channel};
-use crate::wire::{BODY_BYTES, Directions, Fifo, HEADER_BYTES, Word};
+use crate::router::{INJECT, INJECT_PRIORITY, INJECT_SELF, LOCAL, Router, NodeRoute, bubble_channel};
+use crate::wire::{BODY_BYTES, DirectionSet, Fifo, HEADER_BYTES, HeaderWord};
 
 /// Reason why a packet was not injected. Only [`InjectError::Full`] is temporary.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -33,7 +33,7 @@ impl core::error::Error for InjectError {}
 
 /// Routing mode of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Routing {
+pub enum RoutingMode {
     /// Dimension order on a bubble channel. Packets of one FIFO between two nodes are received in the order of
     /// injection.
     Deterministic,
@@ -62,7 +62,7 @@ impl Router<'_> {
         first.copied().filter(|_| self.way.dest == dest)
     }
 
-    /// Injects a packet of `len` bytes, at most [`Fifo::body_bytes`], to `dest` with [`Routing::Deterministic`]. The
+    /// Injects a packet of `len` bytes, at most [`Fifo::body_bytes`], to `dest` with [`RoutingMode::Deterministic`]. The
     /// destination may be the node itself. `fill` writes the body. Never blocks; on an error `fill` is not called.
     pub fn inject(
         &mut self,
@@ -71,7 +71,7 @@ impl Router<'_> {
         len: usize,
         fill: impl FnOnce(&mut [u8]),
     ) -> Result<(), InjectError> {
-        self.inject_with(fifo, dest, len, Routing::Deterministic, fill)
+        self.inject_with(fifo, dest, len, RoutingMode::Deterministic, fill)
     }
 
     /// Injects a packet like [`Router::inject`], with the specified routing.
@@ -80,7 +80,7 @@ impl Router<'_> {
         fifo: Fifo,
         dest: Coord,
         len: usize,
-        routing: Routing,
+        routing: RoutingMode,
         fill: impl FnOnce(&mut [u8]),
     ) -> Result<(), InjectError> {
         let word = self.word(fifo, dest, len, routing)?;
@@ -94,7 +94,7 @@ impl Router<'_> {
         &mut self,
         dest: Coord,
         count: usize,
-        routing: Routing,
+        routing: RoutingMode,
         fill: impl FnMut(&mut [u8]),
     ) -> Result<usize, InjectError> {
         let word = self.word(Fifo::Normal, dest, BODY_BYTES, routing)?;
@@ -104,7 +104,7 @@ impl Router<'_> {
     /// Injects a run of packets with this header, whose first output in dimension order is `first`.
     pub(crate) fn enqueue_run(
         &mut self,
-        word: Word,
+        word: HeaderWord,
         first: u8,
         count: usize,
         mut fill: impl FnMut(&mut [u8]),
@@ -145,16 +145,16 @@ impl Router<'_> {
         fifo: Fifo,
         dest: Coord,
         len: usize,
-        routing: Routing,
-    ) -> Result<Word, InjectError> {
+        routing: RoutingMode,
+    ) -> Result<HeaderWord, InjectError> {
         if len > fifo.body_bytes() {
             return Err(InjectError::TooLong);
         }
         if self.way.dest != dest {
             self.find_way(dest)?;
         }
-        let dynamic = fifo == Fifo::Normal && routing == Routing::Adaptive;
-        Ok(self.way.word.of(len, bubble_channel(fifo), fifo, dynamic))
+        let dynamic = fifo == Fifo::Normal && routing == RoutingMode::Adaptive;
+        Ok(self.way.word.with_body(len, bubble_channel(fifo), fifo, dynamic))
     }
 
     #[inline(never)]
@@ -162,7 +162,7 @@ impl Router<'_> {
         if self.shape.rank(dest).is_none() {
             return Err(InjectError::OutsideTorus);
         }
-        self.way = Way::new(dest, route::hints(&self.shape, self.here, dest));
+        self.way = NodeRoute::new(dest, route::hints(&self.shape, self.here, dest));
         Ok(())
     }
 
@@ -192,7 +192,7 @@ impl Router<'_> {
         d: Direction,
         hops: u16,
         len: usize,
-    ) -> Result<Word, InjectError> {
+    ) -> Result<HeaderWord, InjectError> {
         if len > fifo.body_bytes() {
             return Err(InjectError::TooLong);
         }
@@ -202,19 +202,19 @@ impl Router<'_> {
         } else {
             self.find_line(d, hops)?
         };
-        Ok(word.of(len, bubble_channel(fifo), fifo, false))
+        Ok(word.with_body(len, bubble_channel(fifo), fifo, false))
     }
 
     /// Returns the header fields that deposit packets along `hops` nodes share.
     #[inline(never)]
-    fn find_line(&mut self, d: Direction, hops: u16) -> Result<Word, InjectError> {
+    fn find_line(&mut self, d: Direction, hops: u16) -> Result<HeaderWord, InjectError> {
         let extent = self.shape.extents()[d.dimension()];
         if hops == 0 || hops >= extent {
             return Err(InjectError::OutsideTorus);
         }
         let dest = (0..hops).try_fold(self.here, |at, _| self.shape.neighbour(at, d));
         let dest = dest.ok_or(InjectError::OutsideTorus)?;
-        let word = Word::to(dest, Directions::NONE.with(d), true);
+        let word = HeaderWord::to(dest, DirectionSet::NONE.with(d), true);
         self.lines[d as usize] = (hops, word);
         Ok(word)
     }
@@ -223,7 +223,7 @@ impl Router<'_> {
     #[inline]
     pub(crate) fn enqueue(
         &mut self,
-        word: Word,
+        word: HeaderWord,
         first: u8,
         fill: impl FnOnce(&mut [u8]),
     ) -> Result<(), InjectError> {
@@ -236,7 +236,7 @@ impl Router<'_> {
 
     /// Appends a packet to an injection FIFO and returns its buffer, if there is free space. The caller writes the
     /// body, then calls [`Router::enqueued`].
-    pub(crate) fn reserve(&mut self, word: Word, source: usize) -> Option<&mut [u8]> {
+    pub(crate) fn reserve(&mut self, word: HeaderWord, source: usize) -> Option<&mut [u8]> {
         let (queue, chunks) = (&mut self.queues[source], word.chunks());
         let fifo = &mut self.stats.fifos[word.fifo() as usize];
         if queue.free() < chunks as u16 {
@@ -247,15 +247,15 @@ impl Router<'_> {
         fifo.injected.add(chunks);
         fifo.injection_high_water = fifo.injection_high_water.max(queue.high());
         self.note_room(source);
-        let carried = self.carried(chunks);
+        let copied_chunks = self.copied_chunks(chunks);
         // The checksum is added when the packet is sent over a link that requires it.
-        let packet = queue::bytes_mut(self.memory, start, carried);
+        let packet = queue::bytes_mut(self.memory, start, copied_chunks);
         word.put(packet);
         Some(packet)
     }
 
     /// Completes [`Router::reserve`] after the packet was written.
-    pub(crate) fn enqueued(&mut self, word: Word, first: u8, source: usize) {
+    pub(crate) fn enqueued(&mut self, word: HeaderWord, first: u8, source: usize) {
         if self.queues[source].used() != word.chunks() as u16 {
             // Other packets are before it.
             return;
@@ -272,7 +272,7 @@ impl Router<'_> {
     /// Returns the injection FIFO for a packet: that of its first direction in dimension order, or, for a dynamic
     /// packet, the emptiest of its productive directions.
     #[inline]
-    pub(crate) fn injection_fifo(&self, word: Word, first: u8) -> usize {
+    pub(crate) fn injection_fifo(&self, word: HeaderWord, first: u8) -> usize {
         let hints = word.hints();
         match usize::from(first) {
             _ if word.fifo() == Fifo::Priority => INJECT_PRIORITY,
@@ -284,7 +284,7 @@ impl Router<'_> {
 
     /// Returns the injection FIFO with the most free space among these directions.
     #[inline(never)]
-    fn emptiest(&self, hints: Directions) -> usize {
+    fn emptiest(&self, hints: DirectionSet) -> usize {
         let all = hints.iter().map(|d| INJECT + d as usize);
         all.max_by_key(|&q| self.queues[q].free())
             .unwrap_or(INJECT_SELF)

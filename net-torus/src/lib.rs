@@ -15,9 +15,9 @@
 //! The crate is sans-io: no I/O, no clock, no allocation, no unsafe code. The caller provides the packet memory:
 //!
 //! ```
-//! use net_torus::{Coord, Fifo, Router, Shape, Sizes};
+//! use net_torus::{Coord, Fifo, Router, Shape, BufferSizes};
 //!
-//! const SIZES: Sizes = Sizes::BLUE_GENE;
+//! const SIZES: BufferSizes = BufferSizes::BLUE_GENE;
 //! const _: () = assert!(SIZES.bytes() <= 48 * 1024);
 //! let mut memory = [[0; 32]; SIZES.chunks()];
 //! let shape = Shape::new([1, 1, 1], [true; 3]).unwrap();
@@ -31,7 +31,7 @@
 #![cfg_attr(not(any(test, feature = "sim")), no_std)]
 #![forbid(unsafe_code)]
 
-mod begun;
+mod open_frames;
 pub mod chunk;
 pub mod coord;
 mod deliver;
@@ -39,7 +39,7 @@ pub mod detour;
 pub mod discover;
 pub mod inject;
 pub mod link;
-mod passage;
+mod direct_inject;
 pub mod profile;
 mod queue;
 pub mod reliable;
@@ -48,7 +48,7 @@ pub mod router;
 #[cfg(any(test, feature = "sim"))]
 pub mod sim;
 pub mod stats;
-mod sums;
+mod checksum;
 pub mod torus;
 pub mod vc;
 pub mod wire;
@@ -56,11 +56,11 @@ pub mod wiring;
 
 pub use chunk::Chunk;
 pub use coord::{Coord, Direction, Rank, Shape};
-pub use inject::{InjectError, Routing};
+pub use inject::{InjectError, RoutingMode};
 pub use link::Link;
-pub use reliable::Reliable;
-pub use router::{ConfigError, Router, Sizes};
+pub use reliable::ReliableLink;
+pub use router::{ConfigError, Router, BufferSizes};
 pub use stats::Stats;
 pub use torus::Torus;
 pub use vc::Vc;
-pub use wire::{BODY_BYTES, Defect, Fifo};
+pub use wire::{BODY_BYTES, FrameError, Fifo};

@@ -7,20 +7,20 @@
 pub trait Link {
     /// Whether the link handles timeouts. Then [`Link::poll`] is called before and after each round, otherwise only
     /// after rounds in which the link received or transmitted a frame.
-    const KEEPS_TIME: bool = true;
+    const HAS_TIMEOUTS: bool = true;
 
     /// Whether all links of this type are [exact](Link::is_exact), which makes an image smaller.
     const ALL_EXACT: bool = false;
 
-    /// Whether links of this type may [buffer unsent frames](Link::keeps_unsent). An image without such links is
+    /// Whether links of this type may [buffer unsent frames](Link::buffers_unsent). An image without such links is
     /// smaller.
-    const MAY_KEEP_UNSENT: bool = false;
+    const MAY_BUFFER_UNSENT: bool = false;
 
     /// Returns the maximum frame in bytes (MTU).
     fn mtu(&self) -> usize;
 
     /// Checks whether [`Link::receive`] may return a frame. Most links provide no cheaper check.
-    fn has_news(&mut self) -> bool {
+    fn may_receive(&mut self) -> bool {
         true
     }
 
@@ -32,9 +32,9 @@ pub trait Link {
     /// and the caller retries later.
     fn transmit(&mut self, f: impl FnOnce(&mut [u8]) -> usize) -> bool;
 
-    /// Checks whether the link supports [`Link::unsent`]; used only if [`Link::MAY_KEEP_UNSENT`]. Such links are
+    /// Checks whether the link supports [`Link::unsent`]; used only if [`Link::MAY_BUFFER_UNSENT`]. Such links are
     /// [exact](Link::is_exact).
-    fn keeps_unsent(&self) -> bool {
+    fn buffers_unsent(&self) -> bool {
         false
     }
 
@@ -65,7 +65,7 @@ pub trait Link {
         false
     }
 
-    /// Polls the link with the node's clock, in nanoseconds from any start, monotonic. [`Link::KEEPS_TIME`] specifies
+    /// Polls the link with the node's clock, in nanoseconds from any start, monotonic. [`Link::HAS_TIMEOUTS`] specifies
     /// whether it is called before each round of `receive` and `transmit` or only after it. Links with timeouts, such
     /// as retransmitting ones, handle them here; others notify the neighbour of the round.
     fn poll(&mut self, now_ns: u64) {
@@ -89,7 +89,7 @@ pub trait Link {
     }
 
     /// Checks whether the link has failed because the neighbour does not respond. A failed link transmits nothing.
-    /// Checked after the link was polled, had [news](Link::has_news), or accepted no frame.
+    /// Checked after the link was polled, had [news](Link::may_receive), or accepted no frame.
     fn is_dead(&self) -> bool {
         false
     }

@@ -42,12 +42,12 @@ pub const PACKET_CHUNKS: usize = by_profile(8, 4);
 
 /// Maximum priority packet in chunks, at most [`PACKET_CHUNKS`]. Acknowledgements are short, so `micro` uses shorter
 /// buffers for them. Injection rejects a longer packet ([`TooLong`](crate::InjectError::TooLong)); from a link it is a
-/// [`Channel`](crate::Defect::Channel) defect.
+/// [`Channel`](crate::FrameError::Channel) defect.
 pub const PRIORITY_CHUNKS: usize = by_profile(8, 2);
 
 /// Whether packets may use the dynamic channels. `micro` has no memory for their buffers. There, adaptive packets use
 /// deterministic routing, and a received packet with a dynamic channel or the dynamic bit is a
-/// [`Channel`](crate::Defect::Channel) defect. Its escape would be the bubble channel, which keeps dimension order,
+/// [`Channel`](crate::FrameError::Channel) defect. Its escape would be the bubble channel, which keeps dimension order,
 /// too.
 pub const HAS_DYNAMIC: bool = by_profile(true, false);
 

@@ -22,7 +22,7 @@ pub(crate) struct Queue {
     high: u16,
 }
 
-/// Bit offset in `Queue::base` of the two bits that [`Queue::of_heads`] uses; a separate field would enlarge every
+/// Bit offset in `Queue::base` of the two bits that [`Queue::with_heads_only`] uses; a separate field would enlarge every
 /// queue.
 #[cfg(any(test, feature = "sim"))]
 const HALVINGS: u32 = 30;
@@ -32,42 +32,42 @@ const BEGINS_ANEW: u32 = 1 << 29;
 
 /// Layout of the packets in a queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Layout {
+pub(crate) enum QueueLayout {
     /// Each packet uses a slot of the maximum size.
-    Apart,
+    Separate,
     /// Packets follow each other directly.
     Dense,
     /// Same as `Dense`, in a queue whose free space no neighbour tracks.
     Fifo,
 }
 
-impl Layout {
+impl QueueLayout {
     /// Returns the memory in chunks for `packets` packets of `greatest` chunks, including the extra chunks at the end.
-    pub const fn chunks_for(self, (packets, greatest): (u16, usize)) -> usize {
+    pub const fn chunks_for(self, packets: u16, greatest: usize) -> usize {
         let run_over = match self {
-            Layout::Dense if packets > 0 => greatest - 1,
-            Layout::Fifo if packets > 0 && RING_FIFOS => greatest - 1,
+            QueueLayout::Dense if packets > 0 => greatest - 1,
+            QueueLayout::Fifo if packets > 0 && RING_FIFOS => greatest - 1,
             _ => 0,
         };
         packets as usize * greatest + run_over
     }
 }
 
-/// Returns the memory in chunks that [`Queue::of_heads`] requires.
+/// Returns the memory in chunks that [`Queue::with_heads_only`] requires.
 #[cfg(any(test, feature = "sim"))]
-pub(crate) const fn chunks_for_heads((packets, greatest): (u16, usize), halvings: u32) -> usize {
+pub(crate) const fn chunks_for_heads(packets: u16, greatest: usize, halvings: u32) -> usize {
     (packets as usize * greatest) >> halvings
 }
 
 impl Queue {
     /// Creates a queue for `packets` packets of at most `greatest` chunks, whose memory starts at chunk `*at`. Moves
     /// `*at` behind it.
-    pub fn new(layout: Layout, (packets, greatest): (u16, usize), at: &mut usize) -> Self {
+    pub fn new(layout: QueueLayout, packets: u16, greatest: usize, at: &mut usize) -> Self {
         let mut base = *at as u32;
-        if !RING_FIFOS && layout == Layout::Fifo {
+        if !RING_FIFOS && layout == QueueLayout::Fifo {
             base |= BEGINS_ANEW;
         }
-        *at += layout.chunks_for((packets, greatest));
+        *at += layout.chunks_for(packets, greatest);
         Self {
             base,
             capacity: packets * greatest as u16,
@@ -77,9 +77,9 @@ impl Queue {
     /// Creates a queue for packets of at least 2^`halvings` chunks that stores only the first chunk of each, in one
     /// slot per 2^`halvings` chunks.
     #[cfg(any(test, feature = "sim"))]
-    pub fn of_heads(layout: Layout, packets: (u16, usize), halvings: u32, at: &mut usize) -> Self {
-        let end = *at + chunks_for_heads(packets, halvings);
-        let mut queue = Self::new(layout, packets, at);
+    pub fn with_heads_only(layout: QueueLayout, packets: u16, greatest: usize, halvings: u32, at: &mut usize) -> Self {
+        let end = *at + chunks_for_heads(packets, greatest, halvings);
+        let mut queue = Self::new(layout, packets, greatest, at);
         queue.base |= halvings << HALVINGS;
         *at = end;
         queue
@@ -221,12 +221,11 @@ mod tests {
         let sizes = |greatest| (1..=greatest as u16).map(move |size| (greatest, size));
         let sizes = sizes(PACKET_CHUNKS).chain(sizes(PRIORITY_CHUNKS));
         for ((greatest, size), layout) in
-            sizes.flat_map(|s| [(s, Layout::Dense), (s, Layout::Fifo)])
+            sizes.flat_map(|s| [(s, QueueLayout::Dense), (s, QueueLayout::Fifo)])
         {
-            let packets = (PACKETS, greatest);
             let mut at = 5;
-            let mut queue = Queue::of_heads(layout, packets, size.ilog2(), &mut at);
-            assert_eq!(at, 5 + chunks_for_heads(packets, size.ilog2()));
+            let mut queue = Queue::with_heads_only(layout, PACKETS, greatest, size.ilog2(), &mut at);
+            assert_eq!(at, 5 + chunks_for_heads(PACKETS, greatest, size.ilog2()));
             let mut model = VecDeque::new();
             for _ in 0..100 {
                 while queue.free() >= size {
@@ -243,7 +242,7 @@ mod tests {
     #[test]
     fn packets_that_take_the_place_of_the_greatest_do_not_go_beyond_the_end() {
         let mut at = 5;
-        let mut queue = Queue::new(Layout::Apart, (2, PACKET_CHUNKS), &mut at);
+        let mut queue = Queue::new(QueueLayout::Separate, 2, PACKET_CHUNKS, &mut at);
         assert_eq!(at, 5 + 2 * PACKET_CHUNKS);
         for serial in 0..5 {
             let start = queue.push(PACKET_CHUNKS as u16);
@@ -257,7 +256,7 @@ mod tests {
     #[test]
     fn packets_stay_whole_and_in_order() {
         let mut at = 3;
-        let mut queue = Queue::new(Layout::Fifo, (3, PACKET_CHUNKS), &mut at);
+        let mut queue = Queue::new(QueueLayout::Fifo, 3, PACKET_CHUNKS, &mut at);
         let capacity = 3 * PACKET_CHUNKS as u16;
         let run_over = if RING_FIFOS { PACKET_CHUNKS - 1 } else { 0 };
         assert_eq!(at, 3 + usize::from(capacity) + run_over);

@@ -1,7 +1,7 @@
 //! Reliable link layer: sequence numbers, CRC, cumulative acknowledgement, a bounded window and retransmission, as Blue
 //! Gene/L's links implemented in hardware ("Blue Gene/L torus, reliable delivery").
 //!
-//! [`Reliable`] is a [`Link`] over a [`Link`] that may lose, corrupt, truncate, duplicate, delay and reorder frames. It
+//! [`ReliableLink`] is a [`Link`] over a [`Link`] that may lose, corrupt, truncate, duplicate, delay and reorder frames. It
 //! delivers every frame exactly once and in order. Links that are reliable already do not need it.
 //!
 //! ```text
@@ -17,7 +17,7 @@
 //!
 //! The protocol is go-back-N: the receiver buffers nothing out of order, and only the sender needs memory for the
 //! window. The sender retransmits all frames from the oldest one when that one is not acknowledged in time, or when the
-//! receiver reports a missing frame. The timeout doubles with each repetition, up to 16 times. After [`Retry::retries`]
+//! receiver reports a missing frame. The timeout doubles with each repetition, up to 16 times. After [`RetryConfig::retries`]
 //! repetitions without an acknowledgement the link is dead ([`Link::is_dead`]).
 //!
 //! Both ends update a running CRC of all data in each direction. Every acknowledgement contains the receiver's value,
@@ -30,8 +30,8 @@
 //! so a node that restarts requires its neighbour to restart, too.
 
 use crate::link::{self, Link};
-use crate::stats::Tally;
-use crate::sums::{self, CRC_32};
+use crate::stats::EventCounter;
+use crate::checksum::{self, CRC_32};
 
 /// Bytes that the layer adds to each frame.
 pub const OVERHEAD: usize = 16;
@@ -46,7 +46,7 @@ const MISSING: u8 = 2;
 
 /// Retransmission parameters.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Retry {
+pub struct RetryConfig {
     /// Retransmission timeout in nanoseconds. Blue Gene/Q used (2.5 times the largest packet + the cable's round trip)
     /// over the link's rate.
     pub timeout_ns: u64,
@@ -78,50 +78,50 @@ impl core::error::Error for ReliableError {}
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct ReliableStats {
     /// Data frames sent for the first time.
-    pub sent: Tally,
+    pub sent: EventCounter,
     /// Frames retransmitted.
-    pub resent: Tally,
+    pub resent: EventCounter,
     /// Timeouts.
-    pub timeouts: Tally,
+    pub timeouts: EventCounter,
     /// Frames sent with only an acknowledgement.
-    pub acks_sent: Tally,
+    pub acks_sent: EventCounter,
     /// Frames received in order and delivered.
-    pub received: Tally,
+    pub received: EventCounter,
     /// Frames received with a wrong size, first byte or CRC.
-    pub damaged: Tally,
+    pub damaged: EventCounter,
     /// Valid duplicate frames.
-    pub repeated: Tally,
+    pub repeated: EventCounter,
     /// Valid frames received out of order and dropped.
-    pub early: Tally,
+    pub early: EventCounter,
     /// Valid frames that acknowledge a frame never sent.
-    pub bad_acks: Tally,
+    pub bad_acks: EventCounter,
     /// Acknowledgements whose running CRC differs from that of the sent data: the neighbour has received other data,
     /// and the link is dead.
-    pub mismatches: Tally,
+    pub mismatches: EventCounter,
 }
 
 /// Running totals of the data in one direction, for a comparison of both ends: a count and a CRC over the CRCs of all
 /// data, in order ("Blue Gene/L torus, link CRCs compared at job end").
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
-pub struct Running {
+pub struct RunningTotals {
     /// Data frames.
-    pub frames: Tally,
+    pub frames: EventCounter,
     /// CRC-32 over the CRC-32s of their data.
     pub crc: u32,
 }
 
-impl Running {
+impl RunningTotals {
     fn add(&mut self, data: &[u8]) {
         let sum = CRC_32.checksum(data).to_le_bytes();
-        self.crc = sums::of_both(&self.crc.to_le_bytes(), &sum);
+        self.crc = checksum::crc_of_slices(&self.crc.to_le_bytes(), &sum);
         self.frames += 1;
     }
 }
 
 /// Reliable link over the link `L`, with at most `FRAMES` frames in flight. See the [module](self).
-pub struct Reliable<'m, L, const FRAMES: usize = MAX_WINDOW> {
+pub struct ReliableLink<'m, L, const FRAMES: usize = MAX_WINDOW> {
     link: L,
-    retry: Retry,
+    retry: RetryConfig,
     /// Slots of the lower link's MTU; frame `s` uses slot `s % window`.
     memory: &'m mut [u8],
     window: u16,
@@ -150,13 +150,13 @@ pub struct Reliable<'m, L, const FRAMES: usize = MAX_WINDOW> {
     ack_due: bool,
     missing: bool,
     dead: bool,
-    running_out: Running,
-    running_in: Running,
+    running_out: RunningTotals,
+    running_in: RunningTotals,
     stats: ReliableStats,
 }
 
 /// Decoded frame of the lower link.
-struct Frame<'a> {
+struct LowerFrame<'a> {
     flags: u8,
     sequence: u16,
     ack: Ack,
@@ -170,7 +170,7 @@ struct Ack {
     crc: u32,
 }
 
-fn parse(bytes: &[u8]) -> Option<Frame<'_>> {
+fn parse(bytes: &[u8]) -> Option<LowerFrame<'_>> {
     let (header, rest) = bytes.split_first_chunk::<OVERHEAD>()?;
     let word = |i: usize| u16::from_le_bytes([header[i], header[i + 1]]);
     let data = rest.get(..word(6) as usize)?;
@@ -179,8 +179,8 @@ fn parse(bytes: &[u8]) -> Option<Frame<'_>> {
     let flags = header[1];
     let good = header[0] == MAGIC
         && flags & !(DATA | MISSING) == 0
-        && sums::of_both(&header[..12], data) == long(12);
-    good.then_some(Frame {
+        && checksum::crc_of_slices(&header[..12], data) == long(12);
+    good.then_some(LowerFrame {
         flags,
         sequence: word(2),
         ack: Ack {
@@ -198,21 +198,21 @@ fn emit(flags: u8, sequence: u16, ack: Ack, frame: &mut [u8], size: usize) {
     frame[4..6].copy_from_slice(&ack.expected.to_le_bytes());
     frame[6..8].copy_from_slice(&(size as u16).to_le_bytes());
     frame[8..12].copy_from_slice(&ack.crc.to_le_bytes());
-    let crc = sums::of_both(&frame[..12], &frame[OVERHEAD..OVERHEAD + size]);
+    let crc = checksum::crc_of_slices(&frame[..12], &frame[OVERHEAD..OVERHEAD + size]);
     frame[12..16].copy_from_slice(&crc.to_le_bytes());
 }
 
-impl<'m, L: Link> Reliable<'m, L> {
+impl<'m, L: Link> ReliableLink<'m, L> {
     /// Creates a reliable link over `link`. The window is `memory.len() / link.mtu()` frames, at most [`MAX_WINDOW`].
     ///
     /// # Errors
-    /// Same as for [`Reliable::with_frames`].
-    pub fn new(link: L, retry: Retry, memory: &'m mut [u8]) -> Result<Self, ReliableError> {
+    /// Same as for [`ReliableLink::with_frames`].
+    pub fn new(link: L, retry: RetryConfig, memory: &'m mut [u8]) -> Result<Self, ReliableError> {
         Self::with_frames(link, retry, memory)
     }
 }
 
-impl<'m, L: Link, const FRAMES: usize> Reliable<'m, L, FRAMES> {
+impl<'m, L: Link, const FRAMES: usize> ReliableLink<'m, L, FRAMES> {
     const IS_SOUND: () = assert!(FRAMES <= MAX_WINDOW);
 
     /// Creates a reliable link over `link` that tracks `FRAMES` frames; small nodes use few. The window is
@@ -222,7 +222,7 @@ impl<'m, L: Link, const FRAMES: usize> Reliable<'m, L, FRAMES> {
     /// The memory or the MTU of the link is too small.
     // Not inlined: otherwise the link is moved field by field.
     #[inline(never)]
-    pub fn with_frames(link: L, retry: Retry, memory: &'m mut [u8]) -> Result<Self, ReliableError> {
+    pub fn with_frames(link: L, retry: RetryConfig, memory: &'m mut [u8]) -> Result<Self, ReliableError> {
         let () = Self::IS_SOUND;
         let mtu = link.mtu();
         if mtu <= OVERHEAD {
@@ -252,8 +252,8 @@ impl<'m, L: Link, const FRAMES: usize> Reliable<'m, L, FRAMES> {
             ack_due: false,
             missing: false,
             dead: false,
-            running_out: Running::default(),
-            running_in: Running::default(),
+            running_out: RunningTotals::default(),
+            running_in: RunningTotals::default(),
             stats: ReliableStats::default(),
         })
     }
@@ -263,12 +263,12 @@ impl<'m, L: Link, const FRAMES: usize> Reliable<'m, L, FRAMES> {
         &self.stats
     }
     /// Returns the totals of the sent data, acknowledged or not. They are equal to the other end's
-    /// [`Reliable::received`] when no frame is in flight.
-    pub fn sent(&self) -> Running {
+    /// [`ReliableLink::received`] when no frame is in flight.
+    pub fn sent(&self) -> RunningTotals {
         self.running_out
     }
     /// Returns the totals of the received data.
-    pub fn received(&self) -> Running {
+    pub fn received(&self) -> RunningTotals {
         self.running_in
     }
     /// Checks whether all sent frames were acknowledged.
@@ -384,7 +384,7 @@ impl<'m, L: Link, const FRAMES: usize> Reliable<'m, L, FRAMES> {
     }
 }
 
-impl<L: Link, const FRAMES: usize> Link for Reliable<'_, L, FRAMES> {
+impl<L: Link, const FRAMES: usize> Link for ReliableLink<'_, L, FRAMES> {
     fn mtu(&self) -> usize {
         (self.link.mtu() - OVERHEAD).min(u16::MAX as usize)
     }
@@ -503,20 +503,20 @@ impl<L: Link, const FRAMES: usize> Link for Reliable<'_, L, FRAMES> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sim::{Faults, Faulty, SimLink, pair};
+    use crate::sim::{FaultRates, FaultyLink, SimLink, pair};
 
-    type Bad = Reliable<'static, Faulty<SimLink>>;
+    type FaultyReliable = ReliableLink<'static, FaultyLink<SimLink>>;
 
-    const CONFIG: Retry = Retry {
+    const CONFIG: RetryConfig = RetryConfig {
         timeout_ns: 50,
         retries: 20,
     };
 
-    fn ends(faults: Faults, seed: u64, frames: usize) -> (Bad, Bad) {
+    fn ends(faults: FaultRates, seed: u64, frames: usize) -> (FaultyReliable, FaultyReliable) {
         let (a, b) = pair();
         let end = |link: SimLink, seed| {
             let memory = vec![0; frames * link.mtu()].leak();
-            Reliable::new(Faulty::new(link, faults, seed), CONFIG, memory).unwrap()
+            ReliableLink::new(FaultyLink::new(link, faults, seed), CONFIG, memory).unwrap()
         };
         (end(a, 2 * seed), end(b, 2 * seed + 1))
     }
@@ -528,7 +528,7 @@ mod tests {
     }
 
     /// Sends `count` frames each way; both ends check order and content.
-    fn exchange(a: &mut Bad, b: &mut Bad, count: u64, seed: u64) {
+    fn exchange(a: &mut FaultyReliable, b: &mut FaultyReliable, count: u64, seed: u64) {
         let mut sent = [0; 2];
         let mut received = [0; 2];
         let mut now = 0;
@@ -565,11 +565,11 @@ mod tests {
     fn everything_arrives_once_and_in_order_over_bad_links() {
         for seed in 0..40 {
             for window in [1, 3, 16] {
-                let (mut a, mut b) = ends(Faults::PERCENT, seed, window);
+                let (mut a, mut b) = ends(FaultRates::PERCENT, seed, window);
                 exchange(&mut a, &mut b, 500, seed);
             }
         }
-        let (mut a, mut b) = ends(Faults::PERCENT, 1, 8);
+        let (mut a, mut b) = ends(FaultRates::PERCENT, 1, 8);
         exchange(&mut a, &mut b, 70_000, 1);
         let stats = a.stats();
         assert!(stats.resent > 0 && stats.damaged > 0 && stats.repeated > 0 && stats.early > 0);
@@ -578,24 +578,24 @@ mod tests {
 
     #[test]
     fn a_far_worse_link_still_delivers() {
-        let faults = Faults {
+        let faults = FaultRates {
             loss: 0.3,
             corruption: 0.2,
-            ..Faults::PERCENT
+            ..FaultRates::PERCENT
         };
         let (a, b) = ends(faults, 5, 16);
         // A long series of losses must not make the link dead.
-        let retry = Retry {
+        let retry = RetryConfig {
             retries: 1000,
             ..CONFIG
         };
-        let (mut a, mut b) = (Bad { retry, ..a }, Bad { retry, ..b });
+        let (mut a, mut b) = (FaultyReliable { retry, ..a }, FaultyReliable { retry, ..b });
         exchange(&mut a, &mut b, 1000, 5);
     }
 
     #[test]
     fn a_clean_link_resends_nothing() {
-        let (mut a, mut b) = ends(Faults::default(), 0, 16);
+        let (mut a, mut b) = ends(FaultRates::default(), 0, 16);
         exchange(&mut a, &mut b, 5000, 0);
         for end in [&a, &b] {
             let stats = end.stats();
@@ -606,7 +606,7 @@ mod tests {
     #[test]
     fn goodput_of_a_clean_link_is_near_that_of_the_link_alone() {
         // Bytes of data against bytes on the wire in both directions; one end sends full frames.
-        let (mut a, mut b) = ends(Faults::default(), 0, 16);
+        let (mut a, mut b) = ends(FaultRates::default(), 0, 16);
         let (mut bytes, mut now) = (0, 0);
         while bytes < 10_000_000 {
             now += 1;
@@ -633,7 +633,7 @@ mod tests {
 
     #[test]
     fn a_link_without_answer_is_dead_and_says_when_to_look() {
-        let (mut a, mut b) = ends(Faults::default(), 0, 4);
+        let (mut a, mut b) = ends(FaultRates::default(), 0, 4);
         b.lower_mut().cut();
         assert_eq!(a.poll_at(), None);
         a.transmit(|buffer| {
@@ -657,7 +657,7 @@ mod tests {
     #[test]
     fn damage_that_no_frame_has_shown_is_noticed_with_the_next_acknowledgement() {
         for direction in 0..2 {
-            let (mut a, mut b) = ends(Faults::default(), 0, 4);
+            let (mut a, mut b) = ends(FaultRates::default(), 0, 4);
             exchange(&mut a, &mut b, 100, 0);
             let (from, to) = match direction {
                 0 => (&mut a, &mut b),
@@ -685,7 +685,7 @@ mod tests {
     fn garbage_is_counted_and_changes_nothing() {
         let (mut raw, lower) = pair();
         let memory = vec![0; 4 * lower.mtu()].leak();
-        let mut end = Reliable::new(lower, CONFIG, memory).unwrap();
+        let mut end = ReliableLink::new(lower, CONFIG, memory).unwrap();
         let mut random = oorandom::Rand32::new(3);
         for _ in 0..2000 {
             raw.transmit(|buffer| {
@@ -718,11 +718,11 @@ mod tests {
         let (a, b) = pair();
         let short = vec![0; a.mtu() - 1].leak();
         assert_eq!(
-            Reliable::new(a, CONFIG, short).err(),
+            ReliableLink::new(a, CONFIG, short).err(),
             Some(ReliableError::Memory)
         );
-        struct Tiny;
-        impl Link for Tiny {
+        struct TinyLink;
+        impl Link for TinyLink {
             fn mtu(&self) -> usize {
                 OVERHEAD
             }
@@ -735,7 +735,7 @@ mod tests {
         }
         let memory = vec![0; b.mtu()].leak();
         assert_eq!(
-            Reliable::new(Tiny, CONFIG, memory).err(),
+            ReliableLink::new(TinyLink, CONFIG, memory).err(),
             Some(ReliableError::Mtu)
         );
     }

@@ -4,7 +4,7 @@
 //! differ in nothing else ("Blue Gene/L torus, hint bits and cut-off registers").
 
 use crate::coord::{Coord, Direction, Shape};
-use crate::wire::{Defect, Directions, Word};
+use crate::wire::{FrameError, DirectionSet, HeaderWord};
 
 impl Direction {
     /// Returns the dimension: 0 for X, 1 for Y, 2 for Z.
@@ -21,7 +21,7 @@ impl Direction {
         Self::ALL[self as usize ^ 1]
     }
     /// Returns the direction of `dimension` (0, 1, 2) towards larger (`plus`) or smaller coordinates.
-    const fn of(dimension: usize, plus: bool) -> Self {
+    const fn from_dimension(dimension: usize, plus: bool) -> Self {
         Self::ALL[2 * dimension + !plus as usize]
     }
     /// Returns the name for reports: `X+` and so on.
@@ -67,11 +67,11 @@ impl Shape {
     }
 
     /// Returns the directions in which `from` has a link.
-    pub fn links(&self, from: Coord) -> Directions {
+    pub fn links(&self, from: Coord) -> DirectionSet {
         Direction::ALL
             .into_iter()
             .filter(|&d| self.neighbour(from, d).is_some())
-            .fold(Directions::NONE, Directions::with)
+            .fold(DirectionSet::NONE, DirectionSet::with)
     }
 
     /// Returns the number of hops of the shortest route.
@@ -92,8 +92,8 @@ impl Shape {
 /// Returns the hint bits of the shortest route. Of two equal routes around a ring, sources with an even coordinate use
 /// the plus direction, others the minus direction. This balances the ring and is the same for every packet of a pair,
 /// which preserves order.
-pub fn hints(shape: &Shape, from: Coord, to: Coord) -> Directions {
-    let mut hints = Directions::NONE;
+pub fn hints(shape: &Shape, from: Coord, to: Coord) -> DirectionSet {
+    let mut hints = DirectionSet::NONE;
     for dim in 0..3 {
         let (a, b) = (from.axes()[dim] as u16, to.axes()[dim] as u16);
         if a == b {
@@ -110,14 +110,14 @@ pub fn hints(shape: &Shape, from: Coord, to: Coord) -> Directions {
         } else {
             b > a
         };
-        hints = hints.with(Direction::of(dim, plus));
+        hints = hints.with(Direction::from_dimension(dim, plus));
     }
     hints
 }
 
 /// Returns the remaining directions of a packet at node `here`; empty at its destination.
 #[inline]
-pub(crate) fn productive(here: Word, packet: Word) -> Directions {
+pub(crate) fn productive(here: HeaderWord, packet: HeaderWord) -> DirectionSet {
     let away = packet.away(here);
     let mut left = packet.hints().bits();
     for dim in 0..3 {
@@ -125,24 +125,24 @@ pub(crate) fn productive(here: Word, packet: Word) -> Directions {
             left &= !(0b11 << (2 * dim));
         }
     }
-    Directions::from_bits(left)
+    DirectionSet::from_bits(left)
 }
 
 /// Returns the first direction in dimension order (X, then Y, then Z) of `productive`.
-pub fn dimension_order(productive: Directions) -> Option<Direction> {
+pub fn dimension_order(productive: DirectionSet) -> Option<Direction> {
     productive.first()
 }
 
 /// Checks that the hint bits of a packet lead to its destination. The node `here` received it from direction `side` and
-/// has `links`. Fails with [`Defect::Destination`] or [`Defect::Hints`].
+/// has `links`. Fails with [`FrameError::Destination`] or [`FrameError::Hints`].
 #[inline]
 pub(crate) fn check(
     shape: &Shape,
-    here: Word,
-    links: Directions,
+    here: HeaderWord,
+    links: DirectionSet,
     side: Direction,
-    packet: Word,
-) -> Result<(), Defect> {
+    packet: HeaderWord,
+) -> Result<(), FrameError> {
     if packet.away(here) != 0 {
         return check_on_the_way(shape, here, links, side, packet);
     }
@@ -151,21 +151,21 @@ pub(crate) fn check(
     if arrival && !(packet.is_deposit() && packet.is_dynamic()) {
         Ok(())
     } else {
-        Err(Defect::Hints)
+        Err(FrameError::Hints)
     }
 }
 
 /// Checks a packet that must be forwarded, like [`check`].
 fn check_on_the_way(
     shape: &Shape,
-    here: Word,
-    links: Directions,
+    here: HeaderWord,
+    links: DirectionSet,
     side: Direction,
-    packet: Word,
-) -> Result<(), Defect> {
+    packet: HeaderWord,
+) -> Result<(), FrameError> {
     let (at, dest) = (here.dest().axes(), packet.dest());
     if shape.rank(dest).is_none() {
-        return Err(Defect::Destination);
+        return Err(FrameError::Destination);
     }
     let left = productive(here, packet).bits();
     let mut unfinished = 0;
@@ -174,7 +174,7 @@ fn check_on_the_way(
         if a != b {
             unfinished += 1;
             if bits == 0 || bits == 0b11 {
-                return Err(Defect::Hints);
+                return Err(FrameError::Hints);
             }
         }
     }
@@ -183,13 +183,13 @@ fn check_on_the_way(
     let deposit_turns = packet.is_deposit()
         && (unfinished > 1 || left & !(1 << side.opposite() as u8) != 0 || packet.is_dynamic());
     if turns_back || !arrival || left & !links.bits() != 0 || deposit_turns {
-        return Err(Defect::Hints);
+        return Err(FrameError::Hints);
     }
     // On a mesh, a hint away from the destination would end at the edge: rejected here already.
-    for d in Directions::from_bits(left).iter() {
+    for d in DirectionSet::from_bits(left).iter() {
         let (a, b) = (at[d.dimension()], dest.axes()[d.dimension()]);
         if !shape.wraps()[d.dimension()] && (b > a) != d.is_plus() {
-            return Err(Defect::Hints);
+            return Err(FrameError::Hints);
         }
     }
     Ok(())
@@ -198,10 +198,10 @@ fn check_on_the_way(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::Repr;
+    use crate::wire::HeaderRepr;
 
-    fn word_at(here: Coord) -> Word {
-        Word::to(here, Directions::NONE, false)
+    fn word_at(here: Coord) -> HeaderWord {
+        HeaderWord::to(here, DirectionSet::NONE, false)
     }
 
     #[test]
@@ -213,7 +213,7 @@ mod tests {
                     for b in (0..shape.nodes()).step_by(1 + shape.nodes() as usize / 64) {
                         let (mut at, to) = (shape.coord(a).unwrap(), shape.coord(b).unwrap());
                         let (distance, hints) = (shape.distance(at, to), hints(&shape, at, to));
-                        let repr = Repr {
+                        let repr = HeaderRepr {
                             hints,
                             deposit: false,
                             dynamic: false,
@@ -245,8 +245,8 @@ mod tests {
         let here = Coord { x: 1, y: 1, z: 0 };
         let links = shape.links(here);
         let check = |hints: &[Direction], dest: [u8; 3], deposit| {
-            let repr = Repr {
-                hints: hints.iter().fold(Directions::NONE, |s, &d| s.with(d)),
+            let repr = HeaderRepr {
+                hints: hints.iter().fold(DirectionSet::NONE, |s, &d| s.with(d)),
                 deposit,
                 dynamic: false,
                 vc: crate::vc::Vc::Bn,
@@ -259,20 +259,20 @@ mod tests {
         use Direction::*;
         assert_eq!(check(&[XPlus], [3, 1, 0], false), Ok(()));
         assert_eq!(check(&[XPlus], [1, 1, 0], false), Ok(()));
-        assert_eq!(check(&[XPlus], [4, 1, 0], false), Err(Defect::Destination));
-        assert_eq!(check(&[XPlus], [2, 2, 0], false), Err(Defect::Hints));
-        assert_eq!(check(&[XMinus], [3, 1, 0], false), Err(Defect::Hints));
+        assert_eq!(check(&[XPlus], [4, 1, 0], false), Err(FrameError::Destination));
+        assert_eq!(check(&[XPlus], [2, 2, 0], false), Err(FrameError::Hints));
+        assert_eq!(check(&[XMinus], [3, 1, 0], false), Err(FrameError::Hints));
         assert_eq!(
             check(&[XPlus, XMinus], [3, 1, 0], false),
-            Err(Defect::Hints)
+            Err(FrameError::Hints)
         );
         assert_eq!(
             check(&[XPlus, YMinus], [3, 3, 0], false),
-            Err(Defect::Hints)
+            Err(FrameError::Hints)
         );
-        assert_eq!(check(&[YPlus], [1, 3, 0], false), Err(Defect::Hints));
+        assert_eq!(check(&[YPlus], [1, 3, 0], false), Err(FrameError::Hints));
         assert_eq!(check(&[XPlus], [3, 1, 0], true), Ok(()));
-        assert_eq!(check(&[XPlus, YPlus], [1, 3, 0], true), Err(Defect::Hints));
+        assert_eq!(check(&[XPlus, YPlus], [1, 3, 0], true), Err(FrameError::Hints));
     }
 
     #[test]

@@ -18,19 +18,19 @@
 //! idle link. The direction depends on the pair of nodes only: this preserves packet order.
 
 #[cfg(any(test, feature = "sim"))]
-mod ahead;
+mod prefetch;
 
 use core::num::NonZero;
 
 use crate::chunk::{CHUNK_BYTES, Chunk, MAX_QUEUE_PACKETS, PACKET_BYTES};
 use crate::coord::{Coord, Direction, Rank, Shape};
 use crate::profile::PACKET_CHUNKS;
-use crate::queue::{self, Layout, Queue};
+use crate::queue::{self, QueueLayout, Queue};
 use crate::route;
-use crate::stats::{Stats, Tally};
-use crate::vc::{self, Granted, Grants, Tokens, Vc, needed_to_inject};
+use crate::stats::{Stats, EventCounter};
+use crate::vc::{self, GrantResult, ChannelGrants, ChannelTokens, Vc, needed_to_inject};
 use crate::wire::{
-    Defect, Directions, FRAME_HEADER_BYTES, Fifo, FrameRepr, HEADER_BYTES, Packet, SUMS, Sums, Word,
+    FrameError, DirectionSet, FRAME_HEADER_BYTES, Fifo, FrameRepr, HEADER_BYTES, Packet, SUMS, ChecksumFunctions, HeaderWord,
 };
 
 /// Minimum buffer of a bubble channel in packets; the bubble rule requires two.
@@ -41,10 +41,10 @@ const PRIORITY_BURST: u8 = 7;
 /// Returns the initial tokens for the empty buffers.
 // Not inlined: otherwise the compiler moves each queue and grant field by field into the new router.
 #[inline(never)]
-fn grants(queues: &[Queue; QUEUES]) -> [Grants; 6] {
+fn grants(queues: &[Queue; QUEUES]) -> [ChannelGrants; 6] {
     core::array::from_fn(|side| {
         let capacity = |vc: usize| queues[side * Vc::COUNT + vc].capacity();
-        Grants::new(core::array::from_fn(capacity))
+        ChannelGrants::new(core::array::from_fn(capacity))
     })
 }
 
@@ -96,11 +96,11 @@ pub(crate) const LOCAL: usize = 6;
 
 /// Returns the packet layout of the queue with this index in `Router::queues`. The buffer of a bubble channel stores
 /// packets in slots of the maximum size, as the tokens charge them.
-const fn layout(queue: usize) -> Layout {
+const fn layout(queue: usize) -> QueueLayout {
     match queue {
-        0..INJECT if Vc::ALL[queue % Vc::COUNT].is_bubble() => Layout::Apart,
-        0..INJECT => Layout::Dense,
-        _ => Layout::Fifo,
+        0..INJECT if Vc::ALL[queue % Vc::COUNT].is_bubble() => QueueLayout::Separate,
+        0..INJECT => QueueLayout::Dense,
+        _ => QueueLayout::Fifo,
     }
 }
 
@@ -116,7 +116,7 @@ const fn greatest(queue: usize) -> usize {
 
 /// Capacities of a router's buffers, in packets of the maximum size of each.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Sizes {
+pub struct BufferSizes {
     /// Buffer of each dynamic channel behind each link; 0 disables them, and all packets use the bubble channels.
     pub dynamic: u16,
     /// Buffer of channel BN behind each link; minimum [`MIN_BUBBLE_PACKETS`].
@@ -133,7 +133,7 @@ pub struct Sizes {
     pub receive_priority: u16,
 }
 
-impl Sizes {
+impl BufferSizes {
     /// Minimum legal buffers, with one packet per dynamic channel.
     pub const SMALLEST: Self = Self {
         dynamic: 1,
@@ -162,17 +162,17 @@ impl Sizes {
         let mut chunks = 0;
         let mut queue = 0;
         while queue < QUEUES {
-            let (layout, packets) = self.plan(queue);
-            chunks += layout.chunks_for(packets);
+            let (layout, packets, greatest) = self.plan(queue);
+            chunks += layout.chunks_for(packets, greatest);
             queue += 1;
         }
         chunks
     }
 
-    /// Returns the packet memory in chunks that [`Router::of_heads`] requires.
+    /// Returns the packet memory in chunks that [`Router::with_heads_only`] requires.
     #[cfg(any(test, feature = "sim"))]
     pub(crate) fn heads(&self, halvings: u32) -> usize {
-        let of = |queue| queue::chunks_for_heads((self.packets(queue), greatest(queue)), halvings);
+        let of = |queue| queue::chunks_for_heads(self.packets(queue), greatest(queue), halvings);
         (0..QUEUES).map(of).sum()
     }
 
@@ -194,11 +194,11 @@ impl Sizes {
     /// Returns the layout of the queue with this index, its capacity in maximum-size packets, and their size in chunks.
     // Not inlined: one copy of the code serves all queues.
     #[inline(never)]
-    const fn plan(&self, queue: usize) -> (Layout, (u16, usize)) {
-        (layout(queue), (self.packets(queue), greatest(queue)))
+    const fn plan(&self, queue: usize) -> (QueueLayout, u16, usize) {
+        (layout(queue), self.packets(queue), greatest(queue))
     }
 
-    /// Checks that each buffer is within [`Sizes::SMALLEST`] (dynamic channels: 0) and [`MAX_QUEUE_PACKETS`].
+    /// Checks that each buffer is within [`BufferSizes::SMALLEST`] (dynamic channels: 0) and [`MAX_QUEUE_PACKETS`].
     fn are_legal(&self) -> bool {
         let buffers = [
             (self.dynamic, 0),
@@ -220,15 +220,15 @@ impl Sizes {
 }
 
 // The build checks the memory budgets.
-const _: () = assert!(Sizes::SMALLEST.bytes() <= 24 * 1024);
-const _: () = assert!(Sizes::BLUE_GENE.bytes() <= 48 * 1024);
+const _: () = assert!(BufferSizes::SMALLEST.bytes() <= 24 * 1024);
+const _: () = assert!(BufferSizes::BLUE_GENE.bytes() <= 48 * 1024);
 
 /// Reason why a router cannot be created.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ConfigError {
-    /// A buffer is smaller than [`Sizes::SMALLEST`] allows, or larger than [`MAX_QUEUE_PACKETS`].
+    /// A buffer is smaller than [`BufferSizes::SMALLEST`] allows, or larger than [`MAX_QUEUE_PACKETS`].
     Size,
-    /// The provided memory contains fewer than [`Sizes::chunks`] chunks.
+    /// The provided memory contains fewer than [`BufferSizes::chunks`] chunks.
     Memory,
     /// The node's coordinates are outside the torus.
     Outside,
@@ -254,10 +254,10 @@ impl core::error::Error for ConfigError {}
 
 /// Header fields of a source's oldest packet, cached so that arbitration reads no packet memory.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Head {
-    pub word: Word,
+pub(crate) struct CachedHeader {
+    pub word: HeaderWord,
     /// Remaining directions of the packet.
-    pub left: Directions,
+    pub left: DirectionSet,
     /// Outputs whose `want` mask contains the source.
     outputs: NonZero<u8>,
 }
@@ -269,22 +269,22 @@ pub(crate) struct Head {
 /// caches.
 #[repr(C)]
 pub struct Router<'m> {
-    pub(crate) heads: [Option<Head>; SOURCES],
+    pub(crate) heads: [Option<CachedHeader>; SOURCES],
     pub(crate) queues: [Queue; QUEUES],
     pub(crate) memory: &'m mut [Chunk],
     /// Mask, per output, of the sources whose oldest packet may use it.
     pub(crate) want: [u32; OUTPUTS],
     /// Choice of the last arbitration; nothing has changed since.
-    chosen: Option<(Direction, Choice)>,
+    chosen: Option<(Direction, ArbitrationResult)>,
     pub(crate) shape: Shape,
     pub(crate) here: Coord,
-    links: Directions,
-    /// Header word ([`Word::to`]) with this node as the destination.
-    pub(crate) place: Word,
+    links: DirectionSet,
+    /// Header word ([`HeaderWord::to`]) with this node as the destination.
+    pub(crate) place: HeaderWord,
     /// Route of the last injected packet; the next packet often uses the same one.
-    pub(crate) way: Way,
+    pub(crate) way: NodeRoute,
     /// Hops of the last line packet per direction, and its header fields that others share.
-    pub(crate) lines: [(u16, Word); 6],
+    pub(crate) lines: [(u16, HeaderWord); 6],
     /// Mask of the injection FIFOs whose free space is below one maximum-size packet.
     pub(crate) tight: u8,
     /// Mask of the outputs that a source requests.
@@ -292,11 +292,11 @@ pub struct Router<'m> {
     /// Mask of the sides that may owe their neighbour a token update. A clear bit means that no update is due.
     untold: u8,
     /// Directions in which the last arbitration found nothing to transmit, with no relevant change since.
-    blocked: Directions,
+    blocked: DirectionSet,
     /// Links without checksums.
-    exact: Directions,
+    exact: DirectionSet,
     /// Checksum functions for the other links; `None` if all links are exact.
-    sums: Option<&'static Sums>,
+    sums: Option<&'static ChecksumFunctions>,
     /// Source that each output served last.
     pub(crate) last: [u8; OUTPUTS],
     /// Limit of [`Router::through_burst`].
@@ -306,7 +306,7 @@ pub struct Router<'m> {
     /// Mask of the sides whose tokens were released since [`Router::take_released`].
     #[cfg(any(test, feature = "sim"))]
     released: u8,
-    /// Whether only packet heads are stored; see [`Router::of_heads`].
+    /// Whether only packet heads are stored; see [`Router::with_heads_only`].
     #[cfg(any(test, feature = "sim"))]
     heads_only: bool,
     /// Priority packets sent in a row while normal ones waited, per direction.
@@ -319,12 +319,12 @@ pub struct Router<'m> {
     straight_burst: [[u8; 2]; 6],
     /// Attempts that held back straight packets, per direction and bubble channel.
     held: [[u8; 2]; 6],
-    pub(crate) tokens: [[Tokens; Vc::COUNT]; 6],
+    pub(crate) tokens: [[ChannelTokens; Vc::COUNT]; 6],
     /// Neighbour's grant counters from its last frame, per side.
     seen: [u64; 6],
-    grants: [Grants; 6],
+    grants: [ChannelGrants; 6],
     #[cfg(test)]
-    pub(crate) rules: Rules,
+    pub(crate) rules: RouterRules,
     /// Number of checks of a source or of a channel's tokens.
     #[cfg(test)]
     pub(crate) looks: core::cell::Cell<u64>,
@@ -332,25 +332,25 @@ pub struct Router<'m> {
 }
 
 /// Round-robin iterator over the directions.
-pub(crate) struct Turns {
+pub(crate) struct RoundRobin {
     first: u8,
     /// Number of directions already visited.
-    begun: u8,
+    open_frames: u8,
 }
 
-impl Turns {
+impl RoundRobin {
     /// Returns the next direction of the round that `these` contains. Skipped directions count as visited.
     #[inline]
-    pub fn next_of(&mut self, these: Directions) -> Option<Direction> {
+    pub fn next_of(&mut self, these: DirectionSet) -> Option<Direction> {
         const ALL: u8 = Direction::ALL.len() as u8;
         let (bits, first) = (u16::from(these.bits()), self.first);
         let in_turn = (bits >> first | bits << (ALL - first)) & ((1 << ALL) - 1);
-        let left = in_turn >> self.begun << self.begun;
+        let left = in_turn >> self.open_frames << self.open_frames;
         if left == 0 {
             return None;
         }
         let place = left.trailing_zeros() as u8;
-        self.begun = place + 1;
+        self.open_frames = place + 1;
         let d = first + place;
         Some(Direction::ALL[usize::from(if d < ALL { d } else { d - ALL })])
     }
@@ -358,27 +358,27 @@ impl Turns {
 
 /// Route to a node.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Way {
+pub(crate) struct NodeRoute {
     pub dest: Coord,
     /// Index of the first output in dimension order.
     pub first: u8,
     /// Header fields that all packets to the node share.
-    pub word: Word,
+    pub word: HeaderWord,
 }
 
-impl Way {
-    pub fn new(dest: Coord, hints: Directions) -> Self {
+impl NodeRoute {
+    pub fn new(dest: Coord, hints: DirectionSet) -> Self {
         Self {
             dest,
             first: route::dimension_order(hints).map_or(LOCAL, |d| d as usize) as u8,
-            word: Word::to(dest, hints, false),
+            word: HeaderWord::to(dest, hints, false),
         }
     }
 }
 
 /// Result of arbitration: the source whose oldest packet is sent, and the channel that it uses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Choice {
+pub(crate) struct ArbitrationResult {
     pub source: usize,
     pub vc: Vc,
 }
@@ -386,7 +386,7 @@ pub(crate) struct Choice {
 /// Rules that tests disable, to prove that their checks can fail.
 #[cfg(test)]
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Rules {
+pub(crate) struct RouterRules {
     /// Space for two packets is required to enter a bubble channel.
     pub bubble: bool,
     /// Dynamic packets may use the bubble channel.
@@ -394,7 +394,7 @@ pub(crate) struct Rules {
 }
 
 #[cfg(test)]
-impl Rules {
+impl RouterRules {
     /// All rules, as in production.
     pub const ALL: Self = Self {
         bubble: true,
@@ -403,45 +403,46 @@ impl Rules {
 }
 
 impl<'m> Router<'m> {
-    /// Creates a router for the node at `here` with buffers of `sizes` in `memory` ([`Sizes::chunks`] chunks). No link
+    /// Creates a router for the node at `here` with buffers of `sizes` in `memory` ([`BufferSizes::chunks`] chunks). No link
     /// is exact until [`Router::set_exact`] specifies some.
     pub fn new(
         shape: Shape,
         here: Coord,
-        sizes: Sizes,
+        sizes: BufferSizes,
         memory: &'m mut [Chunk],
     ) -> Result<Self, ConfigError> {
-        let mut router = Self::of_exact(shape, here, sizes, memory)?;
-        router.set_exact(Directions::NONE);
+        let mut router = Self::with_exact_links(shape, here, sizes, memory)?;
+        router.set_exact(DirectionSet::NONE);
         Ok(router)
     }
 
     /// Creates a router like [`Router::new`], with all links [exact](crate::link::Link::is_exact) until
     /// [`Router::set_exact`] changes that.
-    pub fn of_exact(
+    pub fn with_exact_links(
         shape: Shape,
         here: Coord,
-        sizes: Sizes,
+        sizes: BufferSizes,
         memory: &'m mut [Chunk],
     ) -> Result<Self, ConfigError> {
-        Self::with_queues(shape, here, (sizes, sizes.chunks()), memory, Queue::new)
+        Self::with_queues(shape, here, sizes, sizes.chunks(), memory, Queue::new)
     }
 
     /// Creates a router for a simulator that reads only the first chunk of each packet. The minimum packet is
-    /// 2^`halvings` chunks. Only the first chunk is moved and stored ([`Sizes::heads`]), a frame contains that of one
+    /// 2^`halvings` chunks. Only the first chunk is moved and stored ([`BufferSizes::heads`]), a frame contains that of one
     /// packet at most, and the channel counters are disabled.
     #[cfg(any(test, feature = "sim"))]
-    pub(crate) fn of_heads(
+    pub(crate) fn with_heads_only(
         shape: Shape,
         here: Coord,
-        (sizes, halvings): (Sizes, u32),
+        sizes: BufferSizes,
+        halvings: u32,
         memory: &'m mut [Chunk],
     ) -> Result<Self, ConfigError> {
         let queue =
-            |layout, packets, at: &mut usize| Queue::of_heads(layout, packets, halvings, at);
-        let sizes = (sizes, sizes.heads(halvings));
-        let mut router = Self::with_queues(shape, here, sizes, memory, queue)?;
-        router.set_exact(Directions::NONE);
+            |layout, packets, greatest, at: &mut usize| Queue::with_heads_only(layout, packets, greatest, halvings, at);
+        let chunks = sizes.heads(halvings);
+        let mut router = Self::with_queues(shape, here, sizes, chunks, memory, queue)?;
+        router.set_exact(DirectionSet::NONE);
         router.heads_only = true;
         Ok(router)
     }
@@ -451,9 +452,10 @@ impl<'m> Router<'m> {
     fn with_queues(
         shape: Shape,
         here: Coord,
-        (sizes, chunks): (Sizes, usize),
+        sizes: BufferSizes,
+        chunks: usize,
         memory: &'m mut [Chunk],
-        queue: impl Fn(Layout, (u16, usize), &mut usize) -> Queue,
+        queue: impl Fn(QueueLayout, u16, usize, &mut usize) -> Queue,
     ) -> Result<Self, ConfigError> {
         if !sizes.are_legal() {
             return Err(ConfigError::Size);
@@ -466,8 +468,8 @@ impl<'m> Router<'m> {
         }
         let mut at = 0;
         let queues = core::array::from_fn(|i| {
-            let (layout, packets) = sizes.plan(i);
-            queue(layout, packets, &mut at)
+            let (layout, packets, greatest) = sizes.plan(i);
+            queue(layout, packets, greatest, &mut at)
         });
         Ok(Self::at_rest(shape, here, memory, queues))
     }
@@ -481,13 +483,13 @@ impl<'m> Router<'m> {
         memory: &'m mut [Chunk],
         queues: [Queue; QUEUES],
     ) -> Self {
-        let place = Word::to(here, Directions::NONE, false);
+        let place = HeaderWord::to(here, DirectionSet::NONE, false);
         Self {
             shape,
             here,
             links: shape.links(here),
             place,
-            way: Way::new(here, Directions::NONE),
+            way: NodeRoute::new(here, DirectionSet::NONE),
             lines: [(0, place); 6],
             tight: 0,
             exact: shape.links(here),
@@ -500,7 +502,7 @@ impl<'m> Router<'m> {
             wanted: 0,
             // The initial grants cover the empty buffers.
             untold: shape.links(here).bits(),
-            blocked: Directions::NONE,
+            blocked: DirectionSet::NONE,
             chosen: None,
             last: [0; OUTPUTS],
             priority_burst: [0; 6],
@@ -517,7 +519,7 @@ impl<'m> Router<'m> {
             #[cfg(any(test, feature = "sim"))]
             heads_only: false,
             #[cfg(test)]
-            rules: Rules::ALL,
+            rules: RouterRules::ALL,
             #[cfg(test)]
             looks: Default::default(),
             stats: Stats::default(),
@@ -537,11 +539,11 @@ impl<'m> Router<'m> {
         self.shape.rank(self.here).unwrap_or_default()
     }
     /// Returns the directions that have a link.
-    pub fn links(&self) -> Directions {
+    pub fn links(&self) -> DirectionSet {
         self.links
     }
     /// Specifies the exact links ([`Link::is_exact`](crate::link::Link::is_exact)).
-    pub fn set_exact(&mut self, exact: Directions) {
+    pub fn set_exact(&mut self, exact: DirectionSet) {
         self.exact = exact;
         self.sums = Some(&SUMS);
     }
@@ -552,7 +554,7 @@ impl<'m> Router<'m> {
     }
     /// Returns the number of chunks that are copied for `chunks` chunks of packets.
     #[inline]
-    pub(crate) fn carried(&self, chunks: usize) -> usize {
+    pub(crate) fn copied_chunks(&self, chunks: usize) -> usize {
         #[cfg(any(test, feature = "sim"))]
         if self.heads_only {
             return 1;
@@ -628,7 +630,7 @@ impl<'m> Router<'m> {
         }
     }
 
-    fn defect(&mut self, defect: Defect) {
+    fn defect(&mut self, defect: FrameError) {
         self.stats.defects[defect as usize] += 1;
     }
 
@@ -687,10 +689,10 @@ impl<'m> Router<'m> {
     /// Updates the tokens from the neighbour's grant counters.
     #[cfg(any(test, feature = "sim"))]
     pub(crate) fn take_grants(&mut self, side: Direction, granted: [u16; Vc::COUNT]) {
-        self.take_granted(side, vc::packed(granted));
+        self.take_granted(side, vc::pack_counters(granted));
     }
 
-    /// Updates the tokens from the neighbour's grant counters ([`vc::packed`]). Returns false if a counter is
+    /// Updates the tokens from the neighbour's grant counters ([`vc::pack_counters`]). Returns false if a counter is
     /// impossible.
     #[inline]
     fn take_granted(&mut self, side: Direction, granted: u64) -> bool {
@@ -708,10 +710,10 @@ impl<'m> Router<'m> {
             let lane = u64::from(u16::MAX) << at;
             left &= !lane;
             match self.tokens[side as usize][vc].grant((granted >> at) as u16) {
-                Granted::Nothing => {}
-                Granted::More => self.look_again(),
-                Granted::TooMuch => {
-                    self.defect(Defect::Grant);
+                GrantResult::Empty => {}
+                GrantResult::More => self.invalidate_choices(),
+                GrantResult::TooMuch => {
+                    self.defect(FrameError::Grant);
                     is_good = false;
                     // Ignores the bad counter.
                     self.seen[side as usize] ^= news & lane;
@@ -728,16 +730,16 @@ impl<'m> Router<'m> {
     pub(crate) fn accept(
         &mut self,
         side: Direction,
-        word: Word,
+        word: HeaderWord,
         packets: &[u8],
-    ) -> Result<usize, Defect> {
+    ) -> Result<usize, FrameError> {
         let (chunks, vc, fifo) = (word.chunks(), word.vc(), word.fifo() as usize);
         route::check(&self.shape, self.place, self.links, side, word)?;
         let (s, v) = (side as usize, vc as usize);
         let source = s * Vc::COUNT + v;
         let charge = vc.charge(chunks);
         if self.queues[source].free() < charge {
-            return Err(Defect::Overrun);
+            return Err(FrameError::Overrun);
         }
         // At its destination with no packet before it: copied straight into the reception FIFO, which saves one copy.
         let reception = RECEPTION + fifo;
@@ -754,8 +756,8 @@ impl<'m> Router<'m> {
             _ => 1,
         };
         let (all, charge) = (count * chunks, count as u16 * charge);
-        let carried = self.carried(all);
-        let bytes = &packets[..carried * CHUNK_BYTES];
+        let copied_chunks = self.copied_chunks(all);
+        let bytes = &packets[..copied_chunks * CHUNK_BYTES];
         if self.counts() {
             self.stats.channels[s][v].received.add_all(count, all);
         }
@@ -765,7 +767,7 @@ impl<'m> Router<'m> {
             let stats = &mut self.stats.fifos[fifo];
             stats.delivered.add_all(count, all);
             stats.reception_high_water = self.queues[reception].high();
-            queue::copy(queue::bytes_mut(self.memory, start, carried), bytes);
+            queue::copy(queue::bytes_mut(self.memory, start, copied_chunks), bytes);
             self.release(s, v, charge);
             return Ok(all);
         }
@@ -776,7 +778,7 @@ impl<'m> Router<'m> {
         if self.counts() {
             self.stats.channels[s][v].high_water = high;
         }
-        queue::copy(queue::bytes_mut(self.memory, start, carried), bytes);
+        queue::copy(queue::bytes_mut(self.memory, start, copied_chunks), bytes);
         if first {
             self.open(source, word);
         }
@@ -784,7 +786,7 @@ impl<'m> Router<'m> {
     }
 
     /// Adds a source to the outputs that its oldest packet, with this header, may use.
-    pub(crate) fn open(&mut self, source: usize, word: Word) {
+    pub(crate) fn open(&mut self, source: usize, word: HeaderWord) {
         let left = route::productive(self.place, word);
         let deposits_here = word.is_deposit() && source < INJECT;
         let outputs = if left.is_empty() || deposits_here {
@@ -799,8 +801,8 @@ impl<'m> Router<'m> {
 
     /// Adds `source` to exactly `outputs`.
     #[inline]
-    pub(crate) fn enter(&mut self, source: usize, word: Word, left: Directions, outputs: u8) {
-        self.heads[source] = NonZero::new(outputs).map(|outputs| Head {
+    pub(crate) fn enter(&mut self, source: usize, word: HeaderWord, left: DirectionSet, outputs: u8) {
+        self.heads[source] = NonZero::new(outputs).map(|outputs| CachedHeader {
             word,
             left,
             outputs,
@@ -809,29 +811,29 @@ impl<'m> Router<'m> {
             self.want[output] |= 1 << source;
         }
         self.wanted |= outputs;
-        self.look_again();
+        self.invalidate_choices();
     }
 
     /// Removes `source` from `outputs`.
     #[inline]
-    pub(crate) fn leave(&mut self, source: usize, outputs: u8) {
+    pub(crate) fn remove_wants(&mut self, source: usize, outputs: u8) {
         for output in ones(outputs) {
             self.want[output] &= !(1 << source);
             if self.want[output] == 0 {
                 self.wanted &= !(1 << output);
             }
         }
-        self.look_again();
+        self.invalidate_choices();
     }
 
     /// Invalidates the cached arbitration results after a change that may affect them.
-    pub(crate) fn look_again(&mut self) {
-        self.blocked = Directions::NONE;
+    pub(crate) fn invalidate_choices(&mut self) {
+        self.blocked = DirectionSet::NONE;
         self.chosen = None;
     }
 
     /// Removes the `count` oldest packets of a source, all with one header, and releases their tokens.
-    pub(crate) fn remove(&mut self, source: usize, head: &Head, count: usize) {
+    pub(crate) fn remove(&mut self, source: usize, head: &CachedHeader, count: usize) {
         let chunks = head.word.chunks();
         if source < INJECT {
             let (side, vc) = (source / Vc::COUNT, source % Vc::COUNT);
@@ -845,18 +847,18 @@ impl<'m> Router<'m> {
         let next = self.header(source);
         if next == Some(head.word) && !head.word.is_deposit() {
             // The next packet of the same stream requests the same outputs.
-            return self.look_again();
+            return self.invalidate_choices();
         }
-        self.leave(source, head.outputs.get());
+        self.remove_wants(source, head.outputs.get());
         match next {
             Some(next) => self.open(source, next),
             None => self.heads[source] = None,
         }
     }
 
-    fn header(&self, source: usize) -> Option<Word> {
+    fn header(&self, source: usize) -> Option<HeaderWord> {
         let header = self.memory[self.queues[source].front()?].first_chunk()?;
-        Some(Word::read(header))
+        Some(HeaderWord::read(header))
     }
 
     /// Updates the `tight` bit of an injection FIFO that has changed.
@@ -887,8 +889,8 @@ impl<'m> Router<'m> {
 
     /// Returns the directions for which [`Router::has_output`] may return true.
     #[inline]
-    pub(crate) fn outputs(&self) -> Directions {
-        let wanted = Directions::from_bits(self.wanted & !self.blocked.bits() | self.untold);
+    pub(crate) fn outputs(&self) -> DirectionSet {
+        let wanted = DirectionSet::from_bits(self.wanted & !self.blocked.bits() | self.untold);
         wanted.and(self.links)
     }
 
@@ -934,10 +936,10 @@ impl<'m> Router<'m> {
     /// Returns a round-robin iterator over the links. Of several equally good links for an adaptive packet, the first
     /// one to request it transmits it, so the first link must rotate.
     #[inline]
-    pub(crate) fn turns(&self) -> Turns {
-        Turns {
+    pub(crate) fn turns(&self) -> RoundRobin {
+        RoundRobin {
             first: self.turn,
-            begun: 0,
+            open_frames: 0,
         }
     }
 
@@ -976,8 +978,8 @@ impl<'m> Router<'m> {
     #[inline(always)]
     pub(crate) fn channel_of(
         &self,
-        word: Word,
-        left: Directions,
+        word: HeaderWord,
+        left: DirectionSet,
         source: usize,
         d: Direction,
     ) -> Option<Vc> {
@@ -1015,7 +1017,7 @@ impl<'m> Router<'m> {
 
     /// Returns the tokens that a packet of `chunks` chunks from `source` requires to enter this dynamic channel of link
     /// `d`.
-    fn needed(&self, source: usize, d: Direction, chunks: usize, tokens: &Tokens) -> u16 {
+    fn needed(&self, source: usize, d: Direction, chunks: usize, tokens: &ChannelTokens) -> u16 {
         let waits = source >= INJECT
             && self.injected_run[d as usize] < ALONE
             && self.through_burst[d as usize] < THROUGH_LIMIT;
@@ -1055,13 +1057,13 @@ impl<'m> Router<'m> {
 
     /// Arbitrates for link `d`: priority packets, then through traffic, then injected packets, without starvation.
     /// Sources of the same kind are served round robin.
-    fn select(&self, d: Direction) -> Option<Choice> {
+    fn select(&self, d: Direction) -> Option<ArbitrationResult> {
         let want = self.want[d as usize];
         if want & want.wrapping_sub(1) == 0 {
             // Zero or one source, the usual cases, require no arbitration.
             let source = next_after(want, 0)?;
             let vc = self.channel(source, d)?;
-            return (!self.must_hold(source, d, vc)).then_some(Choice { source, vc });
+            return (!self.must_hold(source, d, vc)).then_some(ArbitrationResult { source, vc });
         }
         let priority = want & PRIORITY_SOURCES;
         let through = want & !PRIORITY_SOURCES & THROUGH_SOURCES;
@@ -1083,13 +1085,13 @@ impl<'m> Router<'m> {
 
     /// Returns the first of `sources`, round robin, whose oldest packet can use direction `d` now. A packet without a
     /// less loaded direction is preferred.
-    fn first_of(&self, sources: u32, d: Direction) -> Option<Choice> {
+    fn first_of(&self, sources: u32, d: Direction) -> Option<ArbitrationResult> {
         let (mut left, mut other) = (sources, None);
         while let Some(source) = next_after(left, self.last[d as usize]) {
             if let Some(vc) = self.channel(source, d)
                 && !self.must_hold(source, d, vc)
             {
-                let choice = Choice { source, vc };
+                let choice = ArbitrationResult { source, vc };
                 if !self.has_freer_way(source, d) {
                     return Some(choice);
                 }
@@ -1108,7 +1110,7 @@ impl<'m> Router<'m> {
         else {
             return false;
         };
-        if head.left == Directions::NONE.with(d) {
+        if head.left == DirectionSet::NONE.with(d) {
             return false;
         }
         let room = self.dynamic_room(d);
@@ -1128,14 +1130,14 @@ impl<'m> Router<'m> {
 
     /// Copies the next packet for link `d` into `out`. Returns the size in bytes, or `None` when no packet can be sent
     /// or it does not fit.
-    pub(crate) fn take(&mut self, d: Direction, out: &mut [u8]) -> Option<usize> {
+    pub(crate) fn dequeue_for_link(&mut self, d: Direction, out: &mut [u8]) -> Option<usize> {
         if self.want[d as usize] == 0 {
             return None;
         }
         for fifo in Fifo::ALL {
             if self.holds(d, fifo) {
                 self.held[d as usize][fifo as usize] += 1;
-                self.look_again();
+                self.invalidate_choices();
             }
         }
         let choice = match self.chosen.take() {
@@ -1146,8 +1148,8 @@ impl<'m> Router<'m> {
     }
 
     /// Copies the chosen packet into `out`. Returns its size in bytes, or `None` when it does not fit.
-    pub(crate) fn send(&mut self, d: Direction, choice: Choice, out: &mut [u8]) -> Option<usize> {
-        let Choice { source, vc } = choice;
+    pub(crate) fn send(&mut self, d: Direction, choice: ArbitrationResult, out: &mut [u8]) -> Option<usize> {
+        let ArbitrationResult { source, vc } = choice;
         let head = self.heads[source]?;
         let chunks = head.word.chunks();
         let start = self.queues[source].front()?;
@@ -1156,9 +1158,9 @@ impl<'m> Router<'m> {
             _ => 1,
         };
         let all = count * chunks;
-        let carried = self.carried(all);
-        let out = out.get_mut(..carried * CHUNK_BYTES)?;
-        queue::copy(out, queue::bytes(self.memory, start, carried));
+        let copied_chunks = self.copied_chunks(all);
+        let out = out.get_mut(..copied_chunks * CHUNK_BYTES)?;
+        queue::copy(out, queue::bytes(self.memory, start, copied_chunks));
         let (word, sums) = (head.word.with_vc(vc), self.sums_of(d));
         if word != head.word || sums.is_some() && !self.is_summed(source) {
             let word = sums.map_or(word, |sums| (sums.summed)(word));
@@ -1178,13 +1180,13 @@ impl<'m> Router<'m> {
     #[inline]
     pub(crate) fn account(
         &mut self,
-        word: Word,
+        word: HeaderWord,
         d: Direction,
-        choice: Choice,
+        choice: ArbitrationResult,
         count: usize,
         want: u32,
     ) {
-        let (Choice { source, vc }, chunks) = (choice, word.chunks());
+        let (ArbitrationResult { source, vc }, chunks) = (choice, word.chunks());
         let all = count * chunks;
         self.tokens[d as usize][vc as usize].spend(count as u16 * vc.charge(chunks));
         self.last[d as usize] = source as u8;
@@ -1201,7 +1203,7 @@ impl<'m> Router<'m> {
             // A branch instead of an addition that is mostly zero: the counter is in a distant cache line, and escapes
             // are rare.
             if vc == Vc::Bn {
-                self.stats.escapes += count as Tally;
+                self.stats.escapes += count as EventCounter;
             }
         }
     }
@@ -1210,7 +1212,7 @@ impl<'m> Router<'m> {
     /// update. They are contiguous maximum-size packets with the first one's header that may use only this link, and no
     /// other source requests it. The first has been chosen. If it escapes, so do the others, as no tokens arrive in the
     /// meantime.
-    fn run(&self, d: Direction, choice: Choice, head: &Head, most: usize) -> usize {
+    fn run(&self, d: Direction, choice: ArbitrationResult, head: &CachedHeader, most: usize) -> usize {
         let source = choice.source;
         let queue = &self.queues[source];
         if most < 2
@@ -1231,8 +1233,8 @@ impl<'m> Router<'m> {
 
     /// Returns for how many more maximum-size packets with this header and route there are tokens.
     #[inline]
-    pub(crate) fn tokens_for_more(&self, word: Word, d: Direction, choice: Choice) -> usize {
-        let Choice { source, vc } = choice;
+    pub(crate) fn tokens_for_more(&self, word: HeaderWord, d: Direction, choice: ArbitrationResult) -> usize {
+        let ArbitrationResult { source, vc } = choice;
         let tokens = &self.tokens[d as usize][vc as usize];
         let needed = if vc.is_bubble() {
             vc.needed(PACKET_CHUNKS, source == straight_source(d, word.fifo()))
@@ -1249,7 +1251,7 @@ impl<'m> Router<'m> {
     }
 
     /// Returns the checksum functions of the link in direction `d`; `None` for an exact link.
-    fn sums_of(&self, d: Direction) -> Option<&'static Sums> {
+    fn sums_of(&self, d: Direction) -> Option<&'static ChecksumFunctions> {
         self.sums.filter(|_| !self.exact.has(d))
     }
 
@@ -1263,7 +1265,7 @@ impl<'m> Router<'m> {
     fn count_bursts(
         &mut self,
         d: Direction,
-        Choice { source, vc }: Choice,
+        ArbitrationResult { source, vc }: ArbitrationResult,
         count: usize,
         want: u32,
     ) {
@@ -1309,12 +1311,12 @@ impl<'m> Router<'m> {
         self.fill_frame_from(d, buffer, 0)
     }
 
-    /// Completes a frame that already contains `begun` bytes of packets, like [`Router::fill_frame`].
+    /// Completes a frame that already contains `open_frames` bytes of packets, like [`Router::fill_frame`].
     pub(crate) fn fill_frame_from(
         &mut self,
         d: Direction,
         buffer: &mut [u8],
-        begun: usize,
+        open_frames: usize,
     ) -> usize {
         if !self.links.has(d) {
             return 0;
@@ -1325,8 +1327,8 @@ impl<'m> Router<'m> {
         // The frame's size field, in chunks, is 16 bits wide.
         let most = rest.len().min(u16::MAX as usize * CHUNK_BYTES);
         rest = &mut rest[..most];
-        let mut bytes = begun;
-        while let Some(taken) = self.take(d, &mut rest[bytes..]) {
+        let mut bytes = open_frames;
+        while let Some(taken) = self.dequeue_for_link(d, &mut rest[bytes..]) {
             bytes += taken;
         }
         if bytes == 0 && !self.is_grant_due(d) {
@@ -1347,16 +1349,16 @@ impl<'m> Router<'m> {
         if bytes == 0 {
             link.token_frames_sent += 1;
         }
-        let (chunks, granted) = ((bytes / CHUNK_BYTES) as u16, self.tell_grants(d));
+        let (chunks, granted) = ((bytes / CHUNK_BYTES) as u16, self.emit_grants(d));
         match self.sums_of(d) {
-            None => FrameRepr::put_unsummed(header, chunks, vc::packed(granted)),
+            None => FrameRepr::put_unsummed(header, chunks, vc::pack_counters(granted)),
             Some(sums) => *header = (sums.emit_frame)(&FrameRepr { chunks, granted }),
         }
         FRAME_HEADER_BYTES + bytes
     }
 
     /// Returns the grant counters for the neighbour in direction `d`, which must be transmitted.
-    pub(crate) fn tell_grants(&mut self, d: Direction) -> [u16; Vc::COUNT] {
+    pub(crate) fn emit_grants(&mut self, d: Direction) -> [u16; Vc::COUNT] {
         self.untold &= !(1 << d as u8);
         self.grants[d as usize].tell()
     }

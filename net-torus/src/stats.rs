@@ -1,40 +1,40 @@
 //! Statistics counters. They are never reset; with 64 bits, as on most machines, they never wrap in practice.
 
 use crate::vc::Vc;
-use crate::wire::{Defect, Fifo};
+use crate::wire::{FrameError, Fifo};
 
 /// Counter of single events, as wide as the machine can increment with one instruction. With 32 bits, the chunks of a
 /// serial line of 1,000,000 bits per second require two weeks to wrap.
 #[cfg(target_pointer_width = "64")]
-pub type Tally = u64;
+pub type EventCounter = u64;
 /// Counter of single events, as wide as the machine can increment with one instruction.
 #[cfg(not(target_pointer_width = "64"))]
-pub type Tally = u32;
+pub type EventCounter = u32;
 
 /// Returns the counter in 64 bits, as reports use it.
-// The cast is a no-op only where `Tally` has 64 bits.
+// The cast is a no-op only where `EventCounter` has 64 bits.
 #[allow(clippy::unnecessary_cast)]
-pub const fn wide(count: Tally) -> u64 {
+pub const fn wide(count: EventCounter) -> u64 {
     count as u64
 }
 
 /// Number of packets and their total size.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
-pub struct Count {
+pub struct PacketCount {
     /// Packets.
-    pub packets: Tally,
+    pub packets: EventCounter,
     /// Their chunks of 32 bytes, headers included.
-    pub chunks: Tally,
+    pub chunks: EventCounter,
 }
 
-impl Count {
+impl PacketCount {
     pub(crate) fn add(&mut self, chunks: usize) {
         self.add_all(1, chunks);
     }
 
     pub(crate) fn add_all(&mut self, packets: usize, chunks: usize) {
-        self.packets += packets as Tally;
-        self.chunks += chunks as Tally;
+        self.packets += packets as EventCounter;
+        self.chunks += chunks as EventCounter;
     }
 }
 
@@ -42,11 +42,11 @@ impl Count {
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct ChannelStats {
     /// Packets sent over the link, injected here or forwarded.
-    pub sent: Count,
+    pub sent: PacketCount,
     /// Part of `sent` that was received over another link.
-    pub forwarded: Count,
+    pub forwarded: PacketCount,
     /// Packets received over the link and accepted.
-    pub received: Count,
+    pub received: PacketCount,
     /// Maximum fill level in chunks of the buffer behind the link; it never exceeds the capacity.
     pub high_water: u16,
 }
@@ -55,22 +55,22 @@ pub struct ChannelStats {
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct LinkStats {
     /// Frames sent.
-    pub frames_sent: Tally,
+    pub frames_sent: EventCounter,
     /// Part of `frames_sent` that contained tokens only.
-    pub token_frames_sent: Tally,
+    pub token_frames_sent: EventCounter,
     /// Frames received, including malformed ones.
-    pub frames_received: Tally,
+    pub frames_received: EventCounter,
 }
 
 /// Counters of one FIFO pair.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct FifoStats {
     /// Packets injected by the program.
-    pub injected: Count,
+    pub injected: PacketCount,
     /// Injections rejected because the FIFO was full.
-    pub refused: Tally,
+    pub refused: EventCounter,
     /// Packets moved into the reception FIFO, copies of deposit packets included.
-    pub delivered: Count,
+    pub delivered: PacketCount,
     /// Maximum fill level in chunks of the fullest injection FIFO.
     pub injection_high_water: u16,
     /// Maximum fill level in chunks of the reception FIFO.
@@ -87,11 +87,11 @@ pub struct Stats {
     /// By FIFO pair.
     pub fifos: [FifoStats; Fifo::ALL.len()],
     /// Dynamic packets sent on the bubble channel because no dynamic channel had space.
-    pub escapes: Tally,
+    pub escapes: EventCounter,
     /// Copies delivered from deposit packets that continued to the next node.
-    pub deposits: Tally,
-    /// Malformed frames and packets by kind, in the order of [`Defect::ALL`].
-    pub defects: [Tally; Defect::COUNT],
+    pub deposits: EventCounter,
+    /// Malformed frames and packets by kind, in the order of [`FrameError::ALL`].
+    pub defects: [EventCounter; FrameError::COUNT],
 }
 
 impl Default for Stats {
@@ -103,36 +103,36 @@ impl Default for Stats {
             fifos: [FifoStats::default(); Fifo::ALL.len()],
             escapes: 0,
             deposits: 0,
-            defects: [0; Defect::COUNT],
+            defects: [0; FrameError::COUNT],
         }
     }
 }
 
 impl Stats {
     /// Returns the number of defects of one kind.
-    pub fn defects_of(&self, kind: Defect) -> Tally {
+    pub fn defects_of(&self, kind: FrameError) -> EventCounter {
         self.defects[kind as usize]
     }
     /// Returns the number of defects of all kinds.
-    pub fn all_defects(&self) -> Tally {
+    pub fn all_defects(&self) -> EventCounter {
         self.defects.iter().sum()
     }
     /// Returns the packets sent over all links.
-    pub fn sent(&self) -> Count {
+    pub fn sent(&self) -> PacketCount {
         self.sum(|c| c.sent)
     }
     /// Returns the packets forwarded from link to link.
-    pub fn forwarded(&self) -> Count {
+    pub fn forwarded(&self) -> PacketCount {
         self.sum(|c| c.forwarded)
     }
     /// Returns the packets received over all links.
-    pub fn received(&self) -> Count {
+    pub fn received(&self) -> PacketCount {
         self.sum(|c| c.received)
     }
-    fn sum(&self, of: impl Fn(&ChannelStats) -> Count) -> Count {
-        let mut sum = Count::default();
+    fn sum(&self, of: impl Fn(&ChannelStats) -> PacketCount) -> PacketCount {
+        let mut sum = PacketCount::default();
         for channel in self.channels.as_flattened() {
-            let Count { packets, chunks } = of(channel);
+            let PacketCount { packets, chunks } = of(channel);
             sum.packets += packets;
             sum.chunks += chunks;
         }

@@ -1,11 +1,11 @@
 //! Torus device of a node: the router and its six links.
 
-use crate::begun::{Begun, WORTH_A_FRAME};
+use crate::open_frames::{OpenFrames, WORTH_A_FRAME};
 use crate::chunk::CHUNK_BYTES;
 use crate::coord::{Coord, Direction};
 use crate::link::{self, Link};
 use crate::router::{ConfigError, Router};
-use crate::wire::{Directions, FRAME_HEADER_BYTES, MIN_MTU};
+use crate::wire::{DirectionSet, FRAME_HEADER_BYTES, MIN_MTU};
 
 /// Maximum number of frames received from, and sent to, each link in one [`Torus::step`].
 pub const FRAMES_PER_STEP: usize = 8;
@@ -18,35 +18,35 @@ pub struct Torus<'m, L> {
     end: usize,
     pub(crate) gathers: bool,
     /// Directions whose last frames the link did not accept, or that wait for a busy neighbour.
-    pub(crate) held: Directions,
+    pub(crate) held: DirectionSet,
     /// Directions whose links received or transmitted frames in this round.
-    pub(crate) touched: Directions,
+    pub(crate) touched: DirectionSet,
     /// Directions whose links have failed.
-    dead: Directions,
+    dead: DirectionSet,
     /// Directions whose links support [`Link::unsent`], and the space for packets there in bytes.
-    pub(crate) keeps: Directions,
+    pub(crate) keeps: DirectionSet,
     pub(crate) room: usize,
-    pub(crate) begun: Begun<L>,
+    pub(crate) open_frames: OpenFrames<L>,
 }
 
 /// Properties of a node's links.
-struct Kinds {
-    present: Directions,
+struct LinkKinds {
+    present: DirectionSet,
     /// Index after the last present link.
     end: usize,
-    exact: Directions,
-    keeps: Directions,
+    exact: DirectionSet,
+    keeps: DirectionSet,
     /// Minimum MTU of all links, limited by the frame's size field.
     mtu: usize,
 }
 
-impl Kinds {
-    fn of<L: Link>(links: &[Option<L>; 6]) -> Self {
+impl LinkKinds {
+    fn from_links<L: Link>(links: &[Option<L>; 6]) -> Self {
         let mut kinds = Self {
-            present: Directions::NONE,
+            present: DirectionSet::NONE,
             end: 0,
-            exact: Directions::NONE,
-            keeps: Directions::NONE,
+            exact: DirectionSet::NONE,
+            keeps: DirectionSet::NONE,
             mtu: u16::MAX.into(),
         };
         for (d, link) in Direction::ALL.into_iter().zip(links) {
@@ -58,7 +58,7 @@ impl Kinds {
             kinds.mtu = kinds.mtu.min(link.mtu());
             if link.is_exact() {
                 kinds.exact = kinds.exact.with(d);
-                if L::MAY_KEEP_UNSENT && link.keeps_unsent() {
+                if L::MAY_BUFFER_UNSENT && link.buffers_unsent() {
                     kinds.keeps = kinds.keeps.with(d);
                 }
             }
@@ -73,7 +73,7 @@ impl<'m, L: Link> Torus<'m, L> {
     /// Fails with [`ConfigError::Links`] when the links do not match the router's coordinates, and with
     /// [`ConfigError::Mtu`] when a link cannot transmit the maximum packet.
     pub fn new(mut router: Router<'m>, links: [Option<L>; 6]) -> Result<Self, ConfigError> {
-        let kinds = Kinds::of(&links);
+        let kinds = LinkKinds::from_links(&links);
         if kinds.present != router.links() {
             return Err(ConfigError::Links(kinds.present.bits()));
         }
@@ -90,12 +90,12 @@ impl<'m, L: Link> Torus<'m, L> {
             links,
             end: kinds.end,
             gathers: false,
-            held: Directions::NONE,
-            touched: Directions::NONE,
-            dead: Directions::NONE,
+            held: DirectionSet::NONE,
+            touched: DirectionSet::NONE,
+            dead: DirectionSet::NONE,
             keeps: kinds.keeps,
             room: kinds.mtu - FRAME_HEADER_BYTES,
-            begun: Begun::NONE,
+            open_frames: OpenFrames::NONE,
         })
     }
 
@@ -112,44 +112,44 @@ impl<'m, L: Link> Torus<'m, L> {
     /// one again. The node may sleep until a link's interrupt, or until [`Torus::poll_at`]. `now_ns` is the node's
     /// monotonic clock in nanoseconds from any start.
     pub fn step(&mut self, now_ns: u64) -> bool {
-        self.take_frames(now_ns) | self.give_frames(now_ns)
+        self.receive_frames(now_ns) | self.transmit_frames(now_ns)
     }
 
-    /// Receives frames from the links, the first half of a step. Returns true if there were any. [`Torus::give_frames`]
+    /// Receives frames from the links, the first half of a step. Returns true if there were any. [`Torus::transmit_frames`]
     /// follows; the caller can inject replies to these frames in between.
-    pub fn take_frames(&mut self, now_ns: u64) -> bool {
+    pub fn receive_frames(&mut self, now_ns: u64) -> bool {
         // A bit mask: in most steps most links received nothing.
         let (mut news, mut bit) = (0, 1);
         for link in &mut self.links[..self.end] {
             if let Some(link) = link {
-                if L::KEEPS_TIME {
+                if L::HAS_TIMEOUTS {
                     link.poll(now_ns);
                 }
-                if link.has_news() {
+                if link.may_receive() {
                     news |= bit;
                 }
             }
             bit <<= 1;
         }
-        let mut news = Directions::from_bits(news);
+        let mut news = DirectionSet::from_bits(news);
         let mut moved = false;
         while let Some(side) = news.first() {
             news = news.without(side);
-            moved |= self.take_from(side);
+            moved |= self.receive_from(side);
         }
         moved
     }
 
-    /// Checks whether a link may have received a frame ([`Link::has_news`]).
+    /// Checks whether a link may have received a frame ([`Link::may_receive`]).
     #[inline]
-    pub fn has_news(&mut self) -> bool {
+    pub fn may_receive(&mut self) -> bool {
         let mut links = self.links[..self.end].iter_mut().flatten();
-        links.any(L::has_news)
+        links.any(L::may_receive)
     }
 
     /// Receives frames from one link.
     #[inline]
-    fn take_from(&mut self, side: Direction) -> bool {
+    fn receive_from(&mut self, side: Direction) -> bool {
         let Some(link) = &mut self.links[side as usize] else {
             return false;
         };
@@ -171,9 +171,9 @@ impl<'m, L: Link> Torus<'m, L> {
     }
 
     /// Transmits frames to the links, the second half of a step. Returns true if there were any.
-    pub fn give_frames(&mut self, now_ns: u64) -> bool {
+    pub fn transmit_frames(&mut self, now_ns: u64) -> bool {
         let moved = if self.router.outputs().is_empty() {
-            !self.begun.directions().is_empty() && self.send_begun()
+            !self.open_frames.directions().is_empty() && self.send_open_frames()
         } else {
             self.send()
         };
@@ -183,25 +183,25 @@ impl<'m, L: Link> Torus<'m, L> {
 
     /// Returns the directions in which frames may be sent.
     #[inline]
-    fn to_send(&self) -> Directions {
-        self.router.outputs().or(self.begun.directions())
+    fn to_send(&self) -> DirectionSet {
+        self.router.outputs().or(self.open_frames.directions())
     }
 
     /// Checks whether a packet waits for transmission over a link.
     #[inline]
     pub fn has_to_leave(&self) -> bool {
-        self.router.has_to_leave() || !self.begun.directions().is_empty()
+        self.router.has_to_leave() || !self.open_frames.directions().is_empty()
     }
 
     /// Polls the links at the end of a round.
     #[inline]
     fn end_round(&mut self, now_ns: u64) {
-        let mut touched = if L::KEEPS_TIME {
+        let mut touched = if L::HAS_TIMEOUTS {
             self.router.links().bits()
         } else {
             self.touched.bits()
         };
-        self.touched = Directions::NONE;
+        self.touched = DirectionSet::NONE;
         while touched != 0 {
             let at = touched.trailing_zeros() as usize;
             touched &= touched - 1;
@@ -218,13 +218,13 @@ impl<'m, L: Link> Torus<'m, L> {
     /// Valid right after a step.
     #[inline]
     pub fn is_at_rest(&self) -> bool {
-        self.is_given() && !self.router.has_received()
+        self.is_transmitted() && !self.router.has_received()
     }
 
     /// Checks whether the last step or half step gave the links every frame that they accept. A transmitted packet may
     /// have unblocked another one for a link that was already served.
     #[inline]
-    pub fn is_given(&self) -> bool {
+    pub fn is_transmitted(&self) -> bool {
         self.to_send().is_within(self.held)
     }
 
@@ -251,19 +251,19 @@ impl<'m, L: Link> Torus<'m, L> {
             gathers,
             touched,
             dead,
-            begun,
+            open_frames,
             ..
         } = self;
         let before = core::mem::take(held);
         let mut moved = false;
         let mut turns = router.turns();
         // Evaluated for each link: a transmitted packet may have unblocked one for another link.
-        while let Some(d) = turns.next_of(router.outputs().or(begun.directions())) {
+        while let Some(d) = turns.next_of(router.outputs().or(open_frames.directions())) {
             let Some(link) = &mut links[d as usize] else {
                 continue;
             };
             for _ in 0..FRAMES_PER_STEP {
-                let bytes = begun.bytes(d);
+                let bytes = open_frames.bytes(d);
                 if bytes == 0 && !router.has_output(d) {
                     break;
                 }
@@ -276,7 +276,7 @@ impl<'m, L: Link> Torus<'m, L> {
                     }
                     break;
                 }
-                begun.take(d);
+                open_frames.close(d);
                 *touched = touched.with(d);
                 moved = true;
                 if !router.outputs().has(d) {
@@ -291,7 +291,7 @@ impl<'m, L: Link> Torus<'m, L> {
     /// Notifies links for which packets waited, `before` or in this step, when none waits any more. A packet with
     /// several routes may have used another link.
     #[inline]
-    pub(crate) fn end_waits(&mut self, before: Directions) {
+    pub(crate) fn end_waits(&mut self, before: DirectionSet) {
         let waited = before.or(self.held);
         if !waited.is_empty() {
             self.end_waits_of(waited);
@@ -299,7 +299,7 @@ impl<'m, L: Link> Torus<'m, L> {
     }
 
     #[inline(never)]
-    fn end_waits_of(&mut self, waited: Directions) {
+    fn end_waits_of(&mut self, waited: DirectionSet) {
         let wanted = self.to_send();
         self.held = self.held.and(wanted);
         for d in waited.iter().filter(|d| !wanted.has(*d)) {
@@ -322,7 +322,7 @@ impl<'m, L: Link> Torus<'m, L> {
     /// Returns the directions whose links have failed. Packets that require them are never delivered, so the caller
     /// must abort the job with a message that specifies this node and these directions.
     #[inline]
-    pub fn dead_links(&self) -> Directions {
+    pub fn dead_links(&self) -> DirectionSet {
         self.dead
     }
 

@@ -89,12 +89,12 @@ pub(crate) const fn needed_to_inject(chunks: usize, capacity: u16) -> u16 {
 
 /// Packs the counters of a link's channels into one word, the first channel lowest.
 #[inline]
-pub(crate) const fn packed([a, b, c, d]: [u16; Vc::COUNT]) -> u64 {
+pub(crate) const fn pack_counters([a, b, c, d]: [u16; Vc::COUNT]) -> u64 {
     a as u64 | (b as u64) << 16 | (c as u64) << 32 | (d as u64) << 48
 }
 
-/// Unpacks the counters from [`packed`].
-pub(crate) const fn unpacked(word: u64) -> [u16; Vc::COUNT] {
+/// Unpacks the counters from [`pack_counters`].
+pub(crate) const fn unpack_counters(word: u64) -> [u16; Vc::COUNT] {
     [
         word as u16,
         (word >> 16) as u16,
@@ -105,7 +105,7 @@ pub(crate) const fn unpacked(word: u64) -> [u16; Vc::COUNT] {
 
 /// Sender's view of one channel's buffer behind a link.
 #[derive(Clone, Copy, Default, Debug)]
-pub(crate) struct Tokens {
+pub(crate) struct ChannelTokens {
     /// Chunks granted by the receiver so far, modulo 65,536.
     granted: u16,
     /// Chunks spent so far, modulo 65,536.
@@ -114,7 +114,7 @@ pub(crate) struct Tokens {
     most: u16,
 }
 
-impl Tokens {
+impl ChannelTokens {
     #[inline]
     pub fn available(&self) -> u16 {
         self.granted.wrapping_sub(self.spent)
@@ -128,25 +128,25 @@ impl Tokens {
     }
     /// Updates the tokens from the receiver's counter. An older value is ignored.
     #[must_use]
-    pub fn grant(&mut self, granted: u16) -> Granted {
+    pub fn grant(&mut self, granted: u16) -> GrantResult {
         let more = granted.wrapping_sub(self.granted) as i16;
         if more <= 0 {
-            return Granted::Nothing;
+            return GrantResult::Empty;
         }
         if self.available() as usize + more as usize > MAX_QUEUE_CHUNKS {
-            return Granted::TooMuch;
+            return GrantResult::TooMuch;
         }
         self.granted = granted;
         self.most = self.most.max(self.available());
-        Granted::More
+        GrantResult::More
     }
 }
 
-/// Result of [`Tokens::grant`].
+/// Result of [`ChannelTokens::grant`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Granted {
+pub(crate) enum GrantResult {
     /// No new tokens.
-    Nothing,
+    Empty,
     /// New tokens.
     More,
     /// More tokens than any buffer holds: invalid, and ignored.
@@ -156,7 +156,7 @@ pub(crate) enum Granted {
 /// Receiver's account of the channels' buffers behind a link, by [`Vc`].
 #[derive(Clone, Copy, Default, Debug)]
 #[repr(align(8))]
-pub(crate) struct Grants {
+pub(crate) struct ChannelGrants {
     /// Chunks released so far, including the initially empty buffer, modulo 65,536.
     free: [u16; Vc::COUNT],
     /// Value of `free` that was last transmitted to the sender.
@@ -165,7 +165,7 @@ pub(crate) struct Grants {
     received: [u16; Vc::COUNT],
 }
 
-impl Grants {
+impl ChannelGrants {
     pub fn new(capacities: [u16; Vc::COUNT]) -> Self {
         Self {
             free: capacities,
@@ -232,10 +232,10 @@ mod tests {
 
     #[test]
     fn grants_count_the_whole_history_and_wrap() {
-        let mut tokens = Tokens::default();
-        let mut grants = Grants::new([64; Vc::COUNT]);
+        let mut tokens = ChannelTokens::default();
+        let mut grants = ChannelGrants::new([64; Vc::COUNT]);
         for _ in 0..10_000 {
-            assert_ne!(tokens.grant(grants.tell()[1]), Granted::TooMuch);
+            assert_ne!(tokens.grant(grants.tell()[1]), GrantResult::TooMuch);
             assert_eq!(tokens.available(), 64);
             tokens.spend(24);
             grants.receive(1, 24);
@@ -243,17 +243,17 @@ mod tests {
         }
         let [other, old, ..] = grants.tell();
         assert_eq!(other, 64, "another channel");
-        assert_eq!(tokens.grant(old), Granted::More);
-        assert_eq!(tokens.grant(old), Granted::Nothing);
+        assert_eq!(tokens.grant(old), GrantResult::More);
+        assert_eq!(tokens.grant(old), GrantResult::Empty);
         assert_eq!(
             tokens.grant(old.wrapping_sub(24)),
-            Granted::Nothing,
+            GrantResult::Empty,
             "an old value is harmless"
         );
         assert_eq!(tokens.available(), 64);
         assert_eq!(
             tokens.grant(old.wrapping_add(0x7fff)),
-            Granted::TooMuch,
+            GrantResult::TooMuch,
             "more than any buffer"
         );
         assert_eq!(tokens.available(), 64);
@@ -263,7 +263,7 @@ mod tests {
     fn credit_is_due_when_the_sender_may_wait() {
         let packet = PACKET_CHUNKS as u16;
         let capacity = 8 * packet;
-        let mut grants = Grants::new([capacity; Vc::COUNT]);
+        let mut grants = ChannelGrants::new([capacity; Vc::COUNT]);
         assert!(grants.is_due(Vc::Bn, capacity), "the first grant");
         grants.tell();
         for _ in 0..6 {
@@ -290,7 +290,7 @@ mod tests {
         let vc = if HAS_DYNAMIC { Vc::D0 } else { Vc::Bn };
         for packets in [1, 2, 4, 16] {
             let capacity = packets * PACKET_CHUNKS as u16;
-            let mut grants = Grants::new([capacity; Vc::COUNT]);
+            let mut grants = ChannelGrants::new([capacity; Vc::COUNT]);
             grants.tell();
             let needed = if HAS_DYNAMIC {
                 needed_to_inject(PACKET_CHUNKS, capacity)

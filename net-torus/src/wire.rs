@@ -30,7 +30,7 @@
 use crate::chunk::{CHUNK_BYTES, PACKET_BYTES};
 use crate::coord::{Coord, Direction};
 use crate::profile::{HAS_DYNAMIC, PACKET_CHUNKS, PRIORITY_CHUNKS};
-use crate::sums::CRC_32;
+use crate::checksum::CRC_32;
 use crate::vc::{self, Vc};
 use crc::{CRC_8_SMBUS, Crc, Table};
 
@@ -51,28 +51,28 @@ static CRC8: Crc<u8, Table<1>> = Crc::<u8, Table<1>>::new(&CRC_8_SMBUS);
 
 /// Functions that compute and check checksums. A router uses them by reference, so that an image with only exact links
 /// contains neither them nor the CRC tables.
-pub(crate) struct Sums {
+pub(crate) struct ChecksumFunctions {
     /// [`FrameRepr::check_sum`].
-    pub check_frame: fn(&[u8]) -> Result<(), Defect>,
+    pub check_frame: fn(&[u8]) -> Result<(), FrameError>,
     /// [`Packet::new_checked`].
-    pub check_packet: fn(&[u8]) -> Checked<'_>,
+    pub check_packet: fn(&[u8]) -> CheckedPacket<'_>,
     /// [`FrameRepr::emit`].
     pub emit_frame: fn(&FrameRepr) -> FrameHeader,
-    /// [`Word::summed`].
-    pub summed: fn(Word) -> Word,
+    /// [`HeaderWord::with_checksum`].
+    pub summed: fn(HeaderWord) -> HeaderWord,
 }
 
-pub(crate) static SUMS: Sums = Sums {
+pub(crate) static SUMS: ChecksumFunctions = ChecksumFunctions {
     check_frame: FrameRepr::check_sum,
     check_packet: |bytes| Packet::new_checked(bytes),
     emit_frame: FrameRepr::emit,
-    summed: Word::summed,
+    summed: HeaderWord::with_checksum,
 };
 
 /// Kinds of malformed frames and packets from a link. Each is counted by kind and changes no other state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
-pub enum Defect {
+pub enum FrameError {
     /// The frame is shorter than its header, or than its header specifies.
     FrameTruncated,
     /// The magic, the version or the header's checksum is wrong.
@@ -98,38 +98,38 @@ pub enum Defect {
     Overrun,
 }
 
-impl Defect {
+impl FrameError {
     /// Number of kinds.
     pub const COUNT: usize = 11;
     /// All kinds, in the order of their values.
-    pub const ALL: [Defect; Self::COUNT] = [
-        Defect::FrameTruncated,
-        Defect::FrameHeader,
-        Defect::Grant,
-        Defect::Checksum,
-        Defect::Size,
-        Defect::Padding,
-        Defect::Reserved,
-        Defect::Channel,
-        Defect::Destination,
-        Defect::Hints,
-        Defect::Overrun,
+    pub const ALL: [FrameError; Self::COUNT] = [
+        FrameError::FrameTruncated,
+        FrameError::FrameHeader,
+        FrameError::Grant,
+        FrameError::Checksum,
+        FrameError::Size,
+        FrameError::Padding,
+        FrameError::Reserved,
+        FrameError::Channel,
+        FrameError::Destination,
+        FrameError::Hints,
+        FrameError::Overrun,
     ];
 
     /// Returns the name for reports.
     pub const fn name(self) -> &'static str {
         match self {
-            Defect::FrameTruncated => "frame truncated",
-            Defect::FrameHeader => "frame header",
-            Defect::Grant => "token grant",
-            Defect::Checksum => "packet checksum",
-            Defect::Size => "packet size",
-            Defect::Padding => "packet padding",
-            Defect::Reserved => "reserved bits",
-            Defect::Channel => "virtual channel",
-            Defect::Destination => "destination",
-            Defect::Hints => "hint bits",
-            Defect::Overrun => "overrun",
+            FrameError::FrameTruncated => "frame truncated",
+            FrameError::FrameHeader => "frame header",
+            FrameError::Grant => "token grant",
+            FrameError::Checksum => "packet checksum",
+            FrameError::Size => "packet size",
+            FrameError::Padding => "packet padding",
+            FrameError::Reserved => "reserved bits",
+            FrameError::Channel => "virtual channel",
+            FrameError::Destination => "destination",
+            FrameError::Hints => "hint bits",
+            FrameError::Overrun => "overrun",
         }
     }
 }
@@ -167,9 +167,9 @@ impl Fifo {
 
 /// Set of directions; as hint bits, the directions in which a packet may travel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Directions(u8);
+pub struct DirectionSet(u8);
 
-impl Directions {
+impl DirectionSet {
     /// Empty set.
     pub const NONE: Self = Self(0);
 
@@ -231,9 +231,9 @@ impl Directions {
 /// Decoded packet header. Aligned, so that it is moved in two words rather than by a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(align(8))]
-pub struct Repr {
+pub struct HeaderRepr {
     /// Directions that the source allows, one per dimension to travel.
-    pub hints: Directions,
+    pub hints: DirectionSet,
     /// Every node on the route receives a copy (a multicast along one line).
     pub deposit: bool,
     /// Packet may use the dynamic channels, and then overtake and be overtaken.
@@ -248,31 +248,31 @@ pub struct Repr {
     pub dest: Coord,
 }
 
-impl Repr {
+impl HeaderRepr {
     /// Returns the size of the packet in chunks, 1..=8.
     pub const fn chunks(&self) -> usize {
         (HEADER_BYTES + self.body as usize).div_ceil(CHUNK_BYTES)
     }
 
-    /// Parses a header. Fails with [`Defect::Checksum`], [`Defect::Reserved`], [`Defect::Padding`] or
-    /// [`Defect::Channel`].
-    pub fn parse(header: &[u8; HEADER_BYTES]) -> Result<Self, Defect> {
+    /// Parses a header. Fails with [`FrameError::Checksum`], [`FrameError::Reserved`], [`FrameError::Padding`] or
+    /// [`FrameError::Channel`].
+    pub fn parse(header: &[u8; HEADER_BYTES]) -> Result<Self, FrameError> {
         if CRC8.checksum(&header[1..]) != header[0] {
-            return Err(Defect::Checksum);
+            return Err(FrameError::Checksum);
         }
         Self::parse_unsummed(header)
     }
 
     /// Parses a header from an exact link, without the checksum check.
-    pub fn parse_unsummed(header: &[u8; HEADER_BYTES]) -> Result<Self, Defect> {
-        let word = Word::read(header);
+    pub fn parse_unsummed(header: &[u8; HEADER_BYTES]) -> Result<Self, FrameError> {
+        let word = HeaderWord::read(header);
         word.check()?;
         Ok(word.repr())
     }
 
     /// Returns the header bytes with the checksum.
     pub fn emit(&self) -> [u8; HEADER_BYTES] {
-        self.word().summed().0.to_le_bytes()
+        self.word().with_checksum().0.to_le_bytes()
     }
 
     /// Returns the header bytes without the checksum.
@@ -282,19 +282,19 @@ impl Repr {
 
     /// Returns the header as one word.
     #[inline]
-    pub(crate) fn word(&self) -> Word {
-        let way = Word::to(self.dest, self.hints, self.deposit);
-        way.of(self.body.into(), self.vc, self.fifo, self.dynamic)
+    pub(crate) fn word(&self) -> HeaderWord {
+        let way = HeaderWord::to(self.dest, self.hints, self.deposit);
+        way.with_body(self.body.into(), self.vc, self.fifo, self.dynamic)
     }
 }
 
 /// Packet header as one little-endian word with a zero checksum byte. Routers store and compare headers in this form.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Word(u64);
+pub(crate) struct HeaderWord(u64);
 
 /// Width of the checksum, the first byte.
 const SUM_BITS: u32 = u8::BITS;
-/// Bit offsets and masks of the fields in a [`Word`].
+/// Bit offsets and masks of the fields in a [`HeaderWord`].
 const HINTS_AT: u32 = 8;
 const DEPOSIT: u64 = 1 << 14;
 const DYNAMIC: u64 = 1 << 15;
@@ -308,9 +308,9 @@ const RESERVED: u64 = 0xff << 56 | 0xc0 << 16;
 /// Destination field.
 const DEST: u64 = 0xff_ffff << DEST_AT;
 
-impl Word {
-    /// Returns a header with the destination fields; [`Word::of`] completes it.
-    pub fn to(dest: Coord, hints: Directions, deposit: bool) -> Self {
+impl HeaderWord {
+    /// Returns a header with the destination fields; [`HeaderWord::with_body`] completes it.
+    pub fn to(dest: Coord, hints: DirectionSet, deposit: bool) -> Self {
         let [x, y, z] = [dest.x, dest.y, dest.z].map(u64::from);
         let dest = (x | y << 8 | z << 16) << DEST_AT;
         Self(dest | u64::from(hints.bits()) << HINTS_AT | if deposit { DEPOSIT } else { 0 })
@@ -318,7 +318,7 @@ impl Word {
 
     /// Completes the header for a packet with a body of `body` bytes.
     #[inline]
-    pub fn of(self, body: usize, vc: Vc, fifo: Fifo, dynamic: bool) -> Self {
+    pub fn with_body(self, body: usize, vc: Vc, fifo: Fifo, dynamic: bool) -> Self {
         let bytes = HEADER_BYTES + body;
         let chunks = bytes.div_ceil(CHUNK_BYTES);
         let unused = (chunks * CHUNK_BYTES - bytes) as u64;
@@ -326,7 +326,7 @@ impl Word {
         Self(self.0 | kind | unused << UNUSED_AT | if HAS_DYNAMIC && dynamic { DYNAMIC } else { 0 })
     }
 
-    /// Reads a header without a check ([`Word::check`]).
+    /// Reads a header without a check ([`HeaderWord::check`]).
     #[inline]
     pub fn read(header: &[u8; HEADER_BYTES]) -> Self {
         Self(word_of(header) >> SUM_BITS << SUM_BITS)
@@ -357,9 +357,9 @@ impl Word {
         fill(&mut packet[..bytes]);
     }
 
-    /// Checks the header. Fails with [`Defect::Reserved`], [`Defect::Padding`] or [`Defect::Channel`].
+    /// Checks the header. Fails with [`FrameError::Reserved`], [`FrameError::Padding`] or [`FrameError::Channel`].
     #[inline]
-    pub fn check(self) -> Result<(), Defect> {
+    pub fn check(self) -> Result<(), FrameError> {
         /// Mask of the legal combinations of dynamic bit, FIFO and channel.
         const FITS: u16 = {
             let (normal, priority, dynamic) = (0, 1 << 2, 1 << 3);
@@ -374,7 +374,7 @@ impl Word {
             }
         };
         if self.0 & RESERVED != 0 {
-            return Err(Defect::Reserved);
+            return Err(FrameError::Reserved);
         }
         let unused = self.unused();
         // Unused bytes are in the last chunk, after the header.
@@ -384,19 +384,19 @@ impl Word {
             CHUNK_BYTES - 1
         };
         if unused > most {
-            return Err(Defect::Padding);
+            return Err(FrameError::Padding);
         }
         let channel = self.0 >> VC_AT & 0b111 | if self.0 & DYNAMIC != 0 { 1 << 3 } else { 0 };
         match FITS >> channel & 1 {
-            0 => Err(Defect::Channel),
-            _ if self.chunks() > self.fifo().greatest() => Err(Defect::Channel),
+            0 => Err(FrameError::Channel),
+            _ if self.chunks() > self.fifo().greatest() => Err(FrameError::Channel),
             _ => Ok(()),
         }
     }
 
     /// Decodes a checked header.
-    pub fn repr(self) -> Repr {
-        Repr {
+    pub fn repr(self) -> HeaderRepr {
+        HeaderRepr {
             hints: self.hints(),
             deposit: self.is_deposit(),
             dynamic: self.is_dynamic(),
@@ -424,8 +424,8 @@ impl Word {
     }
 
     #[inline]
-    pub fn hints(self) -> Directions {
-        Directions::from_bits((self.0 >> HINTS_AT) as u8)
+    pub fn hints(self) -> DirectionSet {
+        DirectionSet::from_bits((self.0 >> HINTS_AT) as u8)
     }
 
     #[inline]
@@ -464,12 +464,12 @@ impl Word {
 
     /// Returns the bits, 8 per coordinate, in which the destination differs from that of `other`.
     #[inline]
-    pub fn away(self, other: Word) -> u32 {
+    pub fn away(self, other: HeaderWord) -> u32 {
         ((self.0 ^ other.0) >> DEST_AT) as u32 & (DEST >> DEST_AT) as u32
     }
 
-    /// Returns the header with its checksum, for [`Word::put`].
-    pub fn summed(self) -> Self {
+    /// Returns the header with its checksum, for [`HeaderWord::put`].
+    pub fn with_checksum(self) -> Self {
         Self(self.0 | u64::from(self.sum()))
     }
 
@@ -482,43 +482,43 @@ impl Word {
 /// Checked view of a packet: the buffer contains the complete packet, and its header is valid.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet<'a> {
-    word: Word,
+    word: HeaderWord,
     bytes: &'a [u8],
 }
 
 /// A packet, or its defect and, if the header's size field is reliable, its size in chunks.
-pub type Checked<'a> = Result<Packet<'a>, (Defect, Option<usize>)>;
+pub type CheckedPacket<'a> = Result<Packet<'a>, (FrameError, Option<usize>)>;
 
 impl<'a> Packet<'a> {
-    /// Checks the packet at the start of `bytes`. Fails with [`Defect::Size`] when `bytes` is too short, else like
-    /// [`Repr::parse`]. If the size in chunks is reliable, the error contains it, so that the reader can skip the
+    /// Checks the packet at the start of `bytes`. Fails with [`FrameError::Size`] when `bytes` is too short, else like
+    /// [`HeaderRepr::parse`]. If the size in chunks is reliable, the error contains it, so that the reader can skip the
     /// packet.
     #[inline(never)]
-    pub fn new_checked(bytes: &'a [u8]) -> Checked<'a> {
+    pub fn new_checked(bytes: &'a [u8]) -> CheckedPacket<'a> {
         Self::new(bytes, |word, sum| {
             if word.sum() == sum {
                 word.check()
             } else {
-                Err(Defect::Checksum)
+                Err(FrameError::Checksum)
             }
         })
     }
 
     /// Checks a packet from an exact link, without the checksum check.
-    pub fn new_unsummed(bytes: &'a [u8]) -> Checked<'a> {
+    pub fn new_unsummed(bytes: &'a [u8]) -> CheckedPacket<'a> {
         Self::new(bytes, |word, _| word.check())
     }
 
     #[inline]
-    fn new(bytes: &'a [u8], check: impl FnOnce(Word, u8) -> Result<(), Defect>) -> Checked<'a> {
+    fn new(bytes: &'a [u8], check: impl FnOnce(HeaderWord, u8) -> Result<(), FrameError>) -> CheckedPacket<'a> {
         let Some(header) = bytes.first_chunk() else {
-            return Err((Defect::Size, None));
+            return Err((FrameError::Size, None));
         };
-        let word = Word::read(header);
+        let word = HeaderWord::read(header);
         let chunks = word.chunks();
         match check(word, header[0]) {
-            Err(Defect::Checksum) => Err((Defect::Checksum, None)),
-            _ if bytes.len() < chunks * CHUNK_BYTES => Err((Defect::Size, None)),
+            Err(FrameError::Checksum) => Err((FrameError::Checksum, None)),
+            _ if bytes.len() < chunks * CHUNK_BYTES => Err((FrameError::Size, None)),
             Err(defect) => Err((defect, Some(chunks))),
             Ok(()) => Ok(Self {
                 word,
@@ -528,12 +528,12 @@ impl<'a> Packet<'a> {
     }
 
     /// Returns the decoded header.
-    pub fn repr(&self) -> Repr {
+    pub fn repr(&self) -> HeaderRepr {
         self.word.repr()
     }
     /// Returns the header word.
     #[inline]
-    pub(crate) fn word(&self) -> Word {
+    pub(crate) fn word(&self) -> HeaderWord {
         self.word
     }
     /// Returns the body.
@@ -606,50 +606,50 @@ pub struct FrameRepr {
 }
 
 impl FrameRepr {
-    /// Parses a frame header and returns it with the packet bytes. Fails with [`Defect::FrameTruncated`] or
-    /// [`Defect::FrameHeader`].
-    pub fn parse(frame: &[u8]) -> Result<(Self, &[u8]), Defect> {
+    /// Parses a frame header and returns it with the packet bytes. Fails with [`FrameError::FrameTruncated`] or
+    /// [`FrameError::FrameHeader`].
+    pub fn parse(frame: &[u8]) -> Result<(Self, &[u8]), FrameError> {
         Self::check_sum(frame)?;
         Self::parse_unsummed(frame)
     }
 
-    /// Checks the header's checksum. Fails with [`Defect::FrameHeader`].
+    /// Checks the header's checksum. Fails with [`FrameError::FrameHeader`].
     #[inline(never)]
-    pub(crate) fn check_sum(frame: &[u8]) -> Result<(), Defect> {
+    pub(crate) fn check_sum(frame: &[u8]) -> Result<(), FrameError> {
         let parts = frame.split_first_chunk::<12>();
         match parts.map(|(header, rest)| (header, rest.as_chunks::<4>().0)) {
             Some((header, [crc, ..])) if CRC_32.checksum(header) != u32::from_le_bytes(*crc) => {
-                Err(Defect::FrameHeader)
+                Err(FrameError::FrameHeader)
             }
             _ => Ok(()),
         }
     }
 
     /// Parses a frame from an exact link, without the checksum check.
-    pub fn parse_unsummed(frame: &[u8]) -> Result<(Self, &[u8]), Defect> {
+    pub fn parse_unsummed(frame: &[u8]) -> Result<(Self, &[u8]), FrameError> {
         let (granted, packets) = Self::parse_granted(frame)?;
         let repr = Self {
             chunks: (packets.len() / CHUNK_BYTES) as u16,
-            granted: vc::unpacked(granted),
+            granted: vc::unpack_counters(granted),
         };
         Ok((repr, packets))
     }
 
-    /// Parses a frame without the checksum check. Returns the counters in the form of [`vc::packed`] and the packet
+    /// Parses a frame without the checksum check. Returns the counters in the form of [`vc::pack_counters`] and the packet
     /// bytes.
     #[inline]
-    pub(crate) fn parse_granted(frame: &[u8]) -> Result<(u64, &[u8]), Defect> {
+    pub(crate) fn parse_granted(frame: &[u8]) -> Result<(u64, &[u8]), FrameError> {
         let Some((header, rest)) = frame.split_first_chunk::<FRAME_HEADER_BYTES>() else {
-            return Err(Defect::FrameTruncated);
+            return Err(FrameError::FrameTruncated);
         };
         let [first, second] = words(header);
         if first as u16 != MARK {
-            return Err(Defect::FrameHeader);
+            return Err(FrameError::FrameHeader);
         }
         let chunks = (first >> 16) as u16;
         match rest.get(..chunks as usize * CHUNK_BYTES) {
             Some(packets) => Ok((first >> 32 | second << 32, packets)),
-            None => Err(Defect::FrameTruncated),
+            None => Err(FrameError::FrameTruncated),
         }
     }
 
@@ -665,11 +665,11 @@ impl FrameRepr {
     /// Returns the header bytes without the checksum.
     pub fn emit_unsummed(&self) -> [u8; FRAME_HEADER_BYTES] {
         let mut header = [0; FRAME_HEADER_BYTES];
-        Self::put_unsummed(&mut header, self.chunks, vc::packed(self.granted));
+        Self::put_unsummed(&mut header, self.chunks, vc::pack_counters(self.granted));
         header
     }
 
-    /// Writes the header bytes without the checksum; `granted` contains the counters in the form of [`vc::packed`].
+    /// Writes the header bytes without the checksum; `granted` contains the counters in the form of [`vc::pack_counters`].
     #[inline]
     pub(crate) fn put_unsummed(header: &mut FrameHeader, chunks: u16, granted: u64) {
         let first = u64::from(MARK) | u64::from(chunks) << 16 | granted << 32;
@@ -681,9 +681,9 @@ impl FrameRepr {
 mod tests {
     use super::*;
 
-    fn repr() -> Repr {
-        Repr {
-            hints: Directions::NONE
+    fn repr() -> HeaderRepr {
+        HeaderRepr {
+            hints: DirectionSet::NONE
                 .with(Direction::XMinus)
                 .with(Direction::ZPlus),
             deposit: false,
@@ -708,7 +708,7 @@ mod tests {
                 if dynamic && !HAS_DYNAMIC {
                     continue;
                 }
-                let repr = Repr {
+                let repr = HeaderRepr {
                     body,
                     vc,
                     fifo,
@@ -718,9 +718,9 @@ mod tests {
                 let expected = if usize::from(body) <= fifo.body_bytes() {
                     Ok(repr)
                 } else {
-                    Err(Defect::Channel)
+                    Err(FrameError::Channel)
                 };
-                assert_eq!(Repr::parse(&repr.emit()), expected);
+                assert_eq!(HeaderRepr::parse(&repr.emit()), expected);
             }
         }
         let frame = FrameRepr {
@@ -736,7 +736,7 @@ mod tests {
         for bit in 0..64 {
             let mut bad = good;
             bad[bit / 8] ^= 1 << (bit % 8);
-            assert_eq!(Repr::parse(&bad), Err(Defect::Checksum), "bit {bit}");
+            assert_eq!(HeaderRepr::parse(&bad), Err(FrameError::Checksum), "bit {bit}");
         }
         let good = FrameRepr {
             chunks: 0,
@@ -748,7 +748,7 @@ mod tests {
             bad[bit / 8] ^= 1 << (bit % 8);
             assert_eq!(
                 FrameRepr::parse(&bad),
-                Err(Defect::FrameHeader),
+                Err(FrameError::FrameHeader),
                 "bit {bit}"
             );
         }
@@ -760,33 +760,33 @@ mod tests {
             let mut header = repr().emit();
             header[i] = value;
             header[0] = CRC8.checksum(&header[1..]);
-            Repr::parse(&header)
+            HeaderRepr::parse(&header)
         };
-        assert_eq!(with(7, 1), Err(Defect::Reserved));
-        assert_eq!(with(2, 0x40), Err(Defect::Reserved));
-        assert_eq!(with(6, 32), Err(Defect::Padding));
-        assert_eq!(with(2, (Vc::Bp as u8) << 3), Err(Defect::Channel));
-        assert_eq!(with(2, 1 << 5 | (Vc::Bn as u8) << 3), Err(Defect::Channel));
-        assert_eq!(with(2, Vc::D1 as u8 * 8), Err(Defect::Channel));
+        assert_eq!(with(7, 1), Err(FrameError::Reserved));
+        assert_eq!(with(2, 0x40), Err(FrameError::Reserved));
+        assert_eq!(with(6, 32), Err(FrameError::Padding));
+        assert_eq!(with(2, (Vc::Bp as u8) << 3), Err(FrameError::Channel));
+        assert_eq!(with(2, 1 << 5 | (Vc::Bn as u8) << 3), Err(FrameError::Channel));
+        assert_eq!(with(2, Vc::D1 as u8 * 8), Err(FrameError::Channel));
         // One chunk with 31 unused bytes would end inside the header.
-        let mut header = Repr { body: 0, ..repr() }.emit();
+        let mut header = HeaderRepr { body: 0, ..repr() }.emit();
         header[6] = 31;
         header[0] = CRC8.checksum(&header[1..]);
-        assert_eq!(Repr::parse(&header), Err(Defect::Padding));
+        assert_eq!(HeaderRepr::parse(&header), Err(FrameError::Padding));
     }
 
     #[test]
     fn dynamic_packets_are_refused_where_there_are_no_channels_for_them() {
         for vc in [Vc::D0, Vc::D1, Vc::Bn] {
-            let mut header = Repr { vc, ..repr() }.emit();
+            let mut header = HeaderRepr { vc, ..repr() }.emit();
             header[1] |= 1 << 7;
             header[0] = CRC8.checksum(&header[1..]);
             let expected = if HAS_DYNAMIC {
                 Ok(())
             } else {
-                Err(Defect::Channel)
+                Err(FrameError::Channel)
             };
-            assert_eq!(Repr::parse(&header).map(|_| ()), expected, "{vc:?}");
+            assert_eq!(HeaderRepr::parse(&header).map(|_| ()), expected, "{vc:?}");
         }
     }
 
@@ -796,11 +796,11 @@ mod tests {
         bytes[..8].copy_from_slice(&repr().emit());
         assert_eq!(
             Packet::new_checked(&bytes[..127]).unwrap_err(),
-            (Defect::Size, None)
+            (FrameError::Size, None)
         );
         assert_eq!(
             Packet::new_checked(&bytes[..7]).unwrap_err(),
-            (Defect::Size, None)
+            (FrameError::Size, None)
         );
         let packet = Packet::new_checked(&bytes).unwrap();
         assert_eq!(packet.body().len(), 100);

@@ -5,7 +5,7 @@
 //! agree. The nodes then fill a box whose dimensions are rings or lines.
 //!
 //! 1. Each wire alone: it works both ways, between opposite directions, and does not lead back to its node
-//!    ([`Trouble`]).
+//!    ([`WiringDefect`]).
 //! 2. Positions: counted from the node with the lowest ID along the shortest paths, without regard to rings.
 //! 3. Extents: a wire that closes a ring connects the last position to the first. Its offset is the extent; a dimension
 //!    without such a wire is a line.
@@ -21,7 +21,7 @@ use crate::coord::{Coord, Direction, Shape};
 
 /// One end of a wire.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct End {
+pub struct WireEnd {
     /// Unique ID of the node.
     pub node: u32,
     /// Link of the node.
@@ -30,29 +30,29 @@ pub struct End {
 
 /// Link-state record of a node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Account {
+pub struct LinkAccount {
     /// ID of the node.
     pub node: u32,
     /// Version, incremented with each change.
     pub version: u16,
     /// Remote ends that the node hears, by direction.
-    pub heard: [Option<End>; 6],
+    pub heard: [Option<WireEnd>; 6],
 }
 
 /// Node in a map.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Entry {
+pub struct MapEntry {
     /// Record of the node.
-    pub account: Account,
+    pub account: LinkAccount,
     /// Hops from the first node and position relative to it; `None` if unreached.
     place: Option<(u16, [i16; 3])>,
     /// Bit mask of the links in squares that do not close.
     suspected: u8,
 }
 
-impl Entry {
+impl MapEntry {
     /// Creates the entry of a node with this record.
-    pub const fn new(account: Account) -> Self {
+    pub const fn new(account: LinkAccount) -> Self {
         Self {
             account,
             place: None,
@@ -63,14 +63,14 @@ impl Entry {
 
 /// Node in messages, identified by its coordinates if known.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Name {
+pub struct NodeLabel {
     /// ID of the node.
     pub node: u32,
     /// Coordinates of the node.
     pub coord: Option<Coord>,
 }
 
-impl fmt::Display for Name {
+impl fmt::Display for NodeLabel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.coord {
             Some(Coord { x, y, z }) => write!(f, "({x},{y},{z})"),
@@ -81,7 +81,7 @@ impl fmt::Display for Name {
 
 /// Defect of a wire. `N` identifies a node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Trouble<N = Name> {
+pub enum WiringDefect<N = NodeLabel> {
     /// The wire leads back to its node.
     Loop(Direction),
     /// The wire leads to a link that is not of the opposite direction.
@@ -98,62 +98,62 @@ pub enum Trouble<N = Name> {
     TooLong,
 }
 
-impl<N> Trouble<N> {
-    fn map<M>(self, name: impl Fn(N) -> M) -> Trouble<M> {
+impl<N> WiringDefect<N> {
+    fn map<M>(self, name: impl Fn(N) -> M) -> WiringDefect<M> {
         match self {
-            Self::Loop(other) => Trouble::Loop(other),
-            Self::Direction(to, other) => Trouble::Direction(name(to), other),
-            Self::OneWay(to, other) => Trouble::OneWay(name(to), other),
-            Self::Exchanged(with) => Trouble::Exchanged(name(with)),
-            Self::NoNeighbour(to) => Trouble::NoNeighbour(name(to)),
-            Self::Missing => Trouble::Missing,
-            Self::TooLong => Trouble::TooLong,
+            Self::Loop(other) => WiringDefect::Loop(other),
+            Self::Direction(to, other) => WiringDefect::Direction(name(to), other),
+            Self::OneWay(to, other) => WiringDefect::OneWay(name(to), other),
+            Self::Exchanged(with) => WiringDefect::Exchanged(name(with)),
+            Self::NoNeighbour(to) => WiringDefect::NoNeighbour(name(to)),
+            Self::Missing => WiringDefect::Missing,
+            Self::TooLong => WiringDefect::TooLong,
         }
     }
 }
 
 /// The machine is neither torus nor mesh: the first wrong wire.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Miswired {
+pub struct WiringError {
     /// Node at one of its ends.
-    pub at: Name,
+    pub at: NodeLabel,
     /// Link at that node.
     pub link: Direction,
     /// Defect of the wire.
-    pub trouble: Trouble,
+    pub trouble: WiringDefect,
 }
 
-impl core::error::Error for Miswired {}
+impl core::error::Error for WiringError {}
 
-impl fmt::Display for Miswired {
+impl fmt::Display for WiringError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { at, link, trouble } = self;
         let (link, opposite) = (link.name(), link.opposite().name());
         write!(f, "the wire at {link} of {at} ")?;
         match trouble {
-            Trouble::Loop(other) => write!(f, "leads to {} of the same node", other.name()),
-            Trouble::Direction(to, other) => {
+            WiringDefect::Loop(other) => write!(f, "leads to {} of the same node", other.name()),
+            WiringDefect::Direction(to, other) => {
                 let other = other.name();
                 write!(f, "leads to {other} of {to}, not to a link {opposite}")
             }
-            Trouble::OneWay(to, other) => {
+            WiringDefect::OneWay(to, other) => {
                 let other = other.name();
                 write!(f, "hears {other} of {to}, which does not hear it")
             }
-            Trouble::Exchanged(other) => {
+            WiringDefect::Exchanged(other) => {
                 write!(f, "is exchanged with that at {link} of {other}")
             }
-            Trouble::NoNeighbour(to) => {
+            WiringDefect::NoNeighbour(to) => {
                 write!(f, "leads to {to}, which is not the neighbour there")
             }
-            Trouble::Missing => write!(f, "is missing"),
-            Trouble::TooLong => write!(f, "is the 256th or a later one of its line"),
+            WiringDefect::Missing => write!(f, "is missing"),
+            WiringDefect::TooLong => write!(f, "is the 256th or a later one of its line"),
         }
     }
 }
 
 /// Wrong wire, with nodes as indices.
-type Wrong = (usize, Direction, Trouble<usize>);
+type WrongWire = (usize, Direction, WiringDefect<usize>);
 
 /// Dimensions, computed from the nodes' positions.
 #[derive(Clone, Copy, Default)]
@@ -179,13 +179,13 @@ impl Box3 {
 }
 
 /// Machine as its nodes report it, sorted by node ID.
-pub struct Map<'m> {
-    nodes: &'m mut [Entry],
+pub struct MachineMap<'m> {
+    nodes: &'m mut [MapEntry],
 }
 
-impl<'m> Map<'m> {
+impl<'m> MachineMap<'m> {
     /// Creates a map of these nodes, sorted by ID. It must contain all nodes that are heard.
-    pub fn new(nodes: &'m mut [Entry]) -> Self {
+    pub fn new(nodes: &'m mut [MapEntry]) -> Self {
         Self { nodes }
     }
 
@@ -193,7 +193,7 @@ impl<'m> Map<'m> {
     ///
     /// # Errors
     /// The machine is neither torus nor mesh; the error specifies the first wrong wire.
-    pub fn solve(&mut self, node: u32) -> Result<(Shape, Coord), Miswired> {
+    pub fn solve(&mut self, node: u32) -> Result<(Shape, Coord), WiringError> {
         let local = self.local_fault();
         self.place();
         let dimensions = self.dimensions();
@@ -211,7 +211,7 @@ impl<'m> Map<'m> {
             return Err(exchanged);
         }
         self.place();
-        Err(self.told(wrong, &dimensions))
+        Err(self.describe_wire(wrong, &dimensions))
     }
 
     fn find(&self, node: u32) -> Option<usize> {
@@ -226,7 +226,7 @@ impl<'m> Map<'m> {
         let other = self.find(end.node)?;
         let back = self.nodes[other].account.heard[end.link as usize];
         let is_heard = back
-            == Some(End {
+            == Some(WireEnd {
                 node: account.node,
                 link,
             });
@@ -234,7 +234,7 @@ impl<'m> Map<'m> {
     }
 
     /// Returns the first wire that is wrong on its own.
-    fn local_fault(&self) -> Option<Wrong> {
+    fn local_fault(&self) -> Option<WrongWire> {
         for at in 0..self.nodes.len() {
             for link in Direction::ALL {
                 let heard = self.nodes[at].account.heard[link as usize];
@@ -244,9 +244,9 @@ impl<'m> Map<'m> {
                 };
                 if self.behind(at, link).is_none() {
                     let trouble = match () {
-                        () if other == at => Trouble::Loop(end.link),
-                        () if end.link != link.opposite() => Trouble::Direction(other, end.link),
-                        () => Trouble::OneWay(other, end.link),
+                        () if other == at => WiringDefect::Loop(end.link),
+                        () if end.link != link.opposite() => WiringDefect::Direction(other, end.link),
+                        () => WiringDefect::OneWay(other, end.link),
                     };
                     return Some((at, link, trouble));
                 }
@@ -273,7 +273,7 @@ impl<'m> Map<'m> {
                 is_last = false;
                 for link in Direction::ALL {
                     if let Some(other) = self.behind(at, link) {
-                        let there = (round + 1, stepped(place, link));
+                        let there = (round + 1, step_towards(place, link));
                         self.nodes[other].place.get_or_insert(there);
                     }
                 }
@@ -289,7 +289,7 @@ impl<'m> Map<'m> {
         let other = self.behind(at, link)?;
         let (_, here) = self.nodes[at].place?;
         let (_, there) = self.nodes[other].place?;
-        let should = stepped(here, link);
+        let should = step_towards(here, link);
         Some((other, [0, 1, 2].map(|d| should[d] - there[d])))
     }
 
@@ -329,7 +329,7 @@ impl<'m> Map<'m> {
     }
 
     /// Checks that all wires match the positions, and that none is missing.
-    fn check(&self, dimensions: &Box3) -> Result<Shape, Wrong> {
+    fn check(&self, dimensions: &Box3) -> Result<Shape, WrongWire> {
         for at in 0..self.nodes.len() {
             for link in Direction::ALL {
                 self.check_wire(dimensions, at, link)
@@ -343,13 +343,13 @@ impl<'m> Map<'m> {
         if places != placed.count() as u64
             && let Some((at, link, other)) = self.seams().next()
         {
-            return Err((at, link, Trouble::NoNeighbour(other)));
+            return Err((at, link, WiringDefect::NoNeighbour(other)));
         }
         // An extent of 1 does not wrap; it counts as a torus.
         let wraps = [0, 1, 2].map(|d| wraps[d] || extents[d] == 1);
         let longest = (0..3).max_by_key(|d| extents[*d]).unwrap_or(0);
         let shape = Shape::new(extents, wraps);
-        shape.ok_or((0, Direction::ALL[2 * longest], Trouble::TooLong))
+        shape.ok_or((0, Direction::ALL[2 * longest], WiringDefect::TooLong))
     }
 
     fn check_wire(
@@ -357,7 +357,7 @@ impl<'m> Map<'m> {
         dimensions: &Box3,
         at: usize,
         link: Direction,
-    ) -> Result<(), Trouble<usize>> {
+    ) -> Result<(), WiringDefect<usize>> {
         let Some((_, place)) = self.nodes[at].place else {
             return Ok(());
         };
@@ -378,7 +378,7 @@ impl<'m> Map<'m> {
             return if (0..3).all(is_right) {
                 Ok(())
             } else {
-                Err(Trouble::NoNeighbour(other))
+                Err(WiringDefect::NoNeighbour(other))
             };
         }
         let edge = if link.is_plus() {
@@ -387,14 +387,14 @@ impl<'m> Map<'m> {
             least[d]
         };
         if extents[d] > 1 && (wraps[d] || place[d] != edge) {
-            Err(Trouble::Missing)
+            Err(WiringDefect::Missing)
         } else {
             Ok(())
         }
     }
 
     /// Returns the wrong wires if two were swapped.
-    fn exchanged(&mut self) -> Option<Miswired> {
+    fn exchanged(&mut self) -> Option<WiringError> {
         self.suspect();
         let count = self.nodes.len();
         for link in [Direction::XPlus, Direction::YPlus, Direction::ZPlus] {
@@ -417,7 +417,7 @@ impl<'m> Map<'m> {
     }
 
     /// Swaps two wires, checks whether the machine is then valid, and restores them.
-    fn try_exchange(&mut self, one: usize, other: usize, link: Direction) -> Option<Miswired> {
+    fn try_exchange(&mut self, one: usize, other: usize, link: Direction) -> Option<WiringError> {
         self.exchange(one, other, link);
         self.place();
         let dimensions = self.dimensions();
@@ -428,8 +428,8 @@ impl<'m> Map<'m> {
         if at.coord.is_none() {
             (at, with) = (with, at);
         }
-        let trouble = Trouble::Exchanged(with);
-        (is_right && at.coord.is_some()).then_some(Miswired { at, link, trouble })
+        let trouble = WiringDefect::Exchanged(with);
+        (is_right && at.coord.is_some()).then_some(WiringError { at, link, trouble })
     }
 
     fn exchange(&mut self, one: usize, other: usize, link: Direction) {
@@ -437,7 +437,7 @@ impl<'m> Map<'m> {
         let ends = [one, other].map(|node| self.nodes[node].account.heard[at]);
         for (node, end) in [(one, ends[1]), (other, ends[0])] {
             self.nodes[node].account.heard[at] = end;
-            let here = Some(End {
+            let here = Some(WireEnd {
                 node: self.nodes[node].account.node,
                 link,
             });
@@ -499,17 +499,18 @@ impl<'m> Map<'m> {
         }
     }
 
-    fn name(&self, at: usize, dimensions: &Box3) -> Name {
+    fn name(&self, at: usize, dimensions: &Box3) -> NodeLabel {
         let entry = &self.nodes[at];
-        Name {
+        NodeLabel {
             node: entry.account.node,
             coord: entry.place.and_then(|(_, place)| dimensions.coord(place)),
         }
     }
 
-    fn told(&self, (at, link, trouble): Wrong, dimensions: &Box3) -> Miswired {
+    fn describe_wire(&self, wrong: WrongWire, dimensions: &Box3) -> WiringError {
+        let (at, link, trouble) = wrong;
         let name = |at| self.name(at, dimensions);
-        Miswired {
+        WiringError {
             at: name(at),
             link,
             trouble: trouble.map(name),
@@ -517,7 +518,7 @@ impl<'m> Map<'m> {
     }
 }
 
-fn stepped(mut place: [i16; 3], link: Direction) -> [i16; 3] {
+fn step_towards(mut place: [i16; 3], link: Direction) -> [i16; 3] {
     place[link.dimension()] += if link.is_plus() { 1 } else { -1 };
     place
 }

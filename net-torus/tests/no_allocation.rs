@@ -1,15 +1,15 @@
 //! Router operations in an interrupt handler never allocate.
 
 use allocation_counter::measure;
-use net_torus::{Chunk, Coord, Direction, Fifo, Router, Routing, Shape, Sizes};
+use net_torus::{Chunk, Coord, Direction, Fifo, Router, RoutingMode, Shape, BufferSizes};
 
 #[test]
 fn injecting_forwarding_and_receiving_allocate_nothing() {
     let shape = Shape::new([4, 4, 1], [true; 3]).unwrap();
-    let mut memory: Vec<Vec<Chunk>> = vec![vec![[0; 32]; Sizes::BLUE_GENE.chunks()]; 3];
+    let mut memory: Vec<Vec<Chunk>> = vec![vec![[0; 32]; BufferSizes::BLUE_GENE.chunks()]; 3];
     let mut routers = memory.iter_mut().zip(0..).map(|(memory, x)| {
         let here = Coord { x, y: 0, z: 0 };
-        Router::new(shape, here, Sizes::BLUE_GENE, memory).unwrap()
+        Router::new(shape, here, BufferSizes::BLUE_GENE, memory).unwrap()
     });
     let [mut first, mut middle, mut last] = [(); 3].map(|()| routers.next().unwrap());
     let there = Coord { x: 2, y: 0, z: 0 };
@@ -22,7 +22,7 @@ fn injecting_forwarding_and_receiving_allocate_nothing() {
                 let size = ends[from].fill_frame(minus, &mut frame);
                 ends[to].receive_frame(plus, &frame[..size]);
             }
-            let routing = [Routing::Deterministic, Routing::Adaptive][round % 2];
+            let routing = [RoutingMode::Deterministic, RoutingMode::Adaptive][round % 2];
             let fill = |body: &mut [u8]| body.fill(round as u8);
             let fifo = Fifo::ALL[round / 2 % 2];
             let result = first.inject_with(fifo, there, fifo.body_bytes(), routing, fill);

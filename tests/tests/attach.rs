@@ -2,9 +2,9 @@
 //! connected to a pseudo-terminal. Requires the prerequisites of `--board stm32f405`.
 
 use midplane_abi::boot_parameters::{BootParameters, BootRecord, RECORD_BYTES};
-use midplane_harness::boards::{self, Adapter, Boards, Wire};
+use midplane_harness::boards::{self, SerialAdapter, RunningBoards, BoardWire};
 use midplane_harness::{
-    self as harness, Ended, Folder, Job, LIMIT, check_killer, midplane, run_with_report, total,
+    self as harness, CompletedRun, TempDirectory, CommandRun, LIMIT, check_killer, midplane, run_with_report, total,
 };
 use rustix::process::Signal;
 use serde_json::Value;
@@ -17,13 +17,13 @@ const Y_PLUS: usize = 2;
 const Y_MINUS: usize = 3;
 const Z_PLUS: usize = 4;
 
-const PAIR: [Wire; 2] = [[(0, X_PLUS), (1, X_MINUS)], [(1, X_PLUS), (0, X_MINUS)]];
+const PAIR: [BoardWire; 2] = [[(0, X_PLUS), (1, X_MINUS)], [(1, X_PLUS), (0, X_MINUS)]];
 
 /// Wires of 3x1x1 without a ring.
-const ROW: [Wire; 2] = [[(0, X_PLUS), (1, X_MINUS)], [(1, X_PLUS), (2, X_MINUS)]];
+const ROW: [BoardWire; 2] = [[(0, X_PLUS), (1, X_MINUS)], [(1, X_PLUS), (2, X_MINUS)]];
 
 /// Wires of 2x2x1, with boards by rank.
-const SQUARE: [Wire; 8] = [
+const SQUARE: [BoardWire; 8] = [
     [(0, X_PLUS), (1, X_MINUS)],
     [(1, X_PLUS), (0, X_MINUS)],
     [(2, X_PLUS), (3, X_MINUS)],
@@ -38,18 +38,18 @@ const SQUARE: [Wire; 8] = [
 struct Machine {
     /// Image that contains a personality.
     image: String,
-    adapter: Adapter,
-    _boards: Boards,
-    folder: Folder,
+    adapter: SerialAdapter,
+    _boards: RunningBoards,
+    folder: TempDirectory,
 }
 
 impl Machine {
     /// Creates and boots the images for a torus with these extents.
     fn boot(name: &str, torus: [usize; 3], program: &[&str], is_good: bool) -> Self {
-        let folder = Folder::new(name);
+        let folder = TempDirectory::new(name);
         let [x, y, z] = torus;
         let shape = format!("{x}x{y}x{z}");
-        let wires: &[Wire] = match torus {
+        let wires: &[BoardWire] = match torus {
             [2, 1, 1] => &PAIR,
             [3, 1, 1] => &ROW,
             [2, 2, 1] => &SQUARE,
@@ -75,8 +75,8 @@ impl Machine {
             format!("{stem}.elf")
         };
         let images: Vec<String> = (0..x * y * z).map(image).collect();
-        let (boards, console) = Boards::boot(&images, wires, Z_PLUS);
-        let adapter = Adapter::plug(console, is_good);
+        let (boards, console) = RunningBoards::boot(&images, wires, Z_PLUS);
+        let adapter = SerialAdapter::plug(console, is_good);
         Self {
             image: images[0].clone(),
             adapter,
@@ -85,20 +85,20 @@ impl Machine {
         }
     }
 
-    fn start(&self, options: &[&str]) -> Job {
+    fn start(&self, options: &[&str]) -> CommandRun {
         let port = &*self.adapter.path;
-        Job::start(&[&["attach", "--serial", port][..], options, &[&self.image]].concat())
+        CommandRun::start(&[&["attach", "--serial", port][..], options, &[&self.image]].concat())
     }
 
     /// Runs the command until it ends.
-    fn attach(&self, options: &[&str]) -> Ended {
+    fn attach(&self, options: &[&str]) -> CompletedRun {
         let limit = ["--timeout", LIMIT];
         self.start(&[&limit[..], options].concat()).end()
     }
 }
 
 /// Runs killer on four boards over a good or a bad line. Checks the output and the report.
-fn killer_on_four_boards(is_good: bool) -> Ended {
+fn killer_on_four_boards(is_good: bool) -> CompletedRun {
     let name = format!("attach-killer-{is_good}");
     let machine = Machine::boot(&name, [2, 2, 1], &["killer.c", "5", "64"], is_good);
     let file = machine.folder.path("report");
@@ -243,7 +243,7 @@ fn boards_find_out_where_their_console_is() {
 /// A board sends no handshake before it is read; a wrongly wired board reports the wire at its console.
 #[test]
 fn a_board_that_finds_its_place_out_is_attached_to() {
-    let folder = Folder::new("attach-auto");
+    let folder = TempDirectory::new("attach-auto");
     let (stem, killer) = (folder.path("node"), harness::program("killer.c"));
     let make = ["image", "--auto", "--console", "auto", "-o", &stem, &killer];
     midplane(&[&make[..], &["--", "5", "64"]].concat()).expect(0);
@@ -258,9 +258,9 @@ fn a_board_that_finds_its_place_out_is_attached_to() {
     let fixed: &mut [u8; RECORD_BYTES] = elf[at..].first_chunk_mut().expect("a record");
     *fixed = BootRecord::from_bytes(fixed).number(7).to_bytes();
     fs::write(&image, elf).expect("a file");
-    let attach = |wires: &[Wire], more: &[&str]| {
-        let (_boards, console) = Boards::boot(std::slice::from_ref(&image), wires, Z_PLUS);
-        let adapter = Adapter::plug(console, true);
+    let attach = |wires: &[BoardWire], more: &[&str]| {
+        let (_boards, console) = RunningBoards::boot(std::slice::from_ref(&image), wires, Z_PLUS);
+        let adapter = SerialAdapter::plug(console, true);
         let port = ["attach", "--serial", &adapter.path];
         midplane(&[&port[..], more, &[&image]].concat())
     };
@@ -279,7 +279,7 @@ fn a_board_that_finds_its_place_out_is_attached_to() {
 /// Invalid arguments are rejected before anything is opened or awaited.
 #[test]
 fn what_cannot_be_attached_to_is_refused() {
-    let folder = Folder::new("attach-refused");
+    let folder = TempDirectory::new("attach-refused");
     let (stem, killer) = (folder.path("node"), harness::program("killer.c"));
     let image = |options: &[&str]| {
         midplane(
@@ -326,7 +326,7 @@ fn what_cannot_be_attached_to_is_refused() {
 /// A silent line is reported before the timeout.
 #[test]
 fn silence_is_spoken_of() {
-    let folder = Folder::new("attach-silence");
+    let folder = TempDirectory::new("attach-silence");
     let (stem, killer) = (folder.path("node"), harness::program("killer.c"));
     let make = [
         "image",
@@ -340,7 +340,7 @@ fn silence_is_spoken_of() {
     ];
     midplane(&make).expect(0);
     let [line, _held] = boards::line();
-    let adapter = Adapter::plug(line, true);
+    let adapter = SerialAdapter::plug(line, true);
     let elf = format!("{stem}.elf");
     let words = ["attach", "--serial", &adapter.path, "--timeout", "11", &elf];
     midplane(&words).expect(1).says(&[

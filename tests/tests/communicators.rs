@@ -1,6 +1,6 @@
 //! Context IDs of communicators: they are freed, reused, and never confused.
 
-use midplane_lab::{Cluster, Node, as_program};
+use midplane_lab::{Cluster, SimProcess, as_program};
 use midplane_objects::ErrorClass;
 use midplane_objects::context::CONTEXTS;
 use mpi::collective::SystemOperation;
@@ -9,14 +9,14 @@ use mpi::topology::{Color, SimpleCommunicator};
 use mpi::traits::*;
 
 /// Runs `program` as a process, from start to end.
-fn run(node: &Node<'_, '_>, program: impl FnOnce(&Universe)) -> i32 {
+fn run(node: &SimProcess<'_, '_>, program: impl FnOnce(&Universe)) -> i32 {
     as_program(node, || program(&mpi::initialize().expect("once")));
     0
 }
 
 #[test]
 fn a_hundred_thousand_duplicates_one_after_the_other() {
-    let job = Cluster::new([1, 1, 1]).run(|node: &Node<'_, '_>| {
+    let job = Cluster::new([1, 1, 1]).run(|node: &SimProcess<'_, '_>| {
         run(node, |universe| {
             let world = universe.world();
             for _ in 0..100_000 {
@@ -50,7 +50,7 @@ fn the_limit_is_how_many_there_are_at_one_time_and_comes_at_all_processes_alike(
             drop(kept);
         }
     };
-    let job = Cluster::new([3, 1, 1]).run(|node: &Node<'_, '_>| run(node, program));
+    let job = Cluster::new([3, 1, 1]).run(|node: &SimProcess<'_, '_>| run(node, program));
     assert_eq!(job, Ok(vec![0; 3]));
 }
 
@@ -86,7 +86,7 @@ fn messages_left_behind_match_nothing_made_later() {
             }
         };
         let cluster = Cluster::new([2, 1, 1]).mpi_memory(mpi_memory).seed(5);
-        let job = cluster.run(|node: &Node<'_, '_>| run(node, program));
+        let job = cluster.run(|node: &SimProcess<'_, '_>| run(node, program));
         assert_eq!(job, Ok(vec![0, 0]), "{mpi_memory} bytes");
     }
 }
@@ -119,7 +119,7 @@ fn processes_with_different_contexts_agree() {
     };
     for seed in 0..3 {
         let cluster = Cluster::new([2, 2, 1]).seed(seed);
-        let job = cluster.run(|node: &Node<'_, '_>| run(node, program));
+        let job = cluster.run(|node: &SimProcess<'_, '_>| run(node, program));
         assert_eq!(job, Ok(vec![0; 4]));
     }
 }

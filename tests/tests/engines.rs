@@ -5,9 +5,9 @@
 use std::sync::Mutex;
 
 use midplane_engines::Choice;
-use midplane_lab::explore::{Expected, Row, cases, unwatched};
-use midplane_lab::sim::Seeded;
-use midplane_lab::{Cluster, Node, as_program};
+use midplane_lab::explore::{ExpectedResult, CaseRow, cases, never_stop};
+use midplane_lab::sim::SeededJob;
+use midplane_lab::{Cluster, SimProcess, as_program};
 use mpi::Tag;
 use mpi::collective::SystemOperation;
 use mpi::environment::Universe;
@@ -20,7 +20,7 @@ const JOBS: u64 = 300;
 #[test]
 fn random_jobs_complete_with_every_engine() {
     let failure = |choice, seed| {
-        let failure = Seeded::draw(seed).with_matching(choice).run().err()?;
+        let failure = SeededJob::draw(seed).with_matching(choice).run().err()?;
         Some(format!("{choice}, seed {seed}: {failure}"))
     };
     let failures: Vec<String> = { Choice::ALL.iter() }
@@ -40,11 +40,11 @@ fn every_engine_leads_through_the_same_states() {
         cases::cancelled_sends(),
         cases::cancelled_receives(),
     ];
-    let rows: Vec<Row> = groups.into_iter().flatten().filter(is_small).collect();
+    let rows: Vec<CaseRow> = groups.into_iter().flatten().filter(is_small).collect();
     assert!(rows.len() > 10, "{}", rows.len());
     for row in &rows {
         let explored = |choice: Choice| {
-            let explored = row.clone().with_matching(choice).explore(&mut unwatched);
+            let explored = row.clone().with_matching(choice).explore(&mut never_stop);
             explored.unwrap_or_else(|surprise| panic!("{}, {choice}: {surprise}", row.name))
         };
         let first = explored(Choice::List);
@@ -55,8 +55,8 @@ fn every_engine_leads_through_the_same_states() {
 }
 
 /// Checks whether the row has few enough states to be explored once per engine.
-fn is_small(row: &Row) -> bool {
-    matches!(row.expected, Expected::Holds { reduced, .. } if reduced < 20_000)
+fn is_small(row: &CaseRow) -> bool {
+    matches!(row.expected, ExpectedResult::Holds { reduced, .. } if reduced < 20_000)
 }
 
 type Outputs = Vec<Vec<u64>>;
@@ -71,7 +71,7 @@ impl Programs {
     fn run(&self, choice: Choice) -> Outputs {
         let nodes: usize = self.extents.iter().map(|n| usize::from(*n)).product();
         let outputs = Mutex::new(vec![Vec::new(); nodes]);
-        let run = |node: &Node<'_, '_>| {
+        let run = |node: &SimProcess<'_, '_>| {
             let output = as_program(node, || program(&mpi::initialize().expect("once")));
             outputs.lock().expect("no panic")[node.rank() as usize] = output;
             0

@@ -4,9 +4,9 @@
 #![forbid(unsafe_code)]
 
 use midplane_device::rma::epochs::Flaw;
-use midplane_lab::epochs::cases::{Finds, Row, table};
-use midplane_lab::epochs::explore::{Found, explore, walk};
-use midplane_lab::epochs::random::Windows;
+use midplane_lab::epochs::cases::{RequiredResult, CaseRow, table};
+use midplane_lab::epochs::explore::{ExploreResult, explore, walk};
+use midplane_lab::epochs::random::WindowJob;
 
 /// Maximum number of states before a job is aborted.
 const LIMIT: u64 = 50_000_000;
@@ -61,8 +61,8 @@ const STATES: [(&str, u64); 44] = [
 
 /// Explores rows. Returns those whose result differs from the expected one.
 fn surprises(
-    rows: impl Iterator<Item = Row>,
-    is_expected: impl Fn(&Row, &Found) -> bool,
+    rows: impl Iterator<Item = CaseRow>,
+    is_expected: impl Fn(&CaseRow, &ExploreResult) -> bool,
 ) -> String {
     let explored = rows.filter_map(|row| {
         let found = explore(&row.case, LIMIT);
@@ -74,10 +74,10 @@ fn surprises(
 
 #[test]
 fn epochs_keep_their_rules() {
-    let states = |row: &Row| STATES.iter().find(|(name, _)| *name == row.name);
+    let states = |row: &CaseRow| STATES.iter().find(|(name, _)| *name == row.name);
     let rows = table().into_iter().filter(|row| states(row).is_some());
     let surprises = surprises(rows, |row, found| {
-        states(row).is_some_and(|(_, states)| *found == Found::Sound(*states))
+        states(row).is_some_and(|(_, states)| *found == ExploreResult::Sound(*states))
     });
     assert!(surprises.is_empty(), "{surprises}");
 }
@@ -86,20 +86,20 @@ fn epochs_keep_their_rules() {
 #[test]
 #[ignore = "takes minutes: each pair of epochs beside a second window, and locks that cross each other"]
 fn epochs_keep_their_rules_in_long_jobs() {
-    let is_long = |row: &Row| STATES.iter().all(|(name, _)| *name != row.name);
+    let is_long = |row: &CaseRow| STATES.iter().all(|(name, _)| *name != row.name);
     let rows = table()
         .into_iter()
-        .filter(|row| row.finds == Finds::Sound && is_long(row));
-    let surprises = surprises(rows, |_, found| matches!(found, Found::Sound(_)));
+        .filter(|row| row.finds == RequiredResult::Sound && is_long(row));
+    let surprises = surprises(rows, |_, found| matches!(found, ExploreResult::Sound(_)));
     assert!(surprises.is_empty(), "{surprises}");
 }
 
 /// Rules whose jobs have millions of states.
 const LONG: [Flaw; 2] = [Flaw::QueuesBeside, Flaw::NeverUrges];
 
-fn is_found(row: &Row, found: &Found) -> bool {
+fn is_found(row: &CaseRow, found: &ExploreResult) -> bool {
     match found {
-        Found::Broken(what, _) => row.finds == Finds::Broken(what),
+        ExploreResult::Broken(what, _) => row.finds == RequiredResult::Broken(what),
         _ => false,
     }
 }
@@ -127,13 +127,13 @@ fn each_broken_rule_is_found_in_long_jobs() {
     assert!(surprises.is_empty(), "{surprises}");
 }
 
-fn random(seed: u64, flaw: Option<Flaw>) -> Found {
-    walk(&Windows::draw(2 + (seed % 4) as u32, seed), flaw, seed)
+fn random(seed: u64, flaw: Option<Flaw>) -> ExploreResult {
+    walk(&WindowJob::draw(2 + (seed % 4) as u32, seed), flaw, seed)
 }
 
 /// Random jobs with operations of several packets, memory that is freed and allocated, and contended locks.
-fn random_large(seed: u64, flaw: Option<Flaw>) -> Found {
-    let windows = Windows::draw_large(2 + (seed % 4) as u32, seed);
+fn random_large(seed: u64, flaw: Option<Flaw>) -> ExploreResult {
+    let windows = WindowJob::draw_large(2 + (seed % 4) as u32, seed);
     walk(&windows, flaw, seed)
 }
 
@@ -141,11 +141,11 @@ fn random_large(seed: u64, flaw: Option<Flaw>) -> Found {
 fn random_epochs_leave_what_sequential_memory_has() {
     for (seed, of) in (0..300).flat_map(|seed| [(seed, random as Drawn), (seed, random_large)]) {
         let found = of(seed, None);
-        assert!(matches!(found, Found::Sound(_)), "seed {seed}: {found}");
+        assert!(matches!(found, ExploreResult::Sound(_)), "seed {seed}: {found}");
     }
 }
 
-type Drawn = fn(u64, Option<Flaw>) -> Found;
+type Drawn = fn(u64, Option<Flaw>) -> ExploreResult;
 
 #[test]
 fn random_epochs_find_each_broken_rule() {
@@ -174,7 +174,7 @@ fn random_epochs_find_each_broken_rule() {
 }
 
 fn is_found_by(random: Drawn, flaw: Flaw) {
-    let finds = |seed: &u64| !matches!(random(*seed, Some(flaw)), Found::Sound(_));
+    let finds = |seed: &u64| !matches!(random(*seed, Some(flaw)), ExploreResult::Sound(_));
     let found = (0..1000).find(finds);
     println!("{flaw:?}: found by seed {found:?}");
     assert!(found.is_some(), "{flaw:?}");

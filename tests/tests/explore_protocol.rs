@@ -5,95 +5,95 @@
 #![forbid(unsafe_code)]
 
 use midplane_lab::explore::{
-    END, ENOUGH, EXPECTED, Expected, Global, MEMORY, MOST_STATES, ORDER, Row, Step, Surprise,
-    System, Unfinished, cases, explore, unwatched,
+    END, ENOUGH, EXPECTED, ExpectedResult, GlobalState, MEMORY, MAX_STATES, ORDER, CaseRow, GlobalStep, UnexpectedResult,
+    CaseSystem, IncompleteReason, cases, explore, never_stop,
 };
 use stateright::{Checker, HasDiscoveries, Model, Property};
 
 /// Adapter from a system to a `stateright` model.
-struct Checked(System);
+struct Checked(CaseSystem);
 
 impl Model for Checked {
-    type State = Global;
-    type Action = Step;
+    type State = GlobalState;
+    type Action = GlobalStep;
 
-    fn init_states(&self) -> Vec<Global> {
+    fn init_states(&self) -> Vec<GlobalState> {
         vec![self.0.first()]
     }
 
-    fn actions(&self, state: &Global, steps: &mut Vec<Step>) {
+    fn actions(&self, state: &GlobalState, steps: &mut Vec<GlobalStep>) {
         self.0.steps(state, steps);
     }
 
-    fn next_state(&self, last: &Global, step: Step) -> Option<Global> {
+    fn next_state(&self, last: &GlobalState, step: GlobalStep) -> Option<GlobalState> {
         self.0.next(last, step)
     }
 
     fn properties(&self) -> Vec<Property<Self>> {
-        fn holds(checked: &Checked, state: &Global, property: &str) -> bool {
+        fn holds(checked: &Checked, state: &GlobalState, property: &str) -> bool {
             checked.0.broken(state) != Some(property)
         }
         vec![
-            Property::always(ORDER, |c: &Checked, state: &Global| holds(c, state, ORDER)),
-            Property::always(MEMORY, |c: &Checked, state: &Global| {
+            Property::always(ORDER, |c: &Checked, state: &GlobalState| holds(c, state, ORDER)),
+            Property::always(MEMORY, |c: &Checked, state: &GlobalState| {
                 holds(c, state, MEMORY)
             }),
-            Property::always(EXPECTED, |c: &Checked, state: &Global| {
+            Property::always(EXPECTED, |c: &Checked, state: &GlobalState| {
                 holds(c, state, EXPECTED)
             }),
-            Property::eventually(END, |c: &Checked, state: &Global| c.0.is_complete(state)),
+            Property::eventually(END, |c: &Checked, state: &GlobalState| c.0.is_complete(state)),
         ]
     }
 }
 
 /// Explores rows. Reports all differences together, so that the table can be corrected in one pass.
-fn check(rows: Vec<Row>) {
+fn check(rows: Vec<CaseRow>) {
     let surprises: Vec<String> = rows.iter().flat_map(surprises).collect();
     assert!(surprises.is_empty(), "{}", surprises.join("\n"));
 }
 
-fn surprises(row: &Row) -> Vec<String> {
+fn surprises(row: &CaseRow) -> Vec<String> {
     let name = &row.name;
     let mut said = Vec::new();
     let mut note = |what: String| said.push(format!("{name}: {what}"));
     match row.expected {
-        Expected::Holds { all, .. } => {
+        ExpectedResult::Holds { all, .. } => {
             if let Err(what) = holds_for_stateright(row, all) {
                 note(format!("stateright: {what}"));
             }
-            match row.explore_all(&mut unwatched) {
+            match row.explore_all(&mut never_stop) {
                 Ok(explored) => println!("{name}: {explored}"),
                 Err(surprise) => note(format!("in all orders: {surprise}")),
             }
-            match row.explore(&mut unwatched) {
+            match row.explore(&mut never_stop) {
                 Ok(explored) => println!("{name}, reduced: {explored}"),
                 Err(surprise) => note(format!("reduced: {surprise}")),
             }
         }
-        Expected::HoldsReduced { .. } | Expected::Unknown { .. } => {
-            match row.explore(&mut unwatched) {
+        ExpectedResult::HoldsReduced { .. } | ExpectedResult::Unknown { .. } => {
+            match row.explore(&mut never_stop) {
                 Ok(explored) => println!("{name}: {explored}"),
                 Err(surprise) => note(surprise.to_string()),
             }
         }
-        Expected::HoldsFairly { .. } => match row.explore(&mut unwatched) {
+        ExpectedResult::HoldsFairly { .. } => match row.explore(&mut never_stop) {
             Ok(explored) => println!("{name}: {explored}"),
             Err(surprise) => note(surprise.to_string()),
         },
-        Expected::Livelock { states } => match row.explore(&mut unwatched) {
-            Err(Surprise::Unfinished(Unfinished::Broken(found)))
+        ExpectedResult::Livelock { states } => match row.explore(&mut never_stop) {
+            Err(UnexpectedResult::Unfinished(IncompleteReason::Broken(found)))
                 if found.property == ENOUGH && found.explored.states == states =>
             {
                 println!("{name}: a livelock in {states} states");
             }
             other => note(format!("no livelock in {states} states: {other:?}")),
         },
-        Expected::Fails { property, after } => {
+        ExpectedResult::Fails { property, after } => {
             if let Err(what) = fails_for_stateright(row, property, after) {
                 note(what);
             }
-            match explore(&row.system(true), MOST_STATES, &mut unwatched) {
-                Err(Unfinished::Broken(found)) => {
+            match explore(&row.system(true), MAX_STATES, &mut never_stop) {
+                Err(IncompleteReason::Broken(found)) => {
                     println!("{name}, reduced: {} does not hold", found.property);
                 }
                 other => note(format!(
@@ -106,7 +106,7 @@ fn surprises(row: &Row) -> Vec<String> {
 }
 
 /// Checks with `stateright`, breadth first in all orders of steps, that every property holds in every state.
-fn holds_for_stateright(row: &Row, states: u64) -> Result<(), String> {
+fn holds_for_stateright(row: &CaseRow, states: u64) -> Result<(), String> {
     let checker = Checked(row.system(false))
         .checker()
         .threads(1)
@@ -127,7 +127,7 @@ fn holds_for_stateright(row: &Row, states: u64) -> Result<(), String> {
 }
 
 /// Checks that `stateright` finds a shortest run that violates the property.
-fn fails_for_stateright(row: &Row, property: &'static str, after: u64) -> Result<(), String> {
+fn fails_for_stateright(row: &CaseRow, property: &'static str, after: u64) -> Result<(), String> {
     let checker = Checked(row.system(false))
         .checker()
         .threads(1)

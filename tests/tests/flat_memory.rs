@@ -12,7 +12,7 @@ use midplane_c::*;
 use midplane_device::envelope::Rank;
 use midplane_device::interface::Device;
 use midplane_device::kernel::CallNote;
-use midplane_lab::{Cluster, Node, alone, as_program};
+use midplane_lab::{Cluster, SimProcess, single_process, as_program};
 use midplane_objects::coll::sim_driver::{CommView, CollectiveBuffers, SimCollective, ReduceOperation, CollectiveKind};
 use mpi::topology::Color;
 use mpi::traits::*;
@@ -250,7 +250,7 @@ fn first_of_two(left: &[u8], right: &mut [u8]) {
 }
 
 /// Runs a collective to completion, like a nonblocking one and its wait.
-fn collective(node: &Node<'_, '_>, among: CommView, number: u32, what: CollectiveKind) {
+fn collective(node: &SimProcess<'_, '_>, among: CommView, number: u32, what: CollectiveKind) {
     let buffers = CollectiveBuffers {
         part: 40,
         given: vec![number as u8; 80],
@@ -275,7 +275,7 @@ fn collective(node: &Node<'_, '_>, among: CommView, number: u32, what: Collectiv
 fn several_processes() {
     const LIST: &[Rank] = &[Rank::new(0), Rank::new(1)];
     let counts = std::sync::Mutex::new(Vec::new());
-    let program = |node: &Node<'_, '_>| {
+    let program = |node: &SimProcess<'_, '_>| {
         let universe = mpi::initialize().expect("once");
         let world = universe.world();
         let among = CommView {
@@ -311,7 +311,7 @@ fn several_processes() {
         }
         0
     };
-    let run = |node: &Node<'_, '_>| as_program(node, || program(node));
+    let run = |node: &SimProcess<'_, '_>| as_program(node, || program(node));
     counts.lock().expect("no holder").reserve(2);
     assert_eq!(Cluster::new([2, 1, 1]).seed(3).run(run), Ok(vec![0, 0]));
     let counts = counts.into_inner().expect("no holder");
@@ -321,8 +321,8 @@ fn several_processes() {
 /// One test, since the count covers all threads.
 #[test]
 fn ten_to_the_fifth_objects_of_each_kind_leave_memory_where_it_was() {
-    alone::until_others_sleep();
-    alone::install();
+    single_process::until_others_sleep();
+    single_process::install();
     // SAFETY: MPI_Init accepts null pointers.
     unsafe {
         ok! { MPI_Init(null_mut(), null_mut()); }

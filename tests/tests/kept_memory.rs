@@ -10,7 +10,7 @@ use midplane_device::probe::ARMED_PROBES;
 use midplane_device::request::{KEPT_SLOTS, Mode};
 use midplane_device::send::SendTo;
 use midplane_device::{Adi, Config, Memory};
-use midplane_lab::alone;
+use midplane_lab::single_process;
 use net_torus::Shape;
 
 #[global_allocator]
@@ -94,7 +94,7 @@ fn a_probe_without_a_place_is_turned_away() {
 /// One test, since the limit covers all threads.
 #[test]
 fn what_is_kept_is_there_when_the_heap_is_used_up() {
-    alone::until_others_sleep();
+    single_process::until_others_sleep();
     each_send_leaves_what_is_kept();
     a_probe_without_a_place_is_turned_away();
 }

@@ -3,7 +3,7 @@
 //! A failure prints its seed; `cargo midplane soak --seed SEED --jobs 1` replays it.
 #![forbid(unsafe_code)]
 
-use midplane_lab::matching::{self, Op, Sequence};
+use midplane_lab::matching::{self, MatchingOp, OpSequence};
 
 /// Sequences in a bounded run; `cargo midplane soak` runs more.
 const SEQUENCES: u64 = 200;
@@ -20,7 +20,7 @@ fn random_sequences_give_what_the_oracle_gives() {
 #[test]
 fn a_sequence_is_the_same_each_time_it_is_drawn_from_its_seed() {
     for seed in 0..50 {
-        assert_eq!(Sequence::draw(seed), Sequence::draw(seed));
+        assert_eq!(OpSequence::draw(seed), OpSequence::draw(seed));
     }
 }
 
@@ -29,11 +29,11 @@ fn a_sequence_is_the_same_each_time_it_is_drawn_from_its_seed() {
 fn the_sequences_have_all_that_there_is() {
     let mut long = 0;
     let mut kinds = std::collections::HashSet::new();
-    for sequence in (0..SEQUENCES).map(Sequence::draw) {
+    for sequence in (0..SEQUENCES).map(OpSequence::draw) {
         kinds.extend(sequence.ops.iter().map(std::mem::discriminant));
         long += u32::from(sequence.ops.len() > 4000);
         for op in &sequence.ops {
-            if let Op::Receive { pattern, .. } = op {
+            if let MatchingOp::Receive { pattern, .. } = op {
                 assert!(
                     pattern
                         .source()

@@ -14,9 +14,9 @@ use midplane_device::request::{CHUNK_SLOTS, KEPT_SLOTS, Mode, RequestPool};
 use midplane_device::send::SendTo;
 use midplane_device::{Adi, Budget, Config, Memory};
 use midplane_engines::Choice;
-use midplane_lab::alone;
+use midplane_lab::single_process;
 use net_torus::chunk::CHUNK_BYTES;
-use net_torus::{Router, Shape, Sizes};
+use net_torus::{Router, Shape, BufferSizes};
 
 #[global_allocator]
 static ALLOCATOR: Cap<System> = Cap::new(System, usize::MAX);
@@ -244,7 +244,7 @@ fn the_budget_is_taken() {
 
 fn a_router_takes_its_buffers() {
     let shape = Shape::new([4, 4, 4], [true; 3]).expect("a machine");
-    let sizes = Sizes::BLUE_GENE;
+    let sizes = BufferSizes::BLUE_GENE;
     let here = shape.coord(0).expect("a rank of the machine");
     let router = || {
         let mut chunks = vec![[0; CHUNK_BYTES]; sizes.chunks()];
@@ -261,7 +261,7 @@ fn a_router_takes_its_buffers() {
 // One test: the allocator counts for the whole process.
 #[test]
 fn what_is_taken_is_what_is_said() {
-    alone::until_others_sleep();
+    single_process::until_others_sleep();
     a_request_takes_64_bytes_and_a_destination_72();
     the_budget_is_taken();
     for extents in [[2, 2, 1], [16, 16, 16]] {

@@ -6,8 +6,8 @@ use std::cell::{Cell, RefCell};
 
 use cap::Cap;
 use midplane_device::envelope::Rank;
-use midplane_lab::alone;
-use midplane_lab::sim::{Heap, Job, Seeded};
+use midplane_lab::single_process;
+use midplane_lab::sim::{ProgramHeaps, SimJob, SeededJob};
 
 #[global_allocator]
 static ALLOCATOR: Cap<System> = Cap::new(System, usize::MAX);
@@ -28,7 +28,7 @@ struct Scarce {
     taken: RefCell<Vec<usize>>,
 }
 
-impl Heap for Scarce {
+impl ProgramHeaps for Scarce {
     fn enter(&self, _: Rank) {
         let call = self.calls.get();
         let scarce = call == self.from || (self.lasts && call > self.from && !self.extended.get());
@@ -43,7 +43,7 @@ impl Heap for Scarce {
         }
     }
 
-    fn leave(&self, _: Rank) {
+    fn exit(&self, _: Rank) {
         ALLOCATOR.set_limit(usize::MAX).expect("no limit");
         let taken = ALLOCATOR.allocated().saturating_sub(self.before.get());
         self.taken.borrow_mut().push(taken);
@@ -69,12 +69,12 @@ const PARTS: usize = 8;
 /// allocation failed, nothing is lost.
 #[test]
 fn every_allocation_in_turn_may_fail() {
-    alone::until_others_sleep();
+    single_process::until_others_sleep();
     let (mut failed, mut waited) = (0, 0);
     for seed in (0..JOBS).filter(|&seed| !is_left_out(seed)) {
-        let Seeded { program, mut setup } = Seeded::draw(seed);
+        let SeededJob { program, mut setup } = SeededJob::draw(seed);
         setup.request_slots = usize::MAX;
-        let job = Job {
+        let job = SimJob {
             program: &program,
             setup,
         };

@@ -2,11 +2,11 @@
 #![forbid(unsafe_code)]
 
 use midplane_engines::Choice;
-use midplane_lab::flood::{Flood, Work};
-use midplane_lab::timed::{Costs, Killer};
+use midplane_lab::flood::{FloodLoad, TotalWork};
+use midplane_lab::timed::{OperationCosts, KillerBenchmark};
 
-fn flood(senders: u32, messages: u32, mpi_memory: usize) -> Work {
-    let flood = Flood {
+fn flood(senders: u32, messages: u32, mpi_memory: usize) -> TotalWork {
+    let flood = FloodLoad {
         senders,
         messages,
         bytes: 16,
@@ -36,12 +36,12 @@ fn twice_the_messages_take_twice_the_steps() {
 #[test]
 fn the_killer_takes_at_most_1_6_times_as_long_with_one_record() {
     let run = |mpi_memory| {
-        let killer = Killer {
+        let killer = KillerBenchmark {
             extents: [4, 2, 2],
             messages: 3,
             bytes: 1 << 10,
             mpi_memory,
-            costs: Costs::BLUE_GENE,
+            costs: OperationCosts::BLUE_GENE,
         };
         killer.run().expect("a run that ends well")
     };

@@ -7,8 +7,8 @@ use std::rc::Rc;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use midplane_lab::timed::Costs;
-use midplane_lab::{Cluster, Failure, Node, Statuses};
+use midplane_lab::timed::OperationCosts;
+use midplane_lab::{Cluster, JobFailure, SimProcess, ExitStatuses};
 use midplane_lab::{as_fast_program, as_program};
 use mpi::collective::{SystemOperation, UserOperation};
 use mpi::datatype::{AnyBuffer, AnyBufferMut, Partition, PartitionMut, UserDatatype, View};
@@ -38,7 +38,7 @@ const SHAPES: [[u16; 3]; 6] = [
 ];
 
 /// Runs `program` as a process, from start to end.
-fn run(node: &Node<'_, '_>, program: impl FnOnce(&Universe) -> i32) -> i32 {
+fn run(node: &SimProcess<'_, '_>, program: impl FnOnce(&Universe) -> i32) -> i32 {
     as_program(node, || program(&mpi::initialize().expect("once")))
 }
 
@@ -53,8 +53,8 @@ fn everywhere(program: impl Fn(&Universe) + Sync) {
                 program(&mpi::initialize().expect("once"));
                 0
             };
-            let job: Statuses = cluster.run(|node| as_program(node, whole));
-            let fast: Statuses = cluster.run(|node| as_fast_program(node, whole));
+            let job: ExitStatuses = cluster.run(|node| as_program(node, whole));
+            let fast: ExitStatuses = cluster.run(|node| as_fast_program(node, whole));
             let place = format!("shape {shape:?}, {memory} bytes, seed {seed}");
             assert_eq!(job, Ok(vec![0; nodes]), "{place}");
             assert_eq!(fast, Ok(vec![0; nodes]), "{place}, on the fast path");
@@ -229,7 +229,7 @@ fn a_persistent_receive_goes_on_after_an_error() {
 #[test]
 fn a_persistent_send_by_way_of_the_attached_buffer_is_complete_at_once() {
     let cluster = Cluster::new([2, 1, 1]).mpi_memory(32);
-    let job: Statuses = cluster.run(|node| {
+    let job: ExitStatuses = cluster.run(|node| {
         as_program(node, || {
             let mut universe = mpi::initialize().expect("once");
             universe.set_buffer_size(4096);
@@ -435,7 +435,7 @@ fn an_error_that_is_no_result_ends_the_job() {
             })
         });
         match job {
-            Err(Failure::Abort {
+            Err(JobFailure::Abort {
                 rank: 1, message, ..
             }) => {
                 assert!(words.iter().all(|word| message.contains(word)), "{message}");
@@ -522,7 +522,7 @@ fn ranks_that_do_not_exist_are_refused_where_they_are_named() {
         })
     });
     match job {
-        Err(Failure::Panic { message, .. }) => {
+        Err(JobFailure::Panic { message, .. }) => {
             assert!(message.contains("there is no rank 2"), "{message}")
         }
         other => panic!("{other:?}"),
@@ -925,7 +925,7 @@ fn collectives_give_to_one_group_what_the_other_one_has() {
 #[test]
 fn what_two_groups_cannot_divide_is_an_error_at_all_before_anything_is_sent() {
     let cluster = Cluster::new([3, 1, 1]).mpi_memory(32);
-    let job: Statuses = cluster.run(|node| {
+    let job: ExitStatuses = cluster.run(|node| {
         run(node, |universe| {
             let (both, is_first) = two_groups(&universe.world(), 1);
             // Three elements: all for the only process of the first group, halves for the other two.
@@ -1021,7 +1021,7 @@ fn a_reduction_is_scattered_in_parts_that_differ() {
 #[test]
 fn parts_of_a_reduction_that_do_not_fit_are_refused_before_anything_is_sent() {
     let cluster = Cluster::new([3, 1, 1]).mpi_memory(32);
-    let job: Statuses = cluster.run(|node| {
+    let job: ExitStatuses = cluster.run(|node| {
         run(node, |universe| {
             let world = universe.world();
             let (data, sum) = ([1u64; 6], SystemOperation::sum());
@@ -1056,7 +1056,7 @@ fn parts_of_a_reduction_that_do_not_fit_are_refused_before_anything_is_sent() {
 /// Two groups of one process each: the first one's result is longer than the second's data. Both get an error.
 #[test]
 fn parts_and_results_of_two_groups_that_differ_are_an_error() {
-    let job: Statuses = Cluster::new([2, 1, 1]).run(|node| {
+    let job: ExitStatuses = Cluster::new([2, 1, 1]).run(|node| {
         run(node, |universe| {
             let (both, is_first) = two_groups(&universe.world(), 1);
             let data = [1u64; 2];
@@ -1607,7 +1607,7 @@ fn a_barrier_is_left_when_all_have_entered_it() {
         for kind in ["world", "duplicate", "reversed"] {
             let entered = AtomicUsize::new(0);
             let nodes: usize = shape.iter().map(|extent| usize::from(*extent)).product();
-            let program = |node: &Node<'_, '_>, universe: &Universe| {
+            let program = |node: &SimProcess<'_, '_>, universe: &Universe| {
                 let world = universe.world();
                 let twin = world.duplicate();
                 let backwards = -world.rank();
@@ -1658,7 +1658,7 @@ fn short_allreduces_of_all_processes_take_no_messages() {
         let nodes: usize = shape.iter().map(|extent| usize::from(*extent)).product();
         let results = Mutex::new(Vec::new());
         for seed in 0..4 {
-            let program = |node: &Node<'_, '_>, universe: &Universe| {
+            let program = |node: &SimProcess<'_, '_>, universe: &Universe| {
                 let world = universe.world();
                 let own = UserOperation::commutative(|x, y| {
                     let x: &[f64] = x.downcast().expect("numbers");
@@ -1755,7 +1755,7 @@ fn waits(interrupt_percent: u64) -> Vec<(&'static str, u64)> {
             None => all.push((name, took)),
         }
     };
-    let program = |node: &Node<'_, '_>, universe: &Universe| {
+    let program = |node: &SimProcess<'_, '_>, universe: &Universe| {
         let world = universe.world();
         let (rank, size, root) = (world.rank(), world.size(), world.process_at_rank(1));
         let before_wait = || {
@@ -1812,9 +1812,9 @@ fn waits(interrupt_percent: u64) -> Vec<(&'static str, u64)> {
         assert!((0..LEN).all(|i| all[i] == sum(i)));
         0
     };
-    let costs = Costs {
+    let costs = OperationCosts {
         interrupt_percent,
-        ..Costs::BLUE_GENE
+        ..OperationCosts::BLUE_GENE
     };
     let job = Cluster::new([3, 2, 2])
         .costs(costs)

@@ -1,10 +1,10 @@
 //! Tests `--board stm32f405`: flash images on emulated boards whose serial lines the tool wires. The results are those
 //! of the other boards. Requires QEMU for Arm and its C compiler, which the command downloads.
 
-use midplane_abi::boot_parameters::{Auto, BootParameters};
-use midplane_harness::probe::{Channel, Probe};
+use midplane_abi::boot_parameters::{AutoConfig, BootParameters};
+use midplane_harness::probe::{ProbeChannel, BoardProbe};
 use midplane_harness::{
-    self as harness, Ended, Folder, Job, Turn, check_killer, midplane, run_with_report, total,
+    self as harness, CompletedRun, TempDirectory, CommandRun, JobLock, check_killer, midplane, run_with_report, total,
 };
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -13,7 +13,7 @@ use std::path::PathBuf;
 const BOARD: [&str; 2] = ["--board", "stm32f405"];
 
 /// Runs `midplane run --board stm32f405` for a program of `tests/programs`.
-fn run(options: &[&str], name: &str, arguments: &[&str]) -> Ended {
+fn run(options: &[&str], name: &str, arguments: &[&str]) -> CompletedRun {
     harness::run(
         &[&BOARD[..], &["--quiet"], options].concat(),
         name,
@@ -97,7 +97,7 @@ fn boards_are_shown_by_their_serial_console() {
 
 #[test]
 fn images_for_one_node_hold_its_personality() {
-    let folder = Folder::new("image");
+    let folder = TempDirectory::new("image");
     let (stem, killer) = (folder.path("node"), harness::program("killer.c"));
     let image = |options: &[&str]| {
         let begin = [
@@ -122,7 +122,7 @@ fn images_for_one_node_hold_its_personality() {
     );
     assert_eq!(boot.nodes.coord(0).map(|at| at.axes()), Some([1, 2, 3]));
     assert_eq!(boot.mpi_memory, Some(4096));
-    let arguments = boot.programs.of_rank(0).arguments.iter();
+    let arguments = boot.programs.for_rank(0).arguments.iter();
     assert!(arguments.eq([&b"killer"[..], b"5", b"64"]));
     // Top of the stack and the reset vector, a thumb function in flash.
     assert_eq!((binary[3], binary[7], binary[4] & 1), (0x20, 0x08, 1));
@@ -152,7 +152,7 @@ fn images_for_one_node_hold_its_personality() {
 /// Tests `flash` up to the probe: missing programs are named. Scripts replace the programs that flash.
 #[test]
 fn flashing_says_what_is_missing() {
-    let folder = Folder::new("flash");
+    let folder = TempDirectory::new("flash");
     let tool = folder.path("probe-rs");
     let path = format!("{}:{}", folder.0.display(), std::env::var("PATH").unwrap());
     let flash = |script: Option<&str>| {
@@ -162,7 +162,7 @@ fn flashing_says_what_is_missing() {
         }
         let killer = harness::program("killer.c");
         let words = ["flash", "--torus", "2x1x1", "--node", "1,0,0", &killer];
-        Job::start_in(&words, &[("PATH", &path)]).end()
+        CommandRun::start_in(&words, &[("PATH", &path)]).end()
     };
     if !has_probe_rs() {
         flash(None)
@@ -209,7 +209,7 @@ fn on_path(name: &str) -> Option<PathBuf> {
 /// A debug probe reads the output and the kernel's log from the RAM of a standalone board.
 #[test]
 fn a_probe_reads_output_and_log() {
-    let folder = Folder::new("probe");
+    let folder = TempDirectory::new("probe");
     let (stem, killer) = (folder.path("node"), harness::program("killer.c"));
     let place = ["--torus", "1x1x1", "--node", "0,0,0"];
     midplane(
@@ -236,15 +236,15 @@ fn a_probe_reads_output_and_log() {
 }
 
 /// Returns the output (one or more lines) of a board without wires, and all channels.
-fn what_a_probe_reads(image: &str, folder: &Folder) -> (String, Vec<Channel>) {
-    let _turn = Turn::take();
-    let mut probe = Probe::boot(image, folder);
+fn what_a_probe_reads(image: &str, folder: &TempDirectory) -> (String, Vec<ProbeChannel>) {
+    let _turn = JobLock::acquire();
+    let mut probe = BoardProbe::boot(image, folder);
     let channels = probe.wait_until(|channels| terminal(channels).contains('\n'));
     (terminal(&channels), channels)
 }
 
 /// Returns the output of a board.
-fn terminal(channels: &[Channel]) -> String {
+fn terminal(channels: &[ProbeChannel]) -> String {
     let channel = channels.iter().find(|channel| channel.name == "Terminal");
     channel.map_or(String::new(), |channel| {
         String::from_utf8_lossy(&channel.bytes).into_owned()
@@ -260,7 +260,7 @@ fn a_crate_of_ones_own_is_flashed_by_cargo_run() {
         return println!("skipped: no arm-none-eabi-gcc on PATH");
     };
     println!("with {}", compiler.display());
-    let folder = Folder::new("crate");
+    let folder = TempDirectory::new("crate");
     let own = folder.0.join("hello-torus");
     let page = fs::read_to_string(harness::root().join("docs/stm32f405.md")).unwrap();
     for name in [
@@ -431,11 +431,11 @@ fn boards_find_their_places_from_the_wires() {
 #[test]
 fn a_board_may_read_its_unique_number() {
     const CFSR: u32 = 0xe000_ed28;
-    let folder = Folder::new("number");
+    let folder = TempDirectory::new("number");
     let (stem, killer) = (folder.path("node"), harness::program("killer.c"));
     midplane(&["image", "--auto", "-o", &stem, &killer]).expect(0);
-    let _turn = Turn::take();
-    let mut probe = Probe::boot(&format!("{stem}.elf"), &folder);
+    let _turn = JobLock::acquire();
+    let mut probe = BoardProbe::boot(&format!("{stem}.elf"), &folder);
     let said = probe.wait_until(|channels| terminal(channels).contains('\n'));
     midplane(&["explain", &terminal(&said)])
         .expect(0)
@@ -446,12 +446,12 @@ fn a_board_may_read_its_unique_number() {
 
 #[test]
 fn one_image_is_made_for_nodes_that_find_their_places() {
-    let folder = Folder::new("auto");
+    let folder = TempDirectory::new("auto");
     let (stem, killer) = (folder.path("node"), harness::program("killer.c"));
     midplane(&["image", "--auto", "-o", &stem, &killer]).expect(0);
     let binary = fs::read(format!("{stem}.bin")).expect("a file");
     let boot = BootParameters::read(&binary[896 << 10..]).expect("a record");
-    assert_eq!(boot.auto, Some(Auto::default()));
+    assert_eq!(boot.auto, Some(AutoConfig::default()));
     midplane(&["image", "--auto", "--node", "1,0,0", &killer])
         .expect(2)
         .says(&["cannot be used with"]);
@@ -547,7 +547,7 @@ fn nothing_is_left_behind() {
         "3",
         &name,
     ];
-    let job = harness::Job::start(&arguments);
+    let job = harness::CommandRun::start(&arguments);
     let mark = job.mark.clone();
     job.end().expect(1).says(&["did not end within 3 s"]);
     assert!(harness::marked(&mark).is_empty());

@@ -14,7 +14,7 @@ use midplane_device::envelope::Rank;
 use midplane_device::rma::deferred::DEFERRED_BYTES;
 use midplane_device::rma::epochs::{EPOCH_BYTES, MEMBER_BYTES};
 use midplane_device::rma::{OneSided, Peer, Window, window_bytes};
-use midplane_lab::alone;
+use midplane_lab::single_process;
 use midplane_lab::epochs::memory;
 use midplane_objects::ErrorClass;
 
@@ -26,7 +26,7 @@ const DOUBLE: c_int = 0x4c00_0010;
 const IGNORE: *mut MPI_Status = std::ptr::without_provenance_mut(1);
 
 fn start() {
-    alone::install();
+    single_process::install();
     // SAFETY: MPI_Init accepts null pointers.
     let codes = unsafe {
         [
@@ -269,7 +269,7 @@ fn windows_take_what_they_give_back() {
 /// One test, since the limit covers all threads.
 #[test]
 fn datatypes_and_windows_take_what_they_give_back() {
-    alone::until_others_sleep();
+    single_process::until_others_sleep();
     start();
     a_window_takes_what_is_said_of_it();
     windows_take_what_they_give_back();

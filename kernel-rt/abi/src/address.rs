@@ -5,14 +5,14 @@ pub const PAGE: u64 = 4096;
 
 /// A range of addresses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Bytes {
+pub struct AddressRange {
     /// The first address.
     pub start: u64,
     /// The address after the last.
     pub end: u64,
 }
 
-impl Bytes {
+impl AddressRange {
     /// Returns its size in bytes.
     pub const fn len(&self) -> u64 {
         self.end - self.start

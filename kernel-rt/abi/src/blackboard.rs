@@ -5,7 +5,7 @@
 //! contains the current call of a hanging node. Readers find it by the image's symbol [`SYMBOL`]. It consists of
 //! [`WORDS`] little-endian 32-bit words, the maximum size that every board reads and writes atomically; a 64-bit value
 //! uses two, the lower half first. Both sides use this module: the node by [`Blackboard`], the reader by
-//! [`Snapshot::read`].
+//! [`BlackboardSnapshot::read`].
 //!
 //! Age of the contents: state, call, end, message and fault are written immediately. The statistics (beats and
 //! counters) require thousands of instructions, so a node writes them once per millisecond of its own clock while it
@@ -13,12 +13,12 @@
 //! then sleeps, computes or hangs, because the timer is set before. They are written once more at the program's end
 //! and, unless it fails inside a call, at its failure. A killed node may lack its last millisecond.
 //!
-//! All data that explains a state is written before the state itself, so a reader that sees [`State::Failed`] also sees
+//! All data that explains a state is written before the state itself, so a reader that sees [`NodeState::Failed`] also sees
 //! the reason.
 
 use super::counters::{ChannelCounter, Counter, LINKS, LinkCounter, LinkCounters};
-use super::record::{MESSAGE_BYTES, Record};
-use super::window::Window;
+use super::record::{MESSAGE_BYTES, FailureRecord};
+use super::memory_access::MemoryAccess;
 use core::fmt;
 use core::sync::atomic::{AtomicU32, Ordering, fence};
 use net_torus::{Direction, Vc};
@@ -79,7 +79,7 @@ const CALL_HAS_TAG: u32 = 4;
 /// State of a node, written to `state`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u32)]
-pub enum State {
+pub enum NodeState {
     /// Memory as it was before the kernel ran.
     Off = 0,
     /// The kernel initializes devices.
@@ -92,10 +92,10 @@ pub enum State {
     Failed = 4,
 }
 
-/// Reason of a failure, written to `end` before `state` becomes [`State::Failed`].
+/// Reason of a failure, written to `end` before `state` becomes [`NodeState::Failed`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u32)]
-pub enum End {
+pub enum FailureCode {
     /// Not failed.
     None = 0,
     /// A fatal trap, described by `fault_cause`, `fault_pc`, `fault_address`.
@@ -118,7 +118,7 @@ pub enum End {
     LinkOverwritten = 9,
 }
 
-impl State {
+impl NodeState {
     fn from_word(word: u32) -> Option<Self> {
         Some(match word {
             0 => Self::Off,
@@ -131,7 +131,7 @@ impl State {
     }
 }
 
-impl End {
+impl FailureCode {
     fn from_word(word: u32) -> Option<Self> {
         Some(match word {
             0 => Self::None,
@@ -149,7 +149,7 @@ impl End {
     }
 }
 
-/// The node's side. All zeros is [`State::Off`], so it may be in memory that is cleared at start.
+/// The node's side. All zeros is [`NodeState::Off`], so it may be in memory that is cleared at start.
 #[repr(C, align(8))]
 pub struct Blackboard {
     words: [AtomicU32; WORDS],
@@ -162,7 +162,7 @@ impl Default for Blackboard {
 }
 
 impl Blackboard {
-    /// Creates a blackboard in [`State::Off`].
+    /// Creates a blackboard in [`NodeState::Off`].
     pub const fn new() -> Self {
         Self {
             words: [const { AtomicU32::new(0) }; WORDS],
@@ -207,7 +207,7 @@ impl Blackboard {
         self.set(at + words.len(), u32::from_le_bytes(last));
     }
 
-    fn set_state(&self, state: State) {
+    fn set_state(&self, state: NodeState) {
         fence(Ordering::Release);
         self.set(AT_STATE, state as u32);
         fence(Ordering::Release);
@@ -215,10 +215,10 @@ impl Blackboard {
         self.set(AT_MAGIC, MAGIC);
     }
 
-    /// Initializes the blackboard in [`State::Booting`]; the rank is not yet known.
+    /// Initializes the blackboard in [`NodeState::Booting`]; the rank is not yet known.
     pub fn begin(&self) {
         self.set(AT_RANK, u32::MAX);
-        self.set_state(State::Booting);
+        self.set_state(NodeState::Booting);
     }
 
     /// Sets the rank from the personality.
@@ -228,21 +228,21 @@ impl Blackboard {
 
     /// Sets the name of the image's matching engine.
     pub fn set_matching(&self, name: &str) {
-        let name = cut(name, MATCHING_BYTES);
+        let name = truncate(name, MATCHING_BYTES);
         self.set_bytes(AT_MATCHING, name.as_bytes());
         self.set(AT_MATCHING_BYTES, name.len() as u32);
     }
 
     /// Records the start of the program.
     pub fn running(&self) {
-        self.set_state(State::Running);
+        self.set_state(NodeState::Running);
     }
 
     /// Records the program's end with `status`. Does nothing on a node that failed.
     pub fn done(&self, status: i32) {
         if !self.has_failed() {
             self.set(AT_STATUS, status as u32);
-            self.set_state(State::Done);
+            self.set_state(NodeState::Done);
         }
     }
 
@@ -254,40 +254,40 @@ impl Blackboard {
     }
 
     /// Records a failure. Only the first one is kept: a second one, during the report of the first, is ignored.
-    pub fn failed(&self, end: End, status: i32, message: Message<'_>) {
+    pub fn failed(&self, end: FailureCode, status: i32, message: FinalMessage<'_>) {
         if self.has_failed() {
             return;
         }
         let (kind, bytes) = match message {
-            Message::Words(words) => (0, cut(words, MESSAGE_BYTES).as_bytes()),
-            Message::Record(record) => (IS_RECORD, record.bytes()),
+            FinalMessage::Text(words) => (0, truncate(words, MESSAGE_BYTES).as_bytes()),
+            FinalMessage::Record(record) => (IS_RECORD, record.bytes()),
         };
         self.set_bytes(AT_MESSAGE, bytes);
         self.set(AT_MESSAGE_KIND, kind);
         self.set(AT_MESSAGE_BYTES, bytes.len() as u32);
         self.set(AT_STATUS, status as u32);
         self.set(AT_END, end as u32);
-        self.set_state(State::Failed);
+        self.set_state(NodeState::Failed);
     }
 
     /// Returns whether [`Blackboard::failed`] was called.
     pub fn has_failed(&self) -> bool {
-        self.state() == Some(State::Failed)
+        self.state() == Some(NodeState::Failed)
     }
 
     /// Returns the node's state.
-    pub fn state(&self) -> Option<State> {
-        State::from_word(self.get(AT_STATE))
+    pub fn state(&self) -> Option<NodeState> {
+        NodeState::from_word(self.get(AT_STATE))
     }
 
     /// Records the program's current call, or `None` in its own code.
-    pub fn call(&self, call: Option<Call<'_>>) {
+    pub fn call(&self, call: Option<CallRecord<'_>>) {
         let turn = self.get(AT_CALL_BEGUN).wrapping_add(1);
         self.set(AT_CALL_BEGUN, turn);
         fence(Ordering::Release);
         match call {
             Some(call) => {
-                let name = cut(call.function, CALL_BYTES);
+                let name = truncate(call.function, CALL_BYTES);
                 let entered =
                     self.get(AT_CALL_ENTERED) as u64 | (self.get(AT_CALL_ENTERED + 1) as u64) << 32;
                 self.set_long(AT_CALL_ENTERED, entered.wrapping_add(1));
@@ -329,24 +329,24 @@ impl Blackboard {
     }
 
     /// Returns the counters of the link in direction `d`.
-    pub fn link(&self, d: Direction) -> LinkBoard<'_> {
+    pub fn link(&self, d: Direction) -> LinkRecord<'_> {
         // In place, and without a bounds check for each: a busy node writes them every millisecond.
         let (links, _) = self.words[AT_LINKS..].as_chunks::<{ 2 * LINK_VALUES }>();
         let (longs, _) = links[d as usize].as_chunks::<2>();
         let (frames, channels) = longs.split_at(LinkCounter::COUNT);
         let (channels, _) = channels.as_chunks::<{ ChannelCounter::COUNT }>();
-        LinkBoard { frames, channels }
+        LinkRecord { frames, channels }
     }
 }
 
 /// The counters of one link on a blackboard.
 #[derive(Clone, Copy)]
-pub struct LinkBoard<'a> {
+pub struct LinkRecord<'a> {
     frames: &'a [[AtomicU32; 2]],
     channels: &'a [[[AtomicU32; 2]; ChannelCounter::COUNT]],
 }
 
-impl<'a> LinkBoard<'a> {
+impl<'a> LinkRecord<'a> {
     /// Sets a counter of the link.
     #[inline]
     pub fn set(&self, counter: LinkCounter, value: u64) {
@@ -355,16 +355,16 @@ impl<'a> LinkBoard<'a> {
 
     /// Returns the counters of its channels, in the order of [`Vc::ALL`].
     #[inline]
-    pub fn channels(&self) -> impl Iterator<Item = ChannelBoard<'a>> {
-        self.channels.iter().map(ChannelBoard)
+    pub fn channels(&self) -> impl Iterator<Item = ChannelRecord<'a>> {
+        self.channels.iter().map(ChannelRecord)
     }
 }
 
 /// The counters of one channel of a link on a blackboard.
 #[derive(Clone, Copy)]
-pub struct ChannelBoard<'a>(&'a [[AtomicU32; 2]; ChannelCounter::COUNT]);
+pub struct ChannelRecord<'a>(&'a [[AtomicU32; 2]; ChannelCounter::COUNT]);
 
-impl ChannelBoard<'_> {
+impl ChannelRecord<'_> {
     /// Sets one of them.
     #[inline]
     pub fn set(&self, counter: ChannelCounter, value: u64) {
@@ -386,18 +386,18 @@ fn put_long([low, high]: &[AtomicU32; 2], value: u64) {
 
 /// Text truncated to the size of a message.
 #[derive(Default)]
-pub struct Words(pub heapless::String<MESSAGE_BYTES>);
+pub struct MessageText(pub heapless::String<MESSAGE_BYTES>);
 
-impl fmt::Write for Words {
+impl fmt::Write for MessageText {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         // Truncated to the free space, so it never fails.
-        let _ = self.0.push_str(cut(text, MESSAGE_BYTES - self.0.len()));
+        let _ = self.0.push_str(truncate(text, MESSAGE_BYTES - self.0.len()));
         Ok(())
     }
 }
 
 /// Returns `text`, truncated to `bytes` between two characters.
-pub fn cut(text: &str, bytes: usize) -> &str {
+pub fn truncate(text: &str, bytes: usize) -> &str {
     if text.len() <= bytes {
         return text;
     }
@@ -407,16 +407,16 @@ pub fn cut(text: &str, bytes: usize) -> &str {
 
 /// Final message of a node.
 #[derive(Clone, Copy)]
-pub enum Message<'a> {
+pub enum FinalMessage<'a> {
     /// Text.
-    Words(&'a str),
+    Text(&'a str),
     /// A failure record, for a reader with the texts.
-    Record(&'a Record),
+    Record(&'a FailureRecord),
 }
 
 /// A call as the node records it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Call<'a> {
+pub struct CallRecord<'a> {
     /// Its name, for example `MPI_Recv`.
     pub function: &'a str,
     /// The peer's rank, if the call has one; negative for a wildcard.
@@ -427,7 +427,7 @@ pub struct Call<'a> {
 
 /// A call as the reader sees it.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct SeenCall {
+pub struct CallSnapshot {
     /// Its name, for example `MPI_Recv`.
     pub function: heapless::String<CALL_BYTES>,
     /// The peer's rank, if the call has one; negative for a wildcard.
@@ -438,9 +438,9 @@ pub struct SeenCall {
 
 /// Final message of a node, as the reader sees it; [`failure`](super::failure) converts it to text.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum SeenMessage {
+pub enum MessageSnapshot {
     /// Text.
-    Words(heapless::String<MESSAGE_BYTES>),
+    Text(heapless::String<MESSAGE_BYTES>),
     /// A failure record.
     Record(heapless::Vec<u8, MESSAGE_BYTES>),
 }
@@ -458,27 +458,27 @@ pub struct FaultRegisters {
 
 /// A reader's copy of the blackboard.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Snapshot {
+pub struct BlackboardSnapshot {
     /// State of the node.
-    pub state: State,
+    pub state: NodeState,
     /// Reason of its failure.
-    pub end: End,
+    pub end: FailureCode,
     /// The program's exit status when done; the job's exit status when failed.
     pub status: i32,
     /// The node's rank; `None` until it has read its personality.
     pub rank: Option<u32>,
     /// Steps of the node's loop so far.
     pub beats: u64,
-    /// A fault's registers; valid for [`End::Fault`] and [`End::StackOverflow`].
+    /// A fault's registers; valid for [`FailureCode::Fault`] and [`FailureCode::StackOverflow`].
     pub fault: FaultRegisters,
     /// The program's current call; `None` in its own code, or during a change.
-    pub call: Option<SeenCall>,
+    pub call: Option<CallSnapshot>,
     /// Number of calls shown: those that sleep, that take long, or that poll repeatedly.
     pub calls_entered: u64,
     /// The name of the last one; empty before the first, or during a change.
     pub last_call: heapless::String<CALL_BYTES>,
     /// Message of the failed node.
-    pub message: SeenMessage,
+    pub message: MessageSnapshot,
     /// The name of its matching engine; empty until the node has booted.
     pub matching: heapless::String<MATCHING_BYTES>,
     /// The counters, by [`Counter`].
@@ -487,7 +487,7 @@ pub struct Snapshot {
     pub links: [LinkCounters; LINKS],
 }
 
-/// Error of reading a blackboard. A node that has not booted yet reads as [`State::Off`] instead.
+/// Error of reading a blackboard. A node that has not booted yet reads as [`NodeState::Off`] instead.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ReadError {
     /// Fewer than [`BYTES`] bytes; contains their number.
@@ -515,11 +515,11 @@ impl fmt::Display for ReadError {
 
 impl core::error::Error for ReadError {}
 
-/// Returns the state of the node whose blackboard is at `at`: the part of a [`Snapshot`] that is cheap to poll.
+/// Returns the state of the node whose blackboard is at `at`: the part of a [`BlackboardSnapshot`] that is cheap to poll.
 ///
 /// # Errors
 /// If there is no blackboard; see [`ReadError`].
-pub fn glance(window: &impl Window, at: u64) -> Result<State, ReadError> {
+pub fn glance(window: &impl MemoryAccess, at: u64) -> Result<NodeState, ReadError> {
     let word = |word: usize| {
         let word = window.load(at + 4 * word as u64);
         word.ok_or(ReadError::TooShort(0))
@@ -528,18 +528,18 @@ pub fn glance(window: &impl Window, at: u64) -> Result<State, ReadError> {
     check(magic, state, end).map(|(state, _)| state)
 }
 
-fn check(magic: u32, state: u32, end: u32) -> Result<(State, End), ReadError> {
+fn check(magic: u32, state: u32, end: u32) -> Result<(NodeState, FailureCode), ReadError> {
     let (state, end) = match magic {
         MAGIC => (state, end),
         0 => (0, 0),
         other => return Err(ReadError::Magic(other)),
     };
-    let state = State::from_word(state).ok_or(ReadError::State(state))?;
-    let end = End::from_word(end).ok_or(ReadError::End(end))?;
+    let state = NodeState::from_word(state).ok_or(ReadError::State(state))?;
+    let end = FailureCode::from_word(end).ok_or(ReadError::End(end))?;
     Ok((state, end))
 }
 
-impl Snapshot {
+impl BlackboardSnapshot {
     /// Reads a blackboard from a copy of its bytes; bytes after [`BYTES`] are ignored.
     ///
     /// # Errors
@@ -559,7 +559,7 @@ impl Snapshot {
         } else {
             heapless::String::new()
         };
-        let call = (whole && flags & CALL_ACTIVE != 0).then(|| SeenCall {
+        let call = (whole && flags & CALL_ACTIVE != 0).then(|| CallSnapshot {
             function: last_call.clone(),
             peer: (flags & CALL_HAS_PEER != 0).then(|| word(AT_CALL_PEER) as i32),
             tag: (flags & CALL_HAS_TAG != 0).then(|| word(AT_CALL_TAG) as i32),
@@ -583,9 +583,9 @@ impl Snapshot {
                     let length = word(AT_MESSAGE_BYTES);
                     let record = field(bytes, AT_MESSAGE, MESSAGE_BYTES, length);
                     // Cannot fail: at most the bytes of the field.
-                    SeenMessage::Record(record.try_into().unwrap_or_default())
+                    MessageSnapshot::Record(record.try_into().unwrap_or_default())
                 }
-                _ => SeenMessage::Words(text(bytes, AT_MESSAGE, word(AT_MESSAGE_BYTES))),
+                _ => MessageSnapshot::Text(text(bytes, AT_MESSAGE, word(AT_MESSAGE_BYTES))),
             },
             matching: text(bytes, AT_MATCHING, word(AT_MATCHING_BYTES)),
             counters: core::array::from_fn(|i| long(AT_COUNTERS + 2 * i)),
@@ -631,21 +631,21 @@ fn text<const N: usize>(bytes: &[u8], at: usize, length: u32) -> heapless::Strin
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::window::tests::Alone;
+    use crate::memory_access::tests::SingleStructure;
     use core::sync::atomic::AtomicU8;
 
-    fn read(board: &Blackboard) -> Snapshot {
-        Snapshot::read(&board.bytes()).expect("a blackboard")
+    fn read(board: &Blackboard) -> BlackboardSnapshot {
+        BlackboardSnapshot::read(&board.bytes()).expect("a blackboard")
     }
 
-    fn words(seen: &Snapshot) -> &str {
+    fn words(seen: &BlackboardSnapshot) -> &str {
         match &seen.message {
-            SeenMessage::Words(words) => words,
-            SeenMessage::Record(record) => panic!("{record:?}"),
+            MessageSnapshot::Text(words) => words,
+            MessageSnapshot::Record(record) => panic!("{record:?}"),
         }
     }
 
-    impl Alone for Blackboard {
+    impl SingleStructure for Blackboard {
         fn word(&self, at: u64) -> Option<&AtomicU32> {
             self.words.get(at as usize / 4)
         }
@@ -657,11 +657,11 @@ mod tests {
     #[test]
     fn a_glance_says_what_a_snapshot_says() {
         let board = Blackboard::new();
-        assert_eq!(glance(&board, 0), Ok(State::Off));
+        assert_eq!(glance(&board, 0), Ok(NodeState::Off));
         board.begin();
-        assert_eq!(glance(&board, 0), Ok(State::Booting));
-        board.failed(End::Panic, 1, Message::Words(""));
-        assert_eq!(glance(&board, 0), Ok(State::Failed));
+        assert_eq!(glance(&board, 0), Ok(NodeState::Booting));
+        board.failed(FailureCode::Panic, 1, FinalMessage::Text(""));
+        assert_eq!(glance(&board, 0), Ok(NodeState::Failed));
         board.set(AT_END, 99);
         assert_eq!(glance(&board, 0), Err(ReadError::End(99)));
         board.set(AT_STATE, 77);
@@ -677,22 +677,22 @@ mod tests {
         board.begin();
         board.running();
         board.set(AT_MAGIC, 0);
-        assert_eq!(glance(&board, 0), Ok(State::Off));
+        assert_eq!(glance(&board, 0), Ok(NodeState::Off));
         board.done(3);
-        assert_eq!(glance(&board, 0), Ok(State::Done));
+        assert_eq!(glance(&board, 0), Ok(NodeState::Done));
     }
 
     #[test]
     fn cleared_memory_is_a_node_that_is_off() {
-        let seen = Snapshot::read(&[0; BYTES]).expect("zeros are a blackboard");
-        assert_eq!((seen.state, seen.rank), (State::Off, None));
+        let seen = BlackboardSnapshot::read(&[0; BYTES]).expect("zeros are a blackboard");
+        assert_eq!((seen.state, seen.rank), (NodeState::Off, None));
     }
 
     #[test]
     fn a_life_from_boot_to_exit() {
         let board = Blackboard::new();
         board.begin();
-        assert_eq!(read(&board).state, State::Booting);
+        assert_eq!(read(&board).state, NodeState::Booting);
         assert_eq!(read(&board).rank, None);
         assert_eq!(read(&board).matching, "");
         board.set_rank(7);
@@ -701,7 +701,7 @@ mod tests {
         assert_eq!(read(&board).matching, "fourd");
         assert_eq!(
             (read(&board).state, read(&board).rank),
-            (State::Running, Some(7))
+            (NodeState::Running, Some(7))
         );
         board.set_beats(1 << 40);
         board.set_counter(Counter::IdleTicks, u64::MAX - 1);
@@ -709,7 +709,7 @@ mod tests {
         let seen = read(&board);
         assert_eq!(
             (seen.state, seen.end, seen.status),
-            (State::Done, End::None, -3)
+            (NodeState::Done, FailureCode::None, -3)
         );
         assert_eq!(seen.beats, 1 << 40);
         assert_eq!(seen.counter(Counter::IdleTicks), u64::MAX - 1);
@@ -721,13 +721,13 @@ mod tests {
         let board = Blackboard::new();
         board.begin();
         board.set_fault(7, 0x8000_1234, 0xdead_0000_beef);
-        board.failed(End::Fault, 1, Message::Words("rank 3: store to nowhere"));
-        board.failed(End::Panic, 2, Message::Words("panic while reporting"));
+        board.failed(FailureCode::Fault, 1, FinalMessage::Text("rank 3: store to nowhere"));
+        board.failed(FailureCode::Panic, 2, FinalMessage::Text("panic while reporting"));
         board.done(0);
         let seen = read(&board);
         assert_eq!(
             (seen.state, seen.end, seen.status),
-            (State::Failed, End::Fault, 1)
+            (NodeState::Failed, FailureCode::Fault, 1)
         );
         assert_eq!(words(&seen), "rank 3: store to nowhere");
         let registers = FaultRegisters {
@@ -742,7 +742,7 @@ mod tests {
     fn calls_come_and_go() {
         let board = Blackboard::new();
         board.begin();
-        board.call(Some(Call {
+        board.call(Some(CallRecord {
             function: "MPI_Recv",
             peer: Some(-1),
             tag: Some(5),
@@ -752,7 +752,7 @@ mod tests {
         assert_eq!((seen.peer, seen.tag), (Some(-1), Some(5)));
         board.call(None);
         assert_eq!(read(&board).call, None);
-        board.call(Some(Call {
+        board.call(Some(CallRecord {
             function: "MPI_Finalize",
             peer: None,
             tag: None,
@@ -767,7 +767,7 @@ mod tests {
     fn a_call_that_is_being_written_is_not_shown() {
         let board = Blackboard::new();
         board.begin();
-        board.call(Some(Call {
+        board.call(Some(CallRecord {
             function: "MPI_Send",
             peer: None,
             tag: None,
@@ -781,7 +781,7 @@ mod tests {
         let board = Blackboard::new();
         board.begin();
         let long = "ä".repeat(MESSAGE_BYTES);
-        board.failed(End::Panic, 1, Message::Words(&format!("x{long}")));
+        board.failed(FailureCode::Panic, 1, FinalMessage::Text(&format!("x{long}")));
         let seen = read(&board);
         let message = words(&seen);
         assert_eq!(message.len(), MESSAGE_BYTES - 1);
@@ -790,21 +790,21 @@ mod tests {
 
     #[test]
     fn hostile_bytes_are_refused_or_made_harmless() {
-        assert_eq!(Snapshot::read(&[0; 8]), Err(ReadError::TooShort(8)));
+        assert_eq!(BlackboardSnapshot::read(&[0; 8]), Err(ReadError::TooShort(8)));
         assert_eq!(
-            Snapshot::read(&[0xff; BYTES]),
+            BlackboardSnapshot::read(&[0xff; BYTES]),
             Err(ReadError::Magic(u32::MAX))
         );
         let board = Blackboard::new();
         board.begin();
         board.set(AT_STATE, 99);
-        assert_eq!(Snapshot::read(&board.bytes()), Err(ReadError::State(99)));
+        assert_eq!(BlackboardSnapshot::read(&board.bytes()), Err(ReadError::State(99)));
         let mut all = vec![0xff; BYTES];
         all[..4].copy_from_slice(&MAGIC.to_le_bytes());
-        all[4..8].copy_from_slice(&(State::Failed as u32).to_le_bytes());
-        assert_eq!(Snapshot::read(&all), Err(ReadError::End(u32::MAX)));
-        all[8..12].copy_from_slice(&(End::Fault as u32).to_le_bytes());
-        let seen = Snapshot::read(&all).expect("states are sound");
+        all[4..8].copy_from_slice(&(NodeState::Failed as u32).to_le_bytes());
+        assert_eq!(BlackboardSnapshot::read(&all), Err(ReadError::End(u32::MAX)));
+        all[8..12].copy_from_slice(&(FailureCode::Fault as u32).to_le_bytes());
+        let seen = BlackboardSnapshot::read(&all).expect("states are sound");
         assert_eq!(words(&seen).len(), MESSAGE_BYTES);
         assert!(words(&seen).chars().all(|c| c == '?'));
         assert_eq!(seen.matching.as_str(), "?".repeat(MATCHING_BYTES));

@@ -81,7 +81,7 @@ impl core::error::Error for DeviceError {}
 
 /// The memory is too small; all sizes in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct TooSmall {
+pub struct MemoryTooSmall {
     /// Memory of the node.
     pub memory: u64,
     /// Required minimum.
@@ -92,7 +92,7 @@ pub struct TooSmall {
     pub mpi: u64,
 }
 
-impl fmt::Display for TooSmall {
+impl fmt::Display for MemoryTooSmall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
@@ -108,7 +108,7 @@ impl fmt::Display for TooSmall {
 
 /// The RAM is too small; all sizes in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct NoRoom {
+pub struct InsufficientMemory {
     /// Stacks and static data.
     pub image: u64,
     /// Node, router and links, larger in images with faults.
@@ -119,7 +119,7 @@ pub struct NoRoom {
     pub tables: u64,
 }
 
-impl fmt::Display for NoRoom {
+impl fmt::Display for InsufficientMemory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             image,
@@ -140,15 +140,15 @@ impl fmt::Display for NoRoom {
     }
 }
 
-impl core::error::Error for NoRoom {}
+impl core::error::Error for InsufficientMemory {}
 
 /// Reason of a missing MPI device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum NoDevice {
+pub enum DeviceFailure {
     /// The heap has no space for this number of bytes of MPI memory.
     Memory(u64),
     /// The device rejects its position in the job.
-    Place {
+    Rank {
         /// The node's rank.
         rank: u32,
         /// Number of nodes of the job.
@@ -156,14 +156,14 @@ pub enum NoDevice {
     },
 }
 
-impl fmt::Display for NoDevice {
+impl fmt::Display for DeviceFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            NoDevice::Memory(bytes) => write!(
+            DeviceFailure::Memory(bytes) => write!(
                 f,
                 "{bytes} bytes of MPI memory do not fit this node's memory; lower --mpi-memory or raise --node-memory"
             ),
-            NoDevice::Place { rank, peers } => {
+            DeviceFailure::Rank { rank, peers } => {
                 write!(f, "no MPI device for rank {rank} of {peers}")
             }
         }

@@ -58,9 +58,9 @@ use core::mem::offset_of;
 use net_torus::coord::{Coord, Direction, Rank, Shape};
 
 #[cfg(any(feature = "faults", not(target_os = "none")))]
-use super::faults::{Cut, Faults, MOST};
-use super::layout::{Division, LARGE_PAGE, MAX_NODES, NodeBox, SEVERAL};
-use super::personality::{Exit, LOGS};
+use super::faults::{LinkCut, LinkFaults, MAX_RATE};
+use super::layout::{BoxDivision, LARGE_PAGE, MAX_NODES, NodeBox, SEVERAL};
+use super::personality::{ExitAction, LOGS};
 
 /// The first word of a record.
 pub const MAGIC: u32 = u32::from_le_bytes(*b"MPBP");
@@ -361,62 +361,58 @@ impl BootRecord {
 
     fn shape(&self) -> Result<Shape, RecordError> {
         let wraps = flag::WRAPS.map(|flag| self.has(flag));
-        Shape::new(self.extents, wraps).ok_or(RecordError::Range(Field::Torus))
+        Shape::new(self.extents, wraps).ok_or(RecordError::Range(RecordField::Torus))
     }
 
     /// Returns the nodes of `shape` in the instance.
-    fn nodes(&self, shape: Shape) -> Result<Nodes, RecordError> {
+    fn nodes(&self, shape: Shape) -> Result<InstanceNodes, RecordError> {
         if self.flags & SUPPORTED & flag::BOXES == 0 {
             let coord = place(self.coord).0;
             return match shape.rank(coord) {
-                Some(_) => Ok(Nodes::One(coord)),
-                None => Err(RecordError::Range(Field::Place)),
+                Some(_) => Ok(InstanceNodes::One(coord)),
+                None => Err(RecordError::Range(RecordField::Coord)),
             };
         }
         if !SEVERAL && self.parts != [1; 3] {
             return Err(RecordError::OneInstance);
         }
-        let division = Division::new(shape, self.parts).ok_or(RecordError::Range(Field::Boxes))?;
+        let division = BoxDivision::new(shape, self.parts).ok_or(RecordError::Range(RecordField::Boxes))?;
         if self.instance >= division.instances() {
-            return Err(RecordError::Range(Field::Instance));
+            return Err(RecordError::Range(RecordField::Instance));
         }
         if self.node_memory == 0 || !self.node_memory.is_multiple_of(LARGE_PAGE) {
-            return Err(RecordError::Range(Field::NodeMemory));
+            return Err(RecordError::Range(RecordField::NodeMemory));
         }
         if self.has(flag::EXIT) {
-            return Err(RecordError::Range(Field::Exit));
+            return Err(RecordError::Range(RecordField::Exit));
         }
-        Ok(Nodes::Box(Boxed {
+        Ok(InstanceNodes::Box(BoxParameters {
             division,
             instance: self.instance,
             node_memory: self.node_memory,
         }))
     }
 
-    fn console(&self, shape: &Shape) -> Result<Option<Console>, RecordError> {
+    fn console(&self, shape: &Shape) -> Result<Option<SerialConsole>, RecordError> {
         // A node that discovers its coordinates does not know the console's, either.
         if self.flags & SUPPORTED & flag::CONSOLE == 0 || self.has(flag::AUTO) {
             return Ok(None);
         }
         let (at, direction) = place(self.console);
-        let console = direction.map(|direction| Console { at, direction });
+        let console = direction.map(|direction| SerialConsole { at, direction });
         match console.filter(|console| console.fits(shape)) {
-            None => Err(RecordError::Range(Field::Console)),
+            None => Err(RecordError::Range(RecordField::Console)),
             console => Ok(console),
         }
     }
 
-    fn output(&self) -> Result<Output, RecordError> {
+    fn output(&self) -> Result<OutputTarget, RecordError> {
         let log = LOGS && self.has(flag::LOG);
-        match self.has(flag::RINGS) {
-            true => Ok(Output::Rings { log }),
-            false if log => Err(RecordError::Range(Field::Log)),
-            false => Ok(Output::Uart),
-        }
+        if self.has(flag::RINGS) { Ok(OutputTarget::Rings { log }) } else if log { Err(RecordError::Range(RecordField::Log)) } else { Ok(OutputTarget::Uart) }
     }
 
-    fn discovery(&self) -> Option<Auto> {
-        (self.flags & SUPPORTED & flag::AUTO != 0).then(|| Auto {
+    fn discovery(&self) -> Option<AutoConfig> {
+        (self.flags & SUPPORTED & flag::AUTO != 0).then(|| AutoConfig {
             nodes: self.auto_nodes,
             number: self.get(flag::AUTO_NUMBER, self.auto_number),
             has_console: self.has(flag::CONSOLE),
@@ -425,18 +421,18 @@ impl BootRecord {
 
     /// Reads the fault injection settings, with the cuts at the start of `sections`.
     #[cfg(any(feature = "faults", not(target_os = "none")))]
-    fn faults(&self, sections: &mut &[u8]) -> Result<Option<Faults>, RecordError> {
-        const WRONG: RecordError = RecordError::Range(Field::Faults);
+    fn faults(&self, sections: &mut &[u8]) -> Result<Option<LinkFaults>, RecordError> {
+        const WRONG: RecordError = RecordError::Range(RecordField::Faults);
         if !self.has(flag::FAULTS) {
             return Ok(None);
         }
-        let mut faults = Faults {
+        let mut faults = LinkFaults {
             loss: self.loss,
             corruption: self.corruption,
             seed: self.seed,
-            ..Faults::default()
+            ..LinkFaults::default()
         };
-        if faults.loss > MOST || faults.corruption > MOST {
+        if faults.loss > MAX_RATE || faults.corruption > MAX_RATE {
             return Err(WRONG);
         }
         for _ in 0..self.cuts {
@@ -446,7 +442,7 @@ impl BootRecord {
             *sections = rest;
             let [link, after_ms] = words(cut);
             let (at, direction) = place(link.to_le_bytes());
-            let cut = Cut {
+            let cut = LinkCut {
                 at,
                 direction: direction.ok_or(WRONG)?,
                 after_ms,
@@ -478,35 +474,35 @@ fn place([x, y, z, direction]: [u8; 4]) -> (Coord, Option<Direction>) {
 
 /// Nodes of an instance.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Nodes {
+pub enum InstanceNodes {
     /// One, at these coordinates, with all of the machine's memory.
     One(Coord),
     /// A box of nodes.
-    Box(Boxed),
+    Box(BoxParameters),
 }
 
 /// A box of nodes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Boxed {
+pub struct BoxParameters {
     /// The boxes of all instances.
-    pub division: Division,
+    pub division: BoxDivision,
     /// This instance's index.
     pub instance: u32,
     /// Memory of each node in bytes, a multiple of [`LARGE_PAGE`].
     pub node_memory: u64,
 }
 
-impl Nodes {
+impl InstanceNodes {
     /// Returns the coordinates of the node on hart `hart`; `None` if there is none.
     pub fn coord(&self, hart: u32) -> Option<Coord> {
         match self {
-            Nodes::One(coord) => (hart == 0).then_some(*coord),
-            Nodes::Box(boxed) => boxed.nodes().coord(hart),
+            InstanceNodes::One(coord) => (hart == 0).then_some(*coord),
+            InstanceNodes::Box(boxed) => boxed.nodes().coord(hart),
         }
     }
 }
 
-impl Boxed {
+impl BoxParameters {
     /// Returns the box.
     pub fn nodes(&self) -> NodeBox {
         // The reader has rejected missing instances; a box without nodes has no coordinates.
@@ -520,7 +516,7 @@ impl Boxed {
 
 /// A node that discovers the torus and its coordinates from the wiring.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Auto {
+pub struct AutoConfig {
     /// Number of nodes; 0: all that are wired together.
     pub nodes: u32,
     /// This node's ID, unless it is the chip's.
@@ -531,14 +527,14 @@ pub struct Auto {
 
 /// The serial console of a machine of boards.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Console {
+pub struct SerialConsole {
     /// The node that the console is connected to.
     pub at: Coord,
     /// The direction in which that node has a serial line and no link.
     pub direction: Direction,
 }
 
-impl Console {
+impl SerialConsole {
     /// Returns whether that line is free in a machine of this shape.
     pub fn fits(&self, shape: &Shape) -> bool {
         shape.rank(self.at).is_some() && shape.neighbour(self.at, self.direction).is_none()
@@ -547,7 +543,7 @@ impl Console {
 
 /// Destination of the program's output.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Output {
+pub enum OutputTarget {
     /// The UART, byte by byte; the kernel does not log.
     #[default]
     Uart,
@@ -564,7 +560,7 @@ pub struct BootParameters<'a> {
     /// Extents of the machine, and which dimensions wrap.
     pub shape: Shape,
     /// Nodes of this instance; all inside `shape`.
-    pub nodes: Nodes,
+    pub nodes: InstanceNodes,
     /// Size in bytes of the region for incoming MPI traffic; `None`: selected by the kernel.
     pub mpi_memory: Option<u64>,
     /// Whether the program's heap lends its free part to the MPI device.
@@ -581,17 +577,17 @@ pub struct BootParameters<'a> {
     pub matching: Option<&'a [u8]>,
     /// Fault injection settings of the links, if any.
     #[cfg(any(feature = "faults", not(target_os = "none")))]
-    pub faults: Option<Faults>,
+    pub faults: Option<LinkFaults>,
     /// Discovery of torus and coordinates from the wiring, if enabled.
-    pub auto: Option<Auto>,
+    pub auto: Option<AutoConfig>,
     /// The machine's serial console, if there is one.
-    pub console: Option<Console>,
+    pub console: Option<SerialConsole>,
     /// Destination of output.
-    pub output: Output,
+    pub output: OutputTarget,
     /// Action at the program's end.
-    pub exit: Exit,
+    pub exit: ExitAction,
     /// The programs of the nodes.
-    pub programs: Programs<'a>,
+    pub programs: ProgramList<'a>,
 }
 
 impl Default for BootParameters<'_> {
@@ -599,7 +595,7 @@ impl Default for BootParameters<'_> {
     fn default() -> Self {
         Self {
             shape: single(),
-            nodes: Nodes::One(Coord::default()),
+            nodes: InstanceNodes::One(Coord::default()),
             mpi_memory: None,
             mpi_borrow: false,
             eager: None,
@@ -611,9 +607,9 @@ impl Default for BootParameters<'_> {
             faults: None,
             auto: None,
             console: None,
-            output: Output::Uart,
-            exit: Exit::Test,
-            programs: Programs::default(),
+            output: OutputTarget::Uart,
+            exit: ExitAction::Test,
+            programs: ProgramList::default(),
         }
     }
 }
@@ -644,7 +640,7 @@ impl<'a> BootParameters<'a> {
         }
         let shape = record.shape()?;
         if record.has(flag::INTERRUPTS) && record.interrupts > 100 {
-            return Err(RecordError::Range(Field::Interrupts));
+            return Err(RecordError::Range(RecordField::Interrupts));
         }
         Ok(Self {
             shape,
@@ -662,11 +658,11 @@ impl<'a> BootParameters<'a> {
             console: record.console(&shape)?,
             output: record.output()?,
             exit: if record.has(flag::EXIT) {
-                Exit::Test
+                ExitAction::Test
             } else {
-                Exit::Stay
+                ExitAction::Stay
             },
-            programs: Programs::read(record.programs, &mut sections)?,
+            programs: ProgramList::read(record.programs, &mut sections)?,
         })
     }
 
@@ -674,10 +670,10 @@ impl<'a> BootParameters<'a> {
     ///
     /// # Errors
     /// If they differ.
-    pub fn check_matching(&self, has: &'a str) -> Result<(), OtherMatching<'a>> {
+    pub fn check_matching(&self, has: &'a str) -> Result<(), MatchingMismatch<'a>> {
         let has = has.as_bytes();
         match self.matching {
-            Some(asked) if asked != has => Err(OtherMatching { has, asked }),
+            Some(asked) if asked != has => Err(MatchingMismatch { has, asked }),
             _ => Ok(()),
         }
     }
@@ -694,20 +690,20 @@ fn matching(bytes: &[u8]) -> Option<&[u8]> {
 
 /// The checked programs of a record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Programs<'a>(&'a [u8]);
+pub struct ProgramList<'a>(&'a [u8]);
 
 /// A rank's program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Program<'a> {
+pub struct RankProgram<'a> {
     /// Its index among the programs of the job.
     pub number: u32,
     /// Its environment, NAME=VALUE each.
-    pub environment: Strings<'a>,
+    pub environment: StringList<'a>,
     /// Its argv.
-    pub arguments: Strings<'a>,
+    pub arguments: StringList<'a>,
 }
 
-impl<'a> Programs<'a> {
+impl<'a> ProgramList<'a> {
     /// Reads and checks `count` programs, which must fill `sections`.
     fn read(count: u32, sections: &mut &'a [u8]) -> Result<Self, RecordError> {
         let all = *sections;
@@ -715,20 +711,20 @@ impl<'a> Programs<'a> {
         for number in 0..count {
             let (rank, _, rest) = section(sections)?;
             if number == 0 && rank != 0 || number > 0 && rank <= first {
-                return Err(RecordError::Range(Field::Programs));
+                return Err(RecordError::Range(RecordField::Programs));
             }
             (first, *sections) = (rank, rest);
         }
         if sections.is_empty() {
             Ok(Self(all))
         } else {
-            Err(RecordError::Range(Field::Bytes))
+            Err(RecordError::Range(RecordField::Bytes))
         }
     }
 
     /// Returns the program of this rank. If there is none, it has no arguments.
-    pub fn of_rank(self, rank: Rank) -> Program<'a> {
-        let mut own = Program::default();
+    pub fn for_rank(self, rank: Rank) -> RankProgram<'a> {
+        let mut own = RankProgram::default();
         let mut rest = self.0;
         while let Ok((first, program, after)) = section(rest)
             && first <= rank
@@ -742,12 +738,12 @@ impl<'a> Programs<'a> {
 /// Splits off the section at the start of `sections`: its first rank, the program, and the remaining sections.
 // One copy in the image for all callers.
 #[inline(never)]
-fn section(sections: &[u8]) -> Result<(Rank, Program<'_>, &[u8]), RecordError> {
+fn section(sections: &[u8]) -> Result<(Rank, RankProgram<'_>, &[u8]), RecordError> {
     let parts = sections.split_first_chunk::<PROGRAM_BYTES>();
     let (fixed, rest) = parts.ok_or(RecordError::Truncated)?;
     let [first, number, variables, arguments, bytes] = words(fixed);
     if number > i32::MAX as u32 {
-        return Err(RecordError::Range(Field::Programs));
+        return Err(RecordError::Range(RecordField::Programs));
     }
     if arguments > MAX_ARGS as u32 {
         return Err(RecordError::TooManyArgs);
@@ -757,31 +753,31 @@ fn section(sections: &[u8]) -> Result<(Rank, Program<'_>, &[u8]), RecordError> {
     }
     let parts = rest.split_at_checked(bytes as usize);
     let (mut strings, rest) = parts.ok_or(RecordError::Truncated)?;
-    let program = Program {
+    let program = RankProgram {
         number,
-        environment: Strings::split(&mut strings, variables)?,
-        arguments: Strings::split(&mut strings, arguments)?,
+        environment: StringList::split(&mut strings, variables)?,
+        arguments: StringList::split(&mut strings, arguments)?,
     };
     if strings.is_empty() {
         Ok((first, program, rest))
     } else {
-        Err(RecordError::Range(Field::Strings))
+        Err(RecordError::Range(RecordField::Strings))
     }
 }
 
 /// Consecutive strings, each terminated by a zero byte.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Strings<'a> {
+pub struct StringList<'a> {
     bytes: &'a [u8],
     count: usize,
 }
 
-impl<'a> Strings<'a> {
+impl<'a> StringList<'a> {
     /// Splits `count` strings off the start of `bytes`.
     fn split(bytes: &mut &'a [u8], count: u32) -> Result<Self, RecordError> {
         let mut rest = *bytes;
         for _ in 0..count {
-            (_, rest) = first_string(rest).ok_or(RecordError::Range(Field::Strings))?;
+            (_, rest) = first_string(rest).ok_or(RecordError::Range(RecordField::Strings))?;
         }
         let own = bytes.split_at(bytes.len() - rest.len()).0;
         *bytes = rest;
@@ -858,7 +854,7 @@ impl BootParameters<'_> {
             ..self.record()
         };
         put(&record.to_bytes());
-        for Cut {
+        for LinkCut {
             at,
             direction,
             after_ms,
@@ -908,9 +904,9 @@ impl BootParameters<'_> {
                 self.console.is_some() || self.auto.is_some_and(|auto| auto.has_console),
                 flag::CONSOLE,
             ),
-            (self.output != Output::Uart, flag::RINGS),
-            (self.output == Output::Rings { log: true }, flag::LOG),
-            (self.exit == Exit::Test, flag::EXIT),
+            (self.output != OutputTarget::Uart, flag::RINGS),
+            (self.output == OutputTarget::Rings { log: true }, flag::LOG),
+            (self.exit == ExitAction::Test, flag::EXIT),
         ];
         let wraps = self.shape.wraps().into_iter().zip(flag::WRAPS);
         let flags = { flags.into_iter().chain(wraps) }
@@ -925,8 +921,8 @@ impl BootParameters<'_> {
             ..BootRecord::SINGLE
         };
         match self.nodes {
-            Nodes::One(Coord { x, y, z }) => record.coord = [x, y, z, 0],
-            Nodes::Box(boxed) => {
+            InstanceNodes::One(Coord { x, y, z }) => record.coord = [x, y, z, 0],
+            InstanceNodes::Box(boxed) => {
                 record.flags |= flag::BOXES;
                 record.parts = boxed.division.parts();
                 record.instance = boxed.instance;
@@ -937,7 +933,7 @@ impl BootParameters<'_> {
             record.auto_nodes = auto.nodes;
             record.auto_number = auto.number.unwrap_or(0);
         }
-        if let Some(Console { at, direction }) = self.console {
+        if let Some(SerialConsole { at, direction }) = self.console {
             record.console = [at.x, at.y, at.z, direction as u8];
         }
         if let Some(faults) = &self.faults {
@@ -961,11 +957,11 @@ fn number(size: usize) -> u32 {
 
 /// A field of a record, or several with a common range.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Field {
+pub enum RecordField {
     /// `extents`.
     Torus,
     /// `coord`.
-    Place,
+    Coord,
     /// `parts`.
     Boxes,
     /// `instance`.
@@ -990,11 +986,11 @@ pub enum Field {
     Bytes,
 }
 
-impl Field {
+impl RecordField {
     /// All fields, in the order of their numbers.
     pub(crate) const ALL: [Self; 13] = [
         Self::Torus,
-        Self::Place,
+        Self::Coord,
         Self::Boxes,
         Self::Instance,
         Self::NodeMemory,
@@ -1009,11 +1005,11 @@ impl Field {
     ];
 }
 
-impl fmt::Display for Field {
+impl fmt::Display for RecordField {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Torus => "an extent of the torus is not 1 to 256",
-            Self::Place => "the node's place is outside the torus",
+            Self::Coord => "the node's place is outside the torus",
             Self::Boxes => {
                 return write!(
                     f,
@@ -1056,7 +1052,7 @@ pub enum RecordError {
     /// It contains these [flags](flag), which this image does not support.
     Unsupported(u32),
     /// A field is out of its range.
-    Range(Field),
+    Range(RecordField),
     /// The job uses several instances, but the image supports one.
     OneInstance,
 }
@@ -1078,7 +1074,7 @@ impl RecordError {
     }
 
     /// Returns the error with these [parts](Self::parts).
-    pub(crate) fn of_parts(kind: u64, value: u64) -> Option<Self> {
+    pub(crate) fn from_parts(kind: u64, value: u64) -> Option<Self> {
         let word = u32::try_from(value).ok()?;
         Some(match kind {
             0 => Self::Magic(word),
@@ -1088,7 +1084,7 @@ impl RecordError {
             4 => Self::TooManyArgs,
             5 => Self::TooManyVariables,
             6 => Self::Unsupported(word),
-            7 => Self::Range(*Field::ALL.get(word as usize)?),
+            7 => Self::Range(*RecordField::ALL.get(word as usize)?),
             8 => Self::OneInstance,
             _ => return None,
         })
@@ -1107,7 +1103,7 @@ impl RecordError {
             Self::Unsupported(flag::LOG | 1 << 31),
             Self::OneInstance,
         ];
-        let fields = Field::ALL.map(Self::Range);
+        let fields = RecordField::ALL.map(Self::Range);
         others.into_iter().chain(fields).collect()
     }
 }
@@ -1168,7 +1164,7 @@ impl core::error::Error for RecordError {}
 
 /// The image's matching engine differs from the host's.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct OtherMatching<'a> {
+pub struct MatchingMismatch<'a> {
     /// The image's engine.
     pub has: &'a [u8],
     /// The requested engine.
@@ -1176,9 +1172,9 @@ pub struct OtherMatching<'a> {
 }
 
 /// A name for display; invalid UTF-8 is replaced by a mark.
-struct Shown<'a>(&'a [u8]);
+struct DisplayName<'a>(&'a [u8]);
 
-impl fmt::Display for Shown<'_> {
+impl fmt::Display for DisplayName<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for chunk in self.0.utf8_chunks() {
             f.write_str(chunk.valid())?;
@@ -1190,9 +1186,9 @@ impl fmt::Display for Shown<'_> {
     }
 }
 
-impl fmt::Display for OtherMatching<'_> {
+impl fmt::Display for MatchingMismatch<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (has, asked) = (Shown(self.has), Shown(self.asked));
+        let (has, asked) = (DisplayName(self.has), DisplayName(self.asked));
         write!(
             f,
             "this image has the matching engine `{has}`, not `{asked}`"
@@ -1200,7 +1196,7 @@ impl fmt::Display for OtherMatching<'_> {
     }
 }
 
-impl core::error::Error for OtherMatching<'_> {}
+impl core::error::Error for MatchingMismatch<'_> {}
 
 #[cfg(test)]
 mod tests;

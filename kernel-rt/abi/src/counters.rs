@@ -12,7 +12,7 @@ use net_torus::{Direction, Vc};
 
 /// Unit of a counter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Unit {
+pub enum CounterUnit {
     /// Messages of the program.
     Messages,
     /// Packets of the protocol; several may share a packet of the torus.
@@ -37,7 +37,7 @@ pub enum Unit {
     Ticks,
 }
 
-impl Unit {
+impl CounterUnit {
     /// Returns its name.
     pub const fn name(self) -> &'static str {
         match self {
@@ -58,45 +58,45 @@ impl Unit {
 
 /// Combination of several values.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Total {
+pub enum CounterTotal {
     /// Their sum.
     Sum,
     /// Their maximum.
-    Greatest,
+    Max,
 }
 
-impl Total {
+impl CounterTotal {
     /// Returns its name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Sum => "sum",
-            Self::Greatest => "greatest",
+            Self::Max => "greatest",
         }
     }
 
     /// Combines two values.
-    pub fn of(self, one: u64, other: u64) -> u64 {
+    pub fn combine(self, one: u64, other: u64) -> u64 {
         match self {
             Self::Sum => one.saturating_add(other),
-            Self::Greatest => one.max(other),
+            Self::Max => one.max(other),
         }
     }
 }
 
 /// Description of a counter, on any of the lists.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct About {
+pub struct CounterInfo {
     /// Its name in the report.
     pub name: &'static str,
     /// Unit of the counter.
-    pub unit: Unit,
+    pub unit: CounterUnit,
     /// Combination of the values of several nodes.
-    pub total: Total,
+    pub total: CounterTotal,
     /// Its meaning.
     pub meaning: &'static str,
 }
 
-/// Defines an enum of counters from lines `Variant "name" Unit Total;`, each after its meaning.
+/// Defines an enum of counters from lines `Variant "name" CounterUnit CounterTotal;`, each after its meaning.
 macro_rules! counters {
     (
         $(#[$doc:meta])*
@@ -116,12 +116,12 @@ macro_rules! counters {
             pub const COUNT: usize = [$(Self::$counter),*].len();
 
             /// Returns its description.
-            pub const fn about(self) -> About {
+            pub const fn about(self) -> CounterInfo {
                 match self {
-                    $(Self::$counter => About {
+                    $(Self::$counter => CounterInfo {
                         name: $name,
-                        unit: Unit::$unit,
-                        total: Total::$total,
+                        unit: CounterUnit::$unit,
+                        total: CounterTotal::$total,
                         meaning: $meaning.trim_ascii(),
                     },)*
                 }
@@ -158,25 +158,25 @@ counters! {
     /// Restarts received.
     RestartsReceived "restarts_received" ProtocolPackets Sum;
     /// Most records of unexpected messages at once.
-    PeakUnexpectedRecords "peak_unexpected_records" Records Greatest;
+    PeakUnexpectedRecords "peak_unexpected_records" Records Max;
     /// Most bytes of MPI memory in use at once, records and buffers, what was borrowed included.
-    PeakUnexpectedBytes "peak_unexpected_bytes" Bytes Greatest;
+    PeakUnexpectedBytes "peak_unexpected_bytes" Bytes Max;
     /// Most bytes at once that the program's heap lent to MPI.
-    PeakBorrowedBytes "peak_borrowed_bytes" Bytes Greatest;
+    PeakBorrowedBytes "peak_borrowed_bytes" Bytes Max;
     /// Records of unexpected messages at the end.
     UnexpectedRecords "unexpected_records" Records Sum;
     /// Most receives posted at once.
-    PostedReceivesPeak "posted_receives_peak" Requests Greatest;
+    PostedReceivesPeak "posted_receives_peak" Requests Max;
     /// Most unexpected messages at once that no receive had matched.
-    UnexpectedMessagesPeak "unexpected_messages_peak" Messages Greatest;
+    UnexpectedMessagesPeak "unexpected_messages_peak" Messages Max;
     /// Searches of the posted receives and of the unexpected messages, whether they found something or not.
     MatchingSearches "matching_searches" Searches Sum;
     /// Hops of all searches: entries and structures looked at, one after the other.
     MatchingHops "matching_hops" Hops Sum;
     /// Hops of the longest search.
-    MatchingHopsPeak "matching_hops_peak" Hops Greatest;
+    MatchingHopsPeak "matching_hops_peak" Hops Max;
     /// Most requests at once.
-    RequestsPeak "requests_peak" Requests Greatest;
+    RequestsPeak "requests_peak" Requests Max;
     /// Messages whose data was sent eagerly, right behind their RTS.
     EagerSent "eager" Messages Sum;
     /// Packets of eager data that were dropped; the sender sends what is wanted again.
@@ -198,7 +198,7 @@ counters! {
     /// Ticks since the node's start.
     RunTicks "run_ticks" Ticks Sum;
     /// Most bytes of the program's heap in use at once.
-    HeapPeakBytes "heap_peak_bytes" Bytes Greatest;
+    HeapPeakBytes "heap_peak_bytes" Bytes Max;
 }
 
 counters! {
@@ -228,7 +228,7 @@ counters! {
     /// Packets received and accepted.
     PacketsReceived "packets_received" Packets Sum;
     /// Most chunks at once in the buffer behind the link.
-    PeakChunks "peak_chunks" Chunks Greatest;
+    PeakChunks "peak_chunks" Chunks Max;
 }
 
 /// Number of links of a node, one for each direction.
@@ -250,14 +250,14 @@ impl LinkCounters {
     }
 
     /// Returns a counter of one of its channels.
-    pub fn of_channel(&self, channel: Vc, counter: ChannelCounter) -> u64 {
+    pub fn channel_counter(&self, channel: Vc, counter: ChannelCounter) -> u64 {
         self.channels[channel as usize][counter as usize]
     }
 
     /// Returns a counter combined over all its channels.
-    pub fn of_all_channels(&self, counter: ChannelCounter) -> u64 {
+    pub fn all_channels_counter(&self, counter: ChannelCounter) -> u64 {
         let values = self.channels.iter().map(|c| c[counter as usize]);
-        values.fold(0, |one, other| counter.about().total.of(one, other))
+        values.fold(0, |one, other| counter.about().total.combine(one, other))
     }
 }
 
@@ -272,22 +272,22 @@ mod tests {
             assert!(all[..at].iter().all(|other| other.name != about.name));
             assert!(about.meaning.ends_with('.') && !about.meaning.starts_with(' '));
             let is_peak = about.name.contains("peak");
-            assert_eq!(is_peak, about.total == Total::Greatest, "{}", about.name);
+            assert_eq!(is_peak, about.total == CounterTotal::Max, "{}", about.name);
         }
     }
 
     #[test]
     fn values_are_added_or_the_greatest_counts() {
-        assert_eq!(Total::Sum.of(3, u64::MAX), u64::MAX);
-        assert_eq!((Total::Sum.of(3, 4), Total::Greatest.of(3, 4)), (7, 4));
+        assert_eq!(CounterTotal::Sum.combine(3, u64::MAX), u64::MAX);
+        assert_eq!((CounterTotal::Sum.combine(3, 4), CounterTotal::Max.combine(3, 4)), (7, 4));
         let mut link = LinkCounters::default();
         for (at, channel) in (1..).zip(&mut link.channels) {
             *channel = [at; ChannelCounter::COUNT];
         }
         assert_eq!(
-            link.of_all_channels(ChannelCounter::PacketsSent),
+            link.all_channels_counter(ChannelCounter::PacketsSent),
             1 + 2 + 3 + 4
         );
-        assert_eq!(link.of_all_channels(ChannelCounter::PeakChunks), 4);
+        assert_eq!(link.all_channels_counter(ChannelCounter::PeakChunks), 4);
     }
 }

@@ -1,7 +1,7 @@
 //! The program's last failed allocation: a program that does not check it faults later, and the report then includes
 //! this cause.
 
-use super::word::Word;
+use super::word::SharedWord;
 
 /// The image's symbol for its [`FailedMalloc`].
 pub const SYMBOL: &str = "MIDPLANE_FAILED_MALLOC";
@@ -11,11 +11,11 @@ pub const BYTES: usize = 16;
 /// The record as the node writes it: the requested bytes, and the return address of the call.
 #[derive(Debug, Default)]
 #[repr(C)]
-pub struct FailedMalloc([Word; 2]);
+pub struct FailedMalloc([SharedWord; 2]);
 
 /// The record as the tool reads it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Failed {
+pub struct MallocFailure {
     /// Requested bytes.
     pub bytes: u64,
     /// The return address of the call.
@@ -25,23 +25,23 @@ pub struct Failed {
 impl FailedMalloc {
     /// Creates an empty record.
     pub const fn new() -> FailedMalloc {
-        FailedMalloc([const { Word::new(0) }; 2])
+        FailedMalloc([const { SharedWord::new(0) }; 2])
     }
 
     /// Stores a failed allocation.
-    pub fn note(&self, failed: Failed) {
+    pub fn note(&self, failed: MallocFailure) {
         let [bytes, from] = &self.0;
         bytes.store(failed.bytes);
         from.store(failed.from);
     }
 }
 
-impl Failed {
+impl MallocFailure {
     /// Reads a record. Returns `None` if no allocation has failed.
-    pub fn read(note: [u8; BYTES]) -> Option<Failed> {
+    pub fn read(note: [u8; BYTES]) -> Option<MallocFailure> {
         let (words, _) = note.as_chunks::<8>();
         let [bytes, from] = [words[0], words[1]].map(u64::from_le_bytes);
-        (from != 0).then_some(Failed { bytes, from })
+        (from != 0).then_some(MallocFailure { bytes, from })
     }
 }
 
@@ -57,11 +57,11 @@ mod tests {
             for (out, word) in bytes.as_chunks_mut::<8>().0.iter_mut().zip(&note.0) {
                 *out = word.load().to_le_bytes();
             }
-            Failed::read(bytes)
+            MallocFailure::read(bytes)
         };
         assert_eq!(read(), None);
         for bytes in [0, 80_000_000] {
-            let failed = Failed {
+            let failed = MallocFailure {
                 bytes,
                 from: 0x8000_1234,
             };

@@ -11,11 +11,11 @@ use net_torus::coord::{Coord, Direction, Rank};
 use net_torus::reliable::ReliableError;
 use net_torus::router::ConfigError;
 
-use super::blackboard::{SeenMessage, Words};
-use super::boot_error::{DeviceError, NoDevice, NoRoom, TooSmall, TreeError};
-use super::boot_parameters::{OtherMatching, RecordError};
-use super::fault::{NodeName, Report};
-use super::record::{Fields, MESSAGE_BYTES, NUMBERS, Record, TEXTS};
+use super::blackboard::{MessageSnapshot, MessageText};
+use super::boot_error::{DeviceError, DeviceFailure, InsufficientMemory, MemoryTooSmall, TreeError};
+use super::boot_parameters::{MatchingMismatch, RecordError};
+use super::fault::{NodeName, FaultReport};
+use super::record::{RecordFields, MESSAGE_BYTES, NUMBERS, FailureRecord, TEXTS};
 
 /// Prefix of a failure record in the log, and on the console of a node without a tool.
 pub const LOGGED: &str = "failed: ";
@@ -26,18 +26,18 @@ pub struct Failure<'a> {
     /// The failed node; `None` before it knows its identity.
     pub place: Option<(Rank, Coord)>,
     /// The reason.
-    pub why: Why<'a>,
+    pub why: FailureReason<'a>,
 }
 
 /// Reason of a failure.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Why<'a> {
+pub enum FailureReason<'a> {
     /// The program's error, as text.
-    Words(&'a str),
+    Text(&'a str),
     /// A panic of an image without message texts.
     Panic,
     /// A trap.
-    Fault(Report),
+    Fault(FaultReport),
     /// The program called MPI_Abort with this status.
     MpiAbort(i32),
     /// The program ended with this status, without MPI_Finalize.
@@ -61,7 +61,7 @@ pub enum Why<'a> {
     /// A link has given up.
     DeadLink,
     /// The kernel could not start.
-    Boot(Boot<'a>),
+    Boot(BootFailure<'a>),
 }
 
 /// An MPI error that ended the job, encoded by the library that raised it. Only that library can interpret the numbers
@@ -80,15 +80,15 @@ pub type MpiText =
 
 /// Reason of a kernel's failed start.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Boot<'a> {
+pub enum BootFailure<'a> {
     /// A check that only some images contain, as text.
-    Words(&'a str),
+    Text(&'a str),
     /// The device tree is invalid.
     Tree(TreeError),
     /// The boot parameters are invalid.
     Parameters(RecordError),
     /// The image's matching engine differs from the host's.
-    Matching(OtherMatching<'a>),
+    Matching(MatchingMismatch<'a>),
     /// The machine's memory cannot be divided into this number of nodes of this size.
     Nodes {
         /// Number of nodes.
@@ -101,9 +101,9 @@ pub enum Boot<'a> {
     /// The node's coordinates are outside the machine.
     Outside,
     /// The memory is too small.
-    TooSmall(TooSmall),
+    TooSmall(MemoryTooSmall),
     /// The board's memory is too small.
-    NoRoom(NoRoom),
+    NoSpace(InsufficientMemory),
     /// The heap is exhausted.
     OutOfMemory,
     /// The device of a slot could not be initialized.
@@ -117,7 +117,7 @@ pub enum Boot<'a> {
     /// A link cannot be made reliable.
     Reliable(ReliableError),
     /// There is no MPI device.
-    Device(NoDevice),
+    Device(DeviceFailure),
     /// There are too many nodes for a serial console.
     NoConsole,
 }
@@ -132,7 +132,7 @@ impl fmt::Display for ErrorText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Failure { place, why } = &self.failure;
         // The device's text includes the name.
-        if let Why::Mpi(error) = why {
+        if let FailureReason::Mpi(error) = why {
             return (self.mpi)(*place, error, f);
         }
         write!(f, "{}: ", NodeName(*place))?;
@@ -140,11 +140,11 @@ impl fmt::Display for ErrorText<'_> {
     }
 }
 
-impl Why<'_> {
+impl FailureReason<'_> {
     /// Writes the text of all reasons except MPI errors.
     fn write_words(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Words(words) => f.write_str(words),
+            Self::Text(words) => f.write_str(words),
             Self::Panic => f.write_str("panicked"),
             Self::Fault(report) => report.fmt(f),
             Self::MpiAbort(status) => write!(f, "MPI_Abort was called with status {status}"),
@@ -181,10 +181,10 @@ impl Why<'_> {
     }
 }
 
-impl fmt::Display for Boot<'_> {
+impl fmt::Display for BootFailure<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Words(words) => f.write_str(words),
+            Self::Text(words) => f.write_str(words),
             Self::Tree(why) => why.fmt(f),
             Self::Parameters(why) => why.fmt(f),
             Self::Matching(why) => why.fmt(f),
@@ -195,7 +195,7 @@ impl fmt::Display for Boot<'_> {
             Self::NoBox => f.write_str("this board carries one node, no box of them"),
             Self::Outside => f.write_str("coordinates outside the torus"),
             Self::TooSmall(why) => why.fmt(f),
-            Self::NoRoom(why) => why.fmt(f),
+            Self::NoSpace(why) => why.fmt(f),
             Self::OutOfMemory => f.write_str("out of memory"),
             Self::Slot(slot, why) => write!(f, "the device in virtio slot {slot}: {why}"),
             Self::NoFrames(slot) => write!(f, "no frames for link {slot}"),
@@ -213,7 +213,7 @@ impl fmt::Display for Boot<'_> {
 
 macro_rules! from {
     ($($why:ty => $variant:ident;)*) => {
-        $(impl<'a> From<$why> for Boot<'a> {
+        $(impl<'a> From<$why> for BootFailure<'a> {
             fn from(why: $why) -> Self {
                 Self::$variant(why)
             }
@@ -224,12 +224,12 @@ macro_rules! from {
 from! {
     TreeError => Tree;
     RecordError => Parameters;
-    OtherMatching<'a> => Matching;
-    TooSmall => TooSmall;
-    NoRoom => NoRoom;
+    MatchingMismatch<'a> => Matching;
+    MemoryTooSmall => TooSmall;
+    InsufficientMemory => NoSpace;
     ConfigError => Router;
     ReliableError => Reliable;
-    NoDevice => Device;
+    DeviceFailure => Device;
 }
 
 /// Encodes the node's identity in one number: 0, or rank, x, y and z above a bit that marks its presence.
@@ -275,7 +275,7 @@ const LINK_OVERWRITTEN: u64 = 26;
 
 impl<'a> Failure<'a> {
     /// Encodes the failure as a record.
-    pub fn write(&self) -> Record {
+    pub fn write(&self) -> FailureRecord {
         let mut fields = self.why.fields();
         fields.place = place_number(self.place);
         fields.write()
@@ -288,21 +288,21 @@ impl<'a> Failure<'a> {
 
     /// Decodes a node's failure record; returns `None` if it is invalid.
     pub fn read(record: &'a [u8]) -> Option<Self> {
-        let fields = Fields::read(record)?;
+        let fields = RecordFields::read(record)?;
         Some(Self {
             place: read_place(fields.place),
-            why: Why::of(&fields)?,
+            why: FailureReason::from_fields(&fields)?,
         })
     }
 }
 
 /// Returns the text of a final message, truncated to the maximum size.
-pub fn text_of(message: &SeenMessage, mpi: MpiText) -> heapless::String<MESSAGE_BYTES> {
+pub fn text_of(message: &MessageSnapshot, mpi: MpiText) -> heapless::String<MESSAGE_BYTES> {
     let record = match message {
-        SeenMessage::Words(words) => return words.clone(),
-        SeenMessage::Record(record) => record,
+        MessageSnapshot::Text(words) => return words.clone(),
+        MessageSnapshot::Record(record) => record,
     };
-    let mut text = Words::default();
+    let mut text = MessageText::default();
     let _ = match Failure::read(record) {
         Some(failure) => write!(text, "{}", failure.in_words(mpi)),
         None => text.write_str("failed, and what it says of it makes no sense"),
@@ -310,12 +310,12 @@ pub fn text_of(message: &SeenMessage, mpi: MpiText) -> heapless::String<MESSAGE_
     text.0
 }
 
-impl<'a> Why<'a> {
-    fn fields(&self) -> Fields<'a> {
-        let mut fields = Fields::default();
+impl<'a> FailureReason<'a> {
+    fn fields(&self) -> RecordFields<'a> {
+        let mut fields = RecordFields::default();
         let numbers = &mut fields.numbers;
         fields.kind = match *self {
-            Self::Words(words) => {
+            Self::Text(words) => {
                 fields.texts[0] = words.as_bytes();
                 WORDS
             }
@@ -356,12 +356,12 @@ impl<'a> Why<'a> {
         fields
     }
 
-    fn of(fields: &Fields<'a>) -> Option<Self> {
+    fn from_fields(fields: &RecordFields<'a>) -> Option<Self> {
         let numbers = &fields.numbers;
         Some(match fields.kind {
-            WORDS => Self::Words(fields.text(0)?),
+            WORDS => Self::Text(fields.text(0)?),
             PANIC => Self::Panic,
-            FAULT => Self::Fault(Report::of_numbers(fields)?),
+            FAULT => Self::Fault(FaultReport::from_numbers(fields)?),
             MPI_ABORT => Self::MpiAbort(numbers[0] as i32),
             NOT_FINALIZED => Self::NotFinalized(numbers[0] as i32),
             MPI => Self::Mpi(MpiFailure {
@@ -377,17 +377,17 @@ impl<'a> Why<'a> {
                 neighbour: read_place(numbers[1])?,
             },
             DEAD_LINK => Self::DeadLink,
-            _ => Self::Boot(Boot::of(fields)?),
+            _ => Self::Boot(BootFailure::from_fields(fields)?),
         })
     }
 }
 
-impl<'a> Boot<'a> {
-    fn fields(&self) -> Fields<'a> {
-        let mut fields = Fields::default();
+impl<'a> BootFailure<'a> {
+    fn fields(&self) -> RecordFields<'a> {
+        let mut fields = RecordFields::default();
         let numbers = &mut fields.numbers;
         fields.kind = match *self {
-            Self::Words(words) => {
+            Self::Text(words) => {
                 fields.texts[0] = words.as_bytes();
                 BOOT_WORDS
             }
@@ -399,7 +399,7 @@ impl<'a> Boot<'a> {
                 (numbers[0], numbers[1]) = why.parts();
                 PARAMETERS
             }
-            Self::Matching(OtherMatching { has, asked }) => {
+            Self::Matching(MatchingMismatch { has, asked }) => {
                 fields.texts = [has, asked, b""];
                 MATCHING
             }
@@ -415,7 +415,7 @@ impl<'a> Boot<'a> {
                     [why.memory, why.least, why.image, why.mpi];
                 TOO_SMALL
             }
-            Self::NoRoom(why) => {
+            Self::NoSpace(why) => {
                 [numbers[0], numbers[1], numbers[2], numbers[3]] =
                     [why.image, why.kernel, why.mpi, why.tables];
                 NO_ROOM
@@ -450,11 +450,11 @@ impl<'a> Boot<'a> {
                 numbers[0] = (why == ReliableError::Mtu).into();
                 RELIABLE
             }
-            Self::Device(NoDevice::Memory(bytes)) => {
+            Self::Device(DeviceFailure::Memory(bytes)) => {
                 numbers[0] = bytes;
                 NO_DEVICE_MEMORY
             }
-            Self::Device(NoDevice::Place { rank, peers }) => {
+            Self::Device(DeviceFailure::Rank { rank, peers }) => {
                 numbers[0] = rank.into();
                 numbers[1] = peers.into();
                 NO_DEVICE_PLACE
@@ -464,15 +464,15 @@ impl<'a> Boot<'a> {
         fields
     }
 
-    fn of(fields: &Fields<'a>) -> Option<Self> {
+    fn from_fields(fields: &RecordFields<'a>) -> Option<Self> {
         let [a, b, c, d, ..] = fields.numbers;
         Some(match fields.kind {
-            BOOT_WORDS => Self::Words(fields.text(0)?),
+            BOOT_WORDS => Self::Text(fields.text(0)?),
             TREE => Self::Tree(fields.one_of(0, &TreeError::ALL)?),
-            PARAMETERS => Self::Parameters(RecordError::of_parts(a, b)?),
+            PARAMETERS => Self::Parameters(RecordError::from_parts(a, b)?),
             MATCHING => {
                 let [has, asked, _] = fields.texts;
-                Self::Matching(OtherMatching { has, asked })
+                Self::Matching(MatchingMismatch { has, asked })
             }
             NODES => Self::Nodes {
                 nodes: fields.number(0)?,
@@ -480,13 +480,13 @@ impl<'a> Boot<'a> {
             },
             NO_BOX => Self::NoBox,
             OUTSIDE => Self::Outside,
-            TOO_SMALL => Self::TooSmall(TooSmall {
+            TOO_SMALL => Self::TooSmall(MemoryTooSmall {
                 memory: a,
                 least: b,
                 image: c,
                 mpi: d,
             }),
-            NO_ROOM => Self::NoRoom(NoRoom {
+            NO_ROOM => Self::NoSpace(InsufficientMemory {
                 image: a,
                 kernel: b,
                 mpi: c,
@@ -509,8 +509,8 @@ impl<'a> Boot<'a> {
                 1 => ReliableError::Mtu,
                 _ => return None,
             }),
-            NO_DEVICE_MEMORY => Self::Device(NoDevice::Memory(a)),
-            NO_DEVICE_PLACE => Self::Device(NoDevice::Place {
+            NO_DEVICE_MEMORY => Self::Device(DeviceFailure::Memory(a)),
+            NO_DEVICE_PLACE => Self::Device(DeviceFailure::Rank {
                 rank: fields.number(0)?,
                 peers: fields.number(1)?,
             }),
@@ -523,12 +523,12 @@ impl<'a> Boot<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fault::{Cause, Fault, Meaning};
+    use crate::fault::{TrapCause, Fault, FaultMeaning};
 
     const PLACE: Option<(Rank, Coord)> = Some((5, Coord { x: 1, y: 0, z: 255 }));
 
-    fn mpi(words: &'static str, said: &'static str) -> Why<'static> {
-        Why::Mpi(MpiFailure {
+    fn mpi(words: &'static str, said: &'static str) -> FailureReason<'static> {
+        FailureReason::Mpi(MpiFailure {
             numbers: [30, 1, 2, 0, u64::MAX, 3, 4, 5],
             texts: ["MPI_Send", words, said],
         })
@@ -540,8 +540,8 @@ mod tests {
         failure.in_words(mpi).to_string()
     }
 
-    fn fault(cause: Cause) -> Why<'static> {
-        Why::Fault(Report {
+    fn fault(cause: TrapCause) -> FailureReason<'static> {
+        FailureReason::Fault(FaultReport {
             fault: Fault {
                 cause,
                 code: 1,
@@ -550,48 +550,48 @@ mod tests {
                 sp: 3,
                 ra: 4,
             },
-            meaning: Meaning::Outside,
+            meaning: FaultMeaning::Outside,
             stack_bytes: 512 << 10,
         })
     }
 
     /// Returns one of each kind with a text, and of each other kind with a number.
-    fn all() -> Vec<Why<'static>> {
+    fn all() -> Vec<FailureReason<'static>> {
         let boot = [
-            Boot::Words("two boards are one"),
-            Boot::Matching(OtherMatching {
+            BootFailure::Text("two boards are one"),
+            BootFailure::Matching(MatchingMismatch {
                 has: b"list",
                 asked: b"fourd",
             }),
-            Boot::Nodes {
+            BootFailure::Nodes {
                 nodes: 8,
                 bytes: 1 << 40,
             },
-            Boot::NoBox,
-            Boot::Outside,
-            Boot::TooSmall(TooSmall {
+            BootFailure::NoBox,
+            BootFailure::Outside,
+            BootFailure::TooSmall(MemoryTooSmall {
                 memory: 1,
                 least: 2,
                 image: 3,
                 mpi: u64::MAX,
             }),
-            Boot::NoRoom(NoRoom {
+            BootFailure::NoSpace(InsufficientMemory {
                 image: 1,
                 kernel: 2,
                 mpi: 3,
                 tables: 4,
             }),
-            Boot::OutOfMemory,
-            Boot::NoFrames(3),
-            Boot::NoDoorbell(u32::MAX),
-            Boot::Reliable(ReliableError::Memory),
-            Boot::Reliable(ReliableError::Mtu),
-            Boot::Device(NoDevice::Memory(1 << 33)),
-            Boot::Device(NoDevice::Place { rank: 9, peers: 8 }),
-            Boot::NoConsole,
+            BootFailure::OutOfMemory,
+            BootFailure::NoFrames(3),
+            BootFailure::NoDoorbell(u32::MAX),
+            BootFailure::Reliable(ReliableError::Memory),
+            BootFailure::Reliable(ReliableError::Mtu),
+            BootFailure::Device(DeviceFailure::Memory(1 << 33)),
+            BootFailure::Device(DeviceFailure::Rank { rank: 9, peers: 8 }),
+            BootFailure::NoConsole,
         ];
-        let trees = TreeError::ALL.map(Boot::Tree);
-        let devices = DeviceError::ALL.map(|why| Boot::Slot(2, why));
+        let trees = TreeError::ALL.map(BootFailure::Tree);
+        let devices = DeviceError::ALL.map(|why| BootFailure::Slot(2, why));
         let routers = [
             ConfigError::Size,
             ConfigError::Memory,
@@ -601,30 +601,30 @@ mod tests {
         ];
         let records = RecordError::some_of_each().into_iter();
         let boot = boot.into_iter().chain(trees).chain(devices);
-        let boot = { boot.chain(routers.map(Boot::Router)) }.chain(records.map(Boot::Parameters));
+        let boot = { boot.chain(routers.map(BootFailure::Router)) }.chain(records.map(BootFailure::Parameters));
         let others = [
-            Why::Words("the program called abort()"),
-            Why::Panic,
-            fault(Cause::StoreAccess),
-            fault(Cause::Other(77)),
-            Why::MpiAbort(-1),
-            Why::NotFinalized(0),
+            FailureReason::Text("the program called abort()"),
+            FailureReason::Panic,
+            fault(TrapCause::StoreAccess),
+            fault(TrapCause::Other(77)),
+            FailureReason::MpiAbort(-1),
+            FailureReason::NotFinalized(0),
             mpi("no such thing", ""),
             mpi("no such thing", "own words"),
-            Why::LinkOverwritten {
+            FailureReason::LinkOverwritten {
                 direction: Direction::YPlus,
                 neighbour: (7, Coord { x: 1, y: 2, z: 255 }),
             },
-            Why::DeadLink,
+            FailureReason::DeadLink,
         ];
-        let lost = Direction::ALL.map(|direction| Why::LinkLost {
+        let lost = Direction::ALL.map(|direction| FailureReason::LinkLost {
             direction,
             any_way: direction == Direction::ZMinus,
         });
         others
             .into_iter()
             .chain(lost)
-            .chain(boot.map(Why::Boot))
+            .chain(boot.map(FailureReason::Boot))
             .collect()
     }
 
@@ -671,10 +671,10 @@ mod tests {
     fn texts_that_are_too_long_are_cut_between_two_characters() {
         let long: &str = "ä".repeat(MESSAGE_BYTES).leak();
         for why in [
-            Why::Words(long),
+            FailureReason::Text(long),
             mpi(long, ""),
             mpi("short", long),
-            Why::Boot(Boot::Words(long)),
+            FailureReason::Boot(BootFailure::Text(long)),
         ] {
             let failure = Failure { place: PLACE, why };
             let record = failure.write();
@@ -696,11 +696,11 @@ mod tests {
     fn a_failure_has_its_nodes_name() {
         let text = |place, why| text(Failure { place, why });
         assert_eq!(
-            text(PLACE, Why::DeadLink),
+            text(PLACE, FailureReason::DeadLink),
             "rank 5 at (1,0,255): a link is dead"
         );
         assert_eq!(
-            text(None, Why::Boot(Boot::OutOfMemory)),
+            text(None, FailureReason::Boot(BootFailure::OutOfMemory)),
             "a node that does not know its rank yet: cannot start: out of memory"
         );
     }

@@ -4,13 +4,13 @@ use core::fmt;
 
 use net_torus::coord::{Coord, Rank};
 
-use super::address::Bytes;
-use super::blackboard::End;
-use super::record::Fields;
+use super::address::AddressRange;
+use super::blackboard::FailureCode;
+use super::record::RecordFields;
 
 /// Cause of a trap. Interrupts are not included.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Cause {
+pub enum TrapCause {
     /// A jump to a misaligned address.
     InstructionMisaligned,
     /// A jump to memory that is not executable.
@@ -33,7 +33,7 @@ pub enum Cause {
     Other(u64),
 }
 
-impl Cause {
+impl TrapCause {
     /// All causes without a code, in the order of their numbers.
     const ALL: [Self; 9] = [
         Self::InstructionMisaligned,
@@ -68,7 +68,7 @@ impl Cause {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Fault {
     /// The cause.
-    pub cause: Cause,
+    pub cause: TrapCause,
     /// The processor's cause code.
     pub code: u64,
     /// The instruction that trapped.
@@ -83,24 +83,24 @@ pub struct Fault {
 
 /// Memory map, to interpret an address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Map {
+pub struct MemoryMap {
     /// Range of null pointers and nearby addresses.
-    pub null: Bytes,
+    pub null: AddressRange,
     /// Guard that a stack overflow hits.
-    pub guard: Bytes,
+    pub guard: AddressRange,
     /// The program's stack.
-    pub stack: Bytes,
+    pub stack: AddressRange,
     /// The guard of the stack of interrupts and faults.
-    pub trap_guard: Bytes,
+    pub trap_guard: AddressRange,
     /// Code and constants.
-    pub constants: Bytes,
+    pub constants: AddressRange,
     /// All memory.
-    pub ram: Bytes,
+    pub ram: AddressRange,
 }
 
 /// Interpretation of a fault.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Meaning {
+pub enum FaultMeaning {
     /// The program's stack is exhausted.
     StackOverflow,
     /// The kernel's own stack is exhausted.
@@ -117,7 +117,7 @@ pub enum Meaning {
     Plain,
 }
 
-impl Meaning {
+impl FaultMeaning {
     const ALL: [Self; 7] = [
         Self::StackOverflow,
         Self::TrapStackOverflow,
@@ -131,49 +131,49 @@ impl Meaning {
 
 impl Fault {
     /// Interprets the fault with the memory map.
-    pub fn meaning(&self, map: &Map) -> Meaning {
+    pub fn meaning(&self, map: &MemoryMap) -> FaultMeaning {
         let cause = self.cause;
-        let data = matches!(cause, Cause::LoadAccess | Cause::StoreAccess);
-        let jump = cause == Cause::InstructionAccess;
+        let data = matches!(cause, TrapCause::LoadAccess | TrapCause::StoreAccess);
+        let jump = cause == TrapCause::InstructionAccess;
         if !data && !jump {
-            return Meaning::Plain;
+            return FaultMeaning::Plain;
         }
         // Some processors provide no address for a trap on a jump; the jump's target is then the pc.
         let address = if jump { self.pc } else { self.address };
         // An overflow appears in the stack pointer or in the address: a big frame moves the pointer first, and a call
         // through the guard traps with the pointer already there.
         if map.trap_guard.contains(address) {
-            Meaning::TrapStackOverflow
+            FaultMeaning::TrapStackOverflow
         } else if map.guard.contains(address) && data {
-            Meaning::StackOverflow
+            FaultMeaning::StackOverflow
         } else if map.null.contains(address) {
-            Meaning::Null
-        } else if map.constants.contains(address) && cause == Cause::StoreAccess {
-            Meaning::Constant
+            FaultMeaning::Null
+        } else if map.constants.contains(address) && cause == TrapCause::StoreAccess {
+            FaultMeaning::Constant
         } else if map.ram.contains(address) && jump {
-            Meaning::JumpToData
+            FaultMeaning::JumpToData
         } else if !map.ram.contains(address) {
-            Meaning::Outside
+            FaultMeaning::Outside
         } else {
-            Meaning::Plain
+            FaultMeaning::Plain
         }
     }
 }
 
 /// A fault as reported to the user.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Report {
+pub struct FaultReport {
     /// The fault.
     pub fault: Fault,
     /// Its interpretation.
-    pub meaning: Meaning,
+    pub meaning: FaultMeaning,
     /// Size of the program's stack in bytes.
     pub stack_bytes: u64,
 }
 
-impl Report {
+impl FaultReport {
     /// Creates the report of this fault with the memory map.
-    pub fn of(fault: Fault, map: &Map) -> Self {
+    pub fn new(fault: Fault, map: &MemoryMap) -> Self {
         Self {
             fault,
             meaning: fault.meaning(map),
@@ -182,10 +182,10 @@ impl Report {
     }
 
     /// Returns the fault's reason on the blackboard.
-    pub fn end(&self) -> End {
+    pub fn end(&self) -> FailureCode {
         match self.meaning {
-            Meaning::StackOverflow => End::StackOverflow,
-            _ => End::Fault,
+            FaultMeaning::StackOverflow => FailureCode::StackOverflow,
+            _ => FailureCode::Fault,
         }
     }
 
@@ -200,18 +200,18 @@ impl Report {
             ra,
         } = self.fault;
         let other = match cause {
-            Cause::Other(code) => code,
+            TrapCause::Other(code) => code,
             _ => 0,
         };
         let stack = self.stack_bytes << 8 | self.meaning as u64;
         [cause.number(), other, code, pc, address, sp, ra, stack]
     }
 
-    pub(crate) fn of_numbers(fields: &Fields<'_>) -> Option<Self> {
+    pub(crate) fn from_numbers(fields: &RecordFields<'_>) -> Option<Self> {
         let [_, other, code, pc, address, sp, ra, stack] = fields.numbers;
         let cause = match fields.number::<usize>(0)? {
-            cause if cause == Cause::ALL.len() => Cause::Other(other),
-            cause => *Cause::ALL.get(cause)?,
+            cause if cause == TrapCause::ALL.len() => TrapCause::Other(other),
+            cause => *TrapCause::ALL.get(cause)?,
         };
         Some(Self {
             fault: Fault {
@@ -222,7 +222,7 @@ impl Report {
                 sp,
                 ra,
             },
-            meaning: *Meaning::ALL.get((stack & 0xff) as usize)?,
+            meaning: *FaultMeaning::ALL.get((stack & 0xff) as usize)?,
             stack_bytes: stack >> 8,
         })
     }
@@ -240,7 +240,7 @@ impl fmt::Display for NodeName {
     }
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for FaultReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Fault {
             pc,
@@ -251,12 +251,12 @@ impl fmt::Display for Report {
         } = self.fault;
         let cause = self.fault.cause;
         let access = match cause {
-            Cause::LoadAccess | Cause::LoadMisaligned => "load from",
-            Cause::StoreAccess | Cause::StoreMisaligned => "store to",
+            TrapCause::LoadAccess | TrapCause::LoadMisaligned => "load from",
+            TrapCause::StoreAccess | TrapCause::StoreMisaligned => "store to",
             _ => "jump to",
         };
         match self.meaning {
-            Meaning::StackOverflow => {
+            FaultMeaning::StackOverflow => {
                 let kib = self.stack_bytes / 1024;
                 write!(
                     f,
@@ -271,26 +271,26 @@ impl fmt::Display for Report {
                     ", sp {sp:#x}); recurse less deeply, or keep big arrays static or in malloc's memory"
                 );
             }
-            Meaning::TrapStackOverflow => write!(f, "the kernel's own stack overflowed: ")?,
-            Meaning::Null => write!(f, "null pointer: ")?,
-            Meaning::Constant => write!(f, "code and constants cannot be written: ")?,
-            Meaning::JumpToData => write!(f, "data cannot be executed: ")?,
-            Meaning::Outside => write!(f, "no memory there: ")?,
-            Meaning::Plain => {}
+            FaultMeaning::TrapStackOverflow => write!(f, "the kernel's own stack overflowed: ")?,
+            FaultMeaning::Null => write!(f, "null pointer: ")?,
+            FaultMeaning::Constant => write!(f, "code and constants cannot be written: ")?,
+            FaultMeaning::JumpToData => write!(f, "data cannot be executed: ")?,
+            FaultMeaning::Outside => write!(f, "no memory there: ")?,
+            FaultMeaning::Plain => {}
         }
         match cause {
-            Cause::InstructionAccess => {
+            TrapCause::InstructionAccess => {
                 return write!(f, "jump to {pc:#x}, return address {ra:#x}, sp {sp:#x}");
             }
-            Cause::InstructionMisaligned => write!(f, "jump to the odd address {address:#x}")?,
-            Cause::LoadAccess | Cause::StoreAccess => write!(f, "{access} {address:#x}")?,
-            Cause::LoadMisaligned | Cause::StoreMisaligned => {
+            TrapCause::InstructionMisaligned => write!(f, "jump to the odd address {address:#x}")?,
+            TrapCause::LoadAccess | TrapCause::StoreAccess => write!(f, "{access} {address:#x}")?,
+            TrapCause::LoadMisaligned | TrapCause::StoreMisaligned => {
                 write!(f, "misaligned {access} {address:#x}")?;
             }
-            Cause::IllegalInstruction => write!(f, "illegal instruction {address:#x}")?,
-            Cause::Breakpoint => write!(f, "breakpoint")?,
-            Cause::EnvironmentCall => write!(f, "ecall, which this kernel does not serve,")?,
-            Cause::Other(code) => write!(f, "trap {code}")?,
+            TrapCause::IllegalInstruction => write!(f, "illegal instruction {address:#x}")?,
+            TrapCause::Breakpoint => write!(f, "breakpoint")?,
+            TrapCause::EnvironmentCall => write!(f, "ecall, which this kernel does not serve,")?,
+            TrapCause::Other(code) => write!(f, "trap {code}")?,
         }
         write!(f, " at pc {pc:#x}, sp {sp:#x}")
     }
@@ -299,19 +299,19 @@ impl fmt::Display for Report {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::failure::{Failure, Why};
+    use crate::failure::{Failure, FailureReason};
     use crate::record::MESSAGE_BYTES;
 
     fn text(failure: Failure<'_>) -> String {
         failure.in_words(|_, _, _| Ok(())).to_string()
     }
 
-    fn bytes(start: u64, end: u64) -> Bytes {
-        Bytes { start, end }
+    fn bytes(start: u64, end: u64) -> AddressRange {
+        AddressRange { start, end }
     }
 
-    fn map() -> Map {
-        Map {
+    fn map() -> MemoryMap {
+        MemoryMap {
             null: bytes(0, 0x10_0000),
             guard: bytes(0x4000_0000, 0x8000_1000),
             stack: bytes(0x8000_1000, 0x8008_1000),
@@ -321,7 +321,7 @@ mod tests {
         }
     }
 
-    fn fault(cause: Cause, pc: u64, address: u64) -> Fault {
+    fn fault(cause: TrapCause, pc: u64, address: u64) -> Fault {
         Fault {
             cause,
             code: 0,
@@ -336,29 +336,29 @@ mod tests {
     fn addresses_tell_what_happened() {
         const PC: u64 = 0x8008_2000;
         for (cause, pc, address, meaning) in [
-            (Cause::LoadAccess, PC, 0, Meaning::Null),
-            (Cause::StoreAccess, PC, 0xf_fff8, Meaning::Null),
-            (Cause::InstructionAccess, 0, 0, Meaning::Null),
-            (Cause::StoreAccess, PC, 0x8000_0ff8, Meaning::StackOverflow),
-            (Cause::StoreAccess, PC, 0x7000_0000, Meaning::StackOverflow),
-            (Cause::LoadAccess, PC, 0x8000_0000, Meaning::StackOverflow),
+            (TrapCause::LoadAccess, PC, 0, FaultMeaning::Null),
+            (TrapCause::StoreAccess, PC, 0xf_fff8, FaultMeaning::Null),
+            (TrapCause::InstructionAccess, 0, 0, FaultMeaning::Null),
+            (TrapCause::StoreAccess, PC, 0x8000_0ff8, FaultMeaning::StackOverflow),
+            (TrapCause::StoreAccess, PC, 0x7000_0000, FaultMeaning::StackOverflow),
+            (TrapCause::LoadAccess, PC, 0x8000_0000, FaultMeaning::StackOverflow),
             (
-                Cause::StoreAccess,
+                TrapCause::StoreAccess,
                 PC,
                 0x8010_0008,
-                Meaning::TrapStackOverflow,
+                FaultMeaning::TrapStackOverflow,
             ),
-            (Cause::StoreAccess, PC, 0x8008_8000, Meaning::Constant),
+            (TrapCause::StoreAccess, PC, 0x8008_8000, FaultMeaning::Constant),
             (
-                Cause::InstructionAccess,
+                TrapCause::InstructionAccess,
                 0x8020_0000,
                 0x8020_0000,
-                Meaning::JumpToData,
+                FaultMeaning::JumpToData,
             ),
-            (Cause::LoadAccess, PC, 0x8080_0000, Meaning::Outside),
-            (Cause::StoreAccess, PC, u64::MAX, Meaning::Outside),
-            (Cause::IllegalInstruction, PC, 0, Meaning::Plain),
-            (Cause::Breakpoint, PC, PC, Meaning::Plain),
+            (TrapCause::LoadAccess, PC, 0x8080_0000, FaultMeaning::Outside),
+            (TrapCause::StoreAccess, PC, u64::MAX, FaultMeaning::Outside),
+            (TrapCause::IllegalInstruction, PC, 0, FaultMeaning::Plain),
+            (TrapCause::Breakpoint, PC, PC, FaultMeaning::Plain),
         ] {
             let fault = fault(cause, pc, address);
             assert_eq!(fault.meaning(&map()), meaning, "{fault:?}");
@@ -367,41 +367,41 @@ mod tests {
 
     #[test]
     fn only_the_programs_stack_is_filed_as_overflow() {
-        let report = |fault| Report::of(fault, &map());
+        let report = |fault| FaultReport::new(fault, &map());
         assert_eq!(
-            report(fault(Cause::StoreAccess, 0x8008_2000, 0x8000_0ff8)).end(),
-            End::StackOverflow
+            report(fault(TrapCause::StoreAccess, 0x8008_2000, 0x8000_0ff8)).end(),
+            FailureCode::StackOverflow
         );
         assert_eq!(
-            report(fault(Cause::StoreAccess, 0x8008_2000, 0x8010_0008)).end(),
-            End::Fault
+            report(fault(TrapCause::StoreAccess, 0x8008_2000, 0x8010_0008)).end(),
+            FailureCode::Fault
         );
         assert_eq!(
-            report(fault(Cause::IllegalInstruction, 0x8008_2000, 0)).end(),
-            End::Fault
+            report(fault(TrapCause::IllegalInstruction, 0x8008_2000, 0)).end(),
+            FailureCode::Fault
         );
     }
 
     #[test]
     fn reports_name_place_and_registers() {
         let report = |fault, place| {
-            let why = Why::Fault(Report::of(fault, &map()));
+            let why = FailureReason::Fault(FaultReport::new(fault, &map()));
             text(Failure { place, why })
         };
         let place = Some((5, Coord { x: 1, y: 0, z: 1 }));
         assert_eq!(
-            report(fault(Cause::LoadAccess, 0x8008_2000, 8), place),
+            report(fault(TrapCause::LoadAccess, 0x8008_2000, 8), place),
             "rank 5 at (1,0,1): null pointer: load from 0x8 at pc 0x80082000, sp 0x80002000"
         );
         assert_eq!(
-            report(fault(Cause::InstructionAccess, 0, 0), place),
+            report(fault(TrapCause::InstructionAccess, 0, 0), place),
             "rank 5 at (1,0,1): null pointer: jump to 0x0, return address 0x80083000, sp 0x80002000"
         );
         assert_eq!(
-            report(fault(Cause::IllegalInstruction, 0x8008_2000, 0), None),
+            report(fault(TrapCause::IllegalInstruction, 0x8008_2000, 0), None),
             "a node that does not know its rank yet: illegal instruction 0x0 at pc 0x80082000, sp 0x80002000"
         );
-        let text = report(fault(Cause::StoreAccess, 0x8008_2000, 0x8000_0ff8), place);
+        let text = report(fault(TrapCause::StoreAccess, 0x8008_2000, 0x8000_0ff8), place);
         assert!(
             text.starts_with("rank 5 at (1,0,1): stack overflow: the program's stack of 512 KiB")
         );
@@ -410,16 +410,16 @@ mod tests {
     #[test]
     fn every_report_fits_the_blackboard_and_is_read_back() {
         for cause in [
-            Cause::InstructionMisaligned,
-            Cause::InstructionAccess,
-            Cause::IllegalInstruction,
-            Cause::Breakpoint,
-            Cause::LoadMisaligned,
-            Cause::LoadAccess,
-            Cause::StoreMisaligned,
-            Cause::StoreAccess,
-            Cause::EnvironmentCall,
-            Cause::Other(u64::MAX),
+            TrapCause::InstructionMisaligned,
+            TrapCause::InstructionAccess,
+            TrapCause::IllegalInstruction,
+            TrapCause::Breakpoint,
+            TrapCause::LoadMisaligned,
+            TrapCause::LoadAccess,
+            TrapCause::StoreMisaligned,
+            TrapCause::StoreAccess,
+            TrapCause::EnvironmentCall,
+            TrapCause::Other(u64::MAX),
         ] {
             for address in [0, u64::MAX, 0x8000_0ff8, 0x8010_0000, 0x8008_8000] {
                 let fault = Fault {
@@ -435,7 +435,7 @@ mod tests {
                     y: 255,
                     z: 255,
                 };
-                let why = Why::Fault(Report::of(fault, &map()));
+                let why = FailureReason::Fault(FaultReport::new(fault, &map()));
                 let place = Some((u32::MAX, coord));
                 let failure = Failure { place, why };
                 assert!(text(failure).len() <= MESSAGE_BYTES);

@@ -18,8 +18,8 @@
 //! | `Write` | descriptor | data to write | count |
 //! | `Seek` | descriptor, offset, whence | | offset |
 //! | `Resize` | descriptor, size | | |
-//! | `Stat`, `Lstat` | | path | [`Status`] |
-//! | `Fstat` | descriptor | | [`Status`] |
+//! | `Stat`, `Lstat` | | path | [`FileStatus`] |
+//! | `Fstat` | descriptor | | [`FileStatus`] |
 //! | `Access` | mode | path | |
 //! | `Unlink`, `RemoveFolder` | | path | |
 //! | `MakeFolder` | mode | path | |
@@ -33,9 +33,9 @@ use core::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 
 use portable_atomic::AtomicU64;
 
-use super::window::Window;
+use super::memory_access::MemoryAccess;
 
-/// The image's symbol for its [`Desk`].
+/// The image's symbol for its [`FileMailbox`].
 pub const SYMBOL: &str = "MIDPLANE_FILES";
 /// First word of a desk that was used ("MPF1", for files).
 pub const MAGIC: u32 = u32::from_le_bytes(*b"MPF1");
@@ -79,14 +79,14 @@ macro_rules! calls {
         /// Requested operation.
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
         #[repr(u32)]
-        pub enum Call {
+        pub enum FileOperation {
             $($(#[$doc])* $name = $number,)*
         }
 
-        impl Call {
-            fn of(number: u32) -> Option<Call> {
+        impl FileOperation {
+            fn from_number(number: u32) -> Option<FileOperation> {
                 Some(match number {
-                    $($number => Call::$name,)*
+                    $($number => FileOperation::$name,)*
                     _ => return None,
                 })
             }
@@ -133,7 +133,7 @@ calls! {
 
 /// Status of a file, as in `stat`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Status {
+pub struct FileStatus {
     /// Device, inode.
     pub identity: [u64; 2],
     /// Type and permissions, in the numbers of Linux, which are picolibc's.
@@ -150,7 +150,7 @@ pub struct Status {
     pub times: [u64; 6],
 }
 
-impl Status {
+impl FileStatus {
     /// Size of an encoded status in bytes.
     pub const BYTES: usize = 15 * 8;
 
@@ -188,7 +188,7 @@ impl Status {
 
 /// The node's side of the file call mailbox.
 #[repr(C)]
-pub struct Desk {
+pub struct FileMailbox {
     magic: AtomicU32,
     asked: AtomicU32,
     answered: AtomicU32,
@@ -201,17 +201,17 @@ pub struct Desk {
 
 /// A reply.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Answer {
+pub struct FileReply {
     /// Its numbers.
     pub numbers: [u64; 2],
     /// Number of bytes to take.
     pub length: usize,
 }
 
-impl Desk {
+impl FileMailbox {
     /// Creates a mailbox without a call.
     pub const fn new() -> Self {
-        Desk {
+        FileMailbox {
             magic: AtomicU32::new(0),
             asked: AtomicU32::new(0),
             answered: AtomicU32::new(0),
@@ -225,7 +225,7 @@ impl Desk {
 
     /// Submits a call, with the concatenated bytes of `parts`, truncated to [`BYTES`]. The caller must then ring the
     /// tool's doorbell. The previous call must be complete.
-    pub fn ask(&self, call: Call, numbers: [u64; 3], parts: &[&[u8]]) {
+    pub fn ask(&self, call: FileOperation, numbers: [u64; 3], parts: &[&[u8]]) {
         self.magic.store(MAGIC, Ordering::Relaxed);
         self.call.store(call as u32, Ordering::Relaxed);
         for (place, number) in self.numbers.iter().zip(numbers) {
@@ -243,11 +243,11 @@ impl Desk {
     }
 
     /// Returns the reply when it is available: Linux's error number if the call failed. Does not block.
-    pub fn answer(&self) -> Option<Result<Answer, u32>> {
+    pub fn answer(&self) -> Option<Result<FileReply, u32>> {
         let asked = self.asked.load(Ordering::Relaxed);
         (self.answered.load(Ordering::Acquire) == asked).then(|| {
             match self.error.load(Ordering::Relaxed) {
-                0 => Ok(Answer {
+                0 => Ok(FileReply {
                     numbers: [0, 1].map(|at: usize| self.numbers[at].load(Ordering::Relaxed)),
                     length: (self.length.load(Ordering::Relaxed) as usize).min(BYTES),
                 }),
@@ -257,14 +257,14 @@ impl Desk {
     }
 
     /// Copies a prefix of a reply's bytes.
-    pub fn take(&self, out: &mut [u8]) {
+    pub fn copy_bytes(&self, out: &mut [u8]) {
         for (out, byte) in out.iter_mut().zip(&self.bytes) {
             *out = byte.load(Ordering::Relaxed);
         }
     }
 }
 
-impl Default for Desk {
+impl Default for FileMailbox {
     fn default() -> Self {
         Self::new()
     }
@@ -272,25 +272,25 @@ impl Default for Desk {
 
 /// A node's call, as the tool receives it.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Asked {
+pub struct FileRequest {
     /// The call's number; the reply must contain it.
     pub number: u32,
     /// The operation; `None` if it is unknown.
-    pub call: Option<Call>,
+    pub call: Option<FileOperation>,
     /// See the module.
     pub numbers: [u64; 3],
-    /// Number of bytes that [`Asked::look`] has stored in its buffer.
+    /// Number of bytes that [`FileRequest::poll`] has stored in its buffer.
     pub length: usize,
 }
 
-impl Asked {
+impl FileRequest {
     /// Polls the mailbox at `at` for a call other than number `last`, and copies its bytes to `out`.
-    pub fn look(window: &impl Window, at: u64, last: u32, out: &mut [u8; BYTES]) -> Option<Self> {
+    pub fn poll(window: &impl MemoryAccess, at: u64, last: u32, out: &mut [u8; BYTES]) -> Option<Self> {
         let number = window.load(at + AT_ASKED)?;
         if number == last || window.load(at + AT_MAGIC)? != MAGIC {
             return None;
         }
-        let call = Call::of(window.load(at + AT_CALL)?);
+        let call = FileOperation::from_number(window.load(at + AT_CALL)?);
         let mut numbers = [[0; 8]; 3];
         window.read(at + AT_NUMBERS, numbers.as_flattened_mut())?;
         let length = (window.load(at + AT_LENGTH)? as usize).min(BYTES);
@@ -305,7 +305,7 @@ impl Asked {
 }
 
 /// Writes the tool's reply to call `number` of the mailbox at `at`: numbers and bytes, or Linux's error number.
-pub fn answer(window: &impl Window, at: u64, number: u32, answer: Result<([u64; 2], &[u8]), u32>) {
+pub fn answer(window: &impl MemoryAccess, at: u64, number: u32, answer: Result<([u64; 2], &[u8]), u32>) {
     let (error, numbers, bytes) = match answer {
         Ok((numbers, bytes)) => (0, numbers, &bytes[..bytes.len().min(BYTES)]),
         Err(error) => (error.max(1), [0; 2], &[][..]),
@@ -328,48 +328,48 @@ mod tests {
     use std::vec::Vec;
 
     /// A node's memory with a mailbox in it, as bytes.
-    struct Memory(RefCell<Vec<u8>>);
+    struct MailboxMemory(RefCell<Vec<u8>>);
 
-    impl Memory {
+    impl MailboxMemory {
         /// Copies the node's contents.
-        fn of(desk: &Desk) -> Self {
+        fn from_mailbox(mailbox: &FileMailbox) -> Self {
             let mut bytes = Vec::new();
-            for word in [&desk.magic, &desk.asked, &desk.answered, &desk.call] {
+            for word in [&mailbox.magic, &mailbox.asked, &mailbox.answered, &mailbox.call] {
                 bytes.extend(word.load(Ordering::Relaxed).to_le_bytes());
             }
-            for number in &desk.numbers {
+            for number in &mailbox.numbers {
                 bytes.extend(number.load(Ordering::Relaxed).to_le_bytes());
             }
-            for word in [&desk.error, &desk.length] {
+            for word in [&mailbox.error, &mailbox.length] {
                 bytes.extend(word.load(Ordering::Relaxed).to_le_bytes());
             }
-            bytes.extend(desk.bytes.iter().map(|byte| byte.load(Ordering::Relaxed)));
-            assert_eq!(bytes.len(), size_of::<Desk>());
-            Memory(RefCell::new(bytes))
+            bytes.extend(mailbox.bytes.iter().map(|byte| byte.load(Ordering::Relaxed)));
+            assert_eq!(bytes.len(), size_of::<FileMailbox>());
+            MailboxMemory(RefCell::new(bytes))
         }
 
         /// Copies the tool's changes back to the node.
-        fn back(&self, desk: &Desk) {
+        fn back(&self, mailbox: &FileMailbox) {
             let bytes = self.0.borrow();
             let word = |at: u64| {
                 let at = at as usize;
                 u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap())
             };
-            desk.answered.store(word(AT_ANSWERED), Ordering::Relaxed);
-            desk.error.store(word(AT_ERROR), Ordering::Relaxed);
-            desk.length.store(word(AT_LENGTH), Ordering::Relaxed);
-            for (at, number) in desk.numbers.iter().enumerate() {
+            mailbox.answered.store(word(AT_ANSWERED), Ordering::Relaxed);
+            mailbox.error.store(word(AT_ERROR), Ordering::Relaxed);
+            mailbox.length.store(word(AT_LENGTH), Ordering::Relaxed);
+            for (at, number) in mailbox.numbers.iter().enumerate() {
                 let at = AT_NUMBERS as usize + 8 * at;
                 let word = u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap());
                 number.store(word, Ordering::Relaxed);
             }
-            for (place, byte) in desk.bytes.iter().zip(&bytes[AT_BYTES as usize..]) {
+            for (place, byte) in mailbox.bytes.iter().zip(&bytes[AT_BYTES as usize..]) {
                 place.store(*byte, Ordering::Relaxed);
             }
         }
     }
 
-    impl Window for Memory {
+    impl MemoryAccess for MailboxMemory {
         fn load(&self, at: u64) -> Option<u32> {
             let mut word = [0; 4];
             self.read(at, &mut word)?;
@@ -395,53 +395,53 @@ mod tests {
 
     #[test]
     fn what_is_asked_is_answered_once() {
-        let desk = Desk::new();
+        let mailbox = FileMailbox::new();
         let mut bytes = [0; BYTES];
-        assert_eq!(Asked::look(&Memory::of(&desk), 0, 0, &mut bytes), None);
-        desk.ask(Call::Rename, [3, 0, 7], &[b"old", b"new"]);
-        assert_eq!(desk.answer(), None);
-        let memory = Memory::of(&desk);
-        let asked = Asked::look(&memory, 0, 0, &mut bytes).expect("asked");
-        assert_eq!(asked.call, Some(Call::Rename));
+        assert_eq!(FileRequest::poll(&MailboxMemory::from_mailbox(&mailbox), 0, 0, &mut bytes), None);
+        mailbox.ask(FileOperation::Rename, [3, 0, 7], &[b"old", b"new"]);
+        assert_eq!(mailbox.answer(), None);
+        let memory = MailboxMemory::from_mailbox(&mailbox);
+        let asked = FileRequest::poll(&memory, 0, 0, &mut bytes).expect("asked");
+        assert_eq!(asked.call, Some(FileOperation::Rename));
         assert_eq!((asked.numbers, asked.length), ([3, 0, 7], 6));
         assert_eq!(&bytes[..6], b"oldnew");
         answer(&memory, 0, asked.number, Ok(([5, 6], b"good")));
-        assert_eq!(Asked::look(&memory, 0, asked.number, &mut bytes), None);
-        memory.back(&desk);
-        let seen = desk.answer().expect("answered").expect("no error");
+        assert_eq!(FileRequest::poll(&memory, 0, asked.number, &mut bytes), None);
+        memory.back(&mailbox);
+        let seen = mailbox.answer().expect("answered").expect("no error");
         assert_eq!((seen.numbers, seen.length), ([5, 6], 4));
         let mut out = [0; 4];
-        desk.take(&mut out);
+        mailbox.copy_bytes(&mut out);
         assert_eq!(&out, b"good");
 
-        desk.ask(Call::Sync, [9, 0, 0], &[]);
-        assert_eq!(desk.answer(), None, "the answer before was another's");
-        let memory = Memory::of(&desk);
-        let asked = Asked::look(&memory, 0, asked.number, &mut bytes).expect("asked");
+        mailbox.ask(FileOperation::Sync, [9, 0, 0], &[]);
+        assert_eq!(mailbox.answer(), None, "the answer before was another's");
+        let memory = MailboxMemory::from_mailbox(&mailbox);
+        let asked = FileRequest::poll(&memory, 0, asked.number, &mut bytes).expect("asked");
         answer(&memory, 0, asked.number, Err(9));
-        memory.back(&desk);
-        assert_eq!(desk.answer(), Some(Err(9)));
+        memory.back(&mailbox);
+        assert_eq!(mailbox.answer(), Some(Err(9)));
     }
 
     #[test]
     fn nonsense_from_a_node_is_harmless() {
-        let desk = Desk::new();
-        desk.ask(Call::Open, [0; 3], &[&[b'x'; 2 * BYTES]]);
-        desk.call.store(99, Ordering::Relaxed);
-        desk.length.store(u32::MAX, Ordering::Relaxed);
+        let mailbox = FileMailbox::new();
+        mailbox.ask(FileOperation::Open, [0; 3], &[&[b'x'; 2 * BYTES]]);
+        mailbox.call.store(99, Ordering::Relaxed);
+        mailbox.length.store(u32::MAX, Ordering::Relaxed);
         let mut bytes = [0; BYTES];
-        let memory = Memory::of(&desk);
-        let asked = Asked::look(&memory, 0, 0, &mut bytes).expect("asked");
+        let memory = MailboxMemory::from_mailbox(&mailbox);
+        let asked = FileRequest::poll(&memory, 0, 0, &mut bytes).expect("asked");
         assert_eq!((asked.call, asked.length), (None, BYTES));
-        assert_eq!(Asked::look(&memory, 1 << 40, 0, &mut bytes), None);
+        assert_eq!(FileRequest::poll(&memory, 1 << 40, 0, &mut bytes), None);
         answer(&memory, 1 << 40, 1, Err(5));
-        desk.magic.store(7, Ordering::Relaxed);
-        assert_eq!(Asked::look(&Memory::of(&desk), 0, 0, &mut bytes), None);
+        mailbox.magic.store(7, Ordering::Relaxed);
+        assert_eq!(FileRequest::poll(&MailboxMemory::from_mailbox(&mailbox), 0, 0, &mut bytes), None);
     }
 
     #[test]
     fn a_status_comes_as_it_was() {
-        let status = Status {
+        let status = FileStatus {
             identity: [1, u64::MAX],
             mode: 3,
             links: 4,
@@ -450,6 +450,6 @@ mod tests {
             blocks: [8, 9],
             times: [10, 11, 12, 13, 14, 15],
         };
-        assert_eq!(Status::parse(&status.emit()), status);
+        assert_eq!(FileStatus::parse(&status.emit()), status);
     }
 }

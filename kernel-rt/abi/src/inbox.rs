@@ -11,7 +11,7 @@
 
 use core::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 
-use super::window::Window;
+use super::memory_access::MemoryAccess;
 
 /// The image's symbol of the inbox.
 pub const SYMBOL: &str = "MIDPLANE_INBOX";
@@ -42,11 +42,11 @@ pub struct Inbox {
 
 /// Result of a read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Taken {
+pub enum ReadResult {
     /// Number of bytes, at least 1.
     Bytes(usize),
     /// No input yet.
-    Nothing,
+    Empty,
     /// End of input.
     End,
 }
@@ -66,7 +66,7 @@ impl Inbox {
 
     /// Reads the available bytes, up to the size of `out` (at least 1 byte). Requests input from the host. Does not
     /// block.
-    pub fn take(&self, out: &mut [u8]) -> Taken {
+    pub fn read_input(&self, out: &mut [u8]) -> ReadResult {
         self.magic.store(MAGIC, Ordering::Relaxed);
         self.wanted.store(1, Ordering::Release);
         // `closed` is read first, so that all earlier writes are visible.
@@ -83,9 +83,9 @@ impl Inbox {
         self.read
             .store(read.wrapping_add(count as u32), Ordering::Release);
         match (count, closed) {
-            (0, false) => Taken::Nothing,
-            (0, true) => Taken::End,
-            (count, _) => Taken::Bytes(count),
+            (0, false) => ReadResult::Empty,
+            (0, true) => ReadResult::End,
+            (count, _) => ReadResult::Bytes(count),
         }
     }
 }
@@ -98,26 +98,26 @@ impl Default for Inbox {
 
 /// The host's copy of an inbox's state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Head {
+pub struct InboxState {
     written: u32,
     /// Free space in bytes.
     pub room: u32,
 }
 
-impl Head {
+impl InboxState {
     /// Reads the state of the inbox at `at`; returns `None` before the program has requested input.
-    pub fn look(window: &impl Window, at: u64) -> Option<Head> {
+    pub fn load(window: &impl MemoryAccess, at: u64) -> Option<InboxState> {
         let [magic, wanted] = [AT_MAGIC, AT_WANTED].map(|word| window.load(at + word));
         let [read, written] = [AT_READ, AT_WRITTEN].map(|word| window.load(at + word));
         (magic? == MAGIC && wanted? != 0).then_some(())?;
         let written = written?;
         // A node with invalid counts receives nothing.
         let room = CAPACITY.saturating_sub(written.wrapping_sub(read?));
-        Some(Head { written, room })
+        Some(InboxState { written, room })
     }
 
     /// Copies input to the inbox at `at`, up to its free space; returns the number of bytes.
-    pub fn give(self, window: &impl Window, at: u64, bytes: &[u8]) -> usize {
+    pub fn write_input(self, window: &impl MemoryAccess, at: u64, bytes: &[u8]) -> usize {
         let bytes = &bytes[..bytes.len().min(self.room as usize)];
         let place = self.written % CAPACITY;
         let (first, rest) = bytes.split_at(bytes.len().min((CAPACITY - place) as usize));
@@ -134,16 +134,16 @@ impl Head {
 }
 
 /// Signals the end of input to the program whose inbox is at `at`.
-pub fn close(window: &impl Window, at: u64) {
+pub fn close(window: &impl MemoryAccess, at: u64) {
     window.store(at + AT_CLOSED, 1);
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::window::tests::Alone;
+    use crate::memory_access::tests::SingleStructure;
 
-    impl Alone for Inbox {
+    impl SingleStructure for Inbox {
         fn word(&self, at: u64) -> Option<&AtomicU32> {
             Some(match at {
                 AT_MAGIC => &self.magic,
@@ -162,21 +162,21 @@ mod tests {
     }
 
     /// The host's side, on the same memory.
-    fn give(inbox: &Inbox, bytes: &[u8]) -> usize {
-        Head::look(inbox, 0).map_or(0, |head| head.give(inbox, 0, bytes))
+    fn feed_inbox(inbox: &Inbox, bytes: &[u8]) -> usize {
+        InboxState::load(inbox, 0).map_or(0, |head| head.write_input(inbox, 0, bytes))
     }
 
     #[test]
     fn nothing_is_given_before_it_is_asked_for() {
         let inbox = Inbox::new();
-        assert_eq!(give(&inbox, b"early"), 0);
-        assert_eq!(inbox.take(&mut [0; 4]), Taken::Nothing);
-        assert_eq!(give(&inbox, b"now"), 3);
+        assert_eq!(feed_inbox(&inbox, b"early"), 0);
+        assert_eq!(inbox.read_input(&mut [0; 4]), ReadResult::Empty);
+        assert_eq!(feed_inbox(&inbox, b"now"), 3);
         let mut out = [0; 4];
-        assert_eq!(inbox.take(&mut out), Taken::Bytes(3));
+        assert_eq!(inbox.read_input(&mut out), ReadResult::Bytes(3));
         assert_eq!(&out[..3], b"now");
         close(&inbox, 0);
-        assert_eq!(inbox.take(&mut out), Taken::End);
+        assert_eq!(inbox.read_input(&mut out), ReadResult::End);
     }
 
     #[test]
@@ -188,9 +188,9 @@ mod tests {
         let input: Vec<u8> = (0..50_000u32).map(|i| (i * 7 % 251) as u8).collect();
         let (mut given, mut got, mut out) = (0, Vec::new(), [0; 900]);
         while got.len() < input.len() {
-            given += give(&inbox, &input[given..]);
+            given += feed_inbox(&inbox, &input[given..]);
             for _ in 0..3 {
-                if let Taken::Bytes(count) = inbox.take(&mut out) {
+                if let ReadResult::Bytes(count) = inbox.read_input(&mut out) {
                     got.extend_from_slice(&out[..count]);
                 }
             }
@@ -202,14 +202,14 @@ mod tests {
     fn nonsense_from_either_side_is_harmless() {
         let inbox = Inbox::new();
         inbox.written.store(1 << 30, Ordering::Relaxed);
-        assert_eq!(inbox.take(&mut [0; 8000]), Taken::Bytes(CAPACITY as usize));
+        assert_eq!(inbox.read_input(&mut [0; 8000]), ReadResult::Bytes(CAPACITY as usize));
         let inbox = Inbox::new();
         inbox.magic.store(7, Ordering::Relaxed);
         inbox.wanted.store(1, Ordering::Relaxed);
-        assert_eq!(Head::look(&inbox, 0), None, "no magic");
+        assert_eq!(InboxState::load(&inbox, 0), None, "no magic");
         inbox.magic.store(MAGIC, Ordering::Relaxed);
         inbox.read.store(7, Ordering::Relaxed);
-        assert_eq!(Head::look(&inbox, 0).map(|head| head.room), Some(0));
-        assert_eq!(Head::look(&inbox, 1 << 40), None);
+        assert_eq!(InboxState::load(&inbox, 0).map(|head| head.room), Some(0));
+        assert_eq!(InboxState::load(&inbox, 1 << 40), None);
     }
 }

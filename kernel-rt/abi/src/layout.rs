@@ -13,7 +13,7 @@
 
 use net_torus::coord::{Coord, Direction, Shape};
 
-use super::address::{Bytes, PAGE};
+use super::address::{AddressRange, PAGE};
 
 /// Start of every node's memory in the node's address space, and of an instance's physical memory.
 pub const RAM: u64 = 0x8000_0000;
@@ -90,12 +90,12 @@ pub const SEVERAL_SYMBOL: &str = "midplane_greeted";
 /// A torus divided into boxes, one for each instance. Instances are numbered by the position of their boxes, with x
 /// fastest.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Division {
+pub struct BoxDivision {
     shape: Shape,
     parts: [u16; 3],
 }
 
-impl Division {
+impl BoxDivision {
     /// Divides `shape` into `parts` parts along x, y and z, as equal as possible. Returns `None` if an axis has no
     /// parts or more parts than nodes, or a box more than [`MAX_NODES`] nodes.
     pub fn new(shape: Shape, parts: [u16; 3]) -> Option<Self> {
@@ -207,7 +207,7 @@ pub fn shared_bytes(shape: &Shape) -> u64 {
 
 /// The memory of an instance.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Layout {
+pub struct InstanceLayout {
     /// Bytes at the start for the image as it is loaded; a multiple of [`LARGE_PAGE`].
     pub image_slot: u64,
     /// Number of nodes, 1 to [`MAX_NODES`].
@@ -216,7 +216,7 @@ pub struct Layout {
     pub node_memory: u64,
 }
 
-impl Layout {
+impl InstanceLayout {
     /// Returns the minimum layout for `nodes` nodes of at least `node_memory` bytes, with an image whose loaded part
     /// ends `image_bytes` behind the start of RAM.
     ///
@@ -246,7 +246,7 @@ impl Layout {
             && end.is_some()
     }
 
-    /// Returns the offset of the rings of the link on the plus side of node `k`, below [`Layout::nodes`], along `axis`
+    /// Returns the offset of the rings of the link on the plus side of node `k`, below [`InstanceLayout::nodes`], along `axis`
     /// (0 to 2).
     pub fn ring(&self, k: u32, axis: usize) -> u64 {
         self.image_slot + (u64::from(k) * 3 + axis as u64) * RING_BYTES
@@ -271,7 +271,7 @@ impl Layout {
 
     /// Returns the offset of the byte at `address` of node `k`'s address space; `shared`: the addresses of the image's
     /// code and constants, one copy for all nodes. Returns `None` if it is no byte of the node's memory.
-    pub fn offset(&self, k: u32, address: u64, shared: Bytes) -> Option<u64> {
+    pub fn offset(&self, k: u32, address: u64, shared: AddressRange) -> Option<u64> {
         let at = address
             .checked_sub(RAM)
             .filter(|at| *at < self.node_memory)?;
@@ -288,7 +288,7 @@ impl Layout {
 mod tests {
     use super::*;
 
-    const SHARED: Bytes = Bytes {
+    const SHARED: AddressRange = AddressRange {
         start: RAM + 0x8_1000,
         end: RAM + 0x10_0000,
     };
@@ -296,7 +296,7 @@ mod tests {
     #[test]
     fn parts_follow_each_other_and_none_overlap() {
         for nodes in [1, 2, 8, 100, MAX_NODES] {
-            let layout = Layout::new(0x12_3456, nodes, 8 << 20).expect("sound");
+            let layout = InstanceLayout::new(0x12_3456, nodes, 8 << 20).expect("sound");
             let mut parts = vec![(0, layout.image_slot)];
             let rings = (0..nodes).flat_map(|k| [0, 1, 2].map(|axis| layout.ring(k, axis)));
             parts.extend(rings.map(|at| (at, RING_BYTES)));
@@ -315,7 +315,7 @@ mod tests {
 
     #[test]
     fn code_is_shared_and_all_else_is_each_nodes_own() {
-        let layout = Layout::new(0x12_3456, 4, 8 << 20).expect("sound");
+        let layout = InstanceLayout::new(0x12_3456, 4, 8 << 20).expect("sound");
         let offset = |k, address| layout.offset(k, address, SHARED);
         assert_eq!(offset(3, SHARED.start), Some(0x8_1000));
         assert_eq!(offset(3, SHARED.end - 1), Some(0xf_ffff));
@@ -339,7 +339,7 @@ mod tests {
 
     #[test]
     fn sizes_are_rounded_up_and_senseless_ones_refused() {
-        let layout = Layout::new(1, 1, (4 << 20) + 1).expect("sound");
+        let layout = InstanceLayout::new(1, 1, (4 << 20) + 1).expect("sound");
         assert_eq!(
             (layout.image_slot, layout.node_memory),
             (LARGE_PAGE, 6 << 20)
@@ -351,7 +351,7 @@ mod tests {
             (1, 2, u64::MAX / 2),
             (1, 1, u64::MAX),
         ] {
-            assert_eq!(Layout::new(image, nodes, memory), None, "{nodes}");
+            assert_eq!(InstanceLayout::new(image, nodes, memory), None, "{nodes}");
         }
     }
 
@@ -386,7 +386,7 @@ mod tests {
             ([4, 4, 4], [4, 4, 4]),
         ] {
             let shape = Shape::new(extents, [true; 3]).expect("extents");
-            let division = Division::new(shape, parts).expect("divides");
+            let division = BoxDivision::new(shape, parts).expect("divides");
             let mut seen = 0;
             for instance in 0..division.instances() {
                 let nodes = division.node_box(instance).expect("a box");
@@ -405,7 +405,7 @@ mod tests {
     #[test]
     fn boxes_keep_to_the_limits() {
         let divide = |extents, parts| {
-            Division::new(Shape::new(extents, [true; 3]).expect("extents"), parts).is_some()
+            BoxDivision::new(Shape::new(extents, [true; 3]).expect("extents"), parts).is_some()
         };
         assert!(divide([8, 8, 8], [1, 1, 1]) && !divide([8, 8, 9], [1, 1, 1]));
         assert!(divide([8, 8, 9], [1, 1, 2]) && !divide([8, 8, 8], [9, 1, 1]));
@@ -415,8 +415,8 @@ mod tests {
     #[test]
     fn nodes_at_the_edge_have_a_link_to_another_box() {
         let shape = Shape::new([4, 1, 4], [true, true, false]).expect("extents");
-        let whole = Division::new(shape, [1, 1, 1]).expect("divides");
-        let halves = Division::new(shape, [1, 1, 2]).expect("divides");
+        let whole = BoxDivision::new(shape, [1, 1, 1]).expect("divides");
+        let halves = BoxDivision::new(shape, [1, 1, 2]).expect("divides");
         for z in 0..4 {
             let at = Coord { x: 0, y: 0, z };
             assert!(!whole.is_at_the_edge(at));

@@ -5,7 +5,7 @@
 //! blackboard    the status record: the node writes, the tool reads
 //! boot_error    reasons of a failed boot
 //! boot_parameters  the record that specifies an instance's nodes and programs: the tool writes, the node reads
-//! callers       backtrace registers of a node that ends its job by a call
+//! backtrace     backtrace registers of a node that ends its job by a call
 //! counters      all counters of a node for the report, defined by one list
 //! failed_malloc the program's last failed allocation
 //! failure       why a node has failed, as numbers and as text
@@ -20,7 +20,7 @@
 //! remote        outbox, inbox and files of a node whose memory the tool cannot access
 //! status        a program's status as a process's
 //! stm32f405     addresses of that board
-//! window        a node's memory as the tool accesses it
+//! memory_access  a node's memory as the tool accesses it
 //! word          words of 64 bits on any processor
 //! ```
 //! Nothing here depends on the kernel, the MPI device or the tool. From the torus it uses coordinates, channels and
@@ -32,7 +32,7 @@ pub mod address;
 pub mod blackboard;
 pub mod boot_error;
 pub mod boot_parameters;
-pub mod callers;
+pub mod backtrace;
 pub mod counters;
 pub mod failed_malloc;
 pub mod failure;
@@ -47,5 +47,5 @@ pub mod record;
 pub mod remote;
 pub mod status;
 pub mod stm32f405;
-pub mod window;
+pub mod memory_access;
 pub mod word;

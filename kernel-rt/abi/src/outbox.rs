@@ -1,6 +1,6 @@
 //! The outbox: ring buffers in the node's memory for the program's output and the kernel's log.
 //!
-//! Like the blackboard it is found by the image's symbol ([`SYMBOL`]) and requires no device. Each [`Stream`] has one
+//! Like the blackboard it is found by the image's symbol ([`SYMBOL`]) and requires no device. Each [`OutputStream`] has one
 //! ring, filled by the node and emptied by the tool:
 //!
 //! ```text
@@ -19,7 +19,7 @@
 use core::fmt;
 use core::sync::atomic::{AtomicU8, AtomicU32, Ordering, fence};
 
-use super::window::Window;
+use super::memory_access::MemoryAccess;
 
 /// The image's symbol of the outbox.
 pub const SYMBOL: &str = "MIDPLANE_OUTBOX";
@@ -39,12 +39,12 @@ pub(super) const AT_RINGS: u64 = 8;
 pub(super) const AT_WRITTEN: u64 = 0;
 pub(super) const AT_READ: u64 = 4;
 pub(super) const AT_BYTES: u64 = 8;
-pub(super) const RING_BYTES: u64 = size_of::<Ring>() as u64;
+pub(super) const RING_BYTES: u64 = size_of::<OutputRing>() as u64;
 
 /// Output streams of a node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
-pub enum Stream {
+pub enum OutputStream {
     /// The program's standard output.
     Out = 0,
     /// The program's standard error.
@@ -53,7 +53,7 @@ pub enum Stream {
     Log = 2,
 }
 
-impl Stream {
+impl OutputStream {
     /// Number of streams.
     pub const COUNT: usize = Self::ALL.len();
     /// All streams.
@@ -70,13 +70,13 @@ impl Stream {
 }
 
 #[repr(C)]
-struct Ring {
+struct OutputRing {
     written: AtomicU32,
     read: AtomicU32,
     bytes: [AtomicU8; CAPACITY as usize],
 }
 
-impl Ring {
+impl OutputRing {
     const fn new() -> Self {
         Self {
             written: AtomicU32::new(0),
@@ -91,14 +91,14 @@ impl Ring {
 pub struct Outbox {
     magic: AtomicU32,
     rung: AtomicU32,
-    rings: [Ring; Stream::COUNT],
+    rings: [OutputRing; OutputStream::COUNT],
 }
 
 /// Write position of the node in a ring, including unpublished bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Pen(u32);
+pub struct RingWriter(u32);
 
-impl Pen {
+impl RingWriter {
     /// Creates the position at the start of a ring.
     pub const fn new() -> Self {
         Self(0)
@@ -121,7 +121,7 @@ impl Outbox {
         Self {
             magic: AtomicU32::new(0),
             rung: AtomicU32::new(0),
-            rings: [const { Ring::new() }; Stream::COUNT],
+            rings: [const { OutputRing::new() }; OutputStream::COUNT],
         }
     }
 
@@ -132,7 +132,7 @@ impl Outbox {
 
     /// Copies a prefix of `bytes` to a stream's ring, up to its free space; returns its length. The tool can read it
     /// after [`Outbox::publish`]. Does not block.
-    pub fn put(&self, stream: Stream, pen: &mut Pen, bytes: &[u8]) -> usize {
+    pub fn put(&self, stream: OutputStream, pen: &mut RingWriter, bytes: &[u8]) -> usize {
         let ring = &self.rings[stream as usize];
         let used = pen.0.wrapping_sub(ring.read.load(Ordering::Acquire));
         let count = bytes.len().min(CAPACITY.saturating_sub(used) as usize);
@@ -144,12 +144,12 @@ impl Outbox {
     }
 
     /// Returns whether the ring contains unpublished bytes.
-    pub fn is_pending(&self, stream: Stream, pen: &Pen) -> bool {
+    pub fn is_pending(&self, stream: OutputStream, pen: &RingWriter) -> bool {
         self.rings[stream as usize].written.load(Ordering::Relaxed) != pen.0
     }
 
     /// Publishes all bytes written so far. The caller must then check [`Outbox::must_ring`].
-    pub fn publish(&self, stream: Stream, pen: &Pen) {
+    pub fn publish(&self, stream: OutputStream, pen: &RingWriter) {
         let ring = &self.rings[stream as usize];
         ring.written.store(pen.0, Ordering::Release);
     }
@@ -170,16 +170,16 @@ impl Default for Outbox {
 
 /// Error: the program overwrote its node's outbox.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Overwritten {
+pub enum OutboxCorruption {
     /// The first word is neither 0 nor [`MAGIC`].
     Magic(u32),
     /// The number of waiting bytes exceeds the ring's capacity.
-    Count(Stream, u32),
+    Count(OutputStream, u32),
     /// The memory ends before the outbox does.
-    Place,
+    Position,
 }
 
-impl fmt::Display for Overwritten {
+impl fmt::Display for OutboxCorruption {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Magic(word) => write!(f, "no outbox here (first word {word:#010x})"),
@@ -188,30 +188,30 @@ impl fmt::Display for Overwritten {
                 "overwritten outbox: {bytes} bytes in the ring of {}, which holds {CAPACITY}",
                 stream.name()
             ),
-            Self::Place => write!(f, "the memory ends before the outbox"),
+            Self::Position => write!(f, "the memory ends before the outbox"),
         }
     }
 }
 
-impl core::error::Error for Overwritten {}
+impl core::error::Error for OutboxCorruption {}
 
 /// The tool's side of one node's outbox. All values in the node's memory are checked.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Reader {
+pub struct OutboxReader {
     at: u64,
-    read: [u32; Stream::COUNT],
+    read: [u32; OutputStream::COUNT],
 }
 
-impl Reader {
+impl OutboxReader {
     /// Creates a reader of the outbox at `at`, from which nothing was read yet.
     pub const fn new(at: u64) -> Self {
-        let read = [0; Stream::COUNT];
+        let read = [0; OutputStream::COUNT];
         Self { at, read }
     }
 
     /// Announces that the tool is about to poll: the node rings for all later bytes. Must be called before
-    /// [`Reader::take`].
-    pub fn arm(&self, window: &impl Window) {
+    /// [`OutboxReader::read_stream`].
+    pub fn arm(&self, window: &impl MemoryAccess) {
         if window.load(self.at + AT_RUNG) != Some(0) {
             window.store(self.at + AT_RUNG, 0);
         }
@@ -225,23 +225,23 @@ impl Reader {
     ///
     /// # Errors
     /// If the program has overwritten the outbox; nothing is read then.
-    pub fn take<'o>(
+    pub fn read_stream<'o>(
         &mut self,
-        window: &impl Window,
-        stream: Stream,
+        window: &impl MemoryAccess,
+        stream: OutputStream,
         out: &'o mut [u8],
-    ) -> Result<&'o [u8], Overwritten> {
-        let load = |at: u64| window.load(at).ok_or(Overwritten::Place);
+    ) -> Result<&'o [u8], OutboxCorruption> {
+        let load = |at: u64| window.load(at).ok_or(OutboxCorruption::Position);
         match load(self.at + AT_MAGIC)? {
             0 => return Ok(&[]),
             MAGIC => {}
-            word => return Err(Overwritten::Magic(word)),
+            word => return Err(OutboxCorruption::Magic(word)),
         }
         let ring = self.at + AT_RINGS + RING_BYTES * stream as u64;
         let read = &mut self.read[stream as usize];
         let waiting = load(ring + AT_WRITTEN)?.wrapping_sub(*read);
         if waiting > CAPACITY {
-            return Err(Overwritten::Count(stream, waiting));
+            return Err(OutboxCorruption::Count(stream, waiting));
         }
         let count = out.len().min(waiting as usize);
         let out = &mut out[..count];
@@ -251,7 +251,7 @@ impl Reader {
         window
             .read(bytes + u64::from(begin), first)
             .and_then(|()| window.read(bytes, rest))
-            .ok_or(Overwritten::Place)?;
+            .ok_or(OutboxCorruption::Position)?;
         if count > 0 {
             *read = read.wrapping_add(count as u32);
             window.store(ring + AT_READ, *read);
@@ -263,9 +263,9 @@ impl Reader {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::window::tests::Alone;
+    use crate::memory_access::tests::SingleStructure;
 
-    impl Alone for Outbox {
+    impl SingleStructure for Outbox {
         fn word(&self, at: u64) -> Option<&AtomicU32> {
             let ring = (at.checked_sub(AT_RINGS).unwrap_or(u64::MAX) / RING_BYTES) as usize;
             match (at, at.wrapping_sub(AT_RINGS) % RING_BYTES) {
@@ -285,50 +285,50 @@ mod tests {
         }
     }
 
-    fn outbox() -> (Outbox, Reader) {
+    fn outbox() -> (Outbox, OutboxReader) {
         let outbox = Outbox::new();
         outbox.begin();
-        (outbox, Reader::new(0))
+        (outbox, OutboxReader::new(0))
     }
 
-    fn drain(reader: &mut Reader, outbox: &Outbox, stream: Stream) -> Vec<u8> {
+    fn drain(reader: &mut OutboxReader, outbox: &Outbox, stream: OutputStream) -> Vec<u8> {
         let mut out = vec![0; CAPACITY as usize];
-        let taken = reader.take(outbox, stream, &mut out).expect("sound");
+        let taken = reader.read_stream(outbox, stream, &mut out).expect("sound");
         taken.to_vec()
     }
 
     #[test]
     fn nothing_is_seen_before_it_is_published() {
         let (outbox, mut reader) = outbox();
-        let mut pen = Pen::new();
-        assert_eq!(outbox.put(Stream::Err, &mut pen, b"a word"), 6);
-        assert!(outbox.is_pending(Stream::Err, &pen));
-        assert_eq!(drain(&mut reader, &outbox, Stream::Err), b"");
-        outbox.publish(Stream::Err, &pen);
-        assert!(!outbox.is_pending(Stream::Err, &pen));
-        assert_eq!(drain(&mut reader, &outbox, Stream::Out), b"");
-        assert_eq!(drain(&mut reader, &outbox, Stream::Err), b"a word");
-        assert_eq!(drain(&mut reader, &outbox, Stream::Err), b"");
+        let mut pen = RingWriter::new();
+        assert_eq!(outbox.put(OutputStream::Err, &mut pen, b"a word"), 6);
+        assert!(outbox.is_pending(OutputStream::Err, &pen));
+        assert_eq!(drain(&mut reader, &outbox, OutputStream::Err), b"");
+        outbox.publish(OutputStream::Err, &pen);
+        assert!(!outbox.is_pending(OutputStream::Err, &pen));
+        assert_eq!(drain(&mut reader, &outbox, OutputStream::Out), b"");
+        assert_eq!(drain(&mut reader, &outbox, OutputStream::Err), b"a word");
+        assert_eq!(drain(&mut reader, &outbox, OutputStream::Err), b"");
     }
 
     #[test]
     fn a_node_that_has_not_come_up_has_printed_nothing() {
         let outbox = Outbox::new();
-        assert_eq!(drain(&mut Reader::new(0), &outbox, Stream::Out), b"");
+        assert_eq!(drain(&mut OutboxReader::new(0), &outbox, OutputStream::Out), b"");
     }
 
     #[test]
     fn a_full_ring_takes_nothing_until_it_is_read() {
         let (outbox, mut reader) = outbox();
-        let mut pen = Pen::new();
+        let mut pen = RingWriter::new();
         let much = vec![7; CAPACITY as usize + 5];
-        assert_eq!(outbox.put(Stream::Log, &mut pen, &much), CAPACITY as usize);
-        assert_eq!(outbox.put(Stream::Log, &mut pen, &much), 0);
-        outbox.publish(Stream::Log, &pen);
+        assert_eq!(outbox.put(OutputStream::Log, &mut pen, &much), CAPACITY as usize);
+        assert_eq!(outbox.put(OutputStream::Log, &mut pen, &much), 0);
+        outbox.publish(OutputStream::Log, &pen);
         let mut little = [0; 3];
-        let taken = reader.take(&outbox, Stream::Log, &mut little);
+        let taken = reader.read_stream(&outbox, OutputStream::Log, &mut little);
         assert_eq!(taken, Ok(&[7; 3][..]));
-        assert_eq!(outbox.put(Stream::Log, &mut pen, &much), 3);
+        assert_eq!(outbox.put(OutputStream::Log, &mut pen, &much), 3);
     }
 
     #[test]
@@ -336,24 +336,24 @@ mod tests {
         let (outbox, mut reader) = outbox();
         // The counts wrap around on the way.
         let start = u32::MAX - 5000;
-        let ring = &outbox.rings[Stream::Out as usize];
+        let ring = &outbox.rings[OutputStream::Out as usize];
         ring.written.store(start, Ordering::Relaxed);
         ring.read.store(start, Ordering::Relaxed);
-        reader.read[Stream::Out as usize] = start;
-        let mut pen = Pen(start);
+        reader.read[OutputStream::Out as usize] = start;
+        let mut pen = RingWriter(start);
         let output: Vec<u8> = (0..100_000u32).map(|i| (i * 7 % 251) as u8).collect();
         let (mut put, mut got) = (0, Vec::new());
         let mut turn = 0;
         while got.len() < output.len() {
             turn += 1;
             put += outbox.put(
-                Stream::Out,
+                OutputStream::Out,
                 &mut pen,
                 &output[put..(put + 3000).min(100_000)],
             );
             if turn % 3 == 0 {
-                outbox.publish(Stream::Out, &pen);
-                got.extend(drain(&mut reader, &outbox, Stream::Out));
+                outbox.publish(OutputStream::Out, &pen);
+                got.extend(drain(&mut reader, &outbox, OutputStream::Out));
             }
         }
         assert!(got == output);
@@ -377,13 +377,13 @@ mod tests {
         std::thread::scope(|scope| {
             let node = &outbox;
             scope.spawn(move || {
-                let mut pen = Pen::new();
+                let mut pen = RingWriter::new();
                 for line in 0..lines {
                     let mut rest = &line.to_le_bytes()[..];
                     while !rest.is_empty() {
-                        let taken = node.put(Stream::Out, &mut pen, rest);
+                        let taken = node.put(OutputStream::Out, &mut pen, rest);
                         rest = &rest[taken..];
-                        node.publish(Stream::Out, &pen);
+                        node.publish(OutputStream::Out, &pen);
                         if node.must_ring() {
                             ring.send(()).expect("the tool listens");
                         }
@@ -395,7 +395,7 @@ mod tests {
             // Ends when the node closes its end of the channel; missed bytes would then be lacking.
             while bell.recv().is_ok() {
                 reader.arm(&outbox);
-                got.extend(drain(&mut reader, &outbox, Stream::Out));
+                got.extend(drain(&mut reader, &outbox, OutputStream::Out));
             }
             let expected: Vec<u8> = (0..lines).flat_map(u32::to_le_bytes).collect();
             assert!(got == expected, "{} of {}", got.len(), expected.len());
@@ -406,25 +406,25 @@ mod tests {
     fn nonsense_is_told_and_nothing_is_read_for_it() {
         let (outbox, mut reader) = outbox();
         let mut out = [0; 16];
-        let ring = &outbox.rings[Stream::Err as usize];
+        let ring = &outbox.rings[OutputStream::Err as usize];
         for nonsense in [CAPACITY + 1, u32::MAX, 1 << 31] {
             ring.written.store(nonsense, Ordering::Relaxed);
-            let told = reader.take(&outbox, Stream::Err, &mut out);
-            assert_eq!(told, Err(Overwritten::Count(Stream::Err, nonsense)));
+            let told = reader.read_stream(&outbox, OutputStream::Err, &mut out);
+            assert_eq!(told, Err(OutboxCorruption::Count(OutputStream::Err, nonsense)));
         }
-        assert_eq!(reader.take(&outbox, Stream::Out, &mut out), Ok(&[][..]));
+        assert_eq!(reader.read_stream(&outbox, OutputStream::Out, &mut out), Ok(&[][..]));
         outbox.magic.store(7, Ordering::Relaxed);
-        let told = reader.take(&outbox, Stream::Out, &mut out);
-        assert_eq!(told, Err(Overwritten::Magic(7)));
-        let nowhere = Reader::new(1 << 40).take(&outbox, Stream::Out, &mut out);
-        assert_eq!(nowhere, Err(Overwritten::Place));
+        let told = reader.read_stream(&outbox, OutputStream::Out, &mut out);
+        assert_eq!(told, Err(OutboxCorruption::Magic(7)));
+        let nowhere = OutboxReader::new(1 << 40).read_stream(&outbox, OutputStream::Out, &mut out);
+        assert_eq!(nowhere, Err(OutboxCorruption::Position));
     }
 
     #[test]
     fn a_node_that_is_told_nonsense_waits() {
         let (outbox, _) = outbox();
-        let ring = &outbox.rings[Stream::Out as usize];
+        let ring = &outbox.rings[OutputStream::Out as usize];
         ring.read.store(17, Ordering::Relaxed);
-        assert_eq!(outbox.put(Stream::Out, &mut Pen::new(), b"x"), 0);
+        assert_eq!(outbox.put(OutputStream::Out, &mut RingWriter::new(), b"x"), 0);
     }
 }

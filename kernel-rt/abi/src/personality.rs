@@ -5,7 +5,7 @@ use net_torus::coord::{Coord, Rank, Shape};
 
 /// Action of a node after its program's end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Exit {
+pub enum ExitAction {
     /// It continues to forward for other nodes until the host stops it.
     #[default]
     Stay,
@@ -38,5 +38,5 @@ pub struct Personality {
     /// Maximum CPU share of interrupts while the program computes, in percent; 0 disables them.
     pub interrupts: u8,
     /// Action at the program's end.
-    pub exit: Exit,
+    pub exit: ExitAction,
 }

@@ -8,12 +8,12 @@
 pub const MESSAGE_BYTES: usize = 512;
 
 /// An encoded failure.
-pub struct Record {
+pub struct FailureRecord {
     bytes: [u8; MESSAGE_BYTES],
     length: usize,
 }
 
-impl Record {
+impl FailureRecord {
     /// Returns the written bytes.
     pub fn bytes(&self) -> &[u8] {
         self.bytes.get(..self.length).unwrap_or_default()
@@ -36,18 +36,18 @@ pub const TEXTS: usize = 3;
 
 /// The fields of a record, for encoding and decoding: the same for each kind.
 #[derive(Default)]
-pub(crate) struct Fields<'a> {
+pub(crate) struct RecordFields<'a> {
     pub(crate) place: u64,
     pub(crate) kind: u64,
     pub(crate) numbers: [u64; NUMBERS],
     pub(crate) texts: [&'a [u8]; TEXTS],
 }
 
-impl<'a> Fields<'a> {
+impl<'a> RecordFields<'a> {
     // Not inlined, so that its stack is freed before the node reports the failure.
     #[inline(never)]
-    pub(crate) fn write(&self) -> Record {
-        let mut record = Record {
+    pub(crate) fn write(&self) -> FailureRecord {
+        let mut record = FailureRecord {
             bytes: [0; MESSAGE_BYTES],
             length: 0,
         };

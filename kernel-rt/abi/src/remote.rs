@@ -1,36 +1,36 @@
 //! Outbox, inbox and file mailbox of a node whose memory the tool cannot access. They are in the tool's memory, and the
-//! node accesses them through a [`Window`]. The words are the same, and so are the rules ([`outbox`], [`inbox`],
+//! node accesses them through a [`MemoryAccess`]. The words are the same, and so are the rules ([`outbox`], [`inbox`],
 //! [`files`]); for the tool there is no difference.
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
-use super::files::{self, Call};
-use super::inbox::{self, Taken};
-use super::outbox::{self, Pen, Stream};
-use super::window::Window;
+use super::files::{self, FileOperation};
+use super::inbox::{self, ReadResult};
+use super::outbox::{self, RingWriter, OutputStream};
+use super::memory_access::MemoryAccess;
 
 /// The node's side of an outbox at `at`.
-pub struct Outbox<W> {
+pub struct RemoteOutbox<W> {
     window: W,
     at: u64,
     /// Published position of each stream.
-    published: [AtomicU32; Stream::COUNT],
+    published: [AtomicU32; OutputStream::COUNT],
     /// The tool's read position of each stream, as last read: a read is more expensive than a write.
-    taken: [AtomicU32; Stream::COUNT],
+    taken: [AtomicU32; OutputStream::COUNT],
 }
 
-impl<W: Window> Outbox<W> {
+impl<W: MemoryAccess> RemoteOutbox<W> {
     /// Creates the outbox at `at`, in memory that is zero.
     pub const fn new(window: W, at: u64) -> Self {
         Self {
             window,
             at,
-            published: [const { AtomicU32::new(0) }; Stream::COUNT],
-            taken: [const { AtomicU32::new(0) }; Stream::COUNT],
+            published: [const { AtomicU32::new(0) }; OutputStream::COUNT],
+            taken: [const { AtomicU32::new(0) }; OutputStream::COUNT],
         }
     }
 
-    fn ring(&self, stream: Stream) -> u64 {
+    fn ring(&self, stream: OutputStream) -> u64 {
         self.at + outbox::AT_RINGS + outbox::RING_BYTES * stream as u64
     }
 
@@ -40,7 +40,7 @@ impl<W: Window> Outbox<W> {
     }
 
     /// Implements [`outbox::Outbox::put`].
-    pub fn put(&self, stream: Stream, pen: &mut Pen, bytes: &[u8]) -> usize {
+    pub fn put(&self, stream: OutputStream, pen: &mut RingWriter, bytes: &[u8]) -> usize {
         let ring = self.ring(stream);
         let taken = &self.taken[stream as usize];
         let room = || {
@@ -66,12 +66,12 @@ impl<W: Window> Outbox<W> {
     }
 
     /// Implements [`outbox::Outbox::is_pending`].
-    pub fn is_pending(&self, stream: Stream, pen: &Pen) -> bool {
+    pub fn is_pending(&self, stream: OutputStream, pen: &RingWriter) -> bool {
         self.published[stream as usize].load(Ordering::Relaxed) != pen.position()
     }
 
     /// Implements [`outbox::Outbox::publish`].
-    pub fn publish(&self, stream: Stream, pen: &Pen) {
+    pub fn publish(&self, stream: OutputStream, pen: &RingWriter) {
         let written = pen.position();
         self.published[stream as usize].store(written, Ordering::Relaxed);
         let ring = self.ring(stream);
@@ -87,19 +87,19 @@ impl<W: Window> Outbox<W> {
 }
 
 /// The node's side of an inbox at `at`.
-pub struct Inbox<W> {
+pub struct RemoteInbox<W> {
     window: W,
     at: u64,
 }
 
-impl<W: Window> Inbox<W> {
+impl<W: MemoryAccess> RemoteInbox<W> {
     /// Creates the inbox at `at`, in memory that is zero.
     pub const fn new(window: W, at: u64) -> Self {
         Self { window, at }
     }
 
-    /// Implements [`inbox::Inbox::take`].
-    pub fn take(&self, out: &mut [u8]) -> Taken {
+    /// Implements [`inbox::Inbox::read_input`].
+    pub fn read_input(&self, out: &mut [u8]) -> ReadResult {
         let load = |word| self.window.load(self.at + word).unwrap_or_default();
         self.window.store(self.at + inbox::AT_MAGIC, inbox::MAGIC);
         self.window.store(self.at + inbox::AT_WANTED, 1);
@@ -120,21 +120,21 @@ impl<W: Window> Inbox<W> {
         let read = read.wrapping_add(count as u32);
         self.window.store(self.at + inbox::AT_READ, read);
         match (count, closed) {
-            (0, false) => Taken::Nothing,
-            (0, true) => Taken::End,
-            (count, _) => Taken::Bytes(count),
+            (0, false) => ReadResult::Empty,
+            (0, true) => ReadResult::End,
+            (count, _) => ReadResult::Bytes(count),
         }
     }
 }
 
 /// The node's side of a file mailbox at `at`.
-pub struct Desk<W> {
+pub struct RemoteMailbox<W> {
     window: W,
     at: u64,
     asked: AtomicU32,
 }
 
-impl<W: Window> Desk<W> {
+impl<W: MemoryAccess> RemoteMailbox<W> {
     /// Creates the mailbox at `at`, in memory that is zero.
     pub const fn new(window: W, at: u64) -> Self {
         Self {
@@ -144,8 +144,8 @@ impl<W: Window> Desk<W> {
         }
     }
 
-    /// Implements [`files::Desk::ask`].
-    pub fn ask(&self, call: Call, numbers: [u64; 3], parts: &[&[u8]]) {
+    /// Implements [`files::FileMailbox::ask`].
+    pub fn ask(&self, call: FileOperation, numbers: [u64; 3], parts: &[&[u8]]) {
         let store = |word, value| self.window.store(self.at + word, value);
         store(files::AT_MAGIC, files::MAGIC);
         store(files::AT_CALL, call as u32);
@@ -165,8 +165,8 @@ impl<W: Window> Desk<W> {
         store(files::AT_ASKED, asked);
     }
 
-    /// Implements [`files::Desk::answer`].
-    pub fn answer(&self) -> Option<Result<files::Answer, u32>> {
+    /// Implements [`files::FileMailbox::answer`].
+    pub fn answer(&self) -> Option<Result<files::FileReply, u32>> {
         let load = |word| self.window.load(self.at + word).unwrap_or_default();
         (load(files::AT_ANSWERED) == self.asked.load(Ordering::Relaxed)).then_some(())?;
         match load(files::AT_ERROR) {
@@ -174,7 +174,7 @@ impl<W: Window> Desk<W> {
                 let mut numbers = [[0; 8]; 2];
                 let place = self.at + files::AT_NUMBERS;
                 let _ = self.window.read(place, numbers.as_flattened_mut());
-                Some(Ok(files::Answer {
+                Some(Ok(files::FileReply {
                     numbers: numbers.map(u64::from_le_bytes),
                     length: (load(files::AT_LENGTH) as usize).min(files::BYTES),
                 }))
@@ -183,8 +183,8 @@ impl<W: Window> Desk<W> {
         }
     }
 
-    /// Implements [`files::Desk::take`].
-    pub fn take(&self, out: &mut [u8]) {
+    /// Implements [`files::FileMailbox::copy_bytes`].
+    pub fn copy_bytes(&self, out: &mut [u8]) {
         let count = out.len().min(files::BYTES);
         let place = self.at + files::AT_BYTES;
         let _ = self.window.read(place, &mut out[..count]);
@@ -194,23 +194,23 @@ impl<W: Window> Desk<W> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::files::Asked;
-    use crate::inbox::Head;
-    use crate::outbox::Reader;
+    use crate::files::FileRequest;
+    use crate::inbox::InboxState;
+    use crate::outbox::OutboxReader;
     use std::cell::RefCell;
     use std::rc::Rc;
     use std::vec::Vec;
 
     #[derive(Clone)]
-    struct Memory(Rc<RefCell<Vec<u8>>>);
+    struct TestMemory(Rc<RefCell<Vec<u8>>>);
 
-    impl Memory {
+    impl TestMemory {
         fn new() -> Self {
             Self(Rc::new(RefCell::new(std::vec![0; 64 << 10])))
         }
     }
 
-    impl Window for Memory {
+    impl MemoryAccess for TestMemory {
         fn load(&self, at: u64) -> Option<u32> {
             let mut word = [0; 4];
             self.read(at, &mut word)?;
@@ -239,23 +239,23 @@ mod tests {
 
     #[test]
     fn the_tool_reads_what_the_node_prints_around_the_ring() {
-        let memory = Memory::new();
-        let outbox = Outbox::new(memory.clone(), AT);
-        let (mut reader, mut pen) = (Reader::new(AT), Pen::new());
+        let memory = TestMemory::new();
+        let outbox = RemoteOutbox::new(memory.clone(), AT);
+        let (mut reader, mut pen) = (OutboxReader::new(AT), RingWriter::new());
         let mut out = std::vec![0; outbox::CAPACITY as usize];
         outbox.begin();
         let text: Vec<u8> = (0..100_000u32).map(|n| (n % 251) as u8).collect();
         let (mut rest, mut seen, mut rung) = (&text[..], Vec::new(), 0);
         while seen.len() < text.len() {
-            let put = outbox.put(Stream::Err, &mut pen, &rest[..rest.len().min(3000)]);
+            let put = outbox.put(OutputStream::Err, &mut pen, &rest[..rest.len().min(3000)]);
             rest = &rest[put..];
-            assert_eq!(outbox.is_pending(Stream::Err, &pen), put > 0);
-            outbox.publish(Stream::Err, &pen);
+            assert_eq!(outbox.is_pending(OutputStream::Err, &pen), put > 0);
+            outbox.publish(OutputStream::Err, &pen);
             rung += u32::from(outbox.must_ring());
             assert!(!outbox.must_ring(), "it has not looked since");
             if put < 3000 {
                 reader.arm(&memory);
-                seen.extend_from_slice(reader.take(&memory, Stream::Err, &mut out).unwrap());
+                seen.extend_from_slice(reader.read_stream(&memory, OutputStream::Err, &mut out).unwrap());
             }
         }
         assert!(seen == text);
@@ -264,19 +264,19 @@ mod tests {
 
     #[test]
     fn the_node_takes_what_the_tool_puts_in() {
-        let memory = Memory::new();
-        let inbox = Inbox::new(memory.clone(), AT);
+        let memory = TestMemory::new();
+        let inbox = RemoteInbox::new(memory.clone(), AT);
         let text: Vec<u8> = (0..20_000u32).map(|n| (n % 249) as u8).collect();
         let (mut given, mut seen, mut out) = (0, Vec::new(), [0; 700]);
-        assert_eq!(Head::look(&memory, AT), None);
+        assert_eq!(InboxState::load(&memory, AT), None);
         loop {
-            match inbox.take(&mut out) {
-                Taken::Bytes(count) => seen.extend_from_slice(&out[..count]),
-                Taken::End => break,
-                Taken::Nothing if given == text.len() => inbox::close(&memory, AT),
-                Taken::Nothing => {
-                    let head = Head::look(&memory, AT).unwrap();
-                    given += head.give(&memory, AT, &text[given..]);
+            match inbox.read_input(&mut out) {
+                ReadResult::Bytes(count) => seen.extend_from_slice(&out[..count]),
+                ReadResult::End => break,
+                ReadResult::Empty if given == text.len() => inbox::close(&memory, AT),
+                ReadResult::Empty => {
+                    let head = InboxState::load(&memory, AT).unwrap();
+                    given += head.write_input(&memory, AT, &text[given..]);
                 }
             }
         }
@@ -285,29 +285,29 @@ mod tests {
 
     #[test]
     fn the_tool_answers_what_is_asked_of_files() {
-        let memory = Memory::new();
-        let desk = Desk::new(memory.clone(), AT);
+        let memory = TestMemory::new();
+        let mailbox = RemoteMailbox::new(memory.clone(), AT);
         let mut bytes = [0; files::BYTES];
-        assert_eq!(Asked::look(&memory, AT, 0, &mut bytes), None);
-        desk.ask(Call::Rename, [3, 1 << 40, 0], &[b"old", b"newer"]);
-        assert_eq!(desk.answer(), None);
-        let asked = Asked::look(&memory, AT, 0, &mut bytes).unwrap();
+        assert_eq!(FileRequest::poll(&memory, AT, 0, &mut bytes), None);
+        mailbox.ask(FileOperation::Rename, [3, 1 << 40, 0], &[b"old", b"newer"]);
+        assert_eq!(mailbox.answer(), None);
+        let asked = FileRequest::poll(&memory, AT, 0, &mut bytes).unwrap();
         assert_eq!(
             (asked.call, asked.numbers),
-            (Some(Call::Rename), [3, 1 << 40, 0])
+            (Some(FileOperation::Rename), [3, 1 << 40, 0])
         );
         assert_eq!(&bytes[..asked.length], b"oldnewer");
         files::answer(&memory, AT, asked.number, Ok(([5, 6], b"word")));
-        let answer = desk.answer().unwrap().unwrap();
+        let answer = mailbox.answer().unwrap().unwrap();
         assert_eq!((answer.numbers, answer.length), ([5, 6], 4));
         let mut word = [0; 4];
-        desk.take(&mut word);
+        mailbox.copy_bytes(&mut word);
         assert_eq!(&word, b"word");
-        desk.ask(Call::Close, [1, 0, 0], &[]);
-        let number = Asked::look(&memory, AT, asked.number, &mut bytes)
+        mailbox.ask(FileOperation::Close, [1, 0, 0], &[]);
+        let number = FileRequest::poll(&memory, AT, asked.number, &mut bytes)
             .unwrap()
             .number;
         files::answer(&memory, AT, number, Err(9));
-        assert_eq!(desk.answer(), Some(Err(9)));
+        assert_eq!(mailbox.answer(), Some(Err(9)));
     }
 }

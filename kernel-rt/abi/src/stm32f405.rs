@@ -1,20 +1,20 @@
 //! Addresses of the STM32F405 board, used by image and tool.
 
-use super::address::{Bytes, PAGE};
+use super::address::{AddressRange, PAGE};
 use super::{files, inbox, outbox};
 
 /// Flash.
-pub const FLASH: Bytes = Bytes {
+pub const FLASH: AddressRange = AddressRange {
     start: 0x0800_0000,
     end: 0x0810_0000,
 };
 /// The sector of flash with the personality.
-pub const PERSONALITY: Bytes = Bytes {
+pub const PERSONALITY: AddressRange = AddressRange {
     start: 0x080e_0000,
     end: FLASH.end,
 };
 /// RAM. The 64 KiB accessible only to the processor (CCM) are not used.
-pub const RAM: Bytes = Bytes {
+pub const RAM: AddressRange = AddressRange {
     start: 0x2000_0000,
     end: 0x2002_0000,
 };
@@ -28,7 +28,7 @@ pub const INBOX: u64 = OUTBOX + (outbox::BYTES as u64).next_multiple_of(64);
 /// The file call mailbox.
 pub const FILES: u64 = INBOX + (size_of::<inbox::Inbox>() as u64).next_multiple_of(64);
 /// Their end.
-pub const WINDOW_END: u64 = (FILES + size_of::<files::Desk>() as u64).next_multiple_of(PAGE);
+pub const WINDOW_END: u64 = (FILES + size_of::<files::FileMailbox>() as u64).next_multiple_of(PAGE);
 /// Size of the file through which the tool accesses a node: its RAM, and those records.
 pub const WINDOW_BYTES: u64 = WINDOW_END - RAM.start;
 

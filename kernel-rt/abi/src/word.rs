@@ -6,23 +6,23 @@ use core::sync::atomic::Ordering;
 /// emulation would require locks, and a kilobyte or two of memory.
 #[derive(Debug, Default)]
 #[repr(C, align(8))]
-pub struct Word(Pieces);
+pub struct SharedWord(WordPieces);
 
 #[cfg(target_has_atomic = "64")]
-type Pieces = core::sync::atomic::AtomicU64;
+type WordPieces = core::sync::atomic::AtomicU64;
 /// The lower half first.
 #[cfg(not(target_has_atomic = "64"))]
-type Pieces = [core::sync::atomic::AtomicU32; 2];
+type WordPieces = [core::sync::atomic::AtomicU32; 2];
 
-impl Word {
+impl SharedWord {
     /// Creates a word.
-    pub const fn new(value: u64) -> Word {
+    pub const fn new(value: u64) -> SharedWord {
         #[cfg(target_has_atomic = "64")]
-        return Word(Pieces::new(value));
+        return SharedWord(WordPieces::new(value));
         #[cfg(not(target_has_atomic = "64"))]
         {
             use core::sync::atomic::AtomicU32;
-            Word([
+            SharedWord([
                 AtomicU32::new(value as u32),
                 AtomicU32::new((value >> 32) as u32),
             ])

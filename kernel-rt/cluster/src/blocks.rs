@@ -22,7 +22,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use net_torus::wire::{FRAME_HEADER_BYTES, MIN_MTU};
 use net_torus::{Direction, Shape};
 
-use crate::costs::Costs;
+use crate::costs::OperationCosts;
 
 /// No time.
 pub(super) const NEVER: u64 = u64::MAX;
@@ -31,7 +31,7 @@ const WORD_BYTES: usize = size_of::<u64>();
 /// Words that a block publishes at a meeting: complete cache lines of the host.
 const SAID: usize = 16;
 /// Indices of its words: the meeting's number plus one, written last; the next event; arrival of this turn's first
-/// frame at another block; programs that have ended; the failure, as [`Failed`]; pending settlement.
+/// frame at another block; programs that have ended; the failure, as [`FailureTime`]; pending settlement.
 const AT_NUMBER: usize = 0;
 const AT_NEXT: usize = 1;
 const AT_SENT: usize = 2;
@@ -48,23 +48,23 @@ const SPINS: u32 = 300;
 const YIELDS: u32 = 2_000;
 
 /// The memory shared by the blocks.
-pub type Words = [AtomicU64];
+pub type SharedWords = [AtomicU64];
 
 /// Division of a machine into blocks.
 #[derive(Clone, Copy, Debug)]
-pub struct Division {
+pub struct BlockDivision {
     shape: Shape,
     count: usize,
-    costs: Costs,
+    costs: OperationCosts,
     /// Maximum number of frames in transit from one block to another.
     room: usize,
 }
 
-impl Division {
+impl BlockDivision {
     /// Divides into `count` blocks, at most one per node: consecutive ranks in equal numbers.
-    pub fn new(shape: Shape, count: usize, costs: Costs) -> Division {
+    pub fn new(shape: Shape, count: usize, costs: OperationCosts) -> BlockDivision {
         let count = count.clamp(1, shape.nodes() as usize);
-        let mut division = Division {
+        let mut division = BlockDivision {
             shape,
             count,
             costs,
@@ -125,7 +125,7 @@ impl Division {
         1 + self.room * FRAME
     }
 
-    fn said(&self, parity: usize, block: usize) -> usize {
+    fn state_offset(&self, parity: usize, block: usize) -> usize {
         (parity * self.count + block) * SAID
     }
 
@@ -142,7 +142,7 @@ impl Division {
 
 /// Failure that ended a job, and its time.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct Failed {
+pub struct FailureTime {
     /// Virtual time in nanoseconds.
     pub now_ns: u64,
     /// Rank of the program.
@@ -151,37 +151,37 @@ pub struct Failed {
 
 /// Combined state of all blocks at a meeting.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Met {
+pub(super) struct MeetingResult {
     /// No event happens before this time, in any block.
     pub(super) next: u64,
     /// Programs that have ended.
     pub(super) ended: usize,
     /// The earliest failure.
-    pub(super) failed: Option<Failed>,
+    pub(super) failed: Option<FailureTime>,
     /// A block requires settlement.
     pub(super) is_unsettled: bool,
 }
 
-impl Met {
+impl MeetingResult {
     /// Returns the failure that ended the job, once no earlier one is possible.
-    pub(super) fn end(&self) -> Option<Failed> {
+    pub(super) fn end(&self) -> Option<FailureTime> {
         self.failed.filter(|failed| self.next > failed.now_ns)
     }
 }
 
 /// State that a block publishes. A failed block has no next event.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Says {
+pub(super) struct BlockState {
     pub(super) next: u64,
     pub(super) ended: usize,
-    pub(super) failed: Option<Failed>,
+    pub(super) failed: Option<FailureTime>,
     pub(super) is_unsettled: bool,
 }
 
 /// One block, from the view of its thread or process.
-pub struct Block<'w> {
-    division: Division,
-    words: &'w Words,
+pub struct MachineBlock<'w> {
+    division: BlockDivision,
+    words: &'w SharedWords,
     own: usize,
     ranks: Range<usize>,
     /// Yields the processor for a while.
@@ -193,15 +193,15 @@ pub struct Block<'w> {
     sent: Cell<u64>,
 }
 
-impl<'w> Block<'w> {
+impl<'w> MachineBlock<'w> {
     /// Creates block number `own` of the division, with the words that all its blocks share. It calls `rest` in long
     /// waits.
     ///
     /// # Panics
     /// If there is no such block, or there are too few words.
-    pub fn new(division: Division, own: usize, words: &'w Words, rest: fn()) -> Block<'w> {
+    pub fn new(division: BlockDivision, own: usize, words: &'w SharedWords, rest: fn()) -> MachineBlock<'w> {
         assert!(own < division.count && words.len() >= division.words());
-        Block {
+        MachineBlock {
             division,
             words,
             own,
@@ -266,25 +266,25 @@ impl<'w> Block<'w> {
 
     /// Handles a program's failure in the middle of this turn: meets the others until all their events are later.
     /// Returns the earliest failure. Nothing continues after that.
-    pub fn fail(&self, own: Failed) -> Failed {
-        let says = Says {
+    pub fn fail(&self, own: FailureTime) -> FailureTime {
+        let says = BlockState {
             next: NEVER,
             failed: Some(own),
-            ..Says::default()
+            ..BlockState::default()
         };
         loop {
             if let Some(first) = self.meet(says).end() {
                 return first;
             }
-            self.take(|_, _, _, _| ());
+            self.receive_frames(|_, _, _, _| ());
         }
     }
 
     /// Publishes this block's state, and waits for that of all blocks. All blocks must call it, until there is no next
     /// event or one has failed.
-    pub(super) fn meet(&self, says: Says) -> Met {
+    pub(super) fn meet(&self, says: BlockState) -> MeetingResult {
         let (number, parity) = (self.number.get() + 1, self.parity());
-        let at = self.division.said(parity, self.own);
+        let at = self.division.state_offset(parity, self.own);
         let failed = says.failed.unwrap_or(NOT_FAILED);
         self.set(at + AT_NEXT, says.next);
         self.set(at + AT_SENT, self.sent.get());
@@ -294,7 +294,7 @@ impl<'w> Block<'w> {
         self.set(at + AT_UNSETTLED, says.is_unsettled.into());
         self.words[at + AT_NUMBER].store(number, Ordering::Release);
         for block in 0..self.division.count {
-            self.wait_for(self.division.said(parity, block), number);
+            self.wait_for(self.division.state_offset(parity, block), number);
         }
         self.conclude(parity)
     }
@@ -317,10 +317,10 @@ impl<'w> Block<'w> {
     }
 
     /// Combines the states of all blocks, and begins the next turn.
-    fn conclude(&self, parity: usize) -> Met {
-        let said = |block: usize, word| self.get(self.division.said(parity, block) + word);
+    fn conclude(&self, parity: usize) -> MeetingResult {
+        let said = |block: usize, word| self.get(self.division.state_offset(parity, block) + word);
         let blocks = 0..self.division.count;
-        let failed = |block| Failed {
+        let failed = |block| FailureTime {
             now_ns: said(block, AT_FAILED),
             rank: said(block, AT_FAILED_RANK) as u32,
         };
@@ -339,7 +339,7 @@ impl<'w> Block<'w> {
         self.horizon.set(horizon.min(end));
         self.sent.set(NEVER);
         self.number.set(self.number.get() + 1);
-        Met {
+        MeetingResult {
             next: blocks.clone().map(next).min().unwrap_or(NEVER),
             ended: blocks.clone().map(|b| said(b, AT_ENDED) as usize).sum(),
             failed: first.filter(|failed| *failed != NOT_FAILED),
@@ -348,7 +348,7 @@ impl<'w> Block<'w> {
     }
 
     /// Receives the frames sent to this block before the last meeting: node, side, arrival and frame.
-    pub(super) fn take(&self, mut put: impl FnMut(usize, u8, u64, &[u8])) {
+    pub(super) fn receive_frames(&self, mut put: impl FnMut(usize, u8, u64, &[u8])) {
         // That meeting has the other parity.
         let parity = 1 - self.parity();
         let mut frame = [0; FRAME * WORD_BYTES];
@@ -370,12 +370,12 @@ impl<'w> Block<'w> {
     }
 }
 
-const NOT_FAILED: Failed = Failed {
+const NOT_FAILED: FailureTime = FailureTime {
     now_ns: NEVER,
     rank: u32::MAX,
 };
 
-impl Drop for Block<'_> {
+impl Drop for MachineBlock<'_> {
     /// Prevents others from waiting for a block whose thread has panicked.
     fn drop(&mut self) {
         if std::thread::panicking() {

@@ -12,7 +12,7 @@
 //!   `compute_percent` a C program's computation takes this share of the CPU time that it uses on this machine between
 //!   its calls.
 //!
-//! [`Change`] sets one of these from the command line.
+//! [`CostChange`] sets one of these from the command line.
 #![forbid(unsafe_code)]
 
 use std::fmt;
@@ -22,7 +22,7 @@ pub const INJECT: usize = 2;
 
 /// Costs of operations, in nanoseconds.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Costs {
+pub struct OperationCosts {
     /// Transmission of a byte on a link.
     pub link_ns_per_byte: f64,
     /// Latency from one router to the next.
@@ -45,16 +45,16 @@ pub struct Costs {
 }
 
 /// Maximum value of a parameter: a second.
-const MOST: f64 = 1e9;
+const MAX_COST: f64 = 1e9;
 
 /// A new value of one parameter.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Change {
+pub struct CostChange {
     name: &'static str,
     value: f64,
 }
 
-impl Change {
+impl CostChange {
     /// The parameters, except `interrupt_percent`, an option of every board.
     pub const NAMES: [&str; 8] = [
         "link_ns_per_byte",
@@ -70,38 +70,38 @@ impl Change {
     /// Parses `NAME=VALUE`.
     ///
     /// # Errors
-    /// With the reason: a name not in [`Change::NAMES`], or a value that is not a number from 0 to 10^9, or not an
+    /// With the reason: a name not in [`CostChange::NAMES`], or a value that is not a number from 0 to 10^9, or not an
     /// integer where nanoseconds or percent are counted.
-    pub fn parse(text: &str) -> Result<Change, String> {
-        let names = Change::NAMES.join(", ");
+    pub fn parse(text: &str) -> Result<CostChange, String> {
+        let names = CostChange::NAMES.join(", ");
         let (name, value) = text
             .split_once('=')
             .ok_or_else(|| format!("a cost is NAME=VALUE; the names are {names}"))?;
-        let name = { Change::NAMES.into_iter() }
+        let name = { CostChange::NAMES.into_iter() }
             .find(|known| *known == name)
             .ok_or_else(|| format!("there is no cost {name}; the names are {names}"))?;
         let value: f64 = { value.parse().ok() }
-            .filter(|value| (0.0..=MOST).contains(value))
+            .filter(|value| (0.0..=MAX_COST).contains(value))
             .ok_or("a cost is a number from 0 to 1000000000")?;
         if !name.ends_with("_per_byte") && value.fract() != 0.0 {
             return Err(format!("{name} is a whole number"));
         }
-        Ok(Change { name, value })
+        Ok(CostChange { name, value })
     }
 }
 
-impl fmt::Display for Change {
+impl fmt::Display for CostChange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}={}", self.name, self.value)
     }
 }
 
-impl Costs {
+impl OperationCosts {
     /// Blue Gene/L: links of 175 MB/s, 100 ns per hop, and software costs with the sum of its half round trip of 3.3 us
     /// for an empty message to a neighbour (two calls and two packets; the processor copies 1.4 GB/s and follows a link
     /// of a list in 40 ns, a miss of its first cache). An interrupt of its processor at 700 MHz: 350 cycles, for the
     /// registers and the misses.
-    pub const BLUE_GENE: Costs = Costs {
+    pub const BLUE_GENE: OperationCosts = OperationCosts {
         link_ns_per_byte: 1e3 / 175.0,
         hop_ns: 100,
         packet_ns: 800,
@@ -114,18 +114,18 @@ impl Costs {
     };
 
     /// Blue Gene/L's links, and processors with negligible costs: measures the wires only.
-    pub const WIRES: Costs = Costs {
+    pub const WIRES: OperationCosts = OperationCosts {
         packet_ns: 1,
         call_ns: 1,
         search_ns: 0,
         copy_ns_per_byte: 0.0,
         interrupt_ns: 1,
-        ..Costs::BLUE_GENE
+        ..OperationCosts::BLUE_GENE
     };
 
     /// Applies these changes; the last of those with one name is used.
-    pub fn with(mut self, changes: impl IntoIterator<Item = Change>) -> Costs {
-        for Change { name, value } in changes {
+    pub fn with(mut self, changes: impl IntoIterator<Item = CostChange>) -> OperationCosts {
+        for CostChange { name, value } in changes {
             let whole = value as u64;
             match name {
                 "link_ns_per_byte" => self.link_ns_per_byte = value,
@@ -188,11 +188,11 @@ mod tests {
 
     #[test]
     fn each_cost_is_changed_by_its_name() {
-        let change = |text: &str| Change::parse(text).map(|change| Costs::BLUE_GENE.with([change]));
-        for (at, name) in Change::NAMES.into_iter().enumerate() {
+        let change = |text: &str| CostChange::parse(text).map(|change| OperationCosts::BLUE_GENE.with([change]));
+        for (at, name) in CostChange::NAMES.into_iter().enumerate() {
             let text = format!("{name}={}", at + 7);
-            assert_eq!(Change::parse(&text).unwrap().to_string(), text);
-            assert_ne!(change(&text), Ok(Costs::BLUE_GENE), "{name}");
+            assert_eq!(CostChange::parse(&text).unwrap().to_string(), text);
+            assert_ne!(change(&text), Ok(OperationCosts::BLUE_GENE), "{name}");
         }
         let changed = change("copy_ns_per_byte=0.25").unwrap();
         assert_eq!(changed.copy_ns_per_byte, 0.25);

@@ -13,7 +13,7 @@ const SLOTS: usize = 4096;
 
 /// Nodes and the times of their next checks: the earliest first, and those of one time in the order of their indices,
 /// the same as in the host's memory.
-pub(super) struct Events {
+pub(super) struct EventQueue {
     now: u64,
     /// By time: the nodes; those of `now` in order, and those before `taken` already checked.
     slots: Vec<Vec<u32>>,
@@ -26,10 +26,10 @@ pub(super) struct Events {
     looked: Vec<u64>,
 }
 
-impl Events {
+impl EventQueue {
     /// Creates the queue of this number of nodes; those of `here` are checked at the start, in order.
-    pub(super) fn at_start(nodes: usize, here: Range<usize>) -> Events {
-        let mut events = Events {
+    pub(super) fn at_start(nodes: usize, here: Range<usize>) -> EventQueue {
+        let mut events = EventQueue {
             now: 0,
             slots: vec![Vec::new(); SLOTS],
             taken: 0,
@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn what_is_planned_comes_in_order_and_once_at_a_time() {
-        let mut events = Events::at_start(3, 0..3);
+        let mut events = EventQueue::at_start(3, 0..3);
         events.plan(5, 2);
         events.plan(3, 1);
         events.plan(3, 0);
@@ -132,7 +132,7 @@ mod tests {
     fn near_and_far_times_come_in_one_order() {
         const NODES: usize = 50;
         let mut random = oorandom::Rand32::new(2);
-        let mut events = Events::at_start(NODES, 0..NODES);
+        let mut events = EventQueue::at_start(NODES, 0..NODES);
         let mut plain: Vec<(u64, usize)> = (0..NODES).map(|node| (0, node)).collect();
         let mut last = (NEVER, NODES);
         for _ in 0..20_000 {

@@ -17,25 +17,25 @@
 //! Alternatively nothing is drawn, and links and processors use the times of a cost model ([`Cluster::costs`]).
 //!
 //! ```text
-//!   node.rs       a process, as its program sees it: calls reach the device here      carrier.rs  host of C programs
-//!   schedule.rs   scheduler          strands.rs  the coroutines
+//!   node.rs       a process, as its program sees it: calls reach the device here      program_host.rs  host of C programs
+//!   schedule.rs   scheduler          coroutines.rs  the coroutines
 //!      |      \
-//!   drawn.rs   timed.rs       drawn from the seed, among the nodes in ready.rs; or by virtual time, in events.rs
+//!   random_schedule.rs   timed_schedule.rs       drawn from the seed, among the nodes in ready.rs; or by virtual time, in events.rs
 //!      |      /
 //!   wires.rs      the links           blocks.rs   parts of a machine that run in parallel
 //!   rust.rs       programs of the Rust binding find their process here
 //!                 processor.rs  a processor's busy time    outcome.rs  result of a job
-//!                 costs.rs      the cost model        hands.rs    a processor's access to its router in one step
+//!                 costs.rs      the cost model        step_port.rs    a processor's access to its router in one step
 //! ```
 #![deny(unsafe_code)]
 
 mod blocks;
-mod carrier;
+mod program_host;
 pub mod costs;
-mod drawn;
+mod random_schedule;
 mod events;
-pub mod fast;
-pub mod hands;
+pub mod fast_path;
+pub mod step_port;
 mod node;
 mod outcome;
 pub mod panic;
@@ -44,8 +44,8 @@ pub mod random;
 mod ready;
 mod schedule;
 #[allow(unsafe_code)]
-mod strands;
-mod timed;
+mod coroutines;
+mod timed_schedule;
 mod wires;
 
 use std::cell::RefCell;
@@ -59,17 +59,17 @@ use midplane_device::envelope::Rank;
 use midplane_device::{Adi, Config, Memory, Stats};
 use midplane_engines::Choice;
 use net_torus::chunk::{LINE_CHUNKS, in_lines};
-use net_torus::{Chunk, Router, Shape, Sizes, Torus};
+use net_torus::{Chunk, Router, Shape, BufferSizes, Torus};
 
-pub use self::blocks::{Block, Division, Failed, Words};
-pub use self::carrier::Carrier;
-pub use self::costs::{Change, Costs};
-pub use self::node::Node;
-pub use self::outcome::{Ended, Failure, Statuses, Watched};
+pub use self::blocks::{MachineBlock, BlockDivision, FailureTime, SharedWords};
+pub use self::program_host::ProgramHost;
+pub use self::costs::{CostChange, OperationCosts};
+pub use self::node::SimProcess;
+pub use self::outcome::{BlockOutcome, JobFailure, ExitStatuses, JobProgress};
 pub use self::schedule::running;
-use self::schedule::{Body, Over, Shared};
-use self::strands::{STACK_BYTES, with_strands};
-use self::wires::Wires;
+use self::schedule::{SimNode, UnwindPayload, SharedState};
+use self::coroutines::{STACK_BYTES, with_coroutines};
+use self::wires::MachineWires;
 
 /// Configuration of a simulated machine.
 #[derive(Clone, Debug)]
@@ -81,9 +81,9 @@ pub struct Cluster {
     mpi_memory_of: Option<(u32, usize)>,
     eager: Option<usize>,
     request_slots: usize,
-    sizes: Sizes,
+    sizes: BufferSizes,
     seed: u64,
-    costs: Option<Costs>,
+    costs: Option<OperationCosts>,
     processors: usize,
     matching: Choice,
 }
@@ -127,7 +127,7 @@ impl Cluster {
             mpi_memory_of: None,
             eager: None,
             request_slots: usize::MAX,
-            sizes: Sizes::BLUE_GENE,
+            sizes: BufferSizes::BLUE_GENE,
             seed: 0,
             costs: None,
             processors: 1,
@@ -166,7 +166,7 @@ impl Cluster {
     }
 
     /// Sets the sizes of the routers' buffers.
-    pub fn sizes(mut self, sizes: Sizes) -> Self {
+    pub fn sizes(mut self, sizes: BufferSizes) -> Self {
         self.sizes = sizes;
         self
     }
@@ -178,7 +178,7 @@ impl Cluster {
     }
 
     /// Uses these costs for links and processors. The seed then only determines the seeds of the devices' hash tables.
-    pub fn costs(mut self, costs: Costs) -> Self {
+    pub fn costs(mut self, costs: OperationCosts) -> Self {
         self.costs = Some(costs);
         self
     }
@@ -197,7 +197,7 @@ impl Cluster {
     }
 
     /// Runs `program` as every process and returns their statuses.
-    pub fn run(&self, program: impl Fn(&Node<'_, '_>) -> i32 + Sync) -> Statuses {
+    pub fn run(&self, program: impl Fn(&SimProcess<'_, '_>) -> i32 + Sync) -> ExitStatuses {
         self.run_and_report(program).0
     }
 
@@ -207,8 +207,8 @@ impl Cluster {
     /// If the extents are not a torus or the buffer sizes are below the minimum.
     pub fn run_and_report(
         &self,
-        program: impl Fn(&Node<'_, '_>) -> i32 + Sync,
-    ) -> (Statuses, Vec<NodeReport>) {
+        program: impl Fn(&SimProcess<'_, '_>) -> i32 + Sync,
+    ) -> (ExitStatuses, Vec<NodeReport>) {
         self.run_watched(program, &mut |_| true)
     }
 
@@ -218,19 +218,19 @@ impl Cluster {
     /// Under the conditions of [`Cluster::run_and_report`].
     pub fn run_watched(
         &self,
-        program: impl Fn(&Node<'_, '_>) -> i32 + Sync,
-        watch: &mut dyn FnMut(Watched) -> bool,
-    ) -> (Statuses, Vec<NodeReport>) {
-        let run = |block: Option<&Block<'_>>, watch: &mut dyn FnMut(Watched) -> bool| {
-            let look = |shared: &Shared<'_>, _: &Ended| {
+        program: impl Fn(&SimProcess<'_, '_>) -> i32 + Sync,
+        watch: &mut dyn FnMut(JobProgress) -> bool,
+    ) -> (ExitStatuses, Vec<NodeReport>) {
+        let run = |block: Option<&MachineBlock<'_>>, watch: &mut dyn FnMut(JobProgress) -> bool| {
+            let look = |shared: &SharedState<'_>, _: &BlockOutcome| {
                 let nodes = shared.bodies().map(|(rank, _)| rank);
                 nodes.map(|rank| report(shared, rank)).collect()
             };
-            let job = self.run_on((STACK_BYTES, block), None, &program, watch, look);
+            let job = self.run_on(STACK_BYTES, block, None, &program, watch, look);
             job.expect("a stack for each process")
         };
         let Some(division) = self.division().filter(|division| division.count() > 1) else {
-            return merged([run(None, watch)]);
+            return merge_outcomes([run(None, watch)]);
         };
         let words: Vec<_> = (0..division.words()).map(|_| Default::default()).collect();
         let (run, words) = (&run, &words);
@@ -238,18 +238,18 @@ impl Cluster {
             let others: Vec<_> = (1..division.count())
                 .map(|own| {
                     scope.spawn(move || {
-                        let block = Block::new(division, own, words, rest);
+                        let block = MachineBlock::new(division, own, words, rest);
                         run(Some(&block), &mut |_| true)
                     })
                 })
                 .collect();
-            let first = run(Some(&Block::new(division, 0, words, rest)), watch);
+            let first = run(Some(&MachineBlock::new(division, 0, words, rest)), watch);
             let join = |other: thread::ScopedJoinHandle<'_, _>| {
                 other
                     .join()
                     .unwrap_or_else(|payload| resume_unwind(payload))
             };
-            merged(std::iter::once(first).chain(others.into_iter().map(join)))
+            merge_outcomes(std::iter::once(first).chain(others.into_iter().map(join)))
         })
     }
 
@@ -257,29 +257,30 @@ impl Cluster {
     ///
     /// # Panics
     /// If the extents are not a torus.
-    pub fn division(&self) -> Option<Division> {
+    pub fn division(&self) -> Option<BlockDivision> {
         let costs = self.costs?;
-        Some(Division::new(self.shape(), self.processors, costs))
+        Some(BlockDivision::new(self.shape(), self.processors, costs))
     }
 
     fn shape(&self) -> Shape {
         Shape::new(self.extents, self.wraps).expect("extents of 1 to 256")
     }
 
-    /// Runs `program`, which must end by [`Node::exit`] only, as every process, or as those of a block of the cluster's
-    /// [`division`](Cluster::division), on stacks of this size in bytes. `carrier` manages its data. Fails if the host
+    /// Runs `program`, which must end by [`SimProcess::exit`] only, as every process, or as those of a block of the cluster's
+    /// [`division`](Cluster::division), on stacks of this size in bytes. `host` manages its data. Fails if the host
     /// cannot allocate the stacks.
     ///
     /// # Panics
     /// Under the conditions of [`Cluster::run_and_report`].
     pub fn carry(
         &self,
-        (stack_bytes, block): (usize, Option<&Block<'_>>),
-        carrier: &dyn Carrier,
-        program: impl Fn(&Node<'_, '_>) -> i32,
-        watch: &mut dyn FnMut(Watched) -> bool,
-    ) -> io::Result<Ended> {
-        let look = |shared: &Shared<'_>, ended: &Ended| {
+        stack_bytes: usize,
+        block: Option<&MachineBlock<'_>>,
+        host: &dyn ProgramHost,
+        program: impl Fn(&SimProcess<'_, '_>) -> i32,
+        watch: &mut dyn FnMut(JobProgress) -> bool,
+    ) -> io::Result<BlockOutcome> {
+        let look = |shared: &SharedState<'_>, ended: &BlockOutcome| {
             // As in one process, which ends when the program fails.
             if matches!(ended, Err(None)) {
                 return;
@@ -287,35 +288,36 @@ impl Cluster {
             for (rank, body) in shared.bodies() {
                 // A program that will never run again keeps the device of the call that it is in.
                 if let (Ok(adi), Ok(torus)) = (body.adi.try_borrow(), body.torus.try_borrow()) {
-                    carrier.counts(rank, &adi, torus.router(), shared.times(rank));
+                    host.counts(rank, &adi, torus.router(), shared.times(rank));
                 }
             }
         };
-        let job = self.run_on((stack_bytes, block), Some(carrier), program, watch, look);
+        let job = self.run_on(stack_bytes, block, Some(host), program, watch, look);
         job.map(|(ended, ())| ended)
     }
 
     /// Runs the job, or a block of it, and examines it at its end.
     fn run_on<R>(
         &self,
-        (stack_bytes, block): (usize, Option<&Block<'_>>),
-        carrier: Option<&dyn Carrier>,
-        program: impl Fn(&Node<'_, '_>) -> i32,
-        watch: &mut dyn FnMut(Watched) -> bool,
-        look: impl FnOnce(&Shared<'_>, &Ended) -> R,
-    ) -> io::Result<(Ended, R)> {
+        stack_bytes: usize,
+        block: Option<&MachineBlock<'_>>,
+        host: Option<&dyn ProgramHost>,
+        program: impl Fn(&SimProcess<'_, '_>) -> i32,
+        watch: &mut dyn FnMut(JobProgress) -> bool,
+        look: impl FnOnce(&SharedState<'_>, &BlockOutcome) -> R,
+    ) -> io::Result<(BlockOutcome, R)> {
         let shape = self.shape();
         let nodes = shape.nodes() as usize;
-        let here = block.map_or(0..nodes, Block::ranks);
+        let here = block.map_or(0..nodes, MachineBlock::ranks);
         let mut chunks: Vec<Chunk> = vec![[0; 32]; self.sizes.chunks() * here.len() + LINE_CHUNKS];
-        let wires = Wires::new(nodes, self.costs, block);
+        let wires = MachineWires::new(nodes, self.costs, block);
         let bodies = self.bodies(shape, here.start, &wires, in_lines(&mut chunks));
-        let shared = Shared::new(bodies, nodes, &wires, self.seed, carrier);
+        let shared = SharedState::new(bodies, nodes, &wires, self.seed, host);
         let run = |number, yielder: &_| {
             run_process(&shared, here.start + number, yielder, &program);
         };
-        let job = with_strands(here.len(), stack_bytes, run, |strands| {
-            shared.run(strands, watch)
+        let job = with_coroutines(here.len(), stack_bytes, run, |coroutines| {
+            shared.run(coroutines, watch)
         })?;
         let seen = look(&shared, &job);
         Ok((job, seen))
@@ -326,9 +328,9 @@ impl Cluster {
         &self,
         shape: Shape,
         first: usize,
-        wires: &'m Wires<'m>,
+        wires: &'m MachineWires<'m>,
         chunks: &'m mut [Chunk],
-    ) -> Vec<Body<'m>> {
+    ) -> Vec<SimNode<'m>> {
         let kind = self.matching.kind();
         chunks
             .chunks_mut(self.sizes.chunks())
@@ -356,7 +358,7 @@ impl Cluster {
                 if let Some(bytes) = self.eager {
                     adi.set_eager_limit(bytes);
                 }
-                Body {
+                SimNode {
                     adi: RefCell::new(adi),
                     torus: RefCell::new(torus),
                 }
@@ -371,9 +373,9 @@ fn rest() {
 }
 
 /// Combines the results of all blocks, in their order.
-fn merged(
-    blocks: impl IntoIterator<Item = (Ended, Vec<NodeReport>)>,
-) -> (Statuses, Vec<NodeReport>) {
+fn merge_outcomes(
+    blocks: impl IntoIterator<Item = (BlockOutcome, Vec<NodeReport>)>,
+) -> (ExitStatuses, Vec<NodeReport>) {
     let (mut all, mut reports) = (Ok(Vec::new()), Vec::new());
     for (ended, more) in blocks {
         reports.extend(more);
@@ -382,9 +384,9 @@ fn merged(
                 statuses.extend(more);
                 Ok(statuses)
             }
-            (Err(Some(Failure::Hang(mut calls))), Err(Some(Failure::Hang(more)))) => {
+            (Err(Some(JobFailure::Hang(mut calls))), Err(Some(JobFailure::Hang(more)))) => {
                 calls.extend(more);
-                Err(Some(Failure::Hang(calls)))
+                Err(Some(JobFailure::Hang(calls)))
             }
             (Err(Some(failure)), _) | (_, Err(Some(failure))) => Err(Some(failure)),
             (Err(None), _) | (_, Err(None)) => Err(None),
@@ -395,26 +397,26 @@ fn merged(
 }
 
 fn run_process(
-    shared: &Shared<'_>,
+    shared: &SharedState<'_>,
     rank: usize,
     yielder: &Yielder<(), ()>,
-    program: &impl Fn(&Node<'_, '_>) -> i32,
+    program: &impl Fn(&SimProcess<'_, '_>) -> i32,
 ) {
-    let node = Node::new(shared, rank, yielder);
+    let node = SimProcess::new(shared, rank, yielder);
     let outcome = catch_unwind(AssertUnwindSafe(|| program(&node)));
     match outcome {
         Ok(status) => shared.finish(rank, status),
         Err(payload) => {
-            if !payload.is::<Over>() {
+            if !payload.is::<UnwindPayload>() {
                 let message = panic::words(payload.as_ref());
                 let rank = rank as u32;
-                shared.fail(rank, Failure::Panic { rank, message });
+                shared.fail(rank, JobFailure::Panic { rank, message });
             }
         }
     }
 }
 
-fn report(shared: &Shared<'_>, rank: usize) -> NodeReport {
+fn report(shared: &SharedState<'_>, rank: usize) -> NodeReport {
     let body = shared.body(rank);
     let (adi, torus) = (body.adi.borrow(), body.torus.borrow());
     NodeReport {

@@ -10,15 +10,15 @@ use midplane_device::kernel::{AbortReason, CallNote, Kernel};
 use midplane_device::memory::UserMemory;
 use midplane_objects::{Env, ErrorText, Process};
 
-use super::Failure;
-use super::drawn::YIELDS;
-use super::processor::Counted;
-use super::schedule::{Phase, Shared};
-use super::wires::Looks;
+use super::JobFailure;
+use super::random_schedule::YIELDS;
+use super::processor::CountingMemory;
+use super::schedule::{ProcessPhase, SharedState};
+use super::wires::WakeMode;
 
 /// One simulated process, as its program sees it.
-pub struct Node<'a, 'm> {
-    shared: &'a Shared<'m>,
+pub struct SimProcess<'a, 'm> {
+    shared: &'a SharedState<'m>,
     rank: usize,
     inside: RefCell<()>,
     yielder: &'a Yielder<(), ()>,
@@ -26,8 +26,8 @@ pub struct Node<'a, 'm> {
 }
 
 struct NodeKernel<'a, 'b, 'm> {
-    node: &'a Node<'b, 'm>,
-    memory: Counted,
+    node: &'a SimProcess<'b, 'm>,
+    memory: CountingMemory,
     has_slept: bool,
 }
 
@@ -36,11 +36,11 @@ const PATIENCE_NS: u64 = 10_000_000;
 
 impl Kernel for NodeKernel<'_, '_, '_> {
     fn poll(&mut self, adi: &mut Adi) -> bool {
-        let Node { rank, yielder, .. } = *self.node;
+        let SimProcess { rank, yielder, .. } = *self.node;
         let moved = { self.node.shared }.poll(rank, adi, &mut self.memory, yielder);
         if !moved
-            && let Some(carrier) = self.node.shared.carrier()
-            && carrier.is_asked(rank)
+            && let Some(host) = self.node.shared.host()
+            && host.is_asked(rank)
         {
             self.count(adi);
         }
@@ -66,18 +66,18 @@ impl Kernel for NodeKernel<'_, '_, '_> {
     }
 
     fn count(&mut self, adi: &Adi) {
-        let Node { shared, rank, .. } = *self.node;
-        if let Some(carrier) = shared.carrier() {
+        let SimProcess { shared, rank, .. } = *self.node;
+        if let Some(host) = shared.host() {
             let torus = shared.body(rank).torus.borrow();
-            carrier.counts(rank, adi, torus.router(), shared.times(rank));
+            host.counts(rank, adi, torus.router(), shared.times(rank));
         }
     }
 
     fn counted(&self, index: usize) -> u64 {
-        let Node { shared, rank, .. } = *self.node;
+        let SimProcess { shared, rank, .. } = *self.node;
         shared
-            .carrier()
-            .map_or(0, |carrier| carrier.counted(rank, index))
+            .host()
+            .map_or(0, |host| host.counted(rank, index))
     }
 
     fn note(&mut self, call: Option<CallNote>) {
@@ -85,8 +85,8 @@ impl Kernel for NodeKernel<'_, '_, '_> {
     }
 
     fn abort(&mut self, why: AbortReason<'_>, status: i32) -> ! {
-        if let Some(carrier) = self.node.shared.carrier() {
-            carrier.aborts(why, status);
+        if let Some(host) = self.node.shared.host() {
+            host.aborts(why, status);
         }
         let message = match why {
             AbortReason::MpiAbort => String::from("MPI_Abort"),
@@ -94,37 +94,37 @@ impl Kernel for NodeKernel<'_, '_, '_> {
             AbortReason::DeadLink => String::from("a link is dead"),
         };
         let rank = self.node.rank();
-        let abort = Failure::Abort {
+        let abort = JobFailure::Abort {
             rank,
             status,
             message,
         };
         self.node.shared.fail(rank, abort);
-        self.node.shared.leave(self.node.yielder)
+        self.node.shared.end_process(self.node.yielder)
     }
 }
 
-impl Enter for Node<'_, '_> {
+impl Enter for SimProcess<'_, '_> {
     fn enter<'w>(&self, work: &'w mut Work<'w>) {
         let _inside = self.inside.borrow_mut();
         let shared = self.shared;
         match &shared.wires.looks {
-            Looks::Drawn(_) => {
+            WakeMode::Random(_) => {
                 let yields = shared.random.borrow_mut().chance(YIELDS);
                 if yields {
-                    shared.pass(self.rank, Phase::Computing, self.yielder);
+                    shared.pass(self.rank, ProcessPhase::Computing, self.yielder);
                 }
             }
-            Looks::Timed(_, costs) => shared.spend(self.rank, costs.call_ns),
+            WakeMode::Timed(_, costs) => shared.spend(self.rank, costs.call_ns),
         }
         let adi = &mut *shared.body(self.rank).adi.borrow_mut();
         let mut kernel = NodeKernel {
             node: self,
-            memory: Counted::default(),
+            memory: CountingMemory::default(),
             has_slept: false,
         };
         work(adi, &mut kernel);
-        if let Looks::Timed(_, costs) = &shared.wires.looks {
+        if let WakeMode::Timed(_, costs) = &shared.wires.looks {
             shared.pay(self.rank, adi, &mut kernel.memory, costs);
             if kernel.has_slept {
                 shared.spend(self.rank, costs.call_ns);
@@ -133,19 +133,19 @@ impl Enter for Node<'_, '_> {
     }
 }
 
-impl Env for Node<'_, '_> {
+impl Env for SimProcess<'_, '_> {
     fn process(&self) -> &Process {
         &self.process
     }
 }
 
-impl<'a, 'm> Node<'a, 'm> {
+impl<'a, 'm> SimProcess<'a, 'm> {
     pub(super) fn new(
-        shared: &'a Shared<'m>,
+        shared: &'a SharedState<'m>,
         rank: usize,
         yielder: &'a Yielder<(), ()>,
-    ) -> Node<'a, 'm> {
-        Node {
+    ) -> SimProcess<'a, 'm> {
+        SimProcess {
             shared,
             rank,
             inside: RefCell::new(()),
@@ -154,18 +154,18 @@ impl<'a, 'm> Node<'a, 'm> {
         }
     }
 
-    /// Ends the program with this status, at any point; only for programs of a [`Carrier`](super::Carrier), whose
+    /// Ends the program with this status, at any point; only for programs of a [`ProgramHost`](super::ProgramHost), whose
     /// frames are never unwound.
     ///
     /// # Panics
     /// If the cluster has no carrier.
     pub fn exit(&self, status: i32) -> ! {
         assert!(
-            self.shared.carrier().is_some(),
+            self.shared.host().is_some(),
             "a program that can be unwound"
         );
         self.shared.finish(self.rank, status);
-        self.shared.leave(self.yielder)
+        self.shared.end_process(self.yielder)
     }
 
     /// Reports the nodes' counters to the carrier, except this node's during a step, which reports them afterwards.

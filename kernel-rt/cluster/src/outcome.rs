@@ -3,15 +3,15 @@
 use midplane_device::kernel::CallNote;
 
 /// Result of a job: each process's status, by rank.
-pub type Statuses = Result<Vec<i32>, Failure>;
+pub type ExitStatuses = Result<Vec<i32>, JobFailure>;
 
-/// Result of a block of a machine, or of all of it: [`Statuses`] of its own processes. `None`: the first failure
+/// Result of a block of a machine, or of all of it: [`ExitStatuses`] of its own processes. `None`: the first failure
 /// occurred in another block.
-pub type Ended = Result<Vec<i32>, Option<Failure>>;
+pub type BlockOutcome = Result<Vec<i32>, Option<JobFailure>>;
 
 /// Reason why a job did not end by itself.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Failure {
+pub enum JobFailure {
     /// Nothing can move any more; contains the current calls of the processes, by rank.
     Hang(Vec<Option<CallNote>>),
     /// A process ended the job.
@@ -36,7 +36,7 @@ pub enum Failure {
 
 /// Progress of a job.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Watched {
+pub struct JobProgress {
     /// Virtual time in nanoseconds.
     pub now_ns: u64,
     /// Processes whose programs have ended.

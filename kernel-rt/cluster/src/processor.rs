@@ -28,9 +28,9 @@ impl Processor {
 /// The program's memory. Counts bytes copied out of MPI memory, in pieces above a packet's size. A model's spans
 /// contain no bytes: only their costs count.
 #[derive(Default)]
-pub(super) struct Counted(pub(super) u64);
+pub(super) struct CountingMemory(pub(super) u64);
 
-impl UserMemory for Counted {
+impl UserMemory for CountingMemory {
     fn read(&self, span: Span, offset: usize, out: &mut [u8]) {
         if span.address() >= MODEL_KEYS {
             RawMemory.read(span, offset, out);

@@ -11,7 +11,7 @@ use oorandom::Rand32;
 /// Purpose of a random sequence: each use of a seed has a separate sequence, so that additional draws of one do not
 /// change the others.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Stream {
+pub enum RandomStream {
     /// Configuration of a simulated job.
     Setup = 1,
     /// Parameters of its program.
@@ -42,7 +42,7 @@ pub struct Random(Rand32);
 
 impl Random {
     /// Creates the sequence of `seed` for `stream`.
-    pub fn new(seed: u64, stream: Stream) -> Random {
+    pub fn new(seed: u64, stream: RandomStream) -> Random {
         Random(Rand32::new_inc(seed, stream as u64))
     }
 
@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn choices_stay_what_they_are() {
-        let mut random = Random::new(7, Stream::Setup);
+        let mut random = Random::new(7, RandomStream::Setup);
         let drawn: Vec<u32> = (0..8).map(|_| random.below(1000)).collect();
         assert_eq!(drawn, [515, 73, 455, 976, 421, 412, 394, 603]);
         assert_eq!(random.bits(), 0xf40a_476f_ce74_ec08);
@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     fn never_and_always_are_that() {
-        let mut random = Random::new(1, Stream::Plan);
+        let mut random = Random::new(1, RandomStream::Plan);
         assert!((0..10_000).all(|_| !random.chance(0.0) && random.chance(1.0)));
         assert!((0..10_000).all(|_| (0.0..1.0).contains(&random.part())));
         assert!((1..1_000).all(|end| random.below(end) < end));

@@ -4,7 +4,7 @@
 use crate::random::Random;
 
 /// A set of nodes. Insertion, removal and draw take constant time.
-pub(super) struct Ready {
+pub(super) struct ReadySet {
     nodes: Vec<u32>,
     /// By node: its index in `nodes`, or [`OUT`].
     places: Vec<u32>,
@@ -12,11 +12,11 @@ pub(super) struct Ready {
 
 const OUT: u32 = u32::MAX;
 
-impl Ready {
+impl ReadySet {
     /// Creates the set of all nodes.
-    pub(super) fn all(nodes: usize) -> Ready {
+    pub(super) fn all(nodes: usize) -> ReadySet {
         let nodes = u32::try_from(nodes).expect("a machine's nodes");
-        Ready {
+        ReadySet {
             nodes: (0..nodes).collect(),
             places: (0..nodes).collect(),
         }
@@ -51,12 +51,12 @@ impl Ready {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::Stream;
+    use crate::random::RandomStream;
 
     #[test]
     fn what_is_drawn_is_in_the_set() {
-        let mut random = Random::new(3, Stream::Cluster);
-        let mut set = Ready::all(40);
+        let mut random = Random::new(3, RandomStream::Cluster);
+        let mut set = ReadySet::all(40);
         let mut model = [true; 40];
         for _ in 0..20_000 {
             let node = random.index(40);

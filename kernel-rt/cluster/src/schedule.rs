@@ -1,7 +1,7 @@
 //! Scheduler: each process is a coroutine on its own stack, all in the caller's thread.
 //!
 //! A process gives the *baton* back where a node would sleep. The next holder is drawn from the seed
-//! ([`drawn`](super::drawn)) or determined by virtual time ([`timed`](super::timed)).
+//! ([`random_schedule`](super::random_schedule)) or determined by virtual time ([`timed_schedule`](super::timed_schedule)).
 #![forbid(unsafe_code)]
 
 use std::cell::{Cell, RefCell};
@@ -15,14 +15,14 @@ use midplane_device::{HookResult, interface};
 use msg_layer::{Class, Port};
 use net_torus::Torus;
 
-use super::blocks::{Block, Failed, NEVER, Says};
-use super::carrier::Carrier;
-use super::outcome::{Ended, Failure, Watched};
-use super::processor::{Counted, Processor};
-use super::strands;
-use super::wires::{Looks, WireEnd, Wires};
-use crate::costs::Costs;
-use crate::random::{Random, Stream};
+use super::blocks::{MachineBlock, FailureTime, NEVER, BlockState};
+use super::program_host::ProgramHost;
+use super::outcome::{BlockOutcome, JobFailure, JobProgress};
+use super::processor::{CountingMemory, Processor};
+use super::coroutines;
+use super::wires::{WakeMode, WireEnd, MachineWires};
+use crate::costs::OperationCosts;
+use crate::random::{Random, RandomStream};
 
 /// Duration of one step of one node without a cost model, in nanoseconds of virtual time.
 pub(super) const STEP_NS: u64 = 1_000;
@@ -41,13 +41,13 @@ pub fn running() -> Option<usize> {
 }
 
 /// A node. Its process holds the device during a call, even asleep; the routers are borrowed for one step only.
-pub(super) struct Body<'m> {
+pub(super) struct SimNode<'m> {
     pub(super) adi: RefCell<Adi>,
     pub(super) torus: RefCell<Torus<'m, WireEnd<'m>>>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Phase {
+pub(super) enum ProcessPhase {
     /// In its own code, or about to enter the device: may receive the baton, or be interrupted.
     Computing,
     /// Asleep inside a call: may receive the baton.
@@ -59,16 +59,16 @@ pub(super) enum Phase {
 }
 
 /// A process: its running program.
-pub(super) type Strand<'a> = strands::Strand<'a, ()>;
+pub(super) type ProcessCoroutine<'a> = coroutines::ProgramCoroutine<'a, ()>;
 
-pub(super) struct Shared<'m> {
+pub(super) struct SharedState<'m> {
     /// The local nodes.
-    bodies: Vec<Body<'m>>,
+    bodies: Vec<SimNode<'m>>,
     /// Their ranks: all, or a block of the machine. The following fields are by rank, for the complete machine.
     here: Range<usize>,
-    pub(super) wires: &'m Wires<'m>,
+    pub(super) wires: &'m MachineWires<'m>,
     pub(super) random: RefCell<Random>,
-    pub(super) phases: Vec<Cell<Phase>>,
+    pub(super) phases: Vec<Cell<ProcessPhase>>,
     /// Empty without a cost model.
     pub(super) processors: Vec<Processor>,
     /// By rank: end of its program.
@@ -78,35 +78,35 @@ pub(super) struct Shared<'m> {
     ended_elsewhere: Cell<usize>,
     calls: Vec<Cell<Option<CallNote>>>,
     /// Failure that has ended the job, and its time; a failure in another block has no details.
-    failure: RefCell<Option<(Failed, Option<Failure>)>>,
+    failure: RefCell<Option<(FailureTime, Option<JobFailure>)>>,
     /// By rank: the program's status.
     statuses: Vec<Cell<Option<i32>>>,
     /// Host of programs that cannot be unwound.
-    carrier: Option<&'m dyn Carrier>,
+    host: Option<&'m dyn ProgramHost>,
 }
 
 /// Unwinds a process's program when the job is over.
-pub(super) struct Over;
+pub(super) struct UnwindPayload;
 
-impl<'m> Shared<'m> {
+impl<'m> SharedState<'m> {
     /// Creates the state before the first step of a machine of `nodes` nodes; those of `bodies` are local.
     pub(super) fn new(
-        bodies: Vec<Body<'m>>,
+        bodies: Vec<SimNode<'m>>,
         nodes: usize,
-        wires: &'m Wires<'m>,
+        wires: &'m MachineWires<'m>,
         seed: u64,
-        carrier: Option<&'m dyn Carrier>,
+        host: Option<&'m dyn ProgramHost>,
     ) -> Self {
         let processors = match wires.looks {
-            Looks::Drawn(_) => 0,
-            Looks::Timed(..) => nodes,
+            WakeMode::Random(_) => 0,
+            WakeMode::Timed(..) => nodes,
         };
-        Shared {
+        SharedState {
             bodies,
-            here: wires.block.map_or(0..nodes, Block::ranks),
+            here: wires.block.map_or(0..nodes, MachineBlock::ranks),
             wires,
-            random: RefCell::new(Random::new(seed, Stream::Cluster)),
-            phases: vec![Cell::new(Phase::Computing); nodes],
+            random: RefCell::new(Random::new(seed, RandomStream::Cluster)),
+            phases: vec![Cell::new(ProcessPhase::Computing); nodes],
             processors: vec![Processor::default(); processors],
             ends: vec![Cell::new(None); nodes],
             ended: Cell::new(0),
@@ -114,35 +114,35 @@ impl<'m> Shared<'m> {
             calls: vec![Cell::new(None); nodes],
             failure: RefCell::new(None),
             statuses: vec![Cell::new(None); nodes],
-            carrier,
+            host,
         }
     }
 
     /// Runs all programs to their ends, or to the job's.
     pub(super) fn run(
         &self,
-        strands: &mut [Strand<'_>],
-        watch: &mut dyn FnMut(Watched) -> bool,
-    ) -> Ended {
+        coroutines: &mut [ProcessCoroutine<'_>],
+        watch: &mut dyn FnMut(JobProgress) -> bool,
+    ) -> BlockOutcome {
         let first = self.here.start;
         let mut turns = 0;
         loop {
             while let Some(rank) = self.choose() {
-                self.resume(&mut strands[rank - first], rank);
+                self.resume(&mut coroutines[rank - first], rank);
                 turns += 1;
                 if turns % TURNS_PER_LOOK == 0 && !watch(self.watched()) {
-                    self.fail(first as u32, Failure::Stopped);
+                    self.fail(first as u32, JobFailure::Stopped);
                 }
             }
             if !self.meet() {
                 break;
             }
         }
-        for (rank, strand) in (first..).zip(strands) {
-            match self.carrier {
-                Some(_) => strand.abandon(),
+        for (rank, coroutine) in (first..).zip(coroutines) {
+            match self.host {
+                Some(_) => coroutine.abandon(),
                 // It detects that the job is over, and unwinds.
-                None if self.is_over() && strand.is_under_way() => self.resume(strand, rank),
+                None if self.is_over() && coroutine.is_under_way() => self.resume(coroutine, rank),
                 None => {}
             }
         }
@@ -161,11 +161,11 @@ impl<'m> Shared<'m> {
     /// Meets the other blocks, if there are any. Returns false if the job is over.
     fn meet(&self) -> bool {
         let mut ended = self.ended.get();
-        let (Some(block), Looks::Timed(events, _)) = (self.wires.block, &self.wires.looks) else {
+        let (Some(block), WakeMode::Timed(events, _)) = (self.wires.block, &self.wires.looks) else {
             self.fail_if_they_hang(ended);
             return false;
         };
-        let met = block.meet(Says {
+        let met = block.meet(BlockState {
             next: if self.is_over() {
                 NEVER
             } else {
@@ -173,15 +173,15 @@ impl<'m> Shared<'m> {
             },
             ended,
             failed: self.failure.borrow().as_ref().map(|(failed, _)| *failed),
-            is_unsettled: self.carrier.is_some_and(Carrier::is_unsettled),
+            is_unsettled: self.host.is_some_and(ProgramHost::is_unsettled),
         });
         if let Some(first) = met.end() {
             let own = &mut *self.failure.borrow_mut();
             if own.as_ref().is_none_or(|(failed, _)| *failed != first) {
                 *own = Some((first, None));
             }
-            if let Some(carrier) = self.carrier {
-                carrier.settles(first.now_ns, first.rank + 1);
+            if let Some(host) = self.host {
+                host.settles(first.now_ns, first.rank + 1);
             }
             return false;
         }
@@ -192,9 +192,9 @@ impl<'m> Shared<'m> {
         ended = met.ended;
         self.ended_elsewhere.set(ended - self.ended.get());
         if met.is_unsettled
-            && let Some(carrier) = self.carrier
+            && let Some(host) = self.host
         {
-            carrier.settles(met.next, 0);
+            host.settles(met.next, 0);
         }
         if met.next == NEVER {
             self.fail_if_they_hang(ended);
@@ -208,34 +208,34 @@ impl<'m> Shared<'m> {
     fn fail_if_they_hang(&self, ended: usize) {
         if !self.is_over() && ended < self.size() {
             let calls = self.calls[self.here.clone()].iter();
-            let hang = Failure::Hang(calls.map(Cell::get).collect());
+            let hang = JobFailure::Hang(calls.map(Cell::get).collect());
             self.fail(self.here.start as u32, hang);
         }
     }
 
     /// Returns the local node of `rank`.
-    pub(super) fn body(&self, rank: usize) -> &Body<'m> {
+    pub(super) fn body(&self, rank: usize) -> &SimNode<'m> {
         &self.bodies[rank - self.here.start]
     }
 
     /// Iterates over the local nodes, by rank.
-    pub(super) fn bodies(&self) -> impl Iterator<Item = (usize, &Body<'m>)> {
+    pub(super) fn bodies(&self) -> impl Iterator<Item = (usize, &SimNode<'m>)> {
         self.here.clone().zip(&self.bodies)
     }
 
     /// Reports the local nodes' counters to the carrier. The node of `rank`, whose program is running, is skipped
     /// during a step; the others are at rest, although sleeping programs may hold them in a call.
     pub(super) fn count_all(&self, rank: usize) {
-        let Some(carrier) = self.carrier else { return };
+        let Some(host) = self.host else { return };
         for (other, body) in self.bodies() {
             if rank == other && (body.adi.try_borrow().is_err() || body.torus.try_borrow().is_err())
             {
                 continue;
             }
             let times = self.times(other);
-            strands::look_at_rest(&body.adi, |adi| {
-                strands::look_at_rest(&body.torus, |torus| {
-                    carrier.counts(other, adi, torus.router(), times);
+            coroutines::look_at_rest(&body.adi, |adi| {
+                coroutines::look_at_rest(&body.torus, |torus| {
+                    host.counts(other, adi, torus.router(), times);
                 });
             });
         }
@@ -249,40 +249,40 @@ impl<'m> Shared<'m> {
     /// Returns the process to run next; `None`: nothing moves any more by itself, or the job is over.
     fn choose(&self) -> Option<usize> {
         match &self.wires.looks {
-            Looks::Drawn(ready) => self.draw(ready),
-            Looks::Timed(events, costs) => self.next_event(events, costs),
+            WakeMode::Random(ready) => self.draw(ready),
+            WakeMode::Timed(events, costs) => self.next_event(events, costs),
         }
     }
 
-    fn watched(&self) -> Watched {
-        Watched {
+    fn watched(&self) -> JobProgress {
+        JobProgress {
             now_ns: self.wires.now.get(),
             ended: self.ended.get() + self.ended_elsewhere.get(),
         }
     }
 
     /// Gives the baton back; returns when it is received again.
-    pub(super) fn pass(&self, rank: usize, phase: Phase, yielder: &Yielder<(), ()>) {
+    pub(super) fn pass(&self, rank: usize, phase: ProcessPhase, yielder: &Yielder<(), ()>) {
         self.end_if_over(yielder);
         self.phases[rank].set(phase);
-        if let (Phase::Asleep, Looks::Drawn(ready)) = (phase, &self.wires.looks) {
+        if let (ProcessPhase::Asleep, WakeMode::Random(ready)) = (phase, &self.wires.looks) {
             ready.borrow_mut().remove(rank);
         }
         yielder.suspend(());
         self.end_if_over(yielder);
-        self.phases[rank].set(Phase::Computing);
-        if let Looks::Drawn(ready) = &self.wires.looks {
+        self.phases[rank].set(ProcessPhase::Computing);
+        if let WakeMode::Random(ready) = &self.wires.looks {
             ready.borrow_mut().insert(rank);
         }
     }
 
     /// Waits until the processor has completed its current work, if that takes time.
-    fn catch_up(&self, rank: usize, phase: Phase, yielder: &Yielder<(), ()>) {
-        if let Looks::Timed(events, _) = &self.wires.looks
+    fn catch_up(&self, rank: usize, phase: ProcessPhase, yielder: &Yielder<(), ()>) {
+        if let WakeMode::Timed(events, _) = &self.wires.looks
             && self.time_of(rank) > self.wires.now.get()
         {
             events.borrow_mut().plan(self.time_of(rank), rank);
-            if phase == Phase::Computing {
+            if phase == ProcessPhase::Computing {
                 self.pass(rank, phase, yielder);
             }
         }
@@ -293,13 +293,13 @@ impl<'m> Shared<'m> {
         &self,
         rank: usize,
         adi: &mut Adi,
-        memory: &mut Counted,
+        memory: &mut CountingMemory,
         yielder: &Yielder<(), ()>,
     ) -> bool {
         match &self.wires.looks {
-            Looks::Drawn(_) => self.step(rank, adi, memory),
-            Looks::Timed(_, costs) => {
-                self.catch_up(rank, Phase::Computing, yielder);
+            WakeMode::Random(_) => self.step(rank, adi, memory),
+            WakeMode::Timed(_, costs) => {
+                self.catch_up(rank, ProcessPhase::Computing, yielder);
                 self.timed_step(rank, adi, memory, costs)
             }
         }
@@ -307,23 +307,23 @@ impl<'m> Shared<'m> {
 
     /// Puts the process to sleep until something may have happened.
     pub(super) fn sleep(&self, rank: usize, yielder: &Yielder<(), ()>) {
-        self.catch_up(rank, Phase::Asleep, yielder);
-        self.pass(rank, Phase::Asleep, yielder);
+        self.catch_up(rank, ProcessPhase::Asleep, yielder);
+        self.pass(rank, ProcessPhase::Asleep, yielder);
     }
 
     /// Makes the process compute for this number of steps.
     pub(super) fn compute(&self, rank: usize, steps: usize, yielder: &Yielder<(), ()>) {
         match self.wires.looks {
-            Looks::Drawn(_) => {
-                (0..steps).for_each(|_| self.pass(rank, Phase::Computing, yielder));
+            WakeMode::Random(_) => {
+                (0..steps).for_each(|_| self.pass(rank, ProcessPhase::Computing, yielder));
             }
-            Looks::Timed(..) => self.compute_ns(rank, steps as u64 * STEP_NS, yielder),
+            WakeMode::Timed(..) => self.compute_ns(rank, steps as u64 * STEP_NS, yielder),
         }
     }
 
     /// Makes the process compute for `ns` nanoseconds of its processor, in addition to the time of interrupts.
     pub(super) fn compute_ns(&self, rank: usize, ns: u64, yielder: &Yielder<(), ()>) {
-        let Looks::Timed(events, costs) = &self.wires.looks else {
+        let WakeMode::Timed(events, costs) = &self.wires.looks else {
             return self.compute(rank, ns.div_ceil(STEP_NS) as usize, yielder);
         };
         let percent = costs.interrupt_percent;
@@ -334,13 +334,13 @@ impl<'m> Shared<'m> {
             if kept > 0 {
                 let held = left.min(kept);
                 self.spend(rank, held);
-                self.catch_up(rank, Phase::Computing, yielder);
+                self.catch_up(rank, ProcessPhase::Computing, yielder);
                 (left, kept) = (left - held, 0);
             }
             if left > 0 && !self.can_go_on(rank) {
                 let until = self.wires.now.get() + left;
                 events.borrow_mut().plan(until, rank);
-                self.pass(rank, Phase::Interruptible(until), yielder);
+                self.pass(rank, ProcessPhase::Interruptible(until), yielder);
                 left = until.saturating_sub(self.wires.now.get());
             }
             if left > 0 {
@@ -361,12 +361,12 @@ impl<'m> Shared<'m> {
     }
 
     /// Makes the node do its work, while its program is not in a call.
-    fn serve(&self, rank: usize, costs: &Costs, yielder: &Yielder<(), ()>) {
+    fn serve(&self, rank: usize, costs: &OperationCosts, yielder: &Yielder<(), ()>) {
         let adi = &mut *self.body(rank).adi.borrow_mut();
         let mut moved = true;
         while moved {
-            self.catch_up(rank, Phase::Computing, yielder);
-            let mut memory = Counted::default();
+            self.catch_up(rank, ProcessPhase::Computing, yielder);
+            let mut memory = CountingMemory::default();
             moved = self.timed_step(rank, adi, &mut memory, costs);
             // In the process's own strand, like a node's interrupt: the hook finds its program's data.
             if !moved && adi.interrupt_hook().is_some() {
@@ -379,10 +379,10 @@ impl<'m> Shared<'m> {
     /// Records that the program of `rank` has ended by itself.
     pub(super) fn finish(&self, rank: usize, status: i32) {
         self.statuses[rank].set(Some(status));
-        self.phases[rank].set(Phase::Finished);
+        self.phases[rank].set(ProcessPhase::Finished);
         self.ends[rank].set(Some(self.now(rank)));
         self.ended.set(self.ended.get() + 1);
-        if let Looks::Timed(events, _) = &self.wires.looks {
+        if let WakeMode::Timed(events, _) = &self.wires.looks {
             events.borrow_mut().plan(self.now(rank), rank);
         }
     }
@@ -395,22 +395,22 @@ impl<'m> Shared<'m> {
     /// Returns the process's clock.
     pub(super) fn now(&self, rank: usize) -> u64 {
         match self.wires.looks {
-            Looks::Drawn(_) => self.wires.now.get(),
-            Looks::Timed(..) => self.time_of(rank),
+            WakeMode::Random(_) => self.wires.now.get(),
+            WakeMode::Timed(..) => self.time_of(rank),
         }
     }
 
     pub(super) fn note(&self, rank: usize, call: Option<CallNote>) {
         self.calls[rank].set(call);
-        if let Some(carrier) = self.carrier {
-            carrier.notes(rank, call);
+        if let Some(host) = self.host {
+            host.notes(rank, call);
         }
     }
 
     /// Ends the job because of the program of `rank`, for this reason unless there is one already.
-    pub(super) fn fail(&self, rank: u32, failure: Failure) {
+    pub(super) fn fail(&self, rank: u32, failure: JobFailure) {
         let now_ns = self.wires.now.get();
-        let failed = Failed { now_ns, rank };
+        let failed = FailureTime { now_ns, rank };
         { self.failure.borrow_mut() }.get_or_insert((failed, Some(failure)));
     }
 
@@ -419,21 +419,21 @@ impl<'m> Shared<'m> {
     }
 
     /// Returns the host of the programs, if they cannot be unwound.
-    pub(super) fn carrier(&self) -> Option<&'m dyn Carrier> {
-        self.carrier
+    pub(super) fn host(&self) -> Option<&'m dyn ProgramHost> {
+        self.host
     }
 
     /// Ends the calling process if the job is over.
     fn end_if_over(&self, yielder: &Yielder<(), ()>) {
         if self.is_over() {
-            self.leave(yielder);
+            self.end_process(yielder);
         }
     }
 
     /// Ends the calling process: its program is unwound, or never resumed.
-    pub(super) fn leave(&self, yielder: &Yielder<(), ()>) -> ! {
-        if self.carrier.is_none() {
-            resume_unwind(Box::new(Over));
+    pub(super) fn end_process(&self, yielder: &Yielder<(), ()>) -> ! {
+        if self.host.is_none() {
+            resume_unwind(Box::new(UnwindPayload));
         }
         loop {
             yielder.suspend(());
@@ -441,12 +441,12 @@ impl<'m> Shared<'m> {
     }
 
     /// Resumes a process until it gives the baton back.
-    fn resume(&self, strand: &mut Strand<'_>, rank: usize) {
+    fn resume(&self, coroutine: &mut ProcessCoroutine<'_>, rank: usize) {
         let before = RUNNING.replace(Some(rank));
-        if let Some(carrier) = self.carrier {
-            carrier.goes_on(rank, self.wires.now.get());
+        if let Some(host) = self.host {
+            host.resume_rank(rank, self.wires.now.get());
         }
-        strand.resume();
+        coroutine.resume();
         RUNNING.set(before);
     }
 }

@@ -9,10 +9,10 @@ use net_torus::chunk::CHUNK_BYTES;
 use net_torus::wire::MIN_MTU;
 use net_torus::{Direction, Link, Shape};
 
-use super::blocks::{Block, NEVER};
-use super::events::Events;
-use super::ready::Ready;
-use crate::costs::Costs;
+use super::blocks::{MachineBlock, NEVER};
+use super::events::EventQueue;
+use super::ready::ReadySet;
+use crate::costs::OperationCosts;
 
 /// Maximum frame size without a cost model: that of an Ethernet frame, as on emulated nodes.
 const MTU: usize = 1514;
@@ -23,7 +23,7 @@ const NONE: u32 = u32::MAX;
 
 /// Frames from a node's neighbour on one side that the node has not received: frames of the pool, the oldest first.
 #[derive(Clone, Copy)]
-struct Wire {
+struct WireQueue {
     first: u32,
     last: u32,
     count: u32,
@@ -33,8 +33,8 @@ struct Wire {
     is_awaited: bool,
 }
 
-impl Wire {
-    const EMPTY: Wire = Wire {
+impl WireQueue {
+    const EMPTY: WireQueue = WireQueue {
         first: NONE,
         last: NONE,
         count: 0,
@@ -43,7 +43,7 @@ impl Wire {
     };
 
     /// Appends the frame with this index.
-    fn append(&mut self, frames: &mut [Frame], at: u32) {
+    fn append(&mut self, frames: &mut [PooledFrame], at: u32) {
         frames[at as usize].next = NONE;
         match self.count {
             0 => self.first = at,
@@ -54,7 +54,7 @@ impl Wire {
     }
 }
 
-struct Frame {
+struct PooledFrame {
     bytes: Box<[u8]>,
     len: usize,
     next: u32,
@@ -63,42 +63,42 @@ struct Frame {
 }
 
 /// Notification of nodes with work.
-pub(super) enum Looks {
+pub(super) enum WakeMode {
     /// Random draw among those nodes. Frames arrive immediately, with several packets each.
-    Drawn(RefCell<Ready>),
+    Random(RefCell<ReadySet>),
     /// Scheduled checks. A frame takes the time of its bytes, and contains one packet.
-    Timed(RefCell<Events>, Costs),
+    Timed(RefCell<EventQueue>, OperationCosts),
 }
 
 /// All links of a machine. A link without frames has no buffer.
-pub(super) struct Wires<'w> {
+pub(super) struct MachineWires<'w> {
     /// By receiving node, then by its side: a node checks all of its own at each step.
-    wires: RefCell<Vec<[Wire; 6]>>,
-    frames: RefCell<Vec<Frame>>,
+    wires: RefCell<Vec<[WireQueue; 6]>>,
+    frames: RefCell<Vec<PooledFrame>>,
     free: RefCell<Vec<u32>>,
-    pub(super) looks: Looks,
+    pub(super) looks: WakeMode,
     /// Virtual time in nanoseconds.
     pub(super) now: Cell<u64>,
     /// The block of these nodes; `None`: they are the complete machine.
-    pub(super) block: Option<&'w Block<'w>>,
+    pub(super) block: Option<&'w MachineBlock<'w>>,
 }
 
-impl<'w> Wires<'w> {
+impl<'w> MachineWires<'w> {
     /// Creates the links of a machine of this number of nodes, or of a block of it; each node initially has work. With
     /// costs they take time.
     pub(super) fn new(
         nodes: usize,
-        costs: Option<Costs>,
-        block: Option<&'w Block<'w>>,
-    ) -> Wires<'w> {
-        let here = block.map_or(0..nodes, Block::ranks);
-        Wires {
-            wires: RefCell::new(vec![[Wire::EMPTY; 6]; nodes]),
+        costs: Option<OperationCosts>,
+        block: Option<&'w MachineBlock<'w>>,
+    ) -> MachineWires<'w> {
+        let here = block.map_or(0..nodes, MachineBlock::ranks);
+        MachineWires {
+            wires: RefCell::new(vec![[WireQueue::EMPTY; 6]; nodes]),
             frames: RefCell::default(),
             free: RefCell::default(),
             looks: match costs {
-                None => Looks::Drawn(RefCell::new(Ready::all(nodes))),
-                Some(costs) => Looks::Timed(RefCell::new(Events::at_start(nodes, here)), costs),
+                None => WakeMode::Random(RefCell::new(ReadySet::all(nodes))),
+                Some(costs) => WakeMode::Timed(RefCell::new(EventQueue::at_start(nodes, here)), costs),
             },
             now: Cell::new(0),
             block,
@@ -107,17 +107,17 @@ impl<'w> Wires<'w> {
 
     /// Returns the horizon of the nodes: until then they can run without synchronization.
     pub(super) fn horizon(&self) -> u64 {
-        self.block.map_or(NEVER, Block::horizon)
+        self.block.map_or(NEVER, MachineBlock::horizon)
     }
 
     /// Receives the frames that other blocks have sent.
-    pub(super) fn take_arrivals(&self, events: &RefCell<Events>) {
+    pub(super) fn take_arrivals(&self, events: &RefCell<EventQueue>) {
         let Some(block) = self.block else {
             return;
         };
         let frames = &mut *self.frames.borrow_mut();
         let (mut wires, mut events) = (self.wires.borrow_mut(), events.borrow_mut());
-        block.take(|there, side, arrival, bytes| {
+        block.receive_frames(|there, side, arrival, bytes| {
             let at = self.frame(frames);
             let frame = &mut frames[at as usize];
             frame.bytes[..bytes.len()].copy_from_slice(bytes);
@@ -144,17 +144,17 @@ impl<'w> Wires<'w> {
 
     fn mtu(&self) -> usize {
         match self.looks {
-            Looks::Drawn(_) => MTU,
-            Looks::Timed(..) => MIN_MTU,
+            WakeMode::Random(_) => MTU,
+            WakeMode::Timed(..) => MIN_MTU,
         }
     }
 
     /// Returns whether the wire accepts a frame of the node `here`; otherwise the node is checked again when it does.
-    fn takes(&self, wire: &mut Wire, here: usize) -> bool {
+    fn takes(&self, wire: &mut WireQueue, here: usize) -> bool {
         match &self.looks {
-            Looks::Drawn(_) => (wire.count as usize) < IN_FLIGHT,
-            Looks::Timed(..) if wire.busy_until <= self.now.get() => true,
-            Looks::Timed(events, _) => {
+            WakeMode::Random(_) => (wire.count as usize) < IN_FLIGHT,
+            WakeMode::Timed(..) if wire.busy_until <= self.now.get() => true,
+            WakeMode::Timed(events, _) => {
                 if !std::mem::replace(&mut wire.is_awaited, true) {
                     events.borrow_mut().plan(wire.busy_until, here);
                 }
@@ -164,11 +164,11 @@ impl<'w> Wires<'w> {
     }
 
     /// Allocates a frame of the pool.
-    fn frame(&self, frames: &mut Vec<Frame>) -> u32 {
+    fn frame(&self, frames: &mut Vec<PooledFrame>) -> u32 {
         if let Some(at) = self.free.borrow_mut().pop() {
             return at;
         }
-        frames.push(Frame {
+        frames.push(PooledFrame {
             bytes: vec![0; self.mtu()].into_boxed_slice(),
             len: 0,
             next: NONE,
@@ -180,7 +180,7 @@ impl<'w> Wires<'w> {
 
 /// One end of a link: reliable and in order.
 pub(super) struct WireEnd<'a> {
-    wires: &'a Wires<'a>,
+    wires: &'a MachineWires<'a>,
     here: u32,
     there: u32,
     direction: u8,
@@ -195,11 +195,11 @@ impl Link for WireEnd<'_> {
     /// With a cost model, checksums over bytes in memory, which do not change, are too expensive; randomly scheduled
     /// jobs use them.
     fn is_exact(&self) -> bool {
-        matches!(self.wires.looks, Looks::Timed(..))
+        matches!(self.wires.looks, WakeMode::Timed(..))
     }
 
     fn receive(&mut self, f: impl FnOnce(&[u8])) -> bool {
-        let Wires {
+        let MachineWires {
             wires,
             frames,
             looks,
@@ -217,7 +217,7 @@ impl Link for WireEnd<'_> {
                 return false;
             }
             wire.first = frame.next;
-            if let Looks::Drawn(ready) = looks
+            if let WakeMode::Random(ready) = looks
                 && wire.count as usize == IN_FLIGHT
             {
                 ready.borrow_mut().insert(self.there as usize);
@@ -244,9 +244,9 @@ impl Link for WireEnd<'_> {
         if frame.len == 0 {
             self.wires.free.borrow_mut().push(at);
             return match &self.wires.looks {
-                Looks::Drawn(_) => true,
+                WakeMode::Random(_) => true,
                 // It holds a packet back, for a limited number of checks.
-                Looks::Timed(events, costs) => {
+                WakeMode::Timed(events, costs) => {
                     let again = self.wires.now.get() + costs.carries(CHUNK_BYTES);
                     events.borrow_mut().plan(again, here);
                     false
@@ -254,8 +254,8 @@ impl Link for WireEnd<'_> {
             };
         }
         match &self.wires.looks {
-            Looks::Drawn(ready) => ready.borrow_mut().insert(there),
-            Looks::Timed(events, costs) => {
+            WakeMode::Random(ready) => ready.borrow_mut().insert(there),
+            WakeMode::Timed(events, costs) => {
                 let now = self.wires.now.get();
                 wire.busy_until = now + costs.carries(frame.len);
                 wire.is_awaited = false;
@@ -282,15 +282,15 @@ mod tests {
     const FRAME: usize = 100;
 
     /// Returns all checks scheduled from now on, except those at the start.
-    fn looks(wires: &Wires<'_>) -> Vec<(u64, usize)> {
-        let Looks::Timed(events, _) = &wires.looks else {
+    fn scheduled_checks(wires: &MachineWires<'_>) -> Vec<(u64, usize)> {
+        let WakeMode::Timed(events, _) = &wires.looks else {
             return Vec::new();
         };
         let all = std::iter::from_fn(|| events.borrow_mut().next(NEVER));
         all.filter(|&(time, _)| time > 0).collect()
     }
 
-    fn pair<'a>(wires: &'a Wires<'a>) -> WireEnd<'a> {
+    fn pair<'a>(wires: &'a MachineWires<'a>) -> WireEnd<'a> {
         let shape = Shape::new([2, 1, 1], [false; 3]).expect("a shape");
         let [plus, ..] = wires.ends(&shape, 0);
         plus.expect("a link")
@@ -299,10 +299,10 @@ mod tests {
     /// The sender of one frame is not checked when its link is free again; that of two is, once.
     #[test]
     fn a_free_link_is_news_for_who_waits_for_it() {
-        let costs = Costs::BLUE_GENE;
+        let costs = OperationCosts::BLUE_GENE;
         let arrival = (costs.hop_ns, 1);
         for refused in 0..3 {
-            let wires = Wires::new(2, Some(costs), None);
+            let wires = MachineWires::new(2, Some(costs), None);
             let mut end = pair(&wires);
             assert!(end.transmit(|_| FRAME));
             for _ in 0..refused {
@@ -314,15 +314,15 @@ mod tests {
             } else {
                 vec![arrival]
             };
-            assert_eq!(looks(&wires), wanted, "{refused}");
+            assert_eq!(scheduled_checks(&wires), wanted, "{refused}");
         }
     }
 
     #[test]
     fn a_router_that_holds_back_is_looked_at_again() {
-        let costs = Costs::BLUE_GENE;
-        let wires = Wires::new(2, Some(costs), None);
+        let costs = OperationCosts::BLUE_GENE;
+        let wires = MachineWires::new(2, Some(costs), None);
         assert!(!pair(&wires).transmit(|_| 0));
-        assert_eq!(looks(&wires), [(costs.carries(CHUNK_BYTES), 0)]);
+        assert_eq!(scheduled_checks(&wires), [(costs.carries(CHUNK_BYTES), 0)]);
     }
 }

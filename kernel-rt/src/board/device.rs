@@ -1,7 +1,7 @@
 //! The MPI device that a personality specifies.
 #![forbid(unsafe_code)]
 
-use midplane_abi::boot_error::NoDevice;
+use midplane_abi::boot_error::DeviceFailure;
 use midplane_abi::personality::Personality;
 use midplane_device::envelope::Rank;
 use midplane_device::matching::EngineKind;
@@ -10,7 +10,7 @@ use midplane_device::{Adi, Config, Memory};
 /// Creates the device of the node `who` with this matching engine, using memory of the heap; `seed` seeds its hash
 /// tables.
 #[cfg(not(target_arch = "arm"))]
-pub fn device(who: &Personality, kind: &EngineKind, seed: u64) -> Result<Adi, NoDevice> {
+pub fn device(who: &Personality, kind: &EngineKind, seed: u64) -> Result<Adi, DeviceFailure> {
     let (config, memory) = parts(who, kind)?;
     let mut adi = Adi::new(config, memory).ok_or(no_place(who))?;
     prepare(&mut adi, who, seed);
@@ -23,7 +23,7 @@ pub fn boxed_device(
     who: &Personality,
     kind: &EngineKind,
     seed: u64,
-) -> Result<alloc::boxed::Box<Adi>, NoDevice> {
+) -> Result<alloc::boxed::Box<Adi>, DeviceFailure> {
     let (config, memory) = parts(who, kind)?;
     let mut adi = Adi::boxed(config, memory).ok_or(no_place(who))?;
     prepare(&mut adi, who, seed);
@@ -32,11 +32,11 @@ pub fn boxed_device(
 
 // Not inlined, so that it frees its stack.
 #[inline(never)]
-fn parts(who: &Personality, kind: &EngineKind) -> Result<(Config, Memory), NoDevice> {
+fn parts(who: &Personality, kind: &EngineKind) -> Result<(Config, Memory), DeviceFailure> {
     let peers = who.shape.nodes();
     let memory = Memory::with_engine(kind, who.mpi_memory as usize, peers as usize)
         .and_then(|memory| memory.with_values(&who.shape))
-        .map_err(|_| NoDevice::Memory(who.mpi_memory))?;
+        .map_err(|_| DeviceFailure::Memory(who.mpi_memory))?;
     let config = Config {
         shape: who.shape,
         rank: Rank::new(who.rank),
@@ -46,8 +46,8 @@ fn parts(who: &Personality, kind: &EngineKind) -> Result<(Config, Memory), NoDev
     Ok((config, memory))
 }
 
-fn no_place(who: &Personality) -> NoDevice {
-    NoDevice::Place {
+fn no_place(who: &Personality) -> DeviceFailure {
+    DeviceFailure::Rank {
         rank: who.rank,
         peers: who.shape.nodes(),
     }

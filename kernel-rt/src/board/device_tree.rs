@@ -4,7 +4,7 @@
 //! It is read once, from front to back, by a minimal parser, because a crate for trees requires 4 KB of the image.
 #![forbid(unsafe_code)]
 
-use midplane_abi::address::Bytes;
+use midplane_abi::address::AddressRange;
 use midplane_abi::boot_error::TreeError;
 
 /// Maximum number of virtio-mmio slots that are read.
@@ -15,40 +15,40 @@ const READS_SLOTS: bool = cfg!(any(feature = "options", not(target_os = "none"))
 
 /// A virtio-mmio slot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Slot {
+pub struct VirtioSlot {
     /// Its registers.
-    pub registers: Bytes,
+    pub registers: AddressRange,
     /// Its interrupt ID.
     pub interrupt: u32,
 }
 
 /// Contents of the device tree.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Hardware {
+pub struct HardwareInfo {
     /// The memory that starts at the board's first byte of RAM.
-    pub ram: Bytes,
+    pub ram: AddressRange,
     /// Ticks per second of the clock.
     pub clock_hz: u64,
     /// The virtio-mmio slots, by address.
-    pub slots: heapless::Vec<Slot, MAX_SLOTS>,
+    pub slots: heapless::Vec<VirtioSlot, MAX_SLOTS>,
     /// Random bits from the machine (`rng-seed`), truncated to this size; 0 if there are none.
     pub random: u64,
 }
 
-impl Hardware {
+impl HardwareInfo {
     /// Reads a device tree for a board whose RAM starts at `ram` and whose devices have lower addresses.
     ///
     /// # Errors
     /// If the tree is malformed or lacks data that a node requires; see [`TreeError`].
     pub fn read(tree: &[u8], ram: u64) -> Result<Self, TreeError> {
-        let mut found = Found::default();
-        let mut nodes = Nodes {
-            tree: Tokens::of(tree).ok_or(TreeError::Broken)?,
-            path: [Place::Other; DEPTH],
+        let mut found = HardwareScan::default();
+        let mut nodes = NodeReader {
+            tree: TokenReader::from_tree(tree).ok_or(TreeError::Broken)?,
+            path: [TreeNode::Other; DEPTH],
             depth: 0,
         };
         while let Some(event) = nodes.next().ok_or(TreeError::Broken)? {
-            found.take(event, ram)?;
+            found.handle_event(event, ram)?;
         }
         Ok(Self {
             ram: found.ram.ok_or(TreeError::NoMemory)?,
@@ -60,62 +60,62 @@ impl Hardware {
 }
 
 #[derive(Default)]
-struct Found<'a> {
-    ram: Option<Bytes>,
+struct HardwareScan<'a> {
+    ram: Option<AddressRange>,
     clock_hz: Option<u64>,
-    slots: heapless::Vec<Slot, MAX_SLOTS>,
+    slots: heapless::Vec<VirtioSlot, MAX_SLOTS>,
     random: u64,
     /// The current child of `soc`.
-    device: Device<'a>,
+    device: SocDevice<'a>,
 }
 
 #[derive(Clone, Copy, Default)]
-struct Device<'a> {
+struct SocDevice<'a> {
     is_virtio: bool,
     registers: Option<&'a [u8]>,
     interrupts: Option<&'a [u8]>,
 }
 
-impl<'a> Found<'a> {
-    fn take(&mut self, event: Event<'a>, ram: u64) -> Result<(), TreeError> {
-        let Event::Property { place, name, value } = event else {
+impl<'a> HardwareScan<'a> {
+    fn handle_event(&mut self, event: TreeEvent<'a>, ram: u64) -> Result<(), TreeError> {
+        let TreeEvent::Property { place, name, value } = event else {
             let device = core::mem::take(&mut self.device);
             return self.keep(device, ram);
         };
         let is = |other: &str| same(name, other);
         match place {
             // The cells of an address and of a size, in the nodes that are read below.
-            Place::Root | Place::Soc
+            TreeNode::Root | TreeNode::Soc
                 if (is("#address-cells") || is("#size-cells")) && value != [0, 0, 0, 2] =>
             {
                 return Err(TreeError::Broken);
             }
-            Place::Memory if is("reg") => {
+            TreeNode::Memory if is("reg") => {
                 self.ram = { self.ram }.or(bytes_at(value).filter(|bytes| bytes.start == ram));
             }
-            Place::Cpus if is("timebase-frequency") => {
+            TreeNode::Cpus if is("timebase-frequency") => {
                 let hz = value.first_chunk().map(|hz| u32::from_be_bytes(*hz));
                 self.clock_hz = hz.filter(|hz| *hz != 0).map(u64::from);
             }
-            Place::Chosen if is("rng-seed") => {
+            TreeNode::Chosen if is("rng-seed") => {
                 for chunk in value.chunks(8) {
                     let word = { chunk.iter() }.fold(0, |word, byte| word << 8 | u64::from(*byte));
                     self.random ^= word;
                 }
             }
-            Place::Device if is("compatible") => {
+            TreeNode::Device if is("compatible") => {
                 let mut kinds = value.split(|byte| *byte == 0);
                 self.device.is_virtio = kinds.any(|kind| same(kind, "virtio,mmio"));
             }
-            Place::Device if is("reg") => self.device.registers = Some(value),
-            Place::Device if is("interrupts") => self.device.interrupts = Some(value),
+            TreeNode::Device if is("reg") => self.device.registers = Some(value),
+            TreeNode::Device if is("interrupts") => self.device.interrupts = Some(value),
             _ => {}
         }
         Ok(())
     }
 
     /// Handles a device that was read completely.
-    fn keep(&mut self, device: Device<'a>, ram: u64) -> Result<(), TreeError> {
+    fn keep(&mut self, device: SocDevice<'a>, ram: u64) -> Result<(), TreeError> {
         if !READS_SLOTS || !device.is_virtio {
             return Ok(());
         }
@@ -127,11 +127,11 @@ impl<'a> Found<'a> {
         let interrupt = { device.interrupts }
             .and_then(|value| value.first_chunk())
             .ok_or(TreeError::Slot)?;
-        let slot = Slot {
+        let slot = VirtioSlot {
             registers,
             interrupt: u32::from_be_bytes(*interrupt),
         };
-        let is_below = |other: &Slot| other.registers.start < registers.start;
+        let is_below = |other: &VirtioSlot| other.registers.start < registers.start;
         let place = self
             .slots
             .iter()
@@ -144,19 +144,19 @@ impl<'a> Found<'a> {
 }
 
 /// Returns the first entry of a `reg` that has two cells for an address and two for a size.
-fn bytes_at(reg: &[u8]) -> Option<Bytes> {
+fn bytes_at(reg: &[u8]) -> Option<AddressRange> {
     let (start, rest) = reg.split_first_chunk()?;
     let (start, size) = (
         u64::from_be_bytes(*start),
         u64::from_be_bytes(*rest.first_chunk()?),
     );
     let end = start.checked_add(size)?;
-    (size != 0).then_some(Bytes { start, end })
+    (size != 0).then_some(AddressRange { start, end })
 }
 
 /// Node of the tree that contains a property.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum TreeNode {
     Root,
     Memory,
     Cpus,
@@ -170,9 +170,9 @@ enum Place {
 /// Depth up to which nodes are distinguished.
 const DEPTH: usize = 3;
 
-enum Event<'a> {
+enum TreeEvent<'a> {
     Property {
-        place: Place,
+        place: TreeNode,
         name: &'a [u8],
         value: &'a [u8],
     },
@@ -180,16 +180,16 @@ enum Event<'a> {
     Boundary,
 }
 
-struct Nodes<'a> {
-    tree: Tokens<'a>,
-    path: [Place; DEPTH],
+struct NodeReader<'a> {
+    tree: TokenReader<'a>,
+    path: [TreeNode; DEPTH],
     depth: usize,
 }
 
-impl<'a> Nodes<'a> {
-    fn place(&self) -> Place {
+impl<'a> NodeReader<'a> {
+    fn place(&self) -> TreeNode {
         let at = self.depth.wrapping_sub(1);
-        self.path.get(at).copied().unwrap_or(Place::Other)
+        self.path.get(at).copied().unwrap_or(TreeNode::Other)
     }
 
     /// Returns the next event, `Some(None)` at the tree's end, and `None` if it is malformed.
@@ -197,56 +197,56 @@ impl<'a> Nodes<'a> {
         clippy::option_option,
         reason = "two ends: the tree's, and its structure's"
     )]
-    fn next(&mut self) -> Option<Option<Event<'a>>> {
+    fn next(&mut self) -> Option<Option<TreeEvent<'a>>> {
         Some(Some(match self.tree.next()? {
-            Token::Begin(name) => {
+            Token::BeginNode(name) => {
                 let above = self.place();
                 let (name, _) = split_at_byte(name, b'@').unwrap_or((name, name));
                 let place = match above {
-                    _ if self.depth == 0 => Place::Root,
-                    Place::Root if same(name, "memory") => Place::Memory,
-                    Place::Root if same(name, "cpus") => Place::Cpus,
-                    Place::Root if same(name, "chosen") => Place::Chosen,
-                    Place::Root if same(name, "soc") => Place::Soc,
-                    Place::Soc => Place::Device,
-                    _ => Place::Other,
+                    _ if self.depth == 0 => TreeNode::Root,
+                    TreeNode::Root if same(name, "memory") => TreeNode::Memory,
+                    TreeNode::Root if same(name, "cpus") => TreeNode::Cpus,
+                    TreeNode::Root if same(name, "chosen") => TreeNode::Chosen,
+                    TreeNode::Root if same(name, "soc") => TreeNode::Soc,
+                    TreeNode::Soc => TreeNode::Device,
+                    _ => TreeNode::Other,
                 };
                 if let Some(at) = self.path.get_mut(self.depth) {
                     *at = place;
                 }
                 self.depth += 1;
-                Event::Boundary
+                TreeEvent::Boundary
             }
-            Token::End => {
+            Token::EndNode => {
                 self.depth = self.depth.checked_sub(1)?;
-                Event::Boundary
+                TreeEvent::Boundary
             }
             Token::Property(name, value) => {
                 let place = self.place();
-                Event::Property { place, name, value }
+                TreeEvent::Property { place, name, value }
             }
-            Token::Over => return (self.depth == 0).then_some(None),
+            Token::End => return (self.depth == 0).then_some(None),
         }))
     }
 }
 
 /// Tokens of a tree's structure ("Devicetree Specification", 5.4.1).
 enum Token<'a> {
-    Begin(&'a [u8]),
-    End,
+    BeginNode(&'a [u8]),
+    EndNode,
     Property(&'a [u8], &'a [u8]),
-    Over,
+    End,
 }
 
 /// The unread part of a tree's structure, and the property names.
-struct Tokens<'a> {
+struct TokenReader<'a> {
     rest: &'a [u8],
     names: &'a [u8],
 }
 
-impl<'a> Tokens<'a> {
+impl<'a> TokenReader<'a> {
     /// Parses the header of a tree ("Devicetree Specification", 5.2); returns `None` if it is invalid.
-    fn of(tree: &'a [u8]) -> Option<Self> {
+    fn from_tree(tree: &'a [u8]) -> Option<Self> {
         const MAGIC: u32 = 0xd00d_feed;
         const VERSION: u32 = 17;
         let word = |at: usize| {
@@ -291,16 +291,16 @@ impl<'a> Tokens<'a> {
                 BEGIN_NODE => {
                     let (name, _) = split_at_byte(self.rest, 0)?;
                     self.bytes(name.len() + 1)?;
-                    Token::Begin(name)
+                    Token::BeginNode(name)
                 }
-                END_NODE => Token::End,
+                END_NODE => Token::EndNode,
                 PROPERTY => {
                     let (length, name) = (self.word()? as usize, self.word()? as usize);
                     let (name, _) = split_at_byte(self.names.get(name..)?, 0)?;
                     Token::Property(name, self.bytes(length)?)
                 }
                 NOP => continue,
-                END => Token::Over,
+                END => Token::End,
                 _ => return None,
             });
         }
@@ -381,8 +381,8 @@ mod tests {
     #[test]
     fn everything_is_found_and_slots_are_in_order() {
         let tree = virt(8).to_dtb();
-        let machine = Hardware::read(&tree, RAM).expect("a tree");
-        let ram = Bytes {
+        let machine = HardwareInfo::read(&tree, RAM).expect("a tree");
+        let ram = AddressRange {
             start: RAM,
             end: RAM + 0x80_0000,
         };
@@ -403,13 +403,13 @@ mod tests {
         slot.remove_property("interrupts");
         slot.add_property(property!("interrupts", [7u32, 4]));
         let tree = tree.to_dtb();
-        let machine = Hardware::read(&tree, RAM).expect("a tree");
+        let machine = HardwareInfo::read(&tree, RAM).expect("a tree");
         assert_eq!(machine.slots[0].interrupt, 7);
     }
 
     #[test]
     fn what_is_missing_or_wrong_is_named() {
-        let read = |tree: &DeviceTree, ram| Hardware::read(&tree.to_dtb(), ram).map(|_| ());
+        let read = |tree: &DeviceTree, ram| HardwareInfo::read(&tree.to_dtb(), ram).map(|_| ());
         let good = virt(1);
         assert_eq!(read(&good, 0x4000_0000), Err(TreeError::NoMemory));
         let without = |name: &str| {
@@ -447,14 +447,14 @@ mod tests {
         }
         let many = virt(MAX_SLOTS as u32 + 1);
         assert_eq!(read(&many, RAM), Err(TreeError::TooManySlots));
-        assert_eq!(Hardware::read(&[], RAM), Err(TreeError::Broken));
+        assert_eq!(HardwareInfo::read(&[], RAM), Err(TreeError::Broken));
     }
 
     #[test]
     fn damaged_trees_never_panic() {
         let tree = virt(2).to_dtb();
         for length in 0..tree.len() {
-            assert!(Hardware::read(&tree[..length], RAM).is_err());
+            assert!(HardwareInfo::read(&tree[..length], RAM).is_err());
         }
         // Every byte, with values that make lengths, offsets and tokens wrong in each direction.
         let mut refused = 0;
@@ -462,7 +462,7 @@ mod tests {
             for value in [0, 1, 2, 3, 4, 9, 0x7f, 0x80, 0xff] {
                 let mut damaged = tree.clone();
                 damaged[at] = value;
-                refused += Hardware::read(&damaged, RAM).is_err() as u32;
+                refused += HardwareInfo::read(&damaged, RAM).is_err() as u32;
             }
         }
         assert!(refused > 0);

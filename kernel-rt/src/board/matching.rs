@@ -6,7 +6,7 @@
 //! contains all of them, and its boot parameters specify one.
 
 #[cfg(not(target_os = "none"))]
-pub use of_processes::chosen;
+pub use of_processes::select_engine;
 
 #[cfg(target_os = "none")]
 pub use of_images::kind;
@@ -55,7 +55,7 @@ mod of_processes {
 
     /// Returns the engine that the boot parameters specify, or the default one. For an unknown name the default is
     /// returned too, and the check of the parameters detects the difference.
-    pub fn chosen(name: Option<&[u8]>) -> Choice {
+    pub fn select_engine(name: Option<&[u8]>) -> Choice {
         let name = name.and_then(|name| core::str::from_utf8(name).ok());
         name.and_then(Choice::named).unwrap_or_default()
     }

@@ -15,7 +15,7 @@ pub use virt::{platform, records, system, timer, uart};
 #[cfg(target_os = "none")]
 mod start;
 #[cfg(target_os = "none")]
-pub mod steps;
+pub mod hot_path;
 pub mod stm32f405;
 #[cfg(all(target_arch = "arm", target_os = "none"))]
 pub use stm32f405::{platform, records, system, timer, uart};

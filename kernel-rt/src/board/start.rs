@@ -5,21 +5,21 @@ use core::ffi::c_char;
 use alloc::boxed::Box;
 use bytemuck::Zeroable;
 use bytemuck::allocation::try_zeroed_slice_box;
-use midplane_abi::blackboard::End;
-use midplane_abi::boot_parameters::Strings;
-use midplane_abi::failure::{Boot, Why};
+use midplane_abi::blackboard::FailureCode;
+use midplane_abi::boot_parameters::StringList;
+use midplane_abi::failure::{BootFailure, FailureReason};
 use midplane_device::kernel::AbortReason;
 
-use crate::end::{end, mpi_error};
+use crate::abort::{end, mpi_error};
 
 /// Ends the boot: a link's device failed, is missing or superfluous; there is too little memory; or the boot parameters
 /// are invalid.
-pub fn boot_failed(why: Boot<'_>) -> ! {
-    end(End::Boot, 1, Why::Boot(why))
+pub fn boot_failed(why: BootFailure<'_>) -> ! {
+    end(FailureCode::Boot, 1, FailureReason::Boot(why))
 }
 
 /// Returns the value, or ends the boot.
-pub fn or_fail<'a, T, E: Into<Boot<'a>>>(result: Result<T, E>) -> T {
+pub fn or_fail<'a, T, E: Into<BootFailure<'a>>>(result: Result<T, E>) -> T {
     result.unwrap_or_else(|why| boot_failed(why.into()))
 }
 
@@ -27,22 +27,22 @@ pub fn or_fail<'a, T, E: Into<Boot<'a>>>(result: Result<T, E>) -> T {
 #[cfg(all(target_arch = "arm", feature = "options"))]
 pub fn boot_failed_in_words(why: core::fmt::Arguments<'_>) -> ! {
     use core::fmt::Write;
-    let mut words = midplane_abi::blackboard::Words::default();
+    let mut words = midplane_abi::blackboard::MessageText::default();
     let _ = words.write_fmt(why);
-    boot_failed(Boot::Words(&words.0))
+    boot_failed(BootFailure::Text(&words.0))
 }
 
 /// Allocates zeroed memory from the heap, forever; the memory plan includes it.
 pub fn leak<T: Zeroable>(count: usize) -> &'static mut [T] {
     match try_zeroed_slice_box(count) {
         Ok(items) => Box::leak(items),
-        Err(()) => boot_failed(Boot::OutOfMemory),
+        Err(()) => boot_failed(BootFailure::OutOfMemory),
     }
 }
 
 /// Copies the strings to memory that C may modify, and returns pointers to them with a null at the end. There are at
 /// least `least` strings: a node booted by hand has no arguments, but C requires argv[0].
-pub fn strings(strings: Strings<'_>, least: usize) -> &'static mut [*mut c_char] {
+pub fn strings(strings: StringList<'_>, least: usize) -> &'static mut [*mut c_char] {
     let (count, bytes) = (strings.count().max(least), strings.bytes());
     let pointers: &mut [*mut c_char] = leak(count + 1);
     // Missing strings are empty: the zeros at the end.
@@ -62,7 +62,7 @@ pub fn strings(strings: Strings<'_>, least: usize) -> &'static mut [*mut c_char]
 #[cfg(any(target_arch = "arm", feature = "faults"))]
 pub fn link_lost(direction: net_torus::Direction) -> ! {
     let any_way = cfg!(feature = "faults");
-    end(End::LinkLost, 1, Why::LinkLost { direction, any_way })
+    end(FailureCode::LinkLost, 1, FailureReason::LinkLost { direction, any_way })
 }
 
 /// Ends the node because the memory that its link in this direction shares with this neighbour was overwritten.
@@ -71,18 +71,18 @@ pub fn link_overwritten(
     direction: net_torus::Direction,
     neighbour: (net_torus::coord::Rank, net_torus::Coord),
 ) -> ! {
-    let why = Why::LinkOverwritten {
+    let why = FailureReason::LinkOverwritten {
         direction,
         neighbour,
     };
-    end(End::LinkOverwritten, 1, why)
+    end(FailureCode::LinkOverwritten, 1, why)
 }
 
 /// Ends the node for the MPI device's reason.
-pub fn aborted(why: AbortReason<'_>, status: i32) -> ! {
+pub fn abort_job(why: AbortReason<'_>, status: i32) -> ! {
     match why {
-        AbortReason::MpiAbort => end(End::MpiAbort, status, Why::MpiAbort(status)),
+        AbortReason::MpiAbort => end(FailureCode::MpiAbort, status, FailureReason::MpiAbort(status)),
         AbortReason::MpiError(error) => mpi_error(error, status),
-        AbortReason::DeadLink => end(End::LinkLost, status, Why::DeadLink),
+        AbortReason::DeadLink => end(FailureCode::LinkLost, status, FailureReason::DeadLink),
     }
 }

@@ -1,4 +1,4 @@
-//! Fault injection into links for tests ([`Faults`]), and the layers that repair the links:
+//! Fault injection into links for tests ([`LinkFaults`]), and the layers that repair the links:
 //!
 //! ```text
 //!   Torus
@@ -11,11 +11,11 @@
 #![forbid(unsafe_code)]
 
 use midplane_abi::boot_parameters::BootParameters;
-use midplane_abi::faults::{Faults, MILLION};
+use midplane_abi::faults::{LinkFaults, MILLION};
 use net_torus::coord::{Coord, Direction, Shape};
 use net_torus::detour::{self, Detour};
 use net_torus::link::Link;
-use net_torus::reliable::{Reliable, Retry};
+use net_torus::reliable::{ReliableLink, RetryConfig};
 use oorandom::Rand32;
 
 use crate::node::NodeLink;
@@ -27,7 +27,7 @@ pub const WINDOW: usize = 8;
 pub const RETRIES: u32 = 2 * detour::PATIENCE * (detour::WAYS as u32 + 1);
 
 /// A link that injects faults into its transmitted frames.
-pub struct Lossy<L> {
+pub struct LossyLink<L> {
     link: L,
     loss: u32,
     corruption: u32,
@@ -38,9 +38,9 @@ pub struct Lossy<L> {
     now: u64,
 }
 
-impl<L> Lossy<L> {
+impl<L> LossyLink<L> {
     /// Creates the fault injector over `link` in direction `d` of the node at `here`.
-    pub fn new(link: L, faults: &Faults, shape: &Shape, here: Coord, d: Direction) -> Self {
+    pub fn new(link: L, faults: &LinkFaults, shape: &Shape, here: Coord, d: Direction) -> Self {
         let stream = u64::from(shape.rank(here).unwrap_or_default()) << 3 | d as u64;
         Self {
             link,
@@ -64,7 +64,7 @@ impl<L> Lossy<L> {
     }
 }
 
-impl<L: Link> Link for Lossy<L> {
+impl<L: Link> Link for LossyLink<L> {
     fn mtu(&self) -> usize {
         self.link.mtu()
     }
@@ -86,11 +86,11 @@ impl<L: Link> Link for Lossy<L> {
                 return 0;
             }
             let mut happens = |rate| random.rand_range(0..MILLION) < rate;
-            let (lost, spoiled) = (happens(loss), happens(corruption));
+            let (lost, corrupted) = (happens(loss), happens(corruption));
             if lost || is_cut {
                 return 0;
             }
-            if spoiled {
+            if corrupted {
                 for _ in 0..random.rand_range(1..4) {
                     let bit = random.rand_range(0..8 * bytes as u32) as usize;
                     buffer[bit / 8] ^= 1 << (bit % 8);
@@ -119,9 +119,9 @@ impl<L: Link> Link for Lossy<L> {
     }
 }
 
-impl<L: NodeLink> NodeLink for Lossy<L> {
-    fn hold_interrupts(&mut self) {
-        self.link.hold_interrupts();
+impl<L: NodeLink> NodeLink for LossyLink<L> {
+    fn mask_interrupts(&mut self) {
+        self.link.mask_interrupts();
     }
 
     fn prepare_sleep(&mut self) -> bool {
@@ -138,11 +138,11 @@ impl<L: NodeLink> NodeLink for Lossy<L> {
 }
 
 /// A link with injected faults and the layers that repair them, over the board's link `L`.
-pub type Mended<L, const FRAMES: usize = WINDOW> =
-    Reliable<'static, Detour<'static, Lossy<L>>, FRAMES>;
+pub type RepairedLink<L, const FRAMES: usize = WINDOW> =
+    ReliableLink<'static, Detour<'static, LossyLink<L>>, FRAMES>;
 
 /// Returns the faults that these boot parameters specify.
-pub fn ordered(boot: &BootParameters<'_>) -> Faults {
+pub fn requested_faults(boot: &BootParameters<'_>) -> LinkFaults {
     boot.faults.clone().unwrap_or_default()
 }
 
@@ -156,26 +156,29 @@ pub const fn memory(mtu: usize, frames: usize) -> usize {
 ///
 /// # Errors
 /// If the memory or the link's frames are too small.
-pub fn mended<L: Link, const FRAMES: usize>(
+pub fn repaired_link<L: Link, const FRAMES: usize>(
     link: L,
-    (faults, retry): (&Faults, Retry),
-    (shape, here, d): (&Shape, Coord, Direction),
+    faults: &LinkFaults,
+    retry: RetryConfig,
+    shape: &Shape,
+    here: Coord,
+    d: Direction,
     memory: &'static mut [u8],
-) -> Result<Mended<L, FRAMES>, net_torus::reliable::ReliableError> {
+) -> Result<RepairedLink<L, FRAMES>, net_torus::reliable::ReliableError> {
     let mtu = link.mtu();
     let (ways, window) = memory.split_at_mut((3 * mtu).min(memory.len()));
-    let lossy = Lossy::new(link, faults, shape, here, d);
-    Reliable::with_frames(Detour::new(lossy, shape, here, d, ways), retry, window)
+    let lossy = LossyLink::new(link, faults, shape, here, d);
+    ReliableLink::with_frames(Detour::new(lossy, shape, here, d, ways), retry, window)
 }
 
 /// Returns the board's own link below a repaired one.
-pub fn device<L: Link, const FRAMES: usize>(link: &mut Mended<L, FRAMES>) -> &mut L {
+pub fn device<L: Link, const FRAMES: usize>(link: &mut RepairedLink<L, FRAMES>) -> &mut L {
     link.lower_mut().lower_mut().lower_mut()
 }
 
-impl<L: NodeLink + 'static> NodeLink for Detour<'static, Lossy<L>> {
-    fn hold_interrupts(&mut self) {
-        self.lower_mut().hold_interrupts();
+impl<L: NodeLink + 'static> NodeLink for Detour<'static, LossyLink<L>> {
+    fn mask_interrupts(&mut self) {
+        self.lower_mut().mask_interrupts();
     }
 
     fn prepare_sleep(&mut self) -> bool {
@@ -204,7 +207,7 @@ impl<L: NodeLink + 'static> NodeLink for Detour<'static, Lossy<L>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use midplane_abi::faults::Cut;
+    use midplane_abi::faults::LinkCut;
     use net_torus::sim::pair;
     use std::vec::Vec;
 
@@ -213,9 +216,9 @@ mod tests {
     }
 
     /// Returns which frames arrive, which of those arrive intact, and whether a cut follows.
-    fn fate(faults: &Faults, frames: u32) -> (Vec<bool>, Vec<bool>) {
+    fn fate(faults: &LinkFaults, frames: u32) -> (Vec<bool>, Vec<bool>) {
         let (a, mut b) = pair();
-        let mut a = Lossy::new(a, faults, &shape(), Coord::default(), Direction::XPlus);
+        let mut a = LossyLink::new(a, faults, &shape(), Coord::default(), Direction::XPlus);
         let (mut arrived, mut whole) = (Vec::new(), Vec::new());
         for now in 0..frames {
             a.poll(u64::from(now) * 1_000_000);
@@ -233,17 +236,17 @@ mod tests {
 
     #[test]
     fn faults_come_as_often_as_ordered_and_again_by_the_seed() {
-        let order = |loss, corruption, seed| Faults {
+        let order = |loss, corruption, seed| LinkFaults {
             loss,
             corruption,
             seed,
-            ..Faults::default()
+            ..LinkFaults::default()
         };
         let (arrived, whole) = fate(&order(10_000, 50_000, 7), 10_000);
         let lost = arrived.iter().filter(|arrived| !**arrived).count();
         assert!((60..140).contains(&lost), "{lost}");
-        let spoiled = whole.iter().filter(|whole| !**whole).count() - lost;
-        assert!((420..580).contains(&spoiled), "{spoiled}");
+        let corrupted = whole.iter().filter(|whole| !**whole).count() - lost;
+        assert!((420..580).contains(&corrupted), "{corrupted}");
         let again = fate(&order(10_000, 50_000, 7), 10_000);
         assert_eq!(again, (arrived.clone(), whole));
         assert_ne!(fate(&order(10_000, 50_000, 8), 10_000).0, arrived);
@@ -252,14 +255,14 @@ mod tests {
 
     #[test]
     fn a_cut_comes_at_its_time() {
-        let cut = Cut {
+        let cut = LinkCut {
             at: Coord { x: 1, y: 0, z: 0 },
             direction: Direction::XMinus,
             after_ms: 500,
         };
-        let faults = Faults {
+        let faults = LinkFaults {
             cuts: [cut].into_iter().collect(),
-            ..Faults::default()
+            ..LinkFaults::default()
         };
         let (arrived, _) = fate(&faults, 1000);
         assert_eq!(arrived.iter().position(|arrived| !arrived), Some(500));

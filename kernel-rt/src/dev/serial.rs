@@ -7,11 +7,11 @@
 //!   COBS( up to MTU bytes | CRC-16/IBM-SDLC of them, little-endian ) | 0
 //! ```
 //! So a frame begins after each zero, regardless of the bytes before. Line errors only affect the frames that they
-//! occur in: these are dropped here and counted ([`SerialStats::damaged`]). [`Reliable`](net_torus::Reliable), the
+//! occur in: these are dropped here and counted ([`SerialStats::damaged`]). [`ReliableLink`](net_torus::ReliableLink), the
 //! layer above, retransmits them; its own CRC-32 detects errors that the 16 bits miss.
 //!
 //! The neighbour may start later, or be reset: a link is used after both ends have completed the handshake
-//! ([`Greeting`]). On this line the last hello may be lost without its sender noticing. So an end that is up replies to
+//! ([`LinkHandshake`]). On this line the last hello may be lost without its sender noticing. So an end that is up replies to
 //! a hello with a third message (`UP`) that requires no reply.
 #![forbid(unsafe_code)]
 
@@ -19,14 +19,14 @@ use core::sync::atomic::{AtomicU8, AtomicU32, AtomicUsize, Ordering};
 
 use crc::{CRC_16_IBM_SDLC, Crc, Table};
 use net_torus::link::Link;
-use net_torus::reliable::{OVERHEAD, Retry};
-use net_torus::stats::Tally;
+use net_torus::reliable::{OVERHEAD, RetryConfig};
+use net_torus::stats::EventCounter;
 use net_torus::wire::MIN_MTU;
 
-use super::greeting::{Greeting, is_greeting};
+use super::handshake::{LinkHandshake, is_greeting};
 use crate::node::NodeLink;
 
-/// Maximum frame size in bytes: a packet of the maximum size and the header of [`Reliable`](net_torus::Reliable).
+/// Maximum frame size in bytes: a packet of the maximum size and the header of [`ReliableLink`](net_torus::ReliableLink).
 pub const MTU: usize = OVERHEAD + MIN_MTU + MORE;
 /// Header of rerouted frames, in images with faults.
 const MORE: usize = if cfg!(feature = "faults") {
@@ -45,29 +45,29 @@ const UP: u8 = 2;
 static CRC: Crc<u16, Table<1>> = Crc::<u16, Table<1>>::new(&CRC_16_IBM_SDLC);
 
 /// The bytes of a serial line, in both directions. No method blocks.
-pub trait Line {
+pub trait SerialLine {
     /// Returns the oldest received byte, or `None`.
-    fn take(&mut self) -> Option<u8>;
+    fn read_byte(&mut self) -> Option<u8>;
 
-    /// Returns whether a frame's end may have been received since [`Line::take`] last returned `None`.
+    /// Returns whether a frame's end may have been received since [`SerialLine::read_byte`] last returned `None`.
     fn has_frame(&self) -> bool;
 
-    /// Returns the number of bytes that [`Line::put`] accepts now.
+    /// Returns the number of bytes that [`SerialLine::put`] accepts now.
     fn room(&self) -> usize;
 
-    /// Sends `bytes`, at most [`Line::room`] of them; excess bytes are lost.
+    /// Sends `bytes`, at most [`SerialLine::room`] of them; excess bytes are lost.
     fn put(&mut self, bytes: &[u8]);
 
     /// Handles a received frame of the console relay, which shares the line. Returns false if the frame belongs to the
     /// link.
-    fn takes(&mut self, frame: &[u8]) -> bool {
+    fn handle_relay_frame(&mut self, frame: &[u8]) -> bool {
         let _ = frame;
         false
     }
 }
 
 /// A line that buffers received bytes until they are taken, so that frames need no reassembly buffer.
-pub trait KeptLine: Line {
+pub trait RecordedLine: SerialLine {
     /// Searches the received bytes for a frame's end, starting at index `from`. Returns the number of bytes before it,
     /// or `Err` with the number of bytes searched.
     fn find_end(&self, from: usize) -> Result<usize, usize>;
@@ -79,7 +79,7 @@ const BITS_PER_BYTE: u64 = 10;
 /// [`crate::node::PROGRAM_SLICE_NS`], and a step.
 const ANSWER_NS: u64 = 200_000;
 /// Minimum timeout: a neighbour may be in a long step, and an emulated one may not run for a while.
-const LEAST_TIMEOUT_NS: u64 = 20_000_000;
+const MIN_TIMEOUT_NS: u64 = 20_000_000;
 /// Consecutive retransmissions before the neighbour counts as dead: a minute, since the timeout doubles four times.
 const RETRIES: u32 = 200;
 
@@ -90,28 +90,28 @@ pub const fn line_ns(bytes: usize, baud: u32) -> u64 {
 
 /// Returns the window, the number of outstanding frames with which a line of this rate never waits for an
 /// acknowledgement: the frame in transmission, and those that can be sent until its acknowledgement arrives. A power of
-/// two, as [`Reliable`](net_torus::Reliable) requires.
+/// two, as [`ReliableLink`](net_torus::ReliableLink) requires.
 pub const fn window(baud: u32) -> usize {
     let answer = ANSWER_NS + line_ns(LINE_BYTES, baud) / 4;
-    let meanwhile = answer.div_ceil(line_ns(LINE_BYTES, baud)) as usize;
-    (1 + meanwhile).next_power_of_two()
+    let answer_bytes = answer.div_ceil(line_ns(LINE_BYTES, baud)) as usize;
+    (1 + answer_bytes).next_power_of_two()
 }
 
 /// Returns the retransmission timing of a line of this rate: a timeout of four times the duration of a full window.
-pub const fn retry(baud: u32) -> Retry {
+pub const fn retry(baud: u32) -> RetryConfig {
     let full = 4 * window(baud) as u64 * line_ns(LINE_BYTES, baud);
-    Retry {
-        timeout_ns: if full > LEAST_TIMEOUT_NS {
+    RetryConfig {
+        timeout_ns: if full > MIN_TIMEOUT_NS {
             full
         } else {
-            LEAST_TIMEOUT_NS
+            MIN_TIMEOUT_NS
         },
         retries: RETRIES,
     }
 }
 
 /// Returns the bytes that a line of this rate transmits before a node can enqueue more.
-pub const fn meanwhile(baud: u32) -> usize {
+pub const fn answer_bytes(baud: u32) -> usize {
     ANSWER_NS.div_ceil(line_ns(1, baud)) as usize
 }
 
@@ -197,7 +197,7 @@ impl<const N: usize> ByteRing<N> {
         (first, self.waiting().min(N - place))
     }
 
-    /// Records that a device has consumed `count` of the oldest bytes. Replaces [`ByteRing::take`].
+    /// Records that a device has consumed `count` of the oldest bytes. Replaces [`ByteRing::pop`].
     pub fn took(&self, count: usize) {
         let taken = self.taken.load(Ordering::Relaxed);
         self.taken
@@ -210,7 +210,7 @@ impl<const N: usize> ByteRing<N> {
     }
 
     /// Dequeues the oldest byte. For the consumer only.
-    pub fn take(&self) -> Option<u8> {
+    pub fn pop(&self) -> Option<u8> {
         let (put, mut taken) = (
             self.put.load(Ordering::Acquire),
             self.taken.load(Ordering::Relaxed),
@@ -257,12 +257,12 @@ impl<const N: usize> Default for ByteRing<N> {
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct SerialStats {
     /// Damaged frames: bytes between two zeros that are no valid frame.
-    pub damaged: Tally,
+    pub damaged: EventCounter,
 }
 
 /// State of the bytes since the last zero.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Collected {
+enum CollectorState {
     /// Number of bytes, all in the buffer.
     Bytes(usize),
     /// More bytes than any frame contains; they are dropped.
@@ -270,51 +270,51 @@ enum Collected {
 }
 
 /// Reassembles frames from received bytes.
-pub struct Collector {
-    collected: Collected,
+pub struct FrameCollector {
+    collected: CollectorState,
     buffer: [u8; LINE_BYTES],
     /// Damaged frames: bytes between two zeros that are no valid frame.
-    pub damaged: Tally,
+    pub damaged: EventCounter,
 }
 
-impl Default for Collector {
+impl Default for FrameCollector {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl Collector {
+impl FrameCollector {
     /// Creates an empty collector.
     pub const fn new() -> Self {
         Self {
-            collected: Collected::Bytes(0),
+            collected: CollectorState::Bytes(0),
             buffer: [0; LINE_BYTES],
             damaged: 0,
         }
     }
 
     /// Consumes received bytes until a frame is complete at the buffer's start; returns its size.
-    pub fn next_frame(&mut self, line: &mut impl Line) -> Option<usize> {
-        while let Some(byte) = line.take() {
+    pub fn next_frame(&mut self, line: &mut impl SerialLine) -> Option<usize> {
+        while let Some(byte) = line.read_byte() {
             if byte != DELIMITER {
                 self.collected = match self.collected {
-                    Collected::Bytes(count) if count < LINE_BYTES => {
+                    CollectorState::Bytes(count) if count < LINE_BYTES => {
                         self.buffer[count] = byte;
-                        Collected::Bytes(count + 1)
+                        CollectorState::Bytes(count + 1)
                     }
-                    Collected::Bytes(_) | Collected::TooMany => Collected::TooMany,
+                    CollectorState::Bytes(_) | CollectorState::TooMany => CollectorState::TooMany,
                 };
                 continue;
             }
-            let count = match core::mem::replace(&mut self.collected, Collected::Bytes(0)) {
-                Collected::Bytes(0) => continue,
-                Collected::Bytes(count) => count,
-                Collected::TooMany => {
+            let count = match core::mem::replace(&mut self.collected, CollectorState::Bytes(0)) {
+                CollectorState::Bytes(0) => continue,
+                CollectorState::Bytes(count) => count,
+                CollectorState::TooMany => {
                     self.damaged += 1;
                     continue;
                 }
             };
-            match unstuffed(&mut self.buffer[..count]) {
+            match decode_cobs(&mut self.buffer[..count]) {
                 Some(size) => return Some(size),
                 None => self.damaged += 1,
             }
@@ -330,7 +330,7 @@ impl Collector {
 
 /// Sends the frame that `f` writes. `f` receives a buffer of [`MTU`] bytes and returns the frame's size, or 0 to send
 /// nothing. Returns false if the line has no space for a frame; `f` was not called then.
-pub fn send(line: &mut impl Line, f: impl FnOnce(&mut [u8]) -> usize) -> bool {
+pub fn send(line: &mut impl SerialLine, f: impl FnOnce(&mut [u8]) -> usize) -> bool {
     if line.room() < LINE_BYTES {
         return false;
     }
@@ -345,7 +345,7 @@ pub fn send(line: &mut impl Line, f: impl FnOnce(&mut [u8]) -> usize) -> bool {
 /// Encodes and enqueues a frame of this size, for which the line has space.
 // One copy of the code for all senders.
 #[inline(never)]
-fn put(line: &mut impl Line, frame: &mut [u8; MTU + CRC_BYTES], size: usize) {
+fn put(line: &mut impl SerialLine, frame: &mut [u8; MTU + CRC_BYTES], size: usize) {
     let crc = CRC.checksum(&frame[..size]);
     frame[size..size + CRC_BYTES].copy_from_slice(&crc.to_le_bytes());
     let mut stuffed = [DELIMITER; LINE_BYTES];
@@ -355,7 +355,7 @@ fn put(line: &mut impl Line, frame: &mut [u8; MTU + CRC_BYTES], size: usize) {
     line.put(&stuffed[..len + 1]);
 }
 
-type Frame = [u8; LINE_BYTES];
+type LineFrame = [u8; LINE_BYTES];
 
 /// A lossy link over a serial line. The line buffers a frame until it is complete.
 pub struct SerialLink<L> {
@@ -365,12 +365,12 @@ pub struct SerialLink<L> {
     /// The bytes taken since the last frame's end exceed a frame.
     is_too_long: bool,
     stats: SerialStats,
-    greeting: Greeting,
+    handshake: LinkHandshake,
     /// This end is up, and an end that is not has sent a hello.
     owes_greeting: bool,
 }
 
-impl<L: KeptLine> SerialLink<L> {
+impl<L: RecordedLine> SerialLink<L> {
     /// Creates a link over `line` before its handshake.
     pub fn new(line: L) -> Self {
         Self {
@@ -378,7 +378,7 @@ impl<L: KeptLine> SerialLink<L> {
             searched: 0,
             is_too_long: false,
             stats: SerialStats::default(),
-            greeting: Greeting::new(),
+            handshake: LinkHandshake::new(),
             owes_greeting: false,
         }
     }
@@ -398,16 +398,16 @@ impl<L: KeptLine> SerialLink<L> {
     /// (nanoseconds, by the clock of `now_ns`).
     pub fn greet(&mut self, now_ns: u64) -> Option<u64> {
         let mut frame = [0; LINE_BYTES];
-        while self.greeting.is_listening()
+        while self.handshake.is_listening()
             && let Some(frame) = self.next_frame(&mut frame)
         {
-            self.greeting.hear(frame);
+            self.handshake.on_frame(frame);
         }
-        if let Some(hello) = self.greeting.due(now_ns) {
+        if let Some(hello) = self.handshake.due(now_ns) {
             let said = self.say(&hello);
-            self.greeting.tried(now_ns, said);
+            self.handshake.tried(now_ns, said);
         }
-        self.greeting.next_ns()
+        self.handshake.next_ns()
     }
 
     /// Replies to hello frames on a link that is up while others of the node are not. Drops all other frames.
@@ -416,7 +416,7 @@ impl<L: KeptLine> SerialLink<L> {
         while let Some(frame) = self.next_frame(&mut frame) {
             // A frame of a neighbour that is already up is retransmitted.
             if is_greeting(frame) {
-                self.hear_late(frame);
+                self.on_late_frame(frame);
             }
         }
         self.answer();
@@ -424,14 +424,14 @@ impl<L: KeptLine> SerialLink<L> {
 
     fn answer(&mut self) {
         if self.owes_greeting {
-            let hello = [Greeting::FIRST_BYTE, UP];
+            let hello = [LinkHandshake::FIRST_BYTE, UP];
             self.owes_greeting = !self.say(&hello);
         }
     }
 
     /// Returns the number of hello frames sent before the link was up.
     pub fn greetings(&self) -> u32 {
-        self.greeting.count()
+        self.handshake.count()
     }
 
     /// Sends a frame; returns false if the line has no space for it.
@@ -443,17 +443,17 @@ impl<L: KeptLine> SerialLink<L> {
     }
 
     /// Returns the next frame of the link.
-    fn next_frame<'f>(&mut self, frame: &'f mut Frame) -> Option<&'f [u8]> {
+    fn next_frame<'f>(&mut self, frame: &'f mut LineFrame) -> Option<&'f [u8]> {
         loop {
             let size = self.any_frame(frame)?;
-            if !self.line.takes(&frame[..size]) {
+            if !self.line.handle_relay_frame(&frame[..size]) {
                 return Some(&frame[..size]);
             }
         }
     }
 
     /// Receives the next valid frame and returns its size.
-    fn any_frame(&mut self, frame: &mut Frame) -> Option<usize> {
+    fn any_frame(&mut self, frame: &mut LineFrame) -> Option<usize> {
         loop {
             match self.line.find_end(self.searched) {
                 Ok(_) => self.searched = 0,
@@ -464,7 +464,7 @@ impl<L: KeptLine> SerialLink<L> {
                 Err(count) => {
                     // More bytes than any frame contains.
                     for _ in 0..count {
-                        self.line.take();
+                        self.line.read_byte();
                     }
                     (self.searched, self.is_too_long) = (0, true);
                     continue;
@@ -476,7 +476,7 @@ impl<L: KeptLine> SerialLink<L> {
                 continue;
             }
             let whole = frame.get_mut(..count).filter(|_| !is_too_long);
-            match whole.and_then(unstuffed) {
+            match whole.and_then(decode_cobs) {
                 Some(size) => return Some(size),
                 None => self.stats.damaged += 1,
             }
@@ -484,9 +484,9 @@ impl<L: KeptLine> SerialLink<L> {
     }
 
     /// Dequeues the bytes up to and including a frame's end; returns their count without it.
-    fn take_up_to_end(&mut self, frame: &mut Frame) -> usize {
+    fn take_up_to_end(&mut self, frame: &mut LineFrame) -> usize {
         let mut count = 0;
-        while let Some(byte) = self.line.take().filter(|byte| *byte != DELIMITER) {
+        while let Some(byte) = self.line.read_byte().filter(|byte| *byte != DELIMITER) {
             if let Some(place) = frame.get_mut(count) {
                 *place = byte;
             }
@@ -496,20 +496,20 @@ impl<L: KeptLine> SerialLink<L> {
     }
 
     /// Handles a hello while the link is up.
-    fn hear_late(&mut self, greeting: &[u8]) {
-        self.owes_greeting |= greeting.last() != Some(&UP);
+    fn on_late_frame(&mut self, handshake: &[u8]) {
+        self.owes_greeting |= handshake.last() != Some(&UP);
     }
 }
 
 /// Removes COBS and CRC from a frame. Returns the size of the decoded frame at the start, or `None` if it is damaged.
-fn unstuffed(bytes: &mut [u8]) -> Option<usize> {
+fn decode_cobs(bytes: &mut [u8]) -> Option<usize> {
     let len = cobs::decode_in_place(bytes).ok()?;
     let (frame, crc) = bytes.get(..len)?.split_last_chunk::<CRC_BYTES>()?;
     let good = !frame.is_empty() && CRC.checksum(frame) == u16::from_le_bytes(*crc);
     (good && frame.len() <= MTU).then_some(frame.len())
 }
 
-impl<L: KeptLine> Link for SerialLink<L> {
+impl<L: RecordedLine> Link for SerialLink<L> {
     fn mtu(&self) -> usize {
         MTU
     }
@@ -518,7 +518,7 @@ impl<L: KeptLine> Link for SerialLink<L> {
         let mut frame = [0; LINE_BYTES];
         while let Some(frame) = self.next_frame(&mut frame) {
             if is_greeting(frame) {
-                self.hear_late(frame);
+                self.on_late_frame(frame);
                 continue;
             }
             f(frame);
@@ -538,8 +538,8 @@ impl<L: KeptLine> Link for SerialLink<L> {
 
 /// The interrupt of a line is always enabled: it moves bytes, and notifies the node when a frame's end was received or
 /// a frame fits again. So only earlier notifications need a check.
-impl<L: KeptLine> NodeLink for SerialLink<L> {
-    fn hold_interrupts(&mut self) {}
+impl<L: RecordedLine> NodeLink for SerialLink<L> {
+    fn mask_interrupts(&mut self) {}
 
     fn prepare_sleep(&mut self) -> bool {
         !self.line.has_frame()
@@ -553,7 +553,7 @@ impl<L: KeptLine> NodeLink for SerialLink<L> {
 
 /// A link in the heap, since the stack on which a small node is constructed is too small for it.
 #[cfg(feature = "faults")]
-impl<L: KeptLine> Link for alloc::boxed::Box<SerialLink<L>> {
+impl<L: RecordedLine> Link for alloc::boxed::Box<SerialLink<L>> {
     fn mtu(&self) -> usize {
         (**self).mtu()
     }
@@ -572,9 +572,9 @@ impl<L: KeptLine> Link for alloc::boxed::Box<SerialLink<L>> {
 }
 
 #[cfg(feature = "faults")]
-impl<L: KeptLine> NodeLink for alloc::boxed::Box<SerialLink<L>> {
-    fn hold_interrupts(&mut self) {
-        (**self).hold_interrupts();
+impl<L: RecordedLine> NodeLink for alloc::boxed::Box<SerialLink<L>> {
+    fn mask_interrupts(&mut self) {
+        (**self).mask_interrupts();
     }
 
     fn prepare_sleep(&mut self) -> bool {

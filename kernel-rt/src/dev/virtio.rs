@@ -10,22 +10,22 @@ use core::ptr::NonNull;
 use core::sync::atomic::{Ordering, fence};
 
 use critical_section::Mutex;
-use midplane_abi::address::{Bytes, PAGE};
+use midplane_abi::address::{AddressRange, PAGE};
 use midplane_abi::boot_error::DeviceError;
 use virtio_drivers::transport::mmio::{MmioError, MmioTransport};
 use virtio_drivers::transport::{DeviceStatus, DeviceType, Transport};
 use virtio_drivers::{BufferDirection, Hal, PhysAddr};
 
-use crate::board::device_tree::Slot;
+use crate::board::device_tree::VirtioSlot;
 
 /// Memory not yet allocated to a queue.
-static POOL: Mutex<Cell<Bytes>> = Mutex::new(Cell::new(Bytes { start: 0, end: 0 }));
+static POOL: Mutex<Cell<AddressRange>> = Mutex::new(Cell::new(AddressRange { start: 0, end: 0 }));
 
 /// Sets the memory for the queues of all devices.
 ///
 /// # Safety
 /// `pool` consists of complete pages of RAM that have no other user, now or later.
-pub unsafe fn set_pool(pool: Bytes) {
+pub unsafe fn set_pool(pool: AddressRange) {
     critical_section::with(|cs| POOL.borrow(cs).set(pool));
 }
 
@@ -43,7 +43,7 @@ unsafe impl Hal for BoardHal {
                 return None;
             }
             let start = pool.start + bytes;
-            POOL.borrow(cs).set(Bytes { start, ..pool });
+            POOL.borrow(cs).set(AddressRange { start, ..pool });
             NonNull::new(core::ptr::with_exposed_provenance_mut::<u8>(
                 pool.start as usize,
             ))
@@ -88,7 +88,7 @@ pub fn settle_queue() {
 /// # Safety
 /// `slot` is a virtio-mmio slot of this board without another user.
 pub unsafe fn transport(
-    slot: &Slot,
+    slot: &VirtioSlot,
     wanted: DeviceType,
 ) -> Result<Option<MmioTransport<'static>>, DeviceError> {
     let registers = core::ptr::with_exposed_provenance_mut(slot.registers.start as usize);

@@ -3,7 +3,7 @@
 //! The other end is a lossless stream: frames not yet received remain in the device, then at the neighbour, whose link
 //! is full. So this link drops nothing and preserves the order.
 //!
-//! The start is an exception; see [`greeting`](super::greeting).
+//! The start is an exception; see [`handshake`](super::handshake).
 
 use midplane_abi::boot_error::DeviceError;
 use net_torus::link::Link;
@@ -11,9 +11,9 @@ use virtio_drivers::queue::VirtQueue;
 use virtio_drivers::transport::Transport;
 use virtio_drivers::transport::mmio::MmioTransport;
 
-use super::greeting::{Greeting, HELLO_BYTES, is_greeting};
+use super::handshake::{LinkHandshake, HELLO_BYTES, is_greeting};
 use super::virtio::{BoardHal, begin, settle_queue};
-use crate::mem::{FRAME_BYTES, RECEIVE_FRAMES, TRANSMIT_FRAMES};
+use crate::memory_plan::{FRAME_BYTES, RECEIVE_FRAMES, TRANSMIT_FRAMES};
 use crate::node::NodeLink;
 
 const QUEUE_RECEIVE: u16 = 0;
@@ -22,7 +22,7 @@ const QUEUE_TRANSMIT: u16 = 1;
 const HEADER_BYTES: usize = 12;
 
 /// A frame's buffer; the device's header is at its start.
-pub type Frame = [u8; FRAME_BYTES as usize];
+pub type DeviceFrame = [u8; FRAME_BYTES as usize];
 
 /// One link.
 pub struct NetLink {
@@ -30,15 +30,15 @@ pub struct NetLink {
     receive: VirtQueue<BoardHal, RECEIVE_FRAMES>,
     transmit: VirtQueue<BoardHal, TRANSMIT_FRAMES>,
     /// The receive buffer of each token.
-    filling: [Option<&'static mut Frame>; RECEIVE_FRAMES],
+    filling: [Option<&'static mut DeviceFrame>; RECEIVE_FRAMES],
     /// The transmit buffer of each token.
-    sending: [Option<&'static mut Frame>; TRANSMIT_FRAMES],
-    free: heapless::Vec<&'static mut Frame, TRANSMIT_FRAMES>,
+    sending: [Option<&'static mut DeviceFrame>; TRANSMIT_FRAMES],
+    free: heapless::Vec<&'static mut DeviceFrame, TRANSMIT_FRAMES>,
     /// The device has frames that it was not yet notified of.
     unsent: bool,
     /// [`Link::transmit`] found no free frame and nothing was freed since.
     full: bool,
-    greeting: Greeting,
+    handshake: LinkHandshake,
     /// Protocol violations of the device: unknown tokens, or lengths beyond the frame. Such frames are lost.
     defects: u64,
 }
@@ -50,7 +50,7 @@ impl NetLink {
     /// If the device does not meet this driver's requirements; see [`DeviceError`].
     pub fn new(
         mut transport: MmioTransport<'static>,
-        frames: &'static mut [Frame; RECEIVE_FRAMES + TRANSMIT_FRAMES],
+        frames: &'static mut [DeviceFrame; RECEIVE_FRAMES + TRANSMIT_FRAMES],
     ) -> Result<Self, DeviceError> {
         begin(&mut transport, 0)?;
         let receive = VirtQueue::new(&mut transport, QUEUE_RECEIVE, false, false)
@@ -69,12 +69,12 @@ impl NetLink {
             free: heapless::Vec::new(),
             unsent: false,
             full: false,
-            greeting: Greeting::new(),
+            handshake: LinkHandshake::new(),
             defects: 0,
         };
         for (i, frame) in frames.iter_mut().enumerate() {
             if i < RECEIVE_FRAMES {
-                link.give(frame);
+                link.add_receive_buffer(frame);
             } else {
                 frame[..HEADER_BYTES].fill(0);
                 // Each frame has a slot in the list.
@@ -85,7 +85,7 @@ impl NetLink {
     }
 
     /// Provides the device with a receive buffer.
-    fn give(&mut self, frame: &'static mut Frame) {
+    fn add_receive_buffer(&mut self, frame: &'static mut DeviceFrame) {
         // SAFETY: the frame is kept in `filling` and not accessed until the device is done with it.
         let token = unsafe { self.receive.add(&[], &mut [&mut frame[..]]) };
         match token {
@@ -147,27 +147,27 @@ impl NetLink {
     /// link is up and may be used. Otherwise it must be called again when the link has interrupted, or at the returned
     /// time (nanoseconds, by the clock of `now_ns`).
     pub fn greet(&mut self, now_ns: u64) -> Option<u64> {
-        let mut greeting = self.greeting;
-        while greeting.is_listening() && self.take(|frame| greeting.hear(frame)) {}
-        if let Some(hello) = greeting.due(now_ns) {
+        let mut handshake = self.handshake;
+        while handshake.is_listening() && self.receive_frame(|frame| handshake.on_frame(frame)) {}
+        if let Some(hello) = handshake.due(now_ns) {
             let said = self.transmit(|frame| {
                 frame[..HELLO_BYTES].copy_from_slice(&hello);
                 HELLO_BYTES
             });
-            greeting.tried(now_ns, said);
+            handshake.tried(now_ns, said);
             self.send_now();
         }
-        self.greeting = greeting;
-        greeting.next_ns()
+        self.handshake = handshake;
+        handshake.next_ns()
     }
 
     /// Returns the number of hello frames sent.
     pub fn greetings(&self) -> u32 {
-        self.greeting.count()
+        self.handshake.count()
     }
 
     /// Passes the oldest frame to `f` and returns its buffer to the device. Returns false if there is none.
-    fn take(&mut self, f: impl FnOnce(&[u8])) -> bool {
+    fn receive_frame(&mut self, f: impl FnOnce(&[u8])) -> bool {
         let Some(token) = self.receive.peek_used() else {
             return false;
         };
@@ -183,20 +183,20 @@ impl NetLink {
             },
             Err(_) => self.defects += 1,
         }
-        self.give(frame);
+        self.add_receive_buffer(frame);
         true
     }
 }
 
 impl Link for NetLink {
-    const KEEPS_TIME: bool = false;
+    const HAS_TIMEOUTS: bool = false;
 
     fn mtu(&self) -> usize {
         FRAME_BYTES as usize - HEADER_BYTES
     }
 
     fn receive(&mut self, f: impl FnOnce(&[u8])) -> bool {
-        self.take(|frame| {
+        self.receive_frame(|frame| {
             // Skips hello frames still in transit when this end completed the handshake.
             if !is_greeting(frame) {
                 f(frame);
@@ -245,7 +245,7 @@ impl Link for NetLink {
 }
 
 impl NodeLink for NetLink {
-    fn hold_interrupts(&mut self) {
+    fn mask_interrupts(&mut self) {
         self.receive.set_dev_notify(false);
         self.transmit.set_dev_notify(false);
     }

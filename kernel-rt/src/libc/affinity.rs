@@ -199,7 +199,7 @@ extern "C" fn getloadavg(_: *mut f64, _: c_int) -> c_int {
 
 /// `struct sysinfo` of the project's sys/sysinfo.h.
 #[repr(C)]
-struct Info {
+struct SystemInfo {
     uptime: c_long,
     loads: [c_ulong; 3],
     /// In bytes.
@@ -212,11 +212,11 @@ struct Info {
     unit: c_uint,
 }
 
-unsafe extern "C" fn sysinfo(out: *mut Info) -> c_int {
+unsafe extern "C" fn sysinfo(out: *mut SystemInfo) -> c_int {
     if out.is_null() {
         return fail(EFAULT);
     }
-    let info = Info {
+    let info = SystemInfo {
         uptime: (clock::now_ns() / 1_000_000_000) as c_long,
         loads: [0; 3],
         memory: personality().map_or(0, |p| p.memory as c_ulong),

@@ -9,7 +9,7 @@ use core::ops::Range;
 
 /// Rounding mode (C17 section 7.6).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Rounding {
+pub enum RoundingMode {
     /// To the nearest value; a tie to even.
     #[default]
     Nearest,
@@ -21,26 +21,26 @@ pub enum Rounding {
     Up,
 }
 
-impl Rounding {
+impl RoundingMode {
     /// Returns whether rounding increases the magnitude. `odd`: the last kept digit is odd; `half`: the rest is at
     /// least half a unit of that digit; `more`: the rest is neither zero nor exactly half.
     pub fn is_away(self, negative: bool, odd: bool, half: bool, more: bool) -> bool {
         match self {
-            Rounding::Nearest => half && (more || odd),
-            Rounding::Zero => false,
-            Rounding::Down => negative && (half || more),
-            Rounding::Up => !negative && (half || more),
+            RoundingMode::Nearest => half && (more || odd),
+            RoundingMode::Zero => false,
+            RoundingMode::Down => negative && (half || more),
+            RoundingMode::Up => !negative && (half || more),
         }
     }
 }
 
 /// The bits of a number of any format that this machine supports.
 #[cfg(not(target_arch = "arm"))]
-pub type Bits = u128;
+pub type FloatBits = u128;
 /// The bits of a number of any format that this machine supports. Wider integers would use much of a microcontroller's
 /// flash.
 #[cfg(target_arch = "arm")]
-pub type Bits = u64;
+pub type FloatBits = u64;
 
 /// A binary interchange format of IEEE 754.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -80,7 +80,7 @@ pub const QUAD: FloatFormat = FloatFormat {
 
 /// Class of a number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Class {
+pub enum FloatClass {
     /// Zero, subnormal or normal.
     Finite,
     /// Infinity.
@@ -91,22 +91,22 @@ pub enum Class {
 
 /// An unpacked number: `significand * 2^exponent`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Unpacked {
+pub struct UnpackedFloat {
     /// The sign bit.
     pub negative: bool,
     /// Its class; the other fields are valid only for a finite number.
-    pub class: Class,
+    pub class: FloatClass,
     /// An integer.
-    pub significand: Bits,
+    pub significand: FloatBits,
     /// Exponent of the significand's last bit.
     pub exponent: i32,
 }
 
 /// A number in its format, and whether it is out of range.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Packed {
+pub struct PackedFloat {
     /// The bits.
-    pub bits: Bits,
+    pub bits: FloatBits,
     /// C's ERANGE: the magnitude is too large, or tiny (after rounding) and not exact.
     pub range_error: bool,
 }
@@ -128,8 +128,8 @@ impl FloatFormat {
         2 - self.max_exponent - self.precision as i32
     }
 
-    const fn exponent_mask(self) -> Bits {
-        2 * self.max_exponent as Bits + 1
+    const fn exponent_mask(self) -> FloatBits {
+        2 * self.max_exponent as FloatBits + 1
     }
 
     const fn sign_bit(self) -> u32 {
@@ -137,30 +137,26 @@ impl FloatFormat {
     }
 
     /// Returns infinity.
-    pub fn infinity(self, negative: bool) -> Bits {
-        Bits::from(negative) << self.sign_bit() | self.exponent_mask() << (self.precision - 1)
+    pub fn infinity(self, negative: bool) -> FloatBits {
+        FloatBits::from(negative) << self.sign_bit() | self.exponent_mask() << (self.precision - 1)
     }
 
     /// Returns a quiet NaN with this payload.
-    pub fn nan(self, negative: bool, payload: Bits) -> Bits {
+    pub fn nan(self, negative: bool, payload: FloatBits) -> FloatBits {
         let quiet = 1 << (self.precision - 2);
         self.infinity(negative) | quiet | payload & (quiet - 1)
     }
 
     /// Unpacks a number.
-    pub fn unpack(self, bits: Bits) -> Unpacked {
+    pub fn unpack(self, bits: FloatBits) -> UnpackedFloat {
         let stored = self.precision - 1;
         let field = (bits >> stored & self.exponent_mask()) as i32;
         let fraction = bits & ((1 << stored) - 1);
-        let class = match field == self.exponent_mask() as i32 {
-            false => Class::Finite,
-            true if fraction == 0 => Class::Infinite,
-            true => Class::Nan,
-        };
-        Unpacked {
+        let class = if field == self.exponent_mask() as i32 { if fraction == 0 { FloatClass::Infinite } else { FloatClass::Nan } } else { FloatClass::Finite };
+        UnpackedFloat {
             negative: bits >> self.sign_bit() & 1 != 0,
             class,
-            significand: fraction | Bits::from(field != 0) << stored,
+            significand: fraction | FloatBits::from(field != 0) << stored,
             exponent: self.least_exponent() + (field - 1).max(0),
         }
     }
@@ -172,8 +168,8 @@ impl FloatFormat {
         negative: bool,
         significand: u128,
         exponent: i64,
-        rounding: Rounding,
-    ) -> Packed {
+        rounding: RoundingMode,
+    ) -> PackedFloat {
         let most = 4 * i64::from(self.max_exponent);
         let exponent = exponent.clamp(-most, most) as i32;
         self.pack(negative, significand, exponent, false, rounding)
@@ -187,11 +183,11 @@ impl FloatFormat {
         significand: u128,
         exponent: i32,
         sticky: bool,
-        rounding: Rounding,
-    ) -> Packed {
-        let sign = Bits::from(negative) << self.sign_bit();
+        rounding: RoundingMode,
+    ) -> PackedFloat {
+        let sign = FloatBits::from(negative) << self.sign_bit();
         if significand == 0 {
-            return Packed {
+            return PackedFloat {
                 bits: sign,
                 range_error: false,
             };
@@ -216,16 +212,16 @@ impl FloatFormat {
                 && round(unbounded).0 >> self.precision != 0);
         // The leading bit, if present, adds one to the exponent.
         let place = i64::from(exponent) + i64::from(shift) - i64::from(self.least_exponent());
-        let bits = ((place as Bits) << (self.precision - 1)).saturating_add(kept as Bits);
+        let bits = ((place as FloatBits) << (self.precision - 1)).saturating_add(kept as FloatBits);
         let infinity = self.infinity(false);
         if place >= i64::from(self.exponent_mask() as u32) || bits >= infinity {
             let away = rounding.is_away(negative, true, true, true);
-            return Packed {
-                bits: sign | (infinity - Bits::from(!away)),
+            return PackedFloat {
+                bits: sign | (infinity - FloatBits::from(!away)),
                 range_error: true,
             };
         }
-        Packed {
+        PackedFloat {
             bits: sign | bits,
             range_error: tiny && inexact,
         }
@@ -265,7 +261,7 @@ pub struct Decimal<'a> {
 impl<'a> Decimal<'a> {
     /// Expands `significand * 2^exponent`. Digits more than `after` positions behind the point may be dropped; `sticky`
     /// then records whether they were non-zero. The memory has the format's limbs.
-    pub fn expand(number: Unpacked, after: i32, limbs: &'a mut [u32]) -> Self {
+    pub fn expand(number: UnpackedFloat, after: i32, limbs: &'a mut [u32]) -> Self {
         let grows = number.exponent >= 0;
         let point = if grows { limbs.len() } else { INTEGER_LIMBS };
         let most = limbs.len() as i32;
@@ -277,7 +273,7 @@ impl<'a> Decimal<'a> {
             sticky: false,
         };
         // In steps, from its first bits: a division of 128 bits uses more space in an image.
-        for step in (0..Bits::BITS.div_ceil(STEP)).rev() {
+        for step in (0..FloatBits::BITS.div_ceil(STEP)).rev() {
             let bits = (number.significand >> (step * STEP)) as u32 & ((1 << STEP) - 1);
             decimal.multiply(STEP, bits);
         }
@@ -381,7 +377,7 @@ impl<'a> Decimal<'a> {
     }
 
     /// Rounds to a multiple of `10^place`.
-    pub fn round(&mut self, place: i32, negative: bool, rounding: Rounding) {
+    pub fn round(&mut self, place: i32, negative: bool, rounding: RoundingMode) {
         let (index, power) = self.locate(place);
         let next = self.digit(place - 1);
         let mut lower = self.least_place()..place - 1;
@@ -424,7 +420,7 @@ impl<'a> Decimal<'a> {
     }
 
     /// Returns the integer part, if it has at most 127 bits.
-    fn whole(&self) -> Option<u128> {
+    fn integer_part(&self) -> Option<u128> {
         let mut whole = 0u128;
         for index in self.used.start..self.point {
             let limb = self.limb(index as i32);
@@ -438,18 +434,18 @@ impl<'a> Decimal<'a> {
 
 /// Digits received one by one, and their number.
 #[derive(Debug)]
-pub struct Digits<'a> {
+pub struct DigitCollector<'a> {
     format: FloatFormat,
     limbs: &'a mut [u32],
-    /// Digits so far, from the first non-zero one; those that fit are in the limbs, from [`Digits::first`] on.
+    /// Digits so far, from the first non-zero one; those that fit are in the limbs, from [`DigitCollector::first`] on.
     count: u32,
     sticky: bool,
 }
 
-impl<'a> Digits<'a> {
+impl<'a> DigitCollector<'a> {
     /// Creates an empty sequence. The memory has the format's limbs.
     pub fn new(format: FloatFormat, limbs: &'a mut [u32]) -> Self {
-        Digits {
+        DigitCollector {
             format,
             limbs,
             count: 0,
@@ -480,7 +476,7 @@ impl<'a> Digits<'a> {
     }
 
     /// Returns the number `0.DIGITS * 10^exponent`.
-    pub fn finish(self, negative: bool, exponent: i64, rounding: Rounding) -> Packed {
+    pub fn finish(self, negative: bool, exponent: i64, rounding: RoundingMode) -> PackedFloat {
         let format = self.format;
         let pack = |significand, exponent, sticky| {
             format.pack(negative, significand, exponent, sticky, rounding)
@@ -525,7 +521,7 @@ impl<'a> Digits<'a> {
         };
         let mut binary = 0;
         let whole = loop {
-            match decimal.whole() {
+            match decimal.integer_part() {
                 None => {
                     // In a number of this size the fraction only matters by being non-zero.
                     let behind = decimal.point.min(decimal.used.end)..decimal.used.end;

@@ -36,7 +36,7 @@ pub const EILSEQ: c_int = 138;
 pub const EOVERFLOW: c_int = 139;
 
 /// Converts Linux's error `number` to picolibc's; returns EIO for an error that picolibc lacks.
-pub fn of_linux(number: u32) -> c_int {
+pub fn from_linux(number: u32) -> c_int {
     match number {
         // asm-generic/errno-base.h, and the same in picolibc.
         1..=34 => number as c_int,

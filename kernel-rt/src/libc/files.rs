@@ -7,20 +7,20 @@ use core::ptr;
 
 use midplane_abi::blackboard;
 use midplane_abi::files::{
-    self, Answer, BYTES, Call, MAX_PATH, OPEN_APPEND, OPEN_CREATE, OPEN_EXCLUSIVE, OPEN_FOLDER,
+    self, FileReply, BYTES, FileOperation, MAX_PATH, OPEN_APPEND, OPEN_CREATE, OPEN_EXCLUSIVE, OPEN_FOLDER,
     OPEN_NO_LINK, OPEN_READ, OPEN_TRUNCATE, OPEN_WRITE,
 };
 
 use super::errno::{
     EBADF, EINVAL, EMFILE, ENAMETOOLONG, ENOENT, ENOLCK, ENOSYS, EOVERFLOW, EPERM, ERANGE, EROFS,
-    fail, fail_long, of_linux,
+    fail, fail_long, from_linux,
 };
 use super::stdio::input;
 use super::time::Timespec;
-use super::{Offset, wide};
+use super::{FileOffset, wide};
 use crate::arch::set_errno;
 use crate::board::records::MIDPLANE_FILES;
-use crate::console::{self, Stream};
+use crate::console::{self, OutputStream};
 use crate::records::MIDPLANE_BLACKBOARD;
 use crate::running::sleep;
 
@@ -40,7 +40,7 @@ pub const FIRST_FILE: c_int = 3;
 
 /// Sends a call to the tool and waits for its reply. Blocks; interrupts are handled meanwhile. Returns picolibc's error
 /// number.
-pub fn ask(call: Call, numbers: [u64; 3], parts: &[&[u8]]) -> Result<Answer, c_int> {
+pub fn ask(call: FileOperation, numbers: [u64; 3], parts: &[&[u8]]) -> Result<FileReply, c_int> {
     if !console::is_attached() {
         return Err(EROFS);
     }
@@ -52,7 +52,7 @@ pub fn ask(call: Call, numbers: [u64; 3], parts: &[&[u8]]) -> Result<Answer, c_i
             break answer;
         }
         if wait == LONGEST_WAIT_NS {
-            MIDPLANE_BLACKBOARD.call(Some(blackboard::Call {
+            MIDPLANE_BLACKBOARD.call(Some(blackboard::CallRecord {
                 function: "a call on a file",
                 peer: None,
                 tag: None,
@@ -64,7 +64,7 @@ pub fn ask(call: Call, numbers: [u64; 3], parts: &[&[u8]]) -> Result<Answer, c_i
     if wait == LONGEST_WAIT_NS {
         MIDPLANE_BLACKBOARD.call(None);
     }
-    answer.map_err(of_linux)
+    answer.map_err(from_linux)
 }
 
 /// Returns a path's bytes.
@@ -82,7 +82,7 @@ pub unsafe fn path<'p>(path: *const c_char) -> Result<&'p [u8], c_int> {
 }
 
 /// Returns the result of a call without further results.
-fn done(result: Result<Answer, c_int>) -> c_int {
+fn done(result: Result<FileReply, c_int>) -> c_int {
     match result {
         Ok(_) => 0,
         Err(error) => fail(error),
@@ -91,17 +91,14 @@ fn done(result: Result<Answer, c_int>) -> c_int {
 
 /// Returns the tool's ID of a file's descriptor.
 pub fn file(descriptor: c_int) -> Result<u64, c_int> {
-    match descriptor >= FIRST_FILE {
-        true => Ok(descriptor as u64),
-        false => Err(EBADF),
-    }
+    if descriptor >= FIRST_FILE { Ok(descriptor as u64) } else { Err(EBADF) }
 }
 
 /// Returns whether a descriptor is open: the streams always are.
 pub fn is_open(descriptor: c_int) -> bool {
     (0..FIRST_FILE).contains(&descriptor)
         || file(descriptor)
-            .and_then(|file| ask(Call::Fstat, [file, 0, 0], &[]))
+            .and_then(|file| ask(FileOperation::Fstat, [file, 0, 0], &[]))
             .is_ok()
 }
 
@@ -109,15 +106,15 @@ pub fn is_open(descriptor: c_int) -> bool {
 ///
 /// # Safety
 /// As for [`path`].
-unsafe fn with_path(call: Call, numbers: [u64; 3], name: *const c_char) -> Result<Answer, c_int> {
+unsafe fn with_path(call: FileOperation, numbers: [u64; 3], name: *const c_char) -> Result<FileReply, c_int> {
     // SAFETY: as the caller promises.
     ask(call, numbers, &[unsafe { path(name) }?])
 }
 
-fn stream(descriptor: c_int) -> Option<Stream> {
+fn stream(descriptor: c_int) -> Option<OutputStream> {
     match descriptor {
-        1 => Some(Stream::Out),
-        2 => Some(Stream::Err),
+        1 => Some(OutputStream::Out),
+        2 => Some(OutputStream::Err),
         _ => None,
     }
 }
@@ -140,7 +137,7 @@ pub unsafe extern "C" fn write(descriptor: c_int, bytes: *const c_void, count: u
         let mut written = 0;
         loop {
             let piece = &bytes[written..bytes.len().min(written + BYTES)];
-            match ask(Call::Write, [file, 0, 0], &[piece]) {
+            match ask(FileOperation::Write, [file, 0, 0], &[piece]) {
                 Ok(answer) => {
                     let now = (answer.numbers[0] as usize).min(piece.len());
                     written += now;
@@ -174,10 +171,10 @@ pub unsafe extern "C" fn read(descriptor: c_int, out: *mut c_void, count: usize)
         let mut got = 0;
         loop {
             let piece = (count - got).min(BYTES);
-            match ask(Call::Read, [file, piece as u64, 0], &[]) {
+            match ask(FileOperation::Read, [file, piece as u64, 0], &[]) {
                 Ok(answer) => {
                     let now = answer.length.min(piece);
-                    MIDPLANE_FILES.take(&mut out[got..got + now]);
+                    MIDPLANE_FILES.copy_bytes(&mut out[got..got + now]);
                     got += now;
                     if got == count || now < piece {
                         return Ok(got);
@@ -213,7 +210,7 @@ unsafe extern "C" fn open(name: *const c_char, flags: c_int, mode: u32) -> c_int
         }
     }
     // SAFETY: C's promise.
-    match unsafe { with_path(Call::Open, [wanted, mode.into(), 0], name) } {
+    match unsafe { with_path(FileOperation::Open, [wanted, mode.into(), 0], name) } {
         Ok(answer) => answer.numbers[0] as c_int,
         Err(error) => fail(error),
     }
@@ -226,13 +223,13 @@ unsafe extern "C" fn creat(name: *const c_char, mode: u32) -> c_int {
 
 /// The streams stay open: later output is still printed.
 extern "C" fn close(descriptor: c_int) -> c_int {
-    done(file(descriptor).and_then(|file| ask(Call::Close, [file, 0, 0], &[])))
+    done(file(descriptor).and_then(|file| ask(FileOperation::Close, [file, 0, 0], &[])))
 }
 
-pub extern "C" fn lseek(descriptor: c_int, offset: Offset, whence: c_int) -> Offset {
+pub extern "C" fn lseek(descriptor: c_int, offset: FileOffset, whence: c_int) -> FileOffset {
     let numbers = |file| [file, wide(offset).cast_unsigned(), whence as u64];
-    match file(descriptor).and_then(|file| ask(Call::Seek, numbers(file), &[])) {
-        Ok(answer) => Offset::try_from(answer.numbers[0]).unwrap_or_else(|_| fail_long(EOVERFLOW)),
+    match file(descriptor).and_then(|file| ask(FileOperation::Seek, numbers(file), &[])) {
+        Ok(answer) => FileOffset::try_from(answer.numbers[0]).unwrap_or_else(|_| fail_long(EOVERFLOW)),
         Err(error) => fail_long(error),
     }
 }
@@ -244,29 +241,29 @@ extern "C" fn fsync(descriptor: c_int) -> c_int {
             console::flush();
             0
         }
-        None => done(file(descriptor).and_then(|file| ask(Call::Sync, [file, 0, 0], &[]))),
+        None => done(file(descriptor).and_then(|file| ask(FileOperation::Sync, [file, 0, 0], &[]))),
     }
 }
 
 unsafe extern "C" fn unlink(name: *const c_char) -> c_int {
     // SAFETY: C's promise.
-    done(unsafe { with_path(Call::Unlink, [0; 3], name) })
+    done(unsafe { with_path(FileOperation::Unlink, [0; 3], name) })
 }
 
 unsafe extern "C" fn rename(old: *const c_char, new: *const c_char) -> c_int {
     // SAFETY: C's promise.
     let both = unsafe { path(old).and_then(|old| Ok((old, path(new)?))) };
-    done(both.and_then(|(old, new)| ask(Call::Rename, [old.len() as u64, 0, 0], &[old, new])))
+    done(both.and_then(|(old, new)| ask(FileOperation::Rename, [old.len() as u64, 0, 0], &[old, new])))
 }
 
 pub unsafe extern "C" fn mkdir(name: *const c_char, mode: u32) -> c_int {
     // SAFETY: C's promise.
-    done(unsafe { with_path(Call::MakeFolder, [mode.into(), 0, 0], name) })
+    done(unsafe { with_path(FileOperation::MakeFolder, [mode.into(), 0, 0], name) })
 }
 
 unsafe extern "C" fn rmdir(name: *const c_char) -> c_int {
     // SAFETY: C's promise.
-    done(unsafe { with_path(Call::RemoveFolder, [0; 3], name) })
+    done(unsafe { with_path(FileOperation::RemoveFolder, [0; 3], name) })
 }
 
 /// The working directory is always the root.
@@ -292,7 +289,7 @@ unsafe extern "C" fn getcwd(out: *mut c_char, room: usize) -> *mut c_char {
 
 pub unsafe extern "C" fn access(name: *const c_char, mode: c_int) -> c_int {
     // SAFETY: C's promise.
-    done(unsafe { with_path(Call::Access, [mode as u64, 0, 0], name) })
+    done(unsafe { with_path(FileOperation::Access, [mode as u64, 0, 0], name) })
 }
 
 /// `struct stat` of picolibc (sys/stat.h).
@@ -315,7 +312,7 @@ const _: () = assert!(size_of::<Stat>() == 104);
 
 impl Stat {
     /// Values that exceed picolibc's types are truncated.
-    fn of(status: &files::Status) -> Stat {
+    fn from_status(status: &files::FileStatus) -> Stat {
         let time = |at: usize| Timespec {
             seconds: status.times[at].cast_signed(),
             nanoseconds: status.times[at + 1].cast_signed() as _,
@@ -344,43 +341,43 @@ impl Stat {
 ///
 /// # Safety
 /// `out` has space for it.
-unsafe fn told(result: Result<Answer, c_int>, out: *mut Stat) -> c_int {
+unsafe fn store_status(result: Result<FileReply, c_int>, out: *mut Stat) -> c_int {
     if let Err(error) = result {
         return fail(error);
     }
-    let mut bytes = [0; files::Status::BYTES];
-    MIDPLANE_FILES.take(&mut bytes);
+    let mut bytes = [0; files::FileStatus::BYTES];
+    MIDPLANE_FILES.copy_bytes(&mut bytes);
     // SAFETY: as the caller promises.
-    unsafe { out.write(Stat::of(&files::Status::parse(&bytes))) };
+    unsafe { out.write(Stat::from_status(&files::FileStatus::parse(&bytes))) };
     0
 }
 
 unsafe extern "C" fn stat(name: *const c_char, out: *mut Stat) -> c_int {
     // SAFETY: C's promises.
-    unsafe { told(with_path(Call::Stat, [0; 3], name), out) }
+    unsafe { store_status(with_path(FileOperation::Stat, [0; 3], name), out) }
 }
 
 unsafe extern "C" fn lstat(name: *const c_char, out: *mut Stat) -> c_int {
     // SAFETY: C's promises.
-    unsafe { told(with_path(Call::Lstat, [0; 3], name), out) }
+    unsafe { store_status(with_path(FileOperation::Lstat, [0; 3], name), out) }
 }
 
 /// The streams are pipes.
 unsafe extern "C" fn fstat(descriptor: c_int, out: *mut Stat) -> c_int {
     const PIPE: u64 = 0o01_0600;
     if (0..FIRST_FILE).contains(&descriptor) {
-        let status = files::Status {
+        let status = files::FileStatus {
             mode: PIPE,
             links: 1,
-            ..files::Status::default()
+            ..files::FileStatus::default()
         };
         // SAFETY: C's promise.
-        unsafe { out.write(Stat::of(&status)) };
+        unsafe { out.write(Stat::from_status(&status)) };
         return 0;
     }
-    let result = file(descriptor).and_then(|file| ask(Call::Fstat, [file, 0, 0], &[]));
+    let result = file(descriptor).and_then(|file| ask(FileOperation::Fstat, [file, 0, 0], &[]));
     // SAFETY: C's promise.
-    unsafe { told(result, out) }
+    unsafe { store_status(result, out) }
 }
 
 extern "C" fn isatty(_: c_int) -> c_int {
@@ -404,21 +401,21 @@ extern "C" fn pipe(_: *mut c_int) -> c_int {
     fail(EMFILE)
 }
 
-fn resize(descriptor: c_int, size: Offset) -> c_int {
+fn resize(descriptor: c_int, size: FileOffset) -> c_int {
     let Ok(size) = u64::try_from(wide(size)) else {
         return fail(EINVAL);
     };
     match descriptor {
         0..FIRST_FILE => fail(EINVAL),
-        _ => done(file(descriptor).and_then(|file| ask(Call::Resize, [file, size, 0], &[]))),
+        _ => done(file(descriptor).and_then(|file| ask(FileOperation::Resize, [file, size, 0], &[]))),
     }
 }
 
-extern "C" fn ftruncate(descriptor: c_int, size: Offset) -> c_int {
+extern "C" fn ftruncate(descriptor: c_int, size: FileOffset) -> c_int {
     resize(descriptor, size)
 }
 
-unsafe extern "C" fn truncate(name: *const c_char, size: Offset) -> c_int {
+unsafe extern "C" fn truncate(name: *const c_char, size: FileOffset) -> c_int {
     // SAFETY: C's promise.
     let descriptor = unsafe { open(name, 1, 0) };
     if descriptor < 0 {
@@ -426,7 +423,7 @@ unsafe extern "C" fn truncate(name: *const c_char, size: Offset) -> c_int {
     }
     let result = resize(descriptor, size);
     // The first error is returned.
-    let _ = ask(Call::Close, [descriptor as u64, 0, 0], &[]);
+    let _ = ask(FileOperation::Close, [descriptor as u64, 0, 0], &[]);
     result
 }
 
@@ -461,7 +458,7 @@ extern "C" fn flock(_: c_int, _: c_int) -> c_int {
     fail(ENOLCK)
 }
 
-extern "C" fn lockf(_: c_int, _: c_int, _: Offset) -> c_int {
+extern "C" fn lockf(_: c_int, _: c_int, _: FileOffset) -> c_int {
     fail(ENOLCK)
 }
 
@@ -501,7 +498,7 @@ extern "C" fn fcntl(descriptor: c_int, command: c_int) -> c_int {
         (0..FIRST_FILE, F_GETFL) => O_WRONLY.min(descriptor),
         (0..FIRST_FILE, _) => fail(EINVAL),
         (_, F_GETFD | F_SETFD) => {
-            done(file(descriptor).and_then(|file| ask(Call::Fstat, [file, 0, 0], &[])))
+            done(file(descriptor).and_then(|file| ask(FileOperation::Fstat, [file, 0, 0], &[])))
         }
         (_, _) if descriptor < 0 => fail(EBADF),
         (_, F_GETLK..=F_SETLKW) => fail(ENOLCK),

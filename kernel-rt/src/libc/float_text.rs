@@ -8,16 +8,16 @@
     )
 )]
 
-use super::decimal::{Bits, Digits, FloatFormat, Packed, Rounding};
+use super::decimal::{FloatBits, DigitCollector, FloatFormat, PackedFloat, RoundingMode};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum State {
+enum ParserState {
     Start,
     Signed,
     /// After a leading 0: `x` may follow.
     Zero,
     /// In the integer part.
-    Whole,
+    Integer,
     /// After the point.
     Fraction,
     /// After the letter of the exponent.
@@ -38,10 +38,10 @@ const NAN: &[u8] = b"nan";
 
 /// Parser of a number that is read byte by byte.
 #[derive(Debug)]
-pub struct Reader<'a> {
+pub struct FloatReader<'a> {
     format: FloatFormat,
-    state: State,
-    digits: Digits<'a>,
+    state: ParserState,
+    digits: DigitCollector<'a>,
     negative: bool,
     is_hexadecimal: bool,
     has_digits: bool,
@@ -54,7 +54,7 @@ pub struct Reader<'a> {
     /// The exponent in the text, saturated.
     exponent: i64,
     exponent_negative: bool,
-    payload: Payload,
+    payload: NanPayload,
     length: usize,
     /// Length of the longest prefix that is a number.
     valid: usize,
@@ -62,7 +62,7 @@ pub struct Reader<'a> {
 
 /// A NaN's payload: digits in the format of C's constants.
 #[derive(Clone, Copy, Default, Debug)]
-struct Payload {
+struct NanPayload {
     value: u64,
     base: u8,
     is_number: bool,
@@ -70,17 +70,17 @@ struct Payload {
 }
 
 /// Above any exponent that affects a result, and small enough to add without an overflow.
-const MOST_EXPONENT: i64 = 1 << 40;
+const MAX_EXPONENT: i64 = 1 << 40;
 
-impl<'a> Reader<'a> {
+impl<'a> FloatReader<'a> {
     /// Creates a parser without input. The memory has the format's limbs. `takes_payload`: a NaN may be followed by
     /// parentheses.
     pub fn new(format: FloatFormat, takes_payload: bool, limbs: &'a mut [u32]) -> Self {
-        Reader {
+        FloatReader {
             takes_payload,
             format,
-            state: State::Start,
-            digits: Digits::new(format, limbs),
+            state: ParserState::Start,
+            digits: DigitCollector::new(format, limbs),
             negative: false,
             is_hexadecimal: false,
             has_digits: false,
@@ -88,7 +88,7 @@ impl<'a> Reader<'a> {
             scale: 0,
             exponent: 0,
             exponent_negative: false,
-            payload: Payload::default(),
+            payload: NanPayload::default(),
             length: 0,
             valid: 0,
         }
@@ -102,8 +102,8 @@ impl<'a> Reader<'a> {
     /// Returns whether the input is a number for scanf. As in glibc it may include an exponent without digits, but is
     /// not the beginning of a word, nor `0x` alone.
     pub fn is_item(&self) -> bool {
-        let is_word = matches!(self.state, State::Infinity(_) | State::Nan(_));
-        let is_prefix = self.is_hexadecimal && self.state == State::Whole && !self.has_digits;
+        let is_word = matches!(self.state, ParserState::Infinity(_) | ParserState::Nan(_));
+        let is_prefix = self.is_hexadecimal && self.state == ParserState::Integer && !self.has_digits;
         self.valid > 0 && !is_prefix && (!is_word || self.valid == self.length)
     }
 
@@ -116,10 +116,10 @@ impl<'a> Reader<'a> {
         self.state = next;
         self.length += 1;
         let is_number = match next {
-            State::Zero | State::Whole | State::Fraction => self.has_digits,
-            State::Exponent | State::End => true,
-            State::Infinity(letters) => letters == 3 || usize::from(letters) == INFINITY.len(),
-            State::Nan(letters) => usize::from(letters) == NAN.len(),
+            ParserState::Zero | ParserState::Integer | ParserState::Fraction => self.has_digits,
+            ParserState::Exponent | ParserState::End => true,
+            ParserState::Infinity(letters) => letters == 3 || usize::from(letters) == INFINITY.len(),
+            ParserState::Nan(letters) => usize::from(letters) == NAN.len(),
             _ => false,
         };
         if is_number {
@@ -128,60 +128,60 @@ impl<'a> Reader<'a> {
         true
     }
 
-    fn next(&mut self, byte: u8, takes_prefix: bool) -> Option<State> {
+    fn next(&mut self, byte: u8, takes_prefix: bool) -> Option<ParserState> {
         let lower = byte.to_ascii_lowercase();
         let word = |word: &[u8], letters: u8| word.get(usize::from(letters)) == Some(&lower);
         Some(match self.state {
-            State::Start if byte == b'+' || byte == b'-' => {
+            ParserState::Start if byte == b'+' || byte == b'-' => {
                 self.negative = byte == b'-';
-                State::Signed
+                ParserState::Signed
             }
-            State::Start | State::Signed => match lower {
-                b'i' => State::Infinity(1),
-                b'n' => State::Nan(1),
+            ParserState::Start | ParserState::Signed => match lower {
+                b'i' => ParserState::Infinity(1),
+                b'n' => ParserState::Nan(1),
                 b'0' if takes_prefix => {
                     self.has_digits = true;
-                    State::Zero
+                    ParserState::Zero
                 }
                 _ => return self.digit_or_point(byte),
             },
-            State::Zero if lower == b'x' && takes_prefix => {
+            ParserState::Zero if lower == b'x' && takes_prefix => {
                 self.is_hexadecimal = true;
                 self.has_digits = false;
-                State::Whole
+                ParserState::Integer
             }
-            State::Zero | State::Whole | State::Fraction => return self.digit_or_point(byte),
-            State::Mark if byte == b'+' || byte == b'-' => {
+            ParserState::Zero | ParserState::Integer | ParserState::Fraction => return self.digit_or_point(byte),
+            ParserState::Mark if byte == b'+' || byte == b'-' => {
                 self.exponent_negative = byte == b'-';
-                State::ExponentSign
+                ParserState::ExponentSign
             }
-            State::Mark | State::ExponentSign | State::Exponent => {
+            ParserState::Mark | ParserState::ExponentSign | ParserState::Exponent => {
                 let digit = (byte as char).to_digit(10)?;
-                self.exponent = (self.exponent * 10 + i64::from(digit)).min(MOST_EXPONENT);
-                State::Exponent
+                self.exponent = (self.exponent * 10 + i64::from(digit)).min(MAX_EXPONENT);
+                ParserState::Exponent
             }
-            State::Infinity(letters) if word(INFINITY, letters) => State::Infinity(letters + 1),
-            State::Nan(letters) if word(NAN, letters) => State::Nan(letters + 1),
-            State::Nan(letters)
+            ParserState::Infinity(letters) if word(INFINITY, letters) => ParserState::Infinity(letters + 1),
+            ParserState::Nan(letters) if word(NAN, letters) => ParserState::Nan(letters + 1),
+            ParserState::Nan(letters)
                 if usize::from(letters) == NAN.len() && byte == b'(' && self.takes_payload =>
             {
-                State::Payload
+                ParserState::Payload
             }
-            State::Payload if byte == b')' => State::End,
-            State::Payload if byte == b'_' || byte.is_ascii_alphanumeric() => {
+            ParserState::Payload if byte == b')' => ParserState::End,
+            ParserState::Payload if byte == b'_' || byte.is_ascii_alphanumeric() => {
                 self.payload.push(lower);
-                State::Payload
+                ParserState::Payload
             }
-            State::Infinity(_) | State::Nan(_) | State::Payload | State::End => return None,
+            ParserState::Infinity(_) | ParserState::Nan(_) | ParserState::Payload | ParserState::End => return None,
         })
     }
 
-    fn digit_or_point(&mut self, byte: u8) -> Option<State> {
-        let is_fraction = self.state == State::Fraction;
+    fn digit_or_point(&mut self, byte: u8) -> Option<ParserState> {
+        let is_fraction = self.state == ParserState::Fraction;
         match byte {
-            b'.' if !is_fraction => return Some(State::Fraction),
-            b'e' | b'E' if !self.is_hexadecimal && self.has_digits => return Some(State::Mark),
-            b'p' | b'P' if self.is_hexadecimal && self.has_digits => return Some(State::Mark),
+            b'.' if !is_fraction => return Some(ParserState::Fraction),
+            b'e' | b'E' if !self.is_hexadecimal && self.has_digits => return Some(ParserState::Mark),
+            b'p' | b'P' if self.is_hexadecimal && self.has_digits => return Some(ParserState::Mark),
             _ => {}
         }
         let base = if self.is_hexadecimal { 16 } else { 10 };
@@ -208,15 +208,15 @@ impl<'a> Reader<'a> {
             self.scale -= i64::from(!counts)
         }
         Some(if is_fraction {
-            State::Fraction
+            ParserState::Fraction
         } else {
-            State::Whole
+            ParserState::Integer
         })
     }
 
     /// Returns the number, for input with at least one valid byte.
-    pub fn finish(self, rounding: Rounding) -> Packed {
-        let exact = |bits| Packed {
+    pub fn finish(self, rounding: RoundingMode) -> PackedFloat {
+        let exact = |bits| PackedFloat {
             bits,
             range_error: false,
         };
@@ -226,9 +226,9 @@ impl<'a> Reader<'a> {
             self.exponent
         };
         match self.state {
-            State::Infinity(_) => exact(self.format.infinity(self.negative)),
-            State::Nan(_) | State::Payload => exact(self.format.nan(self.negative, 0)),
-            State::End => exact(self.format.nan(self.negative, self.payload.value())),
+            ParserState::Infinity(_) => exact(self.format.infinity(self.negative)),
+            ParserState::Nan(_) | ParserState::Payload => exact(self.format.nan(self.negative, 0)),
+            ParserState::End => exact(self.format.nan(self.negative, self.payload.value())),
             _ if self.is_hexadecimal => self.format.pack_binary(
                 self.negative,
                 self.significand,
@@ -242,7 +242,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-impl Payload {
+impl NanPayload {
     fn push(&mut self, lower: u8) {
         match (self.length, lower) {
             (0, _) => {
@@ -267,7 +267,7 @@ impl Payload {
         }
     }
 
-    fn value(&self) -> Bits {
+    fn value(&self) -> FloatBits {
         if self.is_number { self.value.into() } else { 0 }
     }
 }

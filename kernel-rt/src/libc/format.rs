@@ -1,6 +1,6 @@
 //! The conversions of the printf family (C17 sections 7.21.6.1 and 7.29.2.1, POSIX's numbered arguments, and GNU
 //! extensions): the text of a format with its arguments, unit by unit. Every function of the family, for narrow and for
-//! wide characters, is a [`Sink`] for this one formatter.
+//! wide characters, is a [`TextSink`] for this one formatter.
 //!
 //! If the standards permit several results, it follows glibc in the locale "C". Nothing is allocated.
 #![cfg_attr(
@@ -13,11 +13,11 @@
 
 use core::ptr;
 
-use super::decimal::{Bits, Class, DOUBLE, Decimal, FloatFormat, QUAD, Rounding, Unpacked};
+use super::decimal::{FloatBits, FloatClass, DOUBLE, Decimal, FloatFormat, QUAD, RoundingMode, UnpackedFloat};
 
 /// Reason of a failed call; it determines `errno`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Error {
+pub enum FormatError {
     /// The text, a width or a precision exceeds an `int`: EOVERFLOW.
     TooLong,
     /// A character is invalid in the locale: EILSEQ.
@@ -29,7 +29,7 @@ pub enum Error {
 }
 
 /// Destination of the text.
-pub trait Sink {
+pub trait TextSink {
     /// Returns whether its units are wide characters.
     fn is_wide(&self) -> bool {
         false
@@ -37,24 +37,24 @@ pub trait Sink {
     /// Appends one unit.
     ///
     /// # Errors
-    /// [`Error::Stream`], and [`Error::NotACharacter`] for wide characters that become bytes.
-    fn put(&mut self, unit: u32) -> Result<(), Error>;
+    /// [`FormatError::Stream`], and [`FormatError::NotACharacter`] for wide characters that become bytes.
+    fn put(&mut self, unit: u32) -> Result<(), FormatError>;
     /// Appends the same unit `times` times.
     ///
     /// # Errors
-    /// Those of [`Sink::put`].
-    fn fill(&mut self, unit: u32, times: u32) -> Result<(), Error> {
+    /// Those of [`TextSink::put`].
+    fn fill(&mut self, unit: u32, times: u32) -> Result<(), FormatError> {
         (0..times).try_for_each(|_| self.put(unit))
     }
 }
 
 /// A format: its units by index. Nothing after the terminating 0 is read.
-pub trait Units {
+pub trait FormatUnits {
     /// Returns the unit at an index.
     fn at(&self, place: usize) -> u32;
 }
 
-impl Units for &[u8] {
+impl FormatUnits for &[u8] {
     fn at(&self, place: usize) -> u32 {
         self.get(place).copied().map_or(0, u32::from)
     }
@@ -62,7 +62,7 @@ impl Units for &[u8] {
 
 /// Layout of an argument in the argument list.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
+pub enum ArgumentKind {
     /// `int`, and types promoted to it.
     Int,
     /// `long`, a pointer and others of their size.
@@ -74,12 +74,12 @@ pub enum Kind {
 }
 
 /// An argument list.
-pub trait Values {
+pub trait ArgumentValues {
     /// Returns the next argument, without sign extension.
     ///
     /// # Safety
     /// There is one more argument, of this kind.
-    unsafe fn next(&mut self, kind: Kind) -> Bits;
+    unsafe fn next(&mut self, kind: ArgumentKind) -> FloatBits;
     /// Returns to the first argument.
     fn rewind(&mut self);
 }
@@ -97,20 +97,20 @@ const IS_SMALL: bool = cfg!(target_arch = "arm");
 
 /// A width or precision, or the index of an argument.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Count {
+pub enum CountSource {
     /// There is none.
     Absent,
     /// A number in the format.
-    Given(u32),
+    Literal(u32),
     /// The next argument.
-    Next,
+    NextArgument,
     /// The argument with this index, from 1.
-    Numbered(u32),
+    NumberedArgument(u32),
 }
 
 /// Length modifiers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Length {
+pub enum LengthModifier {
     /// None.
     Plain,
     /// `hh`
@@ -123,28 +123,28 @@ pub enum Length {
     LongLong,
 }
 
-impl Length {
+impl LengthModifier {
     /// Returns the bits of an integer of this length.
     pub fn bits(self) -> u32 {
         match self {
-            Length::Plain => 32,
-            Length::Char => 8,
-            Length::Short => 16,
-            Length::Long => usize::BITS,
-            Length::LongLong => 64,
+            LengthModifier::Plain => 32,
+            LengthModifier::Char => 8,
+            LengthModifier::Short => 16,
+            LengthModifier::Long => usize::BITS,
+            LengthModifier::LongLong => 64,
         }
     }
 
     /// Reads modifiers from a position, and advances it behind them.
-    pub fn read(units: &(impl Units + ?Sized), place: &mut usize) -> Length {
-        let mut length = Length::Plain;
+    pub fn read(units: &(impl FormatUnits + ?Sized), place: &mut usize) -> LengthModifier {
+        let mut length = LengthModifier::Plain;
         loop {
             length = match (ascii(units.at(*place)), length) {
-                (b'h', Length::Short) => Length::Char,
-                (b'h', _) => Length::Short,
-                (b'l', Length::Long) => Length::LongLong,
-                (b'l' | b'z' | b'Z' | b't', _) => Length::Long,
-                (b'j' | b'q' | b'L', _) => Length::LongLong,
+                (b'h', LengthModifier::Short) => LengthModifier::Char,
+                (b'h', _) => LengthModifier::Short,
+                (b'l', LengthModifier::Long) => LengthModifier::LongLong,
+                (b'l' | b'z' | b'Z' | b't', _) => LengthModifier::Long,
+                (b'j' | b'q' | b'L', _) => LengthModifier::LongLong,
                 _ => return length,
             };
             *place += 1;
@@ -163,8 +163,8 @@ pub fn ascii(unit: u32) -> u8 {
 /// Reads a decimal number; returns `None` if there is no digit.
 ///
 /// # Errors
-/// [`Error::TooLong`] for a number above an `int`.
-pub fn number(units: &(impl Units + ?Sized), place: &mut usize) -> Result<Option<u32>, Error> {
+/// [`FormatError::TooLong`] for a number above an `int`.
+pub fn number(units: &(impl FormatUnits + ?Sized), place: &mut usize) -> Result<Option<u32>, FormatError> {
     let mut number = None;
     while let digit @ b'0'..=b'9' = ascii(units.at(*place)) {
         let next = u64::from(number.unwrap_or(0)) * 10 + u64::from(digit - b'0');
@@ -172,7 +172,7 @@ pub fn number(units: &(impl Units + ?Sized), place: &mut usize) -> Result<Option
             u32::try_from(next)
                 .ok()
                 .filter(|next| *next < 1 << 31)
-                .ok_or(Error::TooLong)?,
+                .ok_or(FormatError::TooLong)?,
         );
         *place += 1;
     }
@@ -181,82 +181,82 @@ pub fn number(units: &(impl Units + ?Sized), place: &mut usize) -> Result<Option
 
 /// Flags of a conversion, a bit each: a byte requires less code to copy than a field for each.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-struct Flags(u8);
+struct ConversionFlags(u8);
 
-impl Flags {
-    const LEFT: Flags = Flags(1 << 0);
-    const PLUS: Flags = Flags(1 << 1);
-    const SPACE: Flags = Flags(1 << 2);
-    const OTHER_FORM: Flags = Flags(1 << 3);
-    const ZERO: Flags = Flags(1 << 4);
-    const GROUP: Flags = Flags(1 << 5);
+impl ConversionFlags {
+    const LEFT: ConversionFlags = ConversionFlags(1 << 0);
+    const PLUS: ConversionFlags = ConversionFlags(1 << 1);
+    const SPACE: ConversionFlags = ConversionFlags(1 << 2);
+    const OTHER_FORM: ConversionFlags = ConversionFlags(1 << 3);
+    const ZERO: ConversionFlags = ConversionFlags(1 << 4);
+    const GROUP: ConversionFlags = ConversionFlags(1 << 5);
     /// Flags in the order in which glibc prints them.
-    const LETTERS: [(Flags, u8); 6] = [
-        (Flags::OTHER_FORM, b'#'),
-        (Flags::GROUP, b'\''),
-        (Flags::PLUS, b'+'),
-        (Flags::SPACE, b' '),
-        (Flags::LEFT, b'-'),
-        (Flags::ZERO, b'0'),
+    const LETTERS: [(ConversionFlags, u8); 6] = [
+        (ConversionFlags::OTHER_FORM, b'#'),
+        (ConversionFlags::GROUP, b'\''),
+        (ConversionFlags::PLUS, b'+'),
+        (ConversionFlags::SPACE, b' '),
+        (ConversionFlags::LEFT, b'-'),
+        (ConversionFlags::ZERO, b'0'),
     ];
 
     /// Returns the flag of this character, or `None`.
-    fn of(character: u8) -> Option<Flags> {
+    fn from_char(character: u8) -> Option<ConversionFlags> {
         // Digits of the locale: those of ASCII.
         if character == b'I' {
-            return Some(Flags(0));
+            return Some(ConversionFlags(0));
         }
-        let mut letters = Flags::LETTERS.iter();
+        let mut letters = ConversionFlags::LETTERS.iter();
         letters.find_map(|&(flag, letter)| (letter == character).then_some(flag))
     }
 
-    fn has(self, flag: Flags) -> bool {
+    fn has(self, flag: ConversionFlags) -> bool {
         self.0 & flag.0 != 0
     }
 
-    fn set(&mut self, flag: Flags) {
+    fn set(&mut self, flag: ConversionFlags) {
         self.0 |= flag.0;
     }
 
-    fn clear(&mut self, flag: Flags) {
+    fn clear(&mut self, flag: ConversionFlags) {
         self.0 &= !flag.0;
     }
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Spec {
-    flags: Flags,
-    width: Count,
-    precision: Count,
-    length: Length,
+struct ConversionSpec {
+    flags: ConversionFlags,
+    width: CountSource,
+    precision: CountSource,
+    length: LengthModifier,
     letter: u32,
-    /// [`Count::Next`] or a numbered argument.
-    argument: Count,
+    /// [`CountSource::NextArgument`] or a numbered argument.
+    argument: CountSource,
 }
 
-impl Spec {
+impl ConversionSpec {
     /// Reads the specification after the percent sign before `place`, and advances `place` behind it.
-    fn read(units: &dyn Units, place: &mut usize) -> Result<Spec, Error> {
-        let mut spec = Spec {
-            flags: Flags::default(),
-            width: Count::Absent,
-            precision: Count::Absent,
-            length: Length::Plain,
+    fn read(units: &dyn FormatUnits, place: &mut usize) -> Result<ConversionSpec, FormatError> {
+        let mut spec = ConversionSpec {
+            flags: ConversionFlags::default(),
+            width: CountSource::Absent,
+            precision: CountSource::Absent,
+            length: LengthModifier::Plain,
             letter: 0,
-            argument: Count::Next,
+            argument: CountSource::NextArgument,
         };
         let start = *place;
         match number(units, place)? {
             Some(_) if IS_SMALL && units.at(*place) == u32::from(b'$') => {
-                return Err(Error::Format);
+                return Err(FormatError::Format);
             }
             Some(argument) if argument > 0 && units.at(*place) == u32::from(b'$') => {
-                spec.argument = Count::Numbered(argument);
+                spec.argument = CountSource::NumberedArgument(argument);
                 *place += 1;
             }
             _ => *place = start,
         }
-        while let Some(flag) = Flags::of(ascii(units.at(*place))) {
+        while let Some(flag) = ConversionFlags::from_char(ascii(units.at(*place))) {
             spec.flags.set(flag);
             *place += 1;
         }
@@ -264,58 +264,58 @@ impl Spec {
         if units.at(*place) == u32::from(b'.') {
             *place += 1;
             spec.precision = match count(units, place)? {
-                Count::Absent => Count::Given(0),
+                CountSource::Absent => CountSource::Literal(0),
                 count => count,
             };
         }
-        spec.length = Length::read(units, place);
+        spec.length = LengthModifier::read(units, place);
         spec.letter = units.at(*place);
         *place += 1;
         Ok(spec)
     }
 
     /// Returns the layout of its argument, if it has one.
-    fn kind(&self) -> Option<Kind> {
+    fn kind(&self) -> Option<ArgumentKind> {
         Some(match ascii(self.letter) {
             b'd' | b'i' | b'o' | b'u' | b'x' | b'X' | b'b' | b'B' => match self.length {
-                Length::Plain | Length::Char | Length::Short => Kind::Int,
-                Length::Long => Kind::Word,
-                Length::LongLong => Kind::Long,
+                LengthModifier::Plain | LengthModifier::Char | LengthModifier::Short => ArgumentKind::Int,
+                LengthModifier::Long => ArgumentKind::Word,
+                LengthModifier::LongLong => ArgumentKind::Long,
             },
-            b'c' | b'C' => Kind::Int,
-            b's' | b'S' | b'p' | b'n' => Kind::Word,
+            b'c' | b'C' => ArgumentKind::Int,
+            b's' | b'S' | b'p' | b'n' => ArgumentKind::Word,
             b'a' | b'A' | b'e' | b'E' | b'f' | b'F' | b'g' | b'G' => match self.length {
-                Length::LongLong => Kind::LongDouble,
-                _ => Kind::Long,
+                LengthModifier::LongLong => ArgumentKind::LongDouble,
+                _ => ArgumentKind::Long,
             },
             _ => return None,
         })
     }
 }
 
-fn count(units: &dyn Units, place: &mut usize) -> Result<Count, Error> {
+fn count(units: &dyn FormatUnits, place: &mut usize) -> Result<CountSource, FormatError> {
     if units.at(*place) != u32::from(b'*') {
-        return Ok(number(units, place)?.map_or(Count::Absent, Count::Given));
+        return Ok(number(units, place)?.map_or(CountSource::Absent, CountSource::Literal));
     }
     *place += 1;
     if IS_SMALL {
-        return Ok(Count::Next);
+        return Ok(CountSource::NextArgument);
     }
     let start = *place;
     Ok(match number(units, place)? {
         Some(argument) if argument > 0 && units.at(*place) == u32::from(b'$') => {
             *place += 1;
-            Count::Numbered(argument)
+            CountSource::NumberedArgument(argument)
         }
         _ => {
             *place = start;
-            Count::Next
+            CountSource::NextArgument
         }
     })
 }
 
 /// Returns the index of the next percent sign, or of the end.
-fn percent(units: &dyn Units, mut place: usize) -> usize {
+fn percent(units: &dyn FormatUnits, mut place: usize) -> usize {
     while !matches!(units.at(place), 0 | PERCENT) {
         place += 1;
     }
@@ -326,21 +326,21 @@ fn percent(units: &dyn Units, mut place: usize) -> usize {
 pub const PERCENT: u32 = b'%' as u32;
 
 /// Returns the layout of the argument with this index, as the format specifies it; `int` if no conversion uses it.
-fn kind_of(units: &dyn Units, argument: u32) -> Result<Kind, Error> {
+fn kind_of(units: &dyn FormatUnits, argument: u32) -> Result<ArgumentKind, FormatError> {
     let mut place = 0;
     loop {
         place = percent(units, place);
         if units.at(place) == 0 {
-            return Ok(Kind::Int);
+            return Ok(ArgumentKind::Int);
         }
         place += 1;
-        let spec = Spec::read(units, &mut place)?;
+        let spec = ConversionSpec::read(units, &mut place)?;
         if spec.letter == 0 {
-            return Err(Error::Format);
+            return Err(FormatError::Format);
         }
-        let this = Count::Numbered(argument);
+        let this = CountSource::NumberedArgument(argument);
         if spec.width == this || spec.precision == this {
-            return Ok(Kind::Int);
+            return Ok(ArgumentKind::Int);
         }
         if let Some(kind) = spec.kind().filter(|_| spec.argument == this) {
             return Ok(kind);
@@ -348,16 +348,16 @@ fn kind_of(units: &dyn Units, argument: u32) -> Result<Kind, Error> {
     }
 }
 
-/// Returns the argument that `count` specifies. It must not be [`Count::Absent`] or a literal number.
+/// Returns the argument that `count` specifies. It must not be [`CountSource::Absent`] or a literal number.
 unsafe fn value(
-    units: &dyn Units,
-    values: &mut dyn Values,
-    count: Count,
-    kind: Kind,
-) -> Result<Bits, Error> {
+    units: &dyn FormatUnits,
+    values: &mut dyn ArgumentValues,
+    count: CountSource,
+    kind: ArgumentKind,
+) -> Result<FloatBits, FormatError> {
     // SAFETY: the caller's promise about format and arguments: here, and for each argument before a numbered one.
     unsafe {
-        if let Count::Numbered(number) = count
+        if let CountSource::NumberedArgument(number) = count
             && !IS_SMALL
         {
             values.rewind();
@@ -369,36 +369,36 @@ unsafe fn value(
     }
 }
 
-struct Output<'a> {
-    sink: &'a mut dyn Sink,
+struct FormatOutput<'a> {
+    sink: &'a mut dyn TextSink,
     length: u32,
 }
 
-impl Output<'_> {
-    fn put(&mut self, unit: u32) -> Result<(), Error> {
+impl FormatOutput<'_> {
+    fn put(&mut self, unit: u32) -> Result<(), FormatError> {
         if self.length >= i32::MAX as u32 {
-            return Err(Error::TooLong);
+            return Err(FormatError::TooLong);
         }
         self.length += 1;
         self.sink.put(unit)
     }
 
     /// Checks that a unit can change its width: the characters of the locale "C" are those of ASCII.
-    fn check(&self, unit: u32, is_wide: bool) -> Result<(), Error> {
+    fn check(&self, unit: u32, is_wide: bool) -> Result<(), FormatError> {
         if is_wide != self.sink.is_wide() && unit > 127 {
-            Err(Error::NotACharacter)
+            Err(FormatError::NotACharacter)
         } else {
             Ok(())
         }
     }
 
-    fn put_all(&mut self, bytes: &[u8]) -> Result<(), Error> {
+    fn put_all(&mut self, bytes: &[u8]) -> Result<(), FormatError> {
         bytes.iter().try_for_each(|byte| self.put(u32::from(*byte)))
     }
 
-    fn repeat(&mut self, byte: u8, times: u32) -> Result<(), Error> {
+    fn repeat(&mut self, byte: u8, times: u32) -> Result<(), FormatError> {
         if times > i32::MAX as u32 - self.length {
-            return Err(Error::TooLong);
+            return Err(FormatError::TooLong);
         }
         self.length += times;
         self.sink.fill(u32::from(byte), times)
@@ -411,14 +411,14 @@ impl Output<'_> {
 /// The arguments match the format, as for C's `printf`.
 ///
 /// # Errors
-/// Those of [`Error`]; the text before the failure is written.
+/// Those of [`FormatError`]; the text before the failure is written.
 pub unsafe fn format(
-    sink: &mut dyn Sink,
-    units: &dyn Units,
-    values: &mut dyn Values,
-    rounding: Rounding,
-) -> Result<u32, Error> {
-    let mut output = Output { sink, length: 0 };
+    sink: &mut dyn TextSink,
+    units: &dyn FormatUnits,
+    values: &mut dyn ArgumentValues,
+    rounding: RoundingMode,
+) -> Result<u32, FormatError> {
+    let mut output = FormatOutput { sink, length: 0 };
     let mut place = 0;
     loop {
         let end = percent(units, place);
@@ -429,7 +429,7 @@ pub unsafe fn format(
             return Ok(output.length);
         }
         place = end + 1;
-        let spec = Spec::read(units, &mut place)?;
+        let spec = ConversionSpec::read(units, &mut place)?;
         // SAFETY: the caller's promise.
         unsafe { convert(&mut output, units, values, spec, rounding)? };
     }
@@ -437,39 +437,39 @@ pub unsafe fn format(
 
 /// Evaluated flags, width and precision of a conversion.
 #[derive(Clone, Copy)]
-struct Field {
-    flags: Flags,
+struct OutputField {
+    flags: ConversionFlags,
     width: u32,
     precision: Option<u32>,
 }
 
 unsafe fn convert(
-    output: &mut Output<'_>,
-    units: &dyn Units,
-    values: &mut dyn Values,
-    spec: Spec,
-    rounding: Rounding,
-) -> Result<(), Error> {
-    let mut number = |count| -> Result<Option<i32>, Error> {
+    output: &mut FormatOutput<'_>,
+    units: &dyn FormatUnits,
+    values: &mut dyn ArgumentValues,
+    spec: ConversionSpec,
+    rounding: RoundingMode,
+) -> Result<(), FormatError> {
+    let mut number = |count| -> Result<Option<i32>, FormatError> {
         Ok(match count {
-            Count::Absent => None,
-            Count::Given(number) => Some(number as i32),
+            CountSource::Absent => None,
+            CountSource::Literal(number) => Some(number as i32),
             // SAFETY: the caller's promise.
-            argument => Some(unsafe { value(units, values, argument, Kind::Int)? } as i32),
+            argument => Some(unsafe { value(units, values, argument, ArgumentKind::Int)? } as i32),
         })
     };
     let width = number(spec.width)?.unwrap_or(0);
     let precision = number(spec.precision)?;
-    let mut field = Field {
+    let mut field = OutputField {
         flags: spec.flags,
         width: width.unsigned_abs(),
         precision: precision.and_then(|precision| u32::try_from(precision).ok()),
     };
     if width < 0 {
-        field.flags.set(Flags::LEFT);
+        field.flags.set(ConversionFlags::LEFT);
     }
     if field.width > i32::MAX as u32 {
-        return Err(Error::TooLong);
+        return Err(FormatError::TooLong);
     }
     let argument = match spec.kind() {
         // SAFETY: the caller's promise.
@@ -478,7 +478,7 @@ unsafe fn convert(
     };
     let letter = ascii(spec.letter);
     match letter {
-        0 => Err(Error::Format),
+        0 => Err(FormatError::Format),
         b'%' => output.put(PERCENT),
         b'd' | b'i' | b'o' | b'u' | b'x' | b'X' | b'b' | b'B' => {
             let unused = u64::BITS - spec.length.bits();
@@ -496,7 +496,7 @@ unsafe fn convert(
             integer(output, field, sign, true, argument as u64, b'x')
         }
         b'c' | b'C' => {
-            let is_wide = spec.length == Length::Long || letter == b'C';
+            let is_wide = spec.length == LengthModifier::Long || letter == b'C';
             let unit = if is_wide {
                 argument as u32
             } else {
@@ -506,7 +506,7 @@ unsafe fn convert(
             output.padded(field, 1, &mut |output| output.put(unit))
         }
         b's' | b'S' => {
-            let is_wide = spec.length == Length::Long || letter == b'S';
+            let is_wide = spec.length == LengthModifier::Long || letter == b'S';
             // SAFETY: the caller's promise.
             unsafe { string(output, field, argument as usize, is_wide) }
         }
@@ -516,21 +516,21 @@ unsafe fn convert(
             // SAFETY: the caller's promise: a variable of this length.
             unsafe {
                 match spec.length {
-                    Length::Plain => write_at(address, length),
-                    Length::Char => write_at(address, length as u8),
-                    Length::Short => write_at(address, length as u16),
-                    Length::Long => write_at(address, length as usize),
-                    Length::LongLong => write_at(address, u64::from(length)),
+                    LengthModifier::Plain => write_at(address, length),
+                    LengthModifier::Char => write_at(address, length as u8),
+                    LengthModifier::Short => write_at(address, length as u16),
+                    LengthModifier::Long => write_at(address, length as usize),
+                    LengthModifier::LongLong => write_at(address, u64::from(length)),
                 }
             };
             Ok(())
         }
         b'a' | b'A' | b'e' | b'E' | b'f' | b'F' | b'g' | b'G' => {
             let format = match spec.length {
-                Length::LongLong => LONG_DOUBLE,
+                LengthModifier::LongLong => LONG_DOUBLE,
                 _ => DOUBLE,
             };
-            let number = Number {
+            let number = FloatArgument {
                 bits: argument,
                 format,
                 letter,
@@ -553,26 +553,26 @@ pub unsafe fn write_at<T>(address: usize, value: T) {
 
 /// Prints an unknown conversion as glibc does.
 #[inline(never)]
-fn unknown(output: &mut Output<'_>, field: Field, letter: u32) -> Result<(), Error> {
+fn unknown(output: &mut FormatOutput<'_>, field: OutputField, letter: u32) -> Result<(), FormatError> {
     if IS_SMALL {
         output.put(PERCENT)?;
         return output.put(letter);
     }
     let mut flags = field.flags;
-    if flags.has(Flags::PLUS) {
-        flags.clear(Flags::SPACE);
+    if flags.has(ConversionFlags::PLUS) {
+        flags.clear(ConversionFlags::SPACE);
     }
-    if flags.has(Flags::LEFT) {
-        flags.clear(Flags::ZERO);
+    if flags.has(ConversionFlags::LEFT) {
+        flags.clear(ConversionFlags::ZERO);
     }
     output.put(PERCENT)?;
-    for (flag, letter) in Flags::LETTERS {
+    for (flag, letter) in ConversionFlags::LETTERS {
         if flags.has(flag) {
             output.put(u32::from(letter))?;
         }
     }
-    let plain = Field {
-        flags: Flags::default(),
+    let plain = OutputField {
+        flags: ConversionFlags::default(),
         width: 0,
         precision: None,
     };
@@ -586,50 +586,50 @@ fn unknown(output: &mut Output<'_>, field: Field, letter: u32) -> Result<(), Err
     output.put(letter)
 }
 
-fn sign(negative: bool, flags: Flags) -> Option<u8> {
+fn sign(negative: bool, flags: ConversionFlags) -> Option<u8> {
     let signs = [
         (negative, b'-'),
-        (flags.has(Flags::PLUS), b'+'),
-        (flags.has(Flags::SPACE), b' '),
+        (flags.has(ConversionFlags::PLUS), b'+'),
+        (flags.has(ConversionFlags::SPACE), b' '),
     ];
     signs.into_iter().find_map(|(is, sign)| is.then_some(sign))
 }
 
-impl Output<'_> {
+impl FormatOutput<'_> {
     /// Writes the output of `body`, of this length, with spaces before or after it.
     fn padded(
         &mut self,
-        field: Field,
+        field: OutputField,
         length: u32,
-        body: &mut dyn FnMut(&mut Self) -> Result<(), Error>,
-    ) -> Result<(), Error> {
+        body: &mut dyn FnMut(&mut Self) -> Result<(), FormatError>,
+    ) -> Result<(), FormatError> {
         let spaces = field.width.saturating_sub(length);
-        if !field.flags.has(Flags::LEFT) {
+        if !field.flags.has(ConversionFlags::LEFT) {
             self.repeat(b' ', spaces)?;
         }
         body(self)?;
-        if field.flags.has(Flags::LEFT) {
+        if field.flags.has(ConversionFlags::LEFT) {
             self.repeat(b' ', spaces)?;
         }
         Ok(())
     }
 
-    fn padded_text(&mut self, field: Field, text: &[u8]) -> Result<(), Error> {
+    fn padded_text(&mut self, field: OutputField, text: &[u8]) -> Result<(), FormatError> {
         self.padded(field, text.len() as u32, &mut |output| output.put_all(text))
     }
 
     /// Writes a number, whose digits `body` writes. Zeros used instead of spaces follow its sign and its prefix.
     fn padded_number(
         &mut self,
-        mut field: Field,
+        mut field: OutputField,
         sign: Option<u8>,
         prefix: &[u8],
         length: u32,
-        body: &mut dyn FnMut(&mut Self) -> Result<(), Error>,
-    ) -> Result<(), Error> {
+        body: &mut dyn FnMut(&mut Self) -> Result<(), FormatError>,
+    ) -> Result<(), FormatError> {
         let all = length.saturating_add(prefix.len() as u32 + u32::from(sign.is_some()));
         let mut zeros = 0;
-        if field.flags.has(Flags::ZERO) && !field.flags.has(Flags::LEFT) {
+        if field.flags.has(ConversionFlags::ZERO) && !field.flags.has(ConversionFlags::LEFT) {
             zeros = field.width.saturating_sub(all);
             field.width = 0;
         }
@@ -644,13 +644,13 @@ impl Output<'_> {
 
 /// Writes an integer. `has_prefix`: the base's prefix is written regardless of the flags.
 fn integer(
-    output: &mut Output<'_>,
-    mut field: Field,
+    output: &mut FormatOutput<'_>,
+    mut field: OutputField,
     sign: Option<u8>,
     has_prefix: bool,
     value: u64,
     letter: u8,
-) -> Result<(), Error> {
+) -> Result<(), FormatError> {
     let base = match letter {
         b'o' => 8,
         b'x' | b'X' => 16,
@@ -667,8 +667,8 @@ fn integer(
     }
     let digits = &text[start..];
     let mut least = field.precision.unwrap_or(1);
-    let is_other_form = field.flags.has(Flags::OTHER_FORM) && value != 0;
-    if letter == b'o' && field.flags.has(Flags::OTHER_FORM) {
+    let is_other_form = field.flags.has(ConversionFlags::OTHER_FORM) && value != 0;
+    if letter == b'o' && field.flags.has(ConversionFlags::OTHER_FORM) {
         least = least.max(digits.len() as u32 + 1);
     }
     let prefix: &[u8] = match base {
@@ -677,7 +677,7 @@ fn integer(
     };
     // A precision disables the flag.
     if field.precision.is_some() {
-        field.flags.clear(Flags::ZERO);
+        field.flags.clear(ConversionFlags::ZERO);
     }
     let zeros = least.saturating_sub(digits.len() as u32);
     let length = zeros.saturating_add(digits.len() as u32);
@@ -701,11 +701,11 @@ fn hexadecimal(digit: u8, upper: bool) -> u8 {
 /// The address is 0 or that of a string, of which at most `precision` units are read.
 #[inline(never)]
 unsafe fn string(
-    output: &mut Output<'_>,
-    field: Field,
+    output: &mut FormatOutput<'_>,
+    field: OutputField,
     address: usize,
     is_wide: bool,
-) -> Result<(), Error> {
+) -> Result<(), FormatError> {
     const NULL: &[u8] = b"(null)";
     let most = field
         .precision
@@ -744,31 +744,31 @@ unsafe fn string(
 }
 
 #[derive(Clone, Copy)]
-struct Number {
-    bits: Bits,
+struct FloatArgument {
+    bits: FloatBits,
     format: FloatFormat,
     letter: u8,
-    rounding: Rounding,
+    rounding: RoundingMode,
 }
 
 #[inline(never)]
-fn float(output: &mut Output<'_>, mut field: Field, number: Number) -> Result<(), Error> {
+fn float(output: &mut FormatOutput<'_>, mut field: OutputField, number: FloatArgument) -> Result<(), FormatError> {
     let unpacked = number.format.unpack(number.bits);
     let sign = sign(unpacked.negative, field.flags);
     let is_upper = number.letter.is_ascii_uppercase();
     let words: [&[u8]; 2] = match unpacked.class {
-        Class::Finite => {
+        FloatClass::Finite => {
             return match number.letter {
                 b'a' | b'A' => hexadecimal_float(output, field, number, unpacked),
                 _ if number.format == DOUBLE => double(output, field, number, unpacked),
                 _ => long_double(output, field, number, unpacked),
             };
         }
-        Class::Infinite => [b"inf", b"INF"],
-        Class::Nan => [b"nan", b"NAN"],
+        FloatClass::Infinite => [b"inf", b"INF"],
+        FloatClass::Nan => [b"nan", b"NAN"],
     };
     let word = words[usize::from(is_upper)];
-    field.flags.clear(Flags::ZERO);
+    field.flags.clear(ConversionFlags::ZERO);
     output.padded_number(field, sign, b"", word.len() as u32, &mut |output| {
         output.put_all(word)
     })
@@ -777,51 +777,51 @@ fn float(output: &mut Output<'_>, mut field: Field, number: Number) -> Result<()
 // One function per format, with its limbs on the stack: more than 7 KiB for a `long double`.
 #[inline(never)]
 fn double(
-    output: &mut Output<'_>,
-    field: Field,
-    number: Number,
-    unpacked: Unpacked,
-) -> Result<(), Error> {
+    output: &mut FormatOutput<'_>,
+    field: OutputField,
+    number: FloatArgument,
+    unpacked: UnpackedFloat,
+) -> Result<(), FormatError> {
     decimal_float(output, field, number, unpacked, &mut [0; DOUBLE.limbs()])
 }
 
 #[inline(never)]
 fn long_double(
-    output: &mut Output<'_>,
-    field: Field,
-    number: Number,
-    unpacked: Unpacked,
-) -> Result<(), Error> {
+    output: &mut FormatOutput<'_>,
+    field: OutputField,
+    number: FloatArgument,
+    unpacked: UnpackedFloat,
+) -> Result<(), FormatError> {
     decimal_float(output, field, number, unpacked, &mut [0; QUAD.limbs()])
 }
 
 /// Returns a lower bound of the position of the leading digit, at most two below it.
-fn least_leading_place(number: Unpacked) -> i32 {
-    let length = (Bits::BITS - number.significand.leading_zeros()) as i32;
+fn least_leading_place(number: UnpackedFloat) -> i32 {
+    let length = (FloatBits::BITS - number.significand.leading_zeros()) as i32;
     let binary = number.exponent + length - 1;
     // log10(2) is 0.30102999..
     (binary * 30103).div_euclid(100_000) - 1
 }
 
 /// Exceeds the number of digits after, or before, the point of a number in any format.
-const MOST_DIGITS: u32 = 20_000;
+const MAX_DIGITS: u32 = 20_000;
 
-enum Figures<'a> {
+enum DigitSource<'a> {
     Decimal(Decimal<'a>),
     /// In base 16: the digit before the point, above `behind` bits after it.
     Hexadecimal {
-        significand: Bits,
+        significand: FloatBits,
         behind: u32,
         is_upper: bool,
     },
 }
 
-impl Figures<'_> {
+impl DigitSource<'_> {
     /// Returns the character of the digit at position `place`.
     fn at(&self, place: i32) -> u8 {
         match self {
-            Figures::Decimal(decimal) => b'0' + decimal.digit(place),
-            Figures::Hexadecimal {
+            DigitSource::Decimal(decimal) => b'0' + decimal.digit(place),
+            DigitSource::Hexadecimal {
                 significand,
                 behind,
                 is_upper,
@@ -835,15 +835,15 @@ impl Figures<'_> {
     /// Returns a position below which all digits are 0.
     fn least_place(&self) -> i32 {
         match self {
-            Figures::Decimal(decimal) => decimal.least_place(),
-            Figures::Hexadecimal { behind, .. } => -(*behind as i32) / 4,
+            DigitSource::Decimal(decimal) => decimal.least_place(),
+            DigitSource::Hexadecimal { behind, .. } => -(*behind as i32) / 4,
         }
     }
 }
 
 /// A number prepared for output.
-struct Shown<'a> {
-    figures: Figures<'a>,
+struct PreparedNumber<'a> {
+    figures: DigitSource<'a>,
     first: i32,
     /// Number of digits after the point.
     behind: i32,
@@ -854,10 +854,10 @@ struct Shown<'a> {
 
 /// Selects style and digits by the letter, as C17 specifies. Independent of the sink's type, so that there is one copy.
 #[inline(never)]
-fn show<'a>(field: Field, number: Number, unpacked: Unpacked, limbs: &'a mut [u32]) -> Shown<'a> {
+fn show<'a>(field: OutputField, number: FloatArgument, unpacked: UnpackedFloat, limbs: &'a mut [u32]) -> PreparedNumber<'a> {
     let precision = field.precision.unwrap_or(6);
     // No number has non-zero digits after those.
-    let zeros = precision.saturating_sub(MOST_DIGITS);
+    let zeros = precision.saturating_sub(MAX_DIGITS);
     let precision = (precision - zeros) as i32;
     let negative = unpacked.negative;
     let letter = number.letter.to_ascii_lowercase();
@@ -865,8 +865,8 @@ fn show<'a>(field: Field, number: Number, unpacked: Unpacked, limbs: &'a mut [u3
         let mut decimal = Decimal::expand(unpacked, precision, limbs);
         decimal.round(-precision, negative, number.rounding);
         let first = decimal.leading_place().max(0);
-        return Shown {
-            figures: Figures::Decimal(decimal),
+        return PreparedNumber {
+            figures: DigitSource::Decimal(decimal),
             first,
             behind: precision,
             zeros,
@@ -888,7 +888,7 @@ fn show<'a>(field: Field, number: Number, unpacked: Unpacked, limbs: &'a mut [u3
     let leading = decimal.leading_place();
     let mut last = leading - digits;
     let mut zeros = zeros;
-    if letter == b'g' && !field.flags.has(Flags::OTHER_FORM) {
+    if letter == b'g' && !field.flags.has(ConversionFlags::OTHER_FORM) {
         last = decimal.last_place(last);
         zeros = 0;
     } else if letter == b'g' && before == digits && leading > before {
@@ -897,16 +897,16 @@ fn show<'a>(field: Field, number: Number, unpacked: Unpacked, limbs: &'a mut [u3
     }
     if letter == b'g' && (-4..=digits).contains(&leading) {
         let behind = (-last).max(0);
-        return Shown {
-            figures: Figures::Decimal(decimal),
+        return PreparedNumber {
+            figures: DigitSource::Decimal(decimal),
             first: leading.max(0),
             behind,
             zeros,
             exponent: None,
         };
     }
-    Shown {
-        figures: Figures::Decimal(decimal),
+    PreparedNumber {
+        figures: DigitSource::Decimal(decimal),
         first: leading,
         behind: leading - last,
         zeros,
@@ -915,12 +915,12 @@ fn show<'a>(field: Field, number: Number, unpacked: Unpacked, limbs: &'a mut [u3
 }
 
 fn decimal_float(
-    output: &mut Output<'_>,
-    field: Field,
-    number: Number,
-    unpacked: Unpacked,
+    output: &mut FormatOutput<'_>,
+    field: OutputField,
+    number: FloatArgument,
+    unpacked: UnpackedFloat,
     limbs: &mut [u32],
-) -> Result<(), Error> {
+) -> Result<(), FormatError> {
     let shown = show(field, number, unpacked, limbs);
     let sign = sign(unpacked.negative, field.flags);
     write_shown(output, field, sign, number.letter, &shown)
@@ -928,16 +928,16 @@ fn decimal_float(
 
 #[inline(never)]
 fn write_shown(
-    output: &mut Output<'_>,
-    field: Field,
+    output: &mut FormatOutput<'_>,
+    field: OutputField,
     sign: Option<u8>,
     letter: u8,
-    shown: &Shown<'_>,
-) -> Result<(), Error> {
-    let has_point = shown.behind > 0 || field.flags.has(Flags::OTHER_FORM);
+    shown: &PreparedNumber<'_>,
+) -> Result<(), FormatError> {
+    let has_point = shown.behind > 0 || field.flags.has(ConversionFlags::OTHER_FORM);
     let point = match shown.figures {
-        Figures::Decimal(_) => shown.exponent.unwrap_or_default(),
-        Figures::Hexadecimal { .. } => 0,
+        DigitSource::Decimal(_) => shown.exponent.unwrap_or_default(),
+        DigitSource::Hexadecimal { .. } => 0,
     };
     let upper = letter & 0x20;
     let (prefix, mark, least): (&[u8], _, _) = match letter | 0x20 {
@@ -987,11 +987,11 @@ fn exponent_text(text: &mut [u8; 8], mark: u8, exponent: i32, least: usize) -> &
 
 #[inline(never)]
 fn hexadecimal_float(
-    output: &mut Output<'_>,
-    field: Field,
-    number: Number,
-    unpacked: Unpacked,
-) -> Result<(), Error> {
+    output: &mut FormatOutput<'_>,
+    field: OutputField,
+    number: FloatArgument,
+    unpacked: UnpackedFloat,
+) -> Result<(), FormatError> {
     let behind = number.format.precision - 1;
     let all = behind / 4;
     let mut significand = unpacked.significand;
@@ -1008,7 +1008,7 @@ fn hexadecimal_float(
                 dropped != 0 && rest >= half,
                 rest != 0 && rest != half,
             );
-            significand = (kept + Bits::from(away)) << dropped;
+            significand = (kept + FloatBits::from(away)) << dropped;
             precision
         }
     };
@@ -1016,8 +1016,8 @@ fn hexadecimal_float(
         0 => 0,
         _ => unpacked.exponent + behind as i32,
     };
-    let shown = Shown {
-        figures: Figures::Hexadecimal {
+    let shown = PreparedNumber {
+        figures: DigitSource::Hexadecimal {
             significand,
             behind,
             is_upper: number.letter == b'A',

@@ -12,13 +12,13 @@ unsafe extern "C" {
     fn snprintf(text: *mut c_char, room: usize, format: *const c_char, ...) -> c_int;
 }
 
-struct List<'a> {
+struct TestArguments<'a> {
     values: &'a [u128],
     next: usize,
 }
 
-impl Values for List<'_> {
-    unsafe fn next(&mut self, _: Kind) -> u128 {
+impl ArgumentValues for TestArguments<'_> {
+    unsafe fn next(&mut self, _: ArgumentKind) -> u128 {
         self.next += 1;
         self.values[self.next - 1]
     }
@@ -28,43 +28,43 @@ impl Values for List<'_> {
 }
 
 #[derive(Default)]
-struct Text(Vec<u8>);
+struct TestText(Vec<u8>);
 
-impl Sink for Text {
-    fn put(&mut self, unit: u32) -> Result<(), Error> {
+impl TextSink for TestText {
+    fn put(&mut self, unit: u32) -> Result<(), FormatError> {
         self.0.push(unit as u8);
         Ok(())
     }
 }
 
-fn ours(units: &str, values: &[u128]) -> Result<String, Error> {
-    let mut text = Text::default();
-    let mut list = List { values, next: 0 };
+fn ours(units: &str, values: &[u128]) -> Result<String, FormatError> {
+    let mut text = TestText::default();
+    let mut list = TestArguments { values, next: 0 };
     // SAFETY: the tests' arguments are those of their formats.
-    let length = unsafe { format(&mut text, &units.as_bytes(), &mut list, Rounding::Nearest)? };
+    let length = unsafe { format(&mut text, &units.as_bytes(), &mut list, RoundingMode::Nearest)? };
     assert_eq!(length as usize, text.0.len());
     Ok(String::from_utf8_lossy(&text.0).into_owned())
 }
 
-enum Argument {
+enum TestArgument {
     Integer(u64),
     Double(f64),
 }
 
 /// Returns the host's text, with up to two counts before the argument.
-fn theirs(format: &str, counts: &[i32], argument: &Argument) -> String {
+fn theirs(format: &str, counts: &[i32], argument: &TestArgument) -> String {
     let mut text = vec![0u8; 4000];
     let format = CString::new(format).unwrap();
     let (to, room, format) = (text.as_mut_ptr().cast(), text.len(), format.as_ptr());
     // SAFETY: the buffer has this capacity, and the arguments are the format's.
     let length = unsafe {
         match (counts, argument) {
-            ([], Argument::Integer(v)) => snprintf(to, room, format, *v),
-            ([a], Argument::Integer(v)) => snprintf(to, room, format, *a, *v),
-            ([a, b], Argument::Integer(v)) => snprintf(to, room, format, *a, *b, *v),
-            ([], Argument::Double(v)) => snprintf(to, room, format, *v),
-            ([a], Argument::Double(v)) => snprintf(to, room, format, *a, *v),
-            ([a, b, ..], Argument::Double(v)) => snprintf(to, room, format, *a, *b, *v),
+            ([], TestArgument::Integer(v)) => snprintf(to, room, format, *v),
+            ([a], TestArgument::Integer(v)) => snprintf(to, room, format, *a, *v),
+            ([a, b], TestArgument::Integer(v)) => snprintf(to, room, format, *a, *b, *v),
+            ([], TestArgument::Double(v)) => snprintf(to, room, format, *v),
+            ([a], TestArgument::Double(v)) => snprintf(to, room, format, *a, *v),
+            ([a, b, ..], TestArgument::Double(v)) => snprintf(to, room, format, *a, *b, *v),
             _ => unreachable!(),
         }
     };
@@ -140,15 +140,11 @@ fn compare(seed: u128, number: u64) {
         text += "|%%";
         let bits = random.rand_u64();
         let bits = bits >> below(&mut random, 64);
-        let argument = match is_float {
-            true => Argument::Double(double(&mut random)),
-            false if letter == b'c' => Argument::Integer(bits % 128),
-            false => Argument::Integer(bits),
-        };
+        let argument = if is_float { TestArgument::Double(double(&mut random)) } else if letter == b'c' { TestArgument::Integer(bits % 128) } else { TestArgument::Integer(bits) };
         let mut values: Vec<u128> = counts.iter().map(|count| *count as u32 as u128).collect();
         values.push(match argument {
-            Argument::Double(value) => value.to_bits().into(),
-            Argument::Integer(value) => value.into(),
+            TestArgument::Double(value) => value.to_bits().into(),
+            TestArgument::Integer(value) => value.into(),
         });
         let wanted = theirs(&text, &counts, &argument);
         assert_eq!(ours(&text, &values), Ok(wanted), "{text} {values:x?}");

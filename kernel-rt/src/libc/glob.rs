@@ -5,9 +5,9 @@ use core::ptr;
 
 use super::errno::ENOMEM;
 use super::files::access;
-use super::folders::{Entry, Folder, closedir, opendir, readdir};
+use super::directories::{DirectoryEntry, DirectoryStream, closedir, opendir, readdir};
 use super::lists::{qsort, strcoll};
-use super::paths::Path;
+use super::paths::PathBuffer;
 use super::stdio::realloc;
 use crate::arch::errno;
 use crate::heap;
@@ -19,7 +19,7 @@ unsafe extern "C" {
     fn strdup(text: *const c_char) -> *mut c_char;
 }
 
-type Failed = unsafe extern "C" fn(*const c_char, c_int) -> c_int;
+type ErrorCallback = unsafe extern "C" fn(*const c_char, c_int) -> c_int;
 
 // The project's glob.h.
 const GLOB_ERR: c_int = 0x1;
@@ -35,13 +35,13 @@ const GLOB_NOMATCH: c_int = 3;
 
 /// `glob_t`.
 #[repr(C)]
-struct Found {
+struct GlobResult {
     count: usize,
     paths: *mut *mut c_char,
     offset: usize,
 }
 
-impl Found {
+impl GlobResult {
     /// Appends a copy of a path; the list is terminated by a null pointer.
     ///
     /// # Safety
@@ -72,14 +72,14 @@ impl Found {
 }
 
 /// A search: the program's arguments, and the path so far.
-struct Search<'f> {
+struct GlobSearch<'f> {
     flags: c_int,
-    failed: Option<Failed>,
-    found: &'f mut Found,
-    path: Path,
+    failed: Option<ErrorCallback>,
+    found: &'f mut GlobResult,
+    path: PathBuffer,
 }
 
-impl Search<'_> {
+impl GlobSearch<'_> {
     /// Returns whether a part of the pattern contains wildcards.
     fn has_magic(part: &[u8]) -> bool {
         part.iter().any(|byte| matches!(byte, b'*' | b'?' | b'['))
@@ -132,7 +132,7 @@ impl Search<'_> {
             0 => 0,
             _ => FNM_NOESCAPE,
         };
-        let mut pattern = Path::new().map_err(|_| GLOB_NOSPACE)?;
+        let mut pattern = PathBuffer::new().map_err(|_| GLOB_NOSPACE)?;
         pattern.add(part).map_err(|_| GLOB_NOMATCH)?;
         let Some(folder) = self.open()? else {
             return Ok(());
@@ -142,7 +142,7 @@ impl Search<'_> {
             // SAFETY: an open directory; the entry stays until the next call.
             let name = unsafe {
                 match readdir(folder).as_ref() {
-                    Some(entry) => Entry::name_of(entry),
+                    Some(entry) => DirectoryEntry::name_of(entry),
                     None => break Ok(()),
                 }
             };
@@ -168,7 +168,7 @@ impl Search<'_> {
         result
     }
 
-    fn open(&self) -> Result<Option<*mut Folder>, c_int> {
+    fn open(&self) -> Result<Option<*mut DirectoryStream>, c_int> {
         let path = match self.path.length() {
             0 => c".".as_ptr(),
             _ => self.path.as_c(),
@@ -181,10 +181,7 @@ impl Search<'_> {
             }
             let error = errno();
             let stops = self.failed.is_some_and(|failed| failed(path, error) != 0);
-            match stops || self.flags & GLOB_ERR != 0 {
-                true => Err(GLOB_ABORTED),
-                false => Ok(None),
-            }
+            if stops || self.flags & GLOB_ERR != 0 { Err(GLOB_ABORTED) } else { Ok(None) }
         }
     }
 
@@ -216,8 +213,8 @@ impl Search<'_> {
 unsafe extern "C" fn glob(
     pattern: *const c_char,
     flags: c_int,
-    failed: Option<Failed>,
-    out: *mut Found,
+    failed: Option<ErrorCallback>,
+    out: *mut GlobResult,
 ) -> c_int {
     // SAFETY: C's promises.
     let (pattern, found) = unsafe { (CStr::from_ptr(pattern).to_bytes(), &mut *out) };
@@ -229,10 +226,10 @@ unsafe extern "C" fn glob(
         }
     }
     let before = found.count;
-    let Ok(path) = Path::new() else {
+    let Ok(path) = PathBuffer::new() else {
         return GLOB_NOSPACE;
     };
-    let mut search = Search {
+    let mut search = GlobSearch {
         flags,
         failed,
         found,
@@ -275,7 +272,7 @@ unsafe extern "C" fn by_name(a: *const c_void, b: *const c_void) -> c_int {
     }
 }
 
-unsafe extern "C" fn globfree(found: *mut Found) {
+unsafe extern "C" fn globfree(found: *mut GlobResult) {
     // SAFETY: C's promise that `glob` has filled it in.
     unsafe {
         let found = &mut *found;

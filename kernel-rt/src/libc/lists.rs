@@ -6,10 +6,10 @@ use core::ptr;
 define!(lfind, lsearch, insque, remque);
 
 /// Comparison function of two elements.
-pub type Compare = unsafe extern "C" fn(*const c_void, *const c_void) -> c_int;
+pub type CompareFunction = unsafe extern "C" fn(*const c_void, *const c_void) -> c_int;
 
 unsafe extern "C" {
-    pub fn qsort(start: *mut c_void, count: usize, bytes: usize, compare: Compare);
+    pub fn qsort(start: *mut c_void, count: usize, bytes: usize, compare: CompareFunction);
     pub fn strcoll(a: *const c_char, b: *const c_char) -> c_int;
 }
 
@@ -19,7 +19,7 @@ unsafe extern "C" fn lfind(
     start: *const c_void,
     count: *const usize,
     bytes: usize,
-    compare: Compare,
+    compare: CompareFunction,
 ) -> *mut c_void {
     // SAFETY: C's promises.
     unsafe {
@@ -39,7 +39,7 @@ unsafe extern "C" fn lsearch(
     start: *mut c_void,
     count: *mut usize,
     bytes: usize,
-    compare: Compare,
+    compare: CompareFunction,
 ) -> *mut c_void {
     // SAFETY: C's promises.
     unsafe {
@@ -56,13 +56,13 @@ unsafe extern "C" fn lsearch(
 
 /// Header of the program's elements.
 #[repr(C)]
-struct Element {
-    next: *mut Element,
-    previous: *mut Element,
+struct ElementHeader {
+    next: *mut ElementHeader,
+    previous: *mut ElementHeader,
 }
 
 /// Inserts an element after another, or alone.
-unsafe extern "C" fn insque(element: *mut Element, behind: *mut Element) {
+unsafe extern "C" fn insque(element: *mut ElementHeader, behind: *mut ElementHeader) {
     // SAFETY: C's promises.
     unsafe {
         let next = behind
@@ -80,10 +80,10 @@ unsafe extern "C" fn insque(element: *mut Element, behind: *mut Element) {
     }
 }
 
-unsafe extern "C" fn remque(element: *mut Element) {
+unsafe extern "C" fn remque(element: *mut ElementHeader) {
     // SAFETY: C's promises.
     unsafe {
-        let Element { next, previous } = element.read();
+        let ElementHeader { next, previous } = element.read();
         if let Some(previous) = previous.as_mut() {
             previous.next = next;
         }

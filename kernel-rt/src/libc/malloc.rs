@@ -4,11 +4,11 @@
 use core::ffi::{c_int, c_void};
 use core::ptr;
 
-use midplane_abi::failed_malloc::Failed;
+use midplane_abi::failed_malloc::MallocFailure;
 
 use super::errno::{EINVAL, ENOMEM};
 use crate::arch::set_errno;
-use crate::end::program_abort;
+use crate::abort::program_abort;
 use crate::heap;
 use crate::records::MIDPLANE_FAILED_MALLOC;
 
@@ -55,7 +55,7 @@ define_with_caller!(
 
 /// Records a failed allocation of this size; the call returns to `from`.
 fn failed(bytes: usize, from: usize) -> *mut c_void {
-    MIDPLANE_FAILED_MALLOC.note(Failed {
+    MIDPLANE_FAILED_MALLOC.note(MallocFailure {
         bytes: bytes as u64,
         from: from as u64,
     });

@@ -55,12 +55,12 @@ unsafe extern "C" fn munmap(start: *mut c_void, bytes: usize) -> c_int {
             Ok(size) if Some(size) == bytes.checked_next_multiple_of(PAGE) => {
                 heap::c_free(start.cast())
             }
-            _ => Err(heap::NotABlock),
+            _ => Err(heap::InvalidBlock),
         }
     };
     match freed {
         Ok(()) => 0,
-        Err(heap::NotABlock) => fail(EINVAL),
+        Err(heap::InvalidBlock) => fail(EINVAL),
     }
 }
 

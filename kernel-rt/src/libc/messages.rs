@@ -6,11 +6,11 @@ use core::fmt::Write as _;
 use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, Ordering};
 
-use super::Arguments;
+use super::VaList;
 use super::process::{exit, program_name};
-use super::streams::Text;
+use super::streams::OwnedText;
 use crate::arch;
-use crate::console::{self, Stream};
+use crate::console::{self, OutputStream};
 use crate::records::personality;
 
 define_variadic!(
@@ -31,12 +31,12 @@ unsafe extern "C" {
 }
 
 fn put(bytes: &[u8]) {
-    console::write(Stream::Err, bytes);
+    console::write(OutputStream::Err, bytes);
 }
 
 /// Prints a warning about unsupported features of nodes once, tracked by `has_said`. Only rank 0 prints it: all ranks
 /// run the same program.
-pub fn say_of_nodes(has_said: &AtomicBool, words: &str) {
+pub fn warn_unsupported(has_said: &AtomicBool, words: &str) {
     if personality().is_some_and(|p| p.rank == 0) && !has_said.swap(true, Ordering::Relaxed) {
         put(words.as_bytes());
     }
@@ -46,23 +46,23 @@ pub fn say_of_nodes(has_said: &AtomicBool, words: &str) {
 ///
 /// # Safety
 /// As for C's `vprintf`, unless the format is null.
-unsafe fn say(format: *const c_char, arguments: Arguments, error: Option<c_int>) {
+unsafe fn print_message(format: *const c_char, arguments: VaList, error: Option<c_int>) {
     // Earlier output is printed first.
     console::flush();
     put(program_name().to_bytes());
     put(b": ");
     // SAFETY: the caller's promise.
-    unsafe { say_rest(format, arguments, error) };
+    unsafe { print_message_rest(format, arguments, error) };
 }
 
-/// Writes the part of [`say`] after the program's name.
+/// Writes the part of [`print_message`] after the program's name.
 ///
 /// # Safety
-/// That of [`say`].
-unsafe fn say_rest(format: *const c_char, arguments: Arguments, error: Option<c_int>) {
+/// That of [`print_message`].
+unsafe fn print_message_rest(format: *const c_char, arguments: VaList, error: Option<c_int>) {
     if !format.is_null() {
         // SAFETY: the caller's promise.
-        if let Some(text) = unsafe { Text::of(format, arguments) } {
+        if let Some(text) = unsafe { OwnedText::format(format, arguments) } {
             put(text.bytes());
         }
         if error.is_some() {
@@ -77,50 +77,50 @@ unsafe fn say_rest(format: *const c_char, arguments: Arguments, error: Option<c_
     console::flush();
 }
 
-unsafe extern "C" fn err(status: c_int, format: *const c_char, arguments: Arguments) -> ! {
+unsafe extern "C" fn err(status: c_int, format: *const c_char, arguments: VaList) -> ! {
     // SAFETY: C's promise.
     unsafe { verr(status, format, arguments) }
 }
 
-unsafe extern "C" fn errx(status: c_int, format: *const c_char, arguments: Arguments) -> ! {
+unsafe extern "C" fn errx(status: c_int, format: *const c_char, arguments: VaList) -> ! {
     // SAFETY: C's promise.
     unsafe { verrx(status, format, arguments) }
 }
 
-unsafe extern "C" fn warn(format: *const c_char, arguments: Arguments) {
+unsafe extern "C" fn warn(format: *const c_char, arguments: VaList) {
     // SAFETY: C's promise.
     unsafe { vwarn(format, arguments) };
 }
 
-unsafe extern "C" fn warnx(format: *const c_char, arguments: Arguments) {
+unsafe extern "C" fn warnx(format: *const c_char, arguments: VaList) {
     // SAFETY: C's promise.
     unsafe { vwarnx(format, arguments) };
 }
 
-unsafe extern "C" fn verr(status: c_int, format: *const c_char, arguments: Arguments) -> ! {
+unsafe extern "C" fn verr(status: c_int, format: *const c_char, arguments: VaList) -> ! {
     // SAFETY: C's promise, and C's own function.
     unsafe {
-        say(format, arguments, Some(arch::errno()));
+        print_message(format, arguments, Some(arch::errno()));
         exit(status)
     }
 }
 
-unsafe extern "C" fn verrx(status: c_int, format: *const c_char, arguments: Arguments) -> ! {
+unsafe extern "C" fn verrx(status: c_int, format: *const c_char, arguments: VaList) -> ! {
     // SAFETY: C's promise, and C's own function.
     unsafe {
-        say(format, arguments, None);
+        print_message(format, arguments, None);
         exit(status)
     }
 }
 
-unsafe extern "C" fn vwarn(format: *const c_char, arguments: Arguments) {
+unsafe extern "C" fn vwarn(format: *const c_char, arguments: VaList) {
     // SAFETY: C's promise.
-    unsafe { say(format, arguments, Some(arch::errno())) };
+    unsafe { print_message(format, arguments, Some(arch::errno())) };
 }
 
-unsafe extern "C" fn vwarnx(format: *const c_char, arguments: Arguments) {
+unsafe extern "C" fn vwarnx(format: *const c_char, arguments: VaList) {
     // SAFETY: C's promise.
-    unsafe { say(format, arguments, None) };
+    unsafe { print_message(format, arguments, None) };
 }
 
 /// Number of calls of `error`; the program may read and change it.
@@ -139,10 +139,10 @@ unsafe extern "C" fn error(
     status: c_int,
     number: c_int,
     format: *const c_char,
-    arguments: Arguments,
+    arguments: VaList,
 ) {
     // SAFETY: C's promise.
-    unsafe { say(format, arguments, (number != 0).then_some(number)) };
+    unsafe { print_message(format, arguments, (number != 0).then_some(number)) };
     counted(status);
 }
 
@@ -152,7 +152,7 @@ unsafe extern "C" fn error_at_line(
     file: *const c_char,
     line: u32,
     format: *const c_char,
-    arguments: Arguments,
+    arguments: VaList,
 ) {
     console::flush();
     put(program_name().to_bytes());
@@ -167,7 +167,7 @@ unsafe extern "C" fn error_at_line(
     }
     put(b": ");
     // SAFETY: C's promise.
-    unsafe { say_rest(format, arguments, (number != 0).then_some(number)) };
+    unsafe { print_message_rest(format, arguments, (number != 0).then_some(number)) };
     counted(status);
 }
 
@@ -192,12 +192,12 @@ extern "C" fn setlogmask(mask: c_int) -> c_int {
     }
 }
 
-unsafe extern "C" fn syslog(priority: c_int, format: *const c_char, arguments: Arguments) {
+unsafe extern "C" fn syslog(priority: c_int, format: *const c_char, arguments: VaList) {
     // SAFETY: C's promise.
     unsafe { vsyslog(priority, format, arguments) };
 }
 
-unsafe extern "C" fn vsyslog(priority: c_int, format: *const c_char, arguments: Arguments) {
+unsafe extern "C" fn vsyslog(priority: c_int, format: *const c_char, arguments: VaList) {
     const PRIORITIES: c_int = 7;
     if LOG_MASK.load(Ordering::Relaxed) >> (priority & PRIORITIES) & 1 == 0 {
         return;
@@ -205,13 +205,10 @@ unsafe extern "C" fn vsyslog(priority: c_int, format: *const c_char, arguments: 
     let identity = IDENTITY.load(Ordering::Relaxed);
     // SAFETY: C's promise that it stays; and about the format.
     unsafe {
-        let identity = match identity.is_null() {
-            true => program_name(),
-            false => CStr::from_ptr(identity),
-        };
+        let identity = if identity.is_null() { program_name() } else { CStr::from_ptr(identity) };
         console::flush();
         put(identity.to_bytes());
         put(b": ");
-        say_rest(format, arguments, None);
+        print_message_rest(format, arguments, None);
     }
 }

@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! stdio     stdin, stdout, stderr           files     descriptors, and calls on files
-//! folders   opendir and related functions
+//! directories  opendir and related functions
 //! malloc    the heap, as C calls it         process   start and end of the program, sysconf and others
 //! time      clocks and sleep                printf, scanf  C's functions that write and read by a format
 //! decimal   exact decimal expansions        format, scan, float_text  common parts of these
@@ -159,30 +159,30 @@ macro_rules! define_same {
 
 /// C's `va_list`, passed as a pointer on both processors.
 #[cfg(target_os = "none")]
-type Arguments = *const core::ffi::c_void;
+type VaList = *const core::ffi::c_void;
 
 /// An argument list in memory: each argument at a multiple of its size, in words of the processor.
 #[cfg(target_os = "none")]
-struct List {
-    start: Arguments,
+struct ArgumentMemory {
+    start: VaList,
     next: usize,
 }
 
 #[cfg(target_os = "none")]
-impl List {
-    fn new(start: Arguments) -> Self {
+impl ArgumentMemory {
+    fn new(start: VaList) -> Self {
         let next = start.addr();
-        List { start, next }
+        ArgumentMemory { start, next }
     }
 }
 
 #[cfg(target_os = "none")]
-impl format::Values for List {
-    unsafe fn next(&mut self, kind: format::Kind) -> decimal::Bits {
+impl format::ArgumentValues for ArgumentMemory {
+    unsafe fn next(&mut self, kind: format::ArgumentKind) -> decimal::FloatBits {
         let size = match kind {
-            format::Kind::Int | format::Kind::Word => size_of::<usize>(),
-            format::Kind::Long => 8,
-            format::Kind::LongDouble => format::LONG_DOUBLE.bytes(),
+            format::ArgumentKind::Int | format::ArgumentKind::Word => size_of::<usize>(),
+            format::ArgumentKind::Long => 8,
+            format::ArgumentKind::LongDouble => format::LONG_DOUBLE.bytes(),
         };
         let place = self.next.next_multiple_of(size);
         self.next = place + size;
@@ -191,8 +191,8 @@ impl format::Values for List {
         unsafe {
             match size {
                 4 => place.cast::<u32>().read().into(),
-                8 => decimal::Bits::from(place.cast::<u64>().read()),
-                _ => place.cast::<decimal::Bits>().read(),
+                8 => decimal::FloatBits::from(place.cast::<u64>().read()),
+                _ => place.cast::<decimal::FloatBits>().read(),
             }
         }
     }
@@ -204,10 +204,10 @@ impl format::Values for List {
 
 /// A format in memory.
 #[cfg(target_os = "none")]
-struct Narrow(*const core::ffi::c_char);
+struct ByteFormat(*const core::ffi::c_char);
 
 #[cfg(target_os = "none")]
-impl format::Units for Narrow {
+impl format::FormatUnits for ByteFormat {
     fn at(&self, place: usize) -> u32 {
         // SAFETY: C's promise: a string, of which nothing after its end is read.
         u32::from(unsafe { self.0.add(place).read() })
@@ -216,10 +216,10 @@ impl format::Units for Narrow {
 
 /// A format of wide characters in memory.
 #[cfg(target_os = "none")]
-struct Wide(*const u32);
+struct WideFormat(*const u32);
 
 #[cfg(target_os = "none")]
-impl format::Units for Wide {
+impl format::FormatUnits for WideFormat {
     fn at(&self, place: usize) -> u32 {
         // SAFETY: C's promise, as above.
         unsafe { self.0.add(place).read() }
@@ -228,7 +228,7 @@ impl format::Units for Wide {
 
 /// `off_t` of picolibc.
 #[cfg(target_os = "none")]
-type Offset = core::ffi::c_long;
+type FileOffset = core::ffi::c_long;
 
 /// Converts an offset to the tool's type.
 #[cfg(target_os = "none")]
@@ -239,7 +239,7 @@ type Offset = core::ffi::c_long;
         reason = "not of the same size on every processor"
     )
 )]
-fn wide(offset: Offset) -> i64 {
+fn wide(offset: FileOffset) -> i64 {
     i64::from(offset)
 }
 
@@ -254,7 +254,7 @@ mod errno;
 mod files;
 pub mod float_text;
 #[cfg(target_os = "none")]
-mod folders;
+mod directories;
 pub mod format;
 #[cfg(target_os = "none")]
 mod glob;

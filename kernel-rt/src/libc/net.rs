@@ -6,11 +6,11 @@ use core::net::{Ipv4Addr, Ipv6Addr};
 use core::ptr;
 use core::sync::atomic::{AtomicI32, AtomicU8, Ordering};
 
-use super::Offset;
+use super::FileOffset;
 use super::errno::{EAFNOSUPPORT, EBADF, ENOSPC, ENOTSOCK, fail};
 use super::files::is_open;
 use crate::arch::set_errno;
-use crate::console::{self, Stream};
+use crate::console::{self, OutputStream};
 
 define!(
     htonl, ntohl, htons, ntohs, inet_addr, inet_aton, inet_ntoa, inet_pton, inet_ntop,
@@ -96,11 +96,11 @@ unsafe extern "C" fn inet_aton(text: *const c_char, out: *mut u32) -> c_int {
 }
 
 /// An address's text with its terminating zero.
-type Text = heapless::String<48>;
+type AddressText = heapless::String<48>;
 
-fn text_of(address: impl core::fmt::Display) -> Text {
+fn text_of(address: impl core::fmt::Display) -> AddressText {
     use core::fmt::Write as _;
-    let mut text = Text::new();
+    let mut text = AddressText::new();
     // The longest has 45 letters.
     let _ = write!(text, "{address}\0");
     text
@@ -174,10 +174,7 @@ extern "C" fn socketpair(_: c_int, _: c_int, _: c_int, _: *mut c_int) -> c_int {
 
 /// Returns the error of a socket call for a descriptor, none of which is a socket.
 fn no_socket(descriptor: c_int) -> c_int {
-    fail(match is_open(descriptor) {
-        true => ENOTSOCK,
-        false => EBADF,
-    })
+    fail(if is_open(descriptor) { ENOTSOCK } else { EBADF })
 }
 
 extern "C" fn bind(descriptor: c_int, _: *const c_void, _: c_uint) -> c_int {
@@ -274,7 +271,7 @@ extern "C" fn getaddrinfo(
 /// Does nothing: no address list exists.
 extern "C" fn freeaddrinfo(_: *mut c_void) {}
 
-extern "C" fn getnameinfo(_: *const c_void, _: c_uint, _: *mut c_char, _: Offset) -> c_int {
+extern "C" fn getnameinfo(_: *const c_void, _: c_uint, _: *mut c_char, _: FileOffset) -> c_int {
     EAI_FAMILY
 }
 
@@ -306,12 +303,12 @@ unsafe extern "C" fn herror(text: *const c_char) {
     console::flush();
     if !text.is_null() {
         // SAFETY: C's promise.
-        console::write(Stream::Err, unsafe { CStr::from_ptr(text) }.to_bytes());
-        console::write(Stream::Err, b": ");
+        console::write(OutputStream::Err, unsafe { CStr::from_ptr(text) }.to_bytes());
+        console::write(OutputStream::Err, b": ");
     }
     let error = lookup_error(LOOKUP_ERROR.load(Ordering::Relaxed));
-    console::write(Stream::Err, error.to_bytes());
-    console::write(Stream::Err, b"\n");
+    console::write(OutputStream::Err, error.to_bytes());
+    console::write(OutputStream::Err, b"\n");
 }
 
 extern "C" fn getservbyname(_: *const c_char, _: *const c_char) -> *mut c_void {

@@ -6,7 +6,7 @@ use core::ffi::{c_int, c_void};
 use core::ptr;
 
 use super::errno::EINVAL;
-use crate::end::program_abort;
+use crate::abort::program_abort;
 use crate::{clock, heap};
 
 /// Defines functions that return a constant.
@@ -133,14 +133,14 @@ extern "C" fn omp_get_wtick() -> f64 {
 }
 
 /// `omp_lock_t` and `omp_nest_lock_t` of the project's omp.h: the nesting count, or -1 if it was not initialized.
-type Lock = c_int;
-const NOT_MADE: Lock = -1;
+type OmpLock = c_int;
+const NOT_MADE: OmpLock = -1;
 
 /// Returns the lock if it was initialized; otherwise ends the program.
 ///
 /// # Safety
 /// The pointer is valid.
-unsafe fn made<'l>(lock: *mut Lock) -> &'l mut Lock {
+unsafe fn made<'l>(lock: *mut OmpLock) -> &'l mut OmpLock {
     // SAFETY: the caller's promise.
     match unsafe { &mut *lock } {
         lock if *lock >= 0 => lock,
@@ -148,22 +148,22 @@ unsafe fn made<'l>(lock: *mut Lock) -> &'l mut Lock {
     }
 }
 
-unsafe extern "C" fn omp_init_lock(lock: *mut Lock) {
+unsafe extern "C" fn omp_init_lock(lock: *mut OmpLock) {
     // SAFETY: C's promise.
     unsafe { lock.write(0) };
 }
 
-unsafe extern "C" fn omp_init_lock_with_hint(lock: *mut Lock, _: c_int) {
+unsafe extern "C" fn omp_init_lock_with_hint(lock: *mut OmpLock, _: c_int) {
     // SAFETY: C's promise.
     unsafe { omp_init_lock(lock) };
 }
 
-unsafe extern "C" fn omp_destroy_lock(lock: *mut Lock) {
+unsafe extern "C" fn omp_destroy_lock(lock: *mut OmpLock) {
     // SAFETY: C's promise.
     unsafe { lock.write(NOT_MADE) };
 }
 
-unsafe extern "C" fn omp_set_lock(lock: *mut Lock) {
+unsafe extern "C" fn omp_set_lock(lock: *mut OmpLock) {
     // SAFETY: C's promise.
     if unsafe { omp_test_lock(lock) } == 0 {
         program_abort(
@@ -172,7 +172,7 @@ unsafe extern "C" fn omp_set_lock(lock: *mut Lock) {
     }
 }
 
-unsafe extern "C" fn omp_unset_lock(lock: *mut Lock) {
+unsafe extern "C" fn omp_unset_lock(lock: *mut OmpLock) {
     // SAFETY: C's promise.
     match unsafe { made(lock) } {
         0 => program_abort("omp_unset_lock(): the lock is not set"),
@@ -180,7 +180,7 @@ unsafe extern "C" fn omp_unset_lock(lock: *mut Lock) {
     }
 }
 
-unsafe extern "C" fn omp_test_lock(lock: *mut Lock) -> c_int {
+unsafe extern "C" fn omp_test_lock(lock: *mut OmpLock) -> c_int {
     // SAFETY: C's promise.
     let lock = unsafe { made(lock) };
     let is_free = *lock == 0;
@@ -188,27 +188,27 @@ unsafe extern "C" fn omp_test_lock(lock: *mut Lock) -> c_int {
     is_free.into()
 }
 
-unsafe extern "C" fn omp_init_nest_lock(lock: *mut Lock) {
+unsafe extern "C" fn omp_init_nest_lock(lock: *mut OmpLock) {
     // SAFETY: C's promise.
     unsafe { omp_init_lock(lock) };
 }
 
-unsafe extern "C" fn omp_init_nest_lock_with_hint(lock: *mut Lock, _: c_int) {
+unsafe extern "C" fn omp_init_nest_lock_with_hint(lock: *mut OmpLock, _: c_int) {
     // SAFETY: C's promise.
     unsafe { omp_init_lock(lock) };
 }
 
-unsafe extern "C" fn omp_destroy_nest_lock(lock: *mut Lock) {
+unsafe extern "C" fn omp_destroy_nest_lock(lock: *mut OmpLock) {
     // SAFETY: C's promise.
     unsafe { omp_destroy_lock(lock) };
 }
 
-unsafe extern "C" fn omp_set_nest_lock(lock: *mut Lock) {
+unsafe extern "C" fn omp_set_nest_lock(lock: *mut OmpLock) {
     // SAFETY: C's promise.
     unsafe { omp_test_nest_lock(lock) };
 }
 
-unsafe extern "C" fn omp_unset_nest_lock(lock: *mut Lock) {
+unsafe extern "C" fn omp_unset_nest_lock(lock: *mut OmpLock) {
     // SAFETY: C's promise.
     match unsafe { made(lock) } {
         0 => program_abort("omp_unset_nest_lock(): the lock is not set"),
@@ -217,7 +217,7 @@ unsafe extern "C" fn omp_unset_nest_lock(lock: *mut Lock) {
 }
 
 /// Increments the nesting count and returns it.
-unsafe extern "C" fn omp_test_nest_lock(lock: *mut Lock) -> c_int {
+unsafe extern "C" fn omp_test_nest_lock(lock: *mut OmpLock) -> c_int {
     // SAFETY: C's promise.
     let lock = unsafe { made(lock) };
     *lock = lock.saturating_add(1);

@@ -14,29 +14,26 @@ use crate::heap;
 define!(realpath, mkdtemp, pathconf, fpathconf, statvfs, fstatvfs);
 
 /// A path with its terminating zero, in a heap block that it owns.
-pub struct Path {
+pub struct PathBuffer {
     start: *mut u8,
     length: usize,
 }
 
-impl Path {
+impl PathBuffer {
     const ROOM: usize = MAX_PATH + 1;
 
     /// Creates an empty path.
     ///
     /// # Errors
     /// ENOMEM.
-    pub fn new() -> Result<Path, c_int> {
-        let start = heap::c_alloc_zeroed(Path::ROOM, heap::C_ALIGN);
-        match start.is_null() {
-            true => Err(ENOMEM),
-            false => Ok(Path { start, length: 0 }),
-        }
+    pub fn new() -> Result<PathBuffer, c_int> {
+        let start = heap::c_alloc_zeroed(PathBuffer::ROOM, heap::C_ALIGN);
+        if start.is_null() { Err(ENOMEM) } else { Ok(PathBuffer { start, length: 0 }) }
     }
 
     fn bytes(&mut self) -> &mut [u8] {
         // SAFETY: the block has this size, and all bytes are initialized.
-        unsafe { core::slice::from_raw_parts_mut(self.start, Path::ROOM) }
+        unsafe { core::slice::from_raw_parts_mut(self.start, PathBuffer::ROOM) }
     }
 
     /// Appends `part`.
@@ -75,7 +72,7 @@ impl Path {
     }
 }
 
-impl Drop for Path {
+impl Drop for PathBuffer {
     fn drop(&mut self) {
         // SAFETY: a block of this heap without another owner.
         let _ = unsafe { heap::c_free(self.start) };
@@ -84,8 +81,8 @@ impl Drop for Path {
 
 /// Returns the absolute path, without `.` and `..`. The working directory is always the root. Symbolic links are not
 /// followed: only the tool knows their targets.
-fn whole(path: &[u8]) -> Result<Path, c_int> {
-    let mut whole = Path::new()?;
+fn absolute(path: &[u8]) -> Result<PathBuffer, c_int> {
+    let mut whole = PathBuffer::new()?;
     for part in path.split(|byte| *byte == b'/') {
         match part {
             b"" | b"." => {}
@@ -121,7 +118,7 @@ unsafe extern "C" fn realpath(path: *const c_char, out: *mut c_char) -> *mut c_c
     if path.is_empty() {
         return failed(ENOENT);
     }
-    let whole = match whole(path) {
+    let whole = match absolute(path) {
         Ok(whole) => whole,
         Err(error) => return failed(error),
     };

@@ -6,13 +6,13 @@ use core::ffi::{c_int, c_short, c_uint, c_ulong, c_void};
 use super::errno::{EBADF, EINVAL, fail};
 use super::files::is_open;
 use super::time::{Timespec, Timeval, sleep_for, sleep_for_spec};
-use crate::end::program_abort;
+use crate::abort::program_abort;
 
 define!(poll, ppoll, select, pselect);
 
 /// `struct pollfd` of the project's poll.h.
 #[repr(C)]
-struct Polled {
+struct PollEntry {
     descriptor: c_int,
     wanted: c_short,
     ready: c_short,
@@ -26,7 +26,7 @@ const POLLNVAL: c_short = 0x20;
 ///
 /// # Safety
 /// `polled` points to `count`.
-unsafe fn mark(polled: *mut Polled, count: c_ulong) -> c_int {
+unsafe fn mark(polled: *mut PollEntry, count: c_ulong) -> c_int {
     let mut ready = 0;
     for at in 0..count as usize {
         // SAFETY: the caller's promise.
@@ -49,7 +49,7 @@ fn slept(result: Result<(), c_int>) -> c_int {
     }
 }
 
-unsafe extern "C" fn poll(polled: *mut Polled, count: c_ulong, milliseconds: c_int) -> c_int {
+unsafe extern "C" fn poll(polled: *mut PollEntry, count: c_ulong, milliseconds: c_int) -> c_int {
     // SAFETY: C's promise.
     let ready = unsafe { mark(polled, count) };
     match c_uint::try_from(milliseconds) {
@@ -60,7 +60,7 @@ unsafe extern "C" fn poll(polled: *mut Polled, count: c_ulong, milliseconds: c_i
 }
 
 unsafe extern "C" fn ppoll(
-    polled: *mut Polled,
+    polled: *mut PollEntry,
     count: c_ulong,
     time: *const Timespec,
     _: *const c_void,
@@ -91,13 +91,13 @@ const SET_BITS: usize = 64;
 const WORD_BITS: usize = c_ulong::BITS as usize;
 
 /// `fd_set`.
-type Set = [c_ulong; SET_BITS / WORD_BITS];
+type FdSet = [c_ulong; SET_BITS / WORD_BITS];
 
 /// Returns the number of ready descriptors in the sets: all except those in the last set.
 ///
 /// # Safety
 /// The sets are null or sets.
-unsafe fn ready(count: c_int, sets: [*mut Set; 3]) -> Result<c_int, c_int> {
+unsafe fn ready(count: c_int, sets: [*mut FdSet; 3]) -> Result<c_int, c_int> {
     let count = usize::try_from(count)
         .ok()
         .filter(|count| *count <= SET_BITS)
@@ -141,9 +141,9 @@ fn selected(
 
 unsafe extern "C" fn select(
     count: c_int,
-    to_read: *mut Set,
-    to_write: *mut Set,
-    exceptional: *mut Set,
+    to_read: *mut FdSet,
+    to_write: *mut FdSet,
+    exceptional: *mut FdSet,
     time: *const Timeval,
 ) -> c_int {
     // SAFETY: C's promises.
@@ -159,9 +159,9 @@ unsafe extern "C" fn select(
 
 unsafe extern "C" fn pselect(
     count: c_int,
-    to_read: *mut Set,
-    to_write: *mut Set,
-    exceptional: *mut Set,
+    to_read: *mut FdSet,
+    to_write: *mut FdSet,
+    exceptional: *mut FdSet,
     time: *const Timespec,
     _: *const c_void,
 ) -> c_int {

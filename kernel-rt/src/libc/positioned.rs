@@ -3,7 +3,7 @@
 
 use core::ffi::{c_int, c_void};
 
-use super::Offset;
+use super::FileOffset;
 use super::errno::{EBADF, EINVAL, ESPIPE, fail};
 use super::files::{FIRST_FILE, lseek, read, write};
 use crate::arch::{errno, set_errno};
@@ -12,19 +12,19 @@ define!(pread, pwrite, readv, writev, preadv, pwritev);
 
 /// `struct iovec` of the project's sys/uio.h.
 #[repr(C)]
-struct Piece {
+struct IoVector {
     start: *mut c_void,
     bytes: usize,
 }
 
 /// IOV_MAX.
-const MOST_PIECES: c_int = 1024;
+const MAX_PIECES: c_int = 1024;
 
 const SEEK_SET: c_int = 0;
 const SEEK_CUR: c_int = 1;
 
 /// Runs `f` at an offset of a file, and restores the descriptor's position.
-fn at(descriptor: c_int, offset: Offset, f: impl FnOnce() -> isize) -> isize {
+fn at(descriptor: c_int, offset: FileOffset, f: impl FnOnce() -> isize) -> isize {
     if (0..FIRST_FILE).contains(&descriptor) {
         return fail(ESPIPE) as isize;
     }
@@ -46,7 +46,7 @@ unsafe extern "C" fn pread(
     descriptor: c_int,
     out: *mut c_void,
     count: usize,
-    offset: Offset,
+    offset: FileOffset,
 ) -> isize {
     // SAFETY: C's promise.
     at(descriptor, offset, || unsafe {
@@ -58,7 +58,7 @@ unsafe extern "C" fn pwrite(
     descriptor: c_int,
     bytes: *const c_void,
     count: usize,
-    offset: Offset,
+    offset: FileOffset,
 ) -> isize {
     // SAFETY: C's promise.
     at(descriptor, offset, || unsafe {
@@ -72,14 +72,14 @@ unsafe extern "C" fn pwrite(
 /// `pieces` points to `count` of them.
 unsafe fn each(
     descriptor: c_int,
-    pieces: *const Piece,
+    pieces: *const IoVector,
     count: c_int,
-    f: impl Fn(&Piece) -> isize,
+    f: impl Fn(&IoVector) -> isize,
 ) -> isize {
     if descriptor < 0 {
         return fail(EBADF) as isize;
     }
-    if !(1..=MOST_PIECES).contains(&count) {
+    if !(1..=MAX_PIECES).contains(&count) {
         return fail(EINVAL) as isize;
     }
     // SAFETY: the caller's promise.
@@ -101,8 +101,8 @@ unsafe fn each(
     all
 }
 
-unsafe extern "C" fn readv(descriptor: c_int, pieces: *const Piece, count: c_int) -> isize {
-    let piece = |piece: &Piece| {
+unsafe extern "C" fn readv(descriptor: c_int, pieces: *const IoVector, count: c_int) -> isize {
+    let piece = |piece: &IoVector| {
         // SAFETY: C's promise.
         unsafe { read(descriptor, piece.start, piece.bytes) }
     };
@@ -110,8 +110,8 @@ unsafe extern "C" fn readv(descriptor: c_int, pieces: *const Piece, count: c_int
     unsafe { each(descriptor, pieces, count, piece) }
 }
 
-unsafe extern "C" fn writev(descriptor: c_int, pieces: *const Piece, count: c_int) -> isize {
-    let piece = |piece: &Piece| {
+unsafe extern "C" fn writev(descriptor: c_int, pieces: *const IoVector, count: c_int) -> isize {
+    let piece = |piece: &IoVector| {
         // SAFETY: C's promise.
         unsafe { write(descriptor, piece.start, piece.bytes) }
     };
@@ -121,9 +121,9 @@ unsafe extern "C" fn writev(descriptor: c_int, pieces: *const Piece, count: c_in
 
 unsafe extern "C" fn preadv(
     descriptor: c_int,
-    pieces: *const Piece,
+    pieces: *const IoVector,
     count: c_int,
-    offset: Offset,
+    offset: FileOffset,
 ) -> isize {
     // SAFETY: C's promise.
     at(descriptor, offset, || unsafe {
@@ -133,9 +133,9 @@ unsafe extern "C" fn preadv(
 
 unsafe extern "C" fn pwritev(
     descriptor: c_int,
-    pieces: *const Piece,
+    pieces: *const IoVector,
     count: c_int,
-    offset: Offset,
+    offset: FileOffset,
 ) -> isize {
     // SAFETY: C's promise.
     at(descriptor, offset, || unsafe {

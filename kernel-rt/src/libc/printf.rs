@@ -1,14 +1,14 @@
-//! The printf family: C's functions, each with its own [`Sink`] for the one formatter of [`super::format`]. picolibc's
+//! The printf family: C's functions, each with its own [`TextSink`] for the one formatter of [`super::format`]. picolibc's
 //! own version is built without `long double` and wide characters, and rounds twice.
 
 use core::ffi::{c_char, c_int};
 use core::ptr;
 
-use super::decimal::Bits;
+use super::decimal::FloatBits;
 use super::errno::{EBADF, EILSEQ, EINVAL, ENOMEM, EOVERFLOW, fail};
-use super::format::{Error, Kind, Sink, Units, Values, format};
-use super::stdio::{self, File, WRITABLE, realloc};
-use super::{Arguments, List, Narrow, Wide};
+use super::format::{FormatError, ArgumentKind, TextSink, FormatUnits, ArgumentValues, format};
+use super::stdio::{self, StdioFile, WRITABLE, realloc};
+use super::{VaList, ArgumentMemory, ByteFormat, WideFormat};
 use crate::arch;
 
 define_variadic!(
@@ -27,13 +27,13 @@ define!(
 );
 
 /// Converts the formatter's result to a call's return value.
-fn returned(result: Result<u32, Error>) -> c_int {
+fn returned(result: Result<u32, FormatError>) -> c_int {
     match result {
         Ok(length) => length as c_int,
-        Err(Error::TooLong) => fail(EOVERFLOW),
-        Err(Error::NotACharacter) => fail(EILSEQ),
-        Err(Error::Format) => fail(EINVAL),
-        Err(Error::Stream) => -1,
+        Err(FormatError::TooLong) => fail(EOVERFLOW),
+        Err(FormatError::NotACharacter) => fail(EILSEQ),
+        Err(FormatError::Format) => fail(EINVAL),
+        Err(FormatError::Stream) => -1,
     }
 }
 
@@ -41,43 +41,43 @@ fn returned(result: Result<u32, Error>) -> c_int {
 ///
 /// # Safety
 /// As for C's `vprintf`.
-unsafe fn write(sink: &mut dyn Sink, units: &dyn Units, arguments: Arguments) -> c_int {
+unsafe fn write(sink: &mut dyn TextSink, units: &dyn FormatUnits, arguments: VaList) -> c_int {
     // SAFETY: the caller's promise.
-    returned(unsafe { format(sink, units, &mut List::new(arguments), arch::rounding()) })
+    returned(unsafe { format(sink, units, &mut ArgumentMemory::new(arguments), arch::rounding()) })
 }
 
-struct Stream {
-    file: *mut File,
+struct StreamSink {
+    file: *mut StdioFile,
     is_wide: bool,
 }
 
-impl Sink for Stream {
+impl TextSink for StreamSink {
     fn is_wide(&self) -> bool {
         self.is_wide
     }
 
-    fn put(&mut self, unit: u32) -> Result<(), Error> {
+    fn put(&mut self, unit: u32) -> Result<(), FormatError> {
         if self.is_wide && unit > 127 {
-            return Err(Error::NotACharacter);
+            return Err(FormatError::NotACharacter);
         }
         // SAFETY: C's promise: a stream that is open.
-        match unsafe { File::put(self.file, unit as u8) } {
+        match unsafe { StdioFile::put(self.file, unit as u8) } {
             true => Ok(()),
-            false => Err(Error::Stream),
+            false => Err(FormatError::Stream),
         }
     }
 }
 
 /// An array, whose last unit is reserved for the terminating 0.
-struct Array {
+struct ArraySink {
     start: *mut c_char,
     room: usize,
     length: usize,
 }
 
-impl Array {
+impl ArraySink {
     fn new(start: *mut c_char, room: usize) -> Self {
-        Array {
+        ArraySink {
             start,
             room,
             length: 0,
@@ -93,8 +93,8 @@ impl Array {
     }
 }
 
-impl Sink for Array {
-    fn put(&mut self, unit: u32) -> Result<(), Error> {
+impl TextSink for ArraySink {
+    fn put(&mut self, unit: u32) -> Result<(), FormatError> {
         if self.room.saturating_sub(self.length) > 1 {
             // SAFETY: C's promise: this many characters.
             unsafe { self.start.add(self.length).write(unit as c_char) };
@@ -103,7 +103,7 @@ impl Sink for Array {
         Ok(())
     }
 
-    fn fill(&mut self, unit: u32, times: u32) -> Result<(), Error> {
+    fn fill(&mut self, unit: u32, times: u32) -> Result<(), FormatError> {
         let room = self.room.saturating_sub(self.length.saturating_add(1));
         let fits = room.min(times as usize);
         if fits > 0 {
@@ -122,14 +122,14 @@ struct WideArray {
     length: usize,
 }
 
-impl Sink for WideArray {
+impl TextSink for WideArray {
     fn is_wide(&self) -> bool {
         true
     }
 
-    fn put(&mut self, unit: u32) -> Result<(), Error> {
+    fn put(&mut self, unit: u32) -> Result<(), FormatError> {
         if self.room.saturating_sub(self.length) <= 1 {
-            return Err(Error::TooLong);
+            return Err(FormatError::TooLong);
         }
         // SAFETY: C's promise: this many characters.
         unsafe { self.start.add(self.length).write(unit) };
@@ -143,9 +143,9 @@ impl Sink for WideArray {
 /// # Safety
 /// As for C's `vfprintf`, unless the format is null.
 unsafe fn write_to_stream(
-    file: *mut File,
-    units: Option<&dyn Units>,
-    arguments: Arguments,
+    file: *mut StdioFile,
+    units: Option<&dyn FormatUnits>,
+    arguments: VaList,
     is_wide: bool,
 ) -> c_int {
     let Some(units) = units else {
@@ -154,19 +154,19 @@ unsafe fn write_to_stream(
     };
     // SAFETY: the caller's promise.
     unsafe {
-        if !File::allows(file, WRITABLE) {
+        if !StdioFile::allows(file, WRITABLE) {
             return fail(EBADF);
         }
-        write(&mut Stream { file, is_wide }, units, arguments)
+        write(&mut StreamSink { file, is_wide }, units, arguments)
     }
 }
 
 unsafe extern "C" fn vfprintf(
-    file: *mut File,
+    file: *mut StdioFile,
     format: *const c_char,
-    arguments: Arguments,
+    arguments: VaList,
 ) -> c_int {
-    let units = Narrow(format);
+    let units = ByteFormat(format);
     // SAFETY: C's promise.
     unsafe {
         write_to_stream(
@@ -179,20 +179,20 @@ unsafe extern "C" fn vfprintf(
 }
 
 unsafe extern "C" fn fprintf(
-    file: *mut File,
+    file: *mut StdioFile,
     format: *const c_char,
-    arguments: Arguments,
+    arguments: VaList,
 ) -> c_int {
     // SAFETY: C's promise.
     unsafe { vfprintf(file, format, arguments) }
 }
 
-unsafe extern "C" fn vprintf(format: *const c_char, arguments: Arguments) -> c_int {
+unsafe extern "C" fn vprintf(format: *const c_char, arguments: VaList) -> c_int {
     // SAFETY: C's promise.
     unsafe { vfprintf(stdio::stdout.file(), format, arguments) }
 }
 
-unsafe extern "C" fn printf(format: *const c_char, arguments: Arguments) -> c_int {
+unsafe extern "C" fn printf(format: *const c_char, arguments: VaList) -> c_int {
     // SAFETY: C's promise.
     unsafe { vprintf(format, arguments) }
 }
@@ -201,14 +201,14 @@ unsafe extern "C" fn vsnprintf(
     text: *mut c_char,
     room: usize,
     format: *const c_char,
-    arguments: Arguments,
+    arguments: VaList,
 ) -> c_int {
     if format.is_null() {
         return fail(EINVAL);
     }
-    let mut array = Array::new(text, room);
+    let mut array = ArraySink::new(text, room);
     // SAFETY: C's promise.
-    let length = unsafe { write(&mut array, &Narrow(format), arguments) };
+    let length = unsafe { write(&mut array, &ByteFormat(format), arguments) };
     array.end();
     length
 }
@@ -217,7 +217,7 @@ unsafe extern "C" fn snprintf(
     text: *mut c_char,
     room: usize,
     format: *const c_char,
-    arguments: Arguments,
+    arguments: VaList,
 ) -> c_int {
     // SAFETY: C's promise.
     unsafe { vsnprintf(text, room, format, arguments) }
@@ -226,7 +226,7 @@ unsafe extern "C" fn snprintf(
 unsafe extern "C" fn vsprintf(
     text: *mut c_char,
     format: *const c_char,
-    arguments: Arguments,
+    arguments: VaList,
 ) -> c_int {
     // SAFETY: C's promise.
     unsafe { vsnprintf(text, usize::MAX, format, arguments) }
@@ -235,7 +235,7 @@ unsafe extern "C" fn vsprintf(
 unsafe extern "C" fn sprintf(
     text: *mut c_char,
     format: *const c_char,
-    arguments: Arguments,
+    arguments: VaList,
 ) -> c_int {
     // SAFETY: C's promise.
     unsafe { vsprintf(text, format, arguments) }
@@ -245,7 +245,7 @@ unsafe extern "C" fn sprintf(
 unsafe extern "C" fn vasprintf(
     out: *mut *mut c_char,
     format: *const c_char,
-    arguments: Arguments,
+    arguments: VaList,
 ) -> c_int {
     // SAFETY: C's promises, and a block of the text's length with its terminator.
     unsafe {
@@ -266,29 +266,29 @@ unsafe extern "C" fn vasprintf(
 unsafe extern "C" fn asprintf(
     out: *mut *mut c_char,
     format: *const c_char,
-    arguments: Arguments,
+    arguments: VaList,
 ) -> c_int {
     // SAFETY: C's promise.
     unsafe { vasprintf(out, format, arguments) }
 }
 
-unsafe extern "C" fn vfwprintf(file: *mut File, format: *const u32, arguments: Arguments) -> c_int {
-    let units = Wide(format);
+unsafe extern "C" fn vfwprintf(file: *mut StdioFile, format: *const u32, arguments: VaList) -> c_int {
+    let units = WideFormat(format);
     // SAFETY: C's promise.
     unsafe { write_to_stream(file, (!format.is_null()).then_some(&units), arguments, true) }
 }
 
-unsafe extern "C" fn fwprintf(file: *mut File, format: *const u32, arguments: Arguments) -> c_int {
+unsafe extern "C" fn fwprintf(file: *mut StdioFile, format: *const u32, arguments: VaList) -> c_int {
     // SAFETY: C's promise.
     unsafe { vfwprintf(file, format, arguments) }
 }
 
-unsafe extern "C" fn vwprintf(format: *const u32, arguments: Arguments) -> c_int {
+unsafe extern "C" fn vwprintf(format: *const u32, arguments: VaList) -> c_int {
     // SAFETY: C's promise.
     unsafe { vfwprintf(stdio::stdout.file(), format, arguments) }
 }
 
-unsafe extern "C" fn wprintf(format: *const u32, arguments: Arguments) -> c_int {
+unsafe extern "C" fn wprintf(format: *const u32, arguments: VaList) -> c_int {
     // SAFETY: C's promise.
     unsafe { vwprintf(format, arguments) }
 }
@@ -297,7 +297,7 @@ unsafe extern "C" fn vswprintf(
     text: *mut u32,
     room: usize,
     format: *const u32,
-    arguments: Arguments,
+    arguments: VaList,
 ) -> c_int {
     let mut array = WideArray {
         start: text,
@@ -306,7 +306,7 @@ unsafe extern "C" fn vswprintf(
     };
     // SAFETY: C's promises.
     unsafe {
-        let length = write(&mut array, &Wide(format), arguments);
+        let length = write(&mut array, &WideFormat(format), arguments);
         if room > 0 {
             text.add(array.length).write(0);
             return length;
@@ -319,16 +319,16 @@ unsafe extern "C" fn swprintf(
     text: *mut u32,
     room: usize,
     format: *const u32,
-    arguments: Arguments,
+    arguments: VaList,
 ) -> c_int {
     // SAFETY: C's promise.
     unsafe { vswprintf(text, room, format, arguments) }
 }
 
-struct One(Bits);
+struct SingleArgument(FloatBits);
 
-impl Values for One {
-    unsafe fn next(&mut self, _: Kind) -> Bits {
+impl ArgumentValues for SingleArgument {
+    unsafe fn next(&mut self, _: ArgumentKind) -> FloatBits {
         self.0
     }
 
@@ -336,9 +336,9 @@ impl Values for One {
 }
 
 /// A strfroml format, which contains one conversion without modifier, with the modifier added.
-struct LongConversion(Narrow);
+struct LongConversion(ByteFormat);
 
-impl Units for LongConversion {
+impl FormatUnits for LongConversion {
     fn at(&self, place: usize) -> u32 {
         let is_letter = |place: usize| (self.0.at(place) as u8).is_ascii_alphabetic();
         // At the first letter, the modifier is inserted, and the following units are shifted by one.
@@ -354,10 +354,10 @@ impl Units for LongConversion {
 ///
 /// # Safety
 /// As for C's `strfromd`.
-unsafe fn write_one(text: *mut c_char, room: usize, units: &dyn Units, bits: Bits) -> c_int {
-    let mut array = Array::new(text, room);
+unsafe fn write_one(text: *mut c_char, room: usize, units: &dyn FormatUnits, bits: FloatBits) -> c_int {
+    let mut array = ArraySink::new(text, room);
     // SAFETY: the caller's promise: one conversion, of a number of this format.
-    let result = unsafe { format(&mut array, units, &mut One(bits), arch::rounding()) };
+    let result = unsafe { format(&mut array, units, &mut SingleArgument(bits), arch::rounding()) };
     array.end();
     returned(result)
 }
@@ -379,7 +379,7 @@ unsafe extern "C" fn strfromd(
     value: f64,
 ) -> c_int {
     // SAFETY: C's promise.
-    unsafe { write_one(text, room, &Narrow(format), Bits::from(value.to_bits())) }
+    unsafe { write_one(text, room, &ByteFormat(format), FloatBits::from(value.to_bits())) }
 }
 
 /// A `long double`: 128 bits, passed like a 128-bit integer, or identical to a `double`.
@@ -388,7 +388,7 @@ type LongDouble = u128;
 #[cfg(target_arch = "arm")]
 type LongDouble = f64;
 
-fn bits_of(value: LongDouble) -> Bits {
+fn bits_of(value: LongDouble) -> FloatBits {
     #[cfg(target_arch = "arm")]
     let value = value.to_bits();
     value
@@ -400,15 +400,15 @@ unsafe extern "C" fn strfroml(
     format: *const c_char,
     value: LongDouble,
 ) -> c_int {
-    let units = LongConversion(Narrow(format));
+    let units = LongConversion(ByteFormat(format));
     // SAFETY: C's promise.
     unsafe { write_one(text, room, &units, bits_of(value)) }
 }
 
 /// Formats with `%.*g`; digits beyond 17 add no information.
 unsafe extern "C" fn gcvt(value: f64, digits: c_int, text: *mut c_char) -> *mut c_char {
-    const MOST: c_int = 17;
-    let precision = digits.clamp(0, MOST) as u8;
+    const MAX_DIGITS: c_int = 17;
+    let precision = digits.clamp(0, MAX_DIGITS) as u8;
     let units = [
         b'%',
         b'.',
@@ -417,6 +417,6 @@ unsafe extern "C" fn gcvt(value: f64, digits: c_int, text: *mut c_char) -> *mut 
         b'g',
     ];
     // SAFETY: C's promise: an array that is long enough.
-    unsafe { write_one(text, usize::MAX, &&units[..], Bits::from(value.to_bits())) };
+    unsafe { write_one(text, usize::MAX, &&units[..], FloatBits::from(value.to_bits())) };
     text
 }

@@ -12,7 +12,7 @@ use midplane_abi::files::MAX_OPEN;
 use super::errno::{EAGAIN, ECHILD, EINVAL, ENOENT, EPERM, ESRCH, fail, fail_long};
 use super::time::CLOCKS_PER_SECOND;
 use crate::arch::{self, set_errno};
-use crate::end::program_abort;
+use crate::abort::program_abort;
 use crate::heap;
 use crate::records::personality;
 use crate::running::finish;
@@ -248,12 +248,12 @@ extern "C" fn execvp(_: *const c_char, _: *const c_void) -> c_int {
     fail(ENOENT)
 }
 
-type Ending = extern "C" fn();
+type ExitHandler = extern "C" fn();
 
 /// Functions for `quick_exit`: the minimum number that C requires (C17 section 7.22.4.3).
 static QUICK_ENDINGS: [AtomicUsize; 32] = [const { AtomicUsize::new(0) }; 32];
 
-extern "C" fn at_quick_exit(ending: Ending) -> c_int {
+extern "C" fn at_quick_exit(ending: ExitHandler) -> c_int {
     const NONE: usize = 0;
     let free = QUICK_ENDINGS
         .iter()
@@ -274,7 +274,7 @@ extern "C" fn quick_exit(status: c_int) -> ! {
         if address != 0 {
             let address = ptr::with_exposed_provenance::<()>(address);
             // SAFETY: an argument of `at_quick_exit`.
-            unsafe { core::mem::transmute::<*const (), Ending>(address)() };
+            unsafe { core::mem::transmute::<*const (), ExitHandler>(address)() };
         }
     }
     _exit(status)
@@ -366,10 +366,10 @@ unsafe extern "C" fn secure_getenv(name: *const c_char) -> *mut c_char {
 
 /// Removes all variables.
 extern "C" fn clearenv() -> c_int {
-    struct Empty([*mut c_char; 1]);
+    struct EmptyEnvironment([*mut c_char; 1]);
     // SAFETY: a null pointer that nothing writes: adding a variable creates a new list.
-    unsafe impl Sync for Empty {}
-    static EMPTY: Empty = Empty([ptr::null_mut()]);
+    unsafe impl Sync for EmptyEnvironment {}
+    static EMPTY: EmptyEnvironment = EmptyEnvironment([ptr::null_mut()]);
     // SAFETY: C's variable, by the one thread.
     unsafe { environ = EMPTY.0.as_ptr().cast_mut() };
     0

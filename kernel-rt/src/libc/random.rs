@@ -53,8 +53,8 @@ unsafe extern "C" fn getrandom(out: *mut c_void, count: usize, _: c_uint) -> isi
 
 /// Supports at most 256 bytes (POSIX).
 unsafe extern "C" fn getentropy(out: *mut c_void, count: usize) -> c_int {
-    const MOST: usize = 256;
-    if count > MOST {
+    const MAX_BYTES: usize = 256;
+    if count > MAX_BYTES {
         return fail(EIO);
     }
     // SAFETY: C's promise.
@@ -74,8 +74,8 @@ static FIRST: AtomicU32 = AtomicU32::new(1);
 
 /// Starts the sequence of `seed`; the minimum block size is 8 bytes (POSIX).
 unsafe extern "C" fn initstate(seed: c_uint, state: *mut c_char, bytes: usize) -> *mut c_char {
-    const LEAST: usize = 8;
-    if bytes < LEAST || state.is_null() {
+    const MIN_BYTES: usize = 8;
+    if bytes < MIN_BYTES || state.is_null() {
         set_errno(EINVAL);
         return ptr::null_mut();
     }

@@ -1,5 +1,5 @@
 //! The conversions of the scanf family (C17 sections 7.21.6.2 and 7.29.2.2, and POSIX's numbered arguments and `m`).
-//! Every function of the family is a [`Source`] for this one reader.
+//! Every function of the family is a [`TextSource`] for this one reader.
 //!
 //! If the standards permit several results, it follows glibc in the locale "C": at most one unit is put back.
 #![cfg_attr(
@@ -13,12 +13,12 @@
 use core::ffi::c_void;
 use core::ptr;
 
-use super::decimal::{Bits, DOUBLE, FloatFormat, QUAD, Rounding, SINGLE};
-use super::float_text::Reader;
-use super::format::{Kind, LONG_DOUBLE, Length, PERCENT, Units, Values, ascii, number, write_at};
+use super::decimal::{FloatBits, DOUBLE, FloatFormat, QUAD, RoundingMode, SINGLE};
+use super::float_text::FloatReader;
+use super::format::{ArgumentKind, LONG_DOUBLE, LengthModifier, PERCENT, FormatUnits, ArgumentValues, ascii, number, write_at};
 
 /// Source of the text.
-pub trait Source {
+pub trait TextSource {
     /// Returns whether its units are wide characters.
     fn is_wide(&self) -> bool {
         false
@@ -31,7 +31,7 @@ pub trait Source {
 
 /// C's `realloc` and `free`, for the modifier `m`.
 #[derive(Clone, Copy, Debug)]
-pub struct Heap {
+pub struct HeapFunctions {
     /// Resizes a block, or allocates one if it is null.
     pub realloc: unsafe extern "C" fn(*mut c_void, usize) -> *mut c_void,
     /// Frees a block.
@@ -40,7 +40,7 @@ pub struct Heap {
 
 /// New value of `errno`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Trouble {
+pub enum ScanError {
     /// A number is out of its type's range: ERANGE.
     Range,
     /// A character is invalid in the locale: EILSEQ.
@@ -53,25 +53,25 @@ pub enum Trouble {
 
 /// Result of a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Outcome {
+pub struct ScanResult {
     /// Return value: the number of assigned arguments, or -1 (EOF).
     pub assigned: i32,
     /// `errno`, if it is set.
-    pub trouble: Option<Trouble>,
+    pub trouble: Option<ScanError>,
 }
 
 /// Reason to stop before the format ends.
-enum Stop {
+enum ScanStop {
     /// There is no more input.
     Input,
     /// The input does not match.
     Mismatch,
-    Trouble(Trouble),
+    Error(ScanError),
 }
 
-impl From<super::format::Error> for Stop {
-    fn from(_: super::format::Error) -> Self {
-        Stop::Trouble(Trouble::Format)
+impl From<super::format::FormatError> for ScanStop {
+    fn from(_: super::format::FormatError) -> Self {
+        ScanStop::Error(ScanError::Format)
     }
 }
 
@@ -80,13 +80,13 @@ impl From<super::format::Error> for Stop {
 /// # Safety
 /// The arguments are the pointers that the format requires, as for C's `scanf`.
 pub unsafe fn scan(
-    source: &mut dyn Source,
-    units: &dyn Units,
-    values: &mut dyn Values,
-    heap: Heap,
-    rounding: Rounding,
-) -> Outcome {
-    let mut input = Input {
+    source: &mut dyn TextSource,
+    units: &dyn FormatUnits,
+    values: &mut dyn ArgumentValues,
+    heap: HeapFunctions,
+    rounding: RoundingMode,
+) -> ScanResult {
+    let mut input = ScanInput {
         source,
         length: 0,
         assigned: 0,
@@ -108,34 +108,34 @@ pub unsafe fn scan(
     let mut assigned = input.assigned;
     let mut trouble = input.trouble;
     match end {
-        Ok(()) | Err(Stop::Mismatch) => {}
-        Err(Stop::Input) if assigned == 0 => assigned = -1,
-        Err(Stop::Input) => {}
-        Err(Stop::Trouble(new)) => {
+        Ok(()) | Err(ScanStop::Mismatch) => {}
+        Err(ScanStop::Input) if assigned == 0 => assigned = -1,
+        Err(ScanStop::Input) => {}
+        Err(ScanStop::Error(new)) => {
             trouble = Some(new);
-            if new == Trouble::NoMemory {
+            if new == ScanError::NoMemory {
                 assigned = -1;
             }
         }
     }
-    Outcome { assigned, trouble }
+    ScanResult { assigned, trouble }
 }
 
-struct Input<'a> {
-    source: &'a mut dyn Source,
+struct ScanInput<'a> {
+    source: &'a mut dyn TextSource,
     length: usize,
     assigned: i32,
-    trouble: Option<Trouble>,
-    heap: Heap,
-    rounding: Rounding,
+    trouble: Option<ScanError>,
+    heap: HeapFunctions,
+    rounding: RoundingMode,
 }
 
 fn is_space(unit: u32) -> bool {
     matches!(ascii(unit), b' ' | b'\t'..=b'\r')
 }
 
-impl Input<'_> {
-    fn take(&mut self) -> Option<u32> {
+impl ScanInput<'_> {
+    fn next_unit(&mut self) -> Option<u32> {
         let unit = self.source.get()?;
         self.length += 1;
         Some(unit)
@@ -155,7 +155,7 @@ impl Input<'_> {
     fn take_while(&mut self, width: u64, mut accepts: impl FnMut(u32, u64) -> bool) -> u64 {
         let mut left = width;
         while left > 0 {
-            let Some(unit) = self.take() else {
+            let Some(unit) = self.next_unit() else {
                 break;
             };
             if !accepts(unit, left) {
@@ -168,36 +168,36 @@ impl Input<'_> {
     }
 
     /// Returns an input failure at the end of the input.
-    fn expect_more(&mut self) -> Result<(), Stop> {
-        let unit = self.take().ok_or(Stop::Input)?;
+    fn expect_more(&mut self) -> Result<(), ScanStop> {
+        let unit = self.next_unit().ok_or(ScanStop::Input)?;
         self.put_back(unit);
         Ok(())
     }
 
-    fn expect(&mut self, wanted: u32) -> Result<(), Stop> {
-        match self.take().ok_or(Stop::Input)? {
+    fn expect(&mut self, wanted: u32) -> Result<(), ScanStop> {
+        match self.next_unit().ok_or(ScanStop::Input)? {
             unit if unit == wanted => Ok(()),
             unit => {
                 self.put_back(unit);
-                Err(Stop::Mismatch)
+                Err(ScanStop::Mismatch)
             }
         }
     }
 }
 
 #[derive(Clone, Copy)]
-struct Spec {
+struct ScanSpec {
     /// Index of the argument; 0 for the next one.
     argument: u32,
     is_suppressed: bool,
     width: u64,
     allocates: bool,
-    length: Length,
+    length: LengthModifier,
     letter: u8,
 }
 
-impl Spec {
-    fn read(units: &dyn Units, place: &mut usize) -> Result<Spec, Stop> {
+impl ScanSpec {
+    fn read(units: &dyn FormatUnits, place: &mut usize) -> Result<ScanSpec, ScanStop> {
         let start = *place;
         let argument = match number(units, place)? {
             Some(argument) if argument > 0 && units.at(*place) == u32::from(b'$') => {
@@ -219,10 +219,10 @@ impl Spec {
             .map_or(u64::MAX, u64::from);
         let allocates = units.at(*place) == u32::from(b'm');
         *place += usize::from(allocates);
-        let length = Length::read(units, place);
+        let length = LengthModifier::read(units, place);
         let letter = ascii(units.at(*place));
         *place += usize::from(letter != 0);
-        Ok(Spec {
+        Ok(ScanSpec {
             argument,
             is_suppressed,
             width,
@@ -235,11 +235,11 @@ impl Spec {
 
 /// Executes the directive at `place` of the format, and advances `place` behind it.
 unsafe fn directive(
-    input: &mut Input<'_>,
-    units: &dyn Units,
+    input: &mut ScanInput<'_>,
+    units: &dyn FormatUnits,
     place: &mut usize,
-    values: &mut dyn Values,
-) -> Result<(), Stop> {
+    values: &mut dyn ArgumentValues,
+) -> Result<(), ScanStop> {
     let unit = units.at(*place);
     *place += 1;
     if is_space(unit) {
@@ -249,7 +249,7 @@ unsafe fn directive(
     if unit != PERCENT {
         return input.expect(unit);
     }
-    let spec = Spec::read(units, place)?;
+    let spec = ScanSpec::read(units, place)?;
     let letter = spec.letter;
     if !matches!(letter, b'[' | b'c' | b'C' | b'n') {
         input.skip_spaces();
@@ -265,13 +265,13 @@ unsafe fn directive(
             if spec.argument > 0 {
                 values.rewind();
                 for _ in 1..spec.argument {
-                    values.next(Kind::Word);
+                    values.next(ArgumentKind::Word);
                 }
             }
-            address = Some(values.next(Kind::Word) as usize);
+            address = Some(values.next(ArgumentKind::Word) as usize);
         }
     }
-    let is_wide = spec.length == Length::Long;
+    let is_wide = spec.length == LengthModifier::Long;
     // SAFETY: the caller's promise about the target of the argument, here and below.
     unsafe {
         match letter {
@@ -287,8 +287,8 @@ unsafe fn directive(
             b'o' => integer(input, spec, 8, address)?,
             b'x' | b'X' => integer(input, spec, 16, address)?,
             b'p' => {
-                let length = Length::Long;
-                integer(input, Spec { length, ..spec }, 16, address)?
+                let length = LengthModifier::Long;
+                integer(input, ScanSpec { length, ..spec }, 16, address)?
             }
             b'a' | b'A' | b'e' | b'E' | b'f' | b'F' | b'g' | b'G' => float(input, spec, address)?,
             b'c' | b'C' => {
@@ -297,7 +297,7 @@ unsafe fn directive(
                 } else {
                     spec.width
                 };
-                let spec = Spec { width, ..spec };
+                let spec = ScanSpec { width, ..spec };
                 string(
                     input,
                     spec,
@@ -319,10 +319,10 @@ unsafe fn directive(
                 )?;
             }
             b'[' => {
-                let set = Set::read(units, place).ok_or(Stop::Mismatch)?;
+                let set = ScanSet::read(units, place).ok_or(ScanStop::Mismatch)?;
                 string(input, spec, address, is_wide, true, |unit| set.has(unit))?;
             }
-            _ => return Err(Stop::Mismatch),
+            _ => return Err(ScanStop::Mismatch),
         }
     }
     input.assigned += i32::from(!spec.is_suppressed);
@@ -333,30 +333,30 @@ unsafe fn directive(
 ///
 /// # Safety
 /// At the address is an integer of this length.
-unsafe fn store(address: usize, length: Length, value: u64) {
+unsafe fn store(address: usize, length: LengthModifier, value: u64) {
     // SAFETY: the caller's promise.
     unsafe {
         match length {
-            Length::Plain => write_at(address, value as u32),
-            Length::Char => write_at(address, value as u8),
-            Length::Short => write_at(address, value as u16),
-            Length::Long => write_at(address, value as usize),
-            Length::LongLong => write_at(address, value),
+            LengthModifier::Plain => write_at(address, value as u32),
+            LengthModifier::Char => write_at(address, value as u8),
+            LengthModifier::Short => write_at(address, value as u16),
+            LengthModifier::Long => write_at(address, value as usize),
+            LengthModifier::LongLong => write_at(address, value),
         }
     }
 }
 
 /// A set of `%[`.
-struct Set<'a> {
-    units: &'a dyn Units,
+struct ScanSet<'a> {
+    units: &'a dyn FormatUnits,
     first: usize,
     end: usize,
     is_negated: bool,
 }
 
-impl<'a> Set<'a> {
+impl<'a> ScanSet<'a> {
     /// Reads the set at `place`, and advances `place` behind it; returns `None` if it has no end.
-    fn read(units: &'a dyn Units, place: &mut usize) -> Option<Self> {
+    fn read(units: &'a dyn FormatUnits, place: &mut usize) -> Option<Self> {
         let is_negated = units.at(*place) == u32::from(b'^');
         let first = *place + usize::from(is_negated);
         let mut end = first;
@@ -368,7 +368,7 @@ impl<'a> Set<'a> {
             }
         }
         *place = end + 1;
-        Some(Set {
+        Some(ScanSet {
             units,
             first,
             end,
@@ -398,11 +398,11 @@ impl<'a> Set<'a> {
 /// # Safety
 /// The address, if there is one, is that of an integer of the specification's length.
 unsafe fn integer(
-    input: &mut Input<'_>,
-    spec: Spec,
+    input: &mut ScanInput<'_>,
+    spec: ScanSpec,
     base: u32,
     address: Option<usize>,
-) -> Result<(), Stop> {
+) -> Result<(), ScanStop> {
     input.expect_more()?;
     let mut base = base;
     let mut negative = false;
@@ -444,7 +444,7 @@ unsafe fn integer(
     if digits == 0 {
         const NIL: &[u8] = b"(nil)";
         if spec.letter != b'p' || taken > 0 || spec.width < NIL.len() as u64 {
-            return Err(Stop::Mismatch);
+            return Err(ScanStop::Mismatch);
         }
         let mut rest = NIL;
         input.take_while(NIL.len() as u64, |unit, _| {
@@ -453,7 +453,7 @@ unsafe fn integer(
             is_next
         });
         if !rest.is_empty() {
-            return Err(Stop::Mismatch);
+            return Err(ScanStop::Mismatch);
         }
     }
     // As in strtol and related functions: the range of a long or more.
@@ -470,7 +470,7 @@ unsafe fn integer(
         magnitude
     };
     if too_great || magnitude > most {
-        input.trouble = Some(Trouble::Range);
+        input.trouble = Some(ScanError::Range);
         value = if is_signed && negative {
             most.wrapping_neg()
         } else {
@@ -488,13 +488,13 @@ unsafe fn integer(
 ///
 /// # Safety
 /// The address, if there is one, is that of a number of the specification's length.
-unsafe fn float(input: &mut Input<'_>, spec: Spec, address: Option<usize>) -> Result<(), Stop> {
+unsafe fn float(input: &mut ScanInput<'_>, spec: ScanSpec, address: Option<usize>) -> Result<(), ScanStop> {
     // SAFETY: the caller's promise.
     unsafe {
         match spec.length {
-            Length::Long => write(address, read(input, spec, DOUBLE)? as u64),
-            Length::LongLong if LONG_DOUBLE == QUAD => write(address, read_long(input, spec)?),
-            Length::LongLong => write(address, read(input, spec, DOUBLE)? as u64),
+            LengthModifier::Long => write(address, read(input, spec, DOUBLE)? as u64),
+            LengthModifier::LongLong if LONG_DOUBLE == QUAD => write(address, read_long(input, spec)?),
+            LengthModifier::LongLong => write(address, read(input, spec, DOUBLE)? as u64),
             _ => write(address, read(input, spec, SINGLE)? as u32),
         }
     }
@@ -514,70 +514,70 @@ unsafe fn write<T>(address: Option<usize>, value: T) {
 
 // One function per format, with its limbs on the stack: more than 7 KiB for a `long double`.
 #[inline(never)]
-fn read(input: &mut Input<'_>, spec: Spec, format: FloatFormat) -> Result<Bits, Stop> {
+fn read(input: &mut ScanInput<'_>, spec: ScanSpec, format: FloatFormat) -> Result<FloatBits, ScanStop> {
     read_float(input, spec, format, &mut [0; DOUBLE.limbs()])
 }
 
 #[inline(never)]
-fn read_long(input: &mut Input<'_>, spec: Spec) -> Result<Bits, Stop> {
+fn read_long(input: &mut ScanInput<'_>, spec: ScanSpec) -> Result<FloatBits, ScanStop> {
     read_float(input, spec, QUAD, &mut [0; QUAD.limbs()])
 }
 
 fn read_float(
-    input: &mut Input<'_>,
-    spec: Spec,
+    input: &mut ScanInput<'_>,
+    spec: ScanSpec,
     format: FloatFormat,
     limbs: &mut [u32],
-) -> Result<Bits, Stop> {
+) -> Result<FloatBits, ScanStop> {
     input.expect_more()?;
-    let mut reader = Reader::new(format, false, limbs);
+    let mut reader = FloatReader::new(format, false, limbs);
     input.take_while(spec.width, |unit, left| reader.push(ascii(unit), left > 1));
     if !reader.is_item() {
-        return Err(Stop::Mismatch);
+        return Err(ScanStop::Mismatch);
     }
     let number = reader.finish(input.rounding);
     if number.range_error {
-        input.trouble = Some(Trouble::Range);
+        input.trouble = Some(ScanError::Range);
     }
     Ok(number.bits)
 }
 
 /// Destination of characters.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Target {
+enum TextTarget {
     /// None: the assignment is suppressed.
-    Nowhere,
+    Discard,
     /// The program's array at this address.
     Array(usize),
     /// A block allocated here, at this address; 0 before there is one.
     Block(usize),
 }
 
-struct Store {
-    target: Target,
+struct TextStore {
+    target: TextTarget,
     is_wide: bool,
     length: usize,
     /// Capacity of a block in characters.
     room: usize,
-    heap: Heap,
+    heap: HeapFunctions,
 }
 
-impl Store {
+impl TextStore {
     fn size(&self) -> usize {
         if self.is_wide { size_of::<u32>() } else { 1 }
     }
 
     /// Resizes the block at `start`, or allocates it; returns its new address.
-    fn resize(&mut self, start: usize, room: usize) -> Result<usize, Stop> {
+    fn resize(&mut self, start: usize, room: usize) -> Result<usize, ScanStop> {
         let block = ptr::with_exposed_provenance_mut(start);
         let bytes = room.saturating_mul(self.size());
         // SAFETY: a block that was allocated here, or none.
         let block = unsafe { (self.heap.realloc)(block, bytes) };
         if block.is_null() {
-            return Err(Stop::Trouble(Trouble::NoMemory));
+            return Err(ScanStop::Error(ScanError::NoMemory));
         }
         let start = block.expose_provenance();
-        self.target = Target::Block(start);
+        self.target = TextTarget::Block(start);
         self.room = room;
         Ok(start)
     }
@@ -586,13 +586,13 @@ impl Store {
     ///
     /// # Safety
     /// The program's array has space.
-    unsafe fn push(&mut self, unit: u32) -> Result<(), Stop> {
+    unsafe fn push(&mut self, unit: u32) -> Result<(), ScanStop> {
         const FIRST: usize = 32;
         let start = match self.target {
-            Target::Nowhere => None,
-            Target::Array(start) => Some(start),
-            Target::Block(start) if self.length < self.room => Some(start),
-            Target::Block(start) => {
+            TextTarget::Discard => None,
+            TextTarget::Array(start) => Some(start),
+            TextTarget::Block(start) if self.length < self.room => Some(start),
+            TextTarget::Block(start) => {
                 Some(self.resize(start, self.room.saturating_mul(2).max(FIRST))?)
             }
         };
@@ -618,19 +618,19 @@ impl Store {
 /// The address, if there is one, is that of an array with space for the characters, or of a pointer if a block is
 /// allocated.
 unsafe fn string(
-    input: &mut Input<'_>,
-    spec: Spec,
+    input: &mut ScanInput<'_>,
+    spec: ScanSpec,
     address: Option<usize>,
     is_wide: bool,
     has_end: bool,
     accepts: impl Fn(u32) -> bool,
-) -> Result<(), Stop> {
+) -> Result<(), ScanStop> {
     let target = match address {
-        None => Target::Nowhere,
-        Some(_) if spec.allocates => Target::Block(0),
-        Some(start) => Target::Array(start),
+        None => TextTarget::Discard,
+        Some(_) if spec.allocates => TextTarget::Block(0),
+        Some(start) => TextTarget::Array(start),
     };
-    let mut store = Store {
+    let mut store = TextStore {
         target,
         is_wide,
         length: 0,
@@ -639,7 +639,7 @@ unsafe fn string(
     };
     // SAFETY: the caller's promise.
     let result = unsafe { fill(input, spec.width, &mut store, has_end, accepts) };
-    if let (Target::Block(block), Some(variable)) = (store.target, address) {
+    if let (TextTarget::Block(block), Some(variable)) = (store.target, address) {
         let block = match result {
             Ok(()) => block,
             Err(_) => {
@@ -657,14 +657,14 @@ unsafe fn string(
 /// Stores the accepted characters.
 ///
 /// # Safety
-/// As for [`Store::push`].
+/// As for [`TextStore::push`].
 unsafe fn fill(
-    input: &mut Input<'_>,
+    input: &mut ScanInput<'_>,
     width: u64,
-    store: &mut Store,
+    store: &mut TextStore,
     has_end: bool,
     accepts: impl Fn(u32) -> bool,
-) -> Result<(), Stop> {
+) -> Result<(), ScanStop> {
     input.expect_more()?;
     let is_other = store.is_wide != input.source.is_wide();
     let mut result = Ok(());
@@ -673,7 +673,7 @@ unsafe fn fill(
             return false;
         }
         result = if is_other && unit > 127 {
-            Err(Stop::Trouble(Trouble::NotACharacter))
+            Err(ScanStop::Error(ScanError::NotACharacter))
         } else {
             // SAFETY: guaranteed by the caller.
             unsafe { store.push(unit) }
@@ -682,13 +682,13 @@ unsafe fn fill(
     });
     result?;
     if taken == 0 {
-        return Err(Stop::Mismatch);
+        return Err(ScanStop::Mismatch);
     }
     if has_end {
         // SAFETY: the caller's promise.
         unsafe { store.push(0)? };
     }
-    if let Target::Block(start) = store.target {
+    if let TextTarget::Block(start) = store.target {
         store.resize(start, store.length)?;
     }
     Ok(())

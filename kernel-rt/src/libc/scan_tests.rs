@@ -7,7 +7,7 @@ use std::prelude::v1::*;
 use oorandom::Rand64;
 
 use super::super::decimal::{DOUBLE, SINGLE};
-use super::super::float_text::Reader;
+use super::super::float_text::FloatReader;
 use super::*;
 
 unsafe extern "C" {
@@ -20,12 +20,12 @@ unsafe extern "C" {
     fn free(block: *mut c_void);
 }
 
-struct Bytes<'a> {
+struct TestSource<'a> {
     text: &'a [u8],
     at: usize,
 }
 
-impl Source for Bytes<'_> {
+impl TextSource for TestSource<'_> {
     fn get(&mut self) -> Option<u32> {
         let byte = self.text.get(self.at)?;
         self.at += 1;
@@ -36,13 +36,13 @@ impl Source for Bytes<'_> {
     }
 }
 
-struct List<'a> {
+struct TestArguments<'a> {
     values: &'a [usize],
     next: usize,
 }
 
-impl Values for List<'_> {
-    unsafe fn next(&mut self, _: Kind) -> u128 {
+impl ArgumentValues for TestArguments<'_> {
+    unsafe fn next(&mut self, _: ArgumentKind) -> u128 {
         self.next += 1;
         self.values[self.next - 1] as u128
     }
@@ -152,7 +152,7 @@ fn ours(text: &str, format: FloatFormat) -> (usize, u128, bool) {
         .take_while(|byte| is_space(u32::from(**byte)))
         .count();
     let mut limbs = [0; DOUBLE.limbs()];
-    let mut reader = Reader::new(format, true, &mut limbs);
+    let mut reader = FloatReader::new(format, true, &mut limbs);
     for byte in &text[spaces..] {
         if !reader.push(*byte, true) {
             break;
@@ -161,7 +161,7 @@ fn ours(text: &str, format: FloatFormat) -> (usize, u128, bool) {
     match reader.valid() {
         0 => (0, 0, false),
         valid => {
-            let number = reader.finish(Rounding::Nearest);
+            let number = reader.finish(RoundingMode::Nearest);
             (spaces + valid, number.bits, number.range_error)
         }
     }
@@ -274,15 +274,15 @@ fn compare_scanf(seed: u128, number: u64) {
         let values: Vec<usize> = (0..4)
             .map(|place| at(&mut got, place).expose_provenance())
             .collect();
-        let mut source = Bytes {
+        let mut source = TestSource {
             text: input.as_bytes(),
             at: 0,
         };
-        let mut list = List {
+        let mut list = TestArguments {
             values: &values,
             next: 0,
         };
-        let heap = Heap { realloc, free };
+        let heap = HeapFunctions { realloc, free };
         // SAFETY: as above.
         let outcome = unsafe {
             scan(
@@ -290,7 +290,7 @@ fn compare_scanf(seed: u128, number: u64) {
                 &format.as_bytes(),
                 &mut list,
                 heap,
-                Rounding::Nearest,
+                RoundingMode::Nearest,
             )
         };
         assert_eq!(outcome.assigned, result, "{format:?} of {input:?}");
@@ -310,7 +310,7 @@ mod quad {
     use std::process::{Command, Stdio};
 
     use super::super::super::decimal::QUAD;
-    use super::super::super::format::{Error, Sink, format};
+    use super::super::super::format::{FormatError, TextSink, format};
     use super::*;
 
     /// Replies to each line: with the text of a number in a format, or the number of a text.
@@ -337,20 +337,20 @@ mod quad {
         }
     "#;
 
-    struct One(u128);
+    struct SingleArgument(u128);
 
-    impl Values for One {
-        unsafe fn next(&mut self, kind: Kind) -> u128 {
-            assert_eq!(kind, Kind::LongDouble);
+    impl ArgumentValues for SingleArgument {
+        unsafe fn next(&mut self, kind: ArgumentKind) -> u128 {
+            assert_eq!(kind, ArgumentKind::LongDouble);
             self.0
         }
         fn rewind(&mut self) {}
     }
 
-    struct Text(Vec<u8>);
+    struct TestText(Vec<u8>);
 
-    impl Sink for Text {
-        fn put(&mut self, unit: u32) -> Result<(), Error> {
+    impl TextSink for TestText {
+        fn put(&mut self, unit: u32) -> Result<(), FormatError> {
             self.0.push(unit as u8);
             Ok(())
         }
@@ -358,21 +358,21 @@ mod quad {
 
     fn printed(precision: u64, letter: char, bits: u128) -> String {
         let units = format!("%.{precision}L{letter}");
-        let mut text = Text(Vec::new());
-        let mut one = One(bits);
+        let mut text = TestText(Vec::new());
+        let mut one = SingleArgument(bits);
         // SAFETY: one argument, as the format requires.
-        unsafe { format(&mut text, &units.as_bytes(), &mut one, Rounding::Nearest) }.unwrap();
+        unsafe { format(&mut text, &units.as_bytes(), &mut one, RoundingMode::Nearest) }.unwrap();
         String::from_utf8(text.0).unwrap()
     }
 
     fn read(text: &str) -> Option<String> {
         let mut limbs = vec![0; QUAD.limbs()];
-        let mut reader = Reader::new(QUAD, true, &mut limbs);
+        let mut reader = FloatReader::new(QUAD, true, &mut limbs);
         let _ = text
             .bytes()
             .take_while(|byte| reader.push(*byte, true))
             .count();
-        let number = (reader.valid() > 0).then(|| reader.finish(Rounding::Nearest))?;
+        let number = (reader.valid() > 0).then(|| reader.finish(RoundingMode::Nearest))?;
         // The library loses a bit of hexadecimal numbers that are rounded to subnormal ones.
         if text.contains(['x', 'X']) && number.bits >> 112 & 0x7fff == 0 {
             return None;
@@ -476,14 +476,14 @@ fn ten_million_numbers_are_read_as_by_the_hosts_library() {
 #[test]
 fn strings_are_made_in_blocks_of_their_size() {
     let mut block: *mut c_void = ptr::null_mut();
-    let heap = Heap { realloc, free };
+    let heap = HeapFunctions { realloc, free };
     let read = |input: &str, format: &str, block: &mut *mut c_void| {
         let values = [ptr::from_mut(block).expose_provenance()];
-        let mut source = Bytes {
+        let mut source = TestSource {
             text: input.as_bytes(),
             at: 0,
         };
-        let mut list = List {
+        let mut list = TestArguments {
             values: &values,
             next: 0,
         };
@@ -494,7 +494,7 @@ fn strings_are_made_in_blocks_of_their_size() {
                 &format.as_bytes(),
                 &mut list,
                 heap,
-                Rounding::Nearest,
+                RoundingMode::Nearest,
             )
         }
         .assigned

@@ -21,10 +21,10 @@ define!(
 );
 
 /// SEM_VALUE_MAX of the project's semaphore.h.
-const MOST: c_uint = 0x7fff_ffff;
+const MAX_VALUE: c_uint = 0x7fff_ffff;
 
 unsafe extern "C" fn sem_init(out: *mut c_uint, _: c_int, value: c_uint) -> c_int {
-    if value > MOST {
+    if value > MAX_VALUE {
         return fail(EINVAL);
     }
     // SAFETY: C's promise.
@@ -40,7 +40,7 @@ extern "C" fn sem_destroy(_: *mut c_uint) -> c_int {
 ///
 /// # Safety
 /// There is a semaphore.
-unsafe fn take(semaphore: *mut c_uint) -> bool {
+unsafe fn try_decrement(semaphore: *mut c_uint) -> bool {
     // SAFETY: the caller's promise.
     let value = unsafe { &mut *semaphore };
     let less = value.checked_sub(1);
@@ -50,7 +50,7 @@ unsafe fn take(semaphore: *mut c_uint) -> bool {
 
 unsafe extern "C" fn sem_wait(semaphore: *mut c_uint) -> c_int {
     // SAFETY: C's promise.
-    match unsafe { take(semaphore) } {
+    match unsafe { try_decrement(semaphore) } {
         true => 0,
         false => fail(EDEADLK),
     }
@@ -58,7 +58,7 @@ unsafe extern "C" fn sem_wait(semaphore: *mut c_uint) -> c_int {
 
 unsafe extern "C" fn sem_trywait(semaphore: *mut c_uint) -> c_int {
     // SAFETY: C's promise.
-    match unsafe { take(semaphore) } {
+    match unsafe { try_decrement(semaphore) } {
         true => 0,
         false => fail(EAGAIN),
     }
@@ -67,17 +67,14 @@ unsafe extern "C" fn sem_trywait(semaphore: *mut c_uint) -> c_int {
 unsafe extern "C" fn sem_timedwait(semaphore: *mut c_uint, until: *const Timespec) -> c_int {
     // SAFETY: C's promises.
     unsafe {
-        match take(semaphore) {
-            true => 0,
-            false => fail(sleep_until(until).err().unwrap_or(ETIMEDOUT)),
-        }
+        if try_decrement(semaphore) { 0 } else { fail(sleep_until(until).err().unwrap_or(ETIMEDOUT)) }
     }
 }
 
 unsafe extern "C" fn sem_post(semaphore: *mut c_uint) -> c_int {
     // SAFETY: C's promise.
     let value = unsafe { &mut *semaphore };
-    if *value >= MOST {
+    if *value >= MAX_VALUE {
         return fail(EOVERFLOW);
     }
     *value += 1;

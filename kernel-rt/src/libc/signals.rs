@@ -6,9 +6,9 @@ use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use super::errno::{EINVAL, ENOSYS, ESRCH, fail};
-use super::messages::say_of_nodes;
+use super::messages::warn_unsupported;
 use crate::arch::set_errno;
-use crate::end::program_abort;
+use crate::abort::program_abort;
 
 define!(
     signal,
@@ -32,7 +32,7 @@ define!(
     timer_getoverrun,
 );
 
-type Handler = *const c_void;
+type SignalHandler = *const c_void;
 
 /// Special handlers of `signal` in picolibc's signal.h.
 const SIG_DFL: usize = 0;
@@ -58,23 +58,23 @@ fn slot(signal: c_int) -> Option<&'static AtomicUsize> {
 }
 
 /// Warns once about the limits of handlers.
-fn say_once() {
+fn warn_once() {
     static HAS_SAID: AtomicBool = AtomicBool::new(false);
-    say_of_nodes(
+    warn_unsupported(
         &HAS_SAID,
         "midplane: no signal comes to a node from outside, nor by time: handlers run by raise() only\n",
     );
 }
 
 /// Sets a handler. It remains set after it has run, as on Linux; picolibc's version resets it.
-extern "C" fn signal(signal: c_int, handler: Handler) -> Handler {
+extern "C" fn signal(signal: c_int, handler: SignalHandler) -> SignalHandler {
     let slot = slot(signal).filter(|_| !matches!(signal, SIGKILL | SIGSTOP));
     let Some(slot) = slot else {
         set_errno(EINVAL);
         return ptr::without_provenance(SIG_ERR);
     };
     if !matches!(handler.addr(), SIG_DFL | SIG_IGN) {
-        say_once();
+        warn_once();
     }
     let before = slot.swap(handler.expose_provenance(), Ordering::Relaxed);
     ptr::with_exposed_provenance(before)
@@ -110,13 +110,13 @@ fn program_ended_by(signal: c_int) -> ! {
 
 /// `struct sigaction` of picolibc.
 #[repr(C)]
-struct Action {
-    handler: Handler,
+struct SignalAction {
+    handler: SignalHandler,
     mask: c_ulong,
     flags: c_int,
 }
 
-unsafe extern "C" fn sigaction(number: c_int, new: *const Action, old: *mut Action) -> c_int {
+unsafe extern "C" fn sigaction(number: c_int, new: *const SignalAction, old: *mut SignalAction) -> c_int {
     let Some(slot) = slot(number) else {
         return fail(EINVAL);
     };
@@ -128,7 +128,7 @@ unsafe extern "C" fn sigaction(number: c_int, new: *const Action, old: *mut Acti
         return -1;
     }
     if !old.is_null() {
-        let action = Action {
+        let action = SignalAction {
             handler: before,
             mask: 0,
             flags: 0,
@@ -182,7 +182,7 @@ extern "C" fn kill(process: c_int, signal: c_int) -> c_int {
 
 /// Warns that the alarm never occurs.
 extern "C" fn alarm(_: c_uint) -> c_uint {
-    say_once();
+    warn_once();
     0
 }
 
@@ -191,12 +191,12 @@ extern "C" fn pause() -> c_int {
 }
 
 extern "C" fn setitimer(_: c_int, _: *const c_void, _: *mut c_void) -> c_int {
-    say_once();
+    warn_once();
     fail(ENOSYS)
 }
 
 extern "C" fn ualarm(_: c_uint, _: c_uint) -> c_uint {
-    say_once();
+    warn_once();
     0
 }
 
@@ -212,7 +212,7 @@ unsafe extern "C" fn getitimer(which: c_int, out: *mut [u64; 4]) -> c_int {
 }
 
 extern "C" fn timer_create(_: c_ulong, _: *const c_void, _: *mut c_void) -> c_int {
-    say_once();
+    warn_once();
     fail(ENOSYS)
 }
 

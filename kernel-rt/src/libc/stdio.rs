@@ -5,15 +5,15 @@ use core::ffi::{c_char, c_int, c_void};
 use core::ptr;
 use core::sync::atomic::{AtomicPtr, Ordering};
 
-use midplane_abi::blackboard::Call;
+use midplane_abi::blackboard::CallRecord;
 use midplane_abi::files::MAX_OPEN;
-use midplane_abi::inbox::Taken;
+use midplane_abi::inbox::ReadResult;
 
 use super::errno::{EINVAL, ENOMEM, ENOSYS, fail};
 use super::process;
 use crate::arch::set_errno;
 use crate::board::records::MIDPLANE_INBOX;
-use crate::console::{self, Stream};
+use crate::console::{self, OutputStream};
 use crate::records::{MIDPLANE_BLACKBOARD, personality};
 use crate::running::sleep;
 
@@ -30,18 +30,18 @@ pub fn input(out: &mut [u8]) -> usize {
     if !is_served || personality().is_none_or(|p| p.rank != 0) {
         return 0;
     }
-    let waiting = Call {
+    let waiting = CallRecord {
         function: "a read of standard input",
         peer: None,
         tag: None,
     };
     let mut has_said = false;
     let taken = loop {
-        let taken = MIDPLANE_INBOX.take(out);
+        let taken = MIDPLANE_INBOX.read_input(out);
         // There is space for more, or the node requests it.
         console::ring();
         match taken {
-            Taken::Nothing => {
+            ReadResult::Empty => {
                 if !has_said {
                     MIDPLANE_BLACKBOARD.call(Some(waiting));
                     has_said = true;
@@ -56,31 +56,31 @@ pub fn input(out: &mut [u8]) -> usize {
         MIDPLANE_BLACKBOARD.call(None);
     }
     match taken {
-        Taken::Bytes(count) => count,
-        Taken::Nothing | Taken::End => 0,
+        ReadResult::Bytes(count) => count,
+        ReadResult::Empty | ReadResult::End => 0,
     }
 }
 
 /// `unget` of picolibc's streams: four bytes in its riscv build, two in others.
 #[cfg(target_arch = "riscv64")]
-type Unget = u32;
+type UngetBuffer = u32;
 #[cfg(not(target_arch = "riscv64"))]
-type Unget = u16;
+type UngetBuffer = u16;
 
 /// `struct __file` of picolibc's tinystdio (stdio.h).
 #[repr(C)]
-pub struct File {
-    unget: Unget,
+pub struct StdioFile {
+    unget: UngetBuffer,
     flags: u8,
-    put: Option<unsafe extern "C" fn(c_char, *mut File) -> c_int>,
-    get: Option<unsafe extern "C" fn(*mut File) -> c_int>,
-    flush: Option<unsafe extern "C" fn(*mut File) -> c_int>,
+    put: Option<unsafe extern "C" fn(c_char, *mut StdioFile) -> c_int>,
+    get: Option<unsafe extern "C" fn(*mut StdioFile) -> c_int>,
+    flush: Option<unsafe extern "C" fn(*mut StdioFile) -> c_int>,
 }
 
-impl File {
+impl StdioFile {
     /// Creates an output stream with this function.
-    pub fn to_write(flags: u8, put: unsafe extern "C" fn(c_char, *mut File) -> c_int) -> Self {
-        File {
+    pub fn to_write(flags: u8, put: unsafe extern "C" fn(c_char, *mut StdioFile) -> c_int) -> Self {
+        StdioFile {
             unget: 0,
             flags,
             put: Some(put),
@@ -90,12 +90,12 @@ impl File {
     }
 }
 
-impl File {
+impl StdioFile {
     /// Writes a byte to an output stream, and returns whether that succeeded. Marks a stream that fails.
     ///
     /// # Safety
     /// A stream that is open.
-    pub unsafe fn put(file: *mut File, byte: u8) -> bool {
+    pub unsafe fn put(file: *mut StdioFile, byte: u8) -> bool {
         // SAFETY: the caller's promise, and the stream's own function.
         unsafe {
             let is_put = match (*file).put {
@@ -113,7 +113,7 @@ impl File {
     ///
     /// # Safety
     /// A stream that is open.
-    pub unsafe fn allows(file: *mut File, way: u8) -> bool {
+    pub unsafe fn allows(file: *mut StdioFile, way: u8) -> bool {
         // SAFETY: the caller's promise.
         let flags = unsafe { &mut (*file).flags };
         let allows = *flags & way != 0;
@@ -133,7 +133,7 @@ const FAILED: u8 = 4;
 const EOF: c_int = -2; // _FDEV_EOF
 
 #[repr(transparent)]
-pub struct FileCell(UnsafeCell<File>);
+pub struct FileCell(UnsafeCell<StdioFile>);
 // SAFETY: only the one program's code, in C, accesses the contents.
 unsafe impl Sync for FileCell {}
 
@@ -142,22 +142,22 @@ pub struct FileRef(&'static FileCell);
 
 impl FileRef {
     /// Returns the stream.
-    pub fn file(&self) -> *mut File {
+    pub fn file(&self) -> *mut StdioFile {
         self.0.0.get()
     }
 }
 
-unsafe extern "C" fn put_out(c: c_char, _: *mut File) -> c_int {
-    console::write(Stream::Out, &[c]);
+unsafe extern "C" fn put_out(c: c_char, _: *mut StdioFile) -> c_int {
+    console::write(OutputStream::Out, &[c]);
     c as c_int
 }
 
-unsafe extern "C" fn put_err(c: c_char, _: *mut File) -> c_int {
-    console::write(Stream::Err, &[c]);
+unsafe extern "C" fn put_err(c: c_char, _: *mut StdioFile) -> c_int {
+    console::write(OutputStream::Err, &[c]);
     c as c_int
 }
 
-unsafe extern "C" fn get_in(_: *mut File) -> c_int {
+unsafe extern "C" fn get_in(_: *mut StdioFile) -> c_int {
     let mut byte = [0];
     match input(&mut byte) {
         0 => EOF,
@@ -165,17 +165,17 @@ unsafe extern "C" fn get_in(_: *mut File) -> c_int {
     }
 }
 
-unsafe extern "C" fn flush_stream(_: *mut File) -> c_int {
+unsafe extern "C" fn flush_stream(_: *mut StdioFile) -> c_int {
     console::flush();
     0
 }
 
 const fn file(
     flags: u8,
-    put: Option<unsafe extern "C" fn(c_char, *mut File) -> c_int>,
-    get: Option<unsafe extern "C" fn(*mut File) -> c_int>,
+    put: Option<unsafe extern "C" fn(c_char, *mut StdioFile) -> c_int>,
+    get: Option<unsafe extern "C" fn(*mut StdioFile) -> c_int>,
 ) -> FileCell {
-    FileCell(UnsafeCell::new(File {
+    FileCell(UnsafeCell::new(StdioFile {
         unget: 0,
         flags,
         put,
@@ -196,19 +196,19 @@ pub static stdout: FileRef = FileRef(&OUT);
 static stderr: FileRef = FileRef(&ERR);
 
 /// Open streams of files. picolibc does not track them, and C requires that they are flushed at the program's end.
-static OPEN: [AtomicPtr<File>; MAX_OPEN] = [const { AtomicPtr::new(ptr::null_mut()) }; MAX_OPEN];
+static OPEN: [AtomicPtr<StdioFile>; MAX_OPEN] = [const { AtomicPtr::new(ptr::null_mut()) }; MAX_OPEN];
 /// Buffer size of such a stream in bytes. picolibc's buffers have 512 bytes, and each flush is a call to the tool.
 const BUFFER_BYTES: usize = 4096;
 
 // Linked by `--wrap`: a call of `fdopen`, also by `fopen`, enters here, and `__real_fdopen` is picolibc's.
 unsafe extern "C" {
-    fn __real_fdopen(descriptor: c_int, mode: *const c_char) -> *mut File;
-    fn __real_fclose(file: *mut File) -> c_int;
-    fn setvbuf(file: *mut File, buffer: *mut c_char, mode: c_int, bytes: usize) -> c_int;
+    fn __real_fdopen(descriptor: c_int, mode: *const c_char) -> *mut StdioFile;
+    fn __real_fclose(file: *mut StdioFile) -> c_int;
+    fn setvbuf(file: *mut StdioFile, buffer: *mut c_char, mode: c_int, bytes: usize) -> c_int;
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn __wrap_fdopen(descriptor: c_int, mode: *const c_char) -> *mut File {
+unsafe extern "C" fn __wrap_fdopen(descriptor: c_int, mode: *const c_char) -> *mut StdioFile {
     const FULL: c_int = 0; // _IOFBF
     // SAFETY: C's promises.
     let file = unsafe { __real_fdopen(descriptor, mode) };
@@ -226,7 +226,7 @@ unsafe extern "C" fn __wrap_fdopen(descriptor: c_int, mode: *const c_char) -> *m
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn __wrap_fclose(file: *mut File) -> c_int {
+unsafe extern "C" fn __wrap_fclose(file: *mut StdioFile) -> c_int {
     if let Some(place) = OPEN.iter().find(|place| is(place, file)) {
         place.store(ptr::null_mut(), Ordering::Relaxed);
     }
@@ -234,7 +234,7 @@ unsafe extern "C" fn __wrap_fclose(file: *mut File) -> c_int {
     unsafe { __real_fclose(file) }
 }
 
-fn is(place: &AtomicPtr<File>, file: *mut File) -> bool {
+fn is(place: &AtomicPtr<StdioFile>, file: *mut StdioFile) -> bool {
     place.load(Ordering::Relaxed) == file
 }
 
@@ -252,14 +252,14 @@ fn write_out() {
 }
 
 /// Implements C's function; picolibc's version does not support the null pointer, which selects all streams.
-unsafe extern "C" fn fflush(file: *mut File) -> c_int {
+unsafe extern "C" fn fflush(file: *mut StdioFile) -> c_int {
     // SAFETY: C's promise.
     match unsafe { file.as_ref() } {
         None => {
             console::flush();
             process::write_out();
         }
-        Some(File {
+        Some(StdioFile {
             flush: Some(flush), ..
         }) => {
             // SAFETY: the file's own function.
@@ -271,7 +271,7 @@ unsafe extern "C" fn fflush(file: *mut File) -> c_int {
 }
 
 unsafe extern "C" {
-    pub fn getc(file: *mut File) -> c_int;
+    pub fn getc(file: *mut StdioFile) -> c_int;
     pub fn realloc(block: *mut c_void, bytes: usize) -> *mut c_void;
 }
 
@@ -280,9 +280,9 @@ unsafe extern "C" fn getdelim(
     line: *mut *mut c_char,
     room: *mut usize,
     end: c_int,
-    file: *mut File,
+    file: *mut StdioFile,
 ) -> isize {
-    const LEAST: usize = 64;
+    const MIN_BYTES: usize = 64;
     if line.is_null() || room.is_null() || file.is_null() {
         return fail(EINVAL) as isize;
     }
@@ -299,7 +299,7 @@ unsafe extern "C" fn getdelim(
                 break;
             }
             if length + 2 > *room {
-                let more = (*room).saturating_mul(2).max(LEAST);
+                let more = (*room).saturating_mul(2).max(MIN_BYTES);
                 let block = realloc((*line).cast(), more);
                 if block.is_null() {
                     return fail(ENOMEM) as isize;
@@ -321,17 +321,17 @@ unsafe extern "C" fn getdelim(
     length as isize
 }
 
-unsafe extern "C" fn getline(line: *mut *mut c_char, room: *mut usize, file: *mut File) -> isize {
+unsafe extern "C" fn getline(line: *mut *mut c_char, room: *mut usize, file: *mut StdioFile) -> isize {
     // SAFETY: C's promise.
     unsafe { getdelim(line, room, c_int::from(b'\n'), file) }
 }
 
 /// Not supported: a node has no other processes.
-extern "C" fn popen(_: *const c_char, _: *const c_char) -> *mut File {
+extern "C" fn popen(_: *const c_char, _: *const c_char) -> *mut StdioFile {
     set_errno(ENOSYS);
     ptr::null_mut()
 }
 
-extern "C" fn pclose(_: *mut File) -> c_int {
+extern "C" fn pclose(_: *mut StdioFile) -> c_int {
     fail(EINVAL)
 }

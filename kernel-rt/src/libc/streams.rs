@@ -6,8 +6,8 @@ use core::{ptr, slice};
 
 use super::errno::{EINVAL, ENOMEM, fail};
 use super::files::write;
-use super::stdio::{File, WRITABLE, realloc};
-use super::{Arguments, Offset, wide};
+use super::stdio::{StdioFile, WRITABLE, realloc};
+use super::{VaList, FileOffset, wide};
 use crate::arch::set_errno;
 use crate::heap;
 
@@ -42,28 +42,28 @@ define_same!(
 );
 
 unsafe extern "C" {
-    fn vasprintf(out: *mut *mut c_char, format: *const c_char, arguments: Arguments) -> c_int;
-    fn ftell(file: *mut File) -> Offset;
-    fn fseek(file: *mut File, offset: Offset, whence: c_int) -> c_int;
+    fn vasprintf(out: *mut *mut c_char, format: *const c_char, arguments: VaList) -> c_int;
+    fn ftell(file: *mut StdioFile) -> FileOffset;
+    fn fseek(file: *mut StdioFile, offset: FileOffset, whence: c_int) -> c_int;
 }
 
 /// A text allocated by C's `vasprintf`.
-pub struct Text {
+pub struct OwnedText {
     start: *mut c_char,
     length: usize,
 }
 
-impl Text {
+impl OwnedText {
     /// Formats a text; returns `None` if there is no memory for it.
     ///
     /// # Safety
     /// As for C's `vprintf`.
-    pub unsafe fn of(format: *const c_char, arguments: Arguments) -> Option<Text> {
+    pub unsafe fn format(format: *const c_char, arguments: VaList) -> Option<OwnedText> {
         let mut start = ptr::null_mut();
         // SAFETY: the caller's promise.
         let length = unsafe { vasprintf(&raw mut start, format, arguments) };
         let length = usize::try_from(length).ok()?;
-        (!start.is_null()).then_some(Text { start, length })
+        (!start.is_null()).then_some(OwnedText { start, length })
     }
 
     /// Returns its bytes.
@@ -73,7 +73,7 @@ impl Text {
     }
 }
 
-impl Drop for Text {
+impl Drop for OwnedText {
     fn drop(&mut self) {
         // SAFETY: a block of the heap without another owner. That it is one needs no test.
         let _ = unsafe { heap::c_free(self.start.cast()) };
@@ -83,7 +83,7 @@ impl Drop for Text {
 unsafe extern "C" fn dprintf(
     descriptor: c_int,
     format: *const c_char,
-    arguments: Arguments,
+    arguments: VaList,
 ) -> c_int {
     // SAFETY: C's promise.
     unsafe { vdprintf(descriptor, format, arguments) }
@@ -92,10 +92,10 @@ unsafe extern "C" fn dprintf(
 unsafe extern "C" fn vdprintf(
     descriptor: c_int,
     format: *const c_char,
-    arguments: Arguments,
+    arguments: VaList,
 ) -> c_int {
     // SAFETY: C's promise.
-    let Some(text) = (unsafe { Text::of(format, arguments) }) else {
+    let Some(text) = (unsafe { OwnedText::format(format, arguments) }) else {
         return -1;
     };
     let bytes = text.bytes();
@@ -103,15 +103,15 @@ unsafe extern "C" fn vdprintf(
     unsafe { write(descriptor, bytes.as_ptr().cast(), bytes.len()) as c_int }
 }
 
-type Put = unsafe extern "C" fn(c_char, *mut File) -> c_int;
+type PutFunction = unsafe extern "C" fn(c_char, *mut StdioFile) -> c_int;
 
 /// picolibc's `struct __file_ext`, followed by this stream's fields.
 #[repr(C)]
-struct InMemory {
-    file: File,
-    close: unsafe extern "C" fn(*mut File) -> c_int,
-    seek: unsafe extern "C" fn(*mut File, Offset, c_int) -> Offset,
-    set_buffer: unsafe extern "C" fn(*mut File, *mut c_char, c_int, usize) -> c_int,
+struct MemoryStream {
+    file: StdioFile,
+    close: unsafe extern "C" fn(*mut StdioFile) -> c_int,
+    seek: unsafe extern "C" fn(*mut StdioFile, FileOffset, c_int) -> FileOffset,
+    set_buffer: unsafe extern "C" fn(*mut StdioFile, *mut c_char, c_int, usize) -> c_int,
     /// The program's two variables.
     text: *mut *mut c_char,
     size: *mut usize,
@@ -125,15 +125,15 @@ struct InMemory {
 const HAS_CLOSE_AND_SEEK: u8 = 0x30;
 
 /// Creates an output stream, whose text grows in a block that the program must free (POSIX).
-unsafe extern "C" fn open_memstream(text: *mut *mut c_char, size: *mut usize) -> *mut File {
-    const PUT: Put = put_in_memory;
+unsafe extern "C" fn open_memstream(text: *mut *mut c_char, size: *mut usize) -> *mut StdioFile {
+    const PUT: PutFunction = put_in_memory;
     const FIRST: usize = 64;
     if text.is_null() || size.is_null() {
         set_errno(EINVAL);
         return ptr::null_mut();
     }
     let block = heap::c_alloc_zeroed(FIRST, heap::C_ALIGN);
-    let stream = heap::c_alloc(size_of::<InMemory>(), heap::C_ALIGN).cast::<InMemory>();
+    let stream = heap::c_alloc(size_of::<MemoryStream>(), heap::C_ALIGN).cast::<MemoryStream>();
     if block.is_null() || stream.is_null() {
         for made in [block, stream.cast()] {
             if !made.is_null() {
@@ -144,8 +144,8 @@ unsafe extern "C" fn open_memstream(text: *mut *mut c_char, size: *mut usize) ->
         set_errno(ENOMEM);
         return ptr::null_mut();
     }
-    let new = InMemory {
-        file: File::to_write(WRITABLE | HAS_CLOSE_AND_SEEK, PUT),
+    let new = MemoryStream {
+        file: StdioFile::to_write(WRITABLE | HAS_CLOSE_AND_SEEK, PUT),
         close: close_memory,
         seek: seek_in_memory,
         set_buffer: keep_buffer,
@@ -164,12 +164,12 @@ unsafe extern "C" fn open_memstream(text: *mut *mut c_char, size: *mut usize) ->
     stream.cast()
 }
 
-unsafe extern "C" fn put_in_memory(byte: c_char, file: *mut File) -> c_int {
+unsafe extern "C" fn put_in_memory(byte: c_char, file: *mut StdioFile) -> c_int {
     const FAILED: c_int = -1;
     // SAFETY: the stream that `open_memstream` has created; the program's variables exist while it is open, and so does
     // the block (POSIX). The block has `room` bytes, and space for the zero is allocated first.
     unsafe {
-        let stream = &mut *file.cast::<InMemory>();
+        let stream = &mut *file.cast::<MemoryStream>();
         let Some(needed) = stream.at.max(stream.length).checked_add(2) else {
             return FAILED;
         };
@@ -198,20 +198,20 @@ unsafe extern "C" fn put_in_memory(byte: c_char, file: *mut File) -> c_int {
     c_int::from(byte)
 }
 
-unsafe extern "C" fn seek_in_memory(file: *mut File, offset: Offset, whence: c_int) -> Offset {
+unsafe extern "C" fn seek_in_memory(file: *mut StdioFile, offset: FileOffset, whence: c_int) -> FileOffset {
     // SAFETY: as above.
-    let stream = unsafe { &mut *file.cast::<InMemory>() };
+    let stream = unsafe { &mut *file.cast::<MemoryStream>() };
     let from = match whence {
         0 => 0,
         1 => stream.at,
         2 => stream.length,
-        _ => return fail(EINVAL) as Offset,
+        _ => return fail(EINVAL) as FileOffset,
     };
-    let to = Offset::try_from(from)
+    let to = FileOffset::try_from(from)
         .ok()
         .and_then(|from| from.checked_add(offset));
     let Some((to, at)) = to.and_then(|to| Some((to, usize::try_from(to).ok()?))) else {
-        return fail(EINVAL) as Offset;
+        return fail(EINVAL) as FileOffset;
     };
     stream.at = at;
     // SAFETY: as above.
@@ -219,20 +219,20 @@ unsafe extern "C" fn seek_in_memory(file: *mut File, offset: Offset, whence: c_i
     to
 }
 
-unsafe extern "C" fn keep_buffer(_: *mut File, _: *mut c_char, _: c_int, _: usize) -> c_int {
+unsafe extern "C" fn keep_buffer(_: *mut StdioFile, _: *mut c_char, _: c_int, _: usize) -> c_int {
     0
 }
 
-unsafe extern "C" fn close_memory(file: *mut File) -> c_int {
+unsafe extern "C" fn close_memory(file: *mut StdioFile) -> c_int {
     // SAFETY: the block that `open_memstream` has allocated.
     match unsafe { heap::c_free(file.cast()) } {
         Ok(()) => 0,
-        Err(heap::NotABlock) => fail(EINVAL),
+        Err(heap::InvalidBlock) => fail(EINVAL),
     }
 }
 
 /// `fpos_t` is a number.
-unsafe extern "C" fn fgetpos(file: *mut File, out: *mut i64) -> c_int {
+unsafe extern "C" fn fgetpos(file: *mut StdioFile, out: *mut i64) -> c_int {
     // SAFETY: C's promises.
     unsafe {
         match ftell(file) {
@@ -245,11 +245,11 @@ unsafe extern "C" fn fgetpos(file: *mut File, out: *mut i64) -> c_int {
     }
 }
 
-unsafe extern "C" fn fsetpos(file: *mut File, at: *const i64) -> c_int {
+unsafe extern "C" fn fsetpos(file: *mut StdioFile, at: *const i64) -> c_int {
     const SEEK_SET: c_int = 0;
     // SAFETY: C's promises.
     unsafe {
-        match Offset::try_from(at.read()) {
+        match FileOffset::try_from(at.read()) {
             Ok(at) => fseek(file, at, SEEK_SET),
             Err(_) => fail(EINVAL),
         }

@@ -4,11 +4,11 @@ use core::ffi::c_char;
 
 #[cfg(target_arch = "riscv64")]
 use super::decimal::QUAD;
-use super::decimal::{Bits, DOUBLE, FloatFormat, SINGLE};
+use super::decimal::{FloatBits, DOUBLE, FloatFormat, SINGLE};
 use super::errno::ERANGE;
-use super::float_text::Reader;
-use super::format::{Units, ascii};
-use super::{Narrow, Wide};
+use super::float_text::FloatReader;
+use super::format::{FormatUnits, ascii};
+use super::{ByteFormat, WideFormat};
 use crate::arch::{self, set_errno};
 
 define!(strtof, strtod, wcstof, wcstod);
@@ -27,12 +27,12 @@ define_same!(
 );
 
 /// Returns the bits of a number, and its length in units, including leading spaces.
-fn read(units: &dyn Units, format: FloatFormat, limbs: &mut [u32]) -> (Bits, usize) {
+fn read(units: &dyn FormatUnits, format: FloatFormat, limbs: &mut [u32]) -> (FloatBits, usize) {
     let mut start = 0;
     while matches!(ascii(units.at(start)), b' ' | b'\t'..=b'\r') {
         start += 1;
     }
-    let mut reader = Reader::new(format, true, limbs);
+    let mut reader = FloatReader::new(format, true, limbs);
     let mut place = start;
     while reader.push(ascii(units.at(place)), true) {
         place += 1;
@@ -57,8 +57,8 @@ unsafe fn read_narrow(
     end: *mut *const c_char,
     format: FloatFormat,
     limbs: &mut [u32],
-) -> Bits {
-    let (bits, length) = read(&Narrow(text), format, limbs);
+) -> FloatBits {
+    let (bits, length) = read(&ByteFormat(text), format, limbs);
     if !end.is_null() {
         // SAFETY: the caller's promise, and an address in the string.
         unsafe { end.write(text.add(length)) };
@@ -75,8 +75,8 @@ unsafe fn read_wide(
     end: *mut *const u32,
     format: FloatFormat,
     limbs: &mut [u32],
-) -> Bits {
-    let (bits, length) = read(&Wide(text), format, limbs);
+) -> FloatBits {
+    let (bits, length) = read(&WideFormat(text), format, limbs);
     if !end.is_null() {
         // SAFETY: the caller's promise, and an address in the string.
         unsafe { end.write(text.add(length)) };

@@ -28,10 +28,7 @@ define!(
 );
 
 fn error(descriptor: c_int) -> c_int {
-    match is_open(descriptor) {
-        true => ENOTTY,
-        false => EBADF,
-    }
+    if is_open(descriptor) { ENOTTY } else { EBADF }
 }
 
 /// Ignores its variable third argument.
@@ -73,42 +70,42 @@ extern "C" fn tcsetpgrp(descriptor: c_int, _: c_int) -> c_int {
 
 /// `struct termios` of the project's sys/termios.h, up to its speeds.
 #[repr(C)]
-struct Settings {
+struct TerminalSettings {
     modes: [c_uint; 4],
     characters: [u8; 32],
     speeds: [c_uint; 2],
 }
 
-unsafe extern "C" fn cfgetispeed(settings: *const Settings) -> c_uint {
+unsafe extern "C" fn cfgetispeed(settings: *const TerminalSettings) -> c_uint {
     // SAFETY: C's promise.
     unsafe { (*settings).speeds[0] }
 }
 
-unsafe extern "C" fn cfgetospeed(settings: *const Settings) -> c_uint {
+unsafe extern "C" fn cfgetospeed(settings: *const TerminalSettings) -> c_uint {
     // SAFETY: C's promise.
     unsafe { (*settings).speeds[1] }
 }
 
-unsafe extern "C" fn cfsetispeed(settings: *mut Settings, speed: c_uint) -> c_int {
+unsafe extern "C" fn cfsetispeed(settings: *mut TerminalSettings, speed: c_uint) -> c_int {
     // SAFETY: C's promise.
     unsafe { (*settings).speeds[0] = speed };
     0
 }
 
-unsafe extern "C" fn cfsetospeed(settings: *mut Settings, speed: c_uint) -> c_int {
+unsafe extern "C" fn cfsetospeed(settings: *mut TerminalSettings, speed: c_uint) -> c_int {
     // SAFETY: C's promise.
     unsafe { (*settings).speeds[1] = speed };
     0
 }
 
-unsafe extern "C" fn cfsetspeed(settings: *mut Settings, speed: c_uint) -> c_int {
+unsafe extern "C" fn cfsetspeed(settings: *mut TerminalSettings, speed: c_uint) -> c_int {
     // SAFETY: C's promise.
     unsafe { (*settings).speeds = [speed; 2] };
     0
 }
 
 /// Disables all processing of input.
-unsafe extern "C" fn cfmakeraw(settings: *mut Settings) {
+unsafe extern "C" fn cfmakeraw(settings: *mut TerminalSettings) {
     // SAFETY: C's promise.
     unsafe { (*settings).modes = [0; 4] };
 }

@@ -7,10 +7,10 @@ use core::ptr;
 use core::sync::atomic::AtomicBool;
 
 use super::errno::{EAGAIN, EBUSY, EDEADLK, EINVAL, ENOTSUP, EPERM, ESRCH, ETIMEDOUT};
-use super::messages::say_of_nodes;
+use super::messages::warn_unsupported;
 use super::process::exit;
 use super::time::{Timespec, sleep_until};
-use crate::end::program_abort;
+use crate::abort::program_abort;
 
 define!(
     pthread_create,
@@ -77,13 +77,13 @@ const SELF: c_ulong = 1;
 
 extern "C" fn pthread_create(
     _: *mut c_ulong,
-    _: *const Attributes,
+    _: *const ThreadAttributes,
     _: *const c_void,
     _: *mut c_void,
 ) -> c_int {
     // Programs that ignore the result would silently do less than intended.
     static HAS_SAID: AtomicBool = AtomicBool::new(false);
-    say_of_nodes(
+    warn_unsupported(
         &HAS_SAID,
         "midplane: a node has one thread: pthread_create() fails with EAGAIN, what the thread would do is not done\n",
     );
@@ -105,7 +105,7 @@ extern "C" fn pthread_cancel(thread: c_ulong) -> c_int {
 
 /// Ends the last thread, and the program with status 0 (POSIX).
 extern "C" fn pthread_exit(_: *mut c_void) -> ! {
-    Keys::end_thread();
+    ThreadKeys::end_thread();
     // SAFETY: C's own function.
     unsafe { exit(0) }
 }
@@ -158,7 +158,7 @@ extern "C" fn pthread_testcancel() {}
 
 /// `pthread_attr_t` of the project's pthread.h.
 #[repr(C)]
-struct Attributes {
+struct ThreadAttributes {
     detached: c_int,
     stack: usize,
 }
@@ -166,8 +166,8 @@ struct Attributes {
 const STACK_DEFAULT: usize = 512 << 10;
 const STACK_MIN: usize = 16 << 10;
 
-unsafe extern "C" fn pthread_attr_init(out: *mut Attributes) -> c_int {
-    let fresh = Attributes {
+unsafe extern "C" fn pthread_attr_init(out: *mut ThreadAttributes) -> c_int {
+    let fresh = ThreadAttributes {
         detached: 0,
         stack: STACK_DEFAULT,
     };
@@ -176,11 +176,11 @@ unsafe extern "C" fn pthread_attr_init(out: *mut Attributes) -> c_int {
     0
 }
 
-extern "C" fn pthread_attr_destroy(_: *mut Attributes) -> c_int {
+extern "C" fn pthread_attr_destroy(_: *mut ThreadAttributes) -> c_int {
     0
 }
 
-unsafe extern "C" fn pthread_attr_setdetachstate(out: *mut Attributes, state: c_int) -> c_int {
+unsafe extern "C" fn pthread_attr_setdetachstate(out: *mut ThreadAttributes, state: c_int) -> c_int {
     if !matches!(state, 0 | 1) {
         return EINVAL;
     }
@@ -190,7 +190,7 @@ unsafe extern "C" fn pthread_attr_setdetachstate(out: *mut Attributes, state: c_
 }
 
 unsafe extern "C" fn pthread_attr_getdetachstate(
-    attributes: *const Attributes,
+    attributes: *const ThreadAttributes,
     out: *mut c_int,
 ) -> c_int {
     // SAFETY: C's promise.
@@ -198,7 +198,7 @@ unsafe extern "C" fn pthread_attr_getdetachstate(
     0
 }
 
-unsafe extern "C" fn pthread_attr_setstacksize(out: *mut Attributes, bytes: usize) -> c_int {
+unsafe extern "C" fn pthread_attr_setstacksize(out: *mut ThreadAttributes, bytes: usize) -> c_int {
     if bytes < STACK_MIN {
         return EINVAL;
     }
@@ -208,7 +208,7 @@ unsafe extern "C" fn pthread_attr_setstacksize(out: *mut Attributes, bytes: usiz
 }
 
 unsafe extern "C" fn pthread_attr_getstacksize(
-    attributes: *const Attributes,
+    attributes: *const ThreadAttributes,
     out: *mut usize,
 ) -> c_int {
     // SAFETY: C's promise.
@@ -216,7 +216,7 @@ unsafe extern "C" fn pthread_attr_getstacksize(
     0
 }
 
-extern "C" fn pthread_attr_setscope(_: *mut Attributes, _: c_int) -> c_int {
+extern "C" fn pthread_attr_setscope(_: *mut ThreadAttributes, _: c_int) -> c_int {
     0
 }
 
@@ -278,7 +278,7 @@ unsafe extern "C" fn pthread_mutex_destroy(mutex: *mut Mutex) -> c_int {
 }
 
 /// Locks a mutex. Returns `held` if the thread already holds it and it is not recursive.
-unsafe fn take(mutex: *mut Mutex, held: c_int) -> c_int {
+unsafe fn lock_mutex(mutex: *mut Mutex, held: c_int) -> c_int {
     // SAFETY: the caller's promise.
     let mutex = unsafe { &mut *mutex };
     if mutex.held != 0 && mutex.kind != RECURSIVE {
@@ -293,17 +293,17 @@ unsafe fn take(mutex: *mut Mutex, held: c_int) -> c_int {
 
 unsafe extern "C" fn pthread_mutex_lock(mutex: *mut Mutex) -> c_int {
     // SAFETY: C's promise.
-    unsafe { take(mutex, EDEADLK) }
+    unsafe { lock_mutex(mutex, EDEADLK) }
 }
 
 unsafe extern "C" fn pthread_mutex_trylock(mutex: *mut Mutex) -> c_int {
     // SAFETY: C's promise.
-    unsafe { take(mutex, EBUSY) }
+    unsafe { lock_mutex(mutex, EBUSY) }
 }
 
 unsafe extern "C" fn pthread_mutex_timedlock(mutex: *mut Mutex, _: *const Timespec) -> c_int {
     // SAFETY: C's promise.
-    unsafe { take(mutex, EDEADLK) }
+    unsafe { lock_mutex(mutex, EDEADLK) }
 }
 
 unsafe extern "C" fn pthread_mutex_unlock(mutex: *mut Mutex) -> c_int {
@@ -344,7 +344,7 @@ unsafe extern "C" fn pthread_rwlock_destroy(lock: *mut ReadWrite) -> c_int {
 }
 
 /// Locks for reading. Returns `held` if the thread holds the lock for writing.
-unsafe fn take_to_read(lock: *mut ReadWrite, held: c_int) -> c_int {
+unsafe fn lock_for_reading(lock: *mut ReadWrite, held: c_int) -> c_int {
     // SAFETY: the caller's promise.
     let lock = unsafe { &mut *lock };
     if lock.writer != 0 {
@@ -358,7 +358,7 @@ unsafe fn take_to_read(lock: *mut ReadWrite, held: c_int) -> c_int {
 }
 
 /// Locks for writing. Returns `held` if the thread holds the lock.
-unsafe fn take_to_write(lock: *mut ReadWrite, held: c_int) -> c_int {
+unsafe fn lock_for_writing(lock: *mut ReadWrite, held: c_int) -> c_int {
     // SAFETY: the caller's promise.
     let lock = unsafe { &mut *lock };
     if lock.writer != 0 || lock.readers != 0 {
@@ -370,22 +370,22 @@ unsafe fn take_to_write(lock: *mut ReadWrite, held: c_int) -> c_int {
 
 unsafe extern "C" fn pthread_rwlock_rdlock(lock: *mut ReadWrite) -> c_int {
     // SAFETY: C's promise.
-    unsafe { take_to_read(lock, EDEADLK) }
+    unsafe { lock_for_reading(lock, EDEADLK) }
 }
 
 unsafe extern "C" fn pthread_rwlock_tryrdlock(lock: *mut ReadWrite) -> c_int {
     // SAFETY: C's promise.
-    unsafe { take_to_read(lock, EBUSY) }
+    unsafe { lock_for_reading(lock, EBUSY) }
 }
 
 unsafe extern "C" fn pthread_rwlock_wrlock(lock: *mut ReadWrite) -> c_int {
     // SAFETY: C's promise.
-    unsafe { take_to_write(lock, EDEADLK) }
+    unsafe { lock_for_writing(lock, EDEADLK) }
 }
 
 unsafe extern "C" fn pthread_rwlock_trywrlock(lock: *mut ReadWrite) -> c_int {
     // SAFETY: C's promise.
-    unsafe { take_to_write(lock, EBUSY) }
+    unsafe { lock_for_writing(lock, EBUSY) }
 }
 
 unsafe extern "C" fn pthread_rwlock_unlock(lock: *mut ReadWrite) -> c_int {
@@ -503,38 +503,38 @@ unsafe extern "C" fn pthread_barrier_wait(barrier: *const c_uint) -> c_int {
     )
 }
 
-type Destructor = unsafe extern "C" fn(*mut c_void);
+type KeyDestructor = unsafe extern "C" fn(*mut c_void);
 
 /// PTHREAD_KEYS_MAX of the project's pthread.h.
 const KEYS: usize = 128;
 
 #[derive(Clone, Copy)]
-struct Key {
+struct ThreadKey {
     is_used: bool,
     value: *mut c_void,
-    destructor: Option<Destructor>,
+    destructor: Option<KeyDestructor>,
 }
 
-struct Keys(UnsafeCell<[Key; KEYS]>);
+struct ThreadKeys(UnsafeCell<[ThreadKey; KEYS]>);
 // SAFETY: only the one program's code accesses the contents.
-unsafe impl Sync for Keys {}
+unsafe impl Sync for ThreadKeys {}
 
-static TABLE: Keys = Keys(UnsafeCell::new(
-    [Key {
+static TABLE: ThreadKeys = ThreadKeys(UnsafeCell::new(
+    [ThreadKey {
         is_used: false,
         value: ptr::null_mut(),
         destructor: None,
     }; KEYS],
 ));
 
-impl Keys {
-    fn with<R>(&self, f: impl FnOnce(&mut [Key; KEYS]) -> R) -> R {
+impl ThreadKeys {
+    fn with<R>(&self, f: impl FnOnce(&mut [ThreadKey; KEYS]) -> R) -> R {
         // SAFETY: only the one program's code enters here, and `f` calls nothing that does.
         f(unsafe { &mut *self.0.get() })
     }
 
-    fn key<R>(&self, key: c_uint, f: impl FnOnce(&mut Key) -> R) -> Option<R> {
-        let found = |keys: &mut [Key; KEYS]| {
+    fn key<R>(&self, key: c_uint, f: impl FnOnce(&mut ThreadKey) -> R) -> Option<R> {
+        let found = |keys: &mut [ThreadKey; KEYS]| {
             let key = keys.get_mut(key as usize).filter(|key| key.is_used)?;
             Some(f(key))
         };
@@ -546,7 +546,7 @@ impl Keys {
         const ROUNDS: usize = 4;
         for _ in 0..ROUNDS {
             for key in 0..KEYS as c_uint {
-                let take = |key: &mut Key| (core::mem::take(&mut key.value), key.destructor);
+                let take = |key: &mut ThreadKey| (core::mem::take(&mut key.value), key.destructor);
                 if let Some((value, Some(destructor))) = TABLE.key(key, take)
                     && !value.is_null()
                 {
@@ -558,10 +558,10 @@ impl Keys {
     }
 }
 
-unsafe extern "C" fn pthread_key_create(out: *mut c_uint, destructor: Option<Destructor>) -> c_int {
+unsafe extern "C" fn pthread_key_create(out: *mut c_uint, destructor: Option<KeyDestructor>) -> c_int {
     let taken = TABLE.with(|keys| {
         let at = keys.iter().position(|key| !key.is_used)?;
-        keys[at] = Key {
+        keys[at] = ThreadKey {
             is_used: true,
             value: ptr::null_mut(),
             destructor,

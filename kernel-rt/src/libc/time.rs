@@ -114,7 +114,7 @@ unsafe extern "C" fn times(out: *mut [c_long; 4]) -> c_long {
 
 /// `struct rusage` of the project's sys/resource.h.
 #[repr(C)]
-struct Usage {
+struct ResourceUsage {
     user: Timeval,
     system: Timeval,
     /// In KiB.
@@ -123,7 +123,7 @@ struct Usage {
 }
 
 /// All time is the program's own.
-unsafe extern "C" fn getrusage(who: c_int, out: *mut Usage) -> c_int {
+unsafe extern "C" fn getrusage(who: c_int, out: *mut ResourceUsage) -> c_int {
     const RUSAGE_CHILDREN: c_int = -1;
     const RUSAGE_THREAD: c_int = 1;
     const NONE: Timeval = Timeval {
@@ -137,7 +137,7 @@ unsafe extern "C" fn getrusage(who: c_int, out: *mut Usage) -> c_int {
         RUSAGE_CHILDREN => (NONE, 0),
         _ => (timeval(kernel_clock::now_ns()), heap::peak() / 1024),
     };
-    let usage = Usage {
+    let usage = ResourceUsage {
         user,
         system: NONE,
         most_memory: most_memory as c_long,

@@ -12,38 +12,38 @@ define!(
 );
 
 /// A pointer to a constant string.
-type Word = *const c_char;
+type ConstString = *const c_char;
 
 /// `struct passwd` of picolibc.
 #[repr(C)]
 #[derive(Clone, Copy)]
-struct User {
-    name: Word,
-    password: Word,
+struct UserEntry {
+    name: ConstString,
+    password: ConstString,
     user: u16,
     group: u16,
-    texts: [Word; 2],
-    folder: Word,
-    shell: Word,
+    texts: [ConstString; 2],
+    folder: ConstString,
+    shell: ConstString,
 }
 
 /// `struct group` of picolibc.
 #[repr(C)]
 #[derive(Clone, Copy)]
-struct Group {
-    name: Word,
-    password: Word,
+struct GroupEntry {
+    name: ConstString,
+    password: ConstString,
     group: u16,
-    members: *const Word,
+    members: *const ConstString,
 }
 
-struct Fixed<T>(T);
+struct SyncConstant<T>(T);
 // SAFETY: nothing writes them, nor their targets.
-unsafe impl<T> Sync for Fixed<T> {}
+unsafe impl<T> Sync for SyncConstant<T> {}
 
 const NAME: &CStr = c"root";
 
-static USER: Fixed<User> = Fixed(User {
+static USER: SyncConstant<UserEntry> = SyncConstant(UserEntry {
     name: NAME.as_ptr(),
     password: c"x".as_ptr(),
     user: 0,
@@ -53,9 +53,9 @@ static USER: Fixed<User> = Fixed(User {
     shell: c"".as_ptr(),
 });
 
-static MEMBERS: Fixed<[Word; 1]> = Fixed([ptr::null()]);
+static MEMBERS: SyncConstant<[ConstString; 1]> = SyncConstant([ptr::null()]);
 
-static GROUP: Fixed<Group> = Fixed(Group {
+static GROUP: SyncConstant<GroupEntry> = SyncConstant(GroupEntry {
     name: NAME.as_ptr(),
     password: c"x".as_ptr(),
     group: 0,
@@ -66,17 +66,14 @@ static GROUP: Fixed<Group> = Fixed(Group {
 ///
 /// # Safety
 /// There is a string.
-unsafe fn is_ours(name: Word) -> bool {
+unsafe fn is_ours(name: ConstString) -> bool {
     // SAFETY: the caller's promise.
     unsafe { CStr::from_ptr(name) == NAME }
 }
 
 /// Returns the record, or null with `errno` unchanged: a missing record is no error (POSIX).
-fn found<T>(is: bool, record: &'static Fixed<T>) -> *const T {
-    match is {
-        true => &raw const record.0,
-        false => ptr::null(),
-    }
+fn found<T>(is: bool, record: &'static SyncConstant<T>) -> *const T {
+    if is { &raw const record.0 } else { ptr::null() }
 }
 
 /// Copies the record, for the calls with `_r`; the copy refers to the same strings.
@@ -85,7 +82,7 @@ fn found<T>(is: bool, record: &'static Fixed<T>) -> *const T {
 /// There is space for both.
 unsafe fn copied<T: Copy>(
     is: bool,
-    record: &'static Fixed<T>,
+    record: &'static SyncConstant<T>,
     out: *mut T,
     result: *mut *mut T,
 ) -> c_int {
@@ -97,63 +94,63 @@ unsafe fn copied<T: Copy>(
     0
 }
 
-extern "C" fn getpwuid(user: c_uint) -> *const User {
+extern "C" fn getpwuid(user: c_uint) -> *const UserEntry {
     found(user == 0, &USER)
 }
 
-unsafe extern "C" fn getpwnam(name: Word) -> *const User {
+unsafe extern "C" fn getpwnam(name: ConstString) -> *const UserEntry {
     // SAFETY: C's promise.
     found(unsafe { is_ours(name) }, &USER)
 }
 
 unsafe extern "C" fn getpwuid_r(
     user: c_uint,
-    out: *mut User,
+    out: *mut UserEntry,
     _: *mut c_char,
     _: usize,
-    result: *mut *mut User,
+    result: *mut *mut UserEntry,
 ) -> c_int {
     // SAFETY: C's promises.
     unsafe { copied(user == 0, &USER, out, result) }
 }
 
 unsafe extern "C" fn getpwnam_r(
-    name: Word,
-    out: *mut User,
+    name: ConstString,
+    out: *mut UserEntry,
     _: *mut c_char,
     _: usize,
-    result: *mut *mut User,
+    result: *mut *mut UserEntry,
 ) -> c_int {
     // SAFETY: C's promises.
     unsafe { copied(is_ours(name), &USER, out, result) }
 }
 
-extern "C" fn getgrgid(group: c_uint) -> *const Group {
+extern "C" fn getgrgid(group: c_uint) -> *const GroupEntry {
     found(group == 0, &GROUP)
 }
 
-unsafe extern "C" fn getgrnam(name: Word) -> *const Group {
+unsafe extern "C" fn getgrnam(name: ConstString) -> *const GroupEntry {
     // SAFETY: C's promise.
     found(unsafe { is_ours(name) }, &GROUP)
 }
 
 unsafe extern "C" fn getgrgid_r(
     group: c_uint,
-    out: *mut Group,
+    out: *mut GroupEntry,
     _: *mut c_char,
     _: usize,
-    result: *mut *mut Group,
+    result: *mut *mut GroupEntry,
 ) -> c_int {
     // SAFETY: C's promises.
     unsafe { copied(group == 0, &GROUP, out, result) }
 }
 
 unsafe extern "C" fn getgrnam_r(
-    name: Word,
-    out: *mut Group,
+    name: ConstString,
+    out: *mut GroupEntry,
     _: *mut c_char,
     _: usize,
-    result: *mut *mut Group,
+    result: *mut *mut GroupEntry,
 ) -> c_int {
     // SAFETY: C's promises.
     unsafe { copied(is_ours(name), &GROUP, out, result) }

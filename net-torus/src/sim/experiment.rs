@@ -1,10 +1,10 @@
 //! Configuration and results of a simulation.
 
-use super::traffic::Traffic;
+use super::traffic::TrafficPattern;
 use crate::coord::{Coord, Shape};
-use crate::inject::Routing;
+use crate::inject::RoutingMode;
 use crate::profile::{HAS_DYNAMIC, PACKET_CHUNKS};
-use crate::router::{ConfigError, Sizes};
+use crate::router::{ConfigError, BufferSizes};
 use crate::wire::Fifo;
 
 /// Maximum latency in ticks that is recorded; longer ones count as this value.
@@ -12,16 +12,16 @@ const LONGEST: usize = 1 << 16;
 
 /// Configuration of a simulation.
 #[derive(Clone, Copy, Debug)]
-pub struct Config {
+pub struct SimConfig {
     /// Extents of the machine.
     pub shape: Shape,
     /// Buffers of each router.
-    pub sizes: Sizes,
+    pub sizes: BufferSizes,
     /// Routing mode of the packets.
-    pub routing: Routing,
+    pub routing: RoutingMode,
     /// Traffic pattern.
-    pub traffic: Traffic,
-    /// Offered load as a fraction of [`Traffic::limit`]; may exceed 1.
+    pub traffic: TrafficPattern,
+    /// Offered load as a fraction of [`TrafficPattern::limit`]; may exceed 1.
     pub load: f64,
     /// Range of packet sizes in chunks, uniformly distributed, within 1..=[`PACKET_CHUNKS`]. Priority packets are
     /// limited to [`PRIORITY_CHUNKS`](crate::profile::PRIORITY_CHUNKS).
@@ -34,7 +34,7 @@ pub struct Config {
     pub packets: Option<u32>,
 }
 
-impl Config {
+impl SimConfig {
     /// Returns how often the smallest packet can be halved.
     pub(super) fn halvings(&self) -> u32 {
         let least = usize::from(self.chunks.0.max(1));
@@ -57,7 +57,7 @@ impl Config {
 
     /// Checks whether packets of one FIFO between two nodes keep their order.
     pub(super) fn keeps_order(&self) -> bool {
-        self.routing == Routing::Deterministic || !HAS_DYNAMIC
+        self.routing == RoutingMode::Deterministic || !HAS_DYNAMIC
     }
 
     /// Returns the memory in chunks that each router requires.
@@ -77,10 +77,10 @@ impl Config {
 pub enum SimError {
     /// The router configuration is invalid.
     Router(ConfigError),
-    /// The memory is smaller than [`Network::chunks`](super::Network::chunks).
+    /// The memory is smaller than [`Network::chunks`](super::SimNetwork::chunks).
     Memory,
-    /// [`Config::chunks`] is not a range within 1..=[`PACKET_CHUNKS`], [`Config::load`] is not a positive number, or
-    /// [`Config::priority`] is no fraction.
+    /// [`SimConfig::chunks`] is not a range within 1..=[`PACKET_CHUNKS`], [`SimConfig::load`] is not a positive number, or
+    /// [`SimConfig::priority`] is no fraction.
     Config,
     /// Deadlock: packets are in flight, and none can ever move again.
     Stuck {
@@ -128,13 +128,13 @@ impl core::error::Error for SimError {}
 /// Latency histogram in ticks, from a packet's creation, including the time in its source's queue, to the arrival of
 /// its last chunk.
 #[derive(Clone)]
-pub struct Latencies {
+pub struct LatencyHistogram {
     pub(super) counts: Vec<u32>,
     total: u64,
     pub(super) sum: u64,
 }
 
-impl Latencies {
+impl LatencyHistogram {
     pub(super) fn new() -> Self {
         Self {
             counts: vec![0; LONGEST + 1],
@@ -176,9 +176,9 @@ impl Latencies {
     }
 }
 
-/// Totals since the start, or since [`Network::clear`](super::Network::clear).
+/// Totals since the start, or since [`Network::clear`](super::SimNetwork::clear).
 #[derive(Clone, Copy, Default, Debug)]
-pub struct Totals {
+pub struct TrafficTotals {
     /// Ticks.
     pub ticks: u64,
     /// Packets injected.

@@ -9,38 +9,38 @@
 
 use crate::chunk::{Chunk, PACKET_BYTES};
 use crate::coord::{Direction, Shape};
-use crate::inject::Routing;
+use crate::inject::RoutingMode;
 use crate::profile::{HAS_DYNAMIC, by_profile};
 use crate::route;
-use crate::router::{Choice, INJECT, Router, Rules, Sizes, bubble_channel};
+use crate::router::{ArbitrationResult, INJECT, Router, RouterRules, BufferSizes, bubble_channel};
 use crate::vc::Vc;
-use crate::wire::{BODY_BYTES, Directions, Fifo, Packet, Repr};
+use crate::wire::{BODY_BYTES, DirectionSet, Fifo, Packet, HeaderRepr};
 use std::collections::HashSet;
 
 /// Headers of all packets in all buffers: (node, source, header bytes).
-type State = Vec<(u8, u8, [u8; 8])>;
+type BufferState = Vec<(u8, u8, [u8; 8])>;
 
-struct Explorer {
+struct StateExplorer {
     shape: Shape,
-    sizes: Sizes,
+    sizes: BufferSizes,
     fifo: Fifo,
-    routing: Routing,
-    rules: Rules,
+    routing: RoutingMode,
+    rules: RouterRules,
     /// Directions in which packets may be sent; symmetry covers the others.
-    open: Directions,
+    open: DirectionSet,
     memory: Vec<Chunk>,
 }
 
 #[derive(Debug, PartialEq)]
-struct Outcome {
+struct SearchOutcome {
     states: usize,
     stuck: bool,
 }
 
 /// Transfers all released tokens.
-fn settle(shape: &Shape, routers: &mut [Router<'_>]) {
+fn return_tokens(shape: &Shape, routers: &mut [Router<'_>]) {
     for node in 0..routers.len() {
-        let released = Directions::from_bits(routers[node].take_released());
+        let released = DirectionSet::from_bits(routers[node].take_released());
         for d in released.iter() {
             grant(shape, routers, node, d);
         }
@@ -49,14 +49,14 @@ fn settle(shape: &Shape, routers: &mut [Router<'_>]) {
 
 /// Transfers the tokens of `node` to its neighbour in direction `d`, none on the second dynamic channel.
 fn grant(shape: &Shape, routers: &mut [Router<'_>], node: usize, d: Direction) {
-    let mut granted = routers[node].tell_grants(d);
+    let mut granted = routers[node].emit_grants(d);
     granted[Vc::D1 as usize] = 0;
     let there = shape.neighbour(routers[node].coord(), d).unwrap();
     let there = shape.rank(there).unwrap() as usize;
     routers[there].take_grants(d.opposite(), granted);
 }
 
-fn hop(shape: &Shape, routers: &mut [Router<'_>], node: usize, d: Direction, choice: Choice) {
+fn hop(shape: &Shape, routers: &mut [Router<'_>], node: usize, d: Direction, choice: ArbitrationResult) {
     let mut bytes = [0; PACKET_BYTES];
     let size = routers[node].send(d, choice, &mut bytes).unwrap();
     let there = shape.neighbour(routers[node].coord(), d).unwrap();
@@ -70,11 +70,11 @@ fn hop(shape: &Shape, routers: &mut [Router<'_>], node: usize, d: Direction, cho
             there.pop(fifo);
         }
     }
-    settle(shape, routers);
+    return_tokens(shape, routers);
 }
 
-fn state_of(routers: &[Router<'_>]) -> State {
-    let mut state = State::new();
+fn state_of(routers: &[Router<'_>]) -> BufferState {
+    let mut state = BufferState::new();
     for (node, router) in routers.iter().enumerate() {
         for source in 0..INJECT {
             let mut copy = router.queues[source];
@@ -90,12 +90,12 @@ fn state_of(routers: &[Router<'_>]) -> State {
     state
 }
 
-impl Explorer {
-    fn new(extents: [u16; 3], routing: Routing, dynamic: u16, open: Directions) -> Self {
+impl StateExplorer {
+    fn new(extents: [u16; 3], routing: RoutingMode, dynamic: u16, open: DirectionSet) -> Self {
         let shape = Shape::new(extents, [true; 3]).unwrap();
-        let sizes = Sizes {
+        let sizes = BufferSizes {
             dynamic,
-            ..Sizes::SMALLEST
+            ..BufferSizes::SMALLEST
         };
         Self {
             memory: vec![[0; 32]; shape.nodes() as usize * sizes.chunks()],
@@ -103,13 +103,13 @@ impl Explorer {
             sizes,
             fifo: Fifo::Normal,
             routing,
-            rules: Rules::ALL,
+            rules: RouterRules::ALL,
             open,
         }
     }
 
     /// Calls `f` with the machine in `state`.
-    fn with<R>(&mut self, state: &State, f: impl FnOnce(&Shape, &mut [Router<'_>]) -> R) -> R {
+    fn with<R>(&mut self, state: &BufferState, f: impl FnOnce(&Shape, &mut [Router<'_>]) -> R) -> R {
         let (shape, sizes, rules) = (self.shape, self.sizes, self.rules);
         let mut routers: Vec<_> = self
             .memory
@@ -144,18 +144,18 @@ impl Explorer {
     }
 
     /// Returns every packet that could be injected at `node`, in both directions where the routes are equal.
-    fn injections(&self, node: usize) -> Vec<Repr> {
+    fn injections(&self, node: usize) -> Vec<HeaderRepr> {
         let here = self.shape.coord(node as u32).unwrap();
         let mut all = Vec::new();
         for to in 0..self.shape.nodes() {
             let dest = self.shape.coord(to).unwrap();
             let shortest = route::hints(&self.shape, here, dest);
             for bits in 1..64 {
-                let hints = Directions::from_bits(bits);
-                let repr = Repr {
+                let hints = DirectionSet::from_bits(bits);
+                let repr = HeaderRepr {
                     hints,
                     deposit: false,
-                    dynamic: self.routing == Routing::Adaptive && self.fifo == Fifo::Normal,
+                    dynamic: self.routing == RoutingMode::Adaptive && self.fifo == Fifo::Normal,
                     vc: bubble_channel(self.fifo),
                     fifo: self.fifo,
                     body: self.fifo.body_bytes() as u8,
@@ -176,9 +176,9 @@ impl Explorer {
         all
     }
 
-    fn explore(&mut self) -> Outcome {
-        let mut seen = HashSet::from([State::new()]);
-        let mut open = vec![State::new()];
+    fn explore(&mut self) -> SearchOutcome {
+        let mut seen = HashSet::from([BufferState::new()]);
+        let mut open = vec![BufferState::new()];
         let mut stuck = false;
         let nodes = self.shape.nodes() as usize;
         let injections: Vec<_> = (0..nodes).map(|n| self.injections(n)).collect();
@@ -227,27 +227,27 @@ impl Explorer {
                 }
             }
         }
-        Outcome {
+        SearchOutcome {
             states: seen.len(),
             stuck,
         }
     }
 }
 
-fn choice(router: &Router<'_>, source: usize, d: Direction) -> Option<Choice> {
+fn choice(router: &Router<'_>, source: usize, d: Direction) -> Option<ArbitrationResult> {
     if router.want[d as usize] & 1 << source == 0 {
         return None;
     }
     let vc = router.channel(source, d)?;
-    Some(Choice { source, vc })
+    Some(ArbitrationResult { source, vc })
 }
 
 /// The header's channel changes with the hop, so that equal packets in equal buffers have equal bytes.
 #[test]
 fn a_state_is_the_same_after_it_was_built_from_itself() {
-    let open = Directions::NONE.with(Direction::XPlus);
-    let mut explorer = Explorer::new([4, 1, 1], Routing::Deterministic, 0, open);
-    let state = explorer.with(&State::new(), |shape, routers| {
+    let open = DirectionSet::NONE.with(Direction::XPlus);
+    let mut explorer = StateExplorer::new([4, 1, 1], RoutingMode::Deterministic, 0, open);
+    let state = explorer.with(&BufferState::new(), |shape, routers| {
         let dest = shape.coord(2).unwrap();
         let router = &mut routers[0];
         router
@@ -261,18 +261,18 @@ fn a_state_is_the_same_after_it_was_built_from_itself() {
     assert_eq!(explorer.with(&state, |_, routers| state_of(routers)), state);
 }
 
-fn plus() -> Directions {
-    Directions::NONE
+fn plus() -> DirectionSet {
+    DirectionSet::NONE
         .with(Direction::XPlus)
         .with(Direction::YPlus)
 }
 
 /// The number of states is the same in both profiles: a bubble channel holds the same number of packets in both.
 fn never_gets_stuck(fifo: Fifo, n: u16, states: usize) {
-    let mut explorer = Explorer::new([n, 1, 1], Routing::Deterministic, 0, plus());
+    let mut explorer = StateExplorer::new([n, 1, 1], RoutingMode::Deterministic, 0, plus());
     explorer.fifo = fifo;
     let stuck = false;
-    let expected = Outcome { states, stuck };
+    let expected = SearchOutcome { states, stuck };
     assert_eq!(explorer.explore(), expected, "{fifo:?}, ring of {n}");
 }
 
@@ -294,7 +294,7 @@ fn no_schedule_of_a_ring_of_six_gets_stuck() {
 
 #[test]
 fn without_the_bubble_rule_a_ring_gets_stuck() {
-    let mut explorer = Explorer::new([4, 1, 1], Routing::Deterministic, 0, plus());
+    let mut explorer = StateExplorer::new([4, 1, 1], RoutingMode::Deterministic, 0, plus());
     explorer.rules.bubble = false;
     assert!(explorer.explore().stuck);
 }
@@ -308,11 +308,11 @@ fn no_schedule_of_adaptive_routing_gets_stuck() {
         ([2, 2, 1], 0, 16),
     ] {
         let stuck = false;
-        let expected = Outcome { states, stuck };
-        let outcome = Explorer::new(extents, Routing::Adaptive, dynamic, plus()).explore();
+        let expected = SearchOutcome { states, stuck };
+        let outcome = StateExplorer::new(extents, RoutingMode::Adaptive, dynamic, plus()).explore();
         assert_eq!(outcome, expected, "{extents:?} with {dynamic}");
         if !HAS_DYNAMIC || dynamic == 0 {
-            let in_order = Explorer::new(extents, Routing::Deterministic, 0, plus()).explore();
+            let in_order = StateExplorer::new(extents, RoutingMode::Deterministic, 0, plus()).explore();
             assert_eq!(in_order, expected, "{extents:?} in order");
         }
     }
@@ -320,7 +320,7 @@ fn no_schedule_of_adaptive_routing_gets_stuck() {
 
 #[test]
 fn without_the_escape_or_without_its_bubble_adaptive_routing_gets_stuck() {
-    let mut explorer = Explorer::new([2, 2, 1], Routing::Adaptive, 1, plus());
+    let mut explorer = StateExplorer::new([2, 2, 1], RoutingMode::Adaptive, 1, plus());
     explorer.rules.escape = false;
     // Without dynamic channels no escape is necessary.
     assert_eq!(
@@ -328,7 +328,7 @@ fn without_the_escape_or_without_its_bubble_adaptive_routing_gets_stuck() {
         HAS_DYNAMIC,
         "2 x 2 without escape"
     );
-    let mut explorer = Explorer::new([4, 1, 1], Routing::Adaptive, 1, plus());
+    let mut explorer = StateExplorer::new([4, 1, 1], RoutingMode::Adaptive, 1, plus());
     explorer.rules.bubble = false;
     assert!(explorer.explore().stuck, "4 without bubble");
 }

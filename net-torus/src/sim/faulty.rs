@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 
 /// Fault rates per frame, 0..=1.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
-pub struct Faults {
+pub struct FaultRates {
     /// The frame is lost.
     pub loss: f32,
     /// One to three bits are flipped.
@@ -21,7 +21,7 @@ pub struct Faults {
     pub pause: f32,
 }
 
-impl Faults {
+impl FaultRates {
     /// One percent of each fault.
     pub const PERCENT: Self = Self {
         loss: 0.01,
@@ -39,9 +39,9 @@ const LONGEST_PAUSE: u32 = 40;
 const FARTHEST: u32 = 4;
 
 /// Link that injects faults into the received frames.
-pub struct Faulty<L> {
+pub struct FaultyLink<L> {
     link: L,
-    faults: Faults,
+    faults: FaultRates,
     random: Rand32,
     /// Delayed frames, with the number of calls until delivery.
     kept: VecDeque<(u32, Vec<u8>)>,
@@ -49,9 +49,9 @@ pub struct Faulty<L> {
     dead: bool,
 }
 
-impl<L: Link> Faulty<L> {
+impl<L: Link> FaultyLink<L> {
     /// Creates a link with `faults`, determined by `seed`.
-    pub fn new(link: L, faults: Faults, seed: u64) -> Self {
+    pub fn new(link: L, faults: FaultRates, seed: u64) -> Self {
         Self {
             link,
             faults,
@@ -71,7 +71,7 @@ impl<L: Link> Faulty<L> {
         self.random.rand_float() < rate
     }
 
-    fn spoil(&mut self, mut frame: Vec<u8>) {
+    fn corrupt(&mut self, mut frame: Vec<u8>) {
         if self.happens(self.faults.loss) {
             return;
         }
@@ -96,7 +96,7 @@ impl<L: Link> Faulty<L> {
     }
 }
 
-impl<L: Link> Link for Faulty<L> {
+impl<L: Link> Link for FaultyLink<L> {
     fn mtu(&self) -> usize {
         self.link.mtu()
     }
@@ -104,7 +104,7 @@ impl<L: Link> Link for Faulty<L> {
     fn receive(&mut self, f: impl FnOnce(&[u8])) -> bool {
         let mut taken = Vec::new();
         if self.link.receive(|frame| taken.extend_from_slice(frame)) && !self.dead {
-            self.spoil(taken);
+            self.corrupt(taken);
         }
         if self.happens(self.faults.pause) {
             self.pause = self.random.rand_range(1..LONGEST_PAUSE);

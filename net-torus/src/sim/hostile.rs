@@ -6,19 +6,19 @@
 
 use crate::chunk::CHUNK_BYTES;
 use crate::coord::{Coord, Direction, Shape};
-use crate::inject::Routing;
-use crate::router::{Router, Sizes};
+use crate::inject::RoutingMode;
+use crate::router::{Router, BufferSizes};
 use crate::stats::Stats;
 use crate::vc::Vc;
-use crate::wire::{Directions, Fifo, FrameRepr, HEADER_BYTES, Packet, Repr, Word};
+use crate::wire::{DirectionSet, Fifo, FrameRepr, HEADER_BYTES, Packet, HeaderRepr, HeaderWord};
 
 /// Maximum packet in bytes that a header's size field can specify, whether or not the profile supports it.
-const MOST_BYTES: usize = 8 * CHUNK_BYTES;
+const MAX_BYTES: usize = 8 * CHUNK_BYTES;
 
 /// Script reader; returns zeros after the end.
-struct Script<'a>(&'a [u8]);
+struct ScriptReader<'a>(&'a [u8]);
 
-impl Script<'_> {
+impl ScriptReader<'_> {
     fn byte(&mut self) -> u8 {
         match self.0.split_first() {
             Some((first, rest)) => {
@@ -44,8 +44,8 @@ impl Script<'_> {
 /// The first byte specifies the exact links. Panics when the router violates an invariant, or sends a frame that a
 /// correct neighbour would reject.
 pub fn drive(data: &[u8]) -> Stats {
-    let mut script = Script(data);
-    let sizes = Sizes {
+    let mut script = ScriptReader(data);
+    let sizes = BufferSizes {
         dynamic: 2,
         normal: 3,
         priority: 2,
@@ -63,7 +63,7 @@ pub fn drive(data: &[u8]) -> Stats {
         Ok(router) => router,
         Err(error) => panic!("{error}"),
     };
-    let exact = Directions::from_bits(script.byte());
+    let exact = DirectionSet::from_bits(script.byte());
     router.set_exact(exact);
     while !script.0.is_empty() {
         let kind = script.byte();
@@ -83,8 +83,8 @@ pub fn drive(data: &[u8]) -> Stats {
             4 => {
                 let fifo = Fifo::ALL[script.byte() as usize % 2];
                 let routing = match script.byte() % 2 {
-                    0 => Routing::Deterministic,
-                    _ => Routing::Adaptive,
+                    0 => RoutingMode::Deterministic,
+                    _ => RoutingMode::Adaptive,
                 };
                 let (dest, len) = (script.coord(), script.byte() as usize);
                 // Any result is acceptable.
@@ -113,10 +113,10 @@ pub fn drive(data: &[u8]) -> Stats {
 }
 
 /// Returns a frame with a valid header, then packets with valid checksums and arbitrary fields.
-fn good_frame(script: &mut Script<'_>, router: &Router<'_>, d: Direction) -> Vec<u8> {
+fn good_frame(script: &mut ScriptReader<'_>, router: &Router<'_>, d: Direction) -> Vec<u8> {
     let mut packets = Vec::new();
     for _ in 0..script.byte() % 6 {
-        let mut packet = [0; MOST_BYTES];
+        let mut packet = [0; MAX_BYTES];
         let header = any_header(script, router, d);
         packet[..header.len()].copy_from_slice(&header);
         let chunks = (header[2] & 7) as usize + 1;
@@ -143,7 +143,7 @@ fn good_frame(script: &mut Script<'_>, router: &Router<'_>, d: Direction) -> Vec
 }
 
 /// Returns a header. Most are valid or nearly so; all fields occur with all values, mostly with a valid checksum.
-fn any_header(script: &mut Script<'_>, router: &Router<'_>, side: Direction) -> [u8; 8] {
+fn any_header(script: &mut ScriptReader<'_>, router: &Router<'_>, side: Direction) -> [u8; 8] {
     let dest = script.coord();
     let shape = router.shape();
     let from = shape.neighbour(router.coord(), side).unwrap_or_default();
@@ -155,9 +155,9 @@ fn any_header(script: &mut Script<'_>, router: &Router<'_>, side: Direction) -> 
         3 => (Vc::Bn, Fifo::Normal, false),
         _ => (Vc::Bp, Fifo::Priority, false),
     };
-    let mut header = Repr {
+    let mut header = HeaderRepr {
         hints: match script.byte() {
-            hints @ 0..64 => Directions::from_bits(hints),
+            hints @ 0..64 => DirectionSet::from_bits(hints),
             // The neighbour's shortest route, which may use this node.
             _ => crate::route::hints(shape, from, dest),
         },
@@ -166,7 +166,7 @@ fn any_header(script: &mut Script<'_>, router: &Router<'_>, side: Direction) -> 
         vc,
         fifo,
         body: match script.byte() {
-            any if any % 8 == 0 => any.min((MOST_BYTES - HEADER_BYTES) as u8),
+            any if any % 8 == 0 => any.min((MAX_BYTES - HEADER_BYTES) as u8),
             fits => fits.min(fifo.body_bytes() as u8),
         },
         dest,
@@ -191,7 +191,7 @@ const DYNAMIC_BIT: u8 = 1 << 7;
 
 /// Updates a header's checksum.
 fn sum(header: &mut [u8; HEADER_BYTES]) {
-    Word::read(header).summed().put(header);
+    HeaderWord::read(header).with_checksum().put(header);
 }
 
 fn receive(router: &mut Router<'_>, d: Direction, frame: &[u8]) {
@@ -229,7 +229,7 @@ fn check_output(router: &Router<'_>, d: Direction, frame: &[u8], exact: bool) {
         let repr = packet.repr();
         let good = there.is_some_and(|there| {
             let links = router.shape().links(there);
-            let place = Word::to(there, Directions::NONE, false);
+            let place = HeaderWord::to(there, DirectionSet::NONE, false);
             crate::route::check(router.shape(), place, links, d.opposite(), repr.word()).is_ok()
         });
         assert!(good, "sent {repr:?} where it cannot go on");
@@ -241,14 +241,14 @@ fn check_output(router: &Router<'_>, d: Direction, frame: &[u8], exact: bool) {
 mod tests {
     use super::*;
     use crate::profile::{HAS_DYNAMIC, PACKET_CHUNKS, PRIORITY_CHUNKS};
-    use crate::wire::{BODY_BYTES, Defect, FRAME_HEADER_BYTES};
+    use crate::wire::{BODY_BYTES, FrameError, FRAME_HEADER_BYTES};
     use oorandom::Rand32;
 
     #[test]
     fn no_script_breaks_the_router() {
         let (mut delivered, mut forwarded, mut escapes, mut deposits) = (0, 0, 0, 0);
         let mut dynamic = 0;
-        let mut defects = [0; Defect::COUNT];
+        let mut defects = [0; FrameError::COUNT];
         for seed in 0..5000 {
             let mut random = Rand32::new(seed);
             let script: Vec<u8> = (0..4000).map(|_| (random.rand_u32() >> 13) as u8).collect();
@@ -277,15 +277,15 @@ mod tests {
                 "no packet on a dynamic channel is taken"
             );
         }
-        for kind in Defect::ALL {
+        for kind in FrameError::ALL {
             assert!(defects[kind as usize] > 0, "{kind:?} {defects:?}");
         }
     }
 
     /// A node in the middle of a 3 x 3 x 1 mesh, and a valid packet for its reception FIFO.
-    fn good() -> Repr {
-        Repr {
-            hints: Directions::NONE.with(Direction::XPlus),
+    fn good() -> HeaderRepr {
+        HeaderRepr {
+            hints: DirectionSet::NONE.with(Direction::XPlus),
             deposit: false,
             dynamic: false,
             vc: Vc::Bn,
@@ -299,8 +299,8 @@ mod tests {
     fn bad_packets_are_counted_by_kind_and_move_nothing() {
         let shape = Shape::new([3, 3, 1], [false; 3]).unwrap();
         let here = Coord { x: 1, y: 1, z: 0 };
-        let mut memory = vec![[0; 32]; Sizes::SMALLEST.chunks()];
-        let mut router = Router::new(shape, here, Sizes::SMALLEST, &mut memory).unwrap();
+        let mut memory = vec![[0; 32]; BufferSizes::SMALLEST.chunks()];
+        let mut router = Router::new(shape, here, BufferSizes::SMALLEST, &mut memory).unwrap();
         let outside = Coord { x: 3, y: 1, z: 0 };
         let frame = |header: [u8; 8]| {
             let frame = FrameRepr {
@@ -313,8 +313,8 @@ mod tests {
             bytes
         };
         let with = |dest, hints: &[Direction]| {
-            let hints = hints.iter().fold(Directions::NONE, |s, &d| s.with(d));
-            let repr = Repr {
+            let hints = hints.iter().fold(DirectionSet::NONE, |s, &d| s.with(d));
+            let repr = HeaderRepr {
                 dest,
                 hints,
                 ..good()
@@ -324,7 +324,7 @@ mod tests {
         let mut flipped = frame(good().emit());
         flipped[16 + 3] ^= 1;
         let mut too_long = frame(
-            Repr {
+            HeaderRepr {
                 body: BODY_BYTES as u8,
                 ..good()
             }
@@ -338,15 +338,15 @@ mod tests {
             granted: [0, 0, 0x7fff, 0],
         };
         let cases = [
-            (with(outside, &[Direction::XPlus]), Defect::Destination),
-            (with(good().dest, &[Direction::XMinus]), Defect::Hints),
-            (with(good().dest, &[]), Defect::Hints),
-            (flipped, Defect::Checksum),
-            (too_long, Defect::Size),
-            (not_a_frame, Defect::FrameHeader),
-            (frame(good().emit())[..40].to_vec(), Defect::FrameTruncated),
-            (vec![], Defect::FrameTruncated),
-            (grant.emit().to_vec(), Defect::Grant),
+            (with(outside, &[Direction::XPlus]), FrameError::Destination),
+            (with(good().dest, &[Direction::XMinus]), FrameError::Hints),
+            (with(good().dest, &[]), FrameError::Hints),
+            (flipped, FrameError::Checksum),
+            (too_long, FrameError::Size),
+            (not_a_frame, FrameError::FrameHeader),
+            (frame(good().emit())[..40].to_vec(), FrameError::FrameTruncated),
+            (vec![], FrameError::FrameTruncated),
+            (grant.emit().to_vec(), FrameError::Grant),
         ];
         for (bytes, defect) in cases {
             let before = router.stats().defects_of(defect);
@@ -360,7 +360,7 @@ mod tests {
             router.receive_frame(Direction::XMinus, &frame(good().emit()));
         }
         assert_eq!(router.stats().received().packets, 2);
-        assert_eq!(router.stats().defects_of(Defect::Overrun), 1);
+        assert_eq!(router.stats().defects_of(FrameError::Overrun), 1);
         router.assert_invariants();
     }
 
@@ -369,7 +369,7 @@ mod tests {
     fn packets_that_the_profile_does_not_have_are_defects() {
         let shape = Shape::new([3, 3, 1], [false; 3]).unwrap();
         let here = Coord { x: 2, y: 1, z: 0 };
-        let sizes = Sizes::BLUE_GENE;
+        let sizes = BufferSizes::BLUE_GENE;
         let mut taken = 0;
         for exact in [false, true] {
             for (vc, fifo, dynamic, chunks) in all_kinds() {
@@ -378,7 +378,7 @@ mod tests {
                 if exact {
                     router.set_exact(router.links());
                 }
-                let mut header = Repr {
+                let mut header = HeaderRepr {
                     vc,
                     fifo,
                     body: (chunks * CHUNK_BYTES - HEADER_BYTES) as u8,
@@ -412,7 +412,7 @@ mod tests {
                 );
                 let stats = router.stats();
                 let defects = u64::from(!is_good);
-                assert_eq!(stats.defects_of(Defect::Channel), defects, "{kind}");
+                assert_eq!(stats.defects_of(FrameError::Channel), defects, "{kind}");
                 assert_eq!(stats.all_defects(), defects, "{kind}");
                 assert_eq!(stats.received().packets, 2 - defects, "{kind}");
                 assert!(router.head(Fifo::Normal).is_some(), "{kind}");
@@ -437,19 +437,19 @@ mod tests {
     #[test]
     fn checksums_are_for_links_that_are_not_exact() {
         let shape = Shape::new([4, 1, 1], [true; 3]).unwrap();
-        let router = |x, exact: Directions| {
-            let memory = vec![[0; 32]; Sizes::BLUE_GENE.chunks()].leak();
+        let router = |x, exact: DirectionSet| {
+            let memory = vec![[0; 32]; BufferSizes::BLUE_GENE.chunks()].leak();
             let here = Coord { x, y: 0, z: 0 };
-            let mut router = Router::new(shape, here, Sizes::BLUE_GENE, memory).unwrap();
+            let mut router = Router::new(shape, here, BufferSizes::BLUE_GENE, memory).unwrap();
             router.set_exact(exact);
             router
         };
         let (up, down) = (
-            Directions::NONE.with(Direction::XPlus),
-            Directions::NONE.with(Direction::XMinus),
+            DirectionSet::NONE.with(Direction::XPlus),
+            DirectionSet::NONE.with(Direction::XMinus),
         );
         // Exact from the first node to the second, then not.
-        let mut nodes = [router(0, up), router(1, down), router(2, Directions::NONE)];
+        let mut nodes = [router(0, up), router(1, down), router(2, DirectionSet::NONE)];
         let mut frame = [0xEE; 1514];
         for to in [1, 0] {
             let size = nodes[to + 1].fill_frame(Direction::XMinus, &mut frame);
@@ -476,8 +476,8 @@ mod tests {
             nodes[2].receive_frame(Direction::XMinus, &bad[..size]);
             bad[place] ^= 1;
         }
-        assert_eq!(nodes[2].stats().defects_of(Defect::FrameHeader), 1);
-        assert_eq!(nodes[2].stats().defects_of(Defect::Checksum), 1);
+        assert_eq!(nodes[2].stats().defects_of(FrameError::FrameHeader), 1);
+        assert_eq!(nodes[2].stats().defects_of(FrameError::Checksum), 1);
         assert_eq!(nodes[2].head(Fifo::Normal), None);
         nodes[2].receive_frame(Direction::XMinus, &frame[..size]);
         assert_eq!(nodes[2].head(Fifo::Normal), Some(&b"as it was"[..]));
@@ -487,9 +487,9 @@ mod tests {
     fn the_rest_of_a_frame_survives_a_bad_packet_whose_size_is_known() {
         let shape = Shape::new([3, 3, 1], [false; 3]).unwrap();
         let here = Coord { x: 2, y: 1, z: 0 };
-        let mut memory = vec![[0; 32]; Sizes::BLUE_GENE.chunks()];
-        let mut router = Router::new(shape, here, Sizes::BLUE_GENE, &mut memory).unwrap();
-        let outside = Repr {
+        let mut memory = vec![[0; 32]; BufferSizes::BLUE_GENE.chunks()];
+        let mut router = Router::new(shape, here, BufferSizes::BLUE_GENE, &mut memory).unwrap();
+        let outside = HeaderRepr {
             dest: Coord { x: 9, y: 9, z: 9 },
             ..good()
         };
@@ -505,6 +505,6 @@ mod tests {
         }
         router.receive_frame(Direction::XMinus, &frame);
         assert_eq!(router.stats().fifos[0].delivered.packets, 2);
-        assert_eq!(router.stats().defects_of(Defect::Destination), 1);
+        assert_eq!(router.stats().defects_of(FrameError::Destination), 1);
     }
 }

@@ -11,7 +11,7 @@ pub const MTU: usize = 1514;
 pub const IN_FLIGHT: usize = 16;
 
 #[derive(Default)]
-struct Wire {
+struct WireFrames {
     frames: VecDeque<Vec<u8>>,
     /// Free buffers, so that a link in use allocates nothing.
     spare: Vec<Vec<u8>>,
@@ -19,11 +19,11 @@ struct Wire {
 
 /// One end of an in-memory link. Reliable and in order; can be moved to another thread.
 pub struct SimLink {
-    incoming: Arc<Mutex<Wire>>,
-    outgoing: Arc<Mutex<Wire>>,
+    incoming: Arc<Mutex<WireFrames>>,
+    outgoing: Arc<Mutex<WireFrames>>,
 }
 
-fn lock(wire: &Mutex<Wire>) -> MutexGuard<'_, Wire> {
+fn lock(wire: &Mutex<WireFrames>) -> MutexGuard<'_, WireFrames> {
     // A panic elsewhere with the lock held cannot corrupt frames.
     wire.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -70,8 +70,8 @@ impl SimLink {
 /// Creates both ends of a link.
 pub fn pair() -> (SimLink, SimLink) {
     let (a, b) = (
-        Arc::new(Mutex::new(Wire::default())),
-        Arc::new(Mutex::new(Wire::default())),
+        Arc::new(Mutex::new(WireFrames::default())),
+        Arc::new(Mutex::new(WireFrames::default())),
     );
     (
         SimLink {

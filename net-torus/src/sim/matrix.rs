@@ -1,16 +1,16 @@
 //! Deadlock test: runs every small machine with the minimum legal buffers under every pattern and overload, until all
 //! packets have arrived.
 //!
-//! A run fails on a deadlock ([`SimError::Stuck`]), when it takes longer than [`Case::bound`] ([`SimError::Late`]), and
+//! A run fails on a deadlock ([`SimError::Stuck`]), when it takes longer than [`MatrixCase::bound`] ([`SimError::Late`]), and
 //! when a packet is lost, duplicated, misrouted, corrupted or out of a guaranteed order ([`SimError::Wrong`]).
 
-use super::experiment::{Config, SimError};
-use super::network::Network;
-use super::traffic::Traffic;
+use super::experiment::{SimConfig, SimError};
+use super::network::SimNetwork;
+use super::traffic::TrafficPattern;
 use crate::coord::Shape;
-use crate::inject::Routing;
+use crate::inject::RoutingMode;
 use crate::profile::PACKET_CHUNKS;
-use crate::router::{Sizes, THROUGH_LIMIT};
+use crate::router::{BufferSizes, THROUGH_LIMIT};
 
 /// Extents of the machines.
 pub const EXTENTS: [u16; 6] = [1, 2, 3, 4, 5, 8];
@@ -21,7 +21,7 @@ pub const PRIORITY: f64 = 0.125;
 
 /// Channels that exist, and their use.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Channels {
+pub enum ChannelSet {
     /// Adaptive routing with the minimum dynamic channels.
     Dynamic,
     /// Adaptive routing with only the escape channel.
@@ -30,25 +30,25 @@ pub enum Channels {
     Deterministic,
 }
 
-impl Channels {
+impl ChannelSet {
     /// All variants.
     pub const ALL: [Self; 3] = [Self::Dynamic, Self::Escape, Self::Deterministic];
 }
 
 /// One machine under one pattern.
 #[derive(Clone, Copy, Debug)]
-pub struct Case {
+pub struct MatrixCase {
     /// Extents of the machine.
     pub shape: Shape,
     /// Channels of the machine.
-    pub channels: Channels,
+    pub channels: ChannelSet,
     /// Traffic pattern.
-    pub traffic: Traffic,
+    pub traffic: TrafficPattern,
 }
 
 /// Result of a successful run.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
-pub struct Outcome {
+pub struct MatrixOutcome {
     /// Packets, each delivered once.
     pub packets: u64,
     /// Packets sent over links.
@@ -58,7 +58,7 @@ pub struct Outcome {
 }
 
 /// Returns all cases: every machine with extents out of [`EXTENTS`], torus and mesh.
-pub fn cases() -> impl Iterator<Item = Case> {
+pub fn cases() -> impl Iterator<Item = MatrixCase> {
     let places = EXTENTS.len();
     let shapes = (0..places.pow(3)).flat_map(move |i| {
         let extents = [i / places / places, i / places % places, i % places].map(|e| EXTENTS[e]);
@@ -67,8 +67,8 @@ pub fn cases() -> impl Iterator<Item = Case> {
             .filter_map(move |wraps| Shape::new(extents, [wraps; 3]))
     });
     shapes.flat_map(|shape| {
-        Channels::ALL.into_iter().flat_map(move |channels| {
-            Traffic::ALL.into_iter().map(move |(_, traffic)| Case {
+        ChannelSet::ALL.into_iter().flat_map(move |channels| {
+            TrafficPattern::ALL.into_iter().map(move |(_, traffic)| MatrixCase {
                 shape,
                 channels,
                 traffic,
@@ -77,17 +77,17 @@ pub fn cases() -> impl Iterator<Item = Case> {
     })
 }
 
-impl Case {
-    fn config(&self, packets: u32, seed: u64) -> Config {
-        Config {
+impl MatrixCase {
+    fn config(&self, packets: u32, seed: u64) -> SimConfig {
+        SimConfig {
             shape: self.shape,
-            sizes: Sizes {
-                dynamic: (self.channels == Channels::Dynamic) as u16,
-                ..Sizes::SMALLEST
+            sizes: BufferSizes {
+                dynamic: (self.channels == ChannelSet::Dynamic) as u16,
+                ..BufferSizes::SMALLEST
             },
             routing: match self.channels {
-                Channels::Dynamic | Channels::Escape => Routing::Adaptive,
-                Channels::Deterministic => Routing::Deterministic,
+                ChannelSet::Dynamic | ChannelSet::Escape => RoutingMode::Adaptive,
+                ChannelSet::Deterministic => RoutingMode::Deterministic,
             },
             traffic: self.traffic,
             load: LOAD,
@@ -117,13 +117,13 @@ impl Case {
     }
 
     /// Runs the case: each node sends `packets` packets, and all must arrive.
-    pub fn run(&self, packets: u32, seed: u64) -> Result<Outcome, SimError> {
+    pub fn run(&self, packets: u32, seed: u64) -> Result<MatrixOutcome, SimError> {
         let config = self.config(packets, seed);
-        let mut memory = vec![[0; 32]; Network::chunks(&config)];
-        self.finish(Network::new(config, &mut memory)?, packets)
+        let mut memory = vec![[0; 32]; SimNetwork::chunks(&config)];
+        self.finish(SimNetwork::new(config, &mut memory)?, packets)
     }
 
-    fn finish(&self, mut network: Network<'_>, packets: u32) -> Result<Outcome, SimError> {
+    fn finish(&self, mut network: SimNetwork<'_>, packets: u32) -> Result<MatrixOutcome, SimError> {
         network.finish(self.bound(packets))?;
         let totals = network.totals();
         let sent = packets as u64 * self.traffic.senders(&self.shape) as u64;
@@ -132,7 +132,7 @@ impl Case {
                 packets: sent - totals.delivered,
             });
         }
-        Ok(Outcome {
+        Ok(MatrixOutcome {
             packets: totals.delivered,
             hops: totals.hops,
             ticks: totals.ticks,
@@ -148,7 +148,7 @@ pub const SLOWEST: f64 = 8.0;
 mod tests {
     use super::*;
     use crate::profile::HAS_DYNAMIC;
-    use crate::router::Rules;
+    use crate::router::RouterRules;
 
     /// Runs a representative subset: all small shapes, with every combination of extents.
     fn run(part: usize) {
@@ -189,23 +189,23 @@ mod tests {
 
     #[test]
     fn the_check_finds_the_jams_of_a_router_without_its_rules() {
-        let bubble = Rules {
+        let bubble = RouterRules {
             bubble: false,
-            ..Rules::ALL
+            ..RouterRules::ALL
         };
-        let escape = Rules {
+        let escape = RouterRules {
             escape: false,
-            ..Rules::ALL
+            ..RouterRules::ALL
         };
         for (rules, channels) in [
-            (bubble, Channels::Escape),
-            (bubble, Channels::Deterministic),
-            (escape, Channels::Dynamic),
+            (bubble, ChannelSet::Escape),
+            (bubble, ChannelSet::Deterministic),
+            (escape, ChannelSet::Dynamic),
         ] {
-            let jams = |case: &Case| {
+            let jams = |case: &MatrixCase| {
                 let config = case.config(100, 1);
-                let mut memory = vec![[0; 32]; Network::chunks(&config)];
-                let mut network = Network::new(config, &mut memory).unwrap();
+                let mut memory = vec![[0; 32]; SimNetwork::chunks(&config)];
+                let mut network = SimNetwork::new(config, &mut memory).unwrap();
                 network.set_rules(rules);
                 matches!(
                     case.finish(network, 100),
@@ -242,6 +242,6 @@ mod tests {
             .collect();
         assert_eq!(shapes.len(), 2 * 216);
         assert!(cases().all(|case| case.shape.nodes() <= 512));
-        assert_eq!(cases().count(), 2 * 216 * 3 * Traffic::ALL.len());
+        assert_eq!(cases().count(), 2 * 216 * 3 * TrafficPattern::ALL.len());
     }
 }

@@ -12,15 +12,15 @@ pub mod hostile;
 mod link;
 pub mod matrix;
 mod network;
-mod part;
+mod partition;
 mod threads;
 mod traffic;
 
-pub use experiment::{Config, Latencies, SimError, Totals};
-pub use faulty::{Faults, Faulty};
+pub use experiment::{SimConfig, LatencyHistogram, SimError, TrafficTotals};
+pub use faulty::{FaultRates, FaultyLink};
 pub use link::{IN_FLIGHT, MTU, SimLink, pair, wire_torus};
-pub use network::Network;
-pub use traffic::{Bound, HOT_FRACTION, Limit, Traffic};
+pub use network::SimNetwork;
+pub use traffic::{LoadBound, HOT_FRACTION, LoadLimit, TrafficPattern};
 
 #[cfg(test)]
 mod tests {

@@ -7,51 +7,51 @@
 //!
 //! The result depends only on the configuration and its seed, not on the number of threads.
 
-use super::experiment::{Config, Latencies, SimError, Totals};
-use super::part::{Mail, Part};
+use super::experiment::{SimConfig, LatencyHistogram, SimError, TrafficTotals};
+use super::partition::{PartitionMail, NetworkPartition};
 use super::threads::run_together;
-use super::traffic::Limit;
+use super::traffic::LoadLimit;
 use crate::chunk::{CHUNK_BYTES, Chunk, LINE_CHUNKS, in_lines};
 use crate::coord::Coord;
 use crate::router::Router;
 
 /// Machine of routers in virtual time; see the module's rules.
-pub struct Network<'m> {
+pub struct SimNetwork<'m> {
     /// Parts of consecutive ranks, one thread each.
-    parts: Vec<Part<'m>>,
+    parts: Vec<NetworkPartition<'m>>,
     escapes_before: u64,
-    limit: Limit,
+    limit: LoadLimit,
     senders: u32,
 }
 
 /// Maximum machine size with a check of packet order: its table is quadratic in the number of nodes.
 const ORDER_NODES: u32 = 1024;
 
-impl<'m> Network<'m> {
+impl<'m> SimNetwork<'m> {
     /// Returns the memory in chunks that the machine requires, [`in_lines`] included.
-    pub fn chunks(config: &Config) -> usize {
+    pub fn chunks(config: &SimConfig) -> usize {
         config.shape.nodes() as usize * config.heads() + LINE_CHUNKS
     }
 
     /// Returns the bytes of the machine's routers, with that memory.
-    pub fn bytes(config: &Config) -> u64 {
+    pub fn bytes(config: &SimConfig) -> u64 {
         let state = config.shape.nodes() as usize * size_of::<Router<'_>>();
         (Self::chunks(config) * CHUNK_BYTES + state) as u64
     }
 
     /// Creates a machine with its routers' buffers in `memory`.
-    pub fn new(config: Config, memory: &'m mut [Chunk]) -> Result<Self, SimError> {
+    pub fn new(config: SimConfig, memory: &'m mut [Chunk]) -> Result<Self, SimError> {
         Self::with_threads(config, memory, 1)
     }
 
     /// Creates a machine that uses `threads` threads, limited to 1..=number of nodes. The results are the same as for
-    /// [`Network::new`].
+    /// [`SimNetwork::new`].
     pub fn with_threads(
-        config: Config,
+        config: SimConfig,
         memory: &'m mut [Chunk],
         threads: u32,
     ) -> Result<Self, SimError> {
-        let Config { shape, .. } = config;
+        let SimConfig { shape, .. } = config;
         if !config.is_possible() {
             return Err(SimError::Config);
         }
@@ -72,7 +72,7 @@ impl<'m> Network<'m> {
             .zip(memory.chunks_mut(each as usize * config.heads()))
             .map(|(first, memory)| {
                 let ranks = first..nodes.min(first + each);
-                Part::new(config, ranks, each, memory, interval)
+                NetworkPartition::new(config, ranks, each, memory, interval)
             })
             .collect::<Result<_, _>>()?;
         let mut network = Self {
@@ -84,21 +84,21 @@ impl<'m> Network<'m> {
         if config.keeps_order() && nodes <= ORDER_NODES {
             network.check_order();
         }
-        network.parts.iter_mut().for_each(Part::grant_all);
+        network.parts.iter_mut().for_each(NetworkPartition::grant_all);
         network.hand_over();
-        network.parts.iter_mut().for_each(Part::take_first_grants);
+        network.parts.iter_mut().for_each(NetworkPartition::take_first_grants);
         Ok(network)
     }
 
     fn check_order(&mut self) {
-        self.parts.iter_mut().for_each(Part::check_order);
+        self.parts.iter_mut().for_each(NetworkPartition::check_order);
     }
 
     /// Exchanges the events between the parts.
     fn hand_over(&mut self) {
         for from in 0..self.parts.len() {
             for to in 0..self.parts.len() {
-                let mut mail: Mail = core::mem::take(&mut self.parts[from].out[to]);
+                let mut mail: PartitionMail = core::mem::take(&mut self.parts[from].out[to]);
                 self.parts[to].take_mail(&mut mail);
                 self.parts[from].out[to] = mail;
             }
@@ -107,7 +107,7 @@ impl<'m> Network<'m> {
 
     /// Simulates one tick. Fails with [`SimError::Wrong`].
     pub fn tick(&mut self) -> Result<(), SimError> {
-        let tick = |result: Result<_, _>, part: &mut Part<'_>| result.and(part.tick());
+        let tick = |result: Result<_, _>, part: &mut NetworkPartition<'_>| result.and(part.tick());
         let result = self.parts.iter_mut().fold(Ok(()), tick);
         self.hand_over();
         result
@@ -121,11 +121,11 @@ impl<'m> Network<'m> {
         }
     }
 
-    /// Runs in one thread until every source has sent its [`Config::packets`] and all have arrived, at most `limit`
+    /// Runs in one thread until every source has sent its [`SimConfig::packets`] and all have arrived, at most `limit`
     /// ticks. Fails with [`SimError::Stuck`] immediately on a deadlock.
     pub fn finish(&mut self, limit: u64) -> Result<(), SimError> {
         for _ in 0..limit {
-            if self.parts.iter().all(Part::is_quiet) {
+            if self.parts.iter().all(NetworkPartition::is_quiet) {
                 let full = self.routers().find(|r| !r.is_empty());
                 let balances = self.parts.iter().map(|part| part.balance);
                 return match (full, balances.fold(0, u64::wrapping_add)) {
@@ -154,7 +154,7 @@ impl<'m> Network<'m> {
     /// Resets the measurements but not the machine's state.
     pub fn clear(&mut self) {
         for part in &mut self.parts {
-            part.totals = Totals::default();
+            part.totals = TrafficTotals::default();
             part.latencies.clear();
             part.clear_sent();
         }
@@ -166,8 +166,8 @@ impl<'m> Network<'m> {
     }
 
     /// Returns the totals.
-    pub fn totals(&self) -> Totals {
-        let mut all = Totals::default();
+    pub fn totals(&self) -> TrafficTotals {
+        let mut all = TrafficTotals::default();
         for part in &self.parts {
             all.ticks = part.totals.ticks;
             all.injected += part.totals.injected;
@@ -178,8 +178,8 @@ impl<'m> Network<'m> {
         all
     }
     /// Returns the latencies of the delivered packets.
-    pub fn latencies(&self) -> Latencies {
-        let mut all = Latencies::new();
+    pub fn latencies(&self) -> LatencyHistogram {
+        let mut all = LatencyHistogram::new();
         self.parts
             .iter()
             .for_each(|part| all.add_all(&part.latencies));
@@ -189,8 +189,8 @@ impl<'m> Network<'m> {
     pub fn escapes(&self) -> u64 {
         self.all_escapes() - self.escapes_before
     }
-    /// Returns [`Traffic::limit`](super::Traffic::limit) of the pattern.
-    pub fn limit(&self) -> Limit {
+    /// Returns [`Traffic::limit`](super::TrafficPattern::limit) of the pattern.
+    pub fn limit(&self) -> LoadLimit {
         self.limit
     }
     /// Returns the accepted load in chunks per sending node and tick.
@@ -212,13 +212,13 @@ impl<'m> Network<'m> {
     /// Returns the utilization of each link by node and direction, as a fraction of time; 0 without a link.
     pub fn link_use(&self) -> Vec<[f64; 6]> {
         let ticks = self.totals().ticks.max(1) as f64;
-        let sent = self.parts.iter().flat_map(Part::sent);
+        let sent = self.parts.iter().flat_map(NetworkPartition::sent);
         sent.map(|by_link| by_link.map(|chunks| f64::from(chunks) / ticks))
             .collect()
     }
     /// Disables rules, to prove that checks can fail.
     #[cfg(test)]
-    pub(crate) fn set_rules(&mut self, rules: crate::router::Rules) {
+    pub(crate) fn set_rules(&mut self, rules: crate::router::RouterRules) {
         for router in self.parts.iter_mut().flat_map(|part| &mut part.routers) {
             router.rules = rules;
         }
@@ -233,32 +233,32 @@ impl<'m> Network<'m> {
 mod tests {
     use super::*;
     use crate::coord::Shape;
-    use crate::inject::Routing;
+    use crate::inject::RoutingMode;
     use crate::profile::{HAS_DYNAMIC, PACKET_CHUNKS, by_profile};
-    use crate::router::Sizes;
-    use crate::sim::Traffic;
+    use crate::router::BufferSizes;
+    use crate::sim::TrafficPattern;
 
-    const GREATEST: u8 = PACKET_CHUNKS as u8;
+    const MAX_CHUNKS: u8 = PACKET_CHUNKS as u8;
 
     /// Returns the accepted load on 8 x 8 x 8 as a fraction of the limit. Without dynamic channels it is smaller:
     /// packets wait for their only route, and a turn requires space for two.
-    fn measure(traffic: Traffic, load: f64) -> f64 {
+    fn measure(traffic: TrafficPattern, load: f64) -> f64 {
         let shape = Shape::new([8, 8, 8], [true; 3]).unwrap();
-        let sizes = Sizes::BLUE_GENE;
-        let all = (traffic == Traffic::AllToAll).then_some(shape.nodes() - 1);
-        let config = Config {
+        let sizes = BufferSizes::BLUE_GENE;
+        let all = (traffic == TrafficPattern::AllToAll).then_some(shape.nodes() - 1);
+        let config = SimConfig {
             shape,
             sizes,
-            routing: Routing::Adaptive,
+            routing: RoutingMode::Adaptive,
             traffic,
             load,
-            chunks: (GREATEST, GREATEST),
+            chunks: (MAX_CHUNKS, MAX_CHUNKS),
             seed: 1,
             priority: 0.0,
             packets: all,
         };
-        let mut memory = vec![[0; 32]; Network::chunks(&config)];
-        let mut network = Network::new(config, &mut memory).unwrap();
+        let mut memory = vec![[0; 32]; SimNetwork::chunks(&config)];
+        let mut network = SimNetwork::new(config, &mut memory).unwrap();
         if all.is_some() {
             // One complete exchange, including its start and end.
             network.finish(100_000).unwrap();
@@ -272,14 +272,14 @@ mod tests {
 
     #[test]
     fn an_all_to_all_comes_near_the_limit_of_the_wires() {
-        let accepted = measure(Traffic::AllToAll, 2.0);
+        let accepted = measure(TrafficPattern::AllToAll, 2.0);
         assert!(accepted >= by_profile(0.92, 0.57), "{accepted}");
     }
 
     #[test]
     fn neighbours_on_all_six_links_come_near_the_limit_of_the_wires() {
         for load in [1.5, 3.0] {
-            let accepted = measure(Traffic::Neighbour, load);
+            let accepted = measure(TrafficPattern::Neighbour, load);
             assert!(accepted >= 0.97, "{accepted} at {load}");
         }
     }
@@ -292,7 +292,7 @@ mod tests {
             (1.5, by_profile(0.85, 0.63)),
             (3.0, by_profile(0.85, 0.63)),
         ] {
-            let accepted = measure(Traffic::Uniform, load);
+            let accepted = measure(TrafficPattern::Uniform, load);
             assert!(accepted >= least, "{accepted} at {load}");
             assert!(
                 accepted >= best * 0.98,
@@ -306,20 +306,20 @@ mod tests {
     fn a_seed_determines_everything_and_seeds_differ() {
         let run = |seed| {
             let shape = Shape::new([4, 4, 4], [true; 3]).unwrap();
-            let sizes = Sizes::BLUE_GENE;
-            let config = Config {
+            let sizes = BufferSizes::BLUE_GENE;
+            let config = SimConfig {
                 shape,
                 sizes,
-                routing: Routing::Adaptive,
-                traffic: Traffic::Uniform,
+                routing: RoutingMode::Adaptive,
+                traffic: TrafficPattern::Uniform,
                 load: 0.7,
-                chunks: (1, GREATEST),
+                chunks: (1, MAX_CHUNKS),
                 seed,
                 priority: 0.0,
                 packets: None,
             };
-            let mut memory = vec![[0; 32]; Network::chunks(&config)];
-            let mut network = Network::new(config, &mut memory).unwrap();
+            let mut memory = vec![[0; 32]; SimNetwork::chunks(&config)];
+            let mut network = SimNetwork::new(config, &mut memory).unwrap();
             network.run(2000).unwrap();
             let totals = network.totals();
             (totals.hops, totals.delivered, network.latencies().sum)
@@ -335,36 +335,36 @@ mod tests {
         let shape = Shape::new([5, 4, 3], [true, true, false]).unwrap();
         for (routing, sizes, load, expected) in [
             (
-                Routing::Adaptive,
-                Sizes::BLUE_GENE,
+                RoutingMode::Adaptive,
+                BufferSizes::BLUE_GENE,
                 0.7,
                 by_profile([30_712, 9_775, 132_048], [55_959, 17_784, 558_958]),
             ),
             (
-                Routing::Deterministic,
-                Sizes::SMALLEST,
+                RoutingMode::Deterministic,
+                BufferSizes::SMALLEST,
                 1.5,
                 by_profile([19_917, 6_320, 2_848_846], [31_577, 10_056, 4_851_593]),
             ),
         ] {
             let run = |threads| {
-                let config = Config {
+                let config = SimConfig {
                     shape,
                     sizes,
                     routing,
-                    traffic: Traffic::Uniform,
+                    traffic: TrafficPattern::Uniform,
                     load,
-                    chunks: (1, GREATEST),
+                    chunks: (1, MAX_CHUNKS),
                     seed: 1,
                     priority: 0.1,
                     packets: None,
                 };
-                let mut memory = vec![[0; 32]; Network::chunks(&config)];
-                let mut network = Network::with_threads(config, &mut memory, threads).unwrap();
+                let mut memory = vec![[0; 32]; SimNetwork::chunks(&config)];
+                let mut network = SimNetwork::with_threads(config, &mut memory, threads).unwrap();
                 network.run(300).unwrap();
                 network.clear();
                 network.run(700).unwrap();
-                let Totals {
+                let TrafficTotals {
                     hops, delivered, ..
                 } = network.totals();
                 let latencies = network.latencies();
@@ -387,26 +387,26 @@ mod tests {
     #[test]
     fn adaptive_packets_overtake_and_deterministic_ones_do_not() {
         let shape = Shape::new([4, 4, 1], [true; 3]).unwrap();
-        let sizes = Sizes::BLUE_GENE;
+        let sizes = BufferSizes::BLUE_GENE;
         let overtaken = |routing| {
-            let config = Config {
+            let config = SimConfig {
                 shape,
                 sizes,
                 routing,
-                traffic: Traffic::Uniform,
+                traffic: TrafficPattern::Uniform,
                 load: 1.5,
-                chunks: (1, GREATEST),
+                chunks: (1, MAX_CHUNKS),
                 seed: 1,
                 priority: 0.0,
                 packets: Some(2000),
             };
-            let mut memory = vec![[0; 32]; Network::chunks(&config)];
-            let mut network = Network::new(config, &mut memory).unwrap();
+            let mut memory = vec![[0; 32]; SimNetwork::chunks(&config)];
+            let mut network = SimNetwork::new(config, &mut memory).unwrap();
             network.check_order();
             network.finish(1_000_000)
         };
-        assert_eq!(overtaken(Routing::Deterministic), Ok(()));
-        let has_overtaken = match overtaken(Routing::Adaptive) {
+        assert_eq!(overtaken(RoutingMode::Deterministic), Ok(()));
+        let has_overtaken = match overtaken(RoutingMode::Adaptive) {
             Ok(()) => false,
             Err(SimError::Wrong { .. }) => true,
             Err(other) => panic!("{other}"),
@@ -419,27 +419,27 @@ mod tests {
     fn every_node_gets_a_share_of_a_flooded_machine() {
         let shape = Shape::new([8, 8, 1], [true; 3]).unwrap();
         for (routing, sizes) in [
-            (Routing::Deterministic, Sizes::SMALLEST),
-            (Routing::Adaptive, Sizes::BLUE_GENE),
+            (RoutingMode::Deterministic, BufferSizes::SMALLEST),
+            (RoutingMode::Adaptive, BufferSizes::BLUE_GENE),
         ] {
-            let config = Config {
+            let config = SimConfig {
                 shape,
                 sizes,
                 routing,
-                traffic: Traffic::Complement,
+                traffic: TrafficPattern::Complement,
                 load: 3.0,
-                chunks: (GREATEST, GREATEST),
+                chunks: (MAX_CHUNKS, MAX_CHUNKS),
                 seed: 1,
                 priority: 0.0,
                 packets: None,
             };
-            let mut memory = vec![[0; 32]; Network::chunks(&config)];
-            let mut network = Network::new(config, &mut memory).unwrap();
+            let mut memory = vec![[0; 32]; SimNetwork::chunks(&config)];
+            let mut network = SimNetwork::new(config, &mut memory).unwrap();
             network.run(20_000).unwrap();
             let injected = |r: &Router<'_>| r.stats().fifos[0].injected.packets;
             let least = network.routers().map(injected).min().unwrap();
             // A link transmits 20,000 chunks in this time.
-            let chunks = least * u64::from(GREATEST);
+            let chunks = least * u64::from(MAX_CHUNKS);
             assert!(
                 chunks >= 400,
                 "{routing:?}: a node sent only {chunks} chunks"
@@ -450,29 +450,29 @@ mod tests {
     #[test]
     fn wrong_configurations_are_refused() {
         let shape = Shape::new([2, 1, 1], [true; 3]).unwrap();
-        let good = Config {
+        let good = SimConfig {
             shape,
-            sizes: Sizes::SMALLEST,
-            routing: Routing::Adaptive,
-            traffic: Traffic::Uniform,
+            sizes: BufferSizes::SMALLEST,
+            routing: RoutingMode::Adaptive,
+            traffic: TrafficPattern::Uniform,
             load: 1.0,
-            chunks: (1, GREATEST),
+            chunks: (1, MAX_CHUNKS),
             seed: 0,
             priority: 0.0,
             packets: None,
         };
-        let chunks = Network::chunks(&good);
-        let new = |config, chunks| Network::new(config, &mut vec![[0; 32]; chunks]).err();
+        let chunks = SimNetwork::chunks(&good);
+        let new = |config, chunks| SimNetwork::new(config, &mut vec![[0; 32]; chunks]).err();
         assert_eq!(new(good, chunks), None);
         assert_eq!(new(good, chunks - 1), Some(SimError::Memory));
         for (load, sizes) in [
-            (0.0, (1, GREATEST)),
-            (f64::NAN, (1, GREATEST)),
-            (1.0, (0, GREATEST)),
+            (0.0, (1, MAX_CHUNKS)),
+            (f64::NAN, (1, MAX_CHUNKS)),
+            (1.0, (0, MAX_CHUNKS)),
             (1.0, (4, 3)),
-            (1.0, (1, GREATEST + 1)),
+            (1.0, (1, MAX_CHUNKS + 1)),
         ] {
-            let bad = Config {
+            let bad = SimConfig {
                 load,
                 chunks: sizes,
                 ..good

@@ -1,7 +1,7 @@
 //! Parallel simulation: one thread per part, synchronized tick by tick.
 
 use super::experiment::SimError;
-use super::part::{Mail, Part};
+use super::partition::{PartitionMail, NetworkPartition};
 use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::Mutex;
 
@@ -9,7 +9,7 @@ use std::sync::Mutex;
 const LOOKS: u32 = 1 << 12;
 
 /// Barrier of the threads.
-struct Gate {
+struct ThreadBarrier {
     threads: usize,
     waiting: AtomicUsize,
     /// Number of completed rounds.
@@ -18,9 +18,9 @@ struct Gate {
     broken: AtomicBool,
 }
 
-impl Gate {
-    fn new(threads: usize) -> Gate {
-        Gate {
+impl ThreadBarrier {
+    fn new(threads: usize) -> ThreadBarrier {
+        ThreadBarrier {
             threads,
             waiting: AtomicUsize::new(0),
             rounds: AtomicU64::new(0),
@@ -53,9 +53,9 @@ impl Gate {
 }
 
 /// Releases the other threads when its thread panics.
-struct BreaksGate<'a>(&'a Gate);
+struct BarrierGuard<'a>(&'a ThreadBarrier);
 
-impl Drop for BreaksGate<'_> {
+impl Drop for BarrierGuard<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
             self.0.broken.store(true, Ordering::Release);
@@ -64,22 +64,22 @@ impl Drop for BreaksGate<'_> {
 }
 
 /// State shared by all threads.
-struct Shared {
-    gate: Gate,
+struct SharedState {
+    gate: ThreadBarrier,
     /// Events by tick (even or odd), then by sender and receiver. A thread is at most one tick ahead, so it never
     /// writes a slot that another still reads.
-    mail: [Vec<Mutex<Mail>>; 2],
+    mail: [Vec<Mutex<PartitionMail>>; 2],
     parts: usize,
     /// First tick that failed.
     failed: AtomicU64,
 }
 
 /// Runs all parts for `ticks` ticks, each in a thread, and exchanges their events. Returns the first error.
-pub(super) fn run_together(parts: &mut [Part<'_>], ticks: u64) -> Result<(), SimError> {
+pub(super) fn run_together(parts: &mut [NetworkPartition<'_>], ticks: u64) -> Result<(), SimError> {
     let count = parts.len();
     let boxes = || (0..count * count).map(|_| Mutex::default()).collect();
-    let shared = &Shared {
-        gate: Gate::new(count),
+    let shared = &SharedState {
+        gate: ThreadBarrier::new(count),
         mail: [boxes(), boxes()],
         parts: count,
         failed: AtomicU64::new(u64::MAX),
@@ -96,12 +96,12 @@ pub(super) fn run_together(parts: &mut [Part<'_>], ticks: u64) -> Result<(), Sim
 }
 
 fn run_part(
-    shared: &Shared,
+    shared: &SharedState,
     number: usize,
-    part: &mut Part<'_>,
+    part: &mut NetworkPartition<'_>,
     ticks: u64,
 ) -> Result<(), SimError> {
-    let _breaks = BreaksGate(&shared.gate);
+    let _breaks = BarrierGuard(&shared.gate);
     for tick in 0..ticks {
         let result = part.tick();
         if result.is_err() {
@@ -124,6 +124,6 @@ fn run_part(
 }
 
 /// The data stays consistent when a thread panics.
-fn lock(mail: &Mutex<Mail>) -> std::sync::MutexGuard<'_, Mail> {
+fn lock(mail: &Mutex<PartitionMail>) -> std::sync::MutexGuard<'_, PartitionMail> {
     mail.lock().unwrap_or_else(|held| held.into_inner())
 }

@@ -6,7 +6,7 @@ use oorandom::Rand32;
 
 /// Traffic pattern: the destinations of each node.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub enum Traffic {
+pub enum TrafficPattern {
     /// Each packet to a random other node.
     Uniform,
     /// Each packet to a neighbour, round robin over all links.
@@ -26,16 +26,16 @@ pub enum Traffic {
 
 /// Maximum load that the wires allow.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Limit {
+pub struct LoadLimit {
     /// Load in chunks per sending node and tick; 0 when no node sends.
     pub load: f64,
     /// Bottleneck.
-    pub bound: Bound,
+    pub bound: LoadBound,
 }
 
-/// Bottleneck of a [`Limit`].
+/// Bottleneck of a [`LoadLimit`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Bound {
+pub enum LoadBound {
     /// Links between two parts of the machine.
     Bisection,
     /// Links of the hot node.
@@ -44,7 +44,7 @@ pub enum Bound {
     Links,
 }
 
-impl Bound {
+impl LoadBound {
     /// Returns the name for reports.
     pub const fn name(self) -> &'static str {
         match self {
@@ -55,19 +55,19 @@ impl Bound {
     }
 }
 
-/// Default fraction of the packets of [`Traffic::HotSpot`] that are sent to the hot node.
+/// Default fraction of the packets of [`TrafficPattern::HotSpot`] that are sent to the hot node.
 pub const HOT_FRACTION: f64 = 0.1;
 
-impl Traffic {
+impl TrafficPattern {
     /// All patterns, with their names.
-    pub const ALL: [(&'static str, Traffic); 7] = [
-        ("uniform", Traffic::Uniform),
-        ("neighbour", Traffic::Neighbour),
-        ("complement", Traffic::Complement),
-        ("tornado", Traffic::Tornado),
-        ("transpose", Traffic::Transpose),
-        ("all-to-all", Traffic::AllToAll),
-        ("hot-spot", Traffic::HotSpot(HOT_FRACTION)),
+    pub const ALL: [(&'static str, TrafficPattern); 7] = [
+        ("uniform", TrafficPattern::Uniform),
+        ("neighbour", TrafficPattern::Neighbour),
+        ("complement", TrafficPattern::Complement),
+        ("tornado", TrafficPattern::Tornado),
+        ("transpose", TrafficPattern::Transpose),
+        ("all-to-all", TrafficPattern::AllToAll),
+        ("hot-spot", TrafficPattern::HotSpot(HOT_FRACTION)),
     ];
 
     /// Returns the name for reports.
@@ -83,7 +83,7 @@ impl Traffic {
         }
     }
 
-    /// Returns the node that [`Traffic::HotSpot`] overloads.
+    /// Returns the node that [`TrafficPattern::HotSpot`] overloads.
     pub fn hot_node(shape: &Shape) -> Coord {
         Coord::from_axes(shape.extents().map(|e| (e / 2) as u8))
     }
@@ -151,7 +151,7 @@ impl Traffic {
                 shape.neighbour(here, d)
             }
             Self::AllToAll => {
-                let other = shuffled(serial % (nodes - 1), nodes - 1, from);
+                let other = shuffle_index(serial % (nodes - 1), nodes - 1, from);
                 shape.coord(other + (other >= from) as u32)
             }
             Self::Complement | Self::Tornado | Self::Transpose => {
@@ -165,9 +165,9 @@ impl Traffic {
     /// Planes cut the torus into two parts. Packets that must cross a plane use its links, one chunk per link and tick,
     /// however well routing balances them. In addition, no node receives or sends more than its links transmit. Packets
     /// from a node to itself do not count.
-    pub fn limit(&self, shape: &Shape) -> Limit {
+    pub fn limit(&self, shape: &Shape) -> LoadLimit {
         let nodes = shape.nodes();
-        let mut flow = Flow::new(shape);
+        let mut flow = PlaneFlow::new(shape);
         match *self {
             Self::Uniform | Self::AllToAll => flow.add_uniform(shape, 1.0),
             Self::HotSpot(fraction) => {
@@ -182,9 +182,9 @@ impl Traffic {
                     .filter_map(|r| shape.coord(r))
                     .map(|c| shape.links(c).iter().count());
                 // Round robin over each node's links: the node with the most links has the lowest load per link.
-                return Limit {
+                return LoadLimit {
                     load: widths.min().unwrap_or(0) as f64,
-                    bound: Bound::Links,
+                    bound: LoadBound::Links,
                 };
             }
             _ => {
@@ -204,24 +204,24 @@ impl Traffic {
         };
         let planes = flow.most(shape);
         let most = planes.max(hot);
-        Limit {
+        LoadLimit {
             load: if most > 0.0 { 1.0 / most } else { 0.0 },
             bound: if hot > planes {
-                Bound::HotNode
+                LoadBound::HotNode
             } else {
-                Bound::Bisection
+                LoadBound::Bisection
             },
         }
     }
 }
 
 /// Chunks that cross each plane of links when every node sends one.
-struct Flow {
+struct PlaneFlow {
     /// By direction, then by the coordinate from which the links start.
     planes: [Vec<f64>; 6],
 }
 
-impl Flow {
+impl PlaneFlow {
     fn new(shape: &Shape) -> Self {
         Self {
             planes: core::array::from_fn(|d| vec![0.0; shape.extents()[d / 2] as usize]),
@@ -292,7 +292,7 @@ impl Flow {
 
 /// Returns element `index` of a random permutation of 0..n that `seed` selects: a Feistel network over the next power
 /// of four, iterated until the value is below n.
-fn shuffled(index: u32, n: u32, seed: u32) -> u32 {
+fn shuffle_index(index: u32, n: u32, seed: u32) -> u32 {
     let half = (32 - (n.max(2) - 1).leading_zeros()).div_ceil(2);
     let mask = (1u32 << half) - 1;
     let mut value = index;
@@ -323,26 +323,26 @@ mod tests {
     #[test]
     fn limits_are_those_of_the_textbooks() {
         let near =
-            |limit: Limit, b: f64| assert!((limit.load - b).abs() < 0.01 * b, "{limit:?} {b}");
+            |limit: LoadLimit, b: f64| assert!((limit.load - b).abs() < 0.01 * b, "{limit:?} {b}");
         // 8 chunks per node and tick over a bisection of 2 * 64 links each way; half of the packets cross.
-        near(Traffic::Uniform.limit(&cube(8, true)), 1.0);
-        near(Traffic::Uniform.limit(&cube(8, false)), 0.5);
-        near(Traffic::AllToAll.limit(&cube(16, true)), 0.5);
-        near(Traffic::Neighbour.limit(&cube(8, true)), 6.0);
-        near(Traffic::Tornado.limit(&cube(8, true)), 1.0 / 3.0);
-        near(Traffic::Complement.limit(&cube(8, false)), 0.25);
+        near(TrafficPattern::Uniform.limit(&cube(8, true)), 1.0);
+        near(TrafficPattern::Uniform.limit(&cube(8, false)), 0.5);
+        near(TrafficPattern::AllToAll.limit(&cube(16, true)), 0.5);
+        near(TrafficPattern::Neighbour.limit(&cube(8, true)), 6.0);
+        near(TrafficPattern::Tornado.limit(&cube(8, true)), 1.0 / 3.0);
+        near(TrafficPattern::Complement.limit(&cube(8, false)), 0.25);
         // All packets to one node with six links.
-        let hot = Traffic::HotSpot(1.0).limit(&cube(8, true));
+        let hot = TrafficPattern::HotSpot(1.0).limit(&cube(8, true));
         near(hot, 6.0 / 511.0);
-        assert_eq!(hot.bound, Bound::HotNode);
-        assert_eq!(Traffic::Uniform.limit(&cube(1, true)).load, 0.0);
+        assert_eq!(hot.bound, LoadBound::HotNode);
+        assert_eq!(TrafficPattern::Uniform.limit(&cube(1, true)).load, 0.0);
     }
 
     #[test]
     fn permutations_are_permutations_and_shuffles_too() {
         let shape = Shape::new([5, 3, 4], [true; 3]).unwrap();
         let mut random = Rand32::new(1);
-        for traffic in [Traffic::Complement, Traffic::Tornado, Traffic::Transpose] {
+        for traffic in [TrafficPattern::Complement, TrafficPattern::Tornado, TrafficPattern::Transpose] {
             let mut seen = std::collections::HashSet::new();
             for from in 0..shape.nodes() {
                 let here = shape.coord(from).unwrap();
@@ -354,7 +354,7 @@ mod tests {
         for from in [0, 7, 59] {
             let dests: std::collections::HashSet<_> = (0..59)
                 .map(|i| {
-                    Traffic::AllToAll
+                    TrafficPattern::AllToAll
                         .dest(&shape, from, i, &mut random)
                         .unwrap()
                 })

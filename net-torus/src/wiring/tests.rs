@@ -3,14 +3,14 @@ use oorandom::Rand32;
 
 /// Machine whose wires can be moved. Nodes are identified by rank; their IDs use another order.
 #[derive(Clone)]
-struct Bench {
+struct WiringBench {
     shape: Shape,
     numbers: Vec<u32>,
     /// Remote end at each link of each node.
     heard: Vec<[Option<(usize, Direction)>; 6]>,
 }
 
-impl Bench {
+impl WiringBench {
     fn new(shape: Shape, rand: &mut Rand32) -> Self {
         let nodes = shape.nodes() as usize;
         let mut numbers: Vec<u32> = (0..nodes as u32).map(|n| 3 + 7 * n).collect();
@@ -36,26 +36,26 @@ impl Bench {
         self.shape.coord(rank as u32).unwrap()
     }
 
-    fn entries(&self) -> Vec<Entry> {
-        let account = |rank: usize| Account {
+    fn entries(&self) -> Vec<MapEntry> {
+        let account = |rank: usize| LinkAccount {
             node: self.numbers[rank],
             version: 0,
             heard: self.heard[rank].map(|heard| {
                 let (node, link) = heard?;
                 let node = self.numbers[node];
-                Some(End { node, link })
+                Some(WireEnd { node, link })
             }),
         };
-        let mut all: Vec<Entry> = (0..self.numbers.len())
-            .map(|rank| Entry::new(account(rank)))
+        let mut all: Vec<MapEntry> = (0..self.numbers.len())
+            .map(|rank| MapEntry::new(account(rank)))
             .collect();
         all.sort_by_key(|entry| entry.account.node);
         all
     }
 
     /// Returns the result of the node with this rank.
-    fn solve(&self, rank: usize) -> Result<(Shape, Coord), Miswired> {
-        Map::new(&mut self.entries()).solve(self.numbers[rank])
+    fn solve(&self, rank: usize) -> Result<(Shape, Coord), WiringError> {
+        MachineMap::new(&mut self.entries()).solve(self.numbers[rank])
     }
 
     fn pull(&mut self, rank: usize, link: Direction) -> Option<(usize, Direction)> {
@@ -77,7 +77,7 @@ impl Bench {
     }
 
     /// Returns the rank of `name`. Rings are counted from the node with the lowest ID, lines from their ends.
-    fn rank(&self, name: Name) -> usize {
+    fn rank(&self, name: NodeLabel) -> usize {
         let rank = self.numbers.iter().position(|n| *n == name.node).unwrap();
         let first = (0..self.numbers.len()).min_by_key(|rank| self.numbers[*rank]);
         let first = self.coord(first.unwrap()).axes();
@@ -114,13 +114,13 @@ fn every_torus_and_mesh_is_found_and_each_node_has_a_place_of_its_own() {
     let mut rand = Rand32::new(1);
     let mut count = 0;
     for shape in shapes(1).chain(Shape::new([8, 8, 8], [true; 3])) {
-        let bench = Bench::new(shape, &mut rand);
+        let bench = WiringBench::new(shape, &mut rand);
         let mut coords = Vec::new();
         for rank in (0..bench.numbers.len()).step_by(if shape.nodes() > 64 { 61 } else { 1 }) {
             let (found, coord) = bench.solve(rank).unwrap();
             assert_eq!(found, shape);
             assert!(!coords.contains(&coord), "{coord:?} twice");
-            let name = Name {
+            let name = NodeLabel {
                 node: bench.numbers[rank],
                 coord: Some(coord),
             };
@@ -141,13 +141,13 @@ fn a_missing_wire_is_named() {
     for shape in shapes(1) {
         for rank in 0..shape.nodes() as usize {
             for link in Direction::ALL {
-                let mut bench = Bench::new(shape, &mut rand);
+                let mut bench = WiringBench::new(shape, &mut rand);
                 let Some((other, back)) = bench.pull(rank, link) else {
                     continue;
                 };
                 match bench.solve(rank) {
                     Err(wrong) => {
-                        assert_eq!(wrong.trouble, Trouble::Missing, "{wrong}");
+                        assert_eq!(wrong.trouble, WiringDefect::Missing, "{wrong}");
                         let end = (bench.rank(wrong.at), wrong.link);
                         assert!(end == (rank, link) || end == (other, back), "{wrong}");
                         named += 1;
@@ -177,7 +177,7 @@ fn a_wire_at_a_wrong_link_is_named() {
     let mut rand = Rand32::new(3);
     for shape in shapes(2) {
         for _ in 0..20 {
-            let mut bench = Bench::new(shape, &mut rand);
+            let mut bench = WiringBench::new(shape, &mut rand);
             let mut draw = || rand.rand_range(0..shape.nodes()) as usize;
             let (one, other) = (draw(), draw());
             let link = Direction::ALL[rand.rand_range(0..6) as usize];
@@ -195,9 +195,9 @@ fn a_wire_at_a_wrong_link_is_named() {
                 "{told} {shape:?}"
             );
             if one == other {
-                assert!(matches!(told.trouble, Trouble::Loop(_)), "{told}")
+                assert!(matches!(told.trouble, WiringDefect::Loop(_)), "{told}")
             } else {
-                assert!(matches!(told.trouble, Trouble::Direction(..)), "{told}")
+                assert!(matches!(told.trouble, WiringDefect::Direction(..)), "{told}")
             }
             // If all other wires are correct and sufficient, so are the positions.
             if shape.extents().iter().all(|extent| *extent > 2) {
@@ -213,13 +213,13 @@ fn a_wire_that_is_heard_one_way_only_is_named() {
     let mut rand = Rand32::new(4);
     let shape = Shape::new([4, 3, 3], [true; 3]).unwrap();
     for rank in 0..shape.nodes() as usize {
-        let mut bench = Bench::new(shape, &mut rand);
+        let mut bench = WiringBench::new(shape, &mut rand);
         bench.heard[rank][2] = None;
         let told = bench.solve(0).unwrap_err();
-        let (other, back) = Bench::new(shape, &mut rand).heard[rank][2].unwrap();
+        let (other, back) = WiringBench::new(shape, &mut rand).heard[rank][2].unwrap();
         assert_eq!((bench.rank(told.at), told.link), (other, back), "{told}");
         assert!(
-            matches!(told.trouble, Trouble::OneWay(name, Direction::YPlus) if bench.rank(name) == rank),
+            matches!(told.trouble, WiringDefect::OneWay(name, Direction::YPlus) if bench.rank(name) == rank),
             "{told}"
         );
     }
@@ -233,7 +233,7 @@ fn exchanged_wires_are_named() {
     let (mut exact, mut other_machine) = (0, 0);
     for shape in shapes(1) {
         for _ in 0..10 {
-            let mut bench = Bench::new(shape, &mut rand);
+            let mut bench = WiringBench::new(shape, &mut rand);
             let link = [Direction::XPlus, Direction::YPlus, Direction::ZPlus]
                 [rand.rand_range(0..3) as usize];
             let mut draw = || rand.rand_range(0..shape.nodes()) as usize;
@@ -257,14 +257,14 @@ fn exchanged_wires_are_named() {
                 Err(told) => told,
             };
             let spacious = |d: usize| d == link.dimension() || shape.extents()[d] != 2;
-            let Trouble::Exchanged(with) = told.trouble else {
+            let WiringDefect::Exchanged(with) = told.trouble else {
                 let is_hard = !(0..3).all(spacious)
                     || lines(&shape, link) == 1
                     || in_one_line(&before, one, other, link);
                 assert!(is_hard, "{told} {shape:?} {one} {other} {link:?}");
                 continue;
             };
-            let number = |name: Name| bench.numbers.iter().position(|n| *n == name.node).unwrap();
+            let number = |name: NodeLabel| bench.numbers.iter().position(|n| *n == name.node).unwrap();
             let ends = [number(told.at), number(with)];
             if ends == [one, other] || ends == [other, one] {
                 exact += 1;
@@ -281,13 +281,13 @@ fn exchanged_wires_are_named() {
 }
 
 /// Checks whether both nodes are on one line.
-fn in_one_line(bench: &Bench, one: usize, other: usize, link: Direction) -> bool {
+fn in_one_line(bench: &WiringBench, one: usize, other: usize, link: Direction) -> bool {
     let [one, other] = [one, other].map(|rank| bench.coord(rank).axes());
     (0..3).all(|d| d == link.dimension() || one[d] == other[d])
 }
 
 /// Checks whether `found` contains exactly the nodes that are connected to this node.
-fn is_right(bench: &Bench, found: Shape, rank: usize) -> bool {
+fn is_right(bench: &WiringBench, found: Shape, rank: usize) -> bool {
     let mut seen = vec![rank];
     let mut at = 0;
     while at < seen.len() {
@@ -309,7 +309,7 @@ fn machines_that_are_joined_by_mistake_are_told_from_one() {
     let [large, small] =
         [[4, 3, 3], [3, 3, 2]].map(|extents| Shape::new(extents, [true; 3]).unwrap());
     for _ in 0..20 {
-        let (mut bench, more) = (Bench::new(large, &mut rand), Bench::new(small, &mut rand));
+        let (mut bench, more) = (WiringBench::new(large, &mut rand), WiringBench::new(small, &mut rand));
         let behind = bench.numbers.len();
         bench.numbers.extend(more.numbers.iter().map(|n| n + 1));
         let shifted =
@@ -325,18 +325,18 @@ fn machines_that_are_joined_by_mistake_are_told_from_one() {
         let number = [one, other].map(|rank| bench.numbers[rank]);
         assert_eq!(told.link, link, "{told}");
         assert!(number.contains(&told.at.node), "{told}");
-        assert!(matches!(told.trouble, Trouble::Exchanged(_)), "{told}");
+        assert!(matches!(told.trouble, WiringDefect::Exchanged(_)), "{told}");
     }
 }
 
 #[test]
 fn messages_name_wire_and_place() {
-    let name = |x, coord: bool| Name {
+    let name = |x, coord: bool| NodeLabel {
         node: 0xab,
         coord: coord.then_some(Coord { x, y: 0, z: 1 }),
     };
     let told = |trouble| {
-        let wrong = Miswired {
+        let wrong = WiringError {
             at: name(2, true),
             link: Direction::YMinus,
             trouble,
@@ -344,15 +344,15 @@ fn messages_name_wire_and_place() {
         wrong.to_string()
     };
     assert_eq!(
-        told(Trouble::Missing),
+        told(WiringDefect::Missing),
         "the wire at Y- of (2,0,1) is missing",
     );
     assert_eq!(
-        told(Trouble::Exchanged(name(0, false))),
+        told(WiringDefect::Exchanged(name(0, false))),
         "the wire at Y- of (2,0,1) is exchanged with that at Y- of node ab",
     );
     assert_eq!(
-        told(Trouble::Direction(name(1, true), Direction::ZPlus)),
+        told(WiringDefect::Direction(name(1, true), Direction::ZPlus)),
         "the wire at Y- of (2,0,1) leads to Z+ of (1,0,1), not to a link Y+",
     );
 }

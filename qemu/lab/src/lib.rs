@@ -2,7 +2,7 @@
 //! small cases, matching engines against an oracle. [`midplane_cluster`] contains the simulated machines.
 #![deny(unsafe_code)]
 
-pub mod alone;
+pub mod single_process;
 pub mod epochs;
 pub mod explore;
 pub mod matching;
@@ -11,6 +11,6 @@ pub mod rust_programs;
 pub mod sim;
 
 pub use measure::epochs as epochs_timed;
-pub use measure::{collectives, exchange, flood, oneself, overlap, scale, timed};
-pub use midplane_cluster::{Cluster, Failure, Node, NodeReport, Statuses, Watched, random};
+pub use measure::{collectives, exchange, flood, self_send, overlap, scale, timed};
+pub use midplane_cluster::{Cluster, JobFailure, SimProcess, NodeReport, ExitStatuses, JobProgress, random};
 pub use rust_programs::{as_fast_program, as_program};

@@ -5,7 +5,7 @@
 #![forbid(unsafe_code)]
 
 use midplane_device::request::CHUNK_SLOTS;
-use midplane_lab::sim::{Job, Op, POLLING, Seeded};
+use midplane_lab::sim::{SimJob, RankOp, POLLING, SeededJob};
 
 /// Jobs of a bounded run; `cargo midplane soak` runs more.
 const JOBS: u64 = 4000;
@@ -13,7 +13,7 @@ const JOBS: u64 = 4000;
 #[test]
 fn random_jobs_complete_as_mpi_says() {
     let failures: Vec<String> = (0..JOBS)
-        .filter_map(|seed| Some((seed, Seeded::draw(seed).run().err()?)))
+        .filter_map(|seed| Some((seed, SeededJob::draw(seed).run().err()?)))
         .map(|(seed, failure)| format!("seed {seed}: {failure}"))
         .collect();
     assert!(failures.is_empty(), "{}", failures.join("\n"));
@@ -24,12 +24,12 @@ fn random_jobs_complete_as_mpi_says() {
 fn random_jobs_that_poll_complete() {
     let polls = |seed: u64| POLLING | seed;
     let failures: Vec<String> = (0..JOBS / 4)
-        .filter_map(|seed| Some((seed, Seeded::draw(polls(seed)).run().err()?)))
+        .filter_map(|seed| Some((seed, SeededJob::draw(polls(seed)).run().err()?)))
         .map(|(seed, failure)| format!("seed {}: {failure}", polls(seed)))
         .collect();
     assert!(failures.is_empty(), "{}", failures.join("\n"));
-    let is_poll = |op: &Op| matches!(op, Op::PollReceive(..));
-    let drawn = (0..JOBS / 4).map(|seed| Seeded::draw(polls(seed)).program.ops);
+    let is_poll = |op: &RankOp| matches!(op, RankOp::PollReceive(..));
+    let drawn = (0..JOBS / 4).map(|seed| SeededJob::draw(polls(seed)).program.ops);
     let polled = drawn.filter(|ops| ops.iter().flatten().any(is_poll));
     assert!(polled.count() > JOBS as usize / 8);
 }
@@ -38,7 +38,7 @@ fn random_jobs_that_poll_complete() {
 /// one.
 #[test]
 fn locks_of_all_do_not_wait_for_each_other() {
-    let failure = Seeded::draw(200_957_841).run().err();
+    let failure = SeededJob::draw(200_957_841).run().err();
     assert_eq!(failure.map(|failure| failure.to_string()), None);
 }
 
@@ -47,7 +47,7 @@ fn locks_of_all_do_not_wait_for_each_other() {
 #[test]
 fn no_program_sleeps_while_its_own_lock_has_come_free() {
     for seed in [15_069, 200_277_255, 200_521_977, 200_799_078] {
-        let failure = Seeded::draw(seed).run().err();
+        let failure = SeededJob::draw(seed).run().err();
         assert_eq!(failure.map(|failure| failure.to_string()), None, "{seed}");
     }
 }
@@ -56,7 +56,7 @@ fn no_program_sleeps_while_its_own_lock_has_come_free() {
 #[test]
 fn collectives_go_on_while_programs_compute() {
     let reports =
-        (0..JOBS / 4).map(|seed| Seeded::draw(seed).run().expect("a job without a failure"));
+        (0..JOBS / 4).map(|seed| SeededJob::draw(seed).run().expect("a job without a failure"));
     let gone_on: Vec<u64> = reports.map(|report| report.meanwhile).collect();
     let jobs = gone_on.iter().filter(|count| **count > 0).count();
     assert!(
@@ -72,7 +72,7 @@ fn collectives_go_on_while_programs_compute() {
 fn collectives_that_are_not_told_apart_are_found() {
     let (mut found, mut across) = (0, 0);
     for seed in 0..JOBS / 4 {
-        let mut job = Seeded::draw(seed);
+        let mut job = SeededJob::draw(seed);
         job.setup.numbers_alike = true;
         found += usize::from(job.run().is_err());
         let groups = job.program.collectives.iter().map(|c| &c.group);
@@ -87,7 +87,7 @@ fn collectives_that_are_not_told_apart_are_found() {
 #[test]
 fn a_job_is_the_same_each_time_it_is_drawn_from_its_seed() {
     for seed in 0..50 {
-        let jobs = [Seeded::draw(seed), Seeded::draw(seed)];
+        let jobs = [SeededJob::draw(seed), SeededJob::draw(seed)];
         assert_eq!(jobs[0], jobs[1]);
         let [one, other] = jobs.map(|job| job.run().expect("a job without a failure"));
         assert_eq!((one.steps, one.stats), (other.steps, other.stats));
@@ -101,10 +101,10 @@ fn a_job_is_the_same_each_time_it_is_drawn_from_its_seed() {
 fn with_every_number_of_request_slots_a_job_completes_or_says_what_ran_out() {
     let (mut short, mut complete) = (0, 0);
     for seed in 0..300 {
-        let Seeded { program, mut setup } = Seeded::draw(seed);
+        let SeededJob { program, mut setup } = SeededJob::draw(seed);
         for slots in (0..).step_by(CHUNK_SLOTS) {
             setup.request_slots = slots;
-            let job = Job {
+            let job = SimJob {
                 program: &program,
                 setup: setup.clone(),
             };

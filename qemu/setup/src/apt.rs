@@ -1,7 +1,7 @@
 //! Read-only queries to apt: candidate versions in the package lists, and the effect of an installation.
 
-use crate::ask::{in_path, output, works};
-use crate::need::all_packages;
+use crate::query::{in_path, output, run_checked};
+use crate::dependency::all_packages;
 use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::Write;
@@ -11,22 +11,22 @@ use std::process::{Command, Stdio};
 
 /// Package lists that apt reads.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Lists {
+pub enum PackageLists {
     /// The system's package lists.
     System,
     /// Package lists in Midplane's own directory. An ordinary user can update them.
     Own(PathBuf),
 }
 
-impl Lists {
+impl PackageLists {
     /// Returns the apt options that select these lists.
     pub fn options(&self) -> Vec<String> {
         match self {
             Self::System => Vec::new(),
-            Self::Own(folder) => [("State::Lists", "lists/"), ("Cache", "cache/")]
+            Self::Own(directory) => [("State::Lists", "lists/"), ("Cache", "cache/")]
                 .into_iter()
                 .flat_map(|(what, name)| {
-                    let place = folder.join(name);
+                    let place = directory.join(name);
                     ["-o".into(), format!("Dir::{what}={}", place.display())]
                 })
                 .collect(),
@@ -111,19 +111,19 @@ pub fn install(packages: &[&str]) -> Vec<String> {
 }
 
 /// Returns the candidate version of each supported package that the lists contain.
-pub fn candidates(lists: &Lists) -> HashMap<String, String> {
+pub fn candidates(lists: &PackageLists) -> HashMap<String, String> {
     output(
         lists
             .command("apt-cache")
             .arg("policy")
             .args(all_packages()),
     )
-    .map(|text| candidates_in(&text))
+    .map(|text| parse_candidates(&text))
     .unwrap_or_default()
 }
 
 /// Parses the output of `apt-cache policy`.
-fn candidates_in(policy: &str) -> HashMap<String, String> {
+fn parse_candidates(policy: &str) -> HashMap<String, String> {
     let mut found = HashMap::new();
     let mut package = "";
     for line in policy.lines() {
@@ -141,7 +141,7 @@ fn candidates_in(policy: &str) -> HashMap<String, String> {
 
 /// Effect of an installation.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
-pub struct Simulation {
+pub struct InstallSimulation {
     /// Packages to install, each as `name=version`.
     pub install: Vec<String>,
     /// Packages to remove.
@@ -150,17 +150,17 @@ pub struct Simulation {
     pub downgrade: Vec<String>,
 }
 
-impl Simulation {
+impl InstallSimulation {
     /// Simulates an installation with apt. Requires neither `--yes` nor root.
     ///
     /// # Errors
     /// Returns apt's message if it cannot install the packages.
-    pub fn of(packages: &[&str], lists: &Lists) -> Result<Self, String> {
+    pub fn run(packages: &[&str], lists: &PackageLists) -> Result<Self, String> {
         let mut command = lists.command("apt-get");
         command
             .args(["--simulate", "install", "--no-install-recommends"])
             .args(packages);
-        works(&mut command).map(|text| Self::read(&text))
+        run_checked(&mut command).map(|text| Self::read(&text))
     }
 
     /// Simulates an installation as if no package that `leave_out` selects were installed. The result contains all
@@ -169,9 +169,9 @@ impl Simulation {
     ///
     /// # Errors
     /// Returns apt's message if it finds no solution.
-    pub fn apart(
+    pub fn simulate_without(
         packages: &[&str],
-        lists: &Lists,
+        lists: &PackageLists,
         leave_out: impl Fn(&str) -> bool,
     ) -> Result<Self, String> {
         let status =
@@ -190,7 +190,7 @@ impl Simulation {
             .arg(format!("Dir::State::status={}", file.display()))
             .args(["--simulate", "install", "--no-install-recommends"])
             .args(packages);
-        let simulated = works(&mut command).map(|text| Self::read(&text));
+        let simulated = run_checked(&mut command).map(|text| Self::read(&text));
         fs::remove_file(&file).map_err(error)?;
         simulated
     }
@@ -261,7 +261,7 @@ mod tests {
 
     #[test]
     fn a_clean_machine_is_not_harmed() {
-        let simulation = Simulation::read(CLEAN);
+        let simulation = InstallSimulation::read(CLEAN);
         assert_eq!(simulation.harm(), None);
         let package = "picolibc-riscv64-unknown-elf=1.8-1";
         assert!(simulation.install.iter().any(|p| p == package));
@@ -270,7 +270,7 @@ mod tests {
 
     #[test]
     fn a_newer_package_that_would_go_is_seen() {
-        let simulation = Simulation::read(REMOVES);
+        let simulation = InstallSimulation::read(REMOVES);
         assert_eq!(simulation.harm().as_deref(), Some("remove qemu-utils"));
         assert_eq!(simulation.install.len(), 25);
         assert_eq!(simulation.install[0], "libbrlapi0.8=6.5-7+deb12u1");
@@ -278,7 +278,7 @@ mod tests {
 
     #[test]
     fn a_downgrade_is_seen() {
-        let simulation = Simulation::read(DOWNGRADES);
+        let simulation = InstallSimulation::read(DOWNGRADES);
         assert_eq!(simulation.harm().as_deref(), Some("downgrade qemu-utils"));
         // The new version, not the installed one.
         let package = "qemu-utils=1:7.2+dfsg-7+deb12u18+b3";
@@ -287,7 +287,7 @@ mod tests {
 
     #[test]
     fn candidates_are_read_and_a_package_without_one_is_not_available() {
-        let found = candidates_in(POLICY);
+        let found = parse_candidates(POLICY);
         let version = |package: &str| found.get(package).map(String::as_str);
         assert_eq!(version("rustc-web"), Some("1.96.0+dfsg1-1~deb12u2"));
         assert_eq!(version("qemu-system-riscv"), None);
@@ -296,7 +296,7 @@ mod tests {
             Some("1:7.2+dfsg-7+deb12u18+b3")
         );
         let none = "pkg:\n  Installed: 1\n  Candidate: (none)\n";
-        assert!(candidates_in(none).is_empty() && candidates_in("").is_empty());
+        assert!(parse_candidates(none).is_empty() && parse_candidates("").is_empty());
     }
 
     #[test]
@@ -309,8 +309,8 @@ mod tests {
 
     #[test]
     fn lists_of_our_own_are_named_to_apt() {
-        assert!(Lists::System.options().is_empty());
-        let own = Lists::Own("/c/apt".into());
+        assert!(PackageLists::System.options().is_empty());
+        let own = PackageLists::Own("/c/apt".into());
         let options = [
             "-o",
             "Dir::State::Lists=/c/apt/lists/",
@@ -322,7 +322,7 @@ mod tests {
 
     #[test]
     fn what_installs_cannot_remove() {
-        let line = crate::ask::line(&Installer::Root.apt_get(&install(&["a"])));
+        let line = crate::query::line(&Installer::Root.apt_get(&install(&["a"])));
         assert!(line.contains("--no-remove"), "{line}");
         assert!(!line.contains("sudo"), "{line}");
     }

@@ -1,17 +1,17 @@
 //! Report of `midplane doctor`. Installs nothing and writes nothing.
 
-use crate::apt::Lists;
-use crate::found::Found;
-use crate::kit::kit;
-use crate::look::Look;
-use crate::machine::{Machine, touched};
-use crate::plan::{self, ThisMachine, Tried};
-use crate::rust::{Choice, Rust};
-use crate::{DEFAULT_MPI_MEMORY, DEFAULT_NODE_MEMORY, Places, Refusal};
+use crate::apt::PackageLists;
+use crate::detect::DetectedTools;
+use crate::toolchain::kit;
+use crate::detection_result::ToolDetection;
+use crate::machine::{MachineResources, touched_bytes};
+use crate::plan::{self, HostMachine, CompletedAttempts};
+use crate::rust::{RustChoice, RustSource};
+use crate::{DEFAULT_MPI_MEMORY, DEFAULT_NODE_MEMORY, CheckoutDirs, SetupError};
 use std::fmt::Write;
 
 /// Detected tools and planned actions.
-pub struct Report {
+pub struct DoctorReport {
     /// Lines to print.
     pub text: String,
     /// Whether every required tool is usable.
@@ -22,20 +22,20 @@ pub struct Report {
 ///
 /// # Errors
 /// Returns an error if the environment requests an unknown compiler.
-pub fn examine(places: &Places) -> Result<Report, Refusal> {
-    let choice = Choice::read()?;
-    let found = Found::look(choice, places);
+pub fn examine(places: &CheckoutDirs) -> Result<DoctorReport, SetupError> {
+    let choice = RustChoice::read()?;
+    let found = DetectedTools::detect(choice, places);
     let mut text = table(&found);
     let mebibytes = DEFAULT_NODE_MEMORY >> 20;
-    let touched = touched(DEFAULT_NODE_MEMORY, DEFAULT_MPI_MEMORY);
-    let nodes = Machine::look().capacity_shared(touched, 1);
+    let touched = touched_bytes(DEFAULT_NODE_MEMORY, DEFAULT_MPI_MEMORY);
+    let nodes = MachineResources::read().capacity_shared(touched, 1);
     row(
         &mut text,
         "this machine",
         &format!("room for {nodes} nodes of {mebibytes}M now"),
     );
     let all_there = what_would_be_done(&found, choice, places, &mut text);
-    Ok(Report { text, all_there })
+    Ok(DoctorReport { text, all_there })
 }
 
 fn row(text: &mut String, name: &str, state: &str) {
@@ -43,25 +43,25 @@ fn row(text: &mut String, name: &str, state: &str) {
     let _ = writeln!(text, "{name:<15} {state}");
 }
 
-fn table(found: &Found) -> String {
-    fn state<T>(look: &Look<T>, shown: impl FnOnce(&T) -> String) -> String {
+fn table(found: &DetectedTools) -> String {
+    fn state<T>(look: &ToolDetection<T>, shown: impl FnOnce(&T) -> String) -> String {
         match look {
-            Look::There(found) => shown(found),
-            Look::Missing => "missing".into(),
-            Look::Broken(error) => format!("does not work: {error}"),
+            ToolDetection::Usable(found) => shown(found),
+            ToolDetection::Missing => "missing".into(),
+            ToolDetection::Broken(error) => format!("does not work: {error}"),
         }
     }
     let mut text = String::new();
     let target = kit().target;
     let rust = state(&found.rust, |(rust, version)| match rust {
-        Rust::Sources => format!("{version}, core library built for {target} from source"),
-        Rust::Installed => format!("{version}, target {target} installed"),
-        Rust::Debian(debian) => format!(
+        RustSource::Sources => format!("{version}, core library built for {target} from source"),
+        RustSource::Installed => format!("{version}, target {target} installed"),
+        RustSource::Debian(debian) => format!(
             "{version}, {}, core library built for {target} from source",
             debian.rustc.path.display()
         ),
     });
-    let tool = |(tool, version): &(crate::ask::Tool, String)| {
+    let tool = |(tool, version): &(crate::query::SystemTool, String)| {
         format!("{version}, {}", tool.path.display())
     };
     row(&mut text, "Rust for nodes", &rust);
@@ -75,7 +75,7 @@ fn table(found: &Found) -> String {
 }
 
 /// Appends the actions that `run` would perform; returns true if there are none.
-fn what_would_be_done(found: &Found, choice: Choice, places: &Places, text: &mut String) -> bool {
+fn what_would_be_done(found: &DetectedTools, choice: RustChoice, places: &CheckoutDirs, text: &mut String) -> bool {
     let missing = match found.missing(choice) {
         Ok(missing) if missing.0.is_empty() => return true,
         Ok(missing) => missing,
@@ -84,8 +84,8 @@ fn what_would_be_done(found: &Found, choice: Choice, places: &Places, text: &mut
             return false;
         }
     };
-    let machine = ThisMachine::with(Lists::System);
-    match plan::plan(&missing, choice, &Tried::default(), &machine) {
+    let machine = HostMachine::with(PackageLists::System);
+    match plan::plan(&missing, choice, &CompletedAttempts::default(), &machine) {
         Ok(plan) => {
             text.push_str("`cargo midplane run` and `test` would do this first:\n");
             for line in plan.describe(&plan::own_folder(places)) {

@@ -6,8 +6,8 @@
 //! launcher does not wait for other builds.
 #![forbid(unsafe_code)]
 
-use midplane_setup::fresh::Artifact;
-use midplane_setup::{Places, ROOT, Refusal, check_root, doctor, parts, rust};
+use midplane_setup::stamp::BuildArtifact;
+use midplane_setup::{CheckoutDirs, ROOT, SetupError, check_root, doctor, test_groups, rust};
 use std::env;
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -24,7 +24,7 @@ fn main() -> ExitCode {
     let arguments: Vec<OsString> = env::args_os().skip(1).collect();
     match launch(&arguments) {
         Ok(status) => ExitCode::from(status),
-        Err((status, Refusal(message))) => {
+        Err((status, SetupError(message))) => {
             // The exit status reports the failure even if stderr is closed.
             let _ = writeln!(io::stderr(), "midplane: {message}");
             ExitCode::from(status)
@@ -33,14 +33,14 @@ fn main() -> ExitCode {
 }
 
 /// Returns only if the tool is not started.
-fn launch(arguments: &[OsString]) -> Result<u8, (u8, Refusal)> {
+fn launch(arguments: &[OsString]) -> Result<u8, (u8, SetupError)> {
     let usage = |refusal| (USAGE, refusal);
     let places = places();
     check_root(&places.root).map_err(usage)?;
     if arguments == ["doctor"] {
         return doctor(&places);
     }
-    let profile = Profile::of(arguments);
+    let profile = ToolProfile::from_arguments(arguments);
     let tool = profile.tool(&places);
     if !tool.is_fresh() {
         rust::check_own(&places.root).map_err(usage)?;
@@ -49,11 +49,11 @@ fn launch(arguments: &[OsString]) -> Result<u8, (u8, Refusal)> {
     let mut command = Command::new(&tool.file);
     let error = command.env(ROOT, &places.root).args(arguments).exec();
     let message = format!("cannot start {}: {error}", tool.file.display());
-    Err((FAILURE, Refusal(message)))
+    Err((FAILURE, SetupError(message)))
 }
 
 /// Returns the package directory that cargo specifies; without cargo, the build-time directory.
-fn places() -> Places {
+fn places() -> CheckoutDirs {
     let package = env::var_os("CARGO_MANIFEST_DIR")
         .map_or_else(|| env!("CARGO_MANIFEST_DIR").into(), PathBuf::from);
     let root = package
@@ -65,12 +65,12 @@ fn places() -> Places {
         .ok()
         .and_then(|exe| exe.ancestors().nth(2).map(PathBuf::from))
         .unwrap_or_else(|| root.join("target"));
-    Places { root, target }
+    CheckoutDirs { root, target }
 }
 
-fn doctor(places: &Places) -> Result<u8, (u8, Refusal)> {
+fn doctor(places: &CheckoutDirs) -> Result<u8, (u8, SetupError)> {
     let mut report = doctor::examine(places).map_err(|refusal| (USAGE, refusal))?;
-    if let Err(Refusal(why)) = rust::check_own(&places.root) {
+    if let Err(SetupError(why)) = rust::check_own(&places.root) {
         report.text.push_str(&format!("{why}\n"));
         report.all_there = false;
     }
@@ -81,43 +81,43 @@ fn doctor(places: &Places) -> Result<u8, (u8, Refusal)> {
         && error.kind() != io::ErrorKind::BrokenPipe
     {
         let message = format!("cannot write to stdout: {error}");
-        return Err((FAILURE, Refusal(message)));
+        return Err((FAILURE, SetupError(message)));
     }
     Ok(u8::from(!report.all_there))
 }
 
 /// Build profile of the tool.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Profile {
+enum ToolProfile {
     /// For jobs, simulations and benchmarks.
     Release,
     /// For the tests.
     Dev,
 }
 
-impl Profile {
-    fn of(arguments: &[OsString]) -> Self {
+impl ToolProfile {
+    fn from_arguments(arguments: &[OsString]) -> Self {
         match arguments.first() {
-            Some(command) if command == "test" => Profile::Dev,
-            _ => Profile::Release,
+            Some(command) if command == "test" => ToolProfile::Dev,
+            _ => ToolProfile::Release,
         }
     }
 
     /// Returns cargo's arguments. The test profile builds the tests together with the tool.
     fn words(self) -> Vec<&'static str> {
         match self {
-            Profile::Release => vec!["--release", "--package", "midplane"],
-            Profile::Dev => [parts::machines(), vec!["--bins", "--tests"]].concat(),
+            ToolProfile::Release => vec!["--release", "--package", "midplane"],
+            ToolProfile::Dev => [test_groups::machines(), vec!["--bins", "--tests"]].concat(),
         }
     }
 
     /// Returns the tool at its path in cargo's target directory.
-    fn tool(self, places: &Places) -> Artifact {
+    fn tool(self, places: &CheckoutDirs) -> BuildArtifact {
         let file = match self {
-            Profile::Release => "release/midplane",
-            Profile::Dev => "debug/midplane",
+            ToolProfile::Release => "release/midplane",
+            ToolProfile::Dev => "debug/midplane",
         };
-        Artifact {
+        BuildArtifact {
             file: places.target.join(file),
             root: places.root.clone(),
             beside: Vec::new(),
@@ -127,7 +127,7 @@ impl Profile {
 }
 
 /// Builds the tool with cargo and shows cargo's messages.
-fn build(profile: Profile, tool: &Artifact, root: &Path) -> Result<(), (u8, Refusal)> {
+fn build(profile: ToolProfile, tool: &BuildArtifact, root: &Path) -> Result<(), (u8, SetupError)> {
     if !tool.file.exists() {
         let _ = writeln!(
             io::stderr(),
@@ -152,10 +152,10 @@ fn build(profile: Profile, tool: &Artifact, root: &Path) -> Result<(), (u8, Refu
     }
     let status = cargo
         .status()
-        .map_err(|error| (USAGE, Refusal(rust::no_cargo(&error))))?;
+        .map_err(|error| (USAGE, SetupError(rust::no_cargo(&error))))?;
     if !status.success() {
         let message = "the command does not compile; what cargo says is above";
-        return Err((FAILURE, Refusal(message.into())));
+        return Err((FAILURE, SetupError(message.into())));
     }
     if let Ok(begun) = begun {
         // Without the stamp, cargo is called again the next time.

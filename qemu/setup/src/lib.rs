@@ -1,28 +1,28 @@
 //! Detection and planning of the tools that Midplane requires.
 //!
 //! Three tools are required in addition to the Rust toolchain of the host tool: a Rust compiler for the nodes, QEMU,
-//! and a C compiler with picolibc for the nodes. This crate does not change the machine. It detects ([`found`],
+//! and a C compiler with picolibc for the nodes. This crate does not change the machine. It detects ([`detect`],
 //! [`apt`]), plans ([`plan`]) and reports ([`doctor`]). The tool executes the plan.
 //!
 //! ```text
-//! launcher ---- doctor --+-- found (rust, folder)   installed tools
-//!     |                  +-- need (kit)             missing tools and their packages
+//! launcher ---- doctor --+-- detect (rust, package_dir)   installed tools
+//!     |                  +-- dependency (toolchain)             missing tools and their packages
 //!     |                  +-- plan (apt)             method and target of each installation
-//!     +-------- fresh                               is the tool up to date?
+//!     +-------- stamp                               is the tool up to date?
 //! ```
 #![forbid(unsafe_code)]
 
 pub mod apt;
-pub mod ask;
+pub mod query;
 pub mod doctor;
-pub mod folder;
-pub mod found;
-pub mod fresh;
-pub mod kit;
-pub mod look;
+pub mod package_dir;
+pub mod detect;
+pub mod stamp;
+pub mod toolchain;
+pub mod detection_result;
 pub mod machine;
-pub mod need;
-pub mod parts;
+pub mod dependency;
+pub mod test_groups;
 pub mod plan;
 pub mod rust;
 
@@ -30,7 +30,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 /// Minimum Rust version that builds Midplane, the workspace's `rust-version`.
-pub const RUST_LEAST: (u32, u32) = (1, 95);
+pub const MIN_RUST_VERSION: (u32, u32) = (1, 95);
 /// Variable in which the launcher passes the workspace's path to the tool. The path in a binary is that of its build:
 /// cargo does not rebuild in a checkout that was moved.
 pub const ROOT: &str = "MIDPLANE_ROOT";
@@ -41,9 +41,9 @@ pub const DEFAULT_MPI_MEMORY: u64 = 1 << 20;
 
 /// Reason why the machine cannot be used as requested, and the remedy: a message for the user.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Refusal(pub String);
+pub struct SetupError(pub String);
 
-impl fmt::Display for Refusal {
+impl fmt::Display for SetupError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
@@ -51,7 +51,7 @@ impl fmt::Display for Refusal {
 
 /// Directories of this checkout.
 #[derive(Clone, Debug)]
-pub struct Places {
+pub struct CheckoutDirs {
     /// Workspace.
     pub root: PathBuf,
     /// Cargo's target directory.
@@ -63,11 +63,11 @@ pub struct Places {
 ///
 /// # Errors
 /// Returns a message with the remedy if `root` is no checkout.
-pub fn check_root(root: &Path) -> Result<(), Refusal> {
+pub fn check_root(root: &Path) -> Result<(), SetupError> {
     if root.join("kernel-rt/Cargo.toml").exists() {
         Ok(())
     } else {
-        Err(Refusal(format!(
+        Err(SetupError(format!(
             "this command was built in {}, where there is no checkout of Midplane any more; run \
          `cargo midplane` in the checkout",
             root.display()
@@ -83,7 +83,7 @@ mod tests {
     fn the_least_rust_is_the_workspaces() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         let manifest = std::fs::read_to_string(root.join("Cargo.toml")).unwrap();
-        let (major, minor) = RUST_LEAST;
+        let (major, minor) = MIN_RUST_VERSION;
         let line = format!("rust-version = \"{major}.{minor}\"");
         assert!(manifest.lines().any(|l| l == line), "{line}");
     }

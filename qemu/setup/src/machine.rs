@@ -18,26 +18,26 @@ const DESCRIPTORS_BESIDE: u64 = 64;
 
 /// Free resources of the machine.
 #[derive(Clone, Copy, Debug)]
-pub struct Machine {
+pub struct MachineResources {
     /// Memory in bytes that is available without swapping.
     pub memory: u64,
     /// Maximum number of open file descriptors per process.
     pub descriptors: u64,
 }
 
-impl Machine {
+impl MachineResources {
     /// Reads the free resources. Uses the hard limit of descriptors, since a process may raise its own limit up to it.
-    pub fn look() -> Self {
+    pub fn read() -> Self {
         Self {
             memory: memory_available(),
             descriptors: fs::read_to_string("/proc/self/limits")
                 .ok()
-                .and_then(|text| descriptors_in(&text))
+                .and_then(|text| parse_descriptors(&text))
                 .unwrap_or(u64::MAX),
         }
     }
 
-    /// Returns the capacity in nodes that touch `touched` bytes of RAM and use one QEMU process each.
+    /// Returns the capacity in nodes that touch `touched_bytes` bytes of RAM and use one QEMU process each.
     pub fn capacity(&self, touched: u64) -> u64 {
         let by_memory = self.memory / touched.saturating_add(QEMU_BYTES);
         let by_descriptors =
@@ -45,7 +45,7 @@ impl Machine {
         by_memory.min(by_descriptors)
     }
 
-    /// Returns the capacity in nodes that touch `touched` bytes of RAM and share `instances` QEMU processes.
+    /// Returns the capacity in nodes that touch `touched_bytes` bytes of RAM and share `instances` QEMU processes.
     pub fn capacity_shared(&self, touched: u64, instances: u64) -> u64 {
         let beside = instances.saturating_mul(QEMU_BYTES);
         let per_node = touched.saturating_add(SHARED_QEMU_BYTES);
@@ -61,12 +61,12 @@ impl Machine {
 
 /// Returns the bytes that a node with `node_memory` bytes of RAM certainly touches, including `mpi_memory` bytes of MPI
 /// memory. Its program's allocations are extra, up to its RAM.
-pub fn touched(node_memory: u64, mpi_memory: u64) -> u64 {
+pub fn touched_bytes(node_memory: u64, mpi_memory: u64) -> u64 {
     node_memory.min(mpi_memory.saturating_add(TOUCHED_BYTES))
 }
 
 /// Returns the hard limit of open files in /proc/self/limits; `None` for "unlimited".
-fn descriptors_in(limits: &str) -> Option<u64> {
+fn parse_descriptors(limits: &str) -> Option<u64> {
     let line = limits
         .lines()
         .find_map(|line| line.strip_prefix("Max open files"))?;
@@ -77,7 +77,7 @@ fn descriptors_in(limits: &str) -> Option<u64> {
 pub fn memory_available() -> u64 {
     let machine = fs::read_to_string("/proc/meminfo")
         .ok()
-        .and_then(|text| available_in(&text))
+        .and_then(|text| parse_available(&text))
         .unwrap_or(u64::MAX);
     let group = fs::read_to_string("/proc/self/cgroup")
         .ok()
@@ -90,7 +90,7 @@ pub fn memory_available() -> u64 {
 }
 
 /// Returns `MemAvailable` of /proc/meminfo in bytes.
-fn available_in(meminfo: &str) -> Option<u64> {
+fn parse_available(meminfo: &str) -> Option<u64> {
     let line = meminfo
         .lines()
         .find_map(|line| line.strip_prefix("MemAvailable:"))?;
@@ -120,12 +120,12 @@ mod tests {
 
     #[test]
     fn capacity_is_the_scarcer_of_memory_and_descriptors() {
-        let machine = Machine {
+        let machine = MachineResources {
             memory: 240 << 20,
             descriptors: 1 << 20,
         };
         assert_eq!(machine.capacity(8 << 20), 10);
-        let machine = Machine {
+        let machine = MachineResources {
             memory: u64::MAX,
             descriptors: 1024,
         };
@@ -135,14 +135,14 @@ mod tests {
 
     #[test]
     fn nodes_that_share_processes_need_less_of_both() {
-        let machine = Machine {
+        let machine = MachineResources {
             memory: 240 << 20,
             descriptors: 1 << 20,
         };
         assert_eq!(machine.capacity_shared(7 << 20, 1), 28);
         assert_eq!(machine.capacity_shared(7 << 20, 2), 26);
         assert_eq!(machine.capacity_shared(7 << 20, 100), 0);
-        let machine = Machine {
+        let machine = MachineResources {
             memory: u64::MAX,
             descriptors: 1024,
         };
@@ -152,11 +152,11 @@ mod tests {
     #[test]
     fn limits_and_available_memory_are_read() {
         let text = "MemTotal:  100 kB\nMemAvailable:    42 kB\n";
-        assert_eq!(available_in(text), Some(42 * 1024));
-        assert_eq!(available_in("MemTotal: 1 kB"), None);
+        assert_eq!(parse_available(text), Some(42 * 1024));
+        assert_eq!(parse_available("MemTotal: 1 kB"), None);
         let limits =
             |hard| format!("Max processes  1  2  processes\nMax open files  1024  {hard}  files\n");
-        assert_eq!(descriptors_in(&limits("1048576")), Some(1_048_576));
-        assert_eq!(descriptors_in(&limits("unlimited")), None);
+        assert_eq!(parse_descriptors(&limits("1048576")), Some(1_048_576));
+        assert_eq!(parse_descriptors(&limits("unlimited")), None);
     }
 }

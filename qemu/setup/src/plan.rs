@@ -1,32 +1,32 @@
 //! Plan of the steps that provide the missing tools.
 //!
 //! The system's package manager is used only with sufficient rights and if it removes and downgrades nothing. All other
-//! packages are unpacked into Midplane's own directory (see [`folder`]).
+//! packages are unpacked into Midplane's own directory (see [`package_dir`]).
 
-use crate::apt::{self, Installer, Lists, Simulation};
-use crate::ask::{in_path, line};
-use crate::need::ADD_SOURCES;
-use crate::need::{Missing, Need, NoPackage};
-use crate::rust::Choice;
-use crate::{Places, Refusal, folder};
+use crate::apt::{self, Installer, PackageLists, InstallSimulation};
+use crate::query::{in_path, line};
+use crate::dependency::ADD_SOURCES;
+use crate::dependency::{MissingTools, MissingTool, NoPackage};
+use crate::rust::RustChoice;
+use crate::{CheckoutDirs, SetupError, package_dir};
 use std::collections::HashMap;
 use std::fmt;
 use std::path::PathBuf;
 
 /// Completed attempts, to prevent repetition.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
-pub struct Tried {
+pub struct CompletedAttempts {
     /// rustup was asked for the library's sources.
     pub rustup: bool,
     /// The package lists were updated.
     pub update: bool,
     /// Needs whose packages were installed or unpacked.
-    pub needs: Vec<Need>,
+    pub needs: Vec<MissingTool>,
 }
 
 /// A step of the plan.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Step {
+pub enum PlanStep {
     /// rustup adds the sources of the compiler's library.
     Rustup,
     /// Updates the system's package lists.
@@ -38,14 +38,14 @@ pub enum Step {
         /// Installation method.
         by: Installer,
         /// Needs that the packages provide.
-        needs: Vec<Need>,
+        needs: Vec<MissingTool>,
         /// Package names.
         packages: Vec<&'static str>,
     },
     /// Fetches packages and unpacks them into Midplane's directory.
     Unpack {
         /// Need that the packages provide.
-        need: Need,
+        need: MissingTool,
         /// Packages as `name=version`: the requested one and its dependencies, without those of the system.
         packages: Vec<String>,
         /// The requested package.
@@ -57,15 +57,15 @@ pub enum Step {
 
 /// Steps in order. Detection runs again after each step, because a step may make the next one unnecessary.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Plan {
+pub struct InstallPlan {
     /// The steps.
-    pub steps: Vec<Step>,
+    pub steps: Vec<PlanStep>,
     /// Reason why the plan is incomplete until the package lists are updated.
     pub more_after_update: Option<String>,
 }
 
 /// Machine properties that a plan depends on.
-pub trait Machine {
+pub trait MachineInfo {
     /// Checks whether rustup is available.
     fn has_rustup(&self) -> bool;
     /// Checks whether this system uses apt.
@@ -78,12 +78,12 @@ pub trait Machine {
     ///
     /// # Errors
     /// Returns apt's message if they cannot be installed.
-    fn simulate(&self, packages: &[&str]) -> Result<Simulation, String>;
+    fn simulate(&self, packages: &[&str]) -> Result<InstallSimulation, String>;
     /// Returns the packages, each as `name=version`, to unpack for this need outside the system.
     ///
     /// # Errors
     /// Returns apt's message if they conflict.
-    fn apart(&self, need: Need, packages: &[&str]) -> Result<Vec<String>, String>;
+    fn unpackable(&self, need: MissingTool, packages: &[&str]) -> Result<Vec<String>, String>;
 }
 
 /// Creates the plan.
@@ -92,32 +92,32 @@ pub trait Machine {
 /// Returns an error if a missing tool is not available here, or is still missing after its installation. The message
 /// contains the commands to type.
 pub fn plan(
-    missing: &Missing,
-    choice: Choice,
-    tried: &Tried,
-    machine: &dyn Machine,
-) -> Result<Plan, Refusal> {
-    let refuse = |why: &str| Err(Refusal(format!("missing: {missing}; {why}")));
+    missing: &MissingTools,
+    choice: RustChoice,
+    tried: &CompletedAttempts,
+    machine: &dyn MachineInfo,
+) -> Result<InstallPlan, SetupError> {
+    let refuse = |why: &str| Err(SetupError(format!("missing: {missing}; {why}")));
     let mut steps = Vec::new();
     let mut needs = missing.0.clone();
     if !tried.rustup && choice.rustup() && machine.has_rustup() && needs.iter().any(is_rust) {
-        steps.push(Step::Rustup);
+        steps.push(PlanStep::Rustup);
         needs.retain(|need| !is_rust(need));
     }
-    let done = |steps| Plan {
+    let done = |steps| InstallPlan {
         steps,
         more_after_update: None,
     };
     if needs.is_empty() {
         return Ok(done(steps));
     }
-    if needs.contains(&Need::Target) {
-        return if machine.has_apt() || needs == [Need::Target] {
+    if needs.contains(&MissingTool::Target) {
+        return if machine.has_apt() || needs == [MissingTool::Target] {
             refuse(&format!(
                 "install the library's sources with: {ADD_SOURCES}"
             ))
         } else {
-            refuse(&Missing(needs).by_hand())
+            refuse(&MissingTools(needs).by_hand())
         };
     }
     if !machine.has_apt() {
@@ -130,8 +130,8 @@ pub fn plan(
     }
     let installer = machine.installer();
     let update = || match installer {
-        Some(by) => Step::Update(by),
-        None => Step::UpdateOwn,
+        Some(by) => PlanStep::Update(by),
+        None => PlanStep::UpdateOwn,
     };
     match divide(&needs, installer, machine) {
         Ok(divided) => {
@@ -141,7 +141,7 @@ pub fn plan(
         // The lists may be empty, as in a container, or older than a package.
         Err(why) if !tried.update => {
             steps.push(update());
-            Ok(Plan {
+            Ok(InstallPlan {
                 steps,
                 more_after_update: Some(why),
             })
@@ -150,28 +150,28 @@ pub fn plan(
     }
 }
 
-fn is_rust(need: &Need) -> bool {
-    matches!(need, Need::Rust | Need::Target)
+fn is_rust(need: &MissingTool) -> bool {
+    matches!(need, MissingTool::Rust | MissingTool::Target)
 }
 
-fn without_package(need: Need, why: &NoPackage) -> String {
+fn without_package(need: MissingTool, why: &NoPackage) -> String {
     match need {
-        Need::Rust => format!(
+        MissingTool::Rust => format!(
             "{why}; with rustup (https://rustup.rs) install the library's sources with: {ADD_SOURCES}"
         ),
-        need => format!("{}: {why}", Missing(vec![need])),
+        need => format!("{}: {why}", MissingTools(vec![need])),
     }
 }
 
 /// Packages that the system can install for a need, or the reason for unpacking them instead.
-type Harmless = Result<Vec<&'static str>, String>;
+type SafePackages = Result<Vec<&'static str>, String>;
 
 /// Installs all harmless packages in one step, and unpacks the rest.
 fn divide(
-    needs: &[Need],
+    needs: &[MissingTool],
     installer: Option<Installer>,
-    machine: &dyn Machine,
-) -> Result<Vec<Step>, String> {
+    machine: &dyn MachineInfo,
+) -> Result<Vec<PlanStep>, String> {
     let mut harmless = Vec::new();
     for need in needs {
         harmless.push((*need, harmless_packages(*need, installer, machine)?));
@@ -186,7 +186,7 @@ fn divide(
         match without_harm(&together, machine) {
             Ok(()) => {
                 let installed = harmless.iter().filter(|(_, packages)| packages.is_ok());
-                steps.push(Step::Install {
+                steps.push(PlanStep::Install {
                     by,
                     needs: installed.map(|(need, _)| *need).collect(),
                     packages: together,
@@ -209,10 +209,10 @@ fn divide(
 
 /// Returns the first alternative that the system can install without harm.
 fn harmless_packages(
-    need: Need,
+    need: MissingTool,
     installer: Option<Installer>,
-    machine: &dyn Machine,
-) -> Result<Harmless, String> {
+    machine: &dyn MachineInfo,
+) -> Result<SafePackages, String> {
     let alternatives = alternatives(need, machine)?;
     if installer.is_none() {
         return Ok(Err(
@@ -230,12 +230,12 @@ fn harmless_packages(
     Ok(Err(harm.unwrap_or_default()))
 }
 
-fn alternatives(need: Need, machine: &dyn Machine) -> Result<Vec<Vec<&'static str>>, String> {
+fn alternatives(need: MissingTool, machine: &dyn MachineInfo) -> Result<Vec<Vec<&'static str>>, String> {
     need.packages(|package| machine.candidate(package))
         .map_err(|why| without_package(need, &why))
 }
 
-fn without_harm(packages: &[&str], machine: &dyn Machine) -> Result<(), String> {
+fn without_harm(packages: &[&str], machine: &dyn MachineInfo) -> Result<(), String> {
     match machine.simulate(packages) {
         Ok(simulation) => match simulation.harm() {
             Some(harm) => Err(format!("installing would {harm}")),
@@ -248,17 +248,17 @@ fn without_harm(packages: &[&str], machine: &dyn Machine) -> Result<(), String> 
 }
 
 /// Unpacks the first alternative without a conflict.
-fn unpack(need: Need, why: String, machine: &dyn Machine) -> Result<Step, String> {
+fn unpack(need: MissingTool, why: String, machine: &dyn MachineInfo) -> Result<PlanStep, String> {
     let mut error = String::new();
     for alternative in alternatives(need, machine)? {
         let name = alternative[0];
-        match machine.apart(need, &alternative) {
+        match machine.unpackable(need, &alternative) {
             Ok(mut packages) => {
-                if need == Need::Picolibc {
+                if need == MissingTool::Picolibc {
                     // It depends on the compiler, unpacked in a separate directory.
                     packages.retain(|package| package.split('=').next() == Some(name));
                 }
-                return Ok(Step::Unpack {
+                return Ok(PlanStep::Unpack {
                     need,
                     packages,
                     name,
@@ -271,13 +271,13 @@ fn unpack(need: Need, why: String, machine: &dyn Machine) -> Result<Step, String
     Err(error)
 }
 
-impl Plan {
-    /// Describes the plan, one line per step. `folder` is the directory for unpacked packages.
-    pub fn describe(&self, folder: &std::path::Path) -> Vec<String> {
+impl InstallPlan {
+    /// Describes the plan, one line per step. `directory` is the directory for unpacked packages.
+    pub fn describe(&self, directory: &std::path::Path) -> Vec<String> {
         let mut lines: Vec<String> = self
             .steps
             .iter()
-            .map(|step| step.describe(folder))
+            .map(|step| step.describe(directory))
             .collect();
         if let Some(why) = &self.more_after_update {
             lines.push(format!(
@@ -288,12 +288,12 @@ impl Plan {
     }
 }
 
-impl Step {
-    fn describe(&self, folder: &std::path::Path) -> String {
+impl PlanStep {
+    fn describe(&self, directory: &std::path::Path) -> String {
         match self {
             Self::Rustup => ADD_SOURCES.into(),
             Self::Update(by) => line(&by.apt_get(&["update".into()])),
-            Self::UpdateOwn => format!("fetch package lists into {}", folder.join("apt").display()),
+            Self::UpdateOwn => format!("fetch package lists into {}", directory.join("apt").display()),
             Self::Install { by, packages, .. } => line(&by.apt_get(&apt::install(packages))),
             Self::Unpack {
                 need,
@@ -302,17 +302,17 @@ impl Step {
                 why,
             } => format!(
                 "fetch {name} ({} with what it depends on) and unpack it in {}: {why}",
-                Count(packages.len(), "package"),
-                folder.join(need.folder()).display()
+                CountedNoun(packages.len(), "package"),
+                directory.join(need.directory()).display()
             ),
         }
     }
 }
 
 /// A count with its noun.
-struct Count(usize, &'static str);
+struct CountedNoun(usize, &'static str);
 
-impl fmt::Display for Count {
+impl fmt::Display for CountedNoun {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self(number, noun) = self;
         write!(f, "{number} {noun}{}", if *number == 1 { "" } else { "s" })
@@ -320,14 +320,14 @@ impl fmt::Display for Count {
 }
 
 /// This machine, with cached candidate versions.
-pub struct ThisMachine {
-    lists: Lists,
+pub struct HostMachine {
+    lists: PackageLists,
     candidates: HashMap<String, String>,
 }
 
-impl ThisMachine {
+impl HostMachine {
     /// Creates the view of this machine through these package lists.
-    pub fn with(lists: Lists) -> Self {
+    pub fn with(lists: PackageLists) -> Self {
         let candidates = if apt::is_there() {
             apt::candidates(&lists)
         } else {
@@ -337,7 +337,7 @@ impl ThisMachine {
     }
 }
 
-impl Machine for ThisMachine {
+impl MachineInfo for HostMachine {
     fn has_rustup(&self) -> bool {
         in_path("rustup").is_some()
     }
@@ -354,19 +354,19 @@ impl Machine for ThisMachine {
         self.candidates.get(package).cloned()
     }
 
-    fn simulate(&self, packages: &[&str]) -> Result<Simulation, String> {
-        Simulation::of(packages, &self.lists)
+    fn simulate(&self, packages: &[&str]) -> Result<InstallSimulation, String> {
+        InstallSimulation::run(packages, &self.lists)
     }
 
-    fn apart(&self, need: Need, packages: &[&str]) -> Result<Vec<String>, String> {
+    fn unpackable(&self, need: MissingTool, packages: &[&str]) -> Result<Vec<String>, String> {
         let leave_out = |package: &str| need.is_about(package);
-        Simulation::apart(packages, &self.lists, leave_out).map(|simulation| simulation.install)
+        InstallSimulation::simulate_without(packages, &self.lists, leave_out).map(|simulation| simulation.install)
     }
 }
 
 /// Returns Midplane's own directory: the first candidate.
-pub fn own_folder(places: &Places) -> PathBuf {
-    folder::candidates(places).swap_remove(0)
+pub fn own_folder(places: &CheckoutDirs) -> PathBuf {
+    package_dir::candidates(places).swap_remove(0)
 }
 
 #[cfg(test)]
@@ -375,7 +375,7 @@ mod tests {
 
     /// A machine with the given package lists. With `conflict`, QEMU's package removes another; with `refuses`, apt
     /// finds no solution.
-    struct Fake {
+    struct FakeMachine {
         rustup: bool,
         apt: bool,
         installer: Option<Installer>,
@@ -394,7 +394,7 @@ mod tests {
         ("rust-web-src", "1.85.0"),
     ];
 
-    const CLEAN: Fake = Fake {
+    const CLEAN: FakeMachine = FakeMachine {
         rustup: true,
         apt: true,
         installer: Some(Installer::Root),
@@ -403,7 +403,7 @@ mod tests {
         refuses: false,
     };
 
-    impl Machine for Fake {
+    impl MachineInfo for FakeMachine {
         fn has_rustup(&self) -> bool {
             self.rustup
         }
@@ -421,66 +421,66 @@ mod tests {
             Some((*version).into())
         }
 
-        fn simulate(&self, packages: &[&str]) -> Result<Simulation, String> {
+        fn simulate(&self, packages: &[&str]) -> Result<InstallSimulation, String> {
             let qemu = packages.contains(&"qemu-system-misc");
             if self.refuses {
                 return Err("E: held packages".into());
             }
             let remove = (qemu && self.conflict).then(|| "qemu-utils".to_string());
-            Ok(Simulation {
+            Ok(InstallSimulation {
                 install: packages.iter().map(|p| format!("{p}=1")).collect(),
                 remove: remove.into_iter().collect(),
                 downgrade: Vec::new(),
             })
         }
 
-        fn apart(&self, need: Need, packages: &[&str]) -> Result<Vec<String>, String> {
+        fn unpackable(&self, need: MissingTool, packages: &[&str]) -> Result<Vec<String>, String> {
             if packages == ["qemu-system-riscv"] {
                 return Err("E: unmet dependencies".into());
             }
             // As in Debian, picolibc depends on the compiler.
-            let compiler = (need == Need::Picolibc).then_some(C[0]);
+            let compiler = (need == MissingTool::Picolibc).then_some(C[0]);
             let all = compiler.iter().chain(packages);
             Ok(all.map(|p| format!("{p}=1")).collect())
         }
     }
 
-    const ALL: [Need; 4] = [Need::Rust, Need::Qemu, Need::Gcc, Need::Picolibc];
+    const ALL: [MissingTool; 4] = [MissingTool::Rust, MissingTool::Qemu, MissingTool::Gcc, MissingTool::Picolibc];
     const C: [&str; 2] = ["gcc-riscv64-unknown-elf", "picolibc-riscv64-unknown-elf"];
 
-    fn steps(machine: &Fake, needs: &[Need], tried: &Tried) -> Result<Vec<Step>, String> {
-        plan(&Missing(needs.to_vec()), Choice::Any, tried, machine)
+    fn steps(machine: &FakeMachine, needs: &[MissingTool], tried: &CompletedAttempts) -> Result<Vec<PlanStep>, String> {
+        plan(&MissingTools(needs.to_vec()), RustChoice::Any, tried, machine)
             .map(|plan| plan.steps)
             .map_err(|refusal| refusal.0)
     }
 
     #[test]
     fn on_a_clean_machine_rustup_adds_the_sources_and_apt_the_rest() {
-        let install = Step::Install {
+        let install = PlanStep::Install {
             by: Installer::Root,
             needs: ALL[1..].to_vec(),
             packages: [&["qemu-system-misc"], &C[..]].concat(),
         };
-        let planned = steps(&CLEAN, &ALL, &Tried::default());
-        assert_eq!(planned, Ok(vec![Step::Rustup, install]));
+        let planned = steps(&CLEAN, &ALL, &CompletedAttempts::default());
+        assert_eq!(planned, Ok(vec![PlanStep::Rustup, install]));
     }
 
     #[test]
     fn what_would_remove_something_is_unpacked_and_the_rest_installed() {
-        let machine = Fake {
+        let machine = FakeMachine {
             conflict: true,
             ..CLEAN
         };
-        let planned = steps(&machine, &ALL[1..], &Tried::default()).unwrap();
+        let planned = steps(&machine, &ALL[1..], &CompletedAttempts::default()).unwrap();
         let [
-            Step::Install { packages, .. },
-            Step::Unpack { need, why, .. },
+            PlanStep::Install { packages, .. },
+            PlanStep::Unpack { need, why, .. },
         ] = &planned[..]
         else {
             panic!("{planned:?}");
         };
         assert_eq!(*packages, C);
-        assert_eq!(*need, Need::Qemu);
+        assert_eq!(*need, MissingTool::Qemu);
         assert_eq!(why, "installing would remove qemu-utils");
     }
 
@@ -491,13 +491,13 @@ mod tests {
             ("qemu-system-riscv", "1:10.0"),
             ("qemu-system-misc", "1:7.2"),
         ];
-        let machine = Fake {
+        let machine = FakeMachine {
             lists: BACKPORTS,
             refuses: true,
             ..CLEAN
         };
-        let planned = steps(&machine, &[Need::Qemu], &Tried::default()).unwrap();
-        let [Step::Unpack { packages, why, .. }] = &planned[..] else {
+        let planned = steps(&machine, &[MissingTool::Qemu], &CompletedAttempts::default()).unwrap();
+        let [PlanStep::Unpack { packages, why, .. }] = &planned[..] else {
             panic!("{planned:?}");
         };
         assert_eq!(packages[..], ["qemu-system-misc=1"]);
@@ -506,17 +506,17 @@ mod tests {
 
     #[test]
     fn without_root_everything_is_unpacked() {
-        let machine = Fake {
+        let machine = FakeMachine {
             installer: None,
             ..CLEAN
         };
-        let planned = steps(&machine, &ALL[1..], &Tried::default()).unwrap();
+        let planned = steps(&machine, &ALL[1..], &CompletedAttempts::default()).unwrap();
         let needs = planned.iter().map(|step| match step {
-            Step::Unpack { need, why, .. } if why.contains("needs root") => Some(*need),
+            PlanStep::Unpack { need, why, .. } if why.contains("needs root") => Some(*need),
             _ => None,
         });
         assert_eq!(needs.collect::<Option<Vec<_>>>().unwrap(), ALL[1..]);
-        let Some(Step::Unpack { packages, .. }) = planned.last() else {
+        let Some(PlanStep::Unpack { packages, .. }) = planned.last() else {
             panic!("{planned:?}");
         };
         assert_eq!(
@@ -528,32 +528,32 @@ mod tests {
 
     #[test]
     fn lists_that_lack_something_are_brought_up_to_date_once() {
-        let empty = Fake {
+        let empty = FakeMachine {
             lists: &[],
             ..CLEAN
         };
-        let user = Fake {
+        let user = FakeMachine {
             installer: None,
             ..empty
         };
-        let none = Tried::default();
-        let [qemu] = [Need::Qemu];
-        let update = Step::Update(Installer::Root);
+        let none = CompletedAttempts::default();
+        let [qemu] = [MissingTool::Qemu];
+        let update = PlanStep::Update(Installer::Root);
         assert_eq!(steps(&empty, &[qemu], &none), Ok(vec![update.clone()]));
-        assert_eq!(steps(&user, &[qemu], &none), Ok(vec![Step::UpdateOwn]));
-        let updated = Tried {
+        assert_eq!(steps(&user, &[qemu], &none), Ok(vec![PlanStep::UpdateOwn]));
+        let updated = CompletedAttempts {
             update: true,
             ..none.clone()
         };
         let refusal = steps(&empty, &[qemu], &updated).unwrap_err();
         assert!(refusal.contains("no package"), "{refusal}");
         // Debian's Rust is too old in the current lists; security updates may contain a newer one.
-        let no_rustup = Fake {
+        let no_rustup = FakeMachine {
             rustup: false,
             ..CLEAN
         };
-        assert_eq!(steps(&no_rustup, &[Need::Rust], &none), Ok(vec![update]));
-        let refusal = steps(&no_rustup, &[Need::Rust], &updated).unwrap_err();
+        assert_eq!(steps(&no_rustup, &[MissingTool::Rust], &none), Ok(vec![update]));
+        let refusal = steps(&no_rustup, &[MissingTool::Rust], &updated).unwrap_err();
         for word in ["rustc-web is 1.85.0", "1.95 or later", ADD_SOURCES] {
             assert!(refusal.contains(word), "{refusal}");
         }
@@ -561,23 +561,23 @@ mod tests {
 
     #[test]
     fn what_is_still_missing_is_not_installed_again() {
-        let tried = Tried {
-            needs: vec![Need::Gcc],
-            ..Tried::default()
+        let tried = CompletedAttempts {
+            needs: vec![MissingTool::Gcc],
+            ..CompletedAttempts::default()
         };
-        let refusal = steps(&CLEAN, &[Need::Gcc], &tried).unwrap_err();
+        let refusal = steps(&CLEAN, &[MissingTool::Gcc], &tried).unwrap_err();
         assert!(refusal.contains("still missing"), "{refusal}");
-        assert!(steps(&CLEAN, &[Need::Picolibc], &tried).is_ok());
+        assert!(steps(&CLEAN, &[MissingTool::Picolibc], &tried).is_ok());
     }
 
     #[test]
     fn a_system_that_is_not_known_is_told_what_to_install() {
-        let unknown = Fake {
+        let unknown = FakeMachine {
             apt: false,
             rustup: false,
             ..CLEAN
         };
-        let refusal = steps(&unknown, &ALL, &Tried::default()).unwrap_err();
+        let refusal = steps(&unknown, &ALL, &CompletedAttempts::default()).unwrap_err();
         for word in ["not known here", ADD_SOURCES, "qemu-system-riscv64"] {
             assert!(refusal.contains(word), "{refusal}");
         }
@@ -586,24 +586,24 @@ mod tests {
     #[test]
     fn only_rustup_is_asked_for_sources_that_rustup_was_chosen_for() {
         let only = |rustup| {
-            let machine = Fake { rustup, ..CLEAN };
-            let missing = Missing(vec![Need::Target]);
-            plan(&missing, Choice::Rustup, &Tried::default(), &machine)
+            let machine = FakeMachine { rustup, ..CLEAN };
+            let missing = MissingTools(vec![MissingTool::Target]);
+            plan(&missing, RustChoice::Rustup, &CompletedAttempts::default(), &machine)
         };
-        assert_eq!(only(true).unwrap().steps, [Step::Rustup]);
+        assert_eq!(only(true).unwrap().steps, [PlanStep::Rustup]);
         assert!(only(false).unwrap_err().0.contains(ADD_SOURCES));
     }
 
     #[test]
     fn a_plan_is_told_by_commands_and_reasons() {
-        let machine = Fake {
+        let machine = FakeMachine {
             conflict: true,
             ..CLEAN
         };
         let plan = plan(
-            &Missing(ALL.to_vec()),
-            Choice::Any,
-            &Tried::default(),
+            &MissingTools(ALL.to_vec()),
+            RustChoice::Any,
+            &CompletedAttempts::default(),
             &machine,
         )
         .unwrap();

@@ -1,10 +1,10 @@
 //! Selection of the Rust compiler for the nodes.
 
-use crate::ask::{Tool, in_path, output, version_in, works};
-use crate::kit::kit;
-use crate::look::Look;
-use crate::need::Need;
-use crate::{Places, RUST_LEAST, Refusal, folder};
+use crate::query::{SystemTool, in_path, output, parse_version, run_checked};
+use crate::toolchain::kit;
+use crate::detection_result::ToolDetection;
+use crate::dependency::MissingTool;
+use crate::{CheckoutDirs, MIN_RUST_VERSION, SetupError, package_dir};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -12,7 +12,7 @@ use std::process::Command;
 /// Path of Debian's Rust compiler, from the file system's root.
 const DEBIAN_RUSTC: &str = "usr/bin/rustc";
 const DEBIAN_CARGO: &str = "usr/bin/cargo";
-/// Environment variable that selects the Rust compiler for the nodes instead of the order of [`Rust`]: `installed`,
+/// Environment variable that selects the Rust compiler for the nodes instead of the order of [`RustSource`]: `installed`,
 /// `rustup` or `debian`.
 pub const RUST_CHOICE: &str = "MIDPLANE_RUST";
 /// Cargo configuration for builds of the library from source, relative to the workspace.
@@ -20,25 +20,25 @@ pub const ALONG: &str = ".cargo/along.toml";
 
 /// Method of compiling Rust code for the nodes.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Rust {
+pub enum RustSource {
     /// The default compiler builds its own library from source.
     Sources,
     /// The default compiler uses the library installed for the target.
     Installed,
     /// Debian's compiler builds its library from source.
-    Debian(Debian),
+    Debian(DebianRust),
 }
 
 /// Debian's Rust: the system's, or unpacked into Midplane's directory.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Debian {
+pub struct DebianRust {
     /// Compiler.
-    pub rustc: Tool,
+    pub rustc: SystemTool,
     /// Its cargo.
-    pub cargo: Tool,
+    pub cargo: SystemTool,
 }
 
-impl Debian {
+impl DebianRust {
     fn rustc(&self) -> Command {
         let mut command = self.rustc.command();
         command.env_remove("RUSTUP_TOOLCHAIN");
@@ -46,7 +46,7 @@ impl Debian {
     }
 }
 
-impl Rust {
+impl RustSource {
     /// Creates a cargo command that compiles for the nodes with the configuration of the workspace `root`. The
     /// subcommand is `build`, `rustc` or `fetch`; the caller appends arguments. `target` is a target's name or a target
     /// description file.
@@ -89,7 +89,7 @@ impl Rust {
     }
 
     /// Returns the directory name of its build results: those of different compilers are kept apart.
-    pub fn folder(&self) -> &'static str {
+    pub fn directory(&self) -> &'static str {
         match self {
             Self::Sources => "sources",
             Self::Installed => "installed",
@@ -123,16 +123,16 @@ fn own_rustc(root: &Path) -> Command {
 ///
 /// # Errors
 /// Returns a message with the remedy if it does not work or is too old.
-pub fn check_own(root: &Path) -> Result<(), Refusal> {
-    let said = works(own_rustc(root).arg("--version"))
-        .map_err(|error| Refusal(format!("the Rust compiler at hand does not work: {error}")))?;
+pub fn check_own(root: &Path) -> Result<(), SetupError> {
+    let said = run_checked(own_rustc(root).arg("--version"))
+        .map_err(|error| SetupError(format!("the Rust compiler at hand does not work: {error}")))?;
     check_version(&said)
 }
 
-fn check_version(said: &str) -> Result<(), Refusal> {
-    let (major, minor) = RUST_LEAST;
-    match version_in(said) {
-        Some(version) if version < RUST_LEAST => Err(Refusal(format!(
+fn check_version(said: &str) -> Result<(), SetupError> {
+    let (major, minor) = MIN_RUST_VERSION;
+    match parse_version(said) {
+        Some(version) if version < MIN_RUST_VERSION => Err(SetupError(format!(
             "Rust {major}.{minor} or later is needed, and the compiler at hand is {said}; `rustup update \
              stable` gets the newest, https://rustup.rs has rustup"
         ))),
@@ -143,7 +143,7 @@ fn check_version(said: &str) -> Result<(), Refusal> {
 
 /// Permitted compilers for the nodes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Choice {
+pub enum RustChoice {
     /// The default compiler, for which rustup may add the library's sources; else Debian's.
     Any,
     /// Only the default compiler, with the library installed for the target.
@@ -154,18 +154,18 @@ pub enum Choice {
     Debian,
 }
 
-impl Choice {
+impl RustChoice {
     /// Reads the choice from the environment.
     ///
     /// # Errors
     /// Returns an error if the variable's value is unknown.
-    pub fn read() -> Result<Self, Refusal> {
+    pub fn read() -> Result<Self, SetupError> {
         match std::env::var(RUST_CHOICE).as_deref() {
             Err(_) | Ok("") => Ok(Self::Any),
             Ok("installed") => Ok(Self::Installed),
             Ok("rustup") => Ok(Self::Rustup),
             Ok("debian") => Ok(Self::Debian),
-            Ok(other) => Err(Refusal(format!(
+            Ok(other) => Err(SetupError(format!(
                 "{RUST_CHOICE}={other}: give installed, rustup or debian"
             ))),
         }
@@ -183,60 +183,60 @@ impl Choice {
 }
 
 /// Detects the compiler for the nodes; returns its method of use and its version string.
-pub fn look(choice: Choice, places: &Places) -> Look<(Rust, String)> {
+pub fn detect_rust(choice: RustChoice, places: &CheckoutDirs) -> ToolDetection<(RustSource, String)> {
     let at_hand = match choice {
-        Choice::Debian => Look::Missing,
+        RustChoice::Debian => ToolDetection::Missing,
         _ => at_hand(choice, places),
     };
     let debian = || {
-        let own = || debian_in(&folder::of(places, Need::Rust)?);
-        debian_in(Path::new("/")).or_else(own)
+        let own = || find_debian_in(&package_dir::find_dir(places, MissingTool::Rust)?);
+        find_debian_in(Path::new("/")).or_else(own)
     };
     choose(at_hand, || choice.debian().then(debian).flatten())
 }
 
 /// Prefers the default compiler. Another one is not installed because the default one is broken.
 fn choose(
-    at_hand: Look<(Rust, String)>,
-    debian: impl FnOnce() -> Option<(Debian, String)>,
-) -> Look<(Rust, String)> {
+    at_hand: ToolDetection<(RustSource, String)>,
+    debian: impl FnOnce() -> Option<(DebianRust, String)>,
+) -> ToolDetection<(RustSource, String)> {
     match at_hand {
-        Look::There(found) => Look::There(found),
+        ToolDetection::Usable(found) => ToolDetection::Usable(found),
         other => match (debian(), other) {
-            (Some((debian, version)), _) => Look::There((Rust::Debian(debian), version)),
-            (None, Look::Broken(error)) => Look::Broken(error),
-            (None, _) => Look::Missing,
+            (Some((debian, version)), _) => ToolDetection::Usable((RustSource::Debian(debian), version)),
+            (None, ToolDetection::Broken(error)) => ToolDetection::Broken(error),
+            (None, _) => ToolDetection::Missing,
         },
     }
 }
 
 /// Returns the default compiler and its version, if it has the library for the nodes.
-fn at_hand(choice: Choice, places: &Places) -> Look<(Rust, String)> {
+fn at_hand(choice: RustChoice, places: &CheckoutDirs) -> ToolDetection<(RustSource, String)> {
     let root = &places.root;
     let chosen = std::env::var_os("RUSTC");
     if chosen.is_none() && in_path("rustc").is_none() {
-        return Look::Missing;
+        return ToolDetection::Missing;
     }
     // rustup reports an error for a compiler that it does not find, for example without HOME.
-    let version = match works(own_rustc(root).arg("--version")) {
+    let version = match run_checked(own_rustc(root).arg("--version")) {
         Ok(version) => version,
-        Err(error) => return Look::Broken(format!("`rustc --version` says: {error}")),
+        Err(error) => return ToolDetection::Broken(format!("`rustc --version` says: {error}")),
     };
-    let library = Library {
-        sources: choice != Choice::Installed && has_sources(own_rustc(root)),
-        in_vain: folder::no_sources(places).is_some_and(|of| of == version),
+    let library = LibraryState {
+        sources: choice != RustChoice::Installed && has_sources(own_rustc(root)),
+        in_vain: package_dir::no_sources(places).is_some_and(|of| of == version),
         rustup: choice.rustup() && in_path("rustup").is_some(),
         target: has_target(root),
     };
     match library.best() {
-        Some(rust) => Look::There((rust, version)),
-        None => Look::Missing,
+        Some(rust) => ToolDetection::Usable((rust, version)),
+        None => ToolDetection::Missing,
     }
 }
 
 /// State of the default compiler's library.
 #[derive(Clone, Copy)]
-struct Library {
+struct LibraryState {
     /// Its sources are installed.
     sources: bool,
     /// An earlier attempt failed to provide the sources, or the crates to build them with.
@@ -247,33 +247,33 @@ struct Library {
     target: bool,
 }
 
-impl Library {
+impl LibraryState {
     /// Prefers the sources, because the library is then built for the nodes' exact processor. The installed library is
     /// used where the sources are not available.
-    fn best(self) -> Option<Rust> {
+    fn best(self) -> Option<RustSource> {
         match self {
             Self {
                 in_vain: false,
                 sources: true,
                 ..
-            } => Some(Rust::Sources),
+            } => Some(RustSource::Sources),
             Self {
                 in_vain: false,
                 rustup: true,
                 ..
             } => None,
-            Self { target, .. } => target.then_some(Rust::Installed),
+            Self { target, .. } => target.then_some(RustSource::Installed),
         }
     }
 }
 
 /// Returns the default compiler's version string.
-pub fn own_version(places: &Places) -> Option<String> {
+pub fn own_version(places: &CheckoutDirs) -> Option<String> {
     output(own_rustc(&places.root).arg("--version"))
 }
 
 /// Checks whether the default compiler has the sources of its library.
-pub fn has_own_sources(places: &Places) -> bool {
+pub fn has_own_sources(places: &CheckoutDirs) -> bool {
     has_sources(own_rustc(&places.root))
 }
 
@@ -289,18 +289,18 @@ fn sysroot(mut rustc: Command) -> Option<PathBuf> {
 }
 
 /// Returns the directory that contains the compiler's copy of LLVM's linker, `ld.lld`. Distribution packages omit it.
-pub fn own_llvm_linker(places: &Places) -> Option<PathBuf> {
+pub fn own_llvm_linker(places: &CheckoutDirs) -> Option<PathBuf> {
     let targets = sysroot(own_rustc(&places.root))?.join("lib/rustlib");
     let targets = std::fs::read_dir(targets).ok()?.flatten();
-    let mut folders = targets.map(|target| target.path().join("bin/gcc-ld"));
-    folders.find(|folder| folder.join("ld.lld").exists())
+    let mut directories = targets.map(|target| target.path().join("bin/gcc-ld"));
+    directories.find(|directory| directory.join("ld.lld").exists())
 }
 
 /// Checks whether the default compiler has the library for the nodes' target.
 fn has_target(root: &Path) -> bool {
     let arguments = ["--print", "target-libdir", "--target", kit().target];
-    output(own_rustc(root).args(arguments)).is_some_and(|folder| {
-        std::fs::read_dir(folder).is_ok_and(|mut entries| {
+    output(own_rustc(root).args(arguments)).is_some_and(|directory| {
+        std::fs::read_dir(directory).is_ok_and(|mut entries| {
             entries.any(|entry| {
                 entry.is_ok_and(|entry| {
                     entry
@@ -314,23 +314,23 @@ fn has_target(root: &Path) -> bool {
 }
 
 /// Returns Debian's compiler in a file system, if its version is supported and it has the library's sources.
-fn debian_in(root: &Path) -> Option<(Debian, String)> {
+fn find_debian_in(root: &Path) -> Option<(DebianRust, String)> {
     let libraries = if root == Path::new("/") {
         None
     } else {
-        folder::libraries(root)
+        package_dir::libraries(root)
     };
-    let tool = |path| Tool {
+    let tool = |path| SystemTool {
         path: root.join(path),
         arguments: Vec::new(),
         libraries: libraries.clone(),
     };
-    let debian = Debian {
+    let debian = DebianRust {
         rustc: tool(DEBIAN_RUSTC),
         cargo: tool(DEBIAN_CARGO),
     };
     let version = output(debian.rustc().arg("--version"))?;
-    let recent = version_in(&version)? >= RUST_LEAST;
+    let recent = parse_version(&version)? >= MIN_RUST_VERSION;
     (recent && has_sources(debian.rustc()) && debian.cargo.path.exists())
         .then_some((debian, version))
 }
@@ -342,28 +342,28 @@ mod tests {
     #[test]
     fn the_compiler_at_hand_comes_first_and_a_broken_one_is_no_missing_one() {
         let debian = || {
-            let tool = |path: &str| Tool::of_the_system(path.into());
+            let tool = |path: &str| SystemTool::from_path(path.into());
             let (rustc, cargo) = (tool("/usr/bin/rustc"), tool("/usr/bin/cargo"));
-            Some((Debian { rustc, cargo }, "b".to_string()))
+            Some((DebianRust { rustc, cargo }, "b".to_string()))
         };
-        let second = || debian().map(|(debian, version)| (Rust::Debian(debian), version));
-        let a = || Look::There((Rust::Sources, "a".to_string()));
-        let broken = || Look::Broken("no default".to_string());
+        let second = || debian().map(|(debian, version)| (RustSource::Debian(debian), version));
+        let a = || ToolDetection::Usable((RustSource::Sources, "a".to_string()));
+        let broken = || ToolDetection::Broken("no default".to_string());
         assert_eq!(choose(a(), debian), a());
         assert_eq!(choose(a(), || None), a());
         assert_eq!(
-            Some(choose(Look::Missing, debian)),
-            second().map(Look::There)
+            Some(choose(ToolDetection::Missing, debian)),
+            second().map(ToolDetection::Usable)
         );
-        assert_eq!(Some(choose(broken(), debian)), second().map(Look::There));
-        assert_eq!(choose(broken(), || None), Look::Broken("no default".into()));
-        assert_eq!(choose(Look::Missing, || None), Look::Missing);
+        assert_eq!(Some(choose(broken(), debian)), second().map(ToolDetection::Usable));
+        assert_eq!(choose(broken(), || None), ToolDetection::Broken("no default".into()));
+        assert_eq!(choose(ToolDetection::Missing, || None), ToolDetection::Missing);
     }
 
     #[test]
     fn the_library_is_built_along_unless_its_sources_cannot_be_had() {
         let library = |[sources, in_vain, rustup, target]: [bool; 4]| {
-            let library = Library {
+            let library = LibraryState {
                 sources,
                 in_vain,
                 rustup,
@@ -372,9 +372,9 @@ mod tests {
             library.best()
         };
         for target in [false, true] {
-            let installed = target.then_some(Rust::Installed);
+            let installed = target.then_some(RustSource::Installed);
             for rustup in [false, true] {
-                assert_eq!(library([true, false, rustup, target]), Some(Rust::Sources));
+                assert_eq!(library([true, false, rustup, target]), Some(RustSource::Sources));
                 // Both attempts were made before.
                 assert_eq!(library([true, true, rustup, target]), installed);
                 assert_eq!(library([false, true, rustup, target]), installed);

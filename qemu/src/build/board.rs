@@ -1,10 +1,10 @@
 //! Supported boards of a node, and the build settings of each.
 
 use clap::ValueEnum;
-use midplane_abi::callers::{SAVED, SAVED_ARM};
+use midplane_abi::backtrace::{SAVED, SAVED_ARM};
 use midplane_abi::stm32f405;
 use midplane_engines::Choice;
-use midplane_setup::kit::{self, Kit};
+use midplane_setup::toolchain::{self, BoardToolchain};
 use object::elf::{EM_AARCH64, EM_ARM, EM_RISCV, EM_X86_64, Machine};
 use std::path::PathBuf;
 
@@ -30,16 +30,16 @@ pub enum Board {
 
 impl Board {
     /// Returns the board's toolchain.
-    pub fn kit(self) -> &'static Kit {
+    pub fn kit(self) -> &'static BoardToolchain {
         match self {
-            Self::Virt => &kit::VIRT,
-            Self::Stm32f405 => &kit::STM32F405,
+            Self::Virt => &toolchain::VIRT,
+            Self::Stm32f405 => &toolchain::STM32F405,
         }
     }
 
     /// Returns the board of this command.
     pub fn chosen() -> Self {
-        if kit::kit() == &kit::STM32F405 {
+        if toolchain::kit() == &toolchain::STM32F405 {
             Self::Stm32f405
         } else {
             Self::Virt
@@ -239,7 +239,7 @@ mod tests {
         );
         let least = memory::heap(
             stm32f405::RAM.end - 0x5c00,
-            memory::Needs::of(&EngineKind::STANDARD, 6, 32, 8),
+            memory::HeapNeeds::for_node(&EngineKind::STANDARD, 6, 32, 8),
         );
         assert!(least.is_ok(), "MIDPLANE_LEAST_HEAP");
     }

@@ -5,7 +5,7 @@ use crate::build::given::{Flags, Kind};
 use crate::build::headers;
 use crate::build::said::Said;
 use crate::build::unsupported;
-use crate::host::setup::{self, Tools};
+use crate::host::setup::{self, ToolSet};
 use crate::host::stop::{Doing, Stop};
 use crate::show::say::complain;
 use std::ffi::{OsStr, OsString};
@@ -15,7 +15,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Creates the command that compiles a source for nodes; the caller appends the file names.
-pub(super) fn compile_c(tools: &Tools, flags: &Flags, source: &Path) -> Result<Command, Stop> {
+pub(super) fn compile_c(tools: &ToolSet, flags: &Flags, source: &Path) -> Result<Command, Stop> {
     if Kind::is_cpp(source) {
         return Err(Stop::usage(format!(
             "{} is C++, which the nodes do not have yet; it runs with --on linux and --on cluster",

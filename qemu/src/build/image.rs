@@ -7,13 +7,13 @@ use crate::build::unwind::{self, Call};
 use crate::host::size;
 use crate::host::stop::{Doing, Stop};
 use kernel_rt::board::stm32f405::memory as stm32f405;
-use kernel_rt::mem::{MIN_MEMORY, Needs, Plan};
-use midplane_abi::address::Bytes;
-use midplane_abi::boot_error::TooSmall;
-use midplane_abi::callers::Registers;
-use midplane_abi::failed_malloc::{self, Failed};
+use kernel_rt::memory_plan::{MIN_MEMORY, MemoryNeeds, MemoryPlan};
+use midplane_abi::address::AddressRange;
+use midplane_abi::boot_error::MemoryTooSmall;
+use midplane_abi::backtrace::BacktraceRegisters;
+use midplane_abi::failed_malloc::{self, MallocFailure};
 use midplane_abi::layout::SEVERAL_SYMBOL;
-use midplane_abi::{blackboard, callers, inbox};
+use midplane_abi::{blackboard, backtrace, inbox};
 use midplane_abi::{files, outbox};
 use midplane_device::matching::EngineKind;
 use object::elf::{FileHeader32, FileHeader64, Machine, PT_LOAD};
@@ -28,7 +28,7 @@ const CODE_END: &str = "__rodata_end";
 const IMAGE_END: &str = "MIDPLANE_IMAGE_END";
 /// Symbol of defmt in every image that supports the log.
 const LOG_SYMBOL: &str = "_defmt_release";
-/// Function called by heaps that provide loans (`board::steps`); only such images contain it.
+/// Function called by heaps that provide loans (`board::hot_path`); only such images contain it.
 const LENDS_SYMBOL: &str = "midplane_heap_freed";
 /// QEMU places the device tree, of 1 MiB at most, at a multiple of 2 MiB near the end of RAM (`riscv_load_fdt`,
 /// `riscv_compute_fdt_addr`).
@@ -58,7 +58,7 @@ pub struct Image {
     /// Offset in RAM of the registers that a node records when a call ends its job.
     callers: Option<u64>,
     /// Addresses of code and constants.
-    pub code: Bytes,
+    pub code: AddressRange,
     /// Bytes of RAM up to the end of the image as the kernel computes it.
     pub end: u64,
     /// Offset in RAM of the record of a failed allocation.
@@ -76,9 +76,9 @@ pub struct Image {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Stacks {
     /// Stack of the program.
-    pub program: Bytes,
+    pub program: AddressRange,
     /// Stack of interrupts and faults.
-    pub interrupts: Bytes,
+    pub interrupts: AddressRange,
 }
 
 /// Checks that a program is built for this host.
@@ -131,8 +131,8 @@ fn between(
     place_of: impl Fn(&str) -> Result<u64, String>,
     start: &str,
     end: &str,
-) -> Result<Bytes, String> {
-    Ok(Bytes {
+) -> Result<AddressRange, String> {
+    Ok(AddressRange {
         start: place_of(start)?,
         end: place_of(end)?,
     })
@@ -165,7 +165,7 @@ impl Image {
             files: None,
             callers: None,
             failed_malloc: None,
-            code: Bytes::default(),
+            code: AddressRange::default(),
             end: 0,
             footprint: 0,
             loaded: 0,
@@ -200,7 +200,7 @@ impl Image {
         let outbox = symbol(outbox::SYMBOL)?;
         let inbox = symbol(inbox::SYMBOL).ok();
         let files = symbol(files::SYMBOL).ok();
-        let callers = symbol(callers::SYMBOL).ok();
+        let callers = symbol(backtrace::SYMBOL).ok();
         let end = symbol(IMAGE_END)?;
         let address = |name: &str| {
             let symbol = elf.symbols().find(|s| s.name() == Ok(name));
@@ -278,7 +278,7 @@ impl Image {
 
     /// Checks that the image runs in nodes of `memory` bytes of RAM, with the kernel's own computation. `needs` returns
     /// a node's requirements in addition to the image, for a given RAM size.
-    pub fn check_fits(&self, memory: u64, needs: impl Fn(u64) -> Needs) -> Result<(), Stop> {
+    pub fn check_fits(&self, memory: u64, needs: impl Fn(u64) -> MemoryNeeds) -> Result<(), Stop> {
         let least = self.least_memory(memory, needs(memory));
         if memory >= least {
             return Ok(());
@@ -304,7 +304,7 @@ impl Image {
 
     /// Checks that the image runs on an STM32F405 with this many links, bytes of MPI memory and nodes in the job.
     pub fn check_fits_board(&self, links: usize, mpi: u64, nodes: u32) -> Result<(), Stop> {
-        let needs = stm32f405::Needs::of(&EngineKind::STANDARD, links, mpi, nodes);
+        let needs = stm32f405::HeapNeeds::for_node(&EngineKind::STANDARD, links, mpi, nodes);
         match stm32f405::heap(self.board.ram() + self.footprint, needs) {
             Ok(_) => Ok(()),
             Err(why) => Err(Stop::usage(why.to_string())),
@@ -312,15 +312,15 @@ impl Image {
     }
 
     /// Returns the minimum RAM in bytes for the image with these requirements.
-    fn least_memory(&self, memory: u64, needs: Needs) -> u64 {
+    fn least_memory(&self, memory: u64, needs: MemoryNeeds) -> u64 {
         let base = self.board.ram();
-        let ram = Bytes {
+        let ram = AddressRange {
             start: base,
             end: base.saturating_add(memory),
         };
-        let least = match Plan::new(ram, base + self.footprint, needs) {
+        let least = match MemoryPlan::new(ram, base + self.footprint, needs) {
             Ok(_) => 0,
-            Err(TooSmall { least, .. }) => least,
+            Err(MemoryTooSmall { least, .. }) => least,
         };
         least.max(self.least_for_loading()).max(MIN_MEMORY)
     }
@@ -400,7 +400,7 @@ impl Image {
     pub fn describe_failed_malloc(&self, read: Read<'_>) -> Option<String> {
         let mut note = [0; failed_malloc::BYTES];
         read(self.failed_malloc?, &mut note)?;
-        let Failed { bytes, from } = Failed::read(note)?;
+        let MallocFailure { bytes, from } = MallocFailure::read(note)?;
         let from = self.board.return_address(from);
         let place = self.describe(from.checked_sub(1)?);
         let place = place.first().map(|line| format!(" in {line}"));
@@ -442,7 +442,7 @@ impl Image {
     /// Returns the innermost active call for a node with these registers.
     fn call_from(
         &self,
-        registers: &Registers,
+        registers: &BacktraceRegisters,
         read: Read<'_>,
         is_it: &dyn Fn(&addr2line::Loader, u64) -> bool,
     ) -> Option<Call> {
@@ -453,9 +453,9 @@ impl Image {
     }
 
     /// Returns the registers at a stack overflow, corrected to the function that caused it.
-    fn overflowed(&self, read: Read<'_>) -> Option<Registers> {
+    fn overflowed(&self, read: Read<'_>) -> Option<BacktraceRegisters> {
         let base = self.board.ram();
-        let stack = Bytes {
+        let stack = AddressRange {
             start: base + self.stacks.program.start,
             end: base + self.stacks.program.end,
         };
@@ -464,10 +464,10 @@ impl Image {
     }
 
     /// Returns the registers that a node has recorded.
-    fn noted(&self, read: Read<'_>) -> Option<Registers> {
-        let mut noted = [0; callers::BYTES];
+    fn noted(&self, read: Read<'_>) -> Option<BacktraceRegisters> {
+        let mut noted = [0; backtrace::BYTES];
         read(self.callers?, &mut noted)?;
-        Registers::read(&noted)
+        BacktraceRegisters::read(&noted)
     }
 
     /// Reads a word of a node's memory.
@@ -633,7 +633,7 @@ mod tests {
             bytes: Vec::new(),
             blackboard: 0,
             outbox: 0,
-            code: Bytes::default(),
+            code: AddressRange::default(),
             end: footprint,
             footprint,
             loaded,
@@ -688,7 +688,7 @@ mod tests {
         }
     }
 
-    const NEEDS: Needs = Needs {
+    const NEEDS: MemoryNeeds = MemoryNeeds {
         links: 6,
         mpi: 1 << 20,
         tables: 0,
@@ -712,7 +712,7 @@ mod tests {
     #[test]
     fn what_is_advised_suffices_when_needs_grow_with_the_memory() {
         let big = image(16 << 20, 1 << 20);
-        let share = |memory| Needs {
+        let share = |memory| MemoryNeeds {
             mpi: memory / 8,
             ..NEEDS
         };
@@ -726,7 +726,7 @@ mod tests {
     fn loaded_bytes_must_end_below_the_device_tree() {
         // With 8 MiB of RAM the device tree is at 6 MiB.
         let fits =
-            |loaded| image(loaded, loaded).check_fits(8 << 20, |_| Needs { mpi: 0, ..NEEDS });
+            |loaded| image(loaded, loaded).check_fits(8 << 20, |_| MemoryNeeds { mpi: 0, ..NEEDS });
         assert!(fits(6 << 20).is_ok());
         let error = fits((6 << 20) + 1).unwrap_err();
         assert!(error.message.ends_with("--node-memory 9M"), "{error}");

@@ -12,7 +12,7 @@ use crate::host::folders;
 use crate::host::setup::{in_path, own_cargo};
 use crate::host::stop::{Doing, Stop};
 use crate::show::say::complain;
-use midplane_setup::fresh::Artifact;
+use midplane_setup::stamp::BuildArtifact;
 use object::Endianness;
 use object::elf::{DT_NEEDED, FileHeader64};
 use object::read::elf::{Dyn, FileHeader};
@@ -353,7 +353,7 @@ fn apart(library: &Path, carries: Carries) -> Result<PathBuf, Stop> {
         .reserved()
         .map(|(name, reserved)| format!("--redefine-sym={name}={reserved}"))
         .collect();
-    let artifact = Artifact {
+    let artifact = BuildArtifact {
         // CMake would parse a second dot as the start of an extension.
         file: beside(library, "_apart.a"),
         root: folders::root().into(),

@@ -10,7 +10,7 @@ use crate::build::given::{Flags, Kind, Program};
 use crate::build::headers;
 use crate::host::folders;
 use crate::host::stop::{Doing, Stop};
-use midplane_setup::fresh::{Artifact, Begun};
+use midplane_setup::stamp::{BuildArtifact, StartedBuild};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -28,9 +28,9 @@ const VARIABLES: [&str; 7] = [
 
 /// Build of an image.
 pub(super) struct Making {
-    artifact: Artifact,
+    artifact: BuildArtifact,
     /// The start record, if the result may be reused.
-    begun: Option<Begun>,
+    begun: Option<StartedBuild>,
     /// Headers that the compilers have read.
     read: String,
 }
@@ -56,7 +56,7 @@ impl Making {
         }
         let length = own.metadata().map_or(0, |metadata| metadata.len());
         let variables = VARIABLES.map(std::env::var_os);
-        let artifact = Artifact {
+        let artifact = BuildArtifact {
             file,
             root: folders::root().into(),
             beside,

@@ -12,12 +12,12 @@ use crate::build::making::Making;
 use crate::build::package::{self, add_link, put};
 use crate::build::target;
 use crate::host::folders;
-use crate::host::setup::{Tools, no_cargo};
+use crate::host::setup::{ToolSet, no_cargo};
 use crate::host::stop::{Doing, Stop};
 use crate::host::sys;
 use crate::show::say::complain;
-use midplane_setup::fresh::Artifact;
-use midplane_setup::kit::kit;
+use midplane_setup::stamp::BuildArtifact;
+use midplane_setup::toolchain::kit;
 use rustix::process::Signal;
 use std::collections::hash_map::DefaultHasher;
 use std::ffi::{OsStr, OsString};
@@ -30,7 +30,7 @@ use std::process::{Command, Stdio};
 use std::slice;
 
 impl Program {
-    pub fn build(&self, tools: &Tools, flags: &Flags) -> Result<Image, Stop> {
+    pub fn build(&self, tools: &ToolSet, flags: &Flags) -> Result<Image, Stop> {
         if let Self::Image(path) = self {
             kept::use_image(path)?;
             return Image::read(path);
@@ -92,7 +92,7 @@ impl Program {
     /// Compiles outdated sources and links with the runtime's library.
     fn make(
         &self,
-        tools: &Tools,
+        tools: &ToolSet,
         flags: &Flags,
         mut making: Making,
         library: &Path,
@@ -142,7 +142,7 @@ impl Program {
 }
 
 /// Builds the kernel and the runtime as a static library for C programs on nodes.
-pub(super) fn kernel_library(tools: &Tools, runtime: Runtime) -> Result<PathBuf, Stop> {
+pub(super) fn kernel_library(tools: &ToolSet, runtime: Runtime) -> Result<PathBuf, Stop> {
     runtime_library(
         Compiler::for_nodes(tools, "build")?,
         (runtime, Links::Kernel),
@@ -159,7 +159,7 @@ pub(super) fn runtime_library(
         Links::Cluster => (kept::RUNTIMES[1], "extern crate midplane_carrier as _;\n"),
         Links::Kernel | Links::Binding => (
             kept::RUNTIMES[0],
-            "#![no_std]\nextern crate midplane_c as _;\nkernel_rt::steps!();\n",
+            "#![no_std]\nextern crate midplane_c as _;\nkernel_rt::hot_path!();\n",
         ),
     };
     let name = [name].into_iter().chain(runtime.features());
@@ -175,7 +175,7 @@ pub(super) fn runtime_library(
 }
 
 /// Returns the linker driver and its arguments for a Rust program on nodes.
-fn link_words(tools: &Tools, flags: &Flags, folder: &Path) -> Result<Vec<OsString>, Stop> {
+fn link_words(tools: &ToolSet, flags: &Flags, folder: &Path) -> Result<Vec<OsString>, Stop> {
     let gcc = tools.gcc.command();
     // The driver may require arguments and environment variables of its own.
     let quoted = |word: &OsStr| shell_words::quote(&word.to_string_lossy()).into_owned();
@@ -224,7 +224,7 @@ pub(super) struct Compiler {
 
 impl Compiler {
     /// Creates the nodes' compiler for this cargo subcommand.
-    fn for_nodes(tools: &Tools, command: &str) -> Result<Self, Stop> {
+    fn for_nodes(tools: &ToolSet, command: &str) -> Result<Self, Stop> {
         let profile = Board::chosen().profile();
         let folder = target_folder(tools);
         let target = target::to_compile_for(tools, &folder)?;
@@ -289,7 +289,7 @@ fn build_around(
     if !link.is_empty() {
         beside.extend(Board::chosen().scripts());
     }
-    let built = Artifact {
+    let built = BuildArtifact {
         file: target.join(output).join(file),
         root: folders::root().into(),
         beside,
@@ -319,8 +319,8 @@ fn keep_versions(package: &Path, lock: &Path) -> Result<(), Stop> {
 }
 
 /// Returns cargo's target directory for nodes. It is separate, so that builds for nodes never wait for builds of tests.
-fn target_folder(tools: &Tools) -> PathBuf {
-    folders::target().join("midplane").join(tools.rust.folder())
+fn target_folder(tools: &ToolSet) -> PathBuf {
+    folders::target().join("midplane").join(tools.rust.directory())
 }
 
 /// Reason of a failed build.
@@ -338,9 +338,9 @@ pub(super) enum Trouble {
 /// messages of a build without work. Returns `None` on success.
 pub(super) fn run_cargo(
     mut cargo: Command,
-    artifact: Option<&Artifact>,
+    artifact: Option<&BuildArtifact>,
 ) -> Result<Option<Trouble>, Stop> {
-    let begun = artifact.map(Artifact::begin);
+    let begun = artifact.map(BuildArtifact::begin);
     let color = if std::io::stderr().is_terminal() {
         "always"
     } else {

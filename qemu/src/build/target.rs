@@ -4,10 +4,10 @@
 //! that does not return. It requires additional code and a low register in each function. The tool uses the images'
 //! call frame information instead (`unwind.rs`), enabled by a separate option (`.cargo/along.toml`).
 
-use crate::host::setup::Tools;
+use crate::host::setup::ToolSet;
 use crate::host::stop::{Doing, Stop};
-use midplane_setup::kit::kit;
-use midplane_setup::rust::Rust;
+use midplane_setup::toolchain::kit;
+use midplane_setup::rust::RustSource;
 use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
@@ -18,11 +18,11 @@ const LEFT_OUT: &str = "\"frame-pointer\": \"may-omit\"";
 
 /// Returns cargo's target argument: the target's name, or a description file in `folder` with that name. An installed
 /// library, in contrast to one built from source, matches only the compiler's own target.
-pub(super) fn to_compile_for(tools: &Tools, folder: &Path) -> Result<OsString, Stop> {
+pub(super) fn to_compile_for(tools: &ToolSet, folder: &Path) -> Result<OsString, Stop> {
     let name = kit().target;
     let described = match tools.rust {
-        Rust::Installed => None,
-        Rust::Sources | Rust::Debian(_) => tools.rust.description(crate::host::folders::root()),
+        RustSource::Installed => None,
+        RustSource::Sources | RustSource::Debian(_) => tools.rust.description(crate::host::folders::root()),
     };
     let Some(changed) = described.as_deref().and_then(without_frame_pointers) else {
         return Ok(name.into());

@@ -9,8 +9,8 @@ use gimli::{
     BaseAddresses, CfaRule, DebugFrame, EhFrame, EndianSlice, LittleEndian, Register, RegisterRule,
     UnwindContext, UnwindSection, UnwindTableRow,
 };
-use midplane_abi::address::Bytes;
-use midplane_abi::callers::Registers;
+use midplane_abi::address::AddressRange;
+use midplane_abi::backtrace::BacktraceRegisters;
 use object::{Object, ObjectSection};
 use std::collections::BTreeMap;
 
@@ -29,7 +29,7 @@ struct Frame {
 }
 
 impl Frame {
-    fn new(board: Board, noted: &Registers) -> Frame {
+    fn new(board: Board, noted: &BacktraceRegisters) -> Frame {
         let mut registers = [None; 32];
         let saved = board.saved();
         for (number, value) in saved.iter().zip(noted.saved) {
@@ -215,10 +215,10 @@ impl<'a> Tables<'a> {
 pub fn overflowed(
     board: Board,
     image: &[u8],
-    noted: &Registers,
+    noted: &BacktraceRegisters,
     read: &dyn Fn(u64) -> Option<u64>,
-    stack: Bytes,
-) -> Option<Registers> {
+    stack: AddressRange,
+) -> Option<BacktraceRegisters> {
     // Only this processor stores registers at the interrupted code's stack pointer.
     if board != Board::Stm32f405 || noted.saved[0] != 0 {
         return None;
@@ -239,7 +239,7 @@ pub fn overflowed(
         frames.iter().find_map(|registers| {
             let frame = Frame::new(board, registers);
             let pc = tables.row_with_return_address(&frame, target, at)?;
-            Some(Registers { pc, ..*registers })
+            Some(BacktraceRegisters { pc, ..*registers })
         })
     });
     with_calls.or_else(|| overflowed_leaf(board, &elf, &tables, &frames, read, stack))
@@ -252,10 +252,10 @@ fn overflowed_leaf(
     board: Board,
     elf: &object::File<'_>,
     tables: &Tables<'_>,
-    frames: &[Registers],
+    frames: &[BacktraceRegisters],
     read: &dyn Fn(u64) -> Option<u64>,
-    stack: Bytes,
-) -> Option<Registers> {
+    stack: AddressRange,
+) -> Option<BacktraceRegisters> {
     let mut functions = BTreeMap::new();
     calls(elf).find_map(|(return_address, target)| {
         let starts = functions.entry(target).or_insert_with(|| {
@@ -263,7 +263,7 @@ fn overflowed_leaf(
             for registers in frames {
                 let frame = Frame::new(board, registers);
                 for (pc, cfa) in tables.rows_without_return_address(&frame, target) {
-                    starts.push((Registers { pc, ..*registers }, cfa));
+                    starts.push((BacktraceRegisters { pc, ..*registers }, cfa));
                 }
             }
             starts
@@ -351,7 +351,7 @@ pub struct Call {
 pub fn innermost_call(
     board: Board,
     image: &[u8],
-    noted: &Registers,
+    noted: &BacktraceRegisters,
     read: &dyn Fn(u64) -> Option<u64>,
     is_it: &dyn Fn(u64) -> bool,
 ) -> Option<Call> {
@@ -390,9 +390,9 @@ mod tests {
 
     #[test]
     fn what_is_no_image_and_memory_that_is_not_there_give_nothing() {
-        let noted = Registers {
+        let noted = BacktraceRegisters {
             pc: 0x8000_0000,
-            saved: [0; midplane_abi::callers::SAVED.len()],
+            saved: [0; midplane_abi::backtrace::SAVED.len()],
         };
         for image in [
             b"\x7fELF".to_vec(),

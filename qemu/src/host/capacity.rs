@@ -3,7 +3,7 @@
 use crate::host::size;
 use crate::host::stop::Stop;
 pub use midplane_setup::machine::memory_available;
-use midplane_setup::machine::{DESCRIPTORS_PER_NODE, Machine as Offer, QEMU_BYTES, touched};
+use midplane_setup::machine::{DESCRIPTORS_PER_NODE, MachineResources as Offer, QEMU_BYTES, touched_bytes};
 pub use midplane_setup::{DEFAULT_MPI_MEMORY, DEFAULT_NODE_MEMORY};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
@@ -23,14 +23,14 @@ impl Machine {
                 maximum,
             },
         );
-        Self(Offer::look())
+        Self(Offer::read())
     }
 
     /// Returns an error if `nodes` exceeds the capacity, with one QEMU process per node or `instances` in total. Counts
     /// only the memory that nodes certainly touch, not the allocations of their programs.
     pub fn check(&self, nodes: u64, memory: Memory, instances: Option<u64>) -> Result<(), Stop> {
         let Memory { node, mpi } = memory;
-        let touched = touched(node, mpi);
+        let touched = touched_bytes(node, mpi);
         if node > self.0.memory {
             return Err(Stop::usage(format!(
                 "--node-memory {} is more than this machine has: {} are available",

@@ -48,7 +48,7 @@ fn is_writable(target: &Path) -> bool {
 fn of_user(root: &Path) -> Option<PathBuf> {
     let mut hasher = DefaultHasher::new();
     root.hash(&mut hasher);
-    let folder = midplane_setup::folder::of_user()?;
+    let folder = midplane_setup::package_dir::user_dir()?;
     let folder = folder.join(format!("target-{:016x}", hasher.finish()));
     std::fs::create_dir_all(&folder).ok()?;
     is_writable(&folder).then_some(folder)

@@ -15,9 +15,9 @@ use crate::show::table::{self, Column, Table, six_places};
 use clap::{Args, Parser, ValueEnum};
 use midplane_abi::counters::Counter;
 use midplane_device::region::BLOCK_BYTES;
-use midplane_lab::Failure;
-use midplane_lab::scale::{Far, Program, Scale};
-use midplane_lab::timed::{Change, Costs};
+use midplane_lab::JobFailure;
+use midplane_lab::scale::{RunProgress, ScaleProgram, ScaleRun};
+use midplane_lab::timed::{CostChange, OperationCosts};
 use plotters::style::RGBColor;
 use serde::Serialize;
 use std::ffi::OsString;
@@ -81,8 +81,8 @@ pub struct ClusterArgs {
     /// Another cost in virtual time than Blue Gene/L's: link_ns_per_byte, hop_ns, packet_ns, call_ns, search_ns,
     /// copy_ns_per_byte or interrupt_ns; for programs in C compute_percent, how much of the processor time that one takes
     /// here, its computing takes in virtual time [default: 0]
-    #[arg(long, value_name = "NAME=VALUE", value_parser = Change::parse)]
-    cost: Vec<Change>,
+    #[arg(long, value_name = "NAME=VALUE", value_parser = CostChange::parse)]
+    cost: Vec<CostChange>,
 
     #[command(flatten)]
     c: ForC,
@@ -218,13 +218,13 @@ enum Named {
 }
 
 impl Named {
-    fn program(self) -> Program {
+    fn program(self) -> ScaleProgram {
         match self {
-            Named::Killer => Program::Killer,
-            Named::Barrier => Program::Barrier,
-            Named::Allreduce => Program::Allreduce,
-            Named::AllToAll => Program::AllToAll,
-            Named::Neighbour => Program::Neighbour,
+            Named::Killer => ScaleProgram::Killer,
+            Named::Barrier => ScaleProgram::Barrier,
+            Named::Allreduce => ScaleProgram::Allreduce,
+            Named::AllToAll => ScaleProgram::AllToAll,
+            Named::Neighbour => ScaleProgram::Neighbour,
         }
     }
 
@@ -500,8 +500,8 @@ fn run_c(
 }
 
 /// Formats the changes of the cost model for the table.
-fn changes(costs: &[Change]) -> String {
-    let words: Vec<String> = costs.iter().map(Change::to_string).collect();
+fn changes(costs: &[CostChange]) -> String {
+    let words: Vec<String> = costs.iter().map(CostChange::to_string).collect();
     words.join(" ")
 }
 
@@ -523,21 +523,21 @@ fn measure(
             (nodes as usize * repeats as usize * message).max(others_memory)
         }
     };
-    let scale = Scale {
+    let scale = ScaleRun {
         extents,
         program: program.program(),
         repeats,
         bytes: bytes as usize,
         mpi_memory,
         others_memory,
-        costs: Costs::BLUE_GENE.with(options.cost.iter().copied()),
+        costs: OperationCosts::BLUE_GENE.with(options.cost.iter().copied()),
         seed: options.seed.unwrap_or(1),
         processors: options.processors,
     };
     Used::forget_our_peak();
     let before = Used::by_us();
     let (start, mut said, mut stop) = (Instant::now(), Instant::now(), None);
-    let scaled = scale.run(&mut |far: Far| {
+    let scaled = scale.run(&mut |far: RunProgress| {
         stop = signals.pending();
         if !options.quiet && said.elapsed() >= WORD {
             said = Instant::now();
@@ -576,7 +576,7 @@ fn measure(
 }
 
 /// Formats the progress of a run and an estimate of the remaining time.
-fn how_far(nodes: u64, far: Far, took: Duration) -> String {
+fn how_far(nodes: u64, far: RunProgress, took: Duration) -> String {
     let seconds = took.as_secs_f64();
     let rest = if far.part > 0.01 {
         format!("about {:.0} s more", seconds * (1.0 / far.part - 1.0))
@@ -591,9 +591,9 @@ fn how_far(nodes: u64, far: Far, took: Duration) -> String {
 }
 
 /// Describes the failure of a job.
-fn words(failure: &Failure) -> String {
+fn words(failure: &JobFailure) -> String {
     match failure {
-        Failure::Hang(calls) => {
+        JobFailure::Hang(calls) => {
             let waiting = calls.iter().flatten().count();
             let first = calls.iter().enumerate().find_map(|(rank, call)| {
                 call.map(|call| format!("; rank {rank} is in {}", call.function))
@@ -603,13 +603,13 @@ fn words(failure: &Failure) -> String {
                 first.unwrap_or_default()
             )
         }
-        Failure::Abort {
+        JobFailure::Abort {
             rank,
             status,
             message,
         } => format!("rank {rank} ended the job with status {status}: {message}"),
-        Failure::Panic { rank, message } => format!("rank {rank} panicked: {message}"),
-        Failure::Stopped => "stopped".into(),
+        JobFailure::Panic { rank, message } => format!("rank {rank} panicked: {message}"),
+        JobFailure::Stopped => "stopped".into(),
     }
 }
 
@@ -714,7 +714,7 @@ mod tests {
 
     #[test]
     fn an_estimate_comes_when_there_is_something_to_go_by() {
-        let far = |part| Far {
+        let far = |part| RunProgress {
             now_ns: 2_000_000,
             part,
         };

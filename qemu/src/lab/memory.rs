@@ -1,7 +1,7 @@
 //! `midplane memory`: memory usage of a node, computed from the constants of the node's code.
 
 use clap::Args;
-use kernel_rt::mem;
+use kernel_rt::memory_plan;
 use midplane_abi::blackboard;
 use midplane_abi::outbox;
 use midplane_device::peers::{PAGE_PEERS, STOCK_PAGES};
@@ -197,20 +197,20 @@ fn terms_of_the_node(links: u64) -> Vec<Term> {
     vec![
         term(
             "router's buffers",
-            mem::ROUTER.chunks() * CHUNK_BYTES,
+            memory_plan::ROUTER.chunks() * CHUNK_BYTES,
             "all virtual channels and FIFOs",
         ),
         term("router", size_of::<Router<'_>>(), "its state"),
         Term {
             name: "links",
-            bytes: links * mem::LINK_BYTES,
+            bytes: links * memory_plan::LINK_BYTES,
             why: format!(
                 "{} x {}: {} + {} frames of {} and two queues",
                 links,
-                mem::LINK_BYTES,
-                mem::RECEIVE_FRAMES,
-                mem::TRANSMIT_FRAMES,
-                mem::FRAME_BYTES
+                memory_plan::LINK_BYTES,
+                memory_plan::RECEIVE_FRAMES,
+                memory_plan::TRANSMIT_FRAMES,
+                memory_plan::FRAME_BYTES
             ),
         },
         term(

@@ -12,7 +12,7 @@ use crate::run::limits;
 use crate::show::say::say;
 use crate::show::table::{Column, Table};
 use clap::Args;
-use kernel_rt::board::stm32f405::memory::{self, Needs};
+use kernel_rt::board::stm32f405::memory::{self, HeapNeeds};
 use midplane_abi::stm32f405::{FLASH, PERSONALITY, RAM};
 use midplane_device::matching::EngineKind;
 use midplane_engines::Choice;
@@ -129,7 +129,7 @@ const TABLE: Table<Row> = Table {
 
 /// Builds the program and prints the table; returns the exit status.
 pub fn run(options: &SizeArgs) -> Result<u8, Stop> {
-    midplane_setup::kit::choose(options.board.kit());
+    midplane_setup::toolchain::choose(options.board.kit());
     let program = Program::classify(&options.program, options.bin.as_deref())?;
     let flags = Flags {
         matching: { options.matching }.unwrap_or_else(|| Board::chosen().matching()),
@@ -161,7 +161,7 @@ fn stm32f405_lines(parts: &BTreeMap<Part, Bytes>) -> Vec<String> {
         .sum();
     let (flash, ram) = (all.text + all.constants + all.data, all.data + all.zeroed);
     let kernel = ram - stacks - program;
-    let needs = Needs::of(&EngineKind::STANDARD, LINKS, MPI_MEMORY, NODES);
+    let needs = HeapNeeds::for_node(&EngineKind::STANDARD, LINKS, MPI_MEMORY, NODES);
     let (node, tables) = (needs.kernel(), needs.tables);
     let requests = memory::REQUESTS_BYTES as u64;
     let traps = stacks.saturating_sub(memory::STACK_BYTES);

@@ -6,9 +6,9 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use clap::Args;
 use midplane_engines::Choice;
-use midplane_lab::explore::{Background, Finding, Progress, cases};
+use midplane_lab::explore::{Background, RowResult, RowProgress, cases};
 use midplane_lab::matching as sequences;
-use midplane_lab::sim::{POLLING, Report, Seeded};
+use midplane_lab::sim::{POLLING, JobReport, SeededJob};
 
 use crate::host::capacity;
 use crate::host::signals::Signals;
@@ -83,7 +83,7 @@ struct Sums {
 }
 
 impl Sums {
-    fn add(&mut self, report: &Report) {
+    fn add(&mut self, report: &JobReport) {
         self.short += u64::from(report.short.is_some());
         self.steps += report.steps;
         for stats in &report.stats {
@@ -196,7 +196,7 @@ fn engine_of(seed: u64) -> Choice {
 /// there are none. The `only` seed always draws a sequence, and its job is shown if it fails.
 fn run_seed(seed: u64, matching: Choice, only: bool, sums: &mut Sums) -> Result<bool, Stop> {
     let before = sums.failures;
-    let job = Seeded::draw(seed).with_matching(matching);
+    let job = SeededJob::draw(seed).with_matching(matching);
     sums.jobs += 1;
     sums.with_windows += u64::from(job.program.windows.count > 0);
     match job.run() {
@@ -224,7 +224,7 @@ fn tell_failure(
     seed: u64,
     matching: Choice,
     failure: &impl fmt::Display,
-    job: Option<&Seeded>,
+    job: Option<&SeededJob>,
 ) -> Result<(), Stop> {
     say(format_args!(
         "seed {seed}: {failure}\n  replay: cargo midplane soak --seed {seed} --jobs 1 --matching {matching}"
@@ -262,7 +262,7 @@ impl Exploration {
 
     /// Reports findings without blocking.
     fn listen(&mut self) -> Result<(), Stop> {
-        for Finding { name, result } in self.background.findings() {
+        for RowResult { name, result } in self.background.findings() {
             match result {
                 Ok(explored) => {
                     self.cases += 1;
@@ -279,7 +279,7 @@ impl Exploration {
 
     /// Reports the progress of the current case.
     fn tell_progress(&self) -> Result<(), Stop> {
-        if let Some(Progress { name, explored }) = self.background.progress() {
+        if let Some(RowProgress { name, explored }) = self.background.progress() {
             say(format_args!("exploring {name}: {explored} so far"))?;
         }
         Ok(())

@@ -5,7 +5,7 @@ use crate::host::signals::Signals;
 use crate::host::stop::{self, Doing, Stop};
 use crate::host::sys;
 use crate::show::say;
-use midplane_setup::parts;
+use midplane_setup::test_groups;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Signal, kill_process_group};
 use serde_json::Value;
@@ -84,7 +84,7 @@ fn integration_tests() -> Result<Vec<String>, Stop> {
         serde_json::from_slice(&metadata.stdout).doing("read what cargo metadata says")?;
     let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
     let is_library = |package: &Value| {
-        { package["name"].as_str() }.is_some_and(|name| parts::LIBRARIES.contains(&name))
+        { package["name"].as_str() }.is_some_and(|name| test_groups::LIBRARIES.contains(&name))
     };
     let packages = list(&metadata["packages"]).into_iter();
     let targets = { packages.filter(|one| !is_library(one)) }.flat_map(|one| list(&one["targets"]));
@@ -309,7 +309,7 @@ pub fn run(options: &TestArgs) -> Result<u8, Stop> {
     let starts_jobs = |name: &&str| JOBS.concat().contains(name);
     let names = tests.iter().map(String::as_str);
     let others: Vec<&str> = names.filter(|name| !starts_jobs(name)).collect();
-    let machines = parts::machines();
+    let machines = test_groups::machines();
     let named = |part: &[&'static str], kinds: &[&'static str], tests: &[&str]| {
         let words = [part, kinds].concat().into_iter().map(String::from);
         let tests = tests
@@ -327,14 +327,14 @@ pub fn run(options: &TestArgs) -> Result<u8, Stop> {
                 .map(|(kinds, tests)| named(&machines, kinds, tests))
                 .collect(),
             vec![
-                named(&parts::below_kernel(), &["--tests"], &[]),
-                named(&parts::kernel(), &["--tests"], &[]),
+                named(&test_groups::below_kernel(), &["--tests"], &[]),
+                named(&test_groups::kernel(), &["--tests"], &[]),
             ],
         ),
         (
             vec![
                 named(&machines, &["--doc"], &[]),
-                named(&parts::libraries(), &["--doc"], &[]),
+                named(&test_groups::libraries(), &["--doc"], &[]),
             ],
             vec![],
         ),

@@ -42,13 +42,13 @@ fn words(record: &str) -> Result<String, Stop> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use midplane_abi::failure::Why;
+    use midplane_abi::failure::FailureReason;
 
     #[test]
     fn what_a_node_has_printed_is_put_in_words() {
         let failure = Failure {
             place: None,
-            why: Why::MpiAbort(7),
+            why: FailureReason::MpiAbort(7),
         };
         let record = failure.write();
         let digits: String = { record.bytes().iter() }

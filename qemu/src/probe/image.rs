@@ -9,7 +9,7 @@ use crate::build::compiler;
 use crate::build::given::{self, Flags, Program};
 use crate::build::image::Image;
 use crate::host::folders;
-use crate::host::setup::{self, Tools};
+use crate::host::setup::{self, ToolSet};
 use crate::host::size;
 use crate::host::stop::{Doing, Stop};
 use crate::host::sys;
@@ -18,9 +18,9 @@ use crate::run::notation::parse_coord;
 use crate::run::{limits, topology};
 use crate::show::say::say;
 use clap::Args;
-use kernel_rt::mem::MPI_SHARE;
-use midplane_abi::boot_parameters::{Auto, BootParameters, Console, Nodes, Output, ProgramSection};
-use midplane_abi::personality::Exit;
+use kernel_rt::memory_plan::MPI_SHARE;
+use midplane_abi::boot_parameters::{AutoConfig, BootParameters, SerialConsole, InstanceNodes, OutputTarget, ProgramSection};
+use midplane_abi::personality::ExitAction;
 use midplane_abi::stm32f405::{FLASH, PERSONALITY, RAM};
 use midplane_engines::Choice;
 use net_torus::coord::{Coord, Shape};
@@ -117,7 +117,7 @@ pub struct Made {
     pub image: Image,
     /// Name: the program's, and the node's coordinates.
     pub name: String,
-    tools: Tools,
+    tools: ToolSet,
 }
 
 /// Creates the files and prints their names; returns the exit status.
@@ -164,7 +164,7 @@ impl What {
     /// # Errors
     /// Returns usage errors: a node outside the machine, insufficient memory with the sum, and compiler errors.
     pub fn make(&self) -> Result<Made, Stop> {
-        midplane_setup::kit::choose(self.board.kit());
+        midplane_setup::toolchain::choose(self.board.kit());
         if self.board == Board::Virt {
             return Err(Stop::usage(
                 "--board virt has no flash: it is only emulated; `cargo midplane cc` makes images for it",
@@ -240,10 +240,10 @@ impl What {
     fn personality(&self, program: &Program, shape: Shape) -> Result<Vec<u8>, Stop> {
         let parameters = BootParameters {
             shape,
-            nodes: Nodes::One(self.node),
-            auto: self.auto.then(|| Auto {
+            nodes: InstanceNodes::One(self.node),
+            auto: self.auto.then(|| AutoConfig {
                 has_console: self.console.is_some(),
-                ..Auto::default()
+                ..AutoConfig::default()
             }),
             console: match self.console {
                 Some(Where::At(console)) => Some(console),
@@ -253,8 +253,8 @@ impl What {
             mpi_borrow: self.mpi_borrow,
             matching: Some(self.matching().name().as_bytes()),
             // A physical board runs standalone, without the tool.
-            output: Output::Uart,
-            exit: Exit::Stay,
+            output: OutputTarget::Uart,
+            exit: ExitAction::Stay,
             ..BootParameters::default()
         };
         let name = program.name();
@@ -284,7 +284,7 @@ fn parse_place(text: &str) -> Result<Coord, String> {
 #[derive(Clone, Copy, Debug)]
 enum Where {
     /// At this line.
-    At(Console),
+    At(SerialConsole),
     /// The boards detect it, as they do their coordinates.
     Found,
 }
@@ -297,7 +297,7 @@ fn parse_where(text: &str) -> Result<Where, String> {
 }
 
 /// Creates an object file with the personality as its only section.
-fn assembled(tools: &Tools, record: &[u8]) -> Result<PathBuf, Stop> {
+fn assembled(tools: &ToolSet, record: &[u8]) -> Result<PathBuf, Stop> {
     assert!(
         record.len() as u64 <= PERSONALITY.len(),
         "limited by the reader"
@@ -351,7 +351,7 @@ fn binary(elf: &[u8]) -> Option<Vec<u8>> {
 }
 
 /// Returns the path of the compiler's objcopy.
-fn objcopy(tools: &Tools) -> Result<PathBuf, Stop> {
+fn objcopy(tools: &ToolSet) -> Result<PathBuf, Stop> {
     let mut command = tools.gcc.command();
     command.arg("-print-prog-name=objcopy");
     let output = command.output().doing("ask the C compiler for objcopy")?;

@@ -12,7 +12,7 @@ use crate::run::topology;
 use crate::show::file::ResultFile;
 use clap::Args;
 use kernel_rt::board::stm32f405::memory::BAUD;
-use kernel_rt::mem::MPI_SHARE;
+use kernel_rt::memory_plan::MPI_SHARE;
 use midplane_abi::boot_parameters::BootParameters;
 use midplane_abi::stm32f405::RAM;
 use net_torus::coord::Shape;
@@ -52,7 +52,7 @@ pub struct AttachArgs {
 
 /// Shows the boards' output until their job completes; returns its exit status.
 pub fn run(options: &AttachArgs) -> Result<u8, Stop> {
-    midplane_setup::kit::choose(Board::Stm32f405.kit());
+    midplane_setup::toolchain::choose(Board::Stm32f405.kit());
     let image = Image::read(&options.image)?;
     let shown = options.image.display();
     let refused = |why: &str| Stop::usage(format!("{shown}: {why}"));
@@ -84,7 +84,7 @@ pub fn run(options: &AttachArgs) -> Result<u8, Stop> {
         mpi_borrow: boot.mpi_borrow,
         ..Plan::of_machine(Backend::Attached(&port), &image, shape, RAM.len())
     };
-    let arguments = boot.programs.of_rank(0).arguments;
+    let arguments = boot.programs.for_rank(0).arguments;
     let shown = Shown {
         quiet: options.watched.quiet,
         links: options.watched.links,

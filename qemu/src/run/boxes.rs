@@ -1,20 +1,20 @@
 //! `--instances`: division of a torus into boxes of nodes, one per QEMU process. Free of side effects.
 
 use crate::host::stop::Stop;
-use midplane_abi::layout::{Division, Layout, MAX_NODES, MAX_SHARED_BYTES, shared_bytes};
+use midplane_abi::layout::{BoxDivision, InstanceLayout, MAX_NODES, MAX_SHARED_BYTES, shared_bytes};
 use net_torus::coord::Shape;
 
 /// Assignment of nodes to shared instances.
 #[derive(Clone, Copy, Debug)]
 pub struct Boxes {
     /// Division of the torus into boxes.
-    pub division: Division,
+    pub division: BoxDivision,
     node_memory: u64,
 }
 
 impl Boxes {
     /// Creates boxes of nodes with this much memory each, rounded up to a multiple of 2 MiB.
-    pub fn new(division: Division, node_memory: u64) -> Self {
+    pub fn new(division: BoxDivision, node_memory: u64) -> Self {
         Self {
             division,
             node_memory,
@@ -22,9 +22,9 @@ impl Boxes {
     }
 
     /// Returns the memory layout of an instance whose image ends `image_bytes` after the start of RAM.
-    pub fn layout(&self, instance: u32, image_bytes: u64) -> Result<Layout, Stop> {
+    pub fn layout(&self, instance: u32, image_bytes: u64) -> Result<InstanceLayout, Stop> {
         let nodes = self.division.node_box(instance).map_or(0, |b| b.nodes());
-        Layout::new(image_bytes, nodes, self.node_memory).ok_or_else(|| {
+        InstanceLayout::new(image_bytes, nodes, self.node_memory).ok_or_else(|| {
             Stop::usage(format!(
                 "--node-memory {}: more than a node can have",
                 self.node_memory
@@ -39,7 +39,7 @@ pub fn divide(
     shape: Shape,
     instances: Option<u32>,
     starts: &[u32],
-) -> Result<Option<Division>, Stop> {
+) -> Result<Option<BoxDivision>, Stop> {
     let nodes = shape.nodes();
     let instances = match instances {
         None => return Ok(fewest(shape, starts)),
@@ -70,7 +70,7 @@ pub fn divide(
             good.join(", ")
         ))
     })?;
-    match Division::new(shape, parts) {
+    match BoxDivision::new(shape, parts) {
         Some(division) if !is_by_image(&division, starts) => Err(Stop::usage(format!(
             "--instances {instances}: the nodes of an instance have one image, and here one would have several; leave \
              --instances out, or give {nodes}, one for each node"
@@ -80,7 +80,7 @@ pub fn divide(
 }
 
 /// Checks whether the nodes of each instance run one image.
-fn is_by_image(division: &Division, starts: &[u32]) -> bool {
+fn is_by_image(division: &BoxDivision, starts: &[u32]) -> bool {
     let image = |rank: u32| starts.partition_point(|start| *start <= rank);
     starts.is_empty()
         || (0..division.instances()).all(|instance| {
@@ -98,7 +98,7 @@ fn is_by_image(division: &Division, starts: &[u32]) -> bool {
 
 /// Divides `shape` into as few instances as possible, the fastest choice (docs/emulation.md); `None` if boxes cannot
 /// contain it.
-fn fewest(shape: Shape, starts: &[u32]) -> Option<Division> {
+fn fewest(shape: Shape, starts: &[u32]) -> Option<BoxDivision> {
     let most = if shared_bytes(&shape) > MAX_SHARED_BYTES {
         1
     } else {
@@ -106,7 +106,7 @@ fn fewest(shape: Shape, starts: &[u32]) -> Option<Division> {
     };
     (1..=most.max(1)).find_map(|instances| {
         let parts = parts(shape.extents(), instances)?;
-        Division::new(shape, parts).filter(|division| is_by_image(division, starts))
+        BoxDivision::new(shape, parts).filter(|division| is_by_image(division, starts))
     })
 }
 

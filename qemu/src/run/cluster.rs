@@ -8,9 +8,9 @@ use crate::run::instance::{Ears, Fleet, Instance};
 use crate::run::linux::{Inherited, bonds, end_signal, give_streams, process};
 use crate::run::node::Node;
 use crate::run::plan::{Plan, coord};
-use kernel_rt::board::linux::carried::{COSTS, PROCESSORS};
-use kernel_rt::board::linux::share::{Layout, NO_RANK, PRINT_MARK};
-use midplane_lab::timed::Change;
+use kernel_rt::board::linux::sim_nodes::{COSTS, PROCESSORS};
+use kernel_rt::board::linux::share::{ShareLayout, NO_RANK, PRINT_MARK};
+use midplane_lab::timed::CostChange;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
@@ -23,7 +23,7 @@ const STACK_BYTES: u64 = 512 << 10;
 pub fn boot(plan: &Plan<'_>) -> Result<Fleet, Stop> {
     let nodes = plan.shape.nodes();
     // Of the shared layout only the first part, the status records, is required.
-    let layout = Layout::new(nodes);
+    let layout = ShareLayout::new(nodes);
     let shared = Rc::new(Shared::new("midplane-cluster", layout.words())?);
     let (stdout, its_stdout) = messages()?;
     let (stderr, its_stderr) = messages()?;
@@ -38,7 +38,7 @@ pub fn boot(plan: &Plan<'_>) -> Result<Fleet, Stop> {
         command.env(PROCESSORS, plan.processors.to_string());
     }
     if !plan.costs.is_empty() {
-        let words: Vec<String> = plan.costs.iter().map(Change::to_string).collect();
+        let words: Vec<String> = plan.costs.iter().map(CostChange::to_string).collect();
         command.env(COSTS, words.join(","));
     }
     let is_kept = !plan.under.is_empty();

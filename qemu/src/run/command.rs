@@ -5,7 +5,7 @@ use crate::build::given::{self, Flags, Heeded, Program};
 use crate::build::image::Image;
 use crate::build::linux::{self, Carries};
 use crate::host::capacity::{DEFAULT_MPI_MEMORY, DEFAULT_NODE_MEMORY, Machine, Memory};
-use crate::host::setup::{self, Tool, Tools};
+use crate::host::setup::{self, SystemTool, ToolSet};
 use crate::host::signals::Signals;
 use crate::host::size;
 use crate::host::stop::{FAILURE, Stop};
@@ -24,12 +24,12 @@ use crate::run::{limits, topology, wiring};
 use crate::show::file::ResultFile;
 use crate::show::say;
 use clap::{Args, ValueEnum};
-use kernel_rt::mem::{MPI_SHARE, Needs};
-use midplane_abi::boot_parameters::Console;
+use kernel_rt::memory_plan::{MPI_SHARE, MemoryNeeds};
+use midplane_abi::boot_parameters::SerialConsole;
 use midplane_device::LEAST_MPI_MEMORY;
 use midplane_engines::Choice;
-use midplane_lab::timed::Change;
-use midplane_setup::kit;
+use midplane_lab::timed::CostChange;
+use midplane_setup::toolchain;
 use net_torus::coord::Shape;
 use rustix::io::Errno;
 use signal_hook::consts::SIGPIPE;
@@ -113,7 +113,7 @@ pub struct Options {
     /// What the boards print and report comes by one serial console, as with `flash --console` and `attach`: the line in
     /// this direction of the node at 0,0,0, or of another, which has no link there; only --board stm32f405
     #[arg(long, value_name = "[X,Y,Z:]DIRECTION", conflicts_with_all = ["files", "verbose"], value_parser = parse_console)]
-    console: Option<Console>,
+    console: Option<SerialConsole>,
 
     /// RAM of a node: image, stack, heap and MPI memory, for example 8M; what is not touched takes nothing of this
     /// machine's [default: 64M, and --mpi-memory besides when that is more than 1M]
@@ -162,8 +162,8 @@ pub struct Options {
     /// With --on cluster: another cost in virtual time than Blue Gene/L's. The names are link_ns_per_byte, hop_ns, packet_ns,
     /// call_ns, search_ns, copy_ns_per_byte, interrupt_ns, and compute_percent: how much of the processor time that a
     /// program takes here, its computing takes in virtual time [default: 0]
-    #[arg(long, value_name = "NAME=VALUE", value_parser = Change::parse)]
-    cost: Vec<Change>,
+    #[arg(long, value_name = "NAME=VALUE", value_parser = CostChange::parse)]
+    cost: Vec<CostChange>,
 
     #[command(flatten)]
     faults: FaultOptions,
@@ -696,7 +696,7 @@ fn checked(options: &Options) -> Result<Shape, Stop> {
     let extents = options.nodes.unwrap_or(options.torus);
     let shape = Shape::new(extents, options.mesh.map(|mesh| !mesh))
         .ok_or_else(|| Stop::usage("--torus: extents are 1 to 256"))?;
-    kit::choose(options.board.kit());
+    toolchain::choose(options.board.kit());
     check_board(options)?;
     if let Some(console) = options.console {
         check_console(console, &shape)?;
@@ -709,7 +709,7 @@ fn checked(options: &Options) -> Result<Shape, Stop> {
 }
 
 /// Returns the back end, with the tools that it requires.
-fn backend<'a>(options: &Options, tools: Option<&'a Tools>) -> Backend<'a> {
+fn backend<'a>(options: &Options, tools: Option<&'a ToolSet>) -> Backend<'a> {
     match (tools, options.board) {
         (None, _) if options.on == On::Cluster => Backend::Cluster,
         (None, _) => Backend::Linux,
@@ -804,7 +804,7 @@ fn tools_for_nodes(
     options: &Options,
     shape: &Shape,
     instances: Option<u64>,
-) -> Result<Tools, Stop> {
+) -> Result<ToolSet, Stop> {
     let node_memory = options.node_memory();
     let memory = Memory {
         node: node_memory,
@@ -817,7 +817,7 @@ fn tools_for_nodes(
 /// Builds a program's image for the nodes. Fails if it does not fit in a node's memory.
 fn build_for_nodes(
     options: &Options,
-    (tools, program): (&Tools, &Program),
+    (tools, program): (&ToolSet, &Program),
     shape: &Shape,
     is_several: bool,
 ) -> Result<Image, Stop> {
@@ -838,7 +838,7 @@ fn build_for_nodes(
     }
     let links = busiest_node_links(shape);
     match options.board {
-        Board::Virt => image.check_fits(node_memory, |memory| Needs {
+        Board::Virt => image.check_fits(node_memory, |memory| MemoryNeeds {
             links,
             mpi: options.mpi_memory_of(memory),
             tables: 0,
@@ -894,11 +894,11 @@ fn check_board(options: &Options) -> Result<(), Stop> {
 }
 
 /// Checks whether this QEMU supports its sandbox.
-fn can_lock_in(qemu: &Tool) -> bool {
+fn can_lock_in(qemu: &SystemTool) -> bool {
     // QEMU prints its version only after accepting the preceding options.
     let mut command = qemu.command();
     command.args(["-sandbox", wiring::SANDBOX, "-version"]);
-    midplane_setup::ask::works(&mut command).is_ok()
+    midplane_setup::query::run_checked(&mut command).is_ok()
 }
 
 /// Shows the job's result and writes its report; returns the preliminary exit status.

@@ -6,7 +6,7 @@ use crate::build::image::Image;
 use crate::host::stop::{Doing, Stop};
 use crate::host::sys;
 use clap::Args;
-use midplane_setup::ask::in_path;
+use midplane_setup::query::in_path;
 use rustix::process::{Resource, Signal, set_parent_process_death_signal};
 use std::ffi::OsString;
 use std::io::IsTerminal;

@@ -71,22 +71,22 @@ fn in_words(line: String) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use midplane_abi::failure::Why;
+    use midplane_abi::failure::FailureReason;
 
     #[test]
     fn a_failure_is_logged_in_words() {
         let place = None;
-        let why = Why::MpiAbort(7);
+        let why = FailureReason::MpiAbort(7);
         let failure = Failure { place, why };
         let record = failure.write();
-        let line = |record: &[u8]| in_words(format!("1.5 ERROR {LOGGED}{record:?} (end.rs:70)"));
+        let line = |record: &[u8]| in_words(format!("1.5 ERROR {LOGGED}{record:?} (abort.rs:70)"));
         assert_eq!(
             line(record.bytes()),
-            format!("1.5 ERROR {} (end.rs:70)", failure.in_words(write_text))
+            format!("1.5 ERROR {} (abort.rs:70)", failure.in_words(write_text))
         );
         // Malformed records are shown unchanged.
         for other in [&[][..], &[1, 2, 3]] {
-            let shown = format!("1.5 ERROR {LOGGED}{other:?} (end.rs:70)");
+            let shown = format!("1.5 ERROR {LOGGED}{other:?} (abort.rs:70)");
             assert_eq!(line(other), shown);
         }
         for other in ["failed: no record", "failed: [300]", "failed: [1"] {

@@ -6,7 +6,7 @@
 
 use crate::host::shared::memory_file;
 use crate::host::stop::{Doing, Stop};
-use midplane_abi::layout::{Division, shared_bytes};
+use midplane_abi::layout::{BoxDivision, shared_bytes};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::Errno;
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
@@ -31,7 +31,7 @@ pub struct Doorbells {
 
 impl Doorbells {
     /// Creates the doorbells for the instances of `division`.
-    pub fn new(division: &Division) -> Result<Self, Stop> {
+    pub fn new(division: &BoxDivision) -> Result<Self, Stop> {
         let memory = memory_file("midplane-links")?;
         memory
             .set_len(shared_bytes(&division.shape()))
@@ -123,7 +123,7 @@ impl Doorbells {
 }
 
 /// Returns the number of vectors per instance: the maximum number of nodes in one.
-pub fn vectors(division: &Division) -> u32 {
+pub fn vectors(division: &BoxDivision) -> u32 {
     let boxes = (0..division.instances()).filter_map(|instance| division.node_box(instance));
     boxes.map(|nodes| nodes.nodes()).max().unwrap_or(0)
 }
@@ -170,7 +170,7 @@ mod tests {
     #[test]
     fn a_device_is_told_itself_the_memory_the_others_and_its_own_bells() {
         let shape = Shape::new([4, 1, 1], [true; 3]).unwrap();
-        let division = Division::new(shape, [2, 1, 1]).unwrap();
+        let division = BoxDivision::new(shape, [2, 1, 1]).unwrap();
         let mut doorbells = Doorbells::new(&division).unwrap();
         let sockets = [doorbells.connect().unwrap(), doorbells.connect().unwrap()];
         assert_eq!(doorbells.waiting().count(), 2);

@@ -3,7 +3,7 @@
 use crate::host::stop::Stop;
 use crate::run::notation::{direction, parse_coord};
 use clap::Args;
-use midplane_abi::faults::{Cut, Faults, MAX_CUTS, MILLION, MOST};
+use midplane_abi::faults::{LinkCut, LinkFaults, MAX_CUTS, MILLION, MAX_RATE};
 use net_torus::coord::Shape;
 
 /// Options that order faults.
@@ -21,7 +21,7 @@ pub struct FaultOptions {
     /// it came up (s or ms). What would go over it goes another way; where there is none, the job ends and says so. At
     /// most 16
     #[arg(long, value_name = "X,Y,Z:DIRECTION@TIME", value_parser = parse_cut, help_heading = "Faults on links")]
-    link_cut: Vec<Cut>,
+    link_cut: Vec<LinkCut>,
 
     /// What determines which frames these are: the same of each link, by number, in every run [default: 0]
     #[arg(long, value_name = "NUMBER", help_heading = "Faults on links")]
@@ -44,7 +44,7 @@ impl FaultOptions {
     ///
     /// # Errors
     /// Returns a usage error for a seed without effect, a cut on a missing link, or too many cuts.
-    pub fn order(&self, shape: &Shape) -> Result<Option<Faults>, Stop> {
+    pub fn order(&self, shape: &Shape) -> Result<Option<LinkFaults>, Stop> {
         if self.given().is_none() {
             return match self.seed {
                 Some(_) => Err(Stop::usage(
@@ -53,11 +53,11 @@ impl FaultOptions {
                 None => Ok(None),
             };
         }
-        let mut faults = Faults {
+        let mut faults = LinkFaults {
             loss: self.link_loss.unwrap_or(0),
             corruption: self.link_corrupt.unwrap_or(0),
             seed: self.seed.unwrap_or(0),
-            ..Faults::default()
+            ..LinkFaults::default()
         };
         for cut in &self.link_cut {
             if shape.neighbour(cut.at, cut.direction).is_none() {
@@ -78,7 +78,7 @@ impl FaultOptions {
 }
 
 fn parse_part(text: &str) -> Result<u32, String> {
-    let most = f64::from(MOST) / f64::from(MILLION);
+    let most = f64::from(MAX_RATE) / f64::from(MILLION);
     text.parse::<f64>()
         .ok()
         .filter(|part| (0.0..=most).contains(part))
@@ -88,11 +88,11 @@ fn parse_part(text: &str) -> Result<u32, String> {
         })
 }
 
-fn parse_cut(text: &str) -> Result<Cut, String> {
+fn parse_cut(text: &str) -> Result<LinkCut, String> {
     let parts = || {
         let (at, rest) = text.split_once(':')?;
         let (name, time) = rest.split_once('@')?;
-        Some(Cut {
+        Some(LinkCut {
             at: parse_coord(at)?,
             direction: direction(name)?,
             after_ms: parse_ms(time)?,
@@ -126,7 +126,7 @@ mod tests {
         for text in ["-0.1", "0.21", "x", "NaN"] {
             assert!(parse_part(text).is_err(), "{text}");
         }
-        let cut = |after_ms| Cut {
+        let cut = |after_ms| LinkCut {
             at: Coord { x: 1, y: 0, z: 2 },
             direction: Direction::YMinus,
             after_ms,

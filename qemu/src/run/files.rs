@@ -11,8 +11,8 @@
 
 use crate::host::stop::{Doing, Stop};
 use midplane_abi::files::{
-    Asked, BYTES, Call, MAX_OPEN, MAX_PATH, OPEN_APPEND, OPEN_CREATE, OPEN_EXCLUSIVE, OPEN_FOLDER,
-    OPEN_NO_LINK, OPEN_READ, OPEN_TRUNCATE, OPEN_WRITE, Status,
+    FileRequest, BYTES, FileOperation, MAX_OPEN, MAX_PATH, OPEN_APPEND, OPEN_CREATE, OPEN_EXCLUSIVE, OPEN_FOLDER,
+    OPEN_NO_LINK, OPEN_READ, OPEN_TRUNCATE, OPEN_WRITE, FileStatus,
 };
 use rustix::fs::{
     Access, AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags, SeekFrom, Stat, fstat, ftruncate,
@@ -201,13 +201,13 @@ impl Descriptors {
 type Done = Result<([u64; 2], usize), Errno>;
 
 /// Performs one call of a node.
-fn serve(folder: &Folder, node: &mut Descriptors, asked: &Asked, bytes: &mut [u8; BYTES]) -> Done {
+fn serve(folder: &Folder, node: &mut Descriptors, asked: &FileRequest, bytes: &mut [u8; BYTES]) -> Done {
     let [first, second, third] = asked.numbers;
     let call = asked.call.ok_or(Errno::NOSYS)?;
     let given = asked.length;
     let nothing = Ok(([0; 2], 0));
     match call {
-        Call::Open => {
+        FileOperation::Open => {
             let path = path(&bytes[..given])?;
             if node.is_full() {
                 return Err(Errno::MFILE);
@@ -215,21 +215,21 @@ fn serve(folder: &Folder, node: &mut Descriptors, asked: &Asked, bytes: &mut [u8
             let file = folder.open_file(path, first, second)?;
             Ok(([node.put(file)?, 0], 0))
         }
-        Call::Close => {
+        FileOperation::Close => {
             node.get(first)?;
             *node.slot(first)? = None;
             nothing
         }
-        Call::Read => {
+        FileOperation::Read => {
             let count = usize::try_from(second).unwrap_or(BYTES).min(BYTES);
             let got = rustix::io::read(&node.get(first)?.file, &mut bytes[..count])?;
             Ok(([got as u64, 0], got))
         }
-        Call::Write => {
+        FileOperation::Write => {
             let written = rustix::io::write(&node.get(first)?.file, &bytes[..given])?;
             Ok(([written as u64, 0], 0))
         }
-        Call::Seek => {
+        FileOperation::Seek => {
             let offset = second.cast_signed();
             let to = match third {
                 0 => SeekFrom::Start(u64::try_from(offset).map_err(|_| Errno::INVAL)?),
@@ -239,25 +239,25 @@ fn serve(folder: &Folder, node: &mut Descriptors, asked: &Asked, bytes: &mut [u8
             };
             Ok(([seek(&node.get(first)?.file, to)?, 0], 0))
         }
-        Call::Sync => rustix::fs::fsync(&node.get(first)?.file).and(nothing),
-        Call::Resize => ftruncate(&node.get(first)?.file, second).and(nothing),
-        Call::Stat | Call::Lstat => {
-            let found = folder.look(path(&bytes[..given])?, call == Call::Stat)?;
+        FileOperation::Sync => rustix::fs::fsync(&node.get(first)?.file).and(nothing),
+        FileOperation::Resize => ftruncate(&node.get(first)?.file, second).and(nothing),
+        FileOperation::Stat | FileOperation::Lstat => {
+            let found = folder.look(path(&bytes[..given])?, call == FileOperation::Stat)?;
             tell(&found, bytes)
         }
-        Call::Fstat => tell(&node.get(first)?.file, bytes),
-        Call::Access => {
+        FileOperation::Fstat => tell(&node.get(first)?.file, bytes),
+        FileOperation::Access => {
             let found = folder.look(path(&bytes[..given])?, true)?;
             let mode = Access::from_bits(first as u32).ok_or(Errno::INVAL)?;
             // This process's own path of the file: the only query by descriptor that all kernels support.
             let own = format!("/proc/self/fd/{}", found.as_raw_fd());
             rustix::fs::access(own, mode).and(nothing)
         }
-        Call::Unlink | Call::RemoveFolder | Call::MakeFolder | Call::Rename => {
+        FileOperation::Unlink | FileOperation::RemoveFolder | FileOperation::MakeFolder | FileOperation::Rename => {
             rearrange(folder, call, first, &bytes[..given]).and(nothing)
         }
-        Call::Next => next(node.get(first)?, bytes),
-        Call::Rewind => {
+        FileOperation::Next => next(node.get(first)?, bytes),
+        FileOperation::Rewind => {
             node.get(first)?.entries = None;
             nothing
         }
@@ -265,23 +265,23 @@ fn serve(folder: &Folder, node: &mut Descriptors, asked: &Asked, bytes: &mut [u8
 }
 
 /// Performs a call that changes directory entries; `given` contains one or two paths.
-fn rearrange(folder: &Folder, call: Call, number: u64, given: &[u8]) -> Result<(), Errno> {
+fn rearrange(folder: &Folder, call: FileOperation, number: u64, given: &[u8]) -> Result<(), Errno> {
     match call {
-        Call::Rename => {
+        FileOperation::Rename => {
             let first = usize::try_from(number).unwrap_or(usize::MAX);
             let (from, to) = given.split_at_checked(first).ok_or(Errno::INVAL)?;
             let (from, old) = folder.split(path(from)?)?;
             let (to, new) = folder.split(path(to)?)?;
             renameat(from, old, to, new)
         }
-        Call::MakeFolder => {
+        FileOperation::MakeFolder => {
             let (place, name) = folder.split(path(given)?)?;
             mkdirat(place, name, Mode::from_raw_mode(number as u32 & 0o777))
         }
         _ => {
             let (place, name) = folder.split(path(given)?)?;
             let flags = match call {
-                Call::RemoveFolder => AtFlags::REMOVEDIR,
+                FileOperation::RemoveFolder => AtFlags::REMOVEDIR,
                 _ => AtFlags::empty(),
             };
             unlinkat(place, name, flags)
@@ -301,13 +301,13 @@ fn path(bytes: &[u8]) -> Result<&[u8], Errno> {
 
 fn tell(file: &impl AsFd, bytes: &mut [u8; BYTES]) -> Done {
     let status = status(&fstat(file)?).emit();
-    bytes[..Status::BYTES].copy_from_slice(&status);
-    Ok(([0; 2], Status::BYTES))
+    bytes[..FileStatus::BYTES].copy_from_slice(&status);
+    Ok(([0; 2], FileStatus::BYTES))
 }
 
 #[allow(clippy::unnecessary_cast, reason = "not every machine has these types")]
-fn status(stat: &Stat) -> Status {
-    Status {
+fn status(stat: &Stat) -> FileStatus {
+    FileStatus {
         identity: [stat.st_dev, stat.st_ino],
         mode: stat.st_mode.into(),
         links: stat.st_nlink as u64,
@@ -348,7 +348,7 @@ fn next(open: &mut Open, bytes: &mut [u8; BYTES]) -> Done {
 /// A pending or completed call: rank, request and data.
 struct FileCall {
     rank: usize,
-    asked: Asked,
+    asked: FileRequest,
     bytes: Box<[u8; BYTES]>,
     done: Done,
 }
@@ -408,7 +408,7 @@ impl Files {
     pub fn take(
         &mut self,
         rank: usize,
-        asked: Asked,
+        asked: FileRequest,
         bytes: &[u8; BYTES],
     ) -> (Option<Answer<'static>>, bool) {
         self.seen[rank] = asked.number;
@@ -464,17 +464,17 @@ impl Files {
 }
 
 /// Returns the error of a call without a directory: no file exists and none can be created.
-fn refusal(call: Option<Call>) -> Errno {
+fn refusal(call: Option<FileOperation>) -> Errno {
     match call {
         None => Errno::NOSYS,
-        Some(Call::Open | Call::MakeFolder) => Errno::ROFS,
+        Some(FileOperation::Open | FileOperation::MakeFolder) => Errno::ROFS,
         Some(
-            Call::Stat
-            | Call::Lstat
-            | Call::Access
-            | Call::Rename
-            | Call::Unlink
-            | Call::RemoveFolder,
+            FileOperation::Stat
+            | FileOperation::Lstat
+            | FileOperation::Access
+            | FileOperation::Rename
+            | FileOperation::Unlink
+            | FileOperation::RemoveFolder,
         ) => Errno::NOENT,
         Some(_) => Errno::BADF,
     }
@@ -568,13 +568,13 @@ mod tests {
     fn call(
         folder: &Folder,
         node: &mut Descriptors,
-        call: Call,
+        call: FileOperation,
         numbers: [u64; 3],
         given: &[u8],
     ) -> Result<([u64; 2], Vec<u8>), Errno> {
         let mut bytes = [0; BYTES];
         bytes[..given.len()].copy_from_slice(given);
-        let asked = Asked {
+        let asked = FileRequest {
             number: 1,
             call: Some(call),
             numbers,
@@ -588,8 +588,8 @@ mod tests {
     fn content(folder: &Folder, path: &str) -> Result<Vec<u8>, Errno> {
         let mut node = Descriptors::default();
         let numbers = [OPEN_READ, 0, 0];
-        let (numbers, _) = call(folder, &mut node, Call::Open, numbers, path.as_bytes())?;
-        let read = call(folder, &mut node, Call::Read, [numbers[0], 100, 0], b"")?;
+        let (numbers, _) = call(folder, &mut node, FileOperation::Open, numbers, path.as_bytes())?;
+        let read = call(folder, &mut node, FileOperation::Read, [numbers[0], 100, 0], b"")?;
         Ok(read.1)
     }
 
@@ -618,10 +618,10 @@ mod tests {
         ] {
             assert_eq!(content(&folder, path), Err(Errno::NOENT), "{path}");
             let mut node = Descriptors::default();
-            for what in [Call::Stat, Call::Access, Call::Unlink, Call::RemoveFolder] {
+            for what in [FileOperation::Stat, FileOperation::Access, FileOperation::Unlink, FileOperation::RemoveFolder] {
                 let done = call(&folder, &mut node, what, [0; 3], path.as_bytes());
                 // A link itself is inside and may be removed.
-                let is_link = done.is_ok() && what == Call::Unlink;
+                let is_link = done.is_ok() && what == FileOperation::Unlink;
                 assert!(done.is_err() || is_link, "{what:?} {path}: {done:?}");
             }
         }
@@ -640,28 +640,28 @@ mod tests {
         let mut does = |what, numbers, given: &[u8]| call(&folder, &mut node, what, numbers, given);
         let create = OPEN_WRITE | OPEN_CREATE;
         for path in ["out/new", "../new/new", "/tmp/midplane-new"] {
-            let made = does(Call::Open, [create, 0o644, 0], path.as_bytes());
+            let made = does(FileOperation::Open, [create, 0o644, 0], path.as_bytes());
             assert_eq!(made, Err(Errno::NOENT), "{path}");
-            let made = does(Call::MakeFolder, [0o755, 0, 0], path.as_bytes());
+            let made = does(FileOperation::MakeFolder, [0o755, 0, 0], path.as_bytes());
             assert_eq!(made, Err(Errno::NOENT), "{path}");
         }
-        let renamed = does(Call::Rename, [4, 0, 0], b"openout/open");
+        let renamed = does(FileOperation::Rename, [4, 0, 0], b"openout/open");
         assert_eq!(renamed, Err(Errno::NOENT));
-        let renamed = does(Call::Rename, [9, 0, 0], b"../secretstolen");
+        let renamed = does(FileOperation::Rename, [9, 0, 0], b"../secretstolen");
         assert_eq!(renamed, Err(Errno::NOENT));
         // The parent of the root is the root.
-        does(Call::Rename, [4, 0, 0], b"open../../moved").unwrap();
+        does(FileOperation::Rename, [4, 0, 0], b"open../../moved").unwrap();
         assert_eq!(fs::read(place.inside("moved")).unwrap(), b"public");
         let names = fs::read_dir(&place.0).unwrap().count();
         assert_eq!(names, 2, "the folder and the secret");
         for (what, path, error) in [
-            (Call::RemoveFolder, "/", Errno::INVAL),
-            (Call::RemoveFolder, "..", Errno::NOTEMPTY),
-            (Call::MakeFolder, "..", Errno::EXIST),
-            (Call::Unlink, "sub", Errno::ISDIR),
-            (Call::Unlink, "moved/", Errno::NOTDIR),
-            (Call::RemoveFolder, "moved", Errno::NOTDIR),
-            (Call::Unlink, "", Errno::NOENT),
+            (FileOperation::RemoveFolder, "/", Errno::INVAL),
+            (FileOperation::RemoveFolder, "..", Errno::NOTEMPTY),
+            (FileOperation::MakeFolder, "..", Errno::EXIST),
+            (FileOperation::Unlink, "sub", Errno::ISDIR),
+            (FileOperation::Unlink, "moved/", Errno::NOTDIR),
+            (FileOperation::RemoveFolder, "moved", Errno::NOTDIR),
+            (FileOperation::Unlink, "", Errno::NOENT),
         ] {
             let done = does(what, [0o755, 0, 0], path.as_bytes());
             assert_eq!(done, Err(error), "{what:?} {path}");
@@ -740,23 +740,23 @@ mod tests {
         let numbers = [OPEN_READ, 0, 0];
         let mut last = 0;
         for _ in 0..MAX_OPEN {
-            last = call(&folder, &mut node, Call::Open, numbers, b"open")
+            last = call(&folder, &mut node, FileOperation::Open, numbers, b"open")
                 .unwrap()
                 .0[0];
         }
         assert_eq!(last, FIRST + MAX_OPEN as u64 - 1);
-        let full = call(&folder, &mut node, Call::Open, numbers, b"open");
+        let full = call(&folder, &mut node, FileOperation::Open, numbers, b"open");
         assert_eq!(full, Err(Errno::MFILE));
         for descriptor in [0, 2, last + 1, u64::MAX] {
-            let read = call(&folder, &mut node, Call::Read, [descriptor, 1, 0], b"");
+            let read = call(&folder, &mut node, FileOperation::Read, [descriptor, 1, 0], b"");
             assert_eq!(read, Err(Errno::BADF), "{descriptor}");
         }
-        let read = call(&folder, &mut other, Call::Read, [last, 1, 0], b"");
+        let read = call(&folder, &mut other, FileOperation::Read, [last, 1, 0], b"");
         assert_eq!(read, Err(Errno::BADF));
-        call(&folder, &mut node, Call::Close, [5, 0, 0], b"").unwrap();
-        let again = call(&folder, &mut node, Call::Close, [5, 0, 0], b"");
+        call(&folder, &mut node, FileOperation::Close, [5, 0, 0], b"").unwrap();
+        let again = call(&folder, &mut node, FileOperation::Close, [5, 0, 0], b"");
         assert_eq!(again, Err(Errno::BADF));
-        let (numbers, _) = call(&folder, &mut node, Call::Open, numbers, b"open").unwrap();
+        let (numbers, _) = call(&folder, &mut node, FileOperation::Open, numbers, b"open").unwrap();
         assert_eq!(numbers[0], 5);
     }
 
@@ -765,12 +765,12 @@ mod tests {
         let (_place, folder) = TestFolder::new();
         let mut node = Descriptors::default();
         let numbers = [OPEN_READ | OPEN_FOLDER, 0, 0];
-        let (numbers, _) = call(&folder, &mut node, Call::Open, numbers, b"/").unwrap();
+        let (numbers, _) = call(&folder, &mut node, FileOperation::Open, numbers, b"/").unwrap();
         for _ in 0..2 {
             let mut names = Vec::new();
             loop {
                 let next = [numbers[0], 0, 0];
-                let (_, name) = call(&folder, &mut node, Call::Next, next, b"").unwrap();
+                let (_, name) = call(&folder, &mut node, FileOperation::Next, next, b"").unwrap();
                 if name.is_empty() {
                     break;
                 }
@@ -778,7 +778,7 @@ mod tests {
             }
             names.sort();
             assert_eq!(names, [".", "..", "open", "sub"]);
-            call(&folder, &mut node, Call::Rewind, [numbers[0], 0, 0], b"").unwrap();
+            call(&folder, &mut node, FileOperation::Rewind, [numbers[0], 0, 0], b"").unwrap();
         }
     }
 
@@ -786,7 +786,7 @@ mod tests {
     fn without_a_folder_the_first_refusal_is_told_and_no_other() {
         let mut files = Files::new(2, None).unwrap();
         let mut take = |rank, what| {
-            let asked = Asked {
+            let asked = FileRequest {
                 number: 1,
                 call: Some(what),
                 numbers: [0; 3],
@@ -795,9 +795,9 @@ mod tests {
             let (answer, is_first) = files.take(rank, asked, &[0; BYTES]);
             (answer.unwrap().answer, is_first)
         };
-        assert_eq!(take(0, Call::Stat), (Err(2), false));
-        assert_eq!(take(1, Call::Open), (Err(30), true));
-        assert_eq!(take(0, Call::Open), (Err(30), false));
-        assert_eq!(take(0, Call::Read), (Err(9), false));
+        assert_eq!(take(0, FileOperation::Stat), (Err(2), false));
+        assert_eq!(take(1, FileOperation::Open), (Err(30), true));
+        assert_eq!(take(0, FileOperation::Open), (Err(30), false));
+        assert_eq!(take(0, FileOperation::Read), (Err(9), false));
     }
 }

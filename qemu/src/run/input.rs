@@ -3,7 +3,7 @@
 //! It is not read before the program requests it, because a read would stop a background command of a terminal.
 
 use crate::run::node::Node;
-use midplane_abi::inbox::{CAPACITY, Head};
+use midplane_abi::inbox::{CAPACITY, InboxState};
 use rustix::fd::AsFd;
 use rustix::io::Errno;
 
@@ -11,7 +11,7 @@ use rustix::io::Errno;
 #[derive(Default)]
 pub struct Input {
     /// Free space of the inbox at the last check.
-    head: Option<Head>,
+    head: Option<InboxState>,
     closed: bool,
     /// Whether another process uses stdin.
     is_none: bool,

@@ -19,10 +19,10 @@ use crate::run::plan::{Backend, Plan};
 use crate::run::report;
 use crate::run::verdict::{self, Cause, Glance, Outcome, Seen, Stands};
 use crate::show::say;
-use kernel_rt::dev::chain::Said;
-use midplane_abi::blackboard::State;
+use kernel_rt::dev::console_relay::RelayPayload;
+use midplane_abi::blackboard::NodeState;
 use midplane_abi::files;
-use midplane_abi::outbox::Stream;
+use midplane_abi::outbox::OutputStream;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use signal_hook::consts::SIGPIPE;
@@ -374,7 +374,7 @@ impl Job<'_, '_, '_> {
         if matches!(plan.backend, Backend::Linux | Backend::Cluster) {
             let until = Instant::now() + COUNTERS_WITHIN;
             let owes =
-                |node: &Node| node.state() == Ok(State::Running) && !linux::has_answered(node);
+                |node: &Node| node.state() == Ok(NodeState::Running) && !linux::has_answered(node);
             linux::ask_for_counters(&self.fleet, 1);
             while self.fleet.nodes.iter().any(owes) && Instant::now() < until {
                 std::thread::sleep(PROCESS_TICK);
@@ -518,14 +518,14 @@ impl Job<'_, '_, '_> {
         let now = Instant::now();
         let room = [self.out.has_room(), self.err.has_room()];
         let (nodes, glances) = (&self.fleet.nodes, &mut self.glances);
-        let take = |rank: u16, said: Said<'_>| {
+        let take = |rank: u16, said: RelayPayload<'_>| {
             let Some(node) = nodes.get(usize::from(rank)) else {
                 return false;
             };
             match said {
-                Said::Printed(Stream::Out, bytes) => self.out.lines.take(rank.into(), bytes, now),
-                Said::Printed(_, bytes) => self.err.lines.take(rank.into(), bytes, now),
-                Said::Memory(at, bytes) => {
+                RelayPayload::Output(OutputStream::Out, bytes) => self.out.lines.take(rank.into(), bytes, now),
+                RelayPayload::Output(_, bytes) => self.err.lines.take(rank.into(), bytes, now),
+                RelayPayload::Memory(at, bytes) => {
                     let is_there = node.write_ram(at.into(), bytes);
                     glances[usize::from(rank)].state = node.state().ok();
                     return is_there;
@@ -533,7 +533,7 @@ impl Job<'_, '_, '_> {
             }
             true
         };
-        attached.serve(now, |stream| room[usize::from(stream != Stream::Out)], take);
+        attached.serve(now, |stream| room[usize::from(stream != OutputStream::Out)], take);
         self.stirred = true;
     }
 
@@ -660,8 +660,8 @@ impl Job<'_, '_, '_> {
     /// Forwards a node's output as far as there is space.
     fn pass_on(&mut self, at: usize) {
         let room = [self.out.has_room(), self.err.has_room()];
-        for stream in Stream::ALL {
-            let to = usize::from(stream != Stream::Out);
+        for stream in OutputStream::ALL {
+            let to = usize::from(stream != OutputStream::Out);
             if room[to] {
                 self.pass_on_stream(at, stream)
             } else {
@@ -671,7 +671,7 @@ impl Job<'_, '_, '_> {
         }
     }
 
-    fn pass_on_stream(&mut self, at: usize, stream: Stream) {
+    fn pass_on_stream(&mut self, at: usize, stream: OutputStream) {
         let node = &mut self.fleet.nodes[at];
         let bytes = node.take(stream, &mut self.buffer);
         if bytes.is_empty() {
@@ -679,9 +679,9 @@ impl Job<'_, '_, '_> {
         }
         let (rank, now) = (node.rank, Instant::now());
         match stream {
-            Stream::Out => self.out.lines.take(rank, bytes, now),
-            Stream::Err => self.err.lines.take(rank, bytes, now),
-            Stream::Log => {
+            OutputStream::Out => self.out.lines.take(rank, bytes, now),
+            OutputStream::Err => self.err.lines.take(rank, bytes, now),
+            OutputStream::Log => {
                 let lines = &mut self.err.lines;
                 self.decoders[at].take(bytes, |line| lines.note(&format!("[{rank}] log: {line}")));
             }
@@ -704,7 +704,7 @@ impl Job<'_, '_, '_> {
             while self.pass_on_printed(at, [true; 2]) {}
         }
         for at in 0..self.fleet.nodes.len() {
-            for stream in Stream::ALL {
+            for stream in OutputStream::ALL {
                 // One read is sufficient: a ring buffer contains no more.
                 self.pass_on_stream(at, stream);
             }

@@ -1,12 +1,12 @@
 //! Serial line to a machine of boards, one of which provides the console: the end of the relay that forwards their
-//! records (`kernel-rt/src/dev/chain.rs`).
+//! records (`kernel-rt/src/dev/console_relay.rs`).
 
 use crate::host::stop::{Doing, Stop};
 use crate::run::notation::{direction, parse_console_at};
-use kernel_rt::dev::chain::{self, Record, Said};
-use kernel_rt::dev::serial::{self, Collector, LINE_BYTES, Line};
-use midplane_abi::boot_parameters::Console;
-use midplane_abi::outbox::Stream;
+use kernel_rt::dev::console_relay::{self, RelayRecord, RelayPayload};
+use kernel_rt::dev::serial::{self, FrameCollector, LINE_BYTES, SerialLine};
+use midplane_abi::boot_parameters::SerialConsole;
+use midplane_abi::outbox::OutputStream;
 use net_torus::coord::{Coord, Shape};
 use net_torus::discover;
 use rustix::fs::{FlockOperation, Mode, OFlags};
@@ -88,17 +88,17 @@ impl Port {
 }
 
 /// Parses a console's location: a line of the node at 0,0,0, or of another.
-pub fn parse_console(text: &str) -> Result<Console, String> {
+pub fn parse_console(text: &str) -> Result<SerialConsole, String> {
     let of_first = || {
         let at = Coord::default();
-        direction(text).map(|direction| Console { at, direction })
+        direction(text).map(|direction| SerialConsole { at, direction })
     };
     let console = parse_console_at(text).or_else(of_first);
     console.ok_or_else(|| format!("`{text}` is not a line of a node; write it as z+, or 0,0,0:z+"))
 }
 
 /// Checks that the console's line exists and is no link of the machine.
-pub fn check_console(console: Console, shape: &Shape) -> Result<(), Stop> {
+pub fn check_console(console: SerialConsole, shape: &Shape) -> Result<(), Stop> {
     if console.fits(shape) {
         return Ok(());
     }
@@ -119,8 +119,8 @@ struct Bytes {
     goes: Vec<u8>,
 }
 
-impl Line for Bytes {
-    fn take(&mut self) -> Option<u8> {
+impl SerialLine for Bytes {
+    fn read_byte(&mut self) -> Option<u8> {
         self.came.pop_front()
     }
 
@@ -142,7 +142,7 @@ impl Line for Bytes {
 pub struct Attached<'p> {
     port: &'p Port,
     bytes: Bytes,
-    collector: Collector,
+    collector: FrameCollector,
     /// Sequence number of the last record.
     heard: Option<u8>,
     /// Number of valid frames that are no records of this machine.
@@ -160,7 +160,7 @@ impl<'p> Attached<'p> {
         Self {
             port,
             bytes: Bytes::default(),
-            collector: Collector::new(),
+            collector: FrameCollector::new(),
             heard: None,
             strange: 0,
             gone: None,
@@ -226,18 +226,18 @@ impl<'p> Attached<'p> {
     pub fn serve(
         &mut self,
         now: Instant,
-        has_room: impl Fn(Stream) -> bool,
-        mut take: impl FnMut(u16, Said<'_>) -> bool,
+        has_room: impl Fn(OutputStream) -> bool,
+        mut take: impl FnMut(u16, RelayPayload<'_>) -> bool,
     ) {
         self.read();
         while let Some(size) = self.collector.next_frame(&mut self.bytes) {
             let frame = self.collector.frame(size);
-            let Some(record) = Record::read(frame) else {
+            let Some(record) = RelayRecord::read(frame) else {
                 self.strange += u64::from(!discover::is_of_discovery(frame));
                 continue;
             };
             if self.heard != Some(record.number) {
-                if let Said::Printed(stream, _) = record.said {
+                if let RelayPayload::Output(stream, _) = record.said {
                     if !has_room(stream) {
                         continue;
                     }
@@ -247,7 +247,7 @@ impl<'p> Attached<'p> {
                 self.strange += u64::from(!take(record.rank, record.said));
             }
             let number = record.number;
-            self.send(&chain::answer(number));
+            self.send(&console_relay::answer(number));
         }
     }
 

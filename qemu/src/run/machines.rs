@@ -1,6 +1,6 @@
 //! Boot of emulated machines, with one or several nodes per instance.
 
-use crate::host::setup::Tool;
+use crate::host::setup::SystemTool;
 use crate::host::shared::{Shared, memory_file};
 use crate::host::stop::{Doing, Stop};
 use crate::host::sys;
@@ -12,7 +12,7 @@ use crate::run::plan::{Backend, Plan, coord, record_file};
 use crate::run::sockets::{Sockets, frame_link, serial_line};
 use crate::run::stm32f405;
 use crate::run::wiring::{Carries, Wiring};
-use midplane_abi::boot_parameters::{Boxed, Nodes};
+use midplane_abi::boot_parameters::{BoxParameters, InstanceNodes};
 use midplane_abi::stm32f405::WINDOW_BYTES;
 use net_torus::coord::{Coord, Direction};
 use rustix::fs::OFlags;
@@ -28,7 +28,7 @@ use std::rc::Rc;
 /// Starts all nodes of the plan with this emulator; see [`boot`](super::boot::boot).
 pub fn boot(
     plan: &Plan<'_>,
-    qemu: &Tool,
+    qemu: &SystemTool,
     going_on: &mut impl FnMut() -> Result<(), Stop>,
 ) -> Result<Fleet, Stop> {
     let files = Files::new(plan)?;
@@ -65,7 +65,7 @@ impl Fleet {
     fn boot_singly(
         &mut self,
         plan: &Plan<'_>,
-        qemu: &Tool,
+        qemu: &SystemTool,
         files: &Files,
         going_on: &mut impl FnMut() -> Result<(), Stop>,
     ) -> Result<(), Stop> {
@@ -92,7 +92,7 @@ impl Fleet {
             };
             let instance = self.start(
                 (plan, qemu),
-                Nodes::One(coord),
+                InstanceNodes::One(coord),
                 (files.of(plan, rank), &ram),
                 carries,
                 inherited,
@@ -120,7 +120,7 @@ impl Fleet {
     fn boot_boards(
         &mut self,
         plan: &Plan<'_>,
-        qemu: &Tool,
+        qemu: &SystemTool,
         files: &Files,
         going_on: &mut impl FnMut() -> Result<(), Stop>,
     ) -> Result<(), Stop> {
@@ -149,12 +149,12 @@ impl Fleet {
     /// Starts the board of a node; returns the instance's index.
     fn start_board(
         &mut self,
-        (plan, qemu): (&Plan<'_>, &Tool),
+        (plan, qemu): (&Plan<'_>, &SystemTool),
         (rank, coord): (u32, Coord),
         (image, window): (&File, &Shared),
         links: Vec<(Direction, OwnedFd)>,
     ) -> Result<usize, Stop> {
-        let personality = record_file(plan, Nodes::One(coord))?;
+        let personality = record_file(plan, InstanceNodes::One(coord))?;
         let (bell, node_bell) = stream()?;
         let (complaints, node_complaints) = stream()?;
         let image = image.try_clone().doing("share the image")?;
@@ -189,7 +189,7 @@ impl Fleet {
     fn boot_boxes(
         &mut self,
         plan: &Plan<'_>,
-        qemu: &Tool,
+        qemu: &SystemTool,
         (boxes, files): (&Boxes, &Files),
         going_on: &mut impl FnMut() -> Result<(), Stop>,
     ) -> Result<(), Stop> {
@@ -203,7 +203,7 @@ impl Fleet {
             let first = first.unwrap_or(0);
             let image = plan.image(first);
             let layout = boxes.layout(number, image.end)?;
-            let nodes = Boxed {
+            let nodes = BoxParameters {
                 division,
                 instance: number,
                 node_memory: layout.node_memory,
@@ -224,7 +224,7 @@ impl Fleet {
             };
             let sockets = socket.into_iter().map(OwnedFd::from).collect();
             let files = (files.of(plan, first), &*ram);
-            let nodes = Nodes::Box(nodes);
+            let nodes = InstanceNodes::Box(nodes);
             let instance =
                 self.start((plan, qemu), nodes, files, carries, sockets, ranks.clone())?;
             for (index, who) in (0..).zip(ranks.into_iter().zip(coords)) {
@@ -247,8 +247,8 @@ impl Fleet {
     /// `sockets`.
     fn start(
         &mut self,
-        (plan, qemu): (&Plan<'_>, &Tool),
-        nodes: Nodes,
+        (plan, qemu): (&Plan<'_>, &SystemTool),
+        nodes: InstanceNodes,
         (image, ram): (&File, &Shared),
         carries: Carries<'_>,
         sockets: Vec<OwnedFd>,
@@ -293,7 +293,7 @@ fn numbers(links: &[(Direction, OwnedFd)]) -> Vec<(Direction, i32)> {
 
 /// Starts QEMU with these inherited descriptors and `complaints` as stderr.
 fn spawn(
-    qemu: &Tool,
+    qemu: &SystemTool,
     arguments: Vec<String>,
     inherited: Vec<OwnedFd>,
     complaints: OwnedFd,

@@ -2,14 +2,14 @@
 
 use crate::build::image::{Image, Stacks};
 use crate::host::shared::Shared;
-use kernel_rt::dev::ring::Asleep;
-use midplane_abi::address::Bytes;
-use midplane_abi::blackboard::{self, ReadError, Snapshot, State};
-use midplane_abi::files::{self, Asked};
-use midplane_abi::inbox::{self, Head};
-use midplane_abi::layout::Layout;
-use midplane_abi::outbox::{Overwritten, Reader, Stream};
-use midplane_abi::window::Window;
+use kernel_rt::dev::ring::SleepFlag;
+use midplane_abi::address::AddressRange;
+use midplane_abi::blackboard::{self, ReadError, BlackboardSnapshot, NodeState};
+use midplane_abi::files::{self, FileRequest};
+use midplane_abi::inbox::{self, InboxState};
+use midplane_abi::layout::InstanceLayout;
+use midplane_abi::outbox::{OutboxCorruption, OutboxReader, OutputStream};
+use midplane_abi::memory_access::MemoryAccess;
 use net_torus::coord::Coord;
 use serde::Serialize;
 use std::fmt;
@@ -23,11 +23,11 @@ pub enum OwnMemory {
     /// The node is in a box.
     InBox {
         /// Memory layout of the instance.
-        layout: Layout,
+        layout: InstanceLayout,
         /// Index of the node in the box.
         index: u32,
         /// Addresses of the image's code and constants, shared by all nodes.
-        code: Bytes,
+        code: AddressRange,
     },
 }
 
@@ -64,7 +64,7 @@ impl Memory {
     }
 }
 
-impl Window for Memory {
+impl MemoryAccess for Memory {
     fn load(&self, at: u64) -> Option<u32> {
         self.instance.load(self.range(at, 4)?)
     }
@@ -90,7 +90,7 @@ pub enum Unreadable {
     /// Invalid blackboard (status record).
     Blackboard(ReadError),
     /// Overwritten outbox (output ring buffer).
-    Outbox(Overwritten),
+    Outbox(OutboxCorruption),
 }
 
 impl fmt::Display for Unreadable {
@@ -138,9 +138,9 @@ pub struct Node {
     /// `None` for a native process: its stack is in its own memory.
     stacks: Option<Stacks>,
     /// Reader of its output; `None` for a native process: it uses its standard streams.
-    outbox: Option<Reader>,
+    outbox: Option<OutboxReader>,
     /// Error in the outbox; it is not read any more.
-    overwritten: Option<Overwritten>,
+    overwritten: Option<OutboxCorruption>,
 }
 
 impl Node {
@@ -165,7 +165,7 @@ impl Node {
             inbox: image.inbox,
             files: image.files,
             stacks: Some(image.stacks),
-            outbox: Some(Reader::new(image.outbox)),
+            outbox: Some(OutboxReader::new(image.outbox)),
             overwritten: None,
         }
     }
@@ -196,18 +196,18 @@ impl Node {
     }
 
     /// Returns the node's state from its blackboard. Inexpensive.
-    pub fn state(&self) -> Result<State, Unreadable> {
+    pub fn state(&self) -> Result<NodeState, Unreadable> {
         self.sound()?;
         blackboard::glance(&self.memory, self.blackboard).map_err(Unreadable::Blackboard)
     }
 
     /// Returns the complete blackboard of the node.
-    pub fn snapshot(&self) -> Result<Snapshot, Unreadable> {
+    pub fn snapshot(&self) -> Result<BlackboardSnapshot, Unreadable> {
         self.sound()?;
         let mut bytes = [0; blackboard::BYTES];
         let read = self.memory.read(self.blackboard, &mut bytes);
         match read {
-            Some(()) => Snapshot::read(&bytes),
+            Some(()) => BlackboardSnapshot::read(&bytes),
             None => Err(ReadError::TooShort(0)),
         }
         .map_err(Unreadable::Blackboard)
@@ -240,14 +240,14 @@ impl Node {
 
     /// Wakes a process that sleeps on the word at this offset of the shared memory.
     pub fn ring(&self, at: u64) {
-        { &self.memory.instance }.ring(at, Asleep::ARMED, Asleep::RUNG);
+        { &self.memory.instance }.ring(at, SleepFlag::ARMED, SleepFlag::RUNG);
     }
 
     /// Returns the peak usage of the stacks: up to the farthest non-zero byte, as they are zero at the start. `None`
     /// where that is not observable.
     pub fn stacks(&self) -> Option<StacksUse> {
         let stacks = self.stacks?;
-        let used = |stack: Bytes| {
+        let used = |stack: AddressRange| {
             let start = self.memory.range(stack.start, stack.len() as usize)?;
             let end = start + stack.len();
             Some(StackUse {
@@ -266,14 +266,14 @@ impl Node {
     }
 
     /// Returns the free space of the program's inbox; `None` until the program requests input.
-    pub fn inbox(&self) -> Option<Head> {
-        Head::look(&self.memory, self.inbox?)
+    pub fn inbox(&self) -> Option<InboxState> {
+        InboxState::load(&self.memory, self.inbox?)
     }
 
     /// Writes input to the program's inbox, limited to its free space. Without an inbox it has no effect.
-    pub fn give(&self, head: Head, bytes: &[u8]) {
+    pub fn give(&self, head: InboxState, bytes: &[u8]) {
         if let Some(inbox) = self.inbox {
-            head.give(&self.memory, inbox, bytes);
+            head.write_input(&self.memory, inbox, bytes);
         }
     }
 
@@ -285,8 +285,8 @@ impl Node {
     }
 
     /// Returns the program's pending file call, unless its sequence number is `last`.
-    pub fn asked(&self, last: u32, bytes: &mut [u8; files::BYTES]) -> Option<Asked> {
-        Asked::look(&self.memory, self.files?, last, bytes)
+    pub fn asked(&self, last: u32, bytes: &mut [u8; files::BYTES]) -> Option<FileRequest> {
+        FileRequest::poll(&self.memory, self.files?, last, bytes)
     }
 
     /// Replies to the file call with this sequence number.
@@ -305,12 +305,12 @@ impl Node {
 
     /// Reads a stream's pending output. Empty if there is none or the ring buffer is invalid; the node's state then
     /// reports the error.
-    pub fn take<'o>(&mut self, stream: Stream, out: &'o mut [u8]) -> &'o [u8] {
+    pub fn take<'o>(&mut self, stream: OutputStream, out: &'o mut [u8]) -> &'o [u8] {
         let outbox = match &mut self.outbox {
             Some(outbox) if self.overwritten.is_none() => outbox,
             _ => return &[],
         };
-        match outbox.take(&self.memory, stream, out) {
+        match outbox.read_stream(&self.memory, stream, out) {
             Ok(bytes) => bytes,
             Err(error) => {
                 self.overwritten = Some(error);

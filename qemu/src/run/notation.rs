@@ -1,6 +1,6 @@
 //! Command-line syntax of coordinates and directions.
 
-use midplane_abi::boot_parameters::Console;
+use midplane_abi::boot_parameters::SerialConsole;
 use net_torus::coord::{Coord, Direction};
 
 /// Returns the direction with this name: x+, x- and so on.
@@ -22,9 +22,9 @@ pub fn parse_coord(text: &str) -> Option<Coord> {
 }
 
 /// Parses a console as x,y,z:DIRECTION.
-pub fn parse_console_at(text: &str) -> Option<Console> {
+pub fn parse_console_at(text: &str) -> Option<SerialConsole> {
     let (at, name) = text.split_once(':')?;
-    Some(Console {
+    Some(SerialConsole {
         at: parse_coord(at)?,
         direction: direction(name)?,
     })
@@ -43,7 +43,7 @@ mod tests {
         }
         let direction = Direction::ZPlus;
         for text in ["1,0,255:z+", "1,0,255:Z+"] {
-            assert_eq!(parse_console_at(text), Some(Console { at, direction }));
+            assert_eq!(parse_console_at(text), Some(SerialConsole { at, direction }));
         }
         for text in ["z+", "0,0,0:", "0,0,0:up", "0,0:z+"] {
             assert_eq!(parse_console_at(text), None, "{text}");

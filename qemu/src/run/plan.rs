@@ -1,19 +1,19 @@
 //! Plan of a job: the nodes to boot, and the boot parameters of each instance.
 
 use crate::build::image::Image;
-use crate::host::setup::Tool;
+use crate::host::setup::SystemTool;
 use crate::host::shared::memory_file;
 use crate::host::stop::{Doing, Stop};
 use crate::run::boxes::Boxes;
 use crate::run::debug::Debug;
 use crate::run::line::Port;
 use midplane_abi::boot_parameters::{
-    Auto, BootParameters, Console, Nodes, Output, ProgramSection, Programs,
+    AutoConfig, BootParameters, SerialConsole, InstanceNodes, OutputTarget, ProgramSection, ProgramList,
 };
-use midplane_abi::faults::Faults;
-use midplane_abi::personality::Exit;
+use midplane_abi::faults::LinkFaults;
+use midplane_abi::personality::ExitAction;
 use midplane_engines::Choice;
-use midplane_lab::timed::Change;
+use midplane_lab::timed::CostChange;
 use net_torus::coord::{Coord, Shape};
 use std::fs::File;
 use std::io::Write;
@@ -66,7 +66,7 @@ pub struct Plan<'a> {
     /// Number of host processes that share a cluster's nodes.
     pub processors: usize,
     /// Changes to a cluster's cost model.
-    pub costs: &'a [Change],
+    pub costs: &'a [CostChange],
     /// Command that starts each node's process; empty: none. For native processes only.
     pub under: &'a [String],
     /// Debugger of one rank. In QEMU each node then uses its own instance.
@@ -84,11 +84,11 @@ pub struct Plan<'a> {
     /// Matching engine of the image, if known, for a check by the nodes.
     pub matching: Option<Choice>,
     /// Faults to inject into the links, if any.
-    pub faults: Option<&'a Faults>,
+    pub faults: Option<&'a LinkFaults>,
     /// Whether the nodes detect their coordinates from the wiring.
     pub auto: bool,
     /// Location of the boards' serial console, if it is their only output.
-    pub console: Option<Console>,
+    pub console: Option<SerialConsole>,
     /// Whether the kernels' logs are enabled.
     pub log: bool,
     /// Whether the processors' instruction counters are exact.
@@ -101,9 +101,9 @@ pub struct Plan<'a> {
 #[derive(Clone, Copy)]
 pub enum Backend<'a> {
     /// Machines emulated by this QEMU.
-    Qemu(&'a Tool),
+    Qemu(&'a SystemTool),
     /// STM32F405 boards emulated by this QEMU.
-    Boards(&'a Tool),
+    Boards(&'a SystemTool),
     /// Native processes.
     Linux,
     /// Coroutines in one native process, in virtual time.
@@ -185,13 +185,13 @@ fn has_processors(plan: &Plan<'_>) -> bool {
 }
 
 /// Returns the range of ranks from the first to the last of these nodes; it may include others.
-fn ranks(plan: &Plan<'_>, nodes: Nodes) -> RangeInclusive<u32> {
+fn ranks(plan: &Plan<'_>, nodes: InstanceNodes) -> RangeInclusive<u32> {
     let rank = |coord: Coord| plan.shape.rank(coord).unwrap_or(0);
     match (nodes, plan.backend) {
         // One process contains all nodes.
         (_, Backend::Cluster) => 0..=plan.shape.nodes() - 1,
-        (Nodes::One(coord), _) => rank(coord)..=rank(coord),
-        (Nodes::Box(boxed), _) => {
+        (InstanceNodes::One(coord), _) => rank(coord)..=rank(coord),
+        (InstanceNodes::Box(boxed), _) => {
             let within = boxed.nodes();
             let ranks = (0..within.nodes())
                 .filter_map(|k| within.coord(k))
@@ -205,7 +205,7 @@ fn ranks(plan: &Plan<'_>, nodes: Nodes) -> RangeInclusive<u32> {
 }
 
 /// Creates a memory file with the boot parameters of an instance with these nodes.
-pub fn record_file(plan: &Plan<'_>, nodes: Nodes) -> Result<File, Stop> {
+pub fn record_file(plan: &Plan<'_>, nodes: InstanceNodes) -> Result<File, Stop> {
     let mut file = memory_file("midplane-boot-parameters")?;
     file.write_all(&boot_record(plan, nodes)?)
         .doing("copy boot parameters into memory")?;
@@ -213,11 +213,11 @@ pub fn record_file(plan: &Plan<'_>, nodes: Nodes) -> Result<File, Stop> {
 }
 
 /// Returns the boot parameter record of an instance with these nodes.
-fn boot_record(plan: &Plan<'_>, nodes: Nodes) -> Result<Vec<u8>, Stop> {
+fn boot_record(plan: &Plan<'_>, nodes: InstanceNodes) -> Result<Vec<u8>, Stop> {
     let ranks = ranks(plan, nodes);
     // Numbered so that the detected coordinates equal the tool's: the minimum is the origin of the rings.
     let auto = match nodes {
-        Nodes::One(coord) if plan.auto => Some(Auto {
+        InstanceNodes::One(coord) if plan.auto => Some(AutoConfig {
             nodes: plan.shape.nodes(),
             number: plan.shape.rank(coord).map(|rank| rank + 1),
             has_console: plan.console.is_some(),
@@ -240,13 +240,13 @@ fn boot_record(plan: &Plan<'_>, nodes: Nodes) -> Result<Vec<u8>, Stop> {
         faults: plan.faults.cloned(),
         output: match plan.backend {
             // As on standalone boards.
-            Backend::Boards(_) if plan.console.is_some() => Output::Uart,
-            Backend::Qemu(_) | Backend::Boards(_) => Output::Rings { log: plan.log },
+            Backend::Boards(_) if plan.console.is_some() => OutputTarget::Uart,
+            Backend::Qemu(_) | Backend::Boards(_) => OutputTarget::Rings { log: plan.log },
             // The process uses its standard streams.
-            Backend::Linux | Backend::Cluster | Backend::Attached(_) => Output::default(),
+            Backend::Linux | Backend::Cluster | Backend::Attached(_) => OutputTarget::default(),
         },
-        exit: Exit::Stay,
-        programs: Programs::default(),
+        exit: ExitAction::Stay,
+        programs: ProgramList::default(),
     };
     let programs = programs(plan, &ranks);
     let mut record = Vec::new();

@@ -6,8 +6,8 @@ use crate::run::node::{StackUse, StacksUse};
 use crate::run::verdict::{Outcome, Seen};
 use crate::show::file::ResultFile;
 use crate::show::table::{Cells, Column, Table};
-use midplane_abi::blackboard::State;
-use midplane_abi::counters::{About, ChannelCounter, Counter, LinkCounter, LinkCounters};
+use midplane_abi::blackboard::NodeState;
+use midplane_abi::counters::{CounterInfo, ChannelCounter, Counter, LinkCounter, LinkCounters};
 use net_torus::{Direction, Shape, Vc};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
@@ -127,7 +127,7 @@ impl LinkReport {
     fn new(d: Direction, to: u32, counters: &LinkCounters) -> Self {
         let frames = LinkCounter::ALL.map(|c| (c.about().name, counters.get(c)));
         let channel = |vc| {
-            let value = |c: ChannelCounter| (c.about().name, counters.of_channel(vc, c));
+            let value = |c: ChannelCounter| (c.about().name, counters.channel_counter(vc, c));
             (vc.name(), ChannelCounter::ALL.map(value).into())
         };
         Self {
@@ -150,7 +150,7 @@ struct Legend {
 }
 
 impl Legend {
-    fn of(about: About) -> Self {
+    fn of(about: CounterInfo) -> Self {
         Self {
             name: about.name,
             unit: about.unit.name(),
@@ -209,7 +209,7 @@ impl Counters {
     /// Combines the counters of all nodes.
     fn total(all: &[Self]) -> Self {
         all.iter().fold(Self::NONE, |total, one| {
-            Self(Counter::ALL.map(|c| c.about().total.of(total.get(c), one.get(c))))
+            Self(Counter::ALL.map(|c| c.about().total.combine(total.get(c), one.get(c))))
         })
     }
 
@@ -363,7 +363,7 @@ pub fn longest_run(nodes: &[Seen]) -> Duration {
 /// Returns a counter's sum or maximum over all nodes, as the counter defines.
 pub fn total(end: &JobEnd, counter: Counter) -> u64 {
     let values = end.nodes.iter().map(|node| Counters::of(node).get(counter));
-    values.fold(0, |one, other| counter.about().total.of(one, other))
+    values.fold(0, |one, other| counter.about().total.combine(one, other))
 }
 
 /// Returns the matching engine that the nodes report; all run the same image.
@@ -424,11 +424,11 @@ const LINKS: Table<LinkRow> = Table {
 impl LinkRow {
     fn sent(&self, channel: Vc) -> String {
         let counter = ChannelCounter::PacketsSent;
-        self.counters.of_channel(channel, counter).to_string()
+        self.counters.channel_counter(channel, counter).to_string()
     }
 
     fn sum(&self, counter: ChannelCounter) -> String {
-        self.counters.of_all_channels(counter).to_string()
+        self.counters.all_channels_counter(counter).to_string()
     }
 
     fn frames(&self, counter: LinkCounter) -> String {
@@ -542,17 +542,17 @@ fn report<'a>(job: &'a JobFacts, end: &'a JobEnd) -> Report<'a> {
                 coordinates: [node.coord.x, node.coord.y, node.coord.z],
                 state: match node.state() {
                     None => "unreadable",
-                    Some(State::Off) => "off",
-                    Some(State::Booting) => "booting",
-                    Some(State::Running) => "running",
-                    Some(State::Done) => "done",
-                    Some(State::Failed) => "failed",
+                    Some(NodeState::Off) => "off",
+                    Some(NodeState::Booting) => "booting",
+                    Some(NodeState::Running) => "running",
+                    Some(NodeState::Done) => "done",
+                    Some(NodeState::Failed) => "failed",
                 },
                 status: node
                     .account
                     .as_ref()
                     .ok()
-                    .filter(|account| matches!(account.state, State::Done | State::Failed))
+                    .filter(|account| matches!(account.state, NodeState::Done | NodeState::Failed))
                     .map(|account| account.status),
                 counters,
                 stacks: node.stacks,
@@ -581,7 +581,7 @@ mod tests {
             message: None,
             nodes: (0..nodes)
                 .map(|rank| {
-                    seen(rank, State::Done, |account| {
+                    seen(rank, NodeState::Done, |account| {
                         let mut set = |counter: Counter, value| {
                             account.counters[counter as usize] = value;
                         };

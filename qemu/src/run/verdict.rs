@@ -3,7 +3,7 @@
 use crate::host::stop::FAILURE;
 use crate::run::node::{Node, StacksUse, Unreadable};
 use kernel_rt::mpi_failure::write_text;
-use midplane_abi::blackboard::{End, SeenCall, Snapshot, State};
+use midplane_abi::blackboard::{FailureCode, CallSnapshot, BlackboardSnapshot, NodeState};
 use midplane_abi::failure::text_of;
 use midplane_abi::status::exit_byte;
 use net_torus::coord::Coord;
@@ -18,7 +18,7 @@ pub struct Seen {
     pub rank: u32,
     pub coord: Coord,
     /// Status record (blackboard) of the node.
-    pub account: Result<Snapshot, Unreadable>,
+    pub account: Result<BlackboardSnapshot, Unreadable>,
     /// Stack usage, where it is observable.
     pub stacks: Option<StacksUse>,
     /// The node's process, if a signal has stopped it.
@@ -54,7 +54,7 @@ impl Seen {
     /// Checks whether the program may be polling: it is outside of calls, or only in nonblocking ones.
     pub fn may_poll(&self) -> bool {
         let account = self.account.as_ref();
-        self.state() == Some(State::Running)
+        self.state() == Some(NodeState::Running)
             && self.stopped.is_none()
             && account.is_ok_and(|account| {
                 account.call.is_none()
@@ -71,7 +71,7 @@ impl Seen {
     }
 
     /// Returns the state that the node reports.
-    pub fn state(&self) -> Option<State> {
+    pub fn state(&self) -> Option<NodeState> {
         self.account.as_ref().ok().map(|account| account.state)
     }
 }
@@ -135,7 +135,7 @@ pub enum Cause {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Glance {
     /// State that the node reports; `None`: its record is invalid.
-    pub state: Option<State>,
+    pub state: Option<NodeState>,
     /// Whether its process has ended.
     pub is_gone: bool,
 }
@@ -144,7 +144,7 @@ impl Default for Glance {
     /// State of a node before boot.
     fn default() -> Self {
         Self {
-            state: Some(State::Off),
+            state: Some(NodeState::Off),
             is_gone: false,
         }
     }
@@ -153,7 +153,7 @@ impl Default for Glance {
 impl Glance {
     /// Checks whether its program was started.
     pub fn is_up(&self) -> bool {
-        !matches!(self.state, Some(State::Off | State::Booting))
+        !matches!(self.state, Some(NodeState::Off | NodeState::Booting))
     }
 }
 
@@ -161,7 +161,7 @@ impl Glance {
 pub fn cause(nodes: &[Glance]) -> Option<Cause> {
     let find = |what: &dyn Fn(&Glance) -> bool| nodes.iter().position(what);
     // A failed node may have caused the others' losses or waits, so it is checked first.
-    if let Some(at) = find(&|n| n.state == Some(State::Failed)) {
+    if let Some(at) = find(&|n| n.state == Some(NodeState::Failed)) {
         return Some(Cause::Failed(at));
     }
     if let Some(at) = find(&|n| n.is_gone) {
@@ -172,7 +172,7 @@ pub fn cause(nodes: &[Glance]) -> Option<Cause> {
     }
     nodes
         .iter()
-        .all(|n| n.state == Some(State::Done))
+        .all(|n| n.state == Some(NodeState::Done))
         .then_some(Cause::Ended)
 }
 
@@ -181,7 +181,7 @@ pub fn cause(nodes: &[Glance]) -> Option<Cause> {
 pub fn root(nodes: &[Seen]) -> Option<usize> {
     let is_root = |node: &Seen| {
         let account = node.account.as_ref();
-        account.is_ok_and(|account| account.state == State::Failed && account.end != End::LinkLost)
+        account.is_ok_and(|account| account.state == NodeState::Failed && account.end != FailureCode::LinkLost)
     };
     nodes.iter().position(is_root)
 }
@@ -263,7 +263,7 @@ pub fn failure(
     let mut text = message.trim_end().to_string();
     if text.is_empty() {
         text = match account.end {
-            End::MpiAbort => format!("called MPI_Abort with code {}", account.status),
+            FailureCode::MpiAbort => format!("called MPI_Abort with code {}", account.status),
             other => format!("failed ({other:?}) and left no message"),
         };
     }
@@ -271,9 +271,9 @@ pub fn failure(
         text = format!("{}: {text}", node.name());
     }
     let stands = match account.end {
-        End::Fault | End::StackOverflow => Some(Stands::At(account.fault.pc)),
-        End::Abort | End::MpiAbort | End::MpiError | End::LinkLost => Some(Stands::InCall),
-        End::Panic => Some(Stands::InPanic),
+        FailureCode::Fault | FailureCode::StackOverflow => Some(Stands::At(account.fault.pc)),
+        FailureCode::Abort | FailureCode::MpiAbort | FailureCode::MpiError | FailureCode::LinkLost => Some(Stands::InCall),
+        FailureCode::Panic => Some(Stands::InPanic),
         _ => None,
     };
     if let Some(stands) = stands {
@@ -282,19 +282,19 @@ pub fn failure(
             text.push_str(&format!("\n  {word} {line}"));
         }
     }
-    if account.end == End::Fault
+    if account.end == FailureCode::Fault
         && let Some(line) = failed_malloc()
     {
         text.push_str(&format!("\n  {line}"));
     }
-    if account.end == End::StackOverflow {
+    if account.end == FailureCode::StackOverflow {
         text.push_str("\n  or give it a bigger stack with --stack");
     }
     let status = match account.end {
         // The program's choice; but an abort indicates an error even with code 0.
-        End::MpiAbort | End::MpiError => exit_byte(account.status).max(1),
+        FailureCode::MpiAbort | FailureCode::MpiError => exit_byte(account.status).max(1),
         // 2 for an unusable program.
-        End::Boot => exit_byte(account.status).max(1),
+        FailureCode::Boot => exit_byte(account.status).max(1),
         _ => FAILURE,
     };
     (text, status)
@@ -362,12 +362,12 @@ fn doing(node: &Seen) -> String {
         Err(error) => return format!("unreadable, {error}"),
     };
     let place = match account.state {
-        State::Done => return format!("ended with status {}", account.status),
-        State::Failed => return "failed".into(),
-        State::Off => "not started".into(),
-        State::Booting => "booting".into(),
-        State::Running if let Some(call) = node.polls() => format!("polling, with {call}"),
-        State::Running => match &account.call {
+        NodeState::Done => return format!("ended with status {}", account.status),
+        NodeState::Failed => return "failed".into(),
+        NodeState::Off => "not started".into(),
+        NodeState::Booting => "booting".into(),
+        NodeState::Running if let Some(call) = node.polls() => format!("polling, with {call}"),
+        NodeState::Running => match &account.call {
             Some(call) => format!("in {}", describe_call(call)),
             None if node.stopped.is_some() => "outside MPI".into(),
             None => "computing, outside MPI".into(),
@@ -381,7 +381,7 @@ fn doing(node: &Seen) -> String {
     }
 }
 
-fn describe_call(call: &SeenCall) -> String {
+fn describe_call(call: &CallSnapshot) -> String {
     let value = |value: i32| match value {
         v if v < 0 => "any".to_string(),
         v => v.to_string(),
@@ -421,11 +421,11 @@ fn ranges(numbers: impl IntoIterator<Item = u32>) -> String {
 pub mod tests {
     use super::*;
     use crate::run::node::StackUse;
-    use midplane_abi::blackboard::{BYTES, ReadError, SeenMessage};
+    use midplane_abi::blackboard::{BYTES, ReadError, MessageSnapshot};
 
     /// Creates a node's state for tests.
-    pub fn seen(rank: u32, state: State, write: impl FnOnce(&mut Snapshot)) -> Seen {
-        let mut account = Snapshot::read(&[0; BYTES]).unwrap();
+    pub fn seen(rank: u32, state: NodeState, write: impl FnOnce(&mut BlackboardSnapshot)) -> Seen {
+        let mut account = BlackboardSnapshot::read(&[0; BYTES]).unwrap();
         account.state = state;
         account.rank = Some(rank);
         write(&mut account);
@@ -457,7 +457,7 @@ pub mod tests {
         (rank, node.coord)
     }
 
-    fn glance(state: State) -> Glance {
+    fn glance(state: NodeState) -> Glance {
         Glance {
             state: Some(state),
             is_gone: false,
@@ -465,24 +465,24 @@ pub mod tests {
     }
 
     fn done(rank: u32, status: i32) -> Seen {
-        seen(rank, State::Done, |s| s.status = status)
+        seen(rank, NodeState::Done, |s| s.status = status)
     }
 
     fn running(rank: u32) -> Seen {
-        seen(rank, State::Running, |_| ())
+        seen(rank, NodeState::Running, |_| ())
     }
 
-    fn failed(rank: u32, end: End, status: i32, message: &str) -> Seen {
-        seen(rank, State::Failed, |s| {
+    fn failed(rank: u32, end: FailureCode, status: i32, message: &str) -> Seen {
+        seen(rank, NodeState::Failed, |s| {
             s.end = end;
             s.status = status;
-            s.message = SeenMessage::Words(message.try_into().unwrap());
+            s.message = MessageSnapshot::Text(message.try_into().unwrap());
         })
     }
 
     fn calling(rank: u32, function: &str, peer: Option<i32>, tag: Option<i32>) -> Seen {
-        seen(rank, State::Running, |s| {
-            s.call = Some(SeenCall {
+        seen(rank, NodeState::Running, |s| {
+            s.call = Some(CallSnapshot {
                 function: function.parse().unwrap(),
                 peer,
                 tag,
@@ -492,7 +492,7 @@ pub mod tests {
 
     #[test]
     fn a_job_ends_when_all_are_done_with_the_first_status_that_is_not_zero() {
-        let (ended, running) = (glance(State::Done), glance(State::Running));
+        let (ended, running) = (glance(NodeState::Done), glance(NodeState::Running));
         assert_eq!(cause(&[ended, running]), None);
         assert_eq!(cause(&[ended; 3]), Some(Cause::Ended));
         let ended = [done(0, 0), done(1, 256 + 3), done(2, 4)];
@@ -543,17 +543,17 @@ pub mod tests {
 
     #[test]
     fn a_failure_comes_before_a_lost_node() {
-        let mut lost = glance(State::Running);
+        let mut lost = glance(NodeState::Running);
         lost.is_gone = true;
-        let nodes = [lost, glance(State::Failed)];
+        let nodes = [lost, glance(NodeState::Failed)];
         assert_eq!(cause(&nodes), Some(Cause::Failed(1)));
         assert_eq!(cause(&nodes[..1]), Some(Cause::Lost(0)));
     }
 
     #[test]
     fn who_lost_a_neighbour_is_not_the_first_that_failed() {
-        let lost = || failed(0, End::LinkLost, 1, "");
-        let nodes = [lost(), running(1), failed(2, End::Fault, 1, "")];
+        let lost = || failed(0, FailureCode::LinkLost, 1, "");
+        let nodes = [lost(), running(1), failed(2, FailureCode::Fault, 1, "")];
         assert_eq!(root(&nodes), Some(2));
         assert_eq!(root(&[lost(), running(1)]), None);
     }
@@ -570,12 +570,12 @@ pub mod tests {
     #[test]
     fn statuses_of_failures() {
         for (end, status, expected) in [
-            (End::MpiAbort, 7, 7),
-            (End::MpiAbort, 0, 1),
-            (End::MpiAbort, 512, 1),
-            (End::MpiError, 3, 3),
-            (End::Fault, 0, 1),
-            (End::Panic, 101, 1),
+            (FailureCode::MpiAbort, 7, 7),
+            (FailureCode::MpiAbort, 0, 1),
+            (FailureCode::MpiAbort, 512, 1),
+            (FailureCode::MpiError, 3, 3),
+            (FailureCode::Fault, 0, 1),
+            (FailureCode::Panic, 101, 1),
         ] {
             let (_, status) = failure(&failed(0, end, status, ""), |_| Vec::new(), || None);
             assert_eq!(status, expected);
@@ -591,15 +591,15 @@ pub mod tests {
         overwritten.account = Err(Unreadable::Blackboard(ReadError::State(99)));
         let texts = [
             said(
-                End::Fault,
+                FailureCode::Fault,
                 1,
                 "rank 2 at (2,0,0): load of 0x0, a null pointer",
             ),
-            said(End::StackOverflow, 1, ""),
-            said(End::Panic, 101, "panicked at a.rs:5: no"),
-            said(End::Abort, 1, ""),
-            said(End::MpiAbort, 7, ""),
-            said(End::Boot, 1, "no memory"),
+            said(FailureCode::StackOverflow, 1, ""),
+            said(FailureCode::Panic, 101, "panicked at a.rs:5: no"),
+            said(FailureCode::Abort, 1, ""),
+            said(FailureCode::MpiAbort, 7, ""),
+            said(FailureCode::Boot, 1, "no memory"),
             lost_message(
                 &[at(3)],
                 "QEMU process",
@@ -625,7 +625,7 @@ pub mod tests {
             Stands::InCall | Stands::InPanic => vec!["main at a.c:9".into()],
             Stands::At(_) => Vec::new(),
         };
-        for end in [End::MpiAbort, End::MpiError, End::Panic] {
+        for end in [FailureCode::MpiAbort, FailureCode::MpiError, FailureCode::Panic] {
             let (text, _) = failure(
                 &failed(2, end, 7, "rank 2 at (2,0,0): why"),
                 in_call,
@@ -633,10 +633,10 @@ pub mod tests {
             );
             assert_eq!(text, "rank 2 at (2,0,0): why\n  in main at a.c:9");
         }
-        let (text, _) = failure(&failed(2, End::MpiAbort, 7, ""), |_| Vec::new(), || None);
+        let (text, _) = failure(&failed(2, FailureCode::MpiAbort, 7, ""), |_| Vec::new(), || None);
         assert_eq!(text, "rank 2 at (2,0,0): called MPI_Abort with code 7");
         let (text, _) = failure(
-            &failed(2, End::Fault, 1, "rank 2 at (2,0,0): bad access"),
+            &failed(2, FailureCode::Fault, 1, "rank 2 at (2,0,0): bad access"),
             place,
             || Some("an allocation had failed".into()),
         );
@@ -669,7 +669,7 @@ pub mod tests {
     #[test]
     fn a_rank_that_polls_shows_its_call_again_and_again() {
         let polls = |last_call: &str, shown_before| {
-            let account = seen(0, State::Running, |s| {
+            let account = seen(0, NodeState::Running, |s| {
                 s.calls_entered = 5;
                 s.last_call = last_call.parse().unwrap();
             });
@@ -705,7 +705,7 @@ pub mod tests {
             },
             Seen {
                 stopped: Some(78),
-                ..seen(7, State::Off, |_| ())
+                ..seen(7, NodeState::Off, |_| ())
             },
         ];
         assert_eq!(

@@ -2,10 +2,10 @@
 //! pseudo-terminal, like a USB adapter.
 
 use crate::root;
-use midplane_setup::Places;
-use midplane_setup::found::qemu;
-use midplane_setup::kit::{self, STM32F405};
-use midplane_setup::look::Look;
+use midplane_setup::CheckoutDirs;
+use midplane_setup::detect::qemu;
+use midplane_setup::toolchain::{self, STM32F405};
+use midplane_setup::detection_result::ToolDetection;
 use oorandom::Rand32;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{Mode, OFlags};
@@ -23,12 +23,12 @@ const PORTS: usize = 6;
 
 /// Returns the emulator command for a board that runs this image, without its devices.
 pub fn emulated(image: &str) -> Command {
-    kit::choose(&STM32F405);
-    let places = Places {
+    toolchain::choose(&STM32F405);
+    let places = CheckoutDirs {
         root: root().into(),
         target: root().join("target"),
     };
-    let Look::There((emulator, _)) = qemu(&places) else {
+    let ToolDetection::Usable((emulator, _)) = qemu(&places) else {
         panic!("no emulator of the board");
     };
     let mut command = emulator.command();
@@ -53,15 +53,15 @@ pub fn line() -> [TcpStream; 2] {
 }
 
 /// Wire between two boards: board index and port of each end.
-pub type Wire = [(usize, usize); 2];
+pub type BoardWire = [(usize, usize); 2];
 
 /// Running boards.
-pub struct Boards(Vec<Child>);
+pub struct RunningBoards(Vec<Child>);
 
-impl Boards {
+impl RunningBoards {
     /// Boots boards with these images and wires. Returns them and the other end of the line at port `console` of the
     /// first.
-    pub fn boot(images: &[String], wires: &[Wire], console: usize) -> (Self, TcpStream) {
+    pub fn boot(images: &[String], wires: &[BoardWire], console: usize) -> (Self, TcpStream) {
         let [ours, theirs] = line();
         let mut ends = vec![((0, console), theirs)];
         for wire in wires {
@@ -87,7 +87,7 @@ impl Boards {
     }
 }
 
-impl Drop for Boards {
+impl Drop for RunningBoards {
     fn drop(&mut self) {
         for board in &mut self.0 {
             let _ = board.kill();
@@ -100,7 +100,7 @@ impl Drop for Boards {
 const BAD: u32 = 2000;
 
 /// Serial adapter: a pseudo-terminal whose other side is a board's line.
-pub struct Adapter {
+pub struct SerialAdapter {
     /// Path of the terminal.
     pub path: String,
     /// Line of the board; shut down when unplugged.
@@ -110,7 +110,7 @@ pub struct Adapter {
     _other: OwnedFd,
 }
 
-impl Adapter {
+impl SerialAdapter {
     /// Creates an adapter on a line. A bad line starts with garbage, then loses bytes and flips bits.
     pub fn plug(line: TcpStream, is_good: bool) -> Self {
         let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
@@ -145,7 +145,7 @@ impl Adapter {
     }
 }
 
-impl Drop for Adapter {
+impl Drop for SerialAdapter {
     fn drop(&mut self) {
         let _ = self.plug.shutdown(Shutdown::Both);
     }
@@ -162,16 +162,16 @@ fn pass_on(master: &OwnedFd, mut line: &TcpStream, is_good: bool) {
         let _ = line.write(&garbage);
         let _ = rustix::io::write(master, &garbage);
     }
-    let mut spoil = |bytes: &[u8]| -> Vec<u8> {
-        let mut spoilt = Vec::new();
+    let mut corrupt = |bytes: &[u8]| -> Vec<u8> {
+        let mut corrupted = Vec::new();
         for byte in bytes {
             match random.rand_range(0..BAD) {
                 0 if !is_good => {}
-                1 if !is_good => spoilt.push(byte ^ 1 << random.rand_range(0..8)),
-                _ => spoilt.push(*byte),
+                1 if !is_good => corrupted.push(byte ^ 1 << random.rand_range(0..8)),
+                _ => corrupted.push(*byte),
             }
         }
-        spoilt
+        corrupted
     };
     let mut bytes = [0; 4096];
     loop {
@@ -185,12 +185,12 @@ fn pass_on(master: &OwnedFd, mut line: &TcpStream, is_good: bool) {
             // A board that was killed or cut off may have had unsent data.
             Err(why) if why.kind() == ErrorKind::ConnectionReset => return,
             // Bytes beyond the terminal's buffer are lost, as with a real adapter.
-            Ok(count) => drop(rustix::io::write(master, &spoil(&bytes[..count]))),
+            Ok(count) => drop(rustix::io::write(master, &corrupt(&bytes[..count]))),
             Err(why) => assert_eq!(why.kind(), ErrorKind::WouldBlock),
         }
         if let Ok(count @ 1..) = rustix::io::read(master, &mut bytes) {
             // Errors are ignored here, too.
-            let _ = line.write_all(&spoil(&bytes[..count]));
+            let _ = line.write_all(&corrupt(&bytes[..count]));
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Regression programs from public bug reports about other MPI implementations. Each prints its failed checks,
 //! otherwise "ok", and exits with status 0.
 
-use crate::{Folder, Job, LIMIT, program, run};
+use crate::{TempDirectory, CommandRun, LIMIT, program, run};
 use std::fs::{self, File};
 use std::process::Stdio;
 
@@ -70,15 +70,15 @@ pub fn lines_come_whole(options: &[&str]) {
 
 #[track_caller]
 fn input_comes_whole(options: &[&str]) {
-    let folder = Folder::new("input");
-    let (path, source) = (folder.path("bytes"), program("cases/t02_io.c"));
+    let directory = TempDirectory::new("input");
+    let (path, source) = (directory.path("bytes"), program("cases/t02_io.c"));
     // More bytes than a pipe holds, all byte values, and no newline at the end.
     let bytes: Vec<u8> = (0..200_001u64).map(|i| (i * i / 7) as u8).collect();
     fs::write(&path, &bytes).expect("a file");
     let run = ["run", "-n", "3", "--prefix", "--timeout", LIMIT];
     let job = [&run, options, &[&source]].concat();
     let stdin = Stdio::from(File::open(&path).expect("a file"));
-    let ended = Job::start_with(&job, stdin).end().expect(0);
+    let ended = CommandRun::start_with(&job, stdin).end().expect(0);
     let add = |sum: u64, byte: &u8| (sum * 31 + u64::from(*byte)) % 1_000_003;
     let sum = bytes.iter().fold(1, add);
     let mut lines: Vec<&str> = ended.stdout.lines().collect();

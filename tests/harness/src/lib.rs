@@ -25,8 +25,8 @@ pub const MARK: &str = "MIDPLANE_TEST_MARK";
 
 /// Returns the workspace directory.
 pub fn root() -> &'static Path {
-    let folders = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
-    { folders }
+    let directories = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
+    { directories }
         .nth(2)
         .expect("tests/harness is in the workspace")
 }
@@ -42,8 +42,8 @@ pub fn program(name: &str) -> String {
 
 /// Returns the names of the Rust programs that `rsmpi.rs` runs.
 pub fn rust_programs() -> Vec<String> {
-    let folder = fs::read_dir(root().join("tests/programs/rsmpi")).expect("the folder");
-    let files = folder.map(|file| file.expect("a file").path());
+    let directory = fs::read_dir(root().join("tests/programs/rsmpi")).expect("the folder");
+    let files = directory.map(|file| file.expect("a file").path());
     let name = |path: PathBuf| path.file_stem().map(|name| name.display().to_string());
     let mut names: Vec<String> = files.filter_map(name).collect();
     names.sort();
@@ -58,7 +58,7 @@ pub fn command() -> &'static Path {
         // Uses the same arguments, so that nothing is built twice.
         let output = Command::new(env!("CARGO"))
             .args(["build", "--quiet"])
-            .args(midplane_setup::parts::machines())
+            .args(midplane_setup::test_groups::machines())
             .args(["--bins", "--tests"])
             .arg("--message-format=json-render-diagnostics")
             .current_dir(root())
@@ -82,11 +82,11 @@ pub fn command() -> &'static Path {
 const TURNS: usize = 3;
 
 /// Lock held while a job runs.
-pub struct Turn(#[expect(dead_code, reason = "the lock is released when the file is closed")] File);
+pub struct JobLock(#[expect(dead_code, reason = "the lock is released when the file is closed")] File);
 
-impl Turn {
+impl JobLock {
     /// Waits for a free slot.
-    pub fn take() -> Self {
+    pub fn acquire() -> Self {
         static NUMBER: AtomicUsize = AtomicUsize::new(0);
         let lock = |number: usize| {
             let name = format!("midplane-tests-{}.lock", number % TURNS);
@@ -108,9 +108,9 @@ impl Turn {
 }
 
 /// Shell script that replaces a program that not every machine has. The file is removed on drop.
-pub struct StandIn(String);
+pub struct StandInProgram(String);
 
-impl StandIn {
+impl StandInProgram {
     /// Writes the script for bash.
     pub fn new(name: &str, script: &str) -> Self {
         let path = command().with_file_name(format!("midplane-test-{name}-{}", std::process::id()));
@@ -125,23 +125,23 @@ impl StandIn {
     }
 }
 
-impl Drop for StandIn {
+impl Drop for StandInProgram {
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.0);
     }
 }
 
 /// Run of the command, identified by its mark.
-pub struct Job {
+pub struct CommandRun {
     /// Child process.
     pub child: Child,
     /// Value of [`MARK`] in the environment of its processes.
     pub mark: String,
-    _turn: Turn,
+    _turn: JobLock,
 }
 
 /// Completed run.
-pub struct Ended {
+pub struct CompletedRun {
     /// Exit status; `None` after a signal.
     pub status: Option<i32>,
     /// Output to stdout.
@@ -150,7 +150,7 @@ pub struct Ended {
     pub stderr: String,
 }
 
-impl Job {
+impl CommandRun {
     /// Starts the command without standard input.
     pub fn start(arguments: &[&str]) -> Self {
         Self::start_with(arguments, Stdio::null())
@@ -178,7 +178,7 @@ impl Job {
         stdout: Stdio,
     ) -> Self {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
-        let turn = Turn::take();
+        let turn = JobLock::acquire();
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let mark = format!("{}-{number}", std::process::id());
         let child = Command::new(command())
@@ -198,14 +198,14 @@ impl Job {
     }
 
     /// Waits for the end, and checks that no process remains.
-    pub fn end(self) -> Ended {
+    pub fn end(self) -> CompletedRun {
         let Self { child, mark, _turn } = self;
         let Output {
             status,
             stdout,
             stderr,
         } = child.wait_with_output().expect("the command ends");
-        let ended = Ended {
+        let ended = CompletedRun {
             status: status.code(),
             stdout: String::from_utf8_lossy(&stdout).into_owned(),
             stderr: String::from_utf8_lossy(&stderr).into_owned(),
@@ -256,7 +256,7 @@ impl Job {
     }
 }
 
-impl std::fmt::Display for Ended {
+impl std::fmt::Display for CompletedRun {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self {
             status,
@@ -270,7 +270,7 @@ impl std::fmt::Display for Ended {
     }
 }
 
-impl Ended {
+impl CompletedRun {
     /// Checks the exit status.
     #[track_caller]
     pub fn expect(self, status: i32) -> Self {
@@ -329,12 +329,12 @@ pub fn marked(mark: &str) -> Vec<i32> {
 }
 
 /// Runs the command to its end.
-pub fn midplane(arguments: &[&str]) -> Ended {
-    Job::start(arguments).end()
+pub fn midplane(arguments: &[&str]) -> CompletedRun {
+    CommandRun::start(arguments).end()
 }
 
 /// Runs `midplane run` with a timeout, for a program of `tests/programs`. Each output line starts with its rank.
-pub fn run(options: &[&str], name: &str, arguments: &[&str]) -> Ended {
+pub fn run(options: &[&str], name: &str, arguments: &[&str]) -> CompletedRun {
     let path = program(name);
     let mut all = vec!["run", "--prefix", "--timeout", LIMIT];
     all.extend(options);
@@ -344,7 +344,7 @@ pub fn run(options: &[&str], name: &str, arguments: &[&str]) -> Ended {
 }
 
 /// Runs like [`run`], and also returns the report.
-pub fn run_with_report(options: &[&str], name: &str, arguments: &[&str]) -> (Ended, Value) {
+pub fn run_with_report(options: &[&str], name: &str, arguments: &[&str]) -> (CompletedRun, Value) {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     let file = command().with_file_name(format!(
         "midplane-test-report-{}-{}.json",
@@ -374,7 +374,7 @@ pub const BAD_LINKS: [&str; 6] = [
 
 /// Runs killer over faulty links. Checks that no message is lost and that frames were retransmitted.
 #[track_caller]
-pub fn killer_over_bad_links(options: &[&str], processes: u32, shape: [&str; 2]) -> (Ended, Value) {
+pub fn killer_over_bad_links(options: &[&str], processes: u32, shape: [&str; 2]) -> (CompletedRun, Value) {
     let options = [&BAD_LINKS, options].concat();
     let (ended, report) = run_with_report(&options, "killer.c", &shape);
     let ended = ended.expect(0);
@@ -392,7 +392,7 @@ pub fn total(report: &Value, name: &str) -> u64 {
 
 /// Checks killer's only line: `[0] killer: P processes, N messages of B bytes from each, .., 0 errors`.
 #[track_caller]
-pub fn check_killer(ended: &Ended, processes: u32, messages: &str, bytes: &str) {
+pub fn check_killer(ended: &CompletedRun, processes: u32, messages: &str, bytes: &str) {
     let begin = format!(
         "[0] killer: {processes} processes, {messages} messages of {bytes} bytes from each, "
     );
@@ -405,15 +405,15 @@ pub fn check_killer(ended: &Ended, processes: u32, messages: &str, bytes: &str) 
 }
 
 /// Temporary directory, removed on drop.
-pub struct Folder(pub PathBuf);
+pub struct TempDirectory(pub PathBuf);
 
-impl Folder {
+impl TempDirectory {
     /// Creates the directory next to the command.
     pub fn new(name: &str) -> Self {
         let name = format!("midplane-test-{name}-{}", std::process::id());
-        let folder = Self(command().with_file_name(name));
-        fs::create_dir_all(&folder.0).unwrap();
-        folder
+        let directory = Self(command().with_file_name(name));
+        fs::create_dir_all(&directory.0).unwrap();
+        directory
     }
 
     /// Returns the path of a file in the directory.
@@ -422,7 +422,7 @@ impl Folder {
     }
 }
 
-impl Drop for Folder {
+impl Drop for TempDirectory {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
     }

@@ -1,7 +1,7 @@
 //! Debug probe on an emulated standalone board: reads the RTT channels that probe-rs would find in RAM (SEGGER's J-Link
 //! RTT protocol), through QEMU's gdb stub.
 
-use crate::{Folder, boards};
+use crate::{TempDirectory, boards};
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::process::Child;
@@ -16,24 +16,24 @@ const PIECE: usize = 128;
 const MARK: &[u8] = b"SEGGER RTT\0\0\0\0\0\0";
 
 /// Board and the connection to its memory.
-pub struct Probe {
+pub struct BoardProbe {
     board: Child,
     stub: UnixStream,
 }
 
 /// Up channel (board to host).
 #[derive(Debug)]
-pub struct Channel {
+pub struct ProbeChannel {
     /// Name on the board.
     pub name: String,
     /// Bytes written and not read yet.
     pub bytes: Vec<u8>,
 }
 
-impl Probe {
+impl BoardProbe {
     /// Boots a board without wires.
-    pub fn boot(image: &str, folder: &Folder) -> Self {
-        let socket = folder.path("stub");
+    pub fn boot(image: &str, directory: &TempDirectory) -> Self {
+        let socket = directory.path("stub");
         let mut command = boards::emulated(image);
         command.args(["-gdb", "chardev:stub"]);
         command.args([
@@ -53,7 +53,7 @@ impl Probe {
     }
 
     /// Runs the board until the channels satisfy `is_there`. Returns all channels.
-    pub fn wait_until(&mut self, is_there: impl Fn(&[Channel]) -> bool) -> Vec<Channel> {
+    pub fn wait_until(&mut self, is_there: impl Fn(&[ProbeChannel]) -> bool) -> Vec<ProbeChannel> {
         let begun = Instant::now();
         loop {
             let channels = self.channels();
@@ -108,7 +108,7 @@ impl Probe {
     }
 
     /// Returns the board's channels, or none before it has created them.
-    fn channels(&mut self) -> Vec<Channel> {
+    fn channels(&mut self) -> Vec<ProbeChannel> {
         let pieces = (0..RAM.1 / PIECE).map(|k| RAM.0 + (k * PIECE) as u32);
         let ram: Vec<u8> = pieces
             .flat_map(|from| self.memory(from, PIECE).unwrap_or(vec![0; PIECE]))
@@ -125,7 +125,7 @@ impl Probe {
             let waiting = (written + size - read) % size;
             let name = self.memory(word(at), 16).unwrap_or_default();
             let name = name.split(|byte| *byte == 0).next().unwrap_or_default();
-            Channel {
+            ProbeChannel {
                 name: String::from_utf8_lossy(name).into_owned(),
                 bytes: (0..waiting)
                     .map(|k| ram[buffer + (read + k) % size])
@@ -136,7 +136,7 @@ impl Probe {
     }
 }
 
-impl Drop for Probe {
+impl Drop for BoardProbe {
     fn drop(&mut self) {
         let _ = self.board.kill();
         let _ = self.board.wait();

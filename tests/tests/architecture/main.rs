@@ -327,7 +327,7 @@ const CIRCLES: &[(&str, &[&str])] = &[
             "kernel-rt/src/board/virt/platform.rs",
             "kernel-rt/src/board/virt/slots.rs",
             "kernel-rt/src/console.rs",
-            "kernel-rt/src/end.rs",
+            "kernel-rt/src/abort.rs",
             "kernel-rt/src/log.rs",
             "kernel-rt/src/running.rs",
         ],

@@ -1,11 +1,11 @@
 //! C programs whose ranks are coroutines of one process (`--on cluster`): their output is that of separate processes,
 //! and errors are reported with the same messages.
 
-use midplane_harness::{self as harness, Ended, program};
+use midplane_harness::{self as harness, CompletedRun, program};
 use serde_json::Value;
 
 /// Runs `midplane run --on cluster` for a program of `tests/programs`.
-fn run(options: &[&str], name: &str, arguments: &[&str]) -> Ended {
+fn run(options: &[&str], name: &str, arguments: &[&str]) -> CompletedRun {
     let options = [&["--on", "cluster", "--quiet"], options].concat();
     harness::run(&options, name, arguments)
 }
@@ -181,7 +181,7 @@ fn what_fails_is_named_with_its_rank_and_its_line() {
         "2",
         &hang,
     ];
-    let ended = harness::Job::start(&options).end().expect(1);
+    let ended = harness::CommandRun::start(&options).end().expect(1);
     ended.says(&["rank 0 at (0,0,0): in MPI_Recv (peer 3, tag 42)"]);
 }
 
@@ -244,7 +244,7 @@ fn sizes_are_swept_and_written() {
         &path,
     ];
     let words = [&words[..], &[&killer, "--", "1", "1024"]].concat();
-    let ended = harness::Job::start(&words).end().expect(0);
+    let ended = harness::CommandRun::start(&words).end().expect(0);
     let csv = std::fs::read_to_string(&file).expect("a file of results");
     std::fs::remove_file(&file).expect("it is there");
     assert!(ended.stdout.contains("16 processes, 1 messages"), "{ended}");
@@ -318,7 +318,7 @@ fn programs_that_poll_get_their_messages() {
 }
 
 /// Returns a job's output and report, without the host's time and the processes' addresses.
-fn seen(options: &[&str], name: &str, arguments: &[&str]) -> (Ended, Value) {
+fn seen(options: &[&str], name: &str, arguments: &[&str]) -> (CompletedRun, Value) {
     let options = [&["--on", "cluster", "--torus", "4x2x2"], options].concat();
     let (ended, mut report) = harness::run_with_report(&options, name, arguments);
     report["seconds"] = Value::Null;
@@ -418,7 +418,7 @@ fn each_rank_runs_its_constructors_and_destructors() {
 /// amount of other data.
 #[test]
 fn state_of_a_process_is_each_ranks_own() {
-    let folder = harness::Folder::new("own-state");
+    let folder = harness::TempDirectory::new("own-state");
     let own = |which: usize| {
         let path = folder.path(&which.to_string());
         std::fs::create_dir(&path).expect("a folder");
@@ -472,7 +472,7 @@ fn a_call_that_reaches_beyond_its_rank_is_named() {
 /// Variables of a static library are per rank; a shared library is rejected, for `-l` and for other arguments.
 #[test]
 fn libraries_are_static() {
-    let folder = harness::Folder::new("libraries");
+    let folder = harness::TempDirectory::new("libraries");
     let place = folder.path("");
     std::fs::write(folder.path("kept.c"), "int kept = 7;\n").expect("a source");
     let run_in = |program: &str, words: &[&str]| {

@@ -1,7 +1,7 @@
 //! Debugs one rank. The debugger receives the command that starts the rank as arguments, and reads its commands from
 //! standard input.
 
-use midplane_harness::{Ended, Job, StandIn, program};
+use midplane_harness::{CompletedRun, CommandRun, StandInProgram, program};
 use std::io::Write;
 use std::process::Stdio;
 
@@ -19,11 +19,11 @@ eval "$wrapper \"\$@\""
 "#;
 
 /// Runs a job of four ranks; these commands debug one of them.
-fn debugged(rank: &str, options: &[&str], name: &str, orders: &str) -> Ended {
+fn debugged(rank: &str, options: &[&str], name: &str, orders: &str) -> CompletedRun {
     let name = program(name);
     let always = ["run", "--on", "linux", "-n", "4", "--debug", rank];
     let arguments = [&always, options, &[&name]].concat();
-    let mut job = Job::start_with(&arguments, Stdio::piped());
+    let mut job = CommandRun::start_with(&arguments, Stdio::piped());
     // It may have ended before it has read all commands.
     let _ = { job.child.stdin.take().unwrap() }.write_all(orders.as_bytes());
     job.end()
@@ -31,7 +31,7 @@ fn debugged(rank: &str, options: &[&str], name: &str, orders: &str) -> Ended {
 
 #[test]
 fn one_rank_is_started_by_its_debugger_and_the_job_ends_with_both() {
-    let debugger = StandIn::new("starts", STARTS);
+    let debugger = StandInProgram::new("starts", STARTS);
     let options = ["--debugger", debugger.path()];
     let ended = debugged("1", &options, "app_ring.c", "").expect(0);
     ended.says_in_order(&["it is held", "it goes on", "all"]);
@@ -121,6 +121,6 @@ fn what_cannot_be_debugged_is_refused() {
         (&["--on", "linux", "--debugger", "gdb"], "--debug <RANK>"),
     ] {
         let arguments = [&["run"], options, &[&killer]].concat();
-        Job::start(&arguments).end().expect(2).says(&[why]);
+        CommandRun::start(&arguments).end().expect(2).says(&[why]);
     }
 }

@@ -2,7 +2,7 @@
 //! processes in between.
 
 use crate::run;
-use midplane_harness::{Folder, Job, marked, program};
+use midplane_harness::{TempDirectory, CommandRun, marked, program};
 use rustix::process::Signal;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -57,7 +57,7 @@ fn checkers_of_leaks_have_their_say() {
 
 #[test]
 fn what_counts_calls_or_lines_writes_at_the_end() {
-    let folder = Folder::new("ends");
+    let folder = TempDirectory::new("ends");
     let prefix = format!("GCOV_PREFIX={}", folder.path("coverage"));
     run(
         &["-n", "2", "--cflags=--coverage", "--env", &prefix],
@@ -112,7 +112,7 @@ fn none_is_left(mark: &str, under: &str) {
 fn nothing_outlives_the_tool_whatever_stands_between() {
     let program = program("fail_hang.c");
     for under in commands() {
-        let mut job = Job::start(&[
+        let mut job = CommandRun::start(&[
             "run", "-q", "--on", "linux", "-n", "3", "--under", under, &program,
         ]);
         job.wait_for("waiting");
@@ -127,7 +127,7 @@ fn nothing_outlives_the_tool_whatever_stands_between() {
 fn nothing_is_left_of_a_job_that_ends_early() {
     let program = program("fail_hang.c");
     for under in commands() {
-        let mut job = Job::start(&[
+        let mut job = CommandRun::start(&[
             "run", "-q", "--on", "linux", "-n", "3", "--under", under, &program,
         ]);
         job.wait_for("waiting");
@@ -187,7 +187,7 @@ fn a_closed_stdout_is_an_error_where_something_is_to_be_written() {
 fn a_full_device_is_an_error_for_what_prints() {
     for words in [["doctor"].as_slice(), &["cc", "--on", "linux", "-show"]] {
         let full = std::fs::File::create("/dev/full").unwrap();
-        let ended = Job::start_between(words, Stdio::null(), full.into()).end();
+        let ended = CommandRun::start_between(words, Stdio::null(), full.into()).end();
         ended.expect(1).says(&["midplane: cannot write to stdout"]);
     }
 }
@@ -217,7 +217,7 @@ fn without_cargo_in_the_path_the_status_is_that_of_a_machine_that_lacks_it() {
 #[test]
 fn a_stopped_rank_is_told_from_one_that_computes() {
     let program = program("fail_hang.c");
-    let mut job = Job::start(&["run", "-q", "--on", "linux", "-n", "2", &program]);
+    let mut job = CommandRun::start(&["run", "-q", "--on", "linux", "-n", "2", &program]);
     job.wait_for("waiting");
     let tool = job.child.id() as i32;
     let mut ranks = marked(&job.mark).into_iter().filter(|pid| *pid != tool);

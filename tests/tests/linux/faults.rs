@@ -1,7 +1,7 @@
 //! Failing jobs: the error reports, and that no process remains.
 
 use crate::run;
-use midplane_harness::{self as harness, Job, marked, program};
+use midplane_harness::{self as harness, CommandRun, marked, program};
 use rustix::process::{Pid, Signal, kill_process};
 
 const FOUR: [&str; 2] = ["--torus", "2x2x1"];
@@ -229,7 +229,7 @@ fn the_same_on_the_other_board() {
 
 #[test]
 fn the_counters_are_there_when_the_job_is_ended() {
-    let folder = harness::Folder::new("counters");
+    let folder = harness::TempDirectory::new("counters");
     for board in ["linux", "cluster"] {
         let file = folder.path(board);
         let program = harness::program("asks.c");
@@ -286,7 +286,7 @@ fn a_barrier_that_others_leave_out_is_not_taken_for_the_end() {
 #[test]
 fn a_timeout_says_where_every_rank_was() {
     let program = program("fail_hang.c");
-    let job = Job::start(&[
+    let job = CommandRun::start(&[
         "run",
         "-q",
         "--on",
@@ -307,7 +307,7 @@ fn a_timeout_says_where_every_rank_was() {
 #[test]
 fn a_process_that_is_killed_from_outside_ends_the_job() {
     let program = program("fail_hang.c");
-    let mut job = Job::start(&["run", "-q", "--on", "linux", "-n", "4", &program]);
+    let mut job = CommandRun::start(&["run", "-q", "--on", "linux", "-n", "4", &program]);
     job.wait_for("waiting");
     let tool = job.child.id() as i32;
     let rank = marked(&job.mark)
@@ -323,7 +323,7 @@ fn a_process_that_is_killed_from_outside_ends_the_job() {
 #[test]
 fn no_process_outlives_the_tool() {
     let program = program("fail_hang.c");
-    let mut job = Job::start(&["run", "-q", "--on", "linux", "-n", "4", &program]);
+    let mut job = CommandRun::start(&["run", "-q", "--on", "linux", "-n", "4", &program]);
     job.wait_for("waiting");
     assert_eq!(marked(&job.mark).len(), 5);
     job.signal(Signal::KILL);
@@ -338,7 +338,7 @@ fn no_process_outlives_the_tool() {
 #[test]
 fn an_interrupt_says_where_the_job_was() {
     let program = program("fail_hang.c");
-    let mut job = Job::start(&["run", "-q", "--on", "linux", "-n", "4", &program]);
+    let mut job = CommandRun::start(&["run", "-q", "--on", "linux", "-n", "4", &program]);
     job.wait_for("waiting");
     job.signal(Signal::INT);
     job.end().expect(130).says(&["interrupted", "in MPI_Recv"]);
@@ -437,7 +437,7 @@ fn a_cluster_of_several_processes_leaves_none_behind() {
             "-n",
             "6",
         ];
-        let mut job = Job::start(&[&options[..], &[&program, "--", "forever"]].concat());
+        let mut job = CommandRun::start(&[&options[..], &[&program, "--", "forever"]].concat());
         job.wait_for("waiting");
         let tool = job.child.id() as i32;
         let parent = |pid: i32| {

@@ -1,7 +1,7 @@
 //! Successful jobs: input, report, options, C++.
 
 use crate::run;
-use midplane_harness::{self as harness, Job, check_killer, program, total};
+use midplane_harness::{self as harness, CommandRun, check_killer, program, total};
 use std::fs::{self, File};
 use std::io::{Seek, Write};
 use std::os::unix::fs::MetadataExt;
@@ -198,7 +198,7 @@ fn rank_0_reads_standard_input() {
     file.rewind().unwrap();
     let program = program("input.c");
     let arguments = ["run", "-q", "--on", "linux", "-n", "2", &program];
-    let ended = Job::start_with(&arguments, Stdio::from(file))
+    let ended = CommandRun::start_with(&arguments, Stdio::from(file))
         .end()
         .expect(0);
     assert!(

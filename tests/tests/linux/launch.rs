@@ -1,7 +1,7 @@
 //! `mpiexec` for Linux processes: several programs, interactive input, output byte for byte; and programs linked in
 //! unusual ways.
 
-use midplane_harness::{Ended, Job, LIMIT, command, midplane, program, root};
+use midplane_harness::{CompletedRun, CommandRun, LIMIT, command, midplane, program, root};
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -43,7 +43,7 @@ impl Drop for Folder {
     }
 }
 
-fn mpiexec(words: &[&str]) -> Ended {
+fn mpiexec(words: &[&str]) -> CompletedRun {
     midplane(&[&["mpiexec", "--timeout", LIMIT, "--on", "linux"], words].concat())
 }
 
@@ -173,7 +173,7 @@ fn a_line_without_end_is_shown_while_the_program_waits() {
             ranks,
             &linked,
         ];
-        let mut job = Job::start_with(&words, Stdio::piped());
+        let mut job = CommandRun::start_with(&words, Stdio::piped());
         let mut stdin = job.child.stdin.take().unwrap();
         let mut seen = Vec::new();
         while seen != b"name? " {

@@ -12,10 +12,10 @@ mod jobs;
 mod launch;
 mod packages;
 
-use midplane_harness::{self as harness, Ended};
+use midplane_harness::{self as harness, CompletedRun};
 
 /// Runs `midplane run --on linux` for a program of `tests/programs`.
-fn run(options: &[&str], name: &str, arguments: &[&str]) -> Ended {
+fn run(options: &[&str], name: &str, arguments: &[&str]) -> CompletedRun {
     let options = [&["--on", "linux", "--quiet"], options].concat();
     harness::run(&options, name, arguments)
 }

@@ -24,7 +24,7 @@ fn killer_however_the_nodes_are_divided() {
 /// `run` builds an image for the job's requirements: a job that requires more is rejected before anything starts.
 #[test]
 fn an_image_is_refused_where_it_lacks_what_the_job_needs() {
-    let folder = Folder::new("lacking");
+    let folder = TempDirectory::new("lacking");
     // A unique name: another job's image could contain more.
     let source = folder.path("lacking.c");
     std::fs::copy(program("pi.c"), &source).expect("a copy");
@@ -52,7 +52,7 @@ fn a_job_has_as_many_processes_as_instances() {
     let path = program("fail_hang.c");
     for (instances, processes) in [("1", 1), ("2", 2), ("4", 4)] {
         let options = ["run", "--torus", "2x2x1", "--timeout", LIMIT, "--instances"];
-        let mut job = Job::start(&[&options[..], &[instances, &path]].concat());
+        let mut job = CommandRun::start(&[&options[..], &[instances, &path]].concat());
         job.wait_for("waiting for a message");
         assert_eq!(job.instances().len(), processes);
         job.signal(Signal::INT);
@@ -67,7 +67,7 @@ fn a_job_has_as_many_processes_as_instances() {
 fn a_killed_instance_takes_all_its_nodes_and_they_are_named() {
     let path = program("fail_hang.c");
     let options = ["run", "--torus", "2x2x2", "--timeout", LIMIT, "--instances"];
-    let mut job = Job::start(&[&options[..], &["2", &path]].concat());
+    let mut job = CommandRun::start(&[&options[..], &["2", &path]].concat());
     job.wait_for("waiting for a message");
     let mut instances = job.instances();
     instances.sort_unstable();
@@ -154,7 +154,7 @@ fn output_is_whole_and_in_order_however_slowly_it_is_read() {
     let path = program("flood.c");
     for instances in WIRINGS {
         let options = ["run", "--quiet", "--timeout", LIMIT, "--instances"];
-        let mut job = Job::start(&[&options[..], &[instances, &path, "--", "3000"]].concat());
+        let mut job = CommandRun::start(&[&options[..], &[instances, &path, "--", "3000"]].concat());
         let mut reader = BufReader::new(job.child.stdout.take().unwrap());
         let mut text = String::new();
         reader.read_line(&mut text).unwrap();
@@ -176,7 +176,7 @@ fn standard_input_and_logs_need_no_device_of_the_nodes_own() {
     let path = program("input.c");
     let options = ["run", "-n", "3", "--quiet", "--log", "--timeout", LIMIT];
     let all = [&options[..], &["--instances", "1", &path]].concat();
-    let mut job = Job::start_with(&all, Stdio::piped());
+    let mut job = CommandRun::start_with(&all, Stdio::piped());
     let mut stdin = job.child.stdin.take().unwrap();
     for number in 1..=3000 {
         let _ = writeln!(stdin, "{number}");

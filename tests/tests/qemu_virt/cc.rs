@@ -14,7 +14,7 @@ fn mpicc() -> String {
 
 /// Runs a command in a directory; `on` selects the target of programs.
 fn run_in(folder: &Path, on: &str, words: &[&str]) -> Output {
-    let _turn = Turn::take();
+    let _turn = JobLock::acquire();
     let mut command = Command::new(words[0]);
     command.args(&words[1..]).current_dir(folder);
     command.env("MIDPLANE_ON", on).output().expect("it starts")
@@ -22,7 +22,7 @@ fn run_in(folder: &Path, on: &str, words: &[&str]) -> Output {
 
 /// Runs a command with this PATH.
 fn run_with(folder: &Path, on: &str, path: &str, words: &[&str]) -> Output {
-    let _turn = Turn::take();
+    let _turn = JobLock::acquire();
     let mut command = Command::new(words[0]);
     command.args(&words[1..]).current_dir(folder);
     { command.env("MIDPLANE_ON", on).env("PATH", path).output() }.expect("it starts")
@@ -45,8 +45,8 @@ fn has(program: &str) -> bool {
 }
 
 /// Creates a small project: two sources, a header, and build files for a library and a program.
-fn project(name: &str) -> Folder {
-    let folder = Folder::new(name);
+fn project(name: &str) -> TempDirectory {
+    let folder = TempDirectory::new(name);
     for file in ["main.c", "area.c", "include/area.h"] {
         let to = folder.0.join(file);
         fs::create_dir_all(to.parent().unwrap()).unwrap();
@@ -85,7 +85,7 @@ fn make_builds_a_project_for_nodes_and_for_linux() {
 }
 
 /// Returns a PATH in which another MPI's `mpiexec` is first.
-fn with_another_mpi(folder: &Folder) -> String {
+fn with_another_mpi(folder: &TempDirectory) -> String {
     let bin = folder.0.join("another");
     fs::create_dir_all(&bin).unwrap();
     for name in ["mpiexec", "mpirun", "mpicc"] {
@@ -216,7 +216,7 @@ fn autotools_build_a_project() {
 /// Build systems parse all output, on either stream.
 #[test]
 fn answers_stand_alone() {
-    let folder = Folder::new("answers");
+    let folder = TempDirectory::new("answers");
     for on in ["qemu", "linux"] {
         for question in [
             "-show",
@@ -288,7 +288,7 @@ fn a_compiler_links_with_what_cmake_takes_of_the_words() {
 /// `configure` compiles and links small programs to detect features.
 #[test]
 fn conftests_succeed_and_fail_as_they_must() {
-    let folder = Folder::new("conftest");
+    let folder = TempDirectory::new("conftest");
     let mpicc = mpicc();
     let tries = |on: &str, source: &str, words: &[&str]| {
         fs::write(folder.0.join("conftest.c"), source).unwrap();
@@ -363,7 +363,7 @@ fn questions_are_the_compilers_and_commands_are_shown() {
 
 #[test]
 fn functions_of_mpi_that_are_missing_are_named_again_at_the_end() {
-    let folder = Folder::new("missing");
+    let folder = TempDirectory::new("missing");
     let source = folder.path("a.c");
     let text =
         "int MPI_No_such_function(void);\nint main(void) { return MPI_No_such_function(); }\n";
@@ -379,7 +379,7 @@ fn functions_of_mpi_that_are_missing_are_named_again_at_the_end() {
 /// The nodes' headers compile in old and new C and in C++; a K&R program may define its own `getline`.
 #[test]
 fn headers_compile_in_every_language_that_has_them() {
-    let folder = Folder::new("headers");
+    let folder = TempDirectory::new("headers");
     let root =
         fs::canonicalize(concat!(env!("CARGO_MANIFEST_DIR"), "/../kernel-rt/include")).unwrap();
     let mut lines = Vec::new();
@@ -428,7 +428,7 @@ fn headers_compile_in_every_language_that_has_them() {
 /// The option is used only at link time, and the functions are those of one thread.
 #[test]
 fn directives_of_openmp_are_comments_on_nodes() {
-    let folder = Folder::new("openmp");
+    let folder = TempDirectory::new("openmp");
     let source = "#include <omp.h>\n#ifdef _OPENMP\n#error \"compiled\"\n#endif\n\
                   int main(void)\n{\n    int i, sum = 0;\n#pragma omp parallel for reduction(+ : sum)\n\
                   \x20   for (i = 0; i < 9; i++)\n        sum += omp_get_num_threads();\n    return sum - 9;\n}\n";
@@ -456,7 +456,7 @@ fn directives_of_openmp_are_comments_on_nodes() {
 /// Later versions of picolibc run `atexit` handlers from an entry in a separate section.
 #[test]
 fn the_end_of_a_program_runs_what_the_c_library_enters_for_it() {
-    let folder = Folder::new("onexit");
+    let folder = TempDirectory::new("onexit");
     let source = "#include <mpi.h>\n\
                   static void last(void) { MPI_Finalize(); }\n\
                   __attribute__((used, section(\".fini_array_onexit\"))) static void (*entry)(void) = last;\n\

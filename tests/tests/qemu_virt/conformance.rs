@@ -97,7 +97,7 @@ fn a_node_in_each_instance() {
 
 /// Returns a program's output under the reference implementation.
 fn under_mpich(name: &str, processes: &str, arguments: &[&str]) -> String {
-    let _turn = Turn::take();
+    let _turn = JobLock::acquire();
     let binary = command().with_file_name(format!("midplane-test-{name}-{}", std::process::id()));
     let compiled = Command::new("mpicc")
         // GCC mistakes MPICH's MPI_STATUSES_IGNORE for an array that is too short.

@@ -77,7 +77,7 @@ fn collectives_of_eight_nodes_take_no_more_than_they_did() {
 }
 
 /// Returns the output of `beside_wait.c` in one instance with instruction-count time.
-fn beside_wait(torus: &str, options: &[&str], arguments: &[&str]) -> Ended {
+fn beside_wait(torus: &str, options: &[&str], arguments: &[&str]) -> CompletedRun {
     let counted = ["--torus", torus, "--instances", "1", "--count-instructions"];
     run(
         &[&counted[..], options].concat(),

@@ -18,7 +18,7 @@ cat <&3 >/dev/null
 
 #[test]
 fn one_node_waits_for_its_debugger_and_the_job_ends_with_both() {
-    let debugger = StandIn::new("attaches", ATTACHES);
+    let debugger = StandInProgram::new("attaches", ATTACHES);
     let options = ["-n", "4", "--debug", "1", "--debugger", debugger.path()];
     let ended = run(&options, "app_ring.c", &[]).expect(0);
     ended.says_in_order(&["stands: T", "it goes on"]);

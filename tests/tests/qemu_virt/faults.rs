@@ -142,8 +142,8 @@ fn a_program_that_leaves_early_ends_the_job_with_its_status() {
 }
 
 /// Starts a job of four nodes in separate instances that never ends, and waits until it is up.
-fn hanging_in_four_instances() -> Job {
-    let mut job = Job::start(&[
+fn hanging_in_four_instances() -> CommandRun {
+    let mut job = CommandRun::start(&[
         "run",
         "--torus",
         "2x2x1",
@@ -246,7 +246,7 @@ fn a_full_device_on_stdout_is_an_error() {
         &["bench", "flood", "--messages", "1", "--senders", "1"],
     ] {
         let full = File::create("/dev/full").unwrap();
-        let ended = Job::start_between(arguments, Stdio::null(), full.into()).end();
+        let ended = CommandRun::start_between(arguments, Stdio::null(), full.into()).end();
         ended
             .expect(1)
             .says(&["midplane: cannot write to stdout: No space left on device"]);
@@ -263,7 +263,7 @@ fn a_status_that_a_process_cannot_have_does_not_become_success() {
 #[test]
 fn nothing_survives_a_killed_command() {
     let path = program("fail_hang.c");
-    let mut job = Job::start(&["run", "--timeout", LIMIT, &path]);
+    let mut job = CommandRun::start(&["run", "--timeout", LIMIT, &path]);
     job.wait_for("waiting for a message");
     let mark = job.mark.clone();
     job.signal(Signal::KILL);

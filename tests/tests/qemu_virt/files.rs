@@ -12,7 +12,7 @@ fn programs_work_with_files_as_on_linux() {
         &["--instances", "8"],
         &["--on", "linux"],
     ] {
-        let folder = Folder::new("files");
+        let folder = TempDirectory::new("files");
         let inside = folder.path("");
         let is_linux = options[0] == "--on";
         let root = if is_linux { inside.as_str() } else { "/" };
@@ -42,7 +42,7 @@ fn without_a_folder_nothing_can_be_opened_and_the_option_is_named_once() {
 
 #[test]
 fn no_path_leads_out_of_the_folder() {
-    let folder = Folder::new("hostile");
+    let folder = TempDirectory::new("hostile");
     let secret = folder.path("secret");
     fs::write(&secret, "secret").unwrap();
     let inside = folder.path("inside");

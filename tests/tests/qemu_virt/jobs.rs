@@ -190,7 +190,7 @@ fn processor_seconds_of_idling(instances: &str, seconds: &str) -> f64 {
         "--instances",
         instances,
     ];
-    let job = Job::start(&[&options[..], &[&path, "--", seconds]].concat());
+    let job = CommandRun::start(&[&options[..], &[&path, "--", seconds]].concat());
     let pid = Pid::from_child(&job.child);
     waitid(
         rustix::process::WaitId::Pid(pid),
@@ -247,7 +247,7 @@ fn standard_input_goes_to_rank_zero_when_it_is_asked_for() {
         let mut all = vec!["run", "-n", "3", "--quiet"];
         all.extend(options);
         all.push(path.as_str());
-        let mut job = Job::start_with(&all, Stdio::piped());
+        let mut job = CommandRun::start_with(&all, Stdio::piped());
         // Closed at the end of this block, unless the program has ended before.
         give(&mut job.child.stdin.take().unwrap());
         job.end()
@@ -267,7 +267,7 @@ fn standard_input_goes_to_rank_zero_when_it_is_asked_for() {
     let none = run_with(&["--timeout", LIMIT], &|_| ());
     assert_eq!(none.expect(0).stdout, "[0] input: 0 numbers, 0 in all\n");
     // Without any input.
-    let mut job = Job::start_with(
+    let mut job = CommandRun::start_with(
         &["run", "-n", "3", "--timeout", "10", &path],
         Stdio::piped(),
     );

@@ -10,7 +10,7 @@ fn sorted(text: &str) -> Vec<&str> {
     lines
 }
 
-fn linked(folder: &Folder, source: &str, words: &[&str], name: &str) -> String {
+fn linked(folder: &TempDirectory, source: &str, words: &[&str], name: &str) -> String {
     let (source, path) = (program(source), folder.path(name));
     midplane(&[&["cc", "-O2"], words, &[&source, "-o", &path]].concat()).expect(0);
     path
@@ -18,7 +18,7 @@ fn linked(folder: &Folder, source: &str, words: &[&str], name: &str) -> String {
 
 #[test]
 fn several_programs_are_one_job_of_nodes() {
-    let folder = Folder::new("mpmd");
+    let folder = TempDirectory::new("mpmd");
     let (a, b) = (
         linked(&folder, "mpmd.c", &[], "a"),
         linked(&folder, "mpmd.c", &["-O0"], "b"),
@@ -81,7 +81,7 @@ fn several_programs_are_one_job_of_nodes() {
 
 #[test]
 fn images_are_linked_without_what_debuggers_read_and_others_are_told_what_they_lack() {
-    let folder = Folder::new("stripped");
+    let folder = TempDirectory::new("stripped");
     let image = linked(&folder, "killer.c", &["-s"], "killer");
     let ended = midplane(&[
         "run",

@@ -102,9 +102,9 @@ impl OtherMachine {
         command
     }
 
-    fn midplane(&self, arguments: &[&str]) -> Ended {
+    fn midplane(&self, arguments: &[&str]) -> CompletedRun {
         let output = self.command(arguments).output().expect("the command runs");
-        Ended {
+        CompletedRun {
             status: output.status.code(),
             stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
             stderr: String::from_utf8_lossy(&output.stderr).into_owned(),

@@ -3,19 +3,20 @@
 use super::*;
 use crate::faults::MAX_CUTS;
 
-type Section<'s> = ProgramSection<'s, &'static [u8]>;
+type StaticSection<'s> = ProgramSection<'s, &'static [u8]>;
 
-fn written(parameters: &BootParameters<'_>, programs: &[Section<'_>]) -> Vec<u8> {
+fn written(parameters: &BootParameters<'_>, programs: &[StaticSection<'_>]) -> Vec<u8> {
     let mut bytes = Vec::new();
     parameters.write(programs, &mut bytes);
     bytes
 }
 
 fn section<'s>(
-    (first, number): (Rank, u32),
+    first: Rank,
+    number: u32,
     environment: &'s [&'static [u8]],
     arguments: &'s [&'static [u8]],
-) -> Section<'s> {
+) -> StaticSection<'s> {
     ProgramSection {
         first,
         number,
@@ -28,17 +29,17 @@ fn node_of(extents: [u16; 3], coord: [u8; 3]) -> BootParameters<'static> {
     let [x, y, z] = coord;
     BootParameters {
         shape: Shape::new(extents, [true; 3]).expect("extents"),
-        nodes: Nodes::One(Coord { x, y, z }),
-        exit: Exit::Stay,
+        nodes: InstanceNodes::One(Coord { x, y, z }),
+        exit: ExitAction::Stay,
         ..BootParameters::default()
     }
 }
 
 fn box_of(parts: [u16; 3], instance: u32) -> BootParameters<'static> {
     let node = node_of([4; 3], [0; 3]);
-    let division = Division::new(node.shape, parts).expect("a division");
+    let division = BoxDivision::new(node.shape, parts).expect("a division");
     BootParameters {
-        nodes: Nodes::Box(Boxed {
+        nodes: InstanceNodes::Box(BoxParameters {
             division,
             instance,
             node_memory: 8 << 20,
@@ -47,16 +48,16 @@ fn box_of(parts: [u16; 3], instance: u32) -> BootParameters<'static> {
     }
 }
 
-fn auto_of(auto: Auto) -> BootParameters<'static> {
+fn auto_of(auto: AutoConfig) -> BootParameters<'static> {
     BootParameters {
         auto: Some(auto),
-        exit: Exit::Stay,
+        exit: ExitAction::Stay,
         ..BootParameters::default()
     }
 }
 
 fn everything() -> BootParameters<'static> {
-    let cut = |direction| Cut {
+    let cut = |direction| LinkCut {
         at: Coord { x: 1, y: 0, z: 255 },
         direction,
         after_ms: 5000,
@@ -64,7 +65,7 @@ fn everything() -> BootParameters<'static> {
     let cuts = Direction::ALL.map(cut);
     BootParameters {
         shape: Shape::new([4, 256, 1], [true, false, true]).expect("extents"),
-        nodes: Nodes::One(Coord { x: 3, y: 255, z: 0 }),
+        nodes: InstanceNodes::One(Coord { x: 3, y: 255, z: 0 }),
         mpi_memory: Some(u64::MAX),
         mpi_borrow: true,
         eager: Some(0),
@@ -72,20 +73,20 @@ fn everything() -> BootParameters<'static> {
         watch: true,
         seal: true,
         matching: Some(b"list"),
-        faults: Some(Faults {
-            loss: MOST,
+        faults: Some(LinkFaults {
+            loss: MAX_RATE,
             corruption: 1_000,
             seed: u64::MAX - 1,
             cuts: heapless::Vec::from_slice(&cuts).expect("six"),
         }),
         auto: None,
-        console: Some(Console {
+        console: Some(SerialConsole {
             at: Coord { x: 3, y: 0, z: 0 },
             direction: Direction::YMinus,
         }),
-        output: Output::Rings { log: true },
-        exit: Exit::Stay,
-        programs: Programs::default(),
+        output: OutputTarget::Rings { log: true },
+        exit: ExitAction::Stay,
+        programs: ProgramList::default(),
     }
 }
 
@@ -94,12 +95,12 @@ const VARIABLES: [&[u8]; 2] = [b"A=", b"B_1=x y=z"];
 
 fn without_programs(read: BootParameters<'_>) -> BootParameters<'_> {
     BootParameters {
-        programs: Programs::default(),
+        programs: ProgramList::default(),
         ..read
     }
 }
 
-fn strings<'a>(strings: Strings<'a>) -> Vec<&'a [u8]> {
+fn strings<'a>(strings: StringList<'a>) -> Vec<&'a [u8]> {
     let all: Vec<_> = strings.iter().collect();
     assert_eq!(all.len(), strings.count());
     all
@@ -154,14 +155,14 @@ fn fields_are_where_the_table_says() {
 #[test]
 fn what_is_written_is_read_back() {
     let parameters = everything();
-    let bytes = written(&parameters, &[section((0, 2), &VARIABLES, &ARGV)]);
+    let bytes = written(&parameters, &[section(0, 2, &VARIABLES, &ARGV)]);
     let read = BootParameters::read(&bytes).expect("sound");
-    let program = read.programs.of_rank(7);
+    let program = read.programs.for_rank(7);
     assert_eq!(program.number, 2);
     assert_eq!(strings(program.environment), VARIABLES);
     assert_eq!(strings(program.arguments), ARGV);
     assert_eq!(without_programs(read), parameters);
-    let found = Auto {
+    let found = AutoConfig {
         nodes: 8,
         number: Some(3),
         has_console: true,
@@ -170,10 +171,10 @@ fn what_is_written_is_read_back() {
         BootParameters::default(),
         node_of([2, 1, 1], [1, 0, 0]),
         box_of([1, 1, 2], 1),
-        auto_of(Auto::default()),
+        auto_of(AutoConfig::default()),
         auto_of(found),
         BootParameters {
-            output: Output::Rings { log: false },
+            output: OutputTarget::Rings { log: false },
             matching: Some(b"a name of 16 b.s"),
             ..node_of([1; 3], [0; 3])
         },
@@ -193,9 +194,9 @@ fn ranks_have_the_program_that_is_theirs() {
     let c: [&[u8]; 2] = [b"c", b""];
     let variable: [&[u8]; 1] = [b"A=1"];
     let programs = [
-        section((0, 0), &variable, &a),
-        section((1, 1), &[], &b),
-        section((3, 2), &variable, &c),
+        section(0, 0, &variable, &a),
+        section(1, 1, &[], &b),
+        section(3, 2, &variable, &c),
     ];
     let bytes = written(&node_of([4, 1, 1], [0; 3]), &programs);
     let read = BootParameters::read(&bytes).expect("sound");
@@ -206,7 +207,7 @@ fn ranks_have_the_program_that_is_theirs() {
         (3, 2, 1, c),
         (u32::MAX, 2, 1, c),
     ] {
-        let program = read.programs.of_rank(rank);
+        let program = read.programs.for_rank(rank);
         assert_eq!(
             (program.number, program.environment.count()),
             (number, variables)
@@ -214,13 +215,13 @@ fn ranks_have_the_program_that_is_theirs() {
         assert_eq!(strings(program.arguments), argv);
     }
     for (programs, error) in [
-        (&[section((1, 0), &[], &a)][..], Field::Programs),
+        (&[section(1, 0, &[], &a)][..], RecordField::Programs),
         (
-            &[section((0, 0), &[], &a), section((0, 1), &[], &b)],
-            Field::Programs,
+            &[section(0, 0, &[], &a), section(0, 1, &[], &b)],
+            RecordField::Programs,
         ),
-        (&[section((0, 1 << 31), &[], &a)], Field::Programs),
-        (&[section((0, 0), &[b"A=\0"], &a)], Field::Strings),
+        (&[section(0, 1 << 31, &[], &a)], RecordField::Programs),
+        (&[section(0, 0, &[b"A=\0"], &a)], RecordField::Strings),
     ] {
         let bytes = written(&node_of([4, 1, 1], [0; 3]), programs);
         assert_eq!(
@@ -234,18 +235,18 @@ fn ranks_have_the_program_that_is_theirs() {
 #[test]
 fn the_nodes_of_a_box_have_their_places() {
     let read = box_of([1, 1, 2], 1);
-    let Nodes::Box(boxed) = read.nodes else {
+    let InstanceNodes::Box(boxed) = read.nodes else {
         panic!("no box: {read:?}");
     };
     assert_eq!(boxed.nodes().nodes(), 32);
     assert_eq!(read.nodes.coord(0), Some(Coord { x: 0, y: 0, z: 2 }));
-    assert_eq!((read.nodes.coord(32), read.exit), (None, Exit::Stay));
+    assert_eq!((read.nodes.coord(32), read.exit), (None, ExitAction::Stay));
 }
 
 #[test]
 fn a_console_is_where_the_machine_has_no_link() {
     let on = |extents, wraps, [x, y, z]: [u8; 3], direction| {
-        let console = Console {
+        let console = SerialConsole {
             at: Coord { x, y, z },
             direction,
         };
@@ -257,7 +258,7 @@ fn a_console_is_where_the_machine_has_no_link() {
         let read = BootParameters::read(&written(&parameters, &[])).map(|read| read.console);
         match read {
             Ok(read) => assert_eq!(read, Some(console)),
-            Err(error) => assert_eq!(error, RecordError::Range(Field::Console)),
+            Err(error) => assert_eq!(error, RecordError::Range(RecordField::Console)),
         }
         read.is_ok()
     };
@@ -293,17 +294,17 @@ fn a_node_without_a_record_is_alone_and_exits() {
         assert_eq!(BootParameters::read(&erased).as_ref(), Ok(&read));
     }
     assert_eq!(read, BootParameters::default());
-    assert_eq!((read.shape.nodes(), read.exit), (1, Exit::Test));
-    assert_eq!(read.programs.of_rank(0), Program::default());
+    assert_eq!((read.shape.nodes(), read.exit), (1, ExitAction::Test));
+    assert_eq!(read.programs.for_rank(0), RankProgram::default());
     let single = BootRecord::SINGLE.to_bytes();
     assert_eq!(BootParameters::read(&single), Ok(read));
     let auto = BootRecord::auto(0).number(7).mpi_memory(8192).to_bytes();
     let read = BootParameters::read(&auto).expect("sound");
-    let auto = Auto {
+    let auto = AutoConfig {
         number: Some(7),
-        ..Auto::default()
+        ..AutoConfig::default()
     };
-    assert_eq!((read.auto, read.exit), (Some(auto), Exit::Stay));
+    assert_eq!((read.auto, read.exit), (Some(auto), ExitAction::Stay));
     assert_eq!(read.mpi_memory, Some(8192));
 }
 
@@ -323,65 +324,65 @@ fn refused(change: impl FnOnce(&mut BootRecord)) -> RecordError {
 // A table of cases, longer than a screen.
 #[test]
 fn fields_out_of_their_range_are_named() {
-    type Change = fn(&mut BootRecord);
-    let cases: [(Change, RecordError); 26] = [
+    type RecordChange = fn(&mut BootRecord);
+    let cases: [(RecordChange, RecordError); 26] = [
         (|r| r.magic += 1, RecordError::Magic(MAGIC + 1)),
         (|r| r.version = 2, RecordError::Version(2)),
         (|r| r.bytes -= 1, RecordError::Truncated),
         (|r| r.bytes += 1, RecordError::Truncated),
         (|r| r.bytes = u32::MAX, RecordError::TooLong(u32::MAX)),
         (|r| r.flags |= 1 << 17, RecordError::Unsupported(1 << 17)),
-        (|r| r.extents[0] = 0, RecordError::Range(Field::Torus)),
-        (|r| r.extents[1] = 257, RecordError::Range(Field::Torus)),
+        (|r| r.extents[0] = 0, RecordError::Range(RecordField::Torus)),
+        (|r| r.extents[1] = 257, RecordError::Range(RecordField::Torus)),
         (
             |r| r.extents[2] = u16::MAX,
-            RecordError::Range(Field::Torus),
+            RecordError::Range(RecordField::Torus),
         ),
-        (|r| r.parts[0] = 2, RecordError::Range(Field::Boxes)),
-        (|r| r.parts[2] = 0, RecordError::Range(Field::Boxes)),
-        (|r| r.extents = [9; 3], RecordError::Range(Field::Boxes)),
-        (|r| r.instance = 1, RecordError::Range(Field::Instance)),
-        (|r| r.node_memory = 0, RecordError::Range(Field::NodeMemory)),
+        (|r| r.parts[0] = 2, RecordError::Range(RecordField::Boxes)),
+        (|r| r.parts[2] = 0, RecordError::Range(RecordField::Boxes)),
+        (|r| r.extents = [9; 3], RecordError::Range(RecordField::Boxes)),
+        (|r| r.instance = 1, RecordError::Range(RecordField::Instance)),
+        (|r| r.node_memory = 0, RecordError::Range(RecordField::NodeMemory)),
         (
             |r| r.node_memory += 4096,
-            RecordError::Range(Field::NodeMemory),
+            RecordError::Range(RecordField::NodeMemory),
         ),
-        (|r| r.flags |= flag::EXIT, RecordError::Range(Field::Exit)),
+        (|r| r.flags |= flag::EXIT, RecordError::Range(RecordField::Exit)),
         (
             |r| {
                 r.flags = 0;
                 r.coord = [0, 1, 0, 0];
             },
-            RecordError::Range(Field::Place),
+            RecordError::Range(RecordField::Coord),
         ),
         (
             |r| {
                 r.flags |= flag::INTERRUPTS;
                 r.interrupts = 101;
             },
-            RecordError::Range(Field::Interrupts),
+            RecordError::Range(RecordField::Interrupts),
         ),
-        (|r| r.flags |= flag::LOG, RecordError::Range(Field::Log)),
+        (|r| r.flags |= flag::LOG, RecordError::Range(RecordField::Log)),
         (
             |r| {
                 r.flags |= flag::CONSOLE;
                 r.console = [0, 0, 0, 6];
             },
-            RecordError::Range(Field::Console),
+            RecordError::Range(RecordField::Console),
         ),
         (
             |r| {
                 r.flags |= flag::FAULTS;
-                r.loss = MOST + 1;
+                r.loss = MAX_RATE + 1;
             },
-            RecordError::Range(Field::Faults),
+            RecordError::Range(RecordField::Faults),
         ),
         (
             |r| {
                 r.flags |= flag::FAULTS;
                 r.corruption = u32::MAX;
             },
-            RecordError::Range(Field::Faults),
+            RecordError::Range(RecordField::Faults),
         ),
         (
             |r| {
@@ -412,7 +413,7 @@ fn cuts_are_checked() {
         let bytes = [&record.to_bytes()[..], &cuts].concat();
         BootParameters::read(&bytes).map(|read| read.faults.map(|faults| faults.cuts.len()))
     };
-    let wrong = Err(RecordError::Range(Field::Faults));
+    let wrong = Err(RecordError::Range(RecordField::Faults));
     assert_eq!(with(MAX_CUTS, [1, 2, 3, 5, 0, 0, 0, 0]), Ok(Some(MAX_CUTS)));
     assert_eq!(with(MAX_CUTS + 1, [1, 2, 3, 5, 0, 0, 0, 0]), wrong);
     assert_eq!(with(1, [1, 2, 3, 6, 0, 0, 0, 0]), wrong);
@@ -423,7 +424,7 @@ fn limits_hold_at_their_edges() {
     let alone = BootParameters::default();
     let (a, variable): (&[u8], &[u8]) = (b"a", b"A=");
     let read = |environment: &[&'static [u8]], arguments: &[&'static [u8]]| {
-        let bytes = written(&alone, &[section((0, 0), environment, arguments)]);
+        let bytes = written(&alone, &[section(0, 0, environment, arguments)]);
         BootParameters::read(&bytes).map(|_| ())
     };
     assert_eq!(read(&[], &[a; MAX_ARGS]), Ok(()));
@@ -448,19 +449,19 @@ fn every_error_says_what_to_do_or_what_is_too_much() {
         let text = error.to_string();
         assert!(text.starts_with("boot parameters: "), "{text}");
         let (kind, value) = error.parts();
-        assert_eq!(RecordError::of_parts(kind, value), Some(error));
+        assert_eq!(RecordError::from_parts(kind, value), Some(error));
     }
     let text = RecordError::Unsupported(flag::LOG | flag::MPI_BORROW).to_string();
     assert!(text.contains("without --mpi-borrow, --log, with"), "{text}");
-    for (kind, value) in [(7, Field::ALL.len() as u64), (10, 0), (0, 1 << 32)] {
-        assert_eq!(RecordError::of_parts(kind, value), None);
+    for (kind, value) in [(7, RecordField::ALL.len() as u64), (10, 0), (0, 1 << 32)] {
+        assert_eq!(RecordError::from_parts(kind, value), None);
     }
 }
 
 /// A sequence of numbers by xorshift64 (Marsaglia, "Xorshift RNGs", 2003).
-struct Numbers(u64);
+struct RandomNumbers(u64);
 
-impl Numbers {
+impl RandomNumbers {
     fn next(&mut self) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -478,7 +479,7 @@ fn read_hostile(bytes: &[u8]) -> bool {
     let Ok(read) = BootParameters::read(bytes) else {
         return false;
     };
-    if let Nodes::One(coord) = read.nodes {
+    if let InstanceNodes::One(coord) = read.nodes {
         assert!(read.shape.rank(coord).is_some());
     }
     for hart in [0, 1, 511, 512, u32::MAX] {
@@ -491,7 +492,7 @@ fn read_hostile(bytes: &[u8]) -> bool {
     let mut owned = Vec::new();
     let mut before = None;
     for rank in 0..8 {
-        let program = read.programs.of_rank(rank);
+        let program = read.programs.for_rank(rank);
         let [environment, arguments] =
             [program.environment, program.arguments].map(|list| strings(list));
         assert!(environment.len() <= MAX_ENVIRONMENT && arguments.len() <= MAX_ARGS);
@@ -511,21 +512,21 @@ fn read_hostile(bytes: &[u8]) -> bool {
     let mut again = Vec::new();
     read.write(&sections, &mut again);
     let again = BootParameters::read(&again).expect("within the ranges");
-    assert_eq!(again.programs.of_rank(7), read.programs.of_rank(7));
+    assert_eq!(again.programs.for_rank(7), read.programs.for_rank(7));
     assert_eq!(without_programs(again), without_programs(read.clone()));
     true
 }
 
 #[test]
 fn hostile_bytes_never_panic() {
-    let mut numbers = Numbers(0x9e37_79b9_7f4a_7c15);
+    let mut numbers = RandomNumbers(0x9e37_79b9_7f4a_7c15);
     let (a, b): ([&[u8]; 1], [&[u8]; 2]) = ([b"a"], [b"b", b"2"]);
     let programs = [
-        section((0, 0), &VARIABLES, &ARGV),
-        section((2, 1), &[], &a),
-        section((5, 2), &VARIABLES[..1], &b),
+        section(0, 0, &VARIABLES, &ARGV),
+        section(2, 1, &[], &a),
+        section(5, 2, &VARIABLES[..1], &b),
     ];
-    let found = Auto {
+    let found = AutoConfig {
         nodes: 2,
         number: Some(1),
         has_console: true,

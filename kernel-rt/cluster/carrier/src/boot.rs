@@ -5,23 +5,23 @@ use std::collections::BTreeMap;
 use std::ffi::{CString, c_char, c_int};
 use std::time::Duration;
 
-use kernel_rt::board::linux::carried::{Accounts, Told, boot_failed, fail_here, name};
+use kernel_rt::board::linux::sim_nodes::{AccountTable, ToolParameters, boot_failed, fail_here, name};
 use kernel_rt::board::linux::share::NO_RANK;
 use kernel_rt::board::matching;
-use midplane_abi::address::Bytes;
-use midplane_abi::blackboard::{Call, End};
+use midplane_abi::address::AddressRange;
+use midplane_abi::blackboard::{CallRecord, FailureCode};
 use midplane_abi::boot_parameters::BootParameters;
-use midplane_cluster::{Carrier, Change, Cluster, Costs, Ended, Failure, Node, Watched};
+use midplane_cluster::{ProgramHost, CostChange, Cluster, OperationCosts, BlockOutcome, JobFailure, SimProcess, JobProgress};
 use midplane_device::Adi;
 use midplane_device::kernel::{AbortReason, CallNote};
 use midplane_objects::ErrorText;
 use net_torus::Router;
 
-use crate::data::Data;
+use crate::data::ProgramData;
 use crate::rank;
-use crate::several::{self, Role, Worker};
-use crate::system::System;
-use crate::thread::Threads;
+use crate::workers::{self, ProcessRole, WorkerProcess};
+use crate::system::SystemState;
+use crate::thread::ThreadStates;
 
 /// Default MPI memory of a node, in bytes.
 const MPI_MEMORY: u64 = 1 << 20;
@@ -40,7 +40,7 @@ unsafe extern "C" {
 /// Runs the job instead of the program's `main`.
 #[unsafe(no_mangle)]
 extern "C" fn midplane_cluster() -> ! {
-    let Some(told) = Told::read() else {
+    let Some(told) = ToolParameters::read() else {
         eprintln!("this is a program for `cargo midplane cluster`, which has to start it");
         std::process::abort();
     };
@@ -48,11 +48,11 @@ extern "C" fn midplane_cluster() -> ! {
     let ranks = boot.shape.nodes();
     let costs = costs(&boot, &told.costs);
     rank::compute_for(costs.compute_percent);
-    let matching = matching::chosen(boot.matching);
+    let matching = matching::select_engine(boot.matching);
     let cluster = cluster(&boot, told.processors, costs).matching(matching);
-    let worker = divided(&told, &boot, &cluster);
+    let worker = divide_process(&told, &boot, &cluster);
     let here = worker.map_or(0..ranks as usize, |worker| worker.block.ranks());
-    let accounts: &'static Accounts = Box::leak(Box::new(told.accounts(
+    let accounts: &'static AccountTable = Box::leak(Box::new(told.accounts(
         boot.shape,
         matching,
         here.len() as u32,
@@ -60,40 +60,40 @@ extern "C" fn midplane_cluster() -> ! {
     if let Err(error) = rank::keep_streams() {
         boot_failed(format_args!("no descriptors for what is printed: {error}"));
     }
-    let system: &'static System = Box::leak(Box::new(System::new(ranks as usize)));
-    let data = match Data::new(ranks as usize) {
+    let system: &'static SystemState = Box::leak(Box::new(SystemState::new(ranks as usize)));
+    let data = match ProgramData::new(ranks as usize) {
         Ok(data) => data,
         Err(error) => accounts.fail(
             0,
-            End::Boot,
+            FailureCode::Boot,
             1,
             &format!("no room for the data of {ranks} ranks: {error}"),
         ),
     };
-    let carried = Carried {
+    let carried = SimCallbacks {
         in_place: Cell::new(None),
         data,
-        threads: Threads::new(ranks as usize),
+        threads: ThreadStates::new(ranks as usize),
         system,
         accounts,
         worker,
     };
-    let program = |node: &Node<'_, '_>| {
+    let program = |node: &SimProcess<'_, '_>| {
         accounts.begin(node.rank(), stack(told.stack_bytes()));
-        let own = boot.programs.of_rank(node.rank());
+        let own = boot.programs.for_rank(node.rank());
         let strings: Vec<CString> = { own.arguments.iter() }
             // Strings of a record end at a zero byte.
             .filter_map(|string| CString::new(string).ok())
             .collect();
         let argv: Vec<*const c_char> = strings.iter().map(|string| string.as_ptr()).collect();
-        // SAFETY: the program ends by `Node::exit`, and never returns; the cluster exists until the process's end.
+        // SAFETY: the program ends by `SimProcess::exit`, and never returns; the cluster exists until the process's end.
         unsafe {
             rank::begin(node, accounts, system);
             midplane_objects::installed::set_appnum(own.number);
             midplane_begin(node.rank(), argv.len() as c_int, argv.as_ptr())
         }
     };
-    let mut progress = Progress::new(ranks);
+    let mut progress = ProgressMessages::new(ranks);
     let mut watch = |watched| {
         if here.start == 0 {
             progress.tell(watched);
@@ -101,16 +101,16 @@ extern "C" fn midplane_cluster() -> ! {
         true
     };
     told.answer_by(rank::answer);
-    let place = (told.stack_bytes(), worker.map(|worker| &worker.block));
-    let job = cluster.carry(place, &carried, program, &mut watch);
+    let block = worker.map(|worker| &worker.block);
+    let job = cluster.carry(told.stack_bytes(), block, &carried, program, &mut watch);
     match job {
-        Ok(ended) => tell(accounts, worker, here.start as u32, ended),
+        Ok(ended) => report_outcome(accounts, worker, here.start as u32, ended),
         Err(error) => {
             let why = format!(
                 "the host refuses stacks for {ranks} ranks: {error}; below Linux 6.13 each takes two mappings of those \
                  that /proc/sys/vm/max_map_count allows"
             );
-            accounts.fail(0, End::Boot, 1, &why)
+            accounts.fail(0, FailureCode::Boot, 1, &why)
         }
     }
     // The tool detects that all have ended.
@@ -121,15 +121,15 @@ extern "C" fn midplane_cluster() -> ! {
 
 /// Divides the process if several workers are specified, and returns the worker that this process becomes; the original
 /// process remains in this function.
-fn divided(told: &Told, boot: &BootParameters<'_>, cluster: &Cluster) -> Option<&'static Worker> {
+fn divide_process(told: &ToolParameters, boot: &BootParameters<'_>, cluster: &Cluster) -> Option<&'static WorkerProcess> {
     let division = cluster.division()?;
     if division.count() == 1 {
         return None;
     }
-    match several::divide(division) {
-        Ok(Role::Worker(worker)) => Some(worker),
-        Ok(Role::First(first)) => {
-            let accounts = told.accounts(boot.shape, matching::chosen(boot.matching), 0);
+    match workers::divide(division) {
+        Ok(ProcessRole::Worker(worker)) => Some(worker),
+        Ok(ProcessRole::First(first)) => {
+            let accounts = told.accounts(boot.shape, matching::select_engine(boot.matching), 0);
             hang(&accounts, &first.hand_on());
         }
         Err(error) => boot_failed(format_args!("no more processes: {error}")),
@@ -137,47 +137,47 @@ fn divided(told: &Told, boot: &BootParameters<'_>, cluster: &Cluster) -> Option<
 }
 
 /// Reports the statuses of the programs from rank `first`.
-fn tell(accounts: &Accounts, worker: Option<&Worker>, first: u32, ended: Ended) {
+fn report_outcome(accounts: &AccountTable, worker: Option<&WorkerProcess>, first: u32, ended: BlockOutcome) {
     match ended {
         Ok(statuses) => {
             // SAFETY: all streams, none of which a program is using: files that programs have not closed are written,
             // as at the end of a process.
             unsafe { libc::fflush(std::ptr::null_mut()) };
             if let Some(worker) = worker {
-                worker.mark(several::END);
+                worker.mark(workers::END);
                 worker.wait_for_the_prints();
             }
             accounts.all_done((first..).zip(statuses));
         }
-        Err(Some(Failure::Hang(calls))) => {
+        Err(Some(JobFailure::Hang(calls))) => {
             let calls = (first..).zip(calls);
             let waiting = calls.filter_map(|(rank, call)| Some((rank, call?.function)));
             match worker {
                 None => hang(accounts, &waiting.collect::<Vec<_>>()),
                 Some(worker) => {
                     waiting.for_each(|(rank, function)| worker.waits(rank, function));
-                    worker.mark(several::END);
+                    worker.mark(workers::END);
                 }
             }
         }
-        Err(Some(failure)) => accounts.fail(0, End::Panic, 1, &format!("{failure:?}")),
+        Err(Some(failure)) => accounts.fail(0, FailureCode::Panic, 1, &format!("{failure:?}")),
         // Another worker reports the failure.
         Err(None) => {}
     }
 }
 
 /// Returns the cost model with the tool's changes.
-fn costs(boot: &BootParameters<'_>, changes: &str) -> Costs {
+fn costs(boot: &BootParameters<'_>, changes: &str) -> OperationCosts {
     let changes = changes.split(',').filter(|word| !word.is_empty());
-    let changes: Result<Vec<Change>, String> = changes.map(Change::parse).collect();
-    let costs = Costs {
+    let changes: Result<Vec<CostChange>, String> = changes.map(CostChange::parse).collect();
+    let costs = OperationCosts {
         interrupt_percent: boot.interrupts.unwrap_or(100).into(),
-        ..Costs::BLUE_GENE
+        ..OperationCosts::BLUE_GENE
     };
     costs.with(changes.unwrap_or_else(|why| boot_failed(why)))
 }
 
-fn cluster(boot: &BootParameters<'_>, processors: usize, costs: Costs) -> Cluster {
+fn cluster(boot: &BootParameters<'_>, processors: usize, costs: OperationCosts) -> Cluster {
     Cluster::new(boot.shape.extents())
         .wraps(boot.shape.wraps())
         .mpi_memory(boot.mpi_memory.unwrap_or(MPI_MEMORY) as usize)
@@ -188,17 +188,17 @@ fn cluster(boot: &BootParameters<'_>, processors: usize, costs: Costs) -> Cluste
 }
 
 /// Returns the stack of the calling coroutine; its first page contains the current frame.
-fn stack(bytes: usize) -> Bytes {
+fn stack(bytes: usize) -> AddressRange {
     let here = 0_u8;
     let end = (&raw const here).addr().next_multiple_of(PAGE);
-    Bytes {
+    AddressRange {
         start: (end - bytes) as u64,
         end: end as u64,
     }
 }
 
 /// Ends a job that makes no more progress, while these ranks wait in these functions. The first of them reports it.
-fn hang(accounts: &Accounts, waiting: &[(u32, impl AsRef<str>)]) -> ! {
+fn hang(accounts: &AccountTable, waiting: &[(u32, impl AsRef<str>)]) -> ! {
     let mut by_function = BTreeMap::<&str, usize>::new();
     for (_, function) in waiting {
         *by_function.entry(function.as_ref()).or_default() += 1;
@@ -214,40 +214,40 @@ fn hang(accounts: &Accounts, waiting: &[(u32, impl AsRef<str>)]) -> ! {
         "nothing moves any more; processes that wait: {}; rank {first} is the first, in {call}",
         groups.join(", ")
     );
-    accounts.fail(first, End::Panic, 1, &why)
+    accounts.fail(first, FailureCode::Panic, 1, &why)
 }
 
 /// Callbacks of the simulator to its process.
-struct Carried {
+struct SimCallbacks {
     /// The rank whose state is in place; `None` before any has run.
     in_place: Cell<Option<usize>>,
-    data: Data,
-    threads: Threads,
-    system: &'static System,
-    accounts: &'static Accounts,
-    worker: Option<&'static Worker>,
+    data: ProgramData,
+    threads: ThreadStates,
+    system: &'static SystemState,
+    accounts: &'static AccountTable,
+    worker: Option<&'static WorkerProcess>,
 }
 
-impl Carrier for Carried {
-    fn goes_on(&self, rank: usize, now_ns: u64) {
+impl ProgramHost for SimCallbacks {
+    fn resume_rank(&self, rank: usize, now_ns: u64) {
         if let Some(worker) = self.worker {
-            worker.goes_on(rank, now_ns);
+            worker.set_running(rank, now_ns);
         }
         let before = self.in_place.replace(Some(rank));
         if before == Some(rank) {
             return;
         }
         let now = self.threads.keep(before);
-        self.data.put_in_place(before, rank);
-        if let Err(error) = self.system.put_in_place(before, rank) {
+        self.data.swap_in(before, rank);
+        if let Err(error) = self.system.swap_in(before, rank) {
             let why = format!("the state of rank {rank} cannot be put back: {error}");
-            self.accounts.fail(rank as u32, End::Boot, 1, &why);
+            self.accounts.fail(rank as u32, FailureCode::Boot, 1, &why);
         }
-        self.threads.put_in_place(rank, now);
+        self.threads.swap_in(rank, now);
     }
 
     fn is_unsettled(&self) -> bool {
-        self.worker.is_some_and(Worker::is_unsettled)
+        self.worker.is_some_and(WorkerProcess::is_unsettled)
     }
 
     fn settles(&self, until_ns: u64, rank: u32) {
@@ -257,7 +257,7 @@ impl Carrier for Carried {
     }
 
     fn notes(&self, rank: usize, call: Option<CallNote>) {
-        let call = call.map(|call| Call {
+        let call = call.map(|call| CallRecord {
             function: call.function,
             peer: call.peer,
             tag: call.tag,
@@ -269,12 +269,12 @@ impl Carrier for Carried {
         match why {
             AbortReason::MpiAbort => {
                 let message = format!("{}: MPI_Abort was called with status {status}", name());
-                fail_here(End::MpiAbort, status, &message)
+                fail_here(FailureCode::MpiAbort, status, &message)
             }
             AbortReason::MpiError(error) => {
-                fail_here(End::MpiError, status, &ErrorText(error).to_string())
+                fail_here(FailureCode::MpiError, status, &ErrorText(error).to_string())
             }
-            AbortReason::DeadLink => fail_here(End::LinkLost, status, "a link is dead"),
+            AbortReason::DeadLink => fail_here(FailureCode::LinkLost, status, "a link is dead"),
         }
     }
 
@@ -293,23 +293,23 @@ impl Carrier for Carried {
 }
 
 /// Progress messages of the job.
-struct Progress {
+struct ProgressMessages {
     ranks: u32,
     began: Duration,
     said: Duration,
 }
 
-impl Progress {
-    fn new(ranks: u32) -> Progress {
+impl ProgressMessages {
+    fn new(ranks: u32) -> ProgressMessages {
         let now = host_time();
-        Progress {
+        ProgressMessages {
             ranks,
             began: now,
             said: now,
         }
     }
 
-    fn tell(&mut self, Watched { now_ns, ended }: Watched) {
+    fn tell(&mut self, JobProgress { now_ns, ended }: JobProgress) {
         let now = host_time();
         if now - self.said < WORD {
             return;

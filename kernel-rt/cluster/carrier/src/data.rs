@@ -5,7 +5,7 @@
 //! stored in blocks, and a rank's changes are found by comparison. The cost depends on the size of the data, but it
 //! requires little memory, and no system call. *Mappings*: each rank's data is a range of a file in memory, and the
 //! running rank's range is mapped. The cost is a system call and a page fault for each used page, regardless of the
-//! size. Small data is copied ([`MOST_COPIED`]; measured in docs/scale.md).
+//! size. Small data is copied ([`MAX_COPIED`]; measured in docs/scale.md).
 
 use std::cell::{Cell, RefCell};
 use std::ffi::{c_int, c_void};
@@ -18,7 +18,7 @@ use std::{ptr, slice};
 use crate::system::duplicate;
 
 /// Maximum size of copied data in bytes.
-const MOST_COPIED: usize = 256 << 10;
+const MAX_COPIED: usize = 256 << 10;
 /// Bytes that are compared and stored together; the last block of a range may be shorter.
 const BLOCK: usize = 512;
 const PAGE: usize = 4096;
@@ -31,29 +31,29 @@ unsafe extern "C" {
 }
 
 /// The variables of the program, and the values of each rank.
-pub struct Data {
-    variables: Variables,
+pub struct ProgramData {
+    variables: SharedVariables,
     /// Thread-local variables; `None` if the program has none.
-    thread_locals: Option<Copies>,
+    thread_locals: Option<RankCopies>,
 }
 
 /// The variables that all threads share.
-enum Variables {
-    Copied(Copies),
-    Mapped(Mappings),
+enum SharedVariables {
+    Copied(RankCopies),
+    Mapped(RankMappings),
 }
 
 /// A memory range, and each rank's blocks that differ from the initial values.
-struct Copies {
-    place: Place,
+struct RankCopies {
+    place: MemoryBlock,
     first: Box<[u8]>,
     /// By rank, in order of their indices.
-    blocks: Vec<RefCell<Vec<Block>>>,
+    blocks: Vec<RefCell<Vec<ChangedBlock>>>,
 }
 
 /// Complete pages, and a range of a file in memory for each rank.
-struct Mappings {
-    place: Place,
+struct RankMappings {
+    place: MemoryBlock,
     first: Box<[u8]>,
     file: File,
     /// By rank: its range is initialized.
@@ -61,61 +61,61 @@ struct Mappings {
 }
 
 /// A block that differs, or has differed, from the initial values.
-struct Block {
+struct ChangedBlock {
     index: u32,
     bytes: [u8; BLOCK],
 }
 
 #[derive(Clone, Copy)]
-struct Place {
+struct MemoryBlock {
     start: *mut u8,
     bytes: usize,
 }
 
-impl Data {
+impl ProgramData {
     /// Captures the program's current data, for this number of ranks. Fails if the host cannot create a file in memory.
-    pub fn new(ranks: usize) -> io::Result<Data> {
-        let Found {
+    pub fn new(ranks: usize) -> io::Result<ProgramData> {
+        let ElfRanges {
             variables,
             thread_locals,
-        } = Found::find();
+        } = ElfRanges::find();
         let variables =
             variables.ok_or_else(|| io::Error::other("the program's file has no data"))?;
-        Ok(Data {
-            variables: if variables.bytes <= MOST_COPIED {
-                Variables::Copied(Copies::new(variables, ranks))
+        Ok(ProgramData {
+            variables: if variables.bytes <= MAX_COPIED {
+                SharedVariables::Copied(RankCopies::new(variables, ranks))
             } else {
-                Variables::Mapped(Mappings::new(variables, ranks)?)
+                SharedVariables::Mapped(RankMappings::new(variables, ranks)?)
             },
             thread_locals: thread_locals
                 .filter(|place| place.bytes > 0)
-                .map(|place| Copies::new(place, ranks)),
+                .map(|place| RankCopies::new(place, ranks)),
         })
     }
 
     /// Replaces the data of the rank `before` by that of `next`; `None` stands for the initial values. Must be called
     /// by code that runs on no rank's behalf.
-    pub fn put_in_place(&self, before: Option<usize>, next: usize) {
+    pub fn swap_in(&self, before: Option<usize>, next: usize) {
         match &self.variables {
-            Variables::Copied(copies) => copies.put_in_place(before, next),
-            Variables::Mapped(mappings) => mappings.put_in_place(next),
+            SharedVariables::Copied(copies) => copies.swap_in(before, next),
+            SharedVariables::Mapped(mappings) => mappings.swap_in(next),
         }
         if let Some(copies) = &self.thread_locals {
-            copies.put_in_place(before, next);
+            copies.swap_in(before, next);
         }
     }
 }
 
-impl Copies {
-    fn new(place: Place, ranks: usize) -> Copies {
-        Copies {
+impl RankCopies {
+    fn new(place: MemoryBlock, ranks: usize) -> RankCopies {
+        RankCopies {
             place,
             first: place.live().into(),
             blocks: (0..ranks).map(|_| RefCell::default()).collect(),
         }
     }
 
-    fn put_in_place(&self, before: Option<usize>, next: usize) {
+    fn swap_in(&self, before: Option<usize>, next: usize) {
         if let Some(before) = before {
             self.keep(&mut self.blocks[before].borrow_mut());
             self.copy_back(&self.blocks[before].borrow(), &self.blocks[next].borrow());
@@ -123,22 +123,22 @@ impl Copies {
     }
 
     /// Updates `blocks` from the data in place, of which they and the initial values are an earlier version.
-    fn keep(&self, blocks: &mut Vec<Block>) {
+    fn keep(&self, blocks: &mut Vec<ChangedBlock>) {
         let live = self.place.live();
         let (mut at, mut from) = (0, 0);
         // Adjacent changes between the existing blocks become new blocks.
         while from < live.len() {
-            let until = blocks.get(at).map_or(live.len(), Block::start);
+            let until = blocks.get(at).map_or(live.len(), ChangedBlock::start);
             if live[from..until] != self.first[from..until] {
                 let differs = |start: &usize| self.differs(live, *start);
                 let changed = (from..until).step_by(BLOCK).filter(differs);
-                let changed: Vec<Block> = changed.map(|start| Block::of(live, start)).collect();
+                let changed: Vec<ChangedBlock> = changed.map(|start| ChangedBlock::from_live(live, start)).collect();
                 let count = changed.len();
                 blocks.splice(at..at, changed);
                 at += count;
             }
             if let Some(block) = blocks.get_mut(at) {
-                block.take(live);
+                block.update(live);
             }
             (at, from) = (at + 1, until + BLOCK);
         }
@@ -150,7 +150,7 @@ impl Copies {
     }
 
     /// Changes the data in place from the version with the blocks `before` to that with the blocks `after`.
-    fn copy_back(&self, before: &[Block], after: &[Block]) {
+    fn copy_back(&self, before: &[ChangedBlock], after: &[ChangedBlock]) {
         // SAFETY: the program's own variables, which it may write; no program runs meanwhile, and nothing here is among
         // them.
         let live = unsafe { slice::from_raw_parts_mut(self.place.start, self.place.bytes) };
@@ -166,9 +166,9 @@ impl Copies {
     }
 }
 
-impl Mappings {
-    fn new(place: Place, ranks: usize) -> io::Result<Mappings> {
-        Ok(Mappings {
+impl RankMappings {
+    fn new(place: MemoryBlock, ranks: usize) -> io::Result<RankMappings> {
+        Ok(RankMappings {
             place,
             first: place.live().into(),
             file: memory_file(place.bytes as u64 * ranks as u64)?,
@@ -177,7 +177,7 @@ impl Mappings {
     }
 
     /// Maps the range of `rank`, and initializes it if the rank has not begun.
-    fn put_in_place(&self, rank: usize) {
+    fn swap_in(&self, rank: usize) {
         let offset = rank as u64 * self.place.bytes as u64;
         if !self.begun[rank].replace(true) {
             let pages = self.first.chunks(PAGE).enumerate();
@@ -206,18 +206,18 @@ impl Mappings {
     }
 }
 
-impl Block {
-    fn of(live: &[u8], start: usize) -> Block {
+impl ChangedBlock {
+    fn from_live(live: &[u8], start: usize) -> ChangedBlock {
         let index = (start / BLOCK) as u32;
-        let mut block = Block {
+        let mut block = ChangedBlock {
             index,
             bytes: [0; BLOCK],
         };
-        block.take(live);
+        block.update(live);
         block
     }
 
-    fn take(&mut self, live: &[u8]) {
+    fn update(&mut self, live: &[u8]) {
         let range = self.range(live.len());
         self.bytes[..range.len()].copy_from_slice(&live[range]);
     }
@@ -232,7 +232,7 @@ impl Block {
     }
 }
 
-impl Place {
+impl MemoryBlock {
     fn live(&self) -> &[u8] {
         // SAFETY: mapped for as long as the process lives, and no program runs while it is read.
         unsafe { slice::from_raw_parts(self.start, self.bytes) }
@@ -241,25 +241,25 @@ impl Place {
 
 /// Memory ranges from the headers of the program's file.
 #[derive(Default)]
-struct Found {
+struct ElfRanges {
     /// Complete pages.
-    variables: Option<Place>,
-    thread_locals: Option<Place>,
+    variables: Option<MemoryBlock>,
+    thread_locals: Option<MemoryBlock>,
 }
 
-impl Found {
-    fn find() -> Found {
-        let mut found = Found::default();
+impl ElfRanges {
+    fn find() -> ElfRanges {
+        let mut found = ElfRanges::default();
         // SAFETY: the function has the right type, and its argument outlives the call.
-        unsafe { libc::dl_iterate_phdr(Some(look), (&raw mut found).cast()) };
+        unsafe { libc::dl_iterate_phdr(Some(find_ranges), (&raw mut found).cast()) };
         found
     }
 }
 
 /// Examines the program itself, the first object, and stops the iteration.
-extern "C" fn look(info: *mut libc::dl_phdr_info, _: usize, found: *mut c_void) -> c_int {
+extern "C" fn find_ranges(info: *mut libc::dl_phdr_info, _: usize, found: *mut c_void) -> c_int {
     // SAFETY: the arguments of `dl_iterate_phdr`: information of a loaded file, and `find`'s result variable.
-    let (info, found) = unsafe { (&*info, &mut *found.cast::<Found>()) };
+    let (info, found) = unsafe { (&*info, &mut *found.cast::<ElfRanges>()) };
     // SAFETY: that many headers, of a file that stays loaded.
     let headers = unsafe { slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()) };
     let end = |header: &libc::Elf64_Phdr| (header.p_vaddr + header.p_memsz) as usize;
@@ -270,7 +270,7 @@ extern "C" fn look(info: *mut libc::dl_phdr_info, _: usize, found: *mut c_void) 
         if header.p_type == libc::PT_LOAD && header.p_flags & libc::PF_W != 0 {
             let start = (header.p_vaddr as usize).max(constant);
             let (start, end) = (start / PAGE * PAGE, end(header).next_multiple_of(PAGE));
-            found.variables = Some(Place {
+            found.variables = Some(MemoryBlock {
                 start: ptr::with_exposed_provenance_mut(info.dlpi_addr as usize + start),
                 bytes: end - start,
             });
@@ -278,7 +278,7 @@ extern "C" fn look(info: *mut libc::dl_phdr_info, _: usize, found: *mut c_void) 
         if header.p_type == libc::PT_TLS && !info.dlpi_tls_data.is_null() {
             let (begin, end) = (&raw const midplane_tls_begin, &raw const midplane_tls_end);
             let offset = begin.addr() - (info.dlpi_addr as usize + header.p_vaddr as usize);
-            found.thread_locals = Some(Place {
+            found.thread_locals = Some(MemoryBlock {
                 start: info.dlpi_tls_data.cast::<u8>().wrapping_add(offset),
                 bytes: end.addr() - begin.addr(),
             });

@@ -10,7 +10,7 @@
 //! thread      the same for `errno` and the floating-point environment
 //! system      the same for system state, such as the umask, and for the locale, if a rank has changed it
 //! socket      messages to the tool
-//! several     processes with a block of the ranks each, for more than one processor
+//! workers     processes with a block of the ranks each, for more than one processor
 //! ```
 //! The host's compiler compiles the program, for one fixed address, and links it with this and `cluster.c`: one
 //! executable, as with `--on linux`. All variables in its file (its own, those of the C binding and of `cluster.c`, and
@@ -25,7 +25,7 @@
 mod boot;
 mod data;
 mod rank;
-mod several;
+mod workers;
 mod socket;
 mod system;
 mod thread;

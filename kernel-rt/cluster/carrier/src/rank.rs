@@ -7,17 +7,17 @@ use std::mem;
 use std::os::fd::{IntoRawFd, RawFd};
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 
-use kernel_rt::board::linux::carried::{Accounts, fail_here, name};
+use kernel_rt::board::linux::sim_nodes::{AccountTable, fail_here, name};
 use kernel_rt::board::linux::share::{NO_RANK, PRINT_MARK};
-use midplane_abi::blackboard::End;
-use midplane_cluster::Node;
+use midplane_abi::blackboard::FailureCode;
+use midplane_cluster::SimProcess;
 use midplane_device::interface::{Device, Enter, Measure, Work};
 use midplane_objects::installed::{MpiPhase, phase};
 use midplane_objects::{Env, Process};
 
-use crate::several;
-use crate::socket::{MOST_PRINTED, hand_on};
-use crate::system::{System, duplicate};
+use crate::workers;
+use crate::socket::{MAX_PRINTED, hand_on};
+use crate::system::{SystemState, duplicate};
 
 unsafe extern "C" {
     /// Time of the rank's alarm, in nanoseconds of virtual time; 0 if there is none. Defined in `cluster_system.c`.
@@ -56,7 +56,7 @@ fn processor_ns() -> u64 {
 }
 
 /// Charges the program's computation since its last call to virtual time.
-fn pay_computing(node: &Node<'_, '_>) {
+fn pay_computing(node: &SimProcess<'_, '_>) {
     let percent = COMPUTE_PERCENT.load(Ordering::Relaxed);
     let came_back = CAME_BACK.load(Ordering::Relaxed);
     if percent == 0 || came_back == 0 {
@@ -67,54 +67,54 @@ fn pay_computing(node: &Node<'_, '_>) {
     node.compute_ns(u64::try_from(ns).unwrap_or(u64::MAX));
 }
 
-fn go_on() {
+fn restart_clock() {
     if COMPUTE_PERCENT.load(Ordering::Relaxed) != 0 {
         CAME_BACK.store(processor_ns(), Ordering::Relaxed);
     }
 }
 
 /// Executes a call of the running rank, between two phases of its program's computation.
-fn call<R>(f: impl FnOnce(&'static Node<'static, 'static>) -> R) -> R {
+fn call<R>(f: impl FnOnce(&'static SimProcess<'static, 'static>) -> R) -> R {
     let node = here().node;
     pay_computing(node);
     let result = f(node);
-    go_on();
+    restart_clock();
     result
 }
 
 /// The running rank.
 #[derive(Clone, Copy)]
-struct Here {
-    node: &'static Node<'static, 'static>,
-    accounts: &'static Accounts,
-    system: &'static System,
+struct RunningRank {
+    node: &'static SimProcess<'static, 'static>,
+    accounts: &'static AccountTable,
+    system: &'static SystemState,
 }
 
 /// Location of its node. This variable is part of the program's data: each rank has its own.
-struct HereCell(Cell<Option<Here>>);
+struct RunningRankCell(Cell<Option<RunningRank>>);
 
 // SAFETY: the process has one thread.
-unsafe impl Sync for HereCell {}
+unsafe impl Sync for RunningRankCell {}
 
-static HERE: HereCell = HereCell(Cell::new(None));
+static HERE: RunningRankCell = RunningRankCell(Cell::new(None));
 
 /// Sets the running rank's node.
 ///
 /// # Safety
 /// The rank never ends by returning, nor by unwinding, and the node's cluster outlives it.
-pub unsafe fn begin(node: &Node<'_, '_>, accounts: &'static Accounts, system: &'static System) {
+pub unsafe fn begin(node: &SimProcess<'_, '_>, accounts: &'static AccountTable, system: &'static SystemState) {
     // SAFETY: only the lifetimes change, and the caller guarantees that none of them ends before the rank.
-    let node = unsafe { mem::transmute::<&Node<'_, '_>, &'static Node<'static, 'static>>(node) };
-    HERE.0.set(Some(Here {
+    let node = unsafe { mem::transmute::<&SimProcess<'_, '_>, &'static SimProcess<'static, 'static>>(node) };
+    HERE.0.set(Some(RunningRank {
         node,
         accounts,
         system,
     }));
     midplane_objects::installed::install(&RankEnv);
-    go_on();
+    restart_clock();
 }
 
-fn here() -> Here {
+fn here() -> RunningRank {
     HERE.0.get().expect("programs call, and each has begun")
 }
 
@@ -155,7 +155,7 @@ extern "C" fn midplane_now() -> u64 {
 }
 
 /// Sends the signal of an expired alarm.
-fn ring_if_due(node: &Node<'_, '_>) {
+fn ring_if_due(node: &SimProcess<'_, '_>) {
     // SAFETY: a variable of `cluster_system.c`, which only this thread writes to.
     let alarm = unsafe { midplane_alarm };
     if alarm != 0 && node.now_ns() >= alarm {
@@ -175,7 +175,7 @@ extern "C" fn midplane_sleep(ns: u64) {
 extern "C" fn midplane_leave(status: c_int) -> ! {
     if phase() == MpiPhase::Running {
         fail_here(
-            End::MpiError,
+            FailureCode::MpiError,
             if status == 0 { 1 } else { status },
             &format!(
                 "{}: the program ended with status {status} without MPI_Finalize; others may be waiting for it",
@@ -183,7 +183,7 @@ extern "C" fn midplane_leave(status: c_int) -> ! {
             ),
         );
     }
-    let Here { node, accounts, .. } = here();
+    let RunningRank { node, accounts, .. } = here();
     pay_computing(node);
     accounts.done(node.rank(), status);
     node.exit(status)
@@ -196,7 +196,7 @@ unsafe extern "C" fn midplane_refuse(function: *const c_char, why: *const c_char
     let [function, why] =
         unsafe { [function, why].map(|text| CStr::from_ptr(text).to_string_lossy()) };
     fail_here(
-        End::MpiError,
+        FailureCode::MpiError,
         1,
         &format!(
             "{}: the program calls {function}, and {why}; run it with --on linux",
@@ -205,16 +205,16 @@ unsafe extern "C" fn midplane_refuse(function: *const c_char, why: *const c_char
     );
 }
 
-/// Announces that the rank is about to change system state of the kind with this number ([`System::uses`]).
+/// Announces that the rank is about to change system state of the kind with this number ([`SystemState::uses`]).
 #[unsafe(no_mangle)]
 extern "C" fn midplane_uses(kind: c_int) {
     // A library may change it before there are ranks.
-    let Some(Here { node, system, .. }) = HERE.0.get() else {
+    let Some(RunningRank { node, system, .. }) = HERE.0.get() else {
         return;
     };
     if let Err(error) = system.uses(node.rank() as usize, kind as usize) {
         let why = format!("{}: the state of this rank cannot be kept: {error}", name());
-        fail_here(End::MpiError, 1, &why);
+        fail_here(FailureCode::MpiError, 1, &why);
     }
 }
 
@@ -230,7 +230,7 @@ pub fn keep_streams() -> io::Result<()> {
 }
 
 /// Returns the descriptor of a stream, 1 or 2.
-fn kept(stream: c_int) -> RawFd {
+fn saved_stream(stream: c_int) -> RawFd {
     STREAMS[usize::from(stream == 2)].load(Ordering::Relaxed)
 }
 
@@ -239,7 +239,7 @@ fn kept(stream: c_int) -> RawFd {
 unsafe extern "C" fn midplane_print(rank: u32, stream: c_int, bytes: *const c_void, count: usize) {
     // SAFETY: the program's output.
     let bytes = unsafe { std::slice::from_raw_parts(bytes.cast::<u8>(), count) };
-    for part in bytes.chunks(MOST_PRINTED) {
+    for part in bytes.chunks(MAX_PRINTED) {
         send(rank, stream, part);
     }
 }
@@ -253,8 +253,8 @@ extern "C" fn midplane_rank() -> u32 {
 /// Sends a part of the output to the tool; blocks until there is space. Without the tool the output is not needed.
 pub fn send(rank: u32, stream: c_int, part: &[u8]) {
     let message = [&PRINT_MARK, &rank.to_ne_bytes()[..], part].concat();
-    match several::worker() {
+    match workers::worker() {
         Some(worker) => worker.print(stream, &message),
-        None => hand_on(kept(stream), &message),
+        None => hand_on(saved_stream(stream), &message),
     }
 }

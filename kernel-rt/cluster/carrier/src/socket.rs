@@ -3,7 +3,7 @@
 use std::ffi::c_int;
 
 /// Maximum number of bytes per message to the tool.
-pub const MOST_PRINTED: usize = 8 << 10;
+pub const MAX_PRINTED: usize = 8 << 10;
 
 /// Sends a message by a socket; blocks until there is space.
 pub fn hand_on(socket: c_int, message: &[u8]) {

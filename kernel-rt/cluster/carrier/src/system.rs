@@ -28,7 +28,7 @@ unsafe extern "C" {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Kind {
+enum StateKind {
     Mask,
     SignalStack,
     Umask,
@@ -41,47 +41,47 @@ enum Kind {
 }
 
 /// Kinds by C's numbers: an action's number is that of the last one plus the signal.
-const KINDS: [Kind; 7] = [
-    Kind::Mask,
-    Kind::SignalStack,
-    Kind::Umask,
-    Kind::Directory,
-    Kind::Streams,
-    Kind::Limits,
-    Kind::Locale,
+const KINDS: [StateKind; 7] = [
+    StateKind::Mask,
+    StateKind::SignalStack,
+    StateKind::Umask,
+    StateKind::Directory,
+    StateKind::Streams,
+    StateKind::Limits,
+    StateKind::Locale,
 ];
 
 /// A set of kinds, a bit for each number.
-type Kinds = u128;
+type StateKinds = u128;
 
 /// Iterates over its members, each with its bit.
-fn each(kinds: Kinds) -> impl Iterator<Item = (Kinds, Kind)> {
+fn each(kinds: StateKinds) -> impl Iterator<Item = (StateKinds, StateKind)> {
     let numbers = (0..KINDS.len() + SIGNALS).filter(move |number| kinds >> number & 1 != 0);
     numbers.map(|number| {
         let signal = (number + 1).saturating_sub(KINDS.len());
         let kind = KINDS.get(number).copied();
-        (1 << number, kind.unwrap_or(Kind::Action(signal)))
+        (1 << number, kind.unwrap_or(StateKind::Action(signal)))
     })
 }
 
 /// The state of all ranks that have changed any.
-pub struct System {
+pub struct SystemState {
     /// The process's initial state, for the kinds that any rank has changed.
-    first: RefCell<State>,
-    ranks: Vec<RefCell<Option<Box<State>>>>,
+    first: RefCell<RankState>,
+    ranks: Vec<RefCell<Option<Box<RankState>>>>,
     /// A rank has changed something.
     is_used: Cell<bool>,
     /// Working directories of ranks, each once.
-    directories: RefCell<Vec<Rc<Directory>>>,
+    directories: RefCell<Vec<Rc<WorkingDirectory>>>,
 }
 
 #[derive(Default)]
-struct State {
-    kinds: Kinds,
+struct RankState {
+    kinds: StateKinds,
     mask: u64,
     signal_stack: Option<libc::stack_t>,
     umask: c_long,
-    directory: Option<Rc<Directory>>,
+    directory: Option<Rc<WorkingDirectory>>,
     /// `None`: closed.
     streams: [Option<Rc<OwnedFd>>; STREAMS],
     limits: Option<[libc::rlimit64; LIMITS]>,
@@ -89,15 +89,15 @@ struct State {
     actions: BTreeMap<usize, libc::sigaction>,
 }
 
-struct Directory {
+struct WorkingDirectory {
     file: OwnedFd,
     identity: (u64, u64),
 }
 
-impl System {
+impl SystemState {
     /// Creates the initial state of this number of ranks.
-    pub fn new(ranks: usize) -> System {
-        System {
+    pub fn new(ranks: usize) -> SystemState {
+        SystemState {
             first: RefCell::default(),
             ranks: (0..ranks).map(|_| RefCell::default()).collect(),
             is_used: Cell::new(false),
@@ -121,13 +121,13 @@ impl System {
     }
 
     /// Switches the process from the state of the rank `before` to that of `next`. Fails if the system rejects it.
-    pub fn put_in_place(&self, before: Option<usize>, next: usize) -> io::Result<()> {
+    pub fn swap_in(&self, before: Option<usize>, next: usize) -> io::Result<()> {
         let Some(before) = before.filter(|_| self.is_used.get()) else {
             return Ok(());
         };
         let before = &mut *self.ranks[before].borrow_mut();
         let next = &*self.ranks[next].borrow();
-        let kinds = |state: &Option<Box<State>>| state.as_ref().map_or(0, |state| state.kinds);
+        let kinds = |state: &Option<Box<RankState>>| state.as_ref().map_or(0, |state| state.kinds);
         let (changed, wanted) = (kinds(before), kinds(next));
         if changed | wanted == 0 {
             return Ok(());
@@ -142,12 +142,12 @@ impl System {
                 _ => first,
             };
             let next = next.as_deref().filter(|_| wanted & bit != 0);
-            next.unwrap_or(first).put_in_place(kind, now)?;
+            next.unwrap_or(first).swap_in(kind, now)?;
         }
         Ok(())
     }
 
-    fn directory(&self) -> io::Result<Rc<Directory>> {
+    fn directory(&self) -> io::Result<Rc<WorkingDirectory>> {
         let flags = libc::O_PATH | libc::O_DIRECTORY | libc::O_CLOEXEC;
         let here = c".".as_ptr();
         let mut status = mem::MaybeUninit::<libc::stat64>::zeroed();
@@ -168,18 +168,18 @@ impl System {
         // Removes directories that no rank uses any more.
         known.retain(|known| Rc::strong_count(known) > 1);
         let file = duplicate(file.as_raw_fd())?;
-        let directory = Rc::new(Directory { file, identity });
+        let directory = Rc::new(WorkingDirectory { file, identity });
         known.push(Rc::clone(&directory));
         Ok(directory)
     }
 }
 
-impl State {
-    fn read(&mut self, kind: Kind, system: &System) -> io::Result<()> {
+impl RankState {
+    fn read(&mut self, kind: StateKind, system: &SystemState) -> io::Result<()> {
         // SAFETY: system calls that write to variables of their types, of which zeros are valid values.
         unsafe {
             match kind {
-                Kind::Mask => {
+                StateKind::Mask => {
                     let (how, none) = (libc::SIG_BLOCK, ptr::null::<u64>());
                     let mask = &raw mut self.mask;
                     check(libc::syscall(
@@ -190,18 +190,18 @@ impl State {
                         MASK_BYTES,
                     ))?;
                 }
-                Kind::SignalStack => {
+                StateKind::SignalStack => {
                     let mut stack: libc::stack_t = mem::zeroed();
                     let none = ptr::null::<libc::stack_t>();
                     check(libc::syscall(libc::SYS_sigaltstack, none, &raw mut stack))?;
                     self.signal_stack = Some(stack);
                 }
-                Kind::Umask => {
+                StateKind::Umask => {
                     self.umask = libc::syscall(libc::SYS_umask, 0);
                     libc::syscall(libc::SYS_umask, self.umask);
                 }
-                Kind::Directory => self.directory = Some(system.directory()?),
-                Kind::Streams => {
+                StateKind::Directory => self.directory = Some(system.directory()?),
+                StateKind::Streams => {
                     for (number, stream) in (0..).zip(&mut self.streams) {
                         *stream = match duplicate(number) {
                             Ok(file) => Some(Rc::new(file)),
@@ -210,7 +210,7 @@ impl State {
                         };
                     }
                 }
-                Kind::Limits => {
+                StateKind::Limits => {
                     let mut limits: [libc::rlimit64; LIMITS] = mem::zeroed();
                     let none = ptr::null::<libc::rlimit64>();
                     for (number, limit) in (0..).zip(&mut limits) {
@@ -225,8 +225,8 @@ impl State {
                     }
                     self.limits = Some(limits);
                 }
-                Kind::Locale => self.locale = Some(__uselocale(ptr::null_mut())),
-                Kind::Action(signal) => {
+                StateKind::Locale => self.locale = Some(__uselocale(ptr::null_mut())),
+                StateKind::Action(signal) => {
                     let mut action: libc::sigaction = mem::zeroed();
                     let told = libc::sigaction(signal as c_int, ptr::null(), &raw mut action);
                     check(c_long::from(told))?;
@@ -238,11 +238,11 @@ impl State {
     }
 
     /// Sets the process's state of this kind, currently `now`, to this one.
-    fn put_in_place(&self, kind: Kind, now: &State) -> io::Result<()> {
+    fn swap_in(&self, kind: StateKind, now: &RankState) -> io::Result<()> {
         // SAFETY: system calls that read from variables of their types, earlier values of the process.
         unsafe {
             match kind {
-                Kind::Mask if self.mask != now.mask => {
+                StateKind::Mask if self.mask != now.mask => {
                     let (how, none) = (libc::SIG_SETMASK, ptr::null::<u64>());
                     let mask = &raw const self.mask;
                     check(libc::syscall(
@@ -253,23 +253,23 @@ impl State {
                         MASK_BYTES,
                     ))?;
                 }
-                Kind::SignalStack => {
+                StateKind::SignalStack => {
                     if let Some(mut stack) = self.signal_stack {
                         stack.ss_flags &= !libc::SS_ONSTACK;
                         let none = ptr::null::<libc::stack_t>();
                         check(libc::syscall(libc::SYS_sigaltstack, &raw const stack, none))?;
                     }
                 }
-                Kind::Umask if self.umask != now.umask => {
+                StateKind::Umask if self.umask != now.umask => {
                     libc::syscall(libc::SYS_umask, self.umask);
                 }
-                Kind::Directory => match (&self.directory, &now.directory) {
+                StateKind::Directory => match (&self.directory, &now.directory) {
                     (Some(own), Some(now)) if own.identity != now.identity => {
                         check(libc::syscall(libc::SYS_fchdir, own.file.as_raw_fd()))?;
                     }
                     _ => {}
                 },
-                Kind::Streams => {
+                StateKind::Streams => {
                     for ((number, own), now) in (0..).zip(&self.streams).zip(&now.streams) {
                         let number: RawFd = number;
                         match own {
@@ -285,7 +285,7 @@ impl State {
                         }
                     }
                 }
-                Kind::Limits => {
+                StateKind::Limits => {
                     let none = ptr::null_mut::<libc::rlimit64>();
                     for (number, limit) in (0..).zip(self.limits.iter().flatten()) {
                         let limit = &raw const *limit;
@@ -298,18 +298,18 @@ impl State {
                         ))?;
                     }
                 }
-                Kind::Locale => {
+                StateKind::Locale => {
                     if let Some(locale) = self.locale {
                         __uselocale(locale);
                     }
                 }
-                Kind::Action(signal) => {
+                StateKind::Action(signal) => {
                     if let Some(action) = self.actions.get(&signal) {
                         let done = libc::sigaction(signal as c_int, action, ptr::null_mut());
                         check(c_long::from(done))?;
                     }
                 }
-                Kind::Mask | Kind::Umask => {}
+                StateKind::Mask | StateKind::Umask => {}
             }
         }
         Ok(())

@@ -4,32 +4,32 @@
 use std::cell::Cell;
 use std::ffi::c_int;
 
-use self::floats::Floats;
+use self::floats::FloatEnvironment;
 
 unsafe extern "C" {
     fn __h_errno_location() -> *mut c_int;
 }
 
 /// The state of each rank's thread.
-pub struct Threads(Vec<Cell<State>>);
+pub struct ThreadStates(Vec<Cell<ThreadState>>);
 
 /// The state of a thread.
 #[derive(Clone, Copy)]
-pub struct State {
+pub struct ThreadState {
     errno: c_int,
     h_errno: c_int,
-    floats: Floats,
+    floats: FloatEnvironment,
 }
 
-impl Threads {
+impl ThreadStates {
     /// Copies the thread's current state for this number of ranks.
-    pub fn new(ranks: usize) -> Threads {
-        Threads(vec![Cell::new(State::read()); ranks])
+    pub fn new(ranks: usize) -> ThreadStates {
+        ThreadStates(vec![Cell::new(ThreadState::read()); ranks])
     }
 
     /// Returns the thread's state and saves it for `rank`, whose program has just run; `None` if no program has.
-    pub fn keep(&self, rank: Option<usize>) -> State {
-        let state = State::read();
+    pub fn keep(&self, rank: Option<usize>) -> ThreadState {
+        let state = ThreadState::read();
         if let Some(rank) = rank {
             self.0[rank].set(state);
         }
@@ -37,26 +37,26 @@ impl Threads {
     }
 
     /// Sets the thread's state to that of `rank`; `now` is the current one, except for `errno`.
-    pub fn put_in_place(&self, rank: usize, now: State) {
-        self.0[rank].get().put_in_place(now);
+    pub fn swap_in(&self, rank: usize, now: ThreadState) {
+        self.0[rank].get().swap_in(now);
     }
 }
 
-impl State {
-    fn read() -> State {
+impl ThreadState {
+    fn read() -> ThreadState {
         // SAFETY: the C library's variables of this thread.
         unsafe {
-            State {
+            ThreadState {
                 errno: *libc::__errno_location(),
                 h_errno: *__h_errno_location(),
-                floats: Floats::read(),
+                floats: FloatEnvironment::read(),
             }
         }
     }
 
-    fn put_in_place(self, now: State) {
+    fn swap_in(self, now: ThreadState) {
         if now.floats != self.floats {
-            self.floats.put_in_place(now.floats);
+            self.floats.swap_in(now.floats);
         }
         // SAFETY: the C library's variables of this thread.
         unsafe {
@@ -72,7 +72,7 @@ mod floats {
     use std::arch::asm;
 
     #[derive(Clone, Copy, PartialEq, Eq)]
-    pub struct Floats {
+    pub struct FloatEnvironment {
         mxcsr: u32,
         control: u16,
         exceptions: u16,
@@ -84,8 +84,8 @@ mod floats {
     /// Size of the environment of `fnstenv` in words of 32 bits; the first two are control and status.
     const ENVIRONMENT_WORDS: usize = 7;
 
-    impl Floats {
-        pub fn read() -> Floats {
+    impl FloatEnvironment {
+        pub fn read() -> FloatEnvironment {
             let (mut mxcsr, mut control) = (0_u32, 0_u16);
             let status: u16;
             // SAFETY: the instructions write these variables and nothing else.
@@ -100,7 +100,7 @@ mod floats {
                     options(nostack, preserves_flags),
                 );
             }
-            Floats {
+            FloatEnvironment {
                 mxcsr,
                 control,
                 exceptions: status & EXCEPTIONS,
@@ -108,7 +108,7 @@ mod floats {
         }
 
         /// Sets the registers that differ from `now`: setting takes much longer than reading.
-        pub fn put_in_place(self, now: Floats) {
+        pub fn swap_in(self, now: FloatEnvironment) {
             if now.mxcsr != self.mxcsr {
                 // SAFETY: a value that the register has had. The compiler assumes its default in the runtime's own
                 // arithmetic, of which there is none on this thread that rounds (`Costs::carries`).
@@ -141,25 +141,25 @@ mod floats {
     use std::ffi::c_int;
 
     /// Large enough for any `fenv_t`.
-    type Words = [u64; 8];
+    type EnvironmentWords = [u64; 8];
 
     unsafe extern "C" {
-        fn fegetenv(environment: *mut Words) -> c_int;
-        fn fesetenv(environment: *const Words) -> c_int;
+        fn fegetenv(environment: *mut EnvironmentWords) -> c_int;
+        fn fesetenv(environment: *const EnvironmentWords) -> c_int;
     }
 
     #[derive(Clone, Copy, PartialEq, Eq)]
-    pub struct Floats(Words);
+    pub struct FloatEnvironment(EnvironmentWords);
 
-    impl Floats {
-        pub fn read() -> Floats {
+    impl FloatEnvironment {
+        pub fn read() -> FloatEnvironment {
             let mut words = [0; 8];
             // SAFETY: the buffer is large enough.
             unsafe { fegetenv(&raw mut words) };
-            Floats(words)
+            FloatEnvironment(words)
         }
 
-        pub fn put_in_place(self, _: Floats) {
+        pub fn swap_in(self, _: FloatEnvironment) {
             // SAFETY: written by `fegetenv`.
             unsafe { fesetenv(&raw const self.0) };
         }

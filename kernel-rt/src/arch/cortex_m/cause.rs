@@ -2,7 +2,7 @@
 //! B3.2.16 HardFault Status Register).
 #![forbid(unsafe_code)]
 
-use midplane_abi::fault::Cause;
+use midplane_abi::fault::TrapCause;
 
 // Bits of CFSR: the MemManage, BusFault and UsageFault status registers.
 const IACCVIOL: u32 = 1;
@@ -29,9 +29,9 @@ const DEBUGEVT: u32 = 1 << 31;
 
 /// A decoded fault.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Decoded {
+pub struct DecodedFault {
     /// Its cause.
-    pub cause: Cause,
+    pub cause: TrapCause,
     /// The accessed address, if the registers contain it.
     pub address: Option<u32>,
     /// The processor could not stack its registers: that stack is exhausted.
@@ -40,7 +40,7 @@ pub struct Decoded {
 
 /// Decodes CFSR, HFSR, MMFAR and BFAR. The processor does not report whether an access was a load or a store:
 /// `is_store` specifies it from the instruction.
-pub fn decode(cfsr: u32, hfsr: u32, mmfar: u32, bfar: u32, is_store: bool) -> Decoded {
+pub fn decode(cfsr: u32, hfsr: u32, mmfar: u32, bfar: u32, is_store: bool) -> DecodedFault {
     let has = |bits: u32| cfsr & bits != 0;
     let address = match (has(MMARVALID), has(BFARVALID)) {
         (true, _) => Some(mmfar),
@@ -49,27 +49,27 @@ pub fn decode(cfsr: u32, hfsr: u32, mmfar: u32, bfar: u32, is_store: bool) -> De
     };
     let cause = if has(IACCVIOL | IBUSERR | INVSTATE | INVPC) {
         // Includes a jump to an even address, which this processor treats as an unsupported instruction set.
-        Cause::InstructionAccess
+        TrapCause::InstructionAccess
     } else if has(UNDEFINSTR | NOCP) {
-        Cause::IllegalInstruction
+        TrapCause::IllegalInstruction
     } else if has(UNALIGNED) && is_store {
-        Cause::StoreMisaligned
+        TrapCause::StoreMisaligned
     } else if has(UNALIGNED) {
-        Cause::LoadMisaligned
+        TrapCause::LoadMisaligned
     } else if has(MSTKERR | STKERR | MLSPERR | LSPERR | IMPRECISERR)
         || has(DACCVIOL | PRECISERR) && is_store
     {
-        Cause::StoreAccess
+        TrapCause::StoreAccess
     } else if has(DACCVIOL | PRECISERR | MUNSTKERR | UNSTKERR) {
-        Cause::LoadAccess
+        TrapCause::LoadAccess
     } else if hfsr & DEBUGEVT != 0 {
-        Cause::Breakpoint
+        TrapCause::Breakpoint
     } else {
         // Includes a division by zero, if that trap is enabled.
         debug_assert!(!has(DIVBYZERO) || cfsr == DIVBYZERO);
-        Cause::Other(cfsr.into())
+        TrapCause::Other(cfsr.into())
     };
-    Decoded {
+    DecodedFault {
         cause,
         address,
         no_stack: has(MSTKERR | STKERR | MLSPERR | LSPERR),
@@ -104,7 +104,7 @@ mod tests {
     #[test]
     fn registers_tell_what_happened() {
         let decoded = |cfsr, is_store| decode(cfsr, 0, 0x10, 0x20, is_store);
-        let plain = |cause, address| Decoded {
+        let plain = |cause, address| DecodedFault {
             cause,
             address,
             no_stack: false,
@@ -113,33 +113,33 @@ mod tests {
             (
                 DACCVIOL | MMARVALID,
                 true,
-                plain(Cause::StoreAccess, Some(0x10)),
+                plain(TrapCause::StoreAccess, Some(0x10)),
             ),
             (
                 DACCVIOL | MMARVALID,
                 false,
-                plain(Cause::LoadAccess, Some(0x10)),
+                plain(TrapCause::LoadAccess, Some(0x10)),
             ),
             (
                 PRECISERR | BFARVALID,
                 false,
-                plain(Cause::LoadAccess, Some(0x20)),
+                plain(TrapCause::LoadAccess, Some(0x20)),
             ),
-            (IMPRECISERR, false, plain(Cause::StoreAccess, None)),
-            (IACCVIOL, false, plain(Cause::InstructionAccess, None)),
-            (INVSTATE, false, plain(Cause::InstructionAccess, None)),
-            (UNDEFINSTR, false, plain(Cause::IllegalInstruction, None)),
-            (UNALIGNED, true, plain(Cause::StoreMisaligned, None)),
+            (IMPRECISERR, false, plain(TrapCause::StoreAccess, None)),
+            (IACCVIOL, false, plain(TrapCause::InstructionAccess, None)),
+            (INVSTATE, false, plain(TrapCause::InstructionAccess, None)),
+            (UNDEFINSTR, false, plain(TrapCause::IllegalInstruction, None)),
+            (UNALIGNED, true, plain(TrapCause::StoreMisaligned, None)),
             (
                 DIVBYZERO,
                 false,
-                plain(Cause::Other(DIVBYZERO.into()), None),
+                plain(TrapCause::Other(DIVBYZERO.into()), None),
             ),
         ] {
             assert_eq!(decoded(cfsr, store), what, "{cfsr:#x}");
         }
         assert!(decoded(MSTKERR, false).no_stack);
-        assert_eq!(decode(0, DEBUGEVT, 0, 0, false).cause, Cause::Breakpoint);
+        assert_eq!(decode(0, DEBUGEVT, 0, 0, false).cause, TrapCause::Breakpoint);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use core::arch::asm;
 use cortex_m::peripheral::scb::SystemHandler;
 use cortex_m::peripheral::{Peripherals, SCB};
 
-use crate::libc::decimal::Rounding;
+use crate::libc::decimal::RoundingMode;
 
 /// Priority of interrupts that are never masked: links' bytes and the clock. The processor implements the upper four of
 /// the eight bits.
@@ -77,15 +77,15 @@ pub fn wait_for_interrupt() {
 }
 
 /// Returns the rounding mode that the program has set (Armv7-M, B1.5.5: FPSCR, bits 23 and 22).
-pub fn rounding() -> Rounding {
+pub fn rounding() -> RoundingMode {
     let status: u32;
     // SAFETY: reads a register of the floating-point unit, which is on.
     unsafe { asm!("vmrs {}, fpscr", out(reg) status, options(nomem, nostack)) };
     match status >> 22 & 3 {
-        1 => Rounding::Up,
-        2 => Rounding::Down,
-        3 => Rounding::Zero,
-        _ => Rounding::Nearest,
+        1 => RoundingMode::Up,
+        2 => RoundingMode::Down,
+        3 => RoundingMode::Zero,
+        _ => RoundingMode::Nearest,
     }
 }
 
@@ -103,12 +103,12 @@ extern "C" fn PendSV() {
     midplane_interrupt();
 }
 
-struct NodeOff;
-critical_section::set_impl!(NodeOff);
+struct NodeMasked;
+critical_section::set_impl!(NodeMasked);
 
 // SAFETY: on one processor, masking the node's interrupt is exclusion from all code but the urgent handlers, which have
 // no critical sections and share only atomics; `release` restores the state that `acquire` found, so sections nest.
-unsafe impl critical_section::Impl for NodeOff {
+unsafe impl critical_section::Impl for NodeMasked {
     unsafe fn acquire() -> critical_section::RawRestoreState {
         let before: u32;
         // SAFETY: no memory access may be moved across (no `nomem`).

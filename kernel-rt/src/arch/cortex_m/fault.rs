@@ -3,15 +3,15 @@
 use core::arch::global_asm;
 
 use cortex_m::peripheral::SCB;
-use midplane_abi::callers::Registers;
+use midplane_abi::backtrace::BacktraceRegisters;
 use midplane_abi::fault::Fault;
 
-use super::callers::noted;
+use super::backtrace::record_registers;
 use super::cause;
 
 // SAFETY: the board defines it, with this signature.
 unsafe extern "Rust" {
-    safe fn midplane_fault(fault: Fault, registers: &Registers) -> !;
+    safe fn midplane_fault(fault: Fault, registers: &BacktraceRegisters) -> !;
 }
 
 // The frame is at the stack pointer in use: bit 2 of EXC_RETURN specifies which one (B1.5.8). It may be outside memory,
@@ -39,7 +39,7 @@ global_asm!(
 
 /// The exception frame that the processor has pushed (B1.5.6).
 #[repr(C)]
-struct Frame {
+struct ExceptionFrame {
     r0_to_r3: [u32; 4],
     r12: u32,
     lr: u32,
@@ -79,7 +79,7 @@ extern "C" fn hard_fault(frame: u32, exc_return: u32, kept: *const [u32; 8]) -> 
     let before = frame.wrapping_add(size);
     let (pc, lr, sp) = if is_there {
         // SAFETY: within RAM, aligned, and outside the guards.
-        let stacked = unsafe { &*core::ptr::with_exposed_provenance::<Frame>(frame as usize) };
+        let stacked = unsafe { &*core::ptr::with_exposed_provenance::<ExceptionFrame>(frame as usize) };
         let was_aligned = stacked.xpsr & WAS_ALIGNED != 0;
         (stacked.pc, stacked.lr, before + 4 * u32::from(was_aligned))
     } else {
@@ -99,7 +99,7 @@ extern "C" fn hard_fault(frame: u32, exc_return: u32, kept: *const [u32; 8]) -> 
         sp: sp.into(),
         ra: lr.into(),
     };
-    midplane_fault(fault, &noted(pc, lr, sp, kept))
+    midplane_fault(fault, &record_registers(pc, lr, sp, kept))
 }
 
 fn is_store_at(pc: u32) -> bool {

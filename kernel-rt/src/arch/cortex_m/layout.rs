@@ -1,6 +1,6 @@
 //! Addresses of the image's parts: the linker script's symbols.
 
-use midplane_abi::address::Bytes;
+use midplane_abi::address::AddressRange;
 
 unsafe extern "C" {
     static __ram_start: u8;
@@ -31,8 +31,8 @@ macro_rules! parts {
     ($($(#[$doc:meta])* $name:ident: $start:ident..$end:ident;)*) => {
         $(
             $(#[$doc])*
-            pub fn $name() -> Bytes {
-                Bytes {
+            pub fn $name() -> AddressRange {
+                AddressRange {
                     start: address_of!($start) as u64,
                     end: address_of!($end) as u64,
                 }

@@ -5,7 +5,7 @@
 //! timer     SysTick: the clock, and its interrupt
 //! mpu       the stack guards, write and execute permissions
 //! fault     decodes the fault registers; a fault does not return
-//! callers   registers for a backtrace
+//! backtrace  registers for a backtrace
 //! layout    addresses of the image's parts
 //! errno     C's `errno`
 //! memory    `memcpy`, `memmove`, `memset`
@@ -17,7 +17,7 @@
 //! shared by the urgent handlers and the rest is atomic.
 
 #[cfg(all(target_arch = "arm", target_os = "none"))]
-mod callers;
+mod backtrace;
 pub mod cause;
 #[cfg(all(target_arch = "arm", target_os = "none"))]
 mod cpu;
@@ -41,4 +41,4 @@ mod timer;
 pub const NAME: &str = "armv7e-m";
 
 #[cfg(all(target_arch = "arm", target_os = "none"))]
-pub use self::{callers::*, cpu::*, errno::*, layout::*, mpu::*, stack::*, timer::*};
+pub use self::{backtrace::*, cpu::*, errno::*, layout::*, mpu::*, stack::*, timer::*};

@@ -12,7 +12,7 @@
 //! Outside all regions the default map applies, for the devices. Of two that overlap the higher one applies.
 
 use cortex_m::peripheral::MPU;
-use midplane_abi::address::Bytes;
+use midplane_abi::address::AddressRange;
 
 const NO_ACCESS: u32 = 0;
 const READ_WRITE: u32 = 0b011 << 24;
@@ -31,8 +31,8 @@ const MIB: u32 = 1 << 20;
 const BELOW_BYTES: u64 = 256 << 20;
 
 /// Returns the guarded range below RAM, which the program's stack would overflow into.
-pub fn below(ram: Bytes) -> Bytes {
-    Bytes {
+pub fn below(ram: AddressRange) -> AddressRange {
+    AddressRange {
         start: ram.start - BELOW_BYTES,
         end: ram.start,
     }
@@ -40,9 +40,9 @@ pub fn below(ram: Bytes) -> Bytes {
 
 /// Enables the guards, except the one below the trap stack. `flash` and `ram` have a power of two as size and are
 /// aligned to it.
-pub fn protect(flash: Bytes, ram: Bytes) {
+pub fn protect(flash: AddressRange, ram: AddressRange) {
     let below = below(ram);
-    let size = |bytes: Bytes| bytes.len() as u32;
+    let size = |bytes: AddressRange| bytes.len() as u32;
     let regions = [
         (0, MIB, NO_ACCESS | NEVER_EXECUTE),
         (below.start as u32, size(below), NO_ACCESS | NEVER_EXECUTE),
@@ -60,7 +60,7 @@ pub fn protect(flash: Bytes, ram: Bytes) {
 }
 
 /// Enables the guard below the trap stack after the boot, which uses the memory on both sides of it.
-pub fn protect_below_trap_stack(guard: Bytes) {
+pub fn protect_below_trap_stack(guard: AddressRange) {
     const GUARD: u32 = 4;
     let rights = NO_ACCESS | NEVER_EXECUTE;
     set(GUARD, guard.start as u32, guard.len() as u32, rights);
@@ -69,7 +69,7 @@ pub fn protect_below_trap_stack(guard: Bytes) {
 }
 
 /// Runs `f` with the guards disabled.
-pub fn unguarded<R>(f: impl FnOnce() -> R) -> R {
+pub fn with_guards_disabled<R>(f: impl FnOnce() -> R) -> R {
     // SAFETY: guarded memory is not used otherwise.
     unsafe { (*MPU::PTR).ctrl.write(0) };
     cortex_m::asm::dsb();

@@ -23,9 +23,9 @@ pub const TICKS_PER_SECOND: u32 = 1_000_000;
 /// Nanoseconds per tick, if known at build time.
 pub const TICK_NS: Option<u64> = Some(1_000_000_000 / TICKS_PER_SECOND as u64);
 /// Maximum count of the timer, in processor cycles.
-const MOST: u32 = (1 << 24) - 1;
+const MAX_TICKS: u32 = (1 << 24) - 1;
 /// Minimum count: fewer cycles than the handler uses.
-const LEAST: u32 = 200;
+const MIN_TICKS: u32 = 200;
 
 #[derive(Clone, Copy)]
 struct Clock {
@@ -57,7 +57,7 @@ impl Clock {
         let cycles = left.saturating_mul(self.cycles.into());
         // SAFETY: used in this file only, with interrupts disabled.
         let mut timer = unsafe { cortex_m::Peripherals::steal() }.SYST;
-        timer.set_reload(cycles.clamp(LEAST.into(), MOST.into()) as u32);
+        timer.set_reload(cycles.clamp(MIN_TICKS.into(), MAX_TICKS.into()) as u32);
         timer.clear_current();
     }
 }

@@ -1,22 +1,22 @@
 //! Decoder of trap causes in `scause`. Pure; tested on the host.
 #![forbid(unsafe_code)]
 
-use midplane_abi::fault::Cause;
+use midplane_abi::fault::TrapCause;
 
 /// Decodes `scause` of an exception (The RISC-V Instruction Set Manual, volume II, table
 /// "Supervisor cause register values after trap").
-pub fn decode(code: u64) -> Cause {
+pub fn decode(code: u64) -> TrapCause {
     match code {
-        0 => Cause::InstructionMisaligned,
-        1 | 12 => Cause::InstructionAccess,
-        2 => Cause::IllegalInstruction,
-        3 => Cause::Breakpoint,
-        4 => Cause::LoadMisaligned,
-        5 | 13 => Cause::LoadAccess,
-        6 => Cause::StoreMisaligned,
-        7 | 15 => Cause::StoreAccess,
-        8..=11 => Cause::EnvironmentCall,
-        other => Cause::Other(other),
+        0 => TrapCause::InstructionMisaligned,
+        1 | 12 => TrapCause::InstructionAccess,
+        2 => TrapCause::IllegalInstruction,
+        3 => TrapCause::Breakpoint,
+        4 => TrapCause::LoadMisaligned,
+        5 | 13 => TrapCause::LoadAccess,
+        6 => TrapCause::StoreMisaligned,
+        7 | 15 => TrapCause::StoreAccess,
+        8..=11 => TrapCause::EnvironmentCall,
+        other => TrapCause::Other(other),
     }
 }
 
@@ -29,10 +29,10 @@ mod tests {
         for (code, page_fault) in [(1, 12), (5, 13), (7, 15)] {
             assert_eq!(decode(code), decode(page_fault));
         }
-        assert_eq!(decode(5), Cause::LoadAccess);
-        assert_eq!(decode(7), Cause::StoreAccess);
+        assert_eq!(decode(5), TrapCause::LoadAccess);
+        assert_eq!(decode(7), TrapCause::StoreAccess);
         for code in [14, 16, u64::MAX] {
-            assert_eq!(decode(code), Cause::Other(code));
+            assert_eq!(decode(code), TrapCause::Other(code));
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use core::arch::asm;
 
-use crate::libc::decimal::Rounding;
+use crate::libc::decimal::RoundingMode;
 
 /// Bit of `sstatus.SIE`: interrupts are enabled.
 const SSTATUS_SIE: usize = 1 << 1;
@@ -54,15 +54,15 @@ pub fn memory_before_devices() {
 }
 
 /// Returns the floating-point rounding mode, as set by C's `fesetround`.
-pub fn rounding() -> Rounding {
+pub fn rounding() -> RoundingMode {
     let mode: usize;
     // SAFETY: reads a control register.
     unsafe { asm!("frrm {}", out(reg) mode, options(nomem, nostack)) };
     match mode {
-        1 => Rounding::Zero,
-        2 => Rounding::Down,
-        3 => Rounding::Up,
-        _ => Rounding::Nearest,
+        1 => RoundingMode::Zero,
+        2 => RoundingMode::Down,
+        3 => RoundingMode::Up,
+        _ => RoundingMode::Nearest,
     }
 }
 

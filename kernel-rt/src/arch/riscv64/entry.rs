@@ -8,7 +8,7 @@ use super::layout;
 
 /// Information that every hart needs before it has its own memory; the board's `midplane_survey` fills it in.
 #[repr(C)]
-pub struct Start {
+pub struct StartInfo {
     /// Number of nodes: further harts sleep. 0: the other fields are not valid yet.
     nodes: AtomicU64,
     first: u64,
@@ -16,10 +16,10 @@ pub struct Start {
     stride: u64,
 }
 
-impl Start {
+impl StartInfo {
     /// Creates the empty information.
     pub const fn unknown() -> Self {
-        Start {
+        StartInfo {
             nodes: AtomicU64::new(0),
             first: 0,
             stride: 0,
@@ -179,7 +179,7 @@ pub fn touch_code() {
 }
 
 /// Copies the data template to the node whose memory is `offset` bytes above its link address, for
-/// [`midplane_map`](Start). Does nothing for offset 0, where the template is the data.
+/// [`midplane_map`](StartInfo). Does nothing for offset 0, where the template is the data.
 ///
 /// # Safety
 /// In machine mode, once, for memory that belongs to that node alone.

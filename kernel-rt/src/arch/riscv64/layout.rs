@@ -1,6 +1,6 @@
 //! Addresses of the image's parts: the linker script's symbols.
 
-use midplane_abi::address::Bytes;
+use midplane_abi::address::AddressRange;
 
 unsafe extern "C" {
     static __stack_bottom: u8;
@@ -34,8 +34,8 @@ macro_rules! parts {
     ($($(#[$doc:meta])* $name:ident: $start:ident..$end:ident;)*) => {
         $(
             $(#[$doc])*
-            pub fn $name() -> Bytes {
-                Bytes {
+            pub fn $name() -> AddressRange {
+                AddressRange {
                     start: address_of!($start) as u64,
                     end: address_of!($end) as u64,
                 }
@@ -51,10 +51,10 @@ parts! {
     constants: __text_start..__rodata_end;
     /// The loaded part of the data.
     loaded_data: __data_start..__data_end;
-    /// Data and thread-local data, up to the handover.
+    /// Data and thread-local data, up to the boot information.
     data: __data_start..__private_end;
     /// Boot information from machine mode for the nodes.
-    handover: __handover..__handover_end;
+    boot_info: __handover..__handover_end;
     /// Memory for the page tables.
     tables: __tables..__trap_guard;
     /// The guard of the trap stack.

@@ -4,7 +4,7 @@
 //! entry     machine mode: examines the machine, maps each hart and makes it a node
 //! paging    page tables (pure)
 //! trap      registers saved and restored around an interrupt; a fault does not return
-//! callers   registers for a backtrace
+//! backtrace  registers for a backtrace
 //! cause     decodes `scause` (pure)
 //! cpu       interrupts, sleep, clock, the critical section
 //! layout    addresses of the image's parts
@@ -16,7 +16,7 @@
 //! supervisor mode.
 
 #[cfg(all(target_arch = "riscv64", target_os = "none"))]
-mod callers;
+mod backtrace;
 pub mod cause;
 #[cfg(all(target_arch = "riscv64", target_os = "none"))]
 mod cpu;
@@ -40,4 +40,4 @@ pub const NAME: &str = "riscv64";
 pub const TICK_NS: Option<u64> = None;
 
 #[cfg(all(target_arch = "riscv64", target_os = "none"))]
-pub use self::{callers::*, cpu::*, entry::*, errno::*, layout::*};
+pub use self::{backtrace::*, cpu::*, entry::*, errno::*, layout::*};

@@ -1,8 +1,8 @@
-//! Traps: saves registers, then calls `midplane_interrupt` (board/steps.rs) or the board's `midplane_fault`.
+//! Traps: saves registers, then calls `midplane_interrupt` (board/hot_path.rs) or the board's `midplane_fault`.
 
 use core::arch::global_asm;
 
-use midplane_abi::callers::Registers;
+use midplane_abi::backtrace::BacktraceRegisters;
 use midplane_abi::fault::Fault;
 
 use super::cause;
@@ -10,7 +10,7 @@ use super::cause;
 // SAFETY: the board defines both, with these signatures.
 unsafe extern "Rust" {
     safe fn midplane_interrupt();
-    safe fn midplane_fault(fault: Fault, registers: &Registers) -> !;
+    safe fn midplane_fault(fault: Fault, registers: &BacktraceRegisters) -> !;
 }
 
 // Trap entry. Every trap runs on the trap stack from its top. Interrupts do not nest, and a fault inside a handler
@@ -151,5 +151,5 @@ extern "C" fn trap(code: u64, pc: u64, address: u64, sp: u64, ra: u64, kept: *co
     };
     // 0 would mean that no registers are stored.
     let pc = pc.max(1);
-    midplane_fault(fault, &Registers { pc, saved })
+    midplane_fault(fault, &BacktraceRegisters { pc, saved })
 }

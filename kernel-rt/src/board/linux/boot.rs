@@ -6,11 +6,11 @@ use std::fs::File;
 use std::os::fd::{AsRawFd, FromRawFd};
 use std::{ptr, thread};
 
-use midplane_abi::blackboard::{End, State};
-use midplane_abi::boot_parameters::{BootParameters, Nodes};
-use midplane_abi::failure::{Failure, Why};
+use midplane_abi::blackboard::{FailureCode, NodeState};
+use midplane_abi::boot_parameters::{BootParameters, InstanceNodes};
+use midplane_abi::failure::{Failure, FailureReason};
 use midplane_abi::fault::NodeName;
-use midplane_abi::personality::{Exit, Personality};
+use midplane_abi::personality::{ExitAction, Personality};
 use midplane_device::interface::{Enter, Incoming, Outgoing, Received, Sent, Work};
 use midplane_device::request::{RequestId, Whole};
 use midplane_engines::Choice;
@@ -19,17 +19,17 @@ use net_torus::coord::Direction;
 use net_torus::router::Router;
 use net_torus::torus::Torus;
 
-use super::end::Panics;
-use super::held::{self, with_node};
-use super::platform::{Futex, Link, Linux, LinuxNode, Wire, now_ns};
-use super::share::{Account, Layout};
-use super::tool::{self, Told};
-use super::{PROCESS, Process, end, heap, note_forks, process, stand_in};
+use super::abort::PanicMeaning;
+use super::node_lock::{self, with_node};
+use super::platform::{FutexDoorbell, ProcessLink, LinuxPlatform, LinuxNode, WireLink, now_ns};
+use super::share::{NodeAccount, ShareLayout};
+use super::tool::{self, ToolParameters};
+use super::{PROCESS, ProcessIdentity, abort, heap, note_forks, process, progress_thread};
 use crate::board::device::device;
 use crate::board::matching;
-use crate::dev::ring::{Asleep, RingLink, RingPair};
-use crate::lend::NodeMemory;
-use crate::mem::{MPI_SHARE, ROUTER};
+use crate::dev::ring::{SleepFlag, RingLink, RingPair};
+use crate::heap_loan::NodeMemory;
+use crate::memory_plan::{MPI_SHARE, ROUTER};
 use crate::mpi_failure::write_text;
 
 /// Node memory of a process that was not started by the host tool, in bytes.
@@ -55,7 +55,7 @@ impl Enter for LinuxEnv {
             if node.send_to_hand(outgoing) {
                 Sent::Complete
             } else {
-                sent(node, outgoing)
+                send_fast(node, outgoing)
             }
         })
     }
@@ -66,14 +66,14 @@ impl Enter for LinuxEnv {
 
     fn fast_start_receive(&self, incoming: &Incoming) -> Option<RequestId> {
         with_node(|node| match node.keep_at_hand(incoming) {
-            None => started(node, incoming),
+            None => start_fast(node, incoming),
             kept => kept,
         })
     }
 
     fn fast_wait(&self, function: &'static str, id: RequestId) -> Option<Whole> {
         with_node(|node| match node.conclude_at_hand(id) {
-            None => waited(node, function, id),
+            None => wait_fast(node, function, id),
             whole => whole,
         })
     }
@@ -82,17 +82,17 @@ impl Enter for LinuxEnv {
 // The uncached cases are separate calls, so that the cached ones need not save their registers.
 
 #[inline(never)]
-fn sent(node: &mut LinuxNode, outgoing: &Outgoing) -> Sent {
+fn send_fast(node: &mut LinuxNode, outgoing: &Outgoing) -> Sent {
     within(node, |node| node.fast_send(outgoing))
 }
 
 #[inline(never)]
-fn started(node: &mut LinuxNode, incoming: &Incoming) -> Option<RequestId> {
+fn start_fast(node: &mut LinuxNode, incoming: &Incoming) -> Option<RequestId> {
     within(node, |node| node.fast_start_receive(incoming))
 }
 
 #[inline(never)]
-fn waited(node: &mut LinuxNode, function: &'static str, id: RequestId) -> Option<Whole> {
+fn wait_fast(node: &mut LinuxNode, function: &'static str, id: RequestId) -> Option<Whole> {
     within(node, |node| node.fast_wait(function, id))
 }
 
@@ -109,14 +109,14 @@ fn within<R>(node: &mut LinuxNode, work: impl FnOnce(&mut LinuxNode) -> R) -> R 
         node.heap_freed();
     }
     let result = work(node);
-    stand_in::call_ended(node);
+    progress_thread::on_call_end(node);
     result
 }
 
 /// Ends a process that cannot become a node.
 pub fn boot_failed(why: impl Display) -> ! {
     let name = NodeName(process().map(|p| (p.who.rank, p.who.coord)));
-    end::end(End::Boot, 1, &format!("{name}: cannot start: {why}"))
+    abort::end(FailureCode::Boot, 1, &format!("{name}: cannot start: {why}"))
 }
 
 /// Ends a process whose shared library defines MPI functions, as preloaded tools do: the program would not call them.
@@ -130,8 +130,8 @@ unsafe extern "C" fn midplane_wrapped(library: *const c_char, function: *const c
         [library, function].map(|text| unsafe { CStr::from_ptr(text) }.to_string_lossy());
     let name = NodeName(process().map(|p| (p.who.rank, p.who.coord)));
     let library = library.rsplit('/').next().unwrap_or_default();
-    end::end(
-        End::Boot,
+    abort::end(
+        FailureCode::Boot,
         2,
         &format!(
             "{name}: cannot start: the library {library} has a function {function}, which nothing would call: MPI is part \
@@ -147,12 +147,12 @@ fn or_fail<T, E: Display>(result: Result<T, E>) -> T {
 /// Sets up the node; called before the program's first constructor.
 #[unsafe(no_mangle)]
 extern "C" fn midplane_boot() {
-    boot(Panics::EndTheJob);
+    boot(PanicMeaning::EndTheJob);
 }
 
 /// Sets up the node of a program with this meaning of panics.
-pub(super) fn boot(panics: Panics) {
-    let told = or_fail(Told::read());
+pub(super) fn boot(panics: PanicMeaning) {
+    let told = or_fail(ToolParameters::read());
     let own;
     let (file, memory, record) = match &told {
         Some(told) => {
@@ -166,26 +166,26 @@ pub(super) fn boot(panics: Panics) {
     };
     let boot = or_fail(BootParameters::read(record));
     let who = identify(&boot, memory);
-    let layout = Layout::new(who.shape.nodes());
-    let account: &Account = map(file, layout.account(who.rank), size_of::<Account>());
-    let word = |rank| -> &'static Asleep { map(file, layout.word(rank), size_of::<Asleep>()) };
+    let layout = ShareLayout::new(who.shape.nodes());
+    let account: &NodeAccount = map(file, layout.account(who.rank), size_of::<NodeAccount>());
+    let word = |rank| -> &'static SleepFlag { map(file, layout.word(rank), size_of::<SleepFlag>()) };
     let own_word = word(who.rank);
-    let was_there = account.blackboard.state() != Some(State::Off);
+    let was_there = account.blackboard.state() != Some(NodeState::Off);
     account.blackboard.begin();
     account.blackboard.set_rank(who.rank);
-    let matching = matching::chosen(boot.matching);
+    let matching = matching::select_engine(boot.matching);
     account.blackboard.set_matching(matching.name());
-    let _ = PROCESS.set(Process {
+    let _ = PROCESS.set(ProcessIdentity {
         who,
         is_tended: told.is_some(),
         number: std::process::id(),
         account,
-        stack: end::look_at_stack(),
+        stack: abort::look_at_stack(),
     });
     note_forks();
-    end::explain(match told {
+    abort::explain(match told {
         Some(_) => panics,
-        None => panics.alone(),
+        None => panics.for_single_process(),
     });
     if was_there {
         // A debugger has restarted the process: the links would restart at one end only.
@@ -203,23 +203,23 @@ pub(super) fn boot(panics: Panics) {
         let owner = if is_plus { who.rank } else { there };
         let pair: &RingPair = map(file, layout.pair(owner, axis), size_of::<RingPair>());
         let there = word(there);
-        let link: Link = RingLink::new(pair, d, own_word, there, Futex(there)).seal(boot.seal);
+        let link: ProcessLink = RingLink::new(pair, d, own_word, there, FutexDoorbell(there)).seal(boot.seal);
         Some(wire(link, d, &boot, &who))
     });
     let torus = or_fail(Torus::new(router, links));
-    let node = node((&who, matching), torus, account, own_word);
-    held::set(node);
+    let node = node(&who, matching, torus, account, own_word);
+    node_lock::set(node);
     if let Some(told) = &told {
         tool::set_word(word(who.rank));
         or_fail(told.answer_by(tool::answer_now));
     }
-    midplane_objects::installed::set_appnum(boot.programs.of_rank(who.rank).number);
+    midplane_objects::installed::set_appnum(boot.programs.for_rank(who.rank).number);
     midplane_objects::installed::install(&LinuxEnv);
     account.blackboard.running();
 }
 
 #[cfg(not(feature = "faults"))]
-fn wire(link: Link, _: Direction, boot: &BootParameters<'_>, _: &Personality) -> Wire {
+fn wire(link: ProcessLink, _: Direction, boot: &BootParameters<'_>, _: &Personality) -> WireLink {
     if boot.faults.is_some() {
         boot_failed(
             "this program's links know no faults; build it with the options that order them",
@@ -230,40 +230,43 @@ fn wire(link: Link, _: Direction, boot: &BootParameters<'_>, _: &Personality) ->
 
 /// Creates the link with the faults that the boot parameters specify.
 #[cfg(feature = "faults")]
-fn wire(link: Link, d: Direction, boot: &BootParameters<'_>, who: &Personality) -> Wire {
+fn wire(link: ProcessLink, d: Direction, boot: &BootParameters<'_>, who: &Personality) -> WireLink {
     use crate::dev::faults;
     use net_torus::link::Link as _;
-    use net_torus::reliable::Retry;
+    use net_torus::reliable::RetryConfig;
     let memory = vec![0; faults::memory(link.mtu(), faults::WINDOW)].leak();
-    let retry = Retry {
+    let retry = RetryConfig {
         timeout_ns: 20_000_000,
         // A computing neighbour does not respond until it is done; ten minutes of that count as a cut.
         retries: 2000,
     };
-    let place = (&who.shape, who.coord, d);
-    or_fail(faults::mended(
+    or_fail(faults::repaired_link(
         link,
-        (&faults::ordered(boot), retry),
-        place,
+        &faults::requested_faults(boot),
+        retry,
+        &who.shape,
+        who.coord,
+        d,
         memory,
     ))
 }
 
 fn node(
-    (who, matching): (&Personality, Choice),
-    torus: Torus<'static, Wire>,
-    account: &'static Account,
-    word: &'static Asleep,
+    who: &Personality,
+    matching: Choice,
+    torus: Torus<'static, WireLink>,
+    account: &'static NodeAccount,
+    word: &'static SleepFlag,
 ) -> LinuxNode {
     let adi = or_fail(device(who, &matching.kind(), random()));
     // If the node cannot be locked between two calls, a progress thread is impossible.
-    let share = if held::can_be_taken() {
+    let share = if node_lock::can_be_taken() {
         who.interrupts
     } else {
         0
     };
     let processors = thread::available_parallelism().map_or(1, |n| n.get());
-    let platform = Linux {
+    let platform = LinuxPlatform {
         memory: NodeMemory {
             lends: who.mpi_borrow,
         },
@@ -287,7 +290,7 @@ fn random() -> u64 {
 }
 
 fn identify(boot: &BootParameters<'_>, memory: u64) -> Personality {
-    let Nodes::One(coord) = boot.nodes else {
+    let InstanceNodes::One(coord) = boot.nodes else {
         boot_failed("a process is one node");
     };
     let Some(rank) = boot.shape.rank(coord) else {
@@ -318,7 +321,7 @@ fn own_file() -> std::io::Result<File> {
         }
         File::from_raw_fd(number)
     };
-    file.set_len(Layout::new(1).total())?;
+    file.set_len(ShareLayout::new(1).total())?;
     Ok(file)
 }
 
@@ -357,21 +360,21 @@ pub(super) extern "C" fn midplane_exit(status: c_int, _: *mut c_void) {
     if midplane_objects::installed::phase() == midplane_objects::installed::MpiPhase::Running {
         let failure = Failure {
             place: Some((process.who.rank, process.who.coord)),
-            why: Why::NotFinalized(status),
+            why: FailureReason::NotFinalized(status),
         };
-        end::end(
-            End::MpiError,
+        abort::end(
+            FailureCode::MpiError,
             if status == 0 { 1 } else { status },
             &failure.in_words(write_text).to_string(),
         );
     }
     heap::note_peak();
-    stand_in::end();
+    progress_thread::end();
     with_node(|node| {
         node.publish();
         process.account.blackboard.call(None);
         process.account.blackboard.done(status);
-        if process.is_tended && process.who.exit == Exit::Stay {
+        if process.is_tended && process.who.exit == ExitAction::Stay {
             while !process.account.orders.has_ended() {
                 node.forward();
             }

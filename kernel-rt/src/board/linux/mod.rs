@@ -2,14 +2,14 @@
 //!
 //! ```text
 //! boot        from the process's start to the program, and the program's end
-//! carried     several nodes in one process, for the simulator
-//! end         abort path: by a call, a panic, a signal
-//! held        the node's lock: one thread at a time
+//! sim_nodes   several nodes in one process, for the simulator
+//! abort       abort path: by a call, a panic, a signal
+//! node_lock   the node's lock: one thread at a time
 //! own_start   start and end of a Rust program linked by cargo
 //! platform    clock, sleep and heap of the node
 //! heap        loan limit of the process's heap
 //! share       the file in memory that the processes and the tool share
-//! stand_in    progress thread, for the time in which the program computes
+//! progress_thread  progress thread, for the time in which the program computes
 //! tool        the process ends with the tool, and publishes its counters on request
 //! ```
 //! The host's compiler compiles a C program, and links it with this and `ld/linux.c`, which calls it. Streams, files,
@@ -21,17 +21,17 @@
 //! delays the messages that are routed through its node.
 
 mod boot;
-pub mod carried;
-mod end;
+pub mod sim_nodes;
+mod abort;
 pub mod heap;
-mod held;
+mod node_lock;
 mod own_start;
 mod platform;
 pub mod share;
-mod stand_in;
+mod progress_thread;
 mod tool;
 
-use midplane_abi::address::Bytes;
+use midplane_abi::address::AddressRange;
 use midplane_abi::personality::Personality;
 #[doc(hidden)]
 pub use own_start::{ended, start};
@@ -44,27 +44,27 @@ use std::sync::OnceLock;
 /// [`boot_parameters`](midplane_abi::boot_parameters). Without it the process is the only one of its job.
 pub const VARIABLE: &str = "MIDPLANE_NODE";
 
-struct Process {
+struct ProcessIdentity {
     who: Personality,
     /// Whether the host tool manages the job.
     is_tended: bool,
     /// Process ID: children of a fork are no nodes.
     number: u32,
-    account: &'static share::Account,
-    stack: Bytes,
+    account: &'static share::NodeAccount,
+    stack: AddressRange,
 }
 
-static PROCESS: OnceLock<Process> = OnceLock::new();
+static PROCESS: OnceLock<ProcessIdentity> = OnceLock::new();
 
 /// Returns this process after its setup, and `None` before it and in a forked child.
-fn process() -> Option<&'static Process> {
+fn process() -> Option<&'static ProcessIdentity> {
     PROCESS.get().filter(|p| p.number == std::process::id())
 }
 
 /// Registers the handler of forks.
 fn note_forks() {
     extern "C" fn forked() {
-        held::leave();
+        node_lock::remove_node();
     }
     // SAFETY: the function only stores a word. If there is no memory to register it, a child that calls MPI harms the
     // job, as it may under any MPI. So do children that share our memory until they run another program (vfork).

@@ -13,7 +13,7 @@ use midplane_objects::installed::{NodeStarter, start_by};
 
 use super::VARIABLE;
 use super::boot::{boot, midplane_exit};
-use super::end::Panics;
+use super::abort::PanicMeaning;
 
 // SAFETY: as the manual of the C library specifies.
 unsafe extern "C" {
@@ -37,12 +37,12 @@ pub extern "C" fn start() {
     // SAFETY: the function exists as long as the program.
     unsafe { on_exit(note_status, ptr::null_mut()) };
     start_by(NodeStarter {
-        boot: || boot(Panics::EndTheRank),
+        boot: || boot(PanicMeaning::EndTheRank),
         is_unwinding: std::thread::panicking,
         thread: number_of_thread,
     });
     if std::env::var_os(VARIABLE).is_some() {
-        boot(Panics::EndTheRank);
+        boot(PanicMeaning::EndTheRank);
     }
 }
 

@@ -3,29 +3,29 @@
 use std::sync::atomic::AtomicU32;
 use std::{hint, ptr};
 
-use midplane_abi::blackboard::{Blackboard, End};
-use midplane_abi::failure::{Failure, Why};
+use midplane_abi::blackboard::{Blackboard, FailureCode};
+use midplane_abi::failure::{Failure, FailureReason};
 use midplane_device::kernel::{AbortReason, Heap};
 use midplane_objects::ErrorText;
 use net_torus::coord::{Coord, Direction, Rank};
 
-use super::share::Account;
-use super::{end, heap};
-use crate::dev::ring::{Asleep, Bell, RingLink};
-use crate::lend::NodeMemory;
+use super::share::NodeAccount;
+use super::{abort, heap};
+use crate::dev::ring::{SleepFlag, Doorbell, RingLink};
+use crate::heap_loan::NodeMemory;
 use crate::mpi_failure::write_text;
 use crate::node::{Node, Platform};
 
 /// This board's node.
-pub type LinuxNode = Node<Wire, Linux>;
+pub type LinuxNode = Node<WireLink, LinuxPlatform>;
 /// A link of the node.
 #[cfg(not(feature = "faults"))]
-pub type Wire = Link;
+pub type WireLink = ProcessLink;
 /// A link of the node in images with faults.
 #[cfg(feature = "faults")]
-pub type Wire = crate::dev::faults::Mended<Link>;
+pub type WireLink = crate::dev::faults::RepairedLink<ProcessLink>;
 /// A link to another process.
-pub type Link = RingLink<'static, Futex>;
+pub type ProcessLink = RingLink<'static, FutexDoorbell>;
 
 /// Polls of the sleep flag before a sleep, on a node with its own processor: some tens of microseconds, the cost of a
 /// sleep and a wake.
@@ -42,9 +42,9 @@ const LONGEST_SLEEP_NS: u64 = 250_000_000;
 const AUDIT_NS: u64 = 100_000_000;
 
 /// Doorbell that wakes a process waiting on its word.
-pub struct Futex(pub &'static Asleep);
+pub struct FutexDoorbell(pub &'static SleepFlag);
 
-impl Bell for Futex {
+impl Doorbell for FutexDoorbell {
     fn ring(&self) {
         futex_wake(self.0.word());
     }
@@ -95,16 +95,16 @@ fn ns_of(clock: libc::clockid_t) -> u64 {
 }
 
 /// The process that runs the node.
-pub struct Linux {
+pub struct LinuxPlatform {
     /// The program's memory.
     pub memory: NodeMemory,
     /// This node's sleep flag.
-    pub word: &'static Asleep,
+    pub word: &'static SleepFlag,
     /// This node's status, and the tool's requests.
-    pub account: &'static Account,
+    pub account: &'static NodeAccount,
     /// The node has its own processor, so it polls before it sleeps.
     pub watches: bool,
-    /// A progress thread runs while the program computes ([`super::stand_in`]).
+    /// A progress thread runs while the program computes ([`super::progress_thread`]).
     pub stands_in: bool,
     /// Unsuccessful polls since the processor was yielded.
     pub vain_looks: u32,
@@ -114,7 +114,7 @@ pub struct Linux {
     pub audit_at: u64,
 }
 
-impl Platform<Wire> for Linux {
+impl Platform<WireLink> for LinuxPlatform {
     const INTERRUPTS: bool = false;
 
     type Memory = NodeMemory;
@@ -157,18 +157,18 @@ impl Platform<Wire> for Linux {
             hint::spin_loop();
             looks.next().is_some()
         };
-        if self.watches && self.word.watch(&mut goes_on) {
+        if self.watches && self.word.spin(&mut goes_on) {
             return;
         }
         // Returns immediately when the word was rung; a signal that ends the wait is harmless.
-        futex_wait(self.word.word(), Asleep::ARMED, Some(limit));
+        futex_wait(self.word.word(), SleepFlag::ARMED, Some(limit));
     }
 
-    fn looks(&self) -> u32 {
+    fn poll_iterations(&self) -> u32 {
         if self.watches { LOOKS } else { 0 }
     }
 
-    fn looked_in_vain(&mut self) -> bool {
+    fn on_idle_poll(&mut self) -> bool {
         if self.watches {
             return false;
         }
@@ -185,7 +185,7 @@ impl Platform<Wire> for Linux {
         self.word.is_rung()
     }
 
-    fn acknowledge(&mut self, _: &mut [Option<Wire>; 6]) {}
+    fn acknowledge(&mut self, _: &mut [Option<WireLink>; 6]) {}
 
     fn is_audit_due(&mut self) -> bool {
         let now = self.about_ns();
@@ -233,32 +233,32 @@ impl Platform<Wire> for Linux {
 
     fn abort(&mut self, why: AbortReason<'_>, status: i32) -> ! {
         match why {
-            AbortReason::MpiAbort => failed(End::MpiAbort, status, Why::MpiAbort(status)),
+            AbortReason::MpiAbort => failed(FailureCode::MpiAbort, status, FailureReason::MpiAbort(status)),
             AbortReason::MpiError(error) => {
-                end::end(End::MpiError, status, &ErrorText(error).to_string())
+                abort::end(FailureCode::MpiError, status, &ErrorText(error).to_string())
             }
-            AbortReason::DeadLink => failed(End::LinkLost, status, Why::DeadLink),
+            AbortReason::DeadLink => failed(FailureCode::LinkLost, status, FailureReason::DeadLink),
         }
     }
 
     fn link_overwritten(&mut self, direction: Direction, neighbour: (Rank, Coord)) -> ! {
-        let why = Why::LinkOverwritten {
+        let why = FailureReason::LinkOverwritten {
             direction,
             neighbour,
         };
-        failed(End::LinkOverwritten, 1, why)
+        failed(FailureCode::LinkOverwritten, 1, why)
     }
 
     #[cfg(feature = "faults")]
     fn link_lost(&mut self, direction: Direction) -> ! {
         let any_way = true;
-        failed(End::LinkLost, 1, Why::LinkLost { direction, any_way })
+        failed(FailureCode::LinkLost, 1, FailureReason::LinkLost { direction, any_way })
     }
 }
 
-fn failed(end: End, status: i32, why: Why<'_>) -> ! {
+fn failed(end: FailureCode, status: i32, why: FailureReason<'_>) -> ! {
     let place = super::process().map(|p| (p.who.rank, p.who.coord));
-    end::end(
+    abort::end(
         end,
         status,
         &Failure { place, why }.in_words(write_text).to_string(),

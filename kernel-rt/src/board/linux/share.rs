@@ -18,16 +18,16 @@ use crate::dev::ring::RingPair;
 
 /// Maximum number of return addresses that a failing node stores.
 pub const FRAMES: usize = 32;
-/// Offset of [`Trace`] in an account.
-pub const AT_TRACE: u64 = core::mem::offset_of!(Account, trace) as u64;
+/// Offset of [`StackTrace`] in an account.
+pub const AT_TRACE: u64 = core::mem::offset_of!(NodeAccount, trace) as u64;
 
-/// Offsets of the words of [`Orders`] in an account.
-pub const AT_ENDS: u64 = AT_ORDERS + core::mem::offset_of!(Orders, ends) as u64;
+/// Offsets of the words of [`ToolRequests`] in an account.
+pub const AT_ENDS: u64 = AT_ORDERS + core::mem::offset_of!(ToolRequests, ends) as u64;
 /// See [`AT_ENDS`].
-pub const AT_ASKED: u64 = AT_ORDERS + core::mem::offset_of!(Orders, asked) as u64;
+pub const AT_ASKED: u64 = AT_ORDERS + core::mem::offset_of!(ToolRequests, asked) as u64;
 /// See [`AT_ENDS`].
-pub const AT_ANSWERED: u64 = AT_ORDERS + core::mem::offset_of!(Orders, answered) as u64;
-const AT_ORDERS: u64 = core::mem::offset_of!(Account, orders) as u64;
+pub const AT_ANSWERED: u64 = AT_ORDERS + core::mem::offset_of!(ToolRequests, answered) as u64;
+const AT_ORDERS: u64 = core::mem::offset_of!(NodeAccount, orders) as u64;
 
 /// Prefix of a print by a process of several nodes, followed by the rank in four bytes.
 pub const PRINT_MARK: [u8; 4] = *b"MPR1";
@@ -37,25 +37,25 @@ pub const NO_RANK: Rank = Rank::MAX;
 /// A node's status record in the shared file.
 #[repr(C, align(4096))]
 #[derive(Default)]
-pub struct Account {
+pub struct NodeAccount {
     /// Its status.
     pub blackboard: Blackboard,
     /// Its backtrace when it failed.
-    pub trace: Trace,
+    pub trace: StackTrace,
     /// The tool's requests.
-    pub orders: Orders,
+    pub orders: ToolRequests,
 }
 
 /// Requests of the tool to a node. The tool writes all words except `answered`.
 #[repr(C)]
 #[derive(Default)]
-pub struct Orders {
+pub struct ToolRequests {
     ends: AtomicU32,
     asked: AtomicU32,
     answered: AtomicU32,
 }
 
-impl Orders {
+impl ToolRequests {
     /// Returns whether the job is over, so that a process whose program has ended must end.
     pub fn has_ended(&self) -> bool {
         self.ends.load(Ordering::Acquire) != 0
@@ -77,9 +77,9 @@ impl Orders {
 /// Return addresses, innermost first, terminated by a zero unless the array is full.
 #[repr(C)]
 #[derive(Default)]
-pub struct Trace([AtomicU64; FRAMES]);
+pub struct StackTrace([AtomicU64; FRAMES]);
 
-impl Trace {
+impl StackTrace {
     /// Stores the addresses; excess ones are omitted.
     pub fn note(&self, addresses: impl Iterator<Item = u64>) {
         let ended = addresses.chain([0]);
@@ -100,11 +100,11 @@ impl Trace {
 
 /// Layout of the shared file, in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Layout {
+pub struct ShareLayout {
     nodes: u64,
 }
 
-impl Layout {
+impl ShareLayout {
     /// Returns the layout for a job of this many nodes.
     pub fn new(nodes: u32) -> Self {
         Self {
@@ -114,12 +114,12 @@ impl Layout {
 
     /// Returns the offset of the node's account.
     pub fn account(self, rank: Rank) -> u64 {
-        u64::from(rank) * size_of::<Account>() as u64
+        u64::from(rank) * size_of::<NodeAccount>() as u64
     }
 
     /// Returns the offset of the nodes' words.
     pub fn words(self) -> u64 {
-        self.nodes * size_of::<Account>() as u64
+        self.nodes * size_of::<NodeAccount>() as u64
     }
 
     /// Returns the size of the words: a page each, so that a process maps only its neighbours' words.
@@ -127,7 +127,7 @@ impl Layout {
         self.nodes * PAGE
     }
 
-    /// Returns the offset of the node's word, an [`Asleep`](crate::dev::ring::Asleep) at the start of a page.
+    /// Returns the offset of the node's word, an [`SleepFlag`](crate::dev::ring::SleepFlag) at the start of a page.
     pub fn word(self, rank: Rank) -> u64 {
         self.words() + u64::from(rank) * PAGE
     }
@@ -151,9 +151,9 @@ mod tests {
     #[test]
     fn parts_are_pages_of_their_own_one_after_the_other() {
         for nodes in [1, 2, 8, 63, 64, 65, 512] {
-            let layout = Layout::new(nodes);
+            let layout = ShareLayout::new(nodes);
             let mut end = 0;
-            let accounts = (0..nodes).map(|k| (layout.account(k), size_of::<Account>() as u64));
+            let accounts = (0..nodes).map(|k| (layout.account(k), size_of::<NodeAccount>() as u64));
             let words = (0..nodes).map(|k| (layout.word(k), PAGE));
             let pairs = (0..nodes)
                 .flat_map(|k| (0..3).map(move |axis| layout.pair(k, axis)))
@@ -168,18 +168,18 @@ mod tests {
 
     #[test]
     fn a_trace_ends_where_it_is_said() {
-        let bytes = |trace: &Trace| {
+        let bytes = |trace: &StackTrace| {
             let mut bytes = [0; 8 * FRAMES];
             for (to, from) in bytes.chunks_mut(8).zip(&trace.0) {
                 to.copy_from_slice(&from.load(Ordering::Relaxed).to_ne_bytes());
             }
             bytes
         };
-        let trace = Trace::default();
-        assert_eq!(Trace::read(&bytes(&trace)).count(), 0);
+        let trace = StackTrace::default();
+        assert_eq!(StackTrace::read(&bytes(&trace)).count(), 0);
         trace.note(1..=40);
-        assert!(Trace::read(&bytes(&trace)).eq(1..=FRAMES as u64));
+        assert!(StackTrace::read(&bytes(&trace)).eq(1..=FRAMES as u64));
         trace.note([7, 8].into_iter());
-        assert!(Trace::read(&bytes(&trace)).eq([7, 8]));
+        assert!(StackTrace::read(&bytes(&trace)).eq([7, 8]));
     }
 }

@@ -16,17 +16,17 @@ use std::{env, io, mem, ptr};
 
 use midplane_abi::boot_parameters::MAX_BYTES;
 
-use super::held::try_node;
+use super::node_lock::try_node;
 use super::platform::LinuxNode;
 use super::{VARIABLE, process};
-use crate::dev::ring::Asleep;
+use crate::dev::ring::SleepFlag;
 
 /// fcntl(2) command, missing in the C library's bindings.
 const F_SETSIG: c_int = 10;
 const F_SETOWN: c_int = 8;
 
 /// Parameters from the tool.
-pub struct Told {
+pub struct ToolParameters {
     /// The shared file.
     pub file: File,
     life: OwnedFd,
@@ -37,13 +37,13 @@ pub struct Told {
     pub record: Vec<u8>,
 }
 
-impl Told {
+impl ToolParameters {
     /// Reads the variable and removes it from the environment. Returns `None` if the tool did not start the process.
     /// Must be called once, by the only thread.
     ///
     /// # Errors
     /// If the variable is invalid; returns its text.
-    pub fn read() -> Result<Option<Told>, String> {
+    pub fn read() -> Result<Option<ToolParameters>, String> {
         let Ok(told) = env::var(VARIABLE) else {
             return Ok(None);
         };
@@ -61,7 +61,7 @@ impl Told {
                     [life, asks].map(|number| OwnedFd::from_raw_fd(number)),
                 )
             };
-            Some(Told {
+            Some(ToolParameters {
                 file,
                 life,
                 asks,
@@ -163,10 +163,10 @@ extern "C" fn handle(_: c_int) {
 }
 
 /// The word that the node sleeps on.
-static WORD: OnceLock<&'static Asleep> = OnceLock::new();
+static WORD: OnceLock<&'static SleepFlag> = OnceLock::new();
 
 /// Registers the word that [`answer_now`] uses to wake the sleeping node.
-pub fn set_word(word: &'static Asleep) {
+pub fn set_word(word: &'static SleepFlag) {
     // Called once.
     let _ = WORD.set(word);
 }
@@ -178,7 +178,7 @@ pub fn answer_now() {
         && let Some(word) = WORD.get()
     {
         let order = Ordering::Relaxed;
-        let _ = { word.word() }.compare_exchange(Asleep::ARMED, Asleep::RUNG, order, order);
+        let _ = { word.word() }.compare_exchange(SleepFlag::ARMED, SleepFlag::RUNG, order, order);
     }
 }
 

@@ -1,38 +1,38 @@
 //! Status of this node on the machine's serial console: the program's output, the blackboard and, for a failed node,
-//! its stacks and registers (`dev/chain.rs`; the other end is `midplane attach`).
+//! its stacks and registers (`dev/console_relay.rs`; the other end is `midplane attach`).
 
 use core::cell::RefCell;
 
 use critical_section::Mutex;
-use midplane_abi::address::Bytes;
-use midplane_abi::blackboard::{self, State};
-use midplane_abi::boot_parameters::Console;
-use midplane_abi::failure::Boot;
-use midplane_abi::outbox::Stream;
+use midplane_abi::address::AddressRange;
+use midplane_abi::blackboard::{self, NodeState};
+use midplane_abi::boot_parameters::SerialConsole;
+use midplane_abi::failure::BootFailure;
+use midplane_abi::outbox::OutputStream;
 use midplane_abi::stm32f405::RAM;
-use midplane_abi::{callers, failed_malloc};
+use midplane_abi::{backtrace, failed_malloc};
 use net_torus::{Coord, Direction, Shape};
 
 use super::lines::{self, UsartLine};
 use super::memory::{BAUD, CHAIN_BYTES};
 use crate::board::start::boot_failed;
-use crate::dev::chain::{self, Chain, Ground, Part};
-use crate::dev::serial::{self, Collector, Line};
+use crate::dev::console_relay::{self, ConsoleRelay, RelayHost, MemoryRange};
+use crate::dev::serial::{self, FrameCollector, SerialLine};
 use crate::records::{MIDPLANE_BLACKBOARD, MIDPLANE_CALLERS, MIDPLANE_FAILED_MALLOC};
 use crate::{arch, clock, running};
 
 /// Poll interval of a node that waits for space to print, in nanoseconds.
 const FULL_NS: u64 = 1_000_000;
 
-struct Held {
-    chain: Chain,
+struct RelayState {
+    chain: ConsoleRelay,
     /// Collector for the line up if the node's link does not receive from it: the line is the console, or the node
     /// cannot poll the link.
-    collector: Collector,
+    collector: FrameCollector,
     is_console: bool,
     lines: [bool; 6],
     /// The last state sent.
-    shown: Option<State>,
+    shown: Option<NodeState>,
 }
 
 /// An `Option` whose empty value is all zeros, so that it uses no space in the image's data.
@@ -41,20 +41,20 @@ struct Held {
     clippy::large_enum_variant,
     reason = "there is one, and it is a static"
 )]
-enum Slot {
+enum RelaySlot {
     Empty = 0,
-    Held(Held) = 1,
+    Relay(RelayState) = 1,
 }
 
-const _: () = assert!(size_of::<Slot>() <= CHAIN_BYTES);
-static CHAIN: Mutex<RefCell<Slot>> = Mutex::new(RefCell::new(Slot::Empty));
+const _: () = assert!(size_of::<RelaySlot>() <= CHAIN_BYTES);
+static CHAIN: Mutex<RefCell<RelaySlot>> = Mutex::new(RefCell::new(RelaySlot::Empty));
 
 /// Access to this node's lines and memory.
-struct Here;
+struct LocalNode;
 
-impl Ground for Here {
+impl RelayHost for LocalNode {
     fn send(&mut self, line: usize, frame: &[u8]) -> bool {
-        serial::send(&mut UsartLine::of(line), |out| {
+        serial::send(&mut UsartLine::for_direction(line), |out| {
             out[..frame.len()].copy_from_slice(frame);
             frame.len()
         })
@@ -70,22 +70,22 @@ impl Ground for Here {
     }
 }
 
-impl Held {
+impl RelayState {
     /// Handles the relay's frames received on the line up; all others are lost.
     fn listen(&mut self) {
-        let mut line = UsartLine::of(self.chain.line_up());
+        let mut line = UsartLine::for_direction(self.chain.line_up());
         while let Some(size) = self.collector.next_frame(&mut line) {
             let frame = self.collector.frame(size);
             let now = clock::now_ns();
-            self.chain.hear(self.chain.line_up(), frame, now, &mut Here);
+            self.chain.on_frame(self.chain.line_up(), frame, now, &mut LocalNode);
         }
     }
 
-    fn go_on(&mut self) {
+    fn advance(&mut self) {
         if self.is_console {
             self.listen();
         }
-        self.chain.go_on(clock::now_ns(), &mut Here);
+        self.chain.advance(clock::now_ns(), &mut LocalNode);
         arch::wake_by(clock::ticks_of(self.chain.next_ns()));
     }
 
@@ -98,13 +98,13 @@ impl Held {
         }
         self.shown = state;
         let (stack, trap_stack) = (used(arch::stack()), used(arch::trap_stack()));
-        let callers = part((&raw const MIDPLANE_CALLERS).addr(), callers::BYTES);
+        let callers = part((&raw const MIDPLANE_CALLERS).addr(), backtrace::BYTES);
         let failed = (&raw const MIDPLANE_FAILED_MALLOC).addr();
         let failed = part(failed, failed_malloc::BYTES);
         let now = clock::now_ns();
         match state {
-            Some(State::Failed) => self.chain.show(&[stack, trap_stack, callers, failed], now),
-            Some(State::Done) => self.chain.show(&[stack, trap_stack].map(first_word), now),
+            Some(NodeState::Failed) => self.chain.show(&[stack, trap_stack, callers, failed], now),
+            Some(NodeState::Done) => self.chain.show(&[stack, trap_stack].map(first_word), now),
             _ => self.chain.show(&[], now),
         }
     }
@@ -116,40 +116,40 @@ impl Held {
 }
 
 /// Runs `f` on the relay. Returns `None` if the machine has no console, or the node has failed inside such a call.
-fn with<R>(f: impl FnOnce(&mut Held) -> R) -> Option<R> {
+fn with<R>(f: impl FnOnce(&mut RelayState) -> R) -> Option<R> {
     critical_section::with(|cs| match &mut *CHAIN.borrow(cs).try_borrow_mut().ok()? {
-        Slot::Empty => None,
-        Slot::Held(held) => Some(f(held)),
+        RelaySlot::Empty => None,
+        RelaySlot::Relay(held) => Some(f(held)),
     })
 }
 
 /// Runs `f` on a failed node's relay, even if it failed inside such a call, for example by a stack overflow.
-fn with_last<R>(f: impl FnOnce(&mut Held) -> R) -> Option<R> {
+fn with_last<R>(f: impl FnOnce(&mut RelayState) -> R) -> Option<R> {
     critical_section::with(|cs| {
         // SAFETY: the node's interrupt is disabled forever, those of the lines do not use the relay, and any other
         // borrower never resumes. A change that it left incomplete is plain data: at worst a record is duplicated, or
         // contains another's bytes.
         match unsafe { &mut *CHAIN.borrow(cs).as_ptr() } {
-            Slot::Empty => None,
-            Slot::Held(held) => Some(f(held)),
+            RelaySlot::Empty => None,
+            RelaySlot::Relay(held) => Some(f(held)),
         }
     })
 }
 
 /// Makes the node part of the relay to this console.
-pub fn open((shape, coord): (Shape, Coord), console: Console) {
-    let up = chain::up(&shape, coord, console.at);
+pub fn open(shape: Shape, coord: Coord, console: SerialConsole) {
+    let up = console_relay::up(&shape, coord, console.at);
     let line_up = up.unwrap_or(console.direction) as usize;
     let rank = shape.rank(coord).and_then(|rank| u16::try_from(rank).ok());
     let Some(rank) = rank else {
-        boot_failed(Boot::NoConsole);
+        boot_failed(BootFailure::NoConsole);
     };
     let has_link = |d| shape.neighbour(coord, d).is_some();
     let account = part((&raw const MIDPLANE_BLACKBOARD).addr(), blackboard::BYTES);
-    let chain = Chain::new(rank, line_up, account, (shape.nodes(), BAUD));
-    let mut held = Slot::Held(Held {
+    let chain = ConsoleRelay::new(rank, line_up, account, shape.nodes(), BAUD);
+    let mut held = RelaySlot::Relay(RelayState {
         chain,
-        collector: Collector::new(),
+        collector: FrameCollector::new(),
         is_console: up.is_none(),
         lines: Direction::ALL.map(|d| d as usize == line_up || has_link(d)),
         shown: None,
@@ -163,34 +163,34 @@ pub fn open((shape, coord): (Shape, Coord), console: Console) {
 
 /// Starts the line in this direction, for a link: the relay receives its own frames.
 pub fn start(direction: Direction) -> UsartLine {
-    lines::start(direction).shared_with(hear)
+    lines::start(direction).shared_with(on_frame)
 }
 
 /// Handles a frame received on a link's line; returns false if it does not belong to the relay.
-fn hear(line: usize, frame: &[u8]) -> bool {
-    let is_of_chain = chain::is_of_chain(frame);
+fn on_frame(line: usize, frame: &[u8]) -> bool {
+    let is_of_chain = console_relay::is_of_chain(frame);
     if is_of_chain {
         with(|held| {
-            held.chain.hear(line, frame, clock::now_ns(), &mut Here);
-            held.go_on();
+            held.chain.on_frame(line, frame, clock::now_ns(), &mut LocalNode);
+            held.advance();
         });
     }
     is_of_chain
 }
 
 /// Advances the relay after an interrupt.
-pub fn go_on() {
-    with(Held::go_on);
+pub fn advance_relay() {
+    with(RelayState::advance);
 }
 
 /// Prints `bytes`; returns false if the machine has no console. Blocks while there is no free space, like
 /// `console::write`.
-pub fn print(stream: Stream, bytes: &[u8]) -> bool {
+pub fn print(stream: OutputStream, bytes: &[u8]) -> bool {
     let mut rest = bytes;
     while !rest.is_empty() {
         let taken = with(|held| {
             let taken = held.chain.print(stream, rest);
-            held.go_on();
+            held.advance();
             taken
         });
         let Some(taken) = taken else {
@@ -214,7 +214,7 @@ fn wait() {
         // The program prints in a callback of the device: until it returns, the links do not receive. Lost frames are
         // retransmitted.
         arch::acknowledge_call();
-        with(Held::listen);
+        with(RelayState::listen);
         arch::call_node();
     }
 }
@@ -223,7 +223,7 @@ fn wait() {
 pub fn show() {
     with(|held| {
         held.show();
-        held.go_on();
+        held.advance();
     });
 }
 
@@ -233,7 +233,7 @@ pub fn finish() {
     cortex_m::interrupt::disable();
     // SAFETY: never released, so that the node's interrupt stays disabled.
     let _ = unsafe { critical_section::acquire() };
-    if with_last(Held::show).is_some() {
+    if with_last(RelayState::show).is_some() {
         // SAFETY: interrupts are disabled, and the caller never resumes.
         unsafe { arch::run_on_trap_stack(pass_on) }
     }
@@ -242,24 +242,24 @@ pub fn finish() {
 /// Forwards records forever. The links no longer receive, so each line has a collector here. Lines and clock keep their
 /// interrupts, the node does not.
 extern "C" fn pass_on() -> ! {
-    let mut collectors = [const { Collector::new() }; 6];
+    let mut collectors = [const { FrameCollector::new() }; 6];
     // Terminates a frame that the node was sending.
     with_last(|held| {
         for at in held.used() {
-            UsartLine::of(at).put(&[0]);
+            UsartLine::for_direction(at).put(&[0]);
         }
     });
     loop {
         arch::acknowledge_call();
         with_last(|held| {
             for at in held.used() {
-                let mut line = UsartLine::of(at);
+                let mut line = UsartLine::for_direction(at);
                 while let Some(size) = collectors[at].next_frame(&mut line) {
                     let frame = collectors[at].frame(size);
-                    held.chain.hear(at, frame, clock::now_ns(), &mut Here);
+                    held.chain.on_frame(at, frame, clock::now_ns(), &mut LocalNode);
                 }
             }
-            held.chain.go_on(clock::now_ns(), &mut Here);
+            held.chain.advance(clock::now_ns(), &mut LocalNode);
             arch::wake_by(clock::ticks_of(held.chain.next_ns()));
         });
         arch::wait_for_interrupt();
@@ -267,16 +267,16 @@ extern "C" fn pass_on() -> ! {
 }
 
 /// Returns the range of `bytes` bytes of RAM from an address.
-fn part(address: usize, bytes: usize) -> Part {
+fn part(address: usize, bytes: usize) -> MemoryRange {
     let start = (address as u64 - RAM.start) as u32;
-    Part {
+    MemoryRange {
         start,
         end: start + bytes as u32,
     }
 }
 
 /// Returns the used part of a stack: from the first non-zero word.
-fn used(stack: Bytes) -> Part {
+fn used(stack: AddressRange) -> MemoryRange {
     const WORD: u64 = 4;
     let words = (stack.start..stack.end).step_by(WORD as usize);
     let is_used = |address: &u64| {
@@ -289,7 +289,7 @@ fn used(stack: Bytes) -> Part {
 }
 
 /// Returns the range that shows the tool how far a stack was used.
-fn first_word(used: Part) -> Part {
+fn first_word(used: MemoryRange) -> MemoryRange {
     let end = used.end.min(used.start + size_of::<u64>() as u32);
-    Part { end, ..used }
+    MemoryRange { end, ..used }
 }

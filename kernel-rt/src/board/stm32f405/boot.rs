@@ -5,7 +5,7 @@
 //! program's function.
 //!
 //! Boot order: clocks, personality, output, guards, memory plan, heap, links, router, device, interrupts, program. A
-//! failure on the way is reported on the blackboard as [`End::Boot`](midplane_abi::blackboard::End::Boot).
+//! failure on the way is reported on the blackboard as [`End::Boot`](midplane_abi::blackboard::FailureCode::Boot).
 
 use core::cell::Cell;
 use core::ffi::c_char;
@@ -15,33 +15,33 @@ use alloc::boxed::Box;
 // Reset and the vector table.
 use cortex_m_rt as _;
 use critical_section::Mutex;
-use midplane_abi::boot_parameters::{BootParameters, Nodes, Output, RecordError};
-use midplane_abi::failure::Boot;
+use midplane_abi::boot_parameters::{BootParameters, InstanceNodes, OutputTarget, RecordError};
+use midplane_abi::failure::BootFailure;
 use midplane_abi::personality::{LOGS, Personality};
 use midplane_abi::stm32f405::{FLASH, PERSONALITY, RAM};
 use midplane_device::Adi;
 #[cfg(feature = "faults")]
 use net_torus::Direction;
 #[cfg(not(feature = "faults"))]
-use net_torus::reliable::Reliable;
-use net_torus::reliable::Retry;
+use net_torus::reliable::ReliableLink;
+use net_torus::reliable::RetryConfig;
 use net_torus::router::Router;
 use net_torus::torus::Torus;
-use net_torus::wire::Directions;
+use net_torus::wire::DirectionSet;
 
 #[cfg(not(feature = "faults"))]
 use super::memory::WINDOW_MEMORY;
-use super::memory::{self, Needs, ROUTER};
-use super::platform::{BoardLink, BoardNode, Stm32};
-use super::{clocks, lines, tool, uart};
+use super::memory::{self, HeapNeeds, ROUTER};
+use super::platform::{BoardLink, BoardNode, BoardPlatform};
+use super::{clocks, lines, semihosting, uart};
 use crate::board::device::boxed_device;
 use crate::board::start::{boot_failed, leak, or_fail, strings};
-use crate::board::{matching, steps};
+use crate::board::{matching, hot_path};
 use crate::dev::serial::{self, SerialLink};
-use crate::end;
-use crate::lend::NodeMemory;
-use crate::mem::MPI_SHARE;
-use crate::node::Carrier;
+use crate::abort;
+use crate::heap_loan::NodeMemory;
+use crate::memory_plan::MPI_SHARE;
+use crate::node::NodeHost;
 use crate::records::{MIDPLANE_BLACKBOARD, set_personality};
 use crate::running;
 use crate::{arch, clock, console, heap, libc, log};
@@ -57,24 +57,21 @@ extern "C" fn boot() -> ! {
     arch::protect(FLASH, RAM);
     MIDPLANE_BLACKBOARD.begin();
     let boot = or_fail(boot_parameters());
-    let is_attached = boot.output != Output::Uart && tool::open();
-    match is_attached {
-        true => console::attach(0),
-        false => uart::open(),
-    }
-    if LOGS && (!is_attached || boot.output == (Output::Rings { log: true })) {
+    let is_attached = boot.output != OutputTarget::Uart && semihosting::open();
+    if is_attached { console::attach(0) } else { uart::open() }
+    if LOGS && (!is_attached || boot.output == (OutputTarget::Rings { log: true })) {
         log::enable();
     }
-    let calendar = tool::calendar_seconds() * 1_000_000_000;
+    let calendar = semihosting::calendar_seconds() * 1_000_000_000;
     clock::set(arch::TICKS_PER_SECOND.into(), calendar, arch::ticks());
     #[cfg(feature = "options")]
-    let boot = super::place::found(boot);
+    let boot = super::coord_discovery::discover_parameters(boot);
     let who = identify(&boot);
     set_personality(who);
     MIDPLANE_BLACKBOARD.set_rank(who.rank);
     MIDPLANE_BLACKBOARD.set_matching(matching::kind().name);
     or_fail(boot.check_matching(matching::kind().name));
-    let needs = Needs::in_machine(
+    let needs = HeapNeeds::in_machine(
         matching::kind(),
         links_of(&who).count(),
         who.mpi_memory,
@@ -87,38 +84,38 @@ extern "C" fn boot() -> ! {
     }
     #[cfg(feature = "options")]
     if let Some(console) = boot.console {
-        super::attach::open((who.shape, who.coord), console);
+        super::attach::open(who.shape, who.coord, console);
     }
     start_node(&who, &boot);
-    let program = boot.programs.of_rank(who.rank);
+    let program = boot.programs.for_rank(who.rank);
     let argv = strings(program.arguments, 1);
     let environment = strings(program.environment, 0);
     arch::enable_interrupts();
     midplane_objects::installed::set_appnum(program.number);
-    midplane_objects::installed::install(steps::env());
+    midplane_objects::installed::install(hot_path::env());
     MIDPLANE_BLACKBOARD.running();
     console::ring();
-    let words = Words { argv, environment };
+    let words = ProgramArguments { argv, environment };
     critical_section::with(|cs| WORDS.borrow(cs).set(Some(words)));
     // SAFETY: the only call, outside interrupts; all later state lives in the heap and in statics.
     unsafe { arch::run_on_program_stack(run) }
 }
 
-struct Words {
+struct ProgramArguments {
     argv: &'static mut [*mut c_char],
     environment: &'static mut [*mut c_char],
 }
 
 // SAFETY: the pointers are to memory that belongs to the program from its start on.
-unsafe impl Send for Words {}
+unsafe impl Send for ProgramArguments {}
 
 /// The program's arguments, passed from one stack to the other.
-static WORDS: Mutex<Cell<Option<Words>>> = Mutex::new(Cell::new(None));
+static WORDS: Mutex<Cell<Option<ProgramArguments>>> = Mutex::new(Cell::new(None));
 
 extern "C" fn run() -> ! {
     arch::protect_below_trap_stack(arch::trap_guard());
     let words = critical_section::with(|cs| WORDS.borrow(cs).take());
-    let Some(Words { argv, environment }) = words else {
+    let Some(ProgramArguments { argv, environment }) = words else {
         arch::park()
     };
     // SAFETY: the only call, with everything set up; the arguments live forever.
@@ -133,12 +130,12 @@ fn boot_parameters() -> Result<BootParameters<'static>, RecordError> {
 }
 
 fn identify(boot: &BootParameters<'_>) -> Personality {
-    let Nodes::One(coord) = boot.nodes else {
-        boot_failed(Boot::NoBox);
+    let InstanceNodes::One(coord) = boot.nodes else {
+        boot_failed(BootFailure::NoBox);
     };
     let Some(rank) = boot.shape.rank(coord) else {
         // `BootParameters::read` has rejected coordinates outside the shape.
-        boot_failed(Boot::Outside);
+        boot_failed(BootFailure::Outside);
     };
     Personality {
         shape: boot.shape,
@@ -154,7 +151,7 @@ fn identify(boot: &BootParameters<'_>) -> Personality {
     }
 }
 
-fn links_of(who: &Personality) -> Directions {
+fn links_of(who: &Personality) -> DirectionSet {
     who.shape.links(who.coord)
 }
 
@@ -177,28 +174,28 @@ fn start_node(who: &Personality, boot: &BootParameters<'_>) {
     }
     install(adi, torus, who);
     if cfg!(feature = "borrow") {
-        heap::call_when_freed(steps::heap_freed);
+        heap::call_when_freed(hot_path::heap_freed);
     }
-    end::publish_with(steps::publish);
+    abort::publish_with(hot_path::publish);
 }
 
 /// Creates the torus. Router and links are boxed on the way, so that no stack frame contains two copies.
 #[inline(never)]
 fn torus(who: &Personality, boot: &BootParameters<'_>) -> Box<Torus<'static, BoardLink>> {
-    let lines = greeted(start_links(who));
+    let lines = wait_for_handshakes(start_links(who));
     let mut retry = serial::retry(memory::BAUD);
-    if tool::is_there() {
+    if semihosting::is_there() {
         // In an emulator each byte passes four threads that share processors with those of the other nodes. Early
         // retransmissions only lengthen the queue.
         retry.timeout_ns *= EMULATED_PATIENCE;
         retry.retries /= EMULATED_PATIENCE as u32;
     }
-    let links = wires(lines, retry, (who, boot));
-    joined(router(who), links)
+    let links = wires(lines, retry, who, boot);
+    build_torus(router(who), links)
 }
 
 #[inline(never)]
-fn joined(router: Box<Router<'static>>, links: Box<Wires>) -> Box<Torus<'static, BoardLink>> {
+fn build_torus(router: Box<Router<'static>>, links: Box<NodeLinks>) -> Box<Torus<'static, BoardLink>> {
     let place = Box::new_uninit();
     Box::write(place, or_fail(Torus::new(*router, *links)))
 }
@@ -215,12 +212,12 @@ fn router(who: &Personality) -> Box<Router<'static>> {
 
 #[cfg(not(feature = "faults"))]
 #[inline(never)]
-fn wires(lines: SerialLinks, retry: Retry, _: (&Personality, &BootParameters<'_>)) -> Box<Wires> {
-    let mut links: Box<Wires> = Box::new([const { None }; 6]);
+fn wires(lines: SerialLinks, retry: RetryConfig, _: &Personality, _: &BootParameters<'_>) -> Box<NodeLinks> {
+    let mut links: Box<NodeLinks> = Box::new([const { None }; 6]);
     for (link, line) in links.iter_mut().zip(lines) {
         if let Some(line) = line {
             let window = leak(WINDOW_MEMORY);
-            *link = Some(or_fail(Reliable::with_frames(*line, retry, window)));
+            *link = Some(or_fail(ReliableLink::with_frames(*line, retry, window)));
         }
     }
     links
@@ -231,23 +228,23 @@ fn wires(lines: SerialLinks, retry: Retry, _: (&Personality, &BootParameters<'_>
 #[inline(never)]
 fn wires(
     lines: SerialLinks,
-    retry: Retry,
-    (who, boot): (&Personality, &BootParameters<'_>),
-) -> Box<Wires> {
+    retry: RetryConfig,
+    who: &Personality,
+    boot: &BootParameters<'_>,
+) -> Box<NodeLinks> {
     use crate::dev::faults::{self, RETRIES};
-    let faults = faults::ordered(boot);
-    let retry = Retry {
+    let faults = faults::requested_faults(boot);
+    let retry = RetryConfig {
         // Frames lost on purpose use a shorter timeout.
         timeout_ns: retry.timeout_ns / 5,
         retries: RETRIES,
     };
-    let mut links: Box<Wires> = Box::new([const { None }; 6]);
+    let mut links: Box<NodeLinks> = Box::new([const { None }; 6]);
     for ((direction, line), link) in Direction::ALL.into_iter().zip(lines).zip(links.iter_mut()) {
         if let Some(line) = line {
             let memory = leak(faults::memory(serial::MTU, memory::WINDOW));
-            let place = (&who.shape, who.coord, direction);
-            let mended = faults::mended(line, (&faults, retry), place, memory);
-            *link = Some(or_fail(mended));
+            let repaired_link = faults::repaired_link(line, &faults, retry, &who.shape, who.coord, direction, memory);
+            *link = Some(or_fail(repaired_link));
         }
     }
     links
@@ -274,14 +271,14 @@ fn install(adi: Box<Adi>, torus: Box<Torus<'static, BoardLink>>, who: &Personali
     let mut node = unsafe {
         (&raw mut (*place).adi).copy_from_nonoverlapping(adi, 1);
         drop(Box::from_raw(adi.cast::<MaybeUninit<Adi>>()));
-        (&raw mut (*place).carrier).write(Carrier::new(*torus, Stm32 { memory }));
+        (&raw mut (*place).host).write(NodeHost::new(*torus, BoardPlatform { memory }));
         node.assume_init()
     };
-    node.carrier.limit_interrupts(who.interrupts);
+    node.host.limit_interrupts(who.interrupts);
     running::set(node);
 }
 
-type Wires = [Option<BoardLink>; 6];
+type NodeLinks = [Option<BoardLink>; 6];
 type SerialLinks = [Option<Box<SerialLink<lines::UsartLine>>>; 6];
 
 fn start_links(who: &Personality) -> SerialLinks {
@@ -295,7 +292,7 @@ fn start_links(who: &Personality) -> SerialLinks {
 
 /// Waits until all neighbours have completed the handshake, then returns the links. The host displays a waiting node as
 /// booting.
-fn greeted(mut links: SerialLinks) -> SerialLinks {
+fn wait_for_handshakes(mut links: SerialLinks) -> SerialLinks {
     loop {
         let now = clock::now_ns();
         let mut next = None;
@@ -311,7 +308,7 @@ fn greeted(mut links: SerialLinks) -> SerialLinks {
             return links;
         };
         #[cfg(feature = "options")]
-        super::attach::go_on();
+        super::attach::advance_relay();
         arch::wake_by(clock::ticks_of(next));
         arch::wait_for_interrupt();
         arch::acknowledge_call();

@@ -8,8 +8,8 @@ use core::sync::atomic::{Ordering, fence};
 
 use stm32f4::stm32f405 as pac;
 
-type Controller = pac::dma2::RegisterBlock;
-type Stream = pac::dma2::ST;
+type DmaController = pac::dma2::RegisterBlock;
+type DmaStream = pac::dma2::ST;
 
 /// By direction: whether it uses the second controller, the receive and transmit streams, and their channel. The first
 /// controller reaches only the slow bus, the second one both.
@@ -35,20 +35,17 @@ const CHANNEL_AT: u32 = 25;
 const FLAGS: u32 = 0b11_1101;
 const FLAGS_AT: [u8; 4] = [0, 6, 16, 22];
 
-fn controller(at: usize) -> &'static Controller {
-    let registers = match STREAMS[at].0 {
-        true => pac::DMA2::ptr(),
-        false => pac::DMA1::ptr(),
-    };
+fn controller(at: usize) -> &'static DmaController {
+    let registers = if STREAMS[at].0 { pac::DMA2::ptr() } else { pac::DMA1::ptr() };
     // SAFETY: registers of this chip, valid forever; each access is to one word, and volatile.
     unsafe { &*registers }
 }
 
-fn receiving(at: usize) -> &'static Stream {
+fn receiving(at: usize) -> &'static DmaStream {
     controller(at).st(STREAMS[at].1.into())
 }
 
-fn sending(at: usize) -> &'static Stream {
+fn sending(at: usize) -> &'static DmaStream {
     controller(at).st(STREAMS[at].2.into())
 }
 
@@ -57,7 +54,7 @@ fn sending(at: usize) -> &'static Stream {
 ///
 /// # Safety
 /// The ring lives forever and consists of atomics; both addresses are valid.
-pub(super) unsafe fn start(at: usize, register: u32, (ring, count): (u32, u16)) -> bool {
+pub(super) unsafe fn start(at: usize, register: u32, ring: u32, count: u16) -> bool {
     let channel = u32::from(STREAMS[at].3) << CHANNEL_AT;
     let (stream, sender) = (receiving(at), sending(at));
     // SAFETY: the streams are off since the reset, and nothing else uses them; the caller is responsible for the
@@ -81,7 +78,7 @@ pub(super) unsafe fn start(at: usize, register: u32, (ring, count): (u32, u16)) 
 }
 
 /// Returns the number of bytes until the ring wraps around.
-pub(super) fn left(at: usize) -> usize {
+pub(super) fn remaining_bytes(at: usize) -> usize {
     let left = receiving(at).ndtr().read().bits() as usize;
     // The counted bytes are read after the counter.
     fence(Ordering::Acquire);

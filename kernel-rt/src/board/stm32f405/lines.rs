@@ -29,9 +29,9 @@ use super::clocks::{FAST_BUS_HZ, SLOW_BUS_HZ};
 use super::dma;
 use super::memory::{BAUD, RECEIVE_RING, SEND_RING};
 use crate::arch;
-use crate::dev::serial::{ByteRing, KeptLine, LINE_BYTES, Line};
+use crate::dev::serial::{ByteRing, RecordedLine, LINE_BYTES, SerialLine};
 
-type Registers = pac::usart1::RegisterBlock;
+type UsartRegisters = pac::usart1::RegisterBlock;
 
 // Bits of the status register (RM0090, 30.6.1).
 const RECEIVED: u16 = 1 << 5;
@@ -49,7 +49,7 @@ const SEND_INTERRUPT: u16 = 1 << 7;
 // Bits of control register 3 (30.6.6): DMA for reception and transmission.
 const BY_DMA: u16 = 1 << 7 | 1 << 6;
 
-struct Rings {
+struct LineRings {
     /// DMA streams transfer the bytes.
     by_dma: AtomicBool,
     /// Number of bytes that a stream is sending.
@@ -60,8 +60,8 @@ struct Rings {
     to_send: ByteRing<SEND_RING>,
 }
 
-static RINGS: [Rings; 6] = [const {
-    Rings {
+static RINGS: [LineRings; 6] = [const {
+    LineRings {
         by_dma: AtomicBool::new(false),
         leaving: AtomicU16::new(0),
         has_frame: AtomicBool::new(false),
@@ -98,8 +98,8 @@ static __INTERRUPTS: [Option<extern "C" fn()>; COUNT] = {
 };
 
 /// Returns the registers of direction `at`. The used ones are the same in all six.
-fn registers(at: usize) -> &'static Registers {
-    let registers: *const Registers = match at {
+fn registers(at: usize) -> &'static UsartRegisters {
+    let registers: *const UsartRegisters = match at {
         0 => pac::USART1::ptr(),
         1 => pac::USART2::ptr(),
         2 => pac::USART3::ptr(),
@@ -121,10 +121,7 @@ extern "C" fn interrupt<const AT: usize>() {
 fn serve(at: usize) {
     let rings = &RINGS[at];
     let had_room = rings.to_send.room() >= LINE_BYTES;
-    let hears = match rings.by_dma.load(Ordering::Relaxed) {
-        true => serve_streams(at),
-        false => serve_bytes(at),
-    };
+    let hears = if rings.by_dma.load(Ordering::Relaxed) { serve_streams(at) } else { serve_bytes(at) };
     if hears {
         rings.has_frame.store(true, Ordering::Relaxed);
     }
@@ -145,7 +142,7 @@ fn serve_bytes(at: usize) -> bool {
             hears |= !rings.received.put(byte) || byte == 0;
         }
         while usart.sr().read().bits() & CAN_SEND != 0
-            && let Some(byte) = rings.to_send.take()
+            && let Some(byte) = rings.to_send.pop()
         {
             // SAFETY: any byte may be sent.
             usart.dr().write(|w| unsafe { w.bits(byte.into()) });
@@ -173,7 +170,7 @@ fn serve_streams(at: usize) -> bool {
     if status & (IDLE | OVERRUN) != 0 {
         // Clears these flags. At any other time this read could steal a byte from the stream.
         usart.dr().read();
-        hears = rings.received.put_up_to(RECEIVE_RING - dma::left(at));
+        hears = rings.received.put_up_to(RECEIVE_RING - dma::remaining_bytes(at));
     }
     if status & HAS_SENT != 0 && !dma::is_sending(at) {
         let sent = rings.leaving.swap(0, Ordering::Relaxed);
@@ -204,40 +201,40 @@ fn serve_streams(at: usize) -> bool {
 
 /// Handles a frame received on the line in direction `at`; returns false if it belongs to the link.
 #[cfg(feature = "options")]
-pub type Takes = fn(at: usize, frame: &[u8]) -> bool;
+pub type FrameHandler = fn(at: usize, frame: &[u8]) -> bool;
 
 /// The line in one direction.
 pub struct UsartLine {
     at: usize,
     #[cfg(feature = "options")]
-    takes: Takes,
+    handle_relay_frame: FrameHandler,
 }
 
 impl UsartLine {
     /// Returns the line in direction `at`, possibly shared with a link: complete frames are enqueued within a critical
     /// section.
-    pub fn of(at: usize) -> Self {
+    pub fn for_direction(at: usize) -> Self {
         Self {
             at,
             #[cfg(feature = "options")]
-            takes: |_, _| false,
+            handle_relay_frame: |_, _| false,
         }
     }
 
     /// Returns the line with a handler for frames that do not belong to the link.
     #[cfg(feature = "options")]
-    pub fn shared_with(self, takes: Takes) -> Self {
-        Self { takes, ..self }
+    pub fn shared_with(self, handle_relay_frame: FrameHandler) -> Self {
+        Self { handle_relay_frame, ..self }
     }
 }
 
-impl Line for UsartLine {
-    fn take(&mut self) -> Option<u8> {
+impl SerialLine for UsartLine {
+    fn read_byte(&mut self) -> Option<u8> {
         let rings = &RINGS[self.at];
-        rings.received.take().or_else(|| {
+        rings.received.pop().or_else(|| {
             rings.has_frame.store(false, Ordering::Relaxed);
             // Bytes received before the flag was cleared are not missed.
-            rings.received.take()
+            rings.received.pop()
         })
     }
 
@@ -257,12 +254,12 @@ impl Line for UsartLine {
     }
 
     #[cfg(feature = "options")]
-    fn takes(&mut self, frame: &[u8]) -> bool {
-        (self.takes)(self.at, frame)
+    fn handle_relay_frame(&mut self, frame: &[u8]) -> bool {
+        (self.handle_relay_frame)(self.at, frame)
     }
 }
 
-impl KeptLine for UsartLine {
+impl RecordedLine for UsartLine {
     fn find_end(&self, from: usize) -> Result<usize, usize> {
         let rings = &RINGS[self.at];
         rings.received.find_zero(from).or_else(|none| {
@@ -287,24 +284,21 @@ pub fn start(direction: Direction) -> UsartLine {
     // streams.
     unsafe {
         usart.brr().write(|w| w.bits((clock / BAUD) as u16));
-        let ring = (rings.received.address() as u32, RECEIVE_RING as u16);
-        let by_dma = dma::start(at, usart.dr().as_ptr() as u32, ring);
+        let ring = rings.received.address() as u32;
+        let by_dma = dma::start(at, usart.dr().as_ptr() as u32, ring, RECEIVE_RING as u16);
         rings.by_dma.store(by_dma, Ordering::Relaxed);
-        match by_dma {
-            true => {
+        if by_dma {
                 usart.cr3().write(|w| w.bits(BY_DMA));
                 usart.cr1().write(|w| w.bits(ON | IDLE_INTERRUPT));
-            }
-            false => {
+            } else {
                 usart.cr1().write(|w| w.bits(ON | RECEIVE_INTERRUPT));
             }
-        }
         Peripherals::steal()
             .NVIC
             .set_priority(interrupt, arch::URGENT);
         NVIC::unmask(interrupt);
     }
-    UsartLine::of(at)
+    UsartLine::for_direction(at)
 }
 
 /// Configures the line's pins, with a pull-up at the receiver so that a line without a neighbour is idle.

@@ -13,14 +13,14 @@
 //! ```
 #![forbid(unsafe_code)]
 
-use midplane_abi::address::Bytes;
-use midplane_abi::boot_error::NoRoom;
+use midplane_abi::address::AddressRange;
+use midplane_abi::boot_error::InsufficientMemory;
 use midplane_abi::stm32f405::{MIN_HEAP, RAM};
 use midplane_device::Budget;
 use midplane_device::matching::EngineKind;
 use net_torus::Shape;
 use net_torus::chunk::CHUNK_BYTES;
-use net_torus::router::Sizes;
+use net_torus::router::BufferSizes;
 
 use crate::dev::serial::{self, ACK_LINE_BYTES, LINE_BYTES, MTU};
 
@@ -35,13 +35,13 @@ pub const RECEIVE_RING: usize =
     ((WINDOW + CHAINED) * LINE_BYTES + WINDOW * ACK_LINE_BYTES + 1).next_multiple_of(WORD);
 const CHAINED: usize = if cfg!(feature = "options") { 1 } else { 0 };
 /// Bytes of a line's transmit ring: a frame, and the end of the previous one, transmitted while the node responds.
-pub const SEND_RING: usize = (LINE_BYTES + serial::meanwhile(BAUD)).next_multiple_of(WORD);
+pub const SEND_RING: usize = (LINE_BYTES + serial::answer_bytes(BAUD)).next_multiple_of(WORD);
 const WORD: usize = 4;
 
 /// Capacity of the router's buffers in packets: the legal minimum. All packets use the bubble channels.
-pub const ROUTER: Sizes = Sizes {
+pub const ROUTER: BufferSizes = BufferSizes {
     dynamic: 0,
-    ..Sizes::SMALLEST
+    ..BufferSizes::SMALLEST
 };
 
 /// Bytes of these buffers in a router built for this board. The host tool's packets are longer and require more.
@@ -50,12 +50,12 @@ pub const ROUTER_BYTES: usize = 3456;
 /// options, heap loans and link faults require more.
 pub const NODE_BYTES: usize = if cfg!(feature = "faults") {
     7168
-} else if IS_LEAST || !IS_THE_BOARD {
+} else if IS_MINIMAL || !IS_THE_BOARD {
     5376
 } else {
     6016
 };
-const IS_LEAST: bool = cfg!(not(any(feature = "options", feature = "borrow")));
+const IS_MINIMAL: bool = cfg!(not(any(feature = "options", feature = "borrow")));
 /// Maximum size of the first requests, allocated from the heap by a program's first call.
 pub const REQUESTS_BYTES: usize = 960;
 /// The stack of interrupts and faults: one bounded poll of the node, the urgent interrupts on top of it, and the report
@@ -100,7 +100,7 @@ const _: () = assert!(WINDOW * LINE_BYTES < RECEIVE_RING);
 
 /// Heap memory that a node requires in addition to the program's own.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Needs {
+pub struct HeapNeeds {
     /// Number of links.
     pub links: usize,
     /// Bytes for incoming MPI traffic.
@@ -109,9 +109,9 @@ pub struct Needs {
     pub tables: u64,
 }
 
-impl Needs {
+impl HeapNeeds {
     /// Returns the needs of a node with this matching engine and number of links, in a job of `nodes` nodes.
-    pub fn of(kind: &EngineKind, links: usize, mpi: u64, nodes: u32) -> Self {
+    pub fn for_node(kind: &EngineKind, links: usize, mpi: u64, nodes: u32) -> Self {
         let nodes = nodes as usize;
         Self::with(
             links,
@@ -151,7 +151,7 @@ fn bytes(mpi: u64) -> usize {
 ///
 /// # Errors
 /// If the allocations before the program's start, plus [`MIN_HEAP`], do not fit.
-pub fn heap(image_end: u64, needs: Needs) -> Result<Bytes, NoRoom> {
+pub fn heap(image_end: u64, needs: HeapNeeds) -> Result<AddressRange, InsufficientMemory> {
     let start = image_end.next_multiple_of(16);
     let taken = needs
         .kernel()
@@ -159,11 +159,11 @@ pub fn heap(image_end: u64, needs: Needs) -> Result<Bytes, NoRoom> {
         .saturating_add(needs.tables)
         .saturating_add(MIN_HEAP);
     match RAM.end.checked_sub(start) {
-        Some(room) if taken <= room => Ok(Bytes {
+        Some(room) if taken <= room => Ok(AddressRange {
             start,
             end: RAM.end,
         }),
-        _ => Err(NoRoom {
+        _ => Err(InsufficientMemory {
             image: start.saturating_sub(RAM.start),
             kernel: needs.kernel(),
             mpi: needs.mpi,
@@ -179,7 +179,7 @@ mod tests {
     #[test]
     fn jobs_that_fit_and_jobs_that_do_not() {
         let image_end = RAM.start + 48 * 1024;
-        let room = |nodes| heap(image_end, Needs::of(&EngineKind::STANDARD, 6, 8192, nodes));
+        let room = |nodes| heap(image_end, HeapNeeds::for_node(&EngineKind::STANDARD, 6, 8192, nodes));
         assert_eq!(room(512).map(|heap| heap.end), Ok(RAM.end));
         let error = room(65_536).unwrap_err();
         let text = error.to_string();
@@ -189,7 +189,7 @@ mod tests {
 
     #[test]
     fn the_least_is_exact() {
-        let needs = Needs {
+        let needs = HeapNeeds {
             links: 6,
             mpi: 8192,
             tables: 100,
@@ -198,7 +198,7 @@ mod tests {
         let last = (RAM.end - taken) & !15;
         assert!(heap(last, needs).is_ok());
         assert!(heap(last + 1, needs).is_err());
-        let endless = Needs {
+        let endless = HeapNeeds {
             mpi: u64::MAX,
             ..needs
         };

@@ -4,7 +4,7 @@
 //! ```text
 //! attach      the node's status on a serial console, if the machine has one
 //! boot        from reset to the program
-//! place       discovery of the node's coordinates, if requested
+//! coord_discovery  discovery of the node's coordinates, if requested
 //! platform    the node's types: links, clock, sleep, heap
 //! dma         the lines' DMA streams, if there is a controller
 //! lines       the six USARTs
@@ -12,7 +12,7 @@
 //! traps       interrupts and faults, called by the processor's code
 //! heap        the start of the heap
 //! memory      memory layout, and its sum (portable)
-//! tool        the host tool, through semihosting
+//! semihosting  the host tool, through semihosting
 //! records     records in the host tool's memory
 //! system      exit from the emulator
 //! timer       the timer for the console
@@ -34,7 +34,7 @@ mod heap;
 #[cfg(all(target_arch = "arm", target_os = "none"))]
 mod lines;
 #[cfg(all(target_arch = "arm", target_os = "none", feature = "options"))]
-mod place;
+mod coord_discovery;
 #[cfg(all(target_arch = "arm", target_os = "none"))]
 pub mod platform;
 #[cfg(all(target_arch = "arm", target_os = "none"))]
@@ -44,7 +44,7 @@ pub mod system;
 #[cfg(all(target_arch = "arm", target_os = "none"))]
 pub mod timer;
 #[cfg(all(target_arch = "arm", target_os = "none"))]
-mod tool;
+mod semihosting;
 #[cfg(all(target_arch = "arm", target_os = "none"))]
 mod traps;
 #[cfg(all(target_arch = "arm", target_os = "none"))]

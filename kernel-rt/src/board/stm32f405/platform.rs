@@ -11,33 +11,33 @@ use net_torus::Direction;
 use super::lines::UsartLine;
 use super::memory::{NODE_BYTES, REQUESTS_BYTES, WINDOW};
 use super::uart;
-use crate::board::start::{aborted, link_lost};
+use crate::board::start::{abort_job, link_lost};
 use crate::dev::serial::SerialLink;
-use crate::lend::NodeMemory;
+use crate::heap_loan::NodeMemory;
 use crate::node::{Node, Platform};
 use crate::records::{MIDPLANE_BLACKBOARD, MIDPLANE_CALLERS};
 use crate::{arch, clock, heap};
 
 /// This board's node.
-pub type BoardNode = Node<BoardLink, Stm32>;
+pub type BoardNode = Node<BoardLink, BoardPlatform>;
 /// Storage of the node: in the heap, into which its parts are moved one by one.
-pub type Held = Box<BoardNode>;
+pub type NodeStorage = Box<BoardNode>;
 const _: () = assert!(size_of::<BoardNode>() <= NODE_BYTES);
 const _: () = assert!(CHUNK_SLOTS * RequestPool::SLOT_BYTES <= REQUESTS_BYTES);
 /// A link of the node.
 #[cfg(not(feature = "faults"))]
-pub type BoardLink = net_torus::Reliable<'static, SerialLink<UsartLine>, WINDOW>;
+pub type BoardLink = net_torus::ReliableLink<'static, SerialLink<UsartLine>, WINDOW>;
 /// A link of the node in images with faults.
 #[cfg(feature = "faults")]
-pub type BoardLink = crate::dev::faults::Mended<Box<SerialLink<UsartLine>>, WINDOW>;
+pub type BoardLink = crate::dev::faults::RepairedLink<Box<SerialLink<UsartLine>>, WINDOW>;
 
 /// The machine below the node.
-pub struct Stm32 {
+pub struct BoardPlatform {
     /// The program's memory.
     pub memory: NodeMemory,
 }
 
-impl Platform<BoardLink> for Stm32 {
+impl Platform<BoardLink> for BoardPlatform {
     type Memory = NodeMemory;
 
     fn ticks(&self) -> u64 {
@@ -63,7 +63,7 @@ impl Platform<BoardLink> for Stm32 {
     fn acknowledge(&mut self, _: &mut [Option<BoardLink>; 6]) {
         arch::acknowledge_call();
         #[cfg(feature = "options")]
-        super::attach::go_on();
+        super::attach::advance_relay();
     }
 
     fn memory(&mut self) -> &mut NodeMemory {
@@ -96,7 +96,7 @@ impl Platform<BoardLink> for Stm32 {
 
     fn abort(&mut self, why: AbortReason<'_>, status: i32) -> ! {
         MIDPLANE_CALLERS.note(&arch::registers());
-        aborted(why, status)
+        abort_job(why, status)
     }
 
     fn link_lost(&mut self, direction: Direction) -> ! {

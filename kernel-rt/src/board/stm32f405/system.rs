@@ -1,11 +1,11 @@
 //! Exit from the emulator.
 #![forbid(unsafe_code)]
 
-use super::tool;
+use super::semihosting;
 
 /// Exits the emulator with a status; without an emulator the node stops.
 pub fn exit(status: u8) -> ! {
-    tool::exit(status);
+    semihosting::exit(status);
     stay()
 }
 

@@ -8,19 +8,19 @@
 use core::cell::RefCell;
 
 use critical_section::Mutex;
-use midplane_abi::outbox::Stream;
+use midplane_abi::outbox::OutputStream;
 use rtt_target::{UpChannel, rtt_init};
 
-pub use super::tool::ring;
+pub use super::semihosting::ring;
 
 /// Channels that a probe reads.
-struct Channels {
+struct ProbeChannels {
     terminal: UpChannel,
     #[cfg(feature = "options")]
     log: UpChannel,
 }
 
-static CHANNELS: Mutex<RefCell<Option<Channels>>> = Mutex::new(RefCell::new(None));
+static CHANNELS: Mutex<RefCell<Option<ProbeChannels>>> = Mutex::new(RefCell::new(None));
 
 /// Creates the channels for a probe. Called once.
 #[cfg(not(feature = "options"))]
@@ -30,7 +30,7 @@ pub(super) fn open() {
             0: { size: 512, mode: rtt_target::ChannelMode::NoBlockTrim, name: "Terminal" }
         }
     };
-    set(Channels {
+    set(ProbeChannels {
         terminal: channels.up.0,
     });
 }
@@ -44,25 +44,25 @@ pub(super) fn open() {
             1: { size: 512, mode: rtt_target::ChannelMode::NoBlockSkip, name: "defmt" }
         }
     };
-    set(Channels {
+    set(ProbeChannels {
         terminal: channels.up.0,
         log: channels.up.1,
     });
 }
 
-fn set(channels: Channels) {
+fn set(channels: ProbeChannels) {
     critical_section::with(|cs| CHANNELS.borrow(cs).replace(Some(channels)));
 }
 
 /// Publishes the blackboard to the tool, by file or console.
 pub fn show() {
-    super::tool::show();
+    super::semihosting::show();
     #[cfg(feature = "options")]
     super::attach::show();
 }
 
 /// Prints `bytes` of a stream if no tool reads the rings.
-pub fn print(stream: Stream, bytes: &[u8]) {
+pub fn print(stream: OutputStream, bytes: &[u8]) {
     #[cfg(feature = "options")]
     if super::attach::print(stream, bytes) {
         return;

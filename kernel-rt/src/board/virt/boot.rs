@@ -3,30 +3,30 @@
 //! Boot order: boot parameters, output, memory plan, heap, links, router, device, interrupts, program. A failure on the
 //! way is reported on the blackboard as [`End::Boot`].
 
-use midplane_abi::address::Bytes;
-use midplane_abi::boot_parameters::{BootParameters, Nodes, Output};
-use midplane_abi::failure::Boot;
+use midplane_abi::address::AddressRange;
+use midplane_abi::boot_parameters::{BootParameters, InstanceNodes, OutputTarget};
+use midplane_abi::failure::BootFailure;
 use midplane_abi::personality::{LOGS, Personality};
 use midplane_device::Adi;
 use net_torus::router::{ConfigError, Router};
 use net_torus::torus::Torus;
 
-use super::machine::{self, Found};
+use super::machine::{self, MachineInfo};
 use super::neighbours::{BoxMachine, own_word};
 #[cfg(not(feature = "options"))]
-use super::no_slots::Devices;
-use super::platform::{BoardNode, Links, Virt, Wire};
+use super::slots_stub::NetDevices;
+use super::platform::{BoardNode, NodeLinks, VirtPlatform, WireLink};
 #[cfg(feature = "options")]
-use super::slots::Devices;
+use super::slots::NetDevices;
 use super::{timer, traps};
 use crate::board::device::device;
 use crate::board::start::{boot_failed, leak, or_fail, strings};
-use crate::board::{matching, steps};
+use crate::board::{matching, hot_path};
 use crate::console;
-use crate::dev::ring::Asleep;
-use crate::end;
-use crate::lend::NodeMemory;
-use crate::mem::{MPI_SHARE, Needs, Plan, ROUTER};
+use crate::dev::ring::SleepFlag;
+use crate::abort;
+use crate::heap_loan::NodeMemory;
+use crate::memory_plan::{MPI_SHARE, MemoryNeeds, MemoryPlan, ROUTER};
 use crate::records::{MIDPLANE_BLACKBOARD, set_personality};
 use crate::running;
 use crate::{arch, clock, heap, libc, log};
@@ -35,17 +35,17 @@ use crate::{arch, clock, heap, libc, log};
 #[unsafe(no_mangle)]
 extern "C" fn midplane_boot(hart: usize) -> ! {
     MIDPLANE_BLACKBOARD.begin();
-    let found = machine::found();
+    let found = machine::machine_info();
     traps::set_ram(found.node_memory());
     let hardware = match &found.hardware {
         Ok(hardware) => hardware,
-        Err(why) => boot_failed(Boot::Tree(*why)),
+        Err(why) => boot_failed(BootFailure::Tree(*why)),
     };
     clock::set(hardware.clock_hz, found.calendar_ns, found.ticks);
     let boot = or_fail(BootParameters::read(found.record));
     let who = identify(hart, found, &boot);
     set_personality(who);
-    if let Output::Rings { log } = boot.output {
+    if let OutputTarget::Rings { log } = boot.output {
         console::attach(hart as u8);
         if LOGS && log {
             log::enable();
@@ -58,8 +58,8 @@ extern "C" fn midplane_boot(hart: usize) -> ! {
     timer::start(cfg!(feature = "options") && found.machine.is_none());
     arch::arm_interrupts();
     let devices = match found.machine {
-        Some(_) => Devices::none(),
-        None => Devices::find(hardware, &who),
+        Some(_) => NetDevices::none(),
+        None => NetDevices::find(hardware, &who),
     };
     let plan = divide_memory(found.node_memory(), &who, &devices);
     // SAFETY: the plan's parts are RAM behind the image and do not overlap; each is handed out here only.
@@ -91,15 +91,15 @@ extern "C" fn midplane_boot(hart: usize) -> ! {
     let links = wires(links, &boot, &who);
     running::set(node(&who, hardware.random, links, watched));
     if cfg!(feature = "borrow") {
-        heap::call_when_freed(steps::heap_freed);
+        heap::call_when_freed(hot_path::heap_freed);
     }
-    end::publish_with(steps::publish);
-    let program = boot.programs.of_rank(who.rank);
+    abort::publish_with(hot_path::publish);
+    let program = boot.programs.for_rank(who.rank);
     let argv = strings(program.arguments, 1);
     let environment = strings(program.environment, 0);
     arch::enable_interrupts();
     midplane_objects::installed::set_appnum(program.number);
-    midplane_objects::installed::install(steps::env());
+    midplane_objects::installed::install(hot_path::env());
     MIDPLANE_BLACKBOARD.running();
     if let Some(machine) = &found.machine {
         machine.call_next(hart as u32);
@@ -109,7 +109,7 @@ extern "C" fn midplane_boot(hart: usize) -> ! {
     unsafe { libc::run(argv, environment) }
 }
 
-fn divide_memory(memory: Bytes, who: &Personality, devices: &Devices) -> Plan {
+fn divide_memory(memory: AddressRange, who: &Personality, devices: &NetDevices) -> MemoryPlan {
     let mpi_bytes = usize::try_from(who.mpi_memory).unwrap_or(usize::MAX);
     let budget = midplane_device::Budget::with_engine(
         matching::kind(),
@@ -118,12 +118,12 @@ fn divide_memory(memory: Bytes, who: &Personality, devices: &Devices) -> Plan {
     )
     .with_values(&who.shape);
     let tables = ROUTER.bytes() + budget.total() - budget.region;
-    let needs = Needs {
+    let needs = MemoryNeeds {
         links: devices.count(),
         mpi: who.mpi_memory,
         tables: tables as u64,
     };
-    or_fail(Plan::new(memory, arch::image_end() as u64, needs))
+    or_fail(MemoryPlan::new(memory, arch::image_end() as u64, needs))
 }
 
 /// Creates the node: router, torus and MPI device over `links`. `random` seeds its hash tables; `watched` is the word
@@ -135,8 +135,8 @@ fn divide_memory(memory: Bytes, who: &Personality, devices: &Devices) -> Plan {
 fn node(
     who: &Personality,
     random: u64,
-    links: Links<Wire>,
-    watched: Option<&'static Asleep>,
+    links: NodeLinks<WireLink>,
+    watched: Option<&'static SleepFlag>,
 ) -> BoardNode {
     let torus = torus(or_fail(router(who)), links);
     let memory = NodeMemory {
@@ -144,10 +144,10 @@ fn node(
     };
     // If the machine has no random bits, the time of day is unknown to a program's author.
     let adi = adi(who, random ^ clock::wall_clock_ns());
-    joined(
+    build_torus(
         adi,
         torus,
-        Virt {
+        VirtPlatform {
             memory,
             watched,
             vain_looks: 0,
@@ -159,11 +159,11 @@ fn node(
 #[inline(never)]
 fn router(who: &Personality) -> Result<Router<'static>, ConfigError> {
     let chunks = leak(ROUTER.chunks());
-    Router::of_exact(who.shape, who.coord, ROUTER, chunks)
+    Router::with_exact_links(who.shape, who.coord, ROUTER, chunks)
 }
 
 #[inline(never)]
-fn torus(router: Router<'static>, links: Links<Wire>) -> Torus<'static, Wire> {
+fn torus(router: Router<'static>, links: NodeLinks<WireLink>) -> Torus<'static, WireLink> {
     or_fail(Torus::new(router, links))
 }
 
@@ -173,53 +173,55 @@ fn adi(who: &Personality, seed: u64) -> Adi {
 }
 
 #[inline(never)]
-fn joined(adi: Adi, torus: Torus<'static, Wire>, platform: Virt) -> BoardNode {
+fn build_torus(adi: Adi, torus: Torus<'static, WireLink>, platform: VirtPlatform) -> BoardNode {
     BoardNode::new(adi, torus, platform)
 }
 
 #[cfg(not(feature = "faults"))]
-fn wires(links: Links, _: &BootParameters<'_>, _: &Personality) -> Links<Wire> {
+fn wires(links: NodeLinks, _: &BootParameters<'_>, _: &Personality) -> NodeLinks<WireLink> {
     links
 }
 
 /// Creates the links with the faults that the boot parameters specify.
 #[cfg(feature = "faults")]
-fn wires(links: Links, boot: &BootParameters<'_>, who: &Personality) -> Links<Wire> {
+fn wires(links: NodeLinks, boot: &BootParameters<'_>, who: &Personality) -> NodeLinks<WireLink> {
     use crate::dev::faults::{self, RETRIES, WINDOW};
     use net_torus::link::Link;
-    use net_torus::reliable::Retry;
+    use net_torus::reliable::RetryConfig;
     /// An emulated neighbour may not run for a while.
     const TIMEOUT_NS: u64 = 20_000_000;
-    let faults = faults::ordered(boot);
+    let faults = faults::requested_faults(boot);
     let mut directions = net_torus::Direction::ALL.into_iter();
     links.map(|link| {
         let direction = directions.next()?;
         let link = link?;
         let memory = leak(faults::memory(link.mtu(), WINDOW));
-        let retry = Retry {
+        let retry = RetryConfig {
             timeout_ns: TIMEOUT_NS,
             retries: RETRIES,
         };
-        let place = (&who.shape, who.coord, direction);
-        Some(or_fail(faults::mended(
+        Some(or_fail(faults::repaired_link(
             link,
-            (&faults, retry),
-            place,
+            &faults,
+            retry,
+            &who.shape,
+            who.coord,
+            direction,
             memory,
         )))
     })
 }
 
-fn identify(hart: usize, found: &Found, boot: &BootParameters<'_>) -> Personality {
-    if let (Nodes::Box(boxed), None) = (boot.nodes, &found.machine) {
+fn identify(hart: usize, found: &MachineInfo, boot: &BootParameters<'_>) -> Personality {
+    if let (InstanceNodes::Box(boxed), None) = (boot.nodes, &found.machine) {
         let nodes = boxed.nodes().nodes();
         let bytes = boxed.node_memory;
-        boot_failed(Boot::Nodes { nodes, bytes });
+        boot_failed(BootFailure::Nodes { nodes, bytes });
     }
     let coord = boot.nodes.coord(hart as u32);
     let Some((coord, rank)) = coord.and_then(|c| Some((c, boot.shape.rank(c)?))) else {
         // `BootParameters::read` has rejected coordinates outside the shape.
-        boot_failed(Boot::Outside);
+        boot_failed(BootFailure::Outside);
     };
     let memory = found.node_memory().len();
     Personality {
@@ -238,13 +240,13 @@ fn identify(hart: usize, found: &Found, boot: &BootParameters<'_>) -> Personalit
 
 /// Creates the links of a node of a box. They require no handshake: frames that a neighbour sends early wait in its
 /// rings. `seal`: seals cover complete frames.
-fn ring_links(machine: &BoxMachine, who: &Personality, seal: bool) -> Links {
+fn ring_links(machine: &BoxMachine, who: &Personality, seal: bool) -> NodeLinks {
     if machine.is_cut_off(who.coord) {
-        boot_failed(Boot::NoDoorbell(machine.boxed.instance));
+        boot_failed(BootFailure::NoDoorbell(machine.boxed.instance));
     }
     // SAFETY: the only call, and `midplane_map` has called `map` for this node.
     let links = unsafe { machine.links(who.coord, seal) };
     #[cfg(feature = "options")]
-    let links = links.map(|link| link.map(super::either::BoardLink::Ring));
+    let links = links.map(|link| link.map(super::link_kind::BoardLink::Ring));
     links
 }

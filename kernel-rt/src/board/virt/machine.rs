@@ -2,30 +2,30 @@
 //! creates its node's address space.
 //!
 //! A node can access its own memory at [`RAM`], including code and constants shared by all nodes as the one loaded
-//! copy, the handover, and the registers it needs. Everything else is unreachable: its page tables do not map it, and
+//! copy, the boot information, and the registers it needs. Everything else is unreachable: its page tables do not map it, and
 //! it cannot select others.
 
 use core::cell::UnsafeCell;
 use core::mem::MaybeUninit;
 use core::ptr;
 
-use midplane_abi::address::{Bytes, PAGE};
+use midplane_abi::address::{AddressRange, PAGE};
 use midplane_abi::boot_error::TreeError;
-use midplane_abi::boot_parameters::{BootParameters, MAX_BYTES, Nodes};
-use midplane_abi::layout::{FLASH, Layout};
+use midplane_abi::boot_parameters::{BootParameters, MAX_BYTES, InstanceNodes};
+use midplane_abi::layout::{FLASH, InstanceLayout};
 
 use super::doorbell;
 use super::layout::{MAX_RAM, RAM};
 use super::neighbours::BoxMachine;
 use super::registers::{CALENDAR, EXIT, MACHINE_TIMERS, SOFTWARE, UART, read32, write64};
 use crate::arch;
-use crate::arch::paging::{Access, Table, Tables, Unmappable};
-use crate::board::device_tree::Hardware;
+use crate::arch::paging::{PageAccess, PageTable, PageTables, MapError};
+use crate::board::device_tree::HardwareInfo;
 
 /// Hardware and configuration that hart 0 found.
-pub struct Found {
+pub struct MachineInfo {
     /// Contents of the device tree.
-    pub hardware: Result<Hardware, TreeError>,
+    pub hardware: Result<HardwareInfo, TreeError>,
     /// The first bytes of flash: the boot parameters' record if the tool has stored one there.
     pub record: &'static [u8],
     /// The time of day in nanoseconds at clock value `ticks`.
@@ -38,31 +38,31 @@ pub struct Found {
 
 /// Boot information: written by hart 0 in machine mode, then read-only.
 #[repr(C, align(4096))]
-struct Handover {
-    start: UnsafeCell<arch::Start>,
-    found: UnsafeCell<MaybeUninit<Found>>,
+struct BootInfo {
+    start: UnsafeCell<arch::StartInfo>,
+    found: UnsafeCell<MaybeUninit<MachineInfo>>,
     record: UnsafeCell<[u8; MAX_BYTES]>,
 }
 
 // SAFETY: written by `midplane_survey` alone, before there is a node, and other harts are called by nodes.
-unsafe impl Sync for Handover {}
+unsafe impl Sync for BootInfo {}
 
 #[unsafe(link_section = ".bss.midplane_handover")]
-static HANDOVER: Handover = Handover {
-    start: UnsafeCell::new(arch::Start::unknown()),
+static HANDOVER: BootInfo = BootInfo {
+    start: UnsafeCell::new(arch::StartInfo::unknown()),
     found: UnsafeCell::new(MaybeUninit::uninit()),
     record: UnsafeCell::new([0; MAX_BYTES]),
 };
 
 /// Returns the findings of hart 0. Must be called by a node.
-pub fn found() -> &'static Found {
+pub fn machine_info() -> &'static MachineInfo {
     // SAFETY: nodes run after `midplane_survey`, which has written it.
     unsafe { (*HANDOVER.found.get()).assume_init_ref() }
 }
 
-impl Found {
+impl MachineInfo {
     /// Returns the memory of each node, in the node's address space.
-    pub fn node_memory(&self) -> Bytes {
+    pub fn node_memory(&self) -> AddressRange {
         let end = match (&self.machine, &self.hardware) {
             (Some(machine), _) => RAM + machine.layout.node_memory,
             // Memory that could not be mapped is not used.
@@ -71,7 +71,7 @@ impl Found {
         };
         // At least enough to report why there is no more.
         let image_end = (arch::image_end() as u64).next_multiple_of(PAGE);
-        Bytes {
+        AddressRange {
             start: RAM,
             end: end.max(image_end),
         }
@@ -101,25 +101,25 @@ extern "C" fn midplane_survey(tree: *mut u8) {
 unsafe fn device_tree(tree: *mut u8) -> &'static mut [u8] {
     const MAGIC: u32 = 0xd00d_feed;
     /// QEMU creates no larger one (include/sysemu/device_tree.h).
-    const GREATEST: usize = 1 << 20;
+    const MAX_TREE_BYTES: usize = 1 << 20;
     if tree.is_null() || !tree.addr().is_multiple_of(8) {
         return &mut [];
     }
     // SAFETY: a device tree contains these two words at its start.
     let [magic, size] = unsafe { tree.cast::<[u32; 2]>().read() }.map(u32::from_be);
-    if magic != MAGIC || size as usize > GREATEST {
+    if magic != MAGIC || size as usize > MAX_TREE_BYTES {
         return &mut [];
     }
     // SAFETY: the tree specifies this size.
     unsafe { core::slice::from_raw_parts_mut(tree, size as usize) }
 }
 
-fn survey(tree: &mut [u8]) -> Found {
-    let hardware = Hardware::read(tree, RAM);
+fn survey(tree: &mut [u8]) -> MachineInfo {
+    let hardware = HardwareInfo::read(tree, RAM);
     let record = read_record();
     // It is in some node's memory; the rest of that is zero.
     tree.fill(0);
-    Found {
+    MachineInfo {
         machine: { hardware.as_ref().ok() }.and_then(|hardware| machine(hardware, record)),
         hardware,
         record,
@@ -131,12 +131,12 @@ fn survey(tree: &mut [u8]) -> Found {
 
 /// Returns the box that the record specifies. Returns `None` if there is none, the record is invalid, or the memory is
 /// too small: the single node started then reports that.
-fn machine(hardware: &Hardware, record: &[u8]) -> Option<BoxMachine> {
-    let Nodes::Box(boxed) = BootParameters::read(record).ok()?.nodes else {
+fn machine(hardware: &HardwareInfo, record: &[u8]) -> Option<BoxMachine> {
+    let InstanceNodes::Box(boxed) = BootParameters::read(record).ok()?.nodes else {
         return None;
     };
     let image = arch::image_end() as u64 - RAM;
-    let layout = Layout::new(image, boxed.nodes().nodes(), boxed.node_memory)?;
+    let layout = InstanceLayout::new(image, boxed.nodes().nodes(), boxed.node_memory)?;
     let fits = image <= layout.node_memory && layout.total() <= hardware.ram.len();
     fits.then(|| BoxMachine {
         layout,
@@ -146,7 +146,7 @@ fn machine(hardware: &Hardware, record: &[u8]) -> Option<BoxMachine> {
     })
 }
 
-/// Copies the record to the handover, where nodes can read it.
+/// Copies the record to the boot information, where nodes can read it.
 fn read_record() -> &'static [u8] {
     // SAFETY: flash, present on every `virt` machine, is larger, and nothing writes to it. Nothing else runs yet, and
     // this is called once.
@@ -171,12 +171,12 @@ extern "C" fn midplane_map(hart: u64, offset: u64) -> u64 {
     // SAFETY: in machine mode; the memory is this node's, which does not run yet, and nothing else's.
     let memory = unsafe {
         arch::copy_data(offset);
-        let start = ptr::with_exposed_provenance_mut::<Table>(physical as usize);
+        let start = ptr::with_exposed_provenance_mut::<PageTable>(physical as usize);
         core::slice::from_raw_parts_mut(start, (tables.len() / PAGE) as usize)
     };
-    let found = found();
-    let mapped = Tables::new(memory, physical)
-        .ok_or(Unmappable)
+    let found = machine_info();
+    let mapped = PageTables::new(memory, physical)
+        .ok_or(MapError)
         .and_then(|mut tables| {
             map_memory(&mut tables, found, offset)?;
             match found.machine {
@@ -188,21 +188,21 @@ extern "C" fn midplane_map(hart: u64, offset: u64) -> u64 {
     match mapped {
         Ok(satp) => satp,
         // The linker script reserves enough tables for every node.
-        Err(Unmappable) => panic!("hart {hart}: no room for page tables"),
+        Err(MapError) => panic!("hart {hart}: no room for page tables"),
     }
 }
 
-fn map_memory(tables: &mut Tables<'_>, found: &Found, offset: u64) -> Result<(), Unmappable> {
-    let rest = Bytes {
+fn map_memory(tables: &mut PageTables<'_>, found: &MachineInfo, offset: u64) -> Result<(), MapError> {
+    let rest = AddressRange {
         start: arch::trap_guard().end,
         ..found.node_memory()
     };
     for (bytes, offset, access) in [
-        (arch::stack(), offset, Access::ReadWrite),
-        (arch::constants(), 0, Access::ReadExecute),
-        (arch::data(), offset, Access::ReadWrite),
-        (arch::handover(), 0, Access::Read),
-        (rest, offset, Access::ReadWrite),
+        (arch::stack(), offset, PageAccess::ReadWrite),
+        (arch::constants(), 0, PageAccess::ReadExecute),
+        (arch::data(), offset, PageAccess::ReadWrite),
+        (arch::boot_info(), 0, PageAccess::Read),
+        (rest, offset, PageAccess::ReadWrite),
     ] {
         tables.map(bytes.start, bytes.start + offset, bytes.len(), access)?;
     }
@@ -210,7 +210,7 @@ fn map_memory(tables: &mut Tables<'_>, found: &Found, offset: u64) -> Result<(),
 }
 
 /// Maps the registers of a node with its own machine.
-fn map_devices(tables: &mut Tables<'_>, found: &Found) -> Result<(), Unmappable> {
+fn map_devices(tables: &mut PageTables<'_>, found: &MachineInfo) -> Result<(), MapError> {
     for page in [EXIT, UART] {
         map_page(tables, page as u64)?;
     }
@@ -226,7 +226,7 @@ fn map_devices(tables: &mut Tables<'_>, found: &Found) -> Result<(), Unmappable>
 }
 
 /// Maps the registers of a node of a box, and the memory shared with its neighbours.
-fn map_box(tables: &mut Tables<'_>, machine: &BoxMachine, hart: u32) -> Result<(), Unmappable> {
+fn map_box(tables: &mut PageTables<'_>, machine: &BoxMachine, hart: u32) -> Result<(), MapError> {
     for page in [UART, SOFTWARE] {
         map_page(tables, page as u64)?;
     }
@@ -234,7 +234,7 @@ fn map_box(tables: &mut Tables<'_>, machine: &BoxMachine, hart: u32) -> Result<(
     coord.map_or(Ok(()), |coord| machine.map(tables, coord))
 }
 
-fn map_page(tables: &mut Tables<'_>, page: u64) -> Result<(), Unmappable> {
+fn map_page(tables: &mut PageTables<'_>, page: u64) -> Result<(), MapError> {
     let page = page / PAGE * PAGE;
-    tables.map(page, page, PAGE, Access::ReadWrite)
+    tables.map(page, page, PAGE, PageAccess::ReadWrite)
 }

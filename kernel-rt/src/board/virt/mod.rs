@@ -6,7 +6,7 @@
 //! doorbell    the doorbell to other instances
 //! boot        from a node's first instruction to the program
 //! traps       interrupts and faults, called by the processor's code
-//! slots       the links of a node with its own machine, and no_slots: an image without such links
+//! slots       the links of a node with its own machine, and slots_stub: an image without such links
 //! platform    clock, timer, sleep and heap of a node
 //! records     records that the tool reads in the node's memory
 //! plic, timer, uart, system, registers    the few devices without a separate driver
@@ -16,12 +16,12 @@
 mod boot;
 mod doorbell;
 #[cfg(feature = "options")]
-mod either;
+mod link_kind;
 mod layout;
 mod machine;
 mod neighbours;
 #[cfg(not(feature = "options"))]
-mod no_slots;
+mod slots_stub;
 pub mod platform;
 #[cfg(feature = "options")]
 mod plic;

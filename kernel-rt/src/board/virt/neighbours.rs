@@ -10,9 +10,9 @@
 use core::ptr;
 
 use midplane_abi::address::PAGE;
-use midplane_abi::boot_parameters::Boxed;
+use midplane_abi::boot_parameters::BoxParameters;
 use midplane_abi::layout::{
-    Layout, RING_BYTES, RING_WINDOW, RING_WINDOWS, SEVERAL, owner, shared_asleep, shared_ring,
+    InstanceLayout, RING_BYTES, RING_WINDOW, RING_WINDOWS, SEVERAL, owner, shared_asleep, shared_ring,
 };
 use net_torus::coord::{Coord, Direction};
 
@@ -20,8 +20,8 @@ use super::doorbell;
 use super::layout::RAM;
 use super::registers::{SOFTWARE, write32};
 use crate::arch;
-use crate::arch::paging::{Access, Tables, Unmappable};
-use crate::dev::ring::{Asleep, Bell, RingLink, RingPair};
+use crate::arch::paging::{PageAccess, PageTables, MapError};
+use crate::dev::ring::{SleepFlag, Doorbell, RingLink, RingPair};
 
 const OWN: u64 = RING_WINDOWS + 6 * RING_WINDOW;
 const DOORBELL: u64 = RING_WINDOWS + 7 * RING_WINDOW;
@@ -30,26 +30,26 @@ const ASLEEP: u64 = RING_BYTES;
 /// Mapped size of a link's rings.
 const PAIR_BYTES: u64 = (size_of::<RingPair>() as u64).next_multiple_of(PAGE);
 
-const _: () = assert!(PAIR_BYTES <= RING_BYTES - PAGE && size_of::<Asleep>() as u64 <= PAGE);
+const _: () = assert!(PAIR_BYTES <= RING_BYTES - PAGE && size_of::<SleepFlag>() as u64 <= PAGE);
 
 /// The machine that runs a box.
 #[derive(Clone, Copy)]
 pub struct BoxMachine {
     /// Layout of its memory.
-    pub layout: Layout,
+    pub layout: InstanceLayout,
     /// The nodes of the box.
-    pub boxed: Boxed,
+    pub boxed: BoxParameters,
     /// Other instances can be reached.
     pub doorbell: bool,
 }
 
 /// Doorbell of a neighbour: a store to a register.
-pub struct Register {
+pub struct RegisterDoorbell {
     address: u64,
     word: u32,
 }
 
-impl Bell for Register {
+impl Doorbell for RegisterDoorbell {
     #[inline]
     fn ring(&self) {
         arch::memory_before_devices();
@@ -58,12 +58,12 @@ impl Bell for Register {
 }
 
 /// A neighbour of a node of the box.
-struct Neighbour {
+struct BoxNeighbour {
     direction: Direction,
     /// Physical addresses of the rings and of its sleep flag.
     rings: u64,
     asleep: u64,
-    bell: Register,
+    doorbell: RegisterDoorbell,
     is_outside: bool,
 }
 
@@ -78,7 +78,7 @@ impl BoxMachine {
         Some(RAM + self.layout.asleep(hart))
     }
 
-    fn neighbour(&self, coord: Coord, direction: Direction) -> Option<Neighbour> {
+    fn neighbour(&self, coord: Coord, direction: Direction) -> Option<BoxNeighbour> {
         let division = &self.boxed.division;
         let shape = division.shape();
         let there = shape.neighbour(coord, direction)?;
@@ -93,16 +93,16 @@ impl BoxMachine {
             let register = SOFTWARE as u64 + 4 * u64::from(hart);
             (RAM + self.layout.ring(owner, axis), (register, 1))
         };
-        Some(Neighbour {
+        Some(BoxNeighbour {
             direction,
             rings,
             asleep: self.asleep(there)?,
-            bell: Register { address, word },
+            doorbell: RegisterDoorbell { address, word },
             is_outside,
         })
     }
 
-    fn neighbours(&self, coord: Coord) -> impl Iterator<Item = Neighbour> {
+    fn neighbours(&self, coord: Coord) -> impl Iterator<Item = BoxNeighbour> {
         let all = Direction::ALL.into_iter();
         all.filter_map(move |direction| self.neighbour(coord, direction))
     }
@@ -122,15 +122,15 @@ impl BoxMachine {
         for next in [2 * hart + 1, 2 * hart + 2] {
             if next < self.layout.nodes {
                 let address = SOFTWARE as u64 + 4 * u64::from(next);
-                Register { address, word: 1 }.ring();
+                RegisterDoorbell { address, word: 1 }.ring();
             }
         }
     }
 
     /// Maps the memory that the node at `coord` shares with its neighbours.
-    pub fn map(&self, tables: &mut Tables<'_>, coord: Coord) -> Result<(), Unmappable> {
+    pub fn map(&self, tables: &mut PageTables<'_>, coord: Coord) -> Result<(), MapError> {
         let mut share =
-            |address, physical, bytes| tables.map(address, physical, bytes, Access::ReadWrite);
+            |address, physical, bytes| tables.map(address, physical, bytes, PageAccess::ReadWrite);
         if self.is_cut_off(coord) {
             // The node will report it.
             return Ok(());
@@ -157,18 +157,18 @@ impl BoxMachine {
         &self,
         coord: Coord,
         seal: bool,
-    ) -> [Option<RingLink<'static, Register>>; 6] {
+    ) -> [Option<RingLink<'static, RegisterDoorbell>>; 6] {
         // SAFETY: this function's own conditions.
         let own = unsafe { own_word() };
         Direction::ALL.map(|direction| {
             let neighbour = self.neighbour(coord, direction)?;
             let window = window(direction) as usize;
             let pair = ptr::with_exposed_provenance::<RingPair>(window);
-            let asleep = ptr::with_exposed_provenance::<Asleep>(window + ASLEEP as usize);
+            let asleep = ptr::with_exposed_provenance::<SleepFlag>(window + ASLEEP as usize);
             // SAFETY: mapped by `map`, forever. All zeros is a valid word of a node that is awake, and valid rings
             // without outstanding frames; the memory is shared by atomics and as `RingLink` requires.
             let (pair, there) = unsafe { (&*pair, &*asleep) };
-            Some(RingLink::new(pair, direction, own, there, neighbour.bell).seal(seal))
+            Some(RingLink::new(pair, direction, own, there, neighbour.doorbell).seal(seal))
         })
     }
 }
@@ -177,9 +177,9 @@ impl BoxMachine {
 ///
 /// # Safety
 /// Called on a node for which [`BoxMachine::map`] was called.
-pub unsafe fn own_word() -> &'static Asleep {
+pub unsafe fn own_word() -> &'static SleepFlag {
     // SAFETY: mapped by `map`, forever. All zeros is a valid word of a node that is awake; it is shared by atomics.
-    unsafe { &*ptr::with_exposed_provenance::<Asleep>(OWN as usize) }
+    unsafe { &*ptr::with_exposed_provenance::<SleepFlag>(OWN as usize) }
 }
 
 fn window(direction: Direction) -> u64 {

@@ -6,40 +6,40 @@ use midplane_device::kernel::{AbortReason, Heap};
 use net_torus::coord::{Coord, Direction, Rank};
 
 #[cfg(not(feature = "options"))]
-use super::neighbours::Register;
+use super::neighbours::RegisterDoorbell;
 use super::timer;
-use crate::board::start::aborted;
-use crate::dev::ring::Asleep;
+use crate::board::start::abort_job;
+use crate::dev::ring::SleepFlag;
 #[cfg(not(feature = "options"))]
 use crate::dev::ring::RingLink;
-use crate::lend::NodeMemory;
+use crate::heap_loan::NodeMemory;
 use crate::node::{Node, Platform};
 use crate::records::{MIDPLANE_BLACKBOARD, MIDPLANE_CALLERS};
 use crate::{arch, clock, heap};
 
 /// A link of this board: of a node of a box.
 #[cfg(not(feature = "options"))]
-pub type BoardLink = RingLink<'static, Register>;
+pub type BoardLink = RingLink<'static, RegisterDoorbell>;
 /// A link of this board, in images for nodes with their own machine.
 #[cfg(feature = "options")]
-pub use super::either::BoardLink;
+pub use super::link_kind::BoardLink;
 /// This board's node.
-pub type BoardNode = Node<Wire, Virt>;
+pub type BoardNode = Node<WireLink, VirtPlatform>;
 /// A link of the node.
 #[cfg(not(feature = "faults"))]
-pub type Wire = BoardLink;
+pub type WireLink = BoardLink;
 /// A link of the node in images with faults.
 #[cfg(feature = "faults")]
-pub type Wire = crate::dev::faults::Mended<BoardLink>;
+pub type WireLink = crate::dev::faults::RepairedLink<BoardLink>;
 /// Storage of the node: in the image's own memory.
-pub type Held = BoardNode;
+pub type NodeStorage = BoardNode;
 /// Links, by direction.
-pub type Links<L = BoardLink> = [Option<L>; 6];
+pub type NodeLinks<L = BoardLink> = [Option<L>; 6];
 
 /// The machine below the node.
-pub struct Virt {
+pub struct VirtPlatform {
     /// The sleep flag that the node watches before it sleeps, if it has its own host processor.
-    pub watched: Option<&'static Asleep>,
+    pub watched: Option<&'static SleepFlag>,
     /// The program's memory.
     pub memory: NodeMemory,
     /// Unsuccessful polls since the node slept last.
@@ -47,7 +47,7 @@ pub struct Virt {
 }
 
 #[cfg(all(feature = "options", not(feature = "faults")))]
-fn device(link: &mut Wire) -> &mut BoardLink {
+fn device(link: &mut WireLink) -> &mut BoardLink {
     link
 }
 #[cfg(all(feature = "options", feature = "faults"))]
@@ -75,7 +75,7 @@ pub fn acknowledge() -> bool {
     true
 }
 
-impl Platform<Wire> for Virt {
+impl Platform<WireLink> for VirtPlatform {
     type Memory = NodeMemory;
 
     #[inline]
@@ -98,14 +98,14 @@ impl Platform<Wire> for Virt {
         self.vain_looks = 0;
         let mut looks = 0..LOOKS;
         let goes_on = || !arch::is_interrupt_pending() && looks.next().is_some();
-        if self.watched.is_some_and(|word| word.watch(goes_on)) {
+        if self.watched.is_some_and(|word| word.spin(goes_on)) {
             return;
         }
         arch::wait_for_interrupt();
     }
 
     #[inline]
-    fn looked_in_vain(&mut self) -> bool {
+    fn on_idle_poll(&mut self) -> bool {
         self.vain_looks += 1;
         self.vain_looks >= VAIN_LOOKS && (self.watched.is_none() || self.vain_looks >= ALONE_LOOKS)
     }
@@ -116,12 +116,12 @@ impl Platform<Wire> for Virt {
     }
 
     #[cfg(not(feature = "options"))]
-    fn acknowledge(&mut self, _: &mut Links<Wire>) {
+    fn acknowledge(&mut self, _: &mut NodeLinks<WireLink>) {
         acknowledge();
     }
 
     #[cfg(feature = "options")]
-    fn acknowledge(&mut self, links: &mut Links<Wire>) {
+    fn acknowledge(&mut self, links: &mut NodeLinks<WireLink>) {
         super::slots::acknowledge(links, device);
     }
 
@@ -159,7 +159,7 @@ impl Platform<Wire> for Virt {
 
     fn abort(&mut self, why: AbortReason<'_>, status: i32) -> ! {
         MIDPLANE_CALLERS.note(&arch::registers());
-        aborted(why, status)
+        abort_job(why, status)
     }
 
     fn link_overwritten(&mut self, direction: Direction, neighbour: (Rank, Coord)) -> ! {

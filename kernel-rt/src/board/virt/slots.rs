@@ -2,43 +2,43 @@
 
 use core::ptr;
 
-use midplane_abi::address::Bytes;
+use midplane_abi::address::AddressRange;
 use midplane_abi::boot_error::DeviceError;
-use midplane_abi::failure::Boot;
+use midplane_abi::failure::BootFailure;
 use midplane_abi::personality::Personality;
 use virtio_drivers::transport::DeviceType;
 use virtio_drivers::transport::mmio::MmioTransport;
 
-use super::either::BoardLink;
-use super::platform::{self, Links};
+use super::link_kind::BoardLink;
+use super::platform::{self, NodeLinks};
 use super::{plic, timer};
-use crate::board::device_tree::{Hardware, Slot};
+use crate::board::device_tree::{HardwareInfo, VirtioSlot};
 use crate::board::start::boot_failed;
 use crate::dev::virtio;
-use crate::dev::virtio_net::{Frame, NetLink};
-use crate::mem::{Plan, RECEIVE_FRAMES, TRANSMIT_FRAMES};
+use crate::dev::virtio_net::{DeviceFrame, NetLink};
+use crate::memory_plan::{MemoryPlan, RECEIVE_FRAMES, TRANSMIT_FRAMES};
 use crate::{arch, clock};
 
-type Transports = [Option<MmioTransport<'static>>; 6];
+type SlotTransports = [Option<MmioTransport<'static>>; 6];
 
 /// The node's network devices, by slot.
-pub struct Devices<'h> {
-    transports: Transports,
-    slots: &'h [Slot],
+pub struct NetDevices<'h> {
+    transports: SlotTransports,
+    slots: &'h [VirtioSlot],
 }
 
-impl<'h> Devices<'h> {
+impl<'h> NetDevices<'h> {
     /// Returns the devices of a node of a box.
     pub fn none() -> Self {
-        Self::of(&[])
+        Self::from_slots(&[])
     }
 
     /// Finds the devices of a node with its own machine.
-    pub fn find(hardware: &'h Hardware, _: &Personality) -> Self {
-        Self::of(&hardware.slots)
+    pub fn find(hardware: &'h HardwareInfo, _: &Personality) -> Self {
+        Self::from_slots(&hardware.slots)
     }
 
-    fn of(slots: &'h [Slot]) -> Self {
+    fn from_slots(slots: &'h [VirtioSlot]) -> Self {
         let transports = core::array::from_fn(|number| {
             let slot = slots.get(number)?;
             // SAFETY: the device tree specifies this slot, and each is used once.
@@ -59,7 +59,7 @@ impl<'h> Devices<'h> {
     ///
     /// # Safety
     /// The plan's memory for queues and frames is RAM without another user.
-    pub unsafe fn links(self, plan: &Plan) -> (Links, u32) {
+    pub unsafe fn links(self, plan: &MemoryPlan) -> (NodeLinks, u32) {
         // SAFETY: this function's own conditions.
         unsafe { virtio::set_pool(plan.queues) };
         midplane_greeted(start_links(self.transports, self.slots, plan.frames))
@@ -67,10 +67,10 @@ impl<'h> Devices<'h> {
 }
 
 fn device_failed(slot: usize, why: DeviceError) -> ! {
-    boot_failed(Boot::Slot(slot as u32, why))
+    boot_failed(BootFailure::Slot(slot as u32, why))
 }
 
-fn enable_interrupt(number: usize, slots: &[Slot]) {
+fn enable_interrupt(number: usize, slots: &[VirtioSlot]) {
     if !slots
         .get(number)
         .is_some_and(|slot| plic::enable(slot.interrupt))
@@ -79,10 +79,10 @@ fn enable_interrupt(number: usize, slots: &[Slot]) {
     }
 }
 
-fn start_links(transports: Transports, slots: &[Slot], frames: Bytes) -> [Option<NetLink>; 6] {
+fn start_links(transports: SlotTransports, slots: &[VirtioSlot], frames: AddressRange) -> [Option<NetLink>; 6] {
     const PER_LINK: usize = RECEIVE_FRAMES + TRANSMIT_FRAMES;
-    let count = frames.len() as usize / size_of::<[Frame; PER_LINK]>();
-    let start = ptr::with_exposed_provenance_mut::<[Frame; PER_LINK]>(frames.start as usize);
+    let count = frames.len() as usize / size_of::<[DeviceFrame; PER_LINK]>();
+    let start = ptr::with_exposed_provenance_mut::<[DeviceFrame; PER_LINK]>(frames.start as usize);
     let mut frames = (0..count).map(|i| {
         // SAFETY: the plan gave this memory to the links; each part is handed out once. It is initialised: RAM is zero
         // at start, and bytes have no invalid values.
@@ -93,7 +93,7 @@ fn start_links(transports: Transports, slots: &[Slot], frames: Bytes) -> [Option
         let slot = number.next().unwrap_or(0);
         let transport = transport?;
         let Some(frames) = frames.next() else {
-            boot_failed(Boot::NoFrames(slot as u32));
+            boot_failed(BootFailure::NoFrames(slot as u32));
         };
         match NetLink::new(transport, frames) {
             Ok(link) => {
@@ -110,7 +110,7 @@ fn start_links(transports: Transports, slots: &[Slot], frames: Bytes) -> [Option
 /// ([`SEVERAL_SYMBOL`](midplane_abi::layout::SEVERAL_SYMBOL)).
 #[unsafe(no_mangle)]
 #[inline(never)]
-fn midplane_greeted(links: [Option<NetLink>; 6]) -> (Links, u32) {
+fn midplane_greeted(links: [Option<NetLink>; 6]) -> (NodeLinks, u32) {
     let mut links = links.map(|link| link.map(BoardLink::Net));
     loop {
         let now = clock::now_ns();
@@ -127,7 +127,7 @@ fn midplane_greeted(links: [Option<NetLink>; 6]) -> (Links, u32) {
 }
 
 /// Clears all pending interrupts, including those of links; `device` returns the board's own part of a link.
-pub fn acknowledge<L>(links: &mut Links<L>, device: impl Fn(&mut L) -> &mut BoardLink) {
+pub fn acknowledge<L>(links: &mut NodeLinks<L>, device: impl Fn(&mut L) -> &mut BoardLink) {
     if !platform::acknowledge() {
         return;
     }

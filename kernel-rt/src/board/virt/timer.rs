@@ -36,10 +36,7 @@ fn set_furthest() {
 
 /// Starts without a deadline, before interrupts are enabled. `has_virtio`: the node has virtio links.
 pub fn start(has_virtio: bool) {
-    let furthest = match has_virtio {
-        true => FURTHEST_BESIDE_VIRTIO_NS,
-        false => FURTHEST_NS,
-    };
+    let furthest = if has_virtio { FURTHEST_BESIDE_VIRTIO_NS } else { FURTHEST_NS };
     FURTHEST.store(clock::ticks_of(furthest), Ordering::Relaxed);
     set_furthest();
 }

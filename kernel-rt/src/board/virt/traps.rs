@@ -3,35 +3,35 @@
 use core::cell::Cell;
 
 use critical_section::Mutex;
-use midplane_abi::address::Bytes;
-use midplane_abi::callers::Registers;
-use midplane_abi::failure::Why;
-use midplane_abi::fault::{Fault, Map, Report};
+use midplane_abi::address::AddressRange;
+use midplane_abi::backtrace::BacktraceRegisters;
+use midplane_abi::failure::FailureReason;
+use midplane_abi::fault::{Fault, MemoryMap, FaultReport};
 
 use super::layout::{BELOW_RAM, NULL_BYTES};
 use crate::arch;
-use crate::end::end;
+use crate::abort::end;
 use crate::records::{MIDPLANE_BLACKBOARD, MIDPLANE_CALLERS};
 
-static RAM: Mutex<Cell<Bytes>> = Mutex::new(Cell::new(Bytes { start: 0, end: 0 }));
+static RAM: Mutex<Cell<AddressRange>> = Mutex::new(Cell::new(AddressRange { start: 0, end: 0 }));
 
 /// Sets the node's memory range.
-pub fn set_ram(ram: Bytes) {
+pub fn set_ram(ram: AddressRange) {
     critical_section::with(|cs| RAM.borrow(cs).set(ram));
 }
 
 /// Handles a trap that is not an interrupt.
 #[unsafe(no_mangle)]
-fn midplane_fault(fault: Fault, registers: &Registers) -> ! {
+fn midplane_fault(fault: Fault, registers: &BacktraceRegisters) -> ! {
     MIDPLANE_CALLERS.note(registers);
     MIDPLANE_BLACKBOARD.set_fault(fault.code, fault.pc, fault.address);
     let stack = arch::stack();
-    let map = &Map {
-        null: Bytes {
+    let map = &MemoryMap {
+        null: AddressRange {
             start: 0,
             end: NULL_BYTES,
         },
-        guard: Bytes {
+        guard: AddressRange {
             start: BELOW_RAM,
             end: stack.start,
         },
@@ -40,6 +40,6 @@ fn midplane_fault(fault: Fault, registers: &Registers) -> ! {
         constants: arch::constants(),
         ram: critical_section::with(|cs| RAM.borrow(cs).get()),
     };
-    let report = Report::of(fault, map);
-    end(report.end(), 1, Why::Fault(report))
+    let report = FaultReport::new(fault, map);
+    end(report.end(), 1, FailureReason::Fault(report))
 }

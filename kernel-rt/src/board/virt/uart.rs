@@ -2,7 +2,7 @@
 
 use core::ptr;
 
-use midplane_abi::outbox::Stream;
+use midplane_abi::outbox::OutputStream;
 
 use super::registers::UART;
 
@@ -37,7 +37,7 @@ pub fn put(byte: u8) -> bool {
 }
 
 /// Sends `bytes` of either stream.
-pub fn print(_: Stream, bytes: &[u8]) {
+pub fn print(_: OutputStream, bytes: &[u8]) {
     for &byte in bytes {
         put(byte);
     }

@@ -68,23 +68,23 @@ macro_rules! link_with {
             use net_torus::coord::Direction;
             use net_torus::link::Link;
 
-            use self::link::{Asleep, Bell, RingLink, RingPair};
-            use super::{Case, Doorbell, Flaw, Role};
+            use self::link::{SleepFlag, Doorbell, RingLink, RingPair};
+            use super::{ExploredCase, DoorbellKind, VariantFault, ThreadRole};
             use crate::node::NodeLink;
 
             /// State of a node that others can access.
-            struct Node {
-                asleep: Asleep,
-                kind: Doorbell,
+            struct NodeModel {
+                asleep: SleepFlag,
+                kind: DoorbellKind,
                 /// The interrupt is pending, or the lock of the threads that wait on the word.
                 pending: Mutex<bool>,
                 rung: Condvar,
             }
 
-            impl Node {
-                fn new(kind: Doorbell) -> Self {
+            impl NodeModel {
+                fn new(kind: DoorbellKind) -> Self {
                     Self {
-                        asleep: Asleep::default(),
+                        asleep: SleepFlag::default(),
                         kind,
                         pending: Mutex::new(false),
                         rung: Condvar::new(),
@@ -95,19 +95,19 @@ macro_rules! link_with {
                 fn sleep(&self) {
                     let mut watches = 1;
                     let mut once = || core::mem::take(&mut watches) == 1;
-                    if self.kind.is_watched() && self.asleep.watch(&mut once) {
+                    if self.kind.is_spinning() && self.asleep.spin(&mut once) {
                         return;
                     }
                     let mut pending = self.pending.lock().unwrap();
                     match self.kind {
-                        Doorbell::Interrupt | Doorbell::WatchedInterrupt => {
+                        DoorbellKind::Interrupt | DoorbellKind::SpinningInterrupt => {
                             while !*pending {
                                 pending = self.rung.wait(pending).unwrap();
                             }
                             *pending = false;
                         }
-                        Doorbell::Futex | Doorbell::Watched => {
-                            if self.asleep.word().load(Ordering::Relaxed) == Asleep::ARMED {
+                        DoorbellKind::Futex | DoorbellKind::Spinning => {
+                            if self.asleep.word().load(Ordering::Relaxed) == SleepFlag::ARMED {
                                 drop(self.rung.wait(pending).unwrap());
                             }
                         }
@@ -116,11 +116,11 @@ macro_rules! link_with {
             }
 
             struct DoorbellOf {
-                node: Arc<Node>,
+                node: Arc<NodeModel>,
                 is_cut: bool,
             }
 
-            impl Bell for DoorbellOf {
+            impl Doorbell for DoorbellOf {
                 fn ring(&self) {
                     if !self.is_cut {
                         *self.node.pending.lock().unwrap() = true;
@@ -130,22 +130,22 @@ macro_rules! link_with {
             }
 
             /// One link of a node, with the frames to send and to receive over it.
-            struct Port {
+            struct LinkPort {
                 link: RingLink<'static, DoorbellOf>,
                 sends: VecDeque<u8>,
                 takes: VecDeque<u8>,
             }
 
             /// Steps and sleeps until all frames were sent and received.
-            fn run(node: &Node, ports: &mut [Port], flaw: Option<Flaw>) {
+            fn run(node: &NodeModel, ports: &mut [LinkPort], flaw: Option<VariantFault>) {
                 loop {
                     if let Some(port) = ports.first_mut() {
                         // The other links share this word.
-                        port.link.hold_interrupts();
+                        port.link.mask_interrupts();
                     }
                     let mut moved = false;
                     for port in ports.iter_mut() {
-                        let Port { link, sends, takes } = port;
+                        let LinkPort { link, sends, takes } = port;
                         while link.receive(|frame| assert_eq!(Some(frame[0]), takes.pop_front())) {
                             moved = true;
                         }
@@ -176,7 +176,7 @@ macro_rules! link_with {
                     }
                     let mut links = ports.iter_mut().map(|port| &mut port.link);
                     let quiet = match flaw {
-                        Some(Flaw::LateWord) => links.all(link::tests::prepare_late),
+                        Some(VariantFault::LateWord) => links.all(link::tests::prepare_late),
                         _ => link::prepare_all(links),
                     };
                     if quiet {
@@ -185,13 +185,13 @@ macro_rules! link_with {
                 }
             }
 
-            fn play(case: Case) {
+            fn play(case: ExploredCase) {
                 let nodes: Vec<_> = case
                     .nodes
                     .iter()
-                    .map(|_| Arc::new(Node::new(case.bell)))
+                    .map(|_| Arc::new(NodeModel::new(case.doorbell)))
                     .collect();
-                let mut ports: Vec<Vec<Port>> = case.nodes.iter().map(|_| Vec::new()).collect();
+                let mut ports: Vec<Vec<LinkPort>> = case.nodes.iter().map(|_| Vec::new()).collect();
                 let mut memory = Vec::new();
                 for wire in case.wires {
                     // Freed below: the model runs thousands of times.
@@ -205,14 +205,14 @@ macro_rules! link_with {
                             // SAFETY: the node lives until all threads have ended.
                             unsafe { &*(&raw const nodes[k].asleep) }
                         };
-                        let bell = DoorbellOf {
+                        let doorbell = DoorbellOf {
                             node: nodes[other].clone(),
-                            is_cut: case.flaw == Some(Flaw::Mute(me)),
+                            is_cut: case.flaw == Some(VariantFault::Mute(me)),
                         };
                         // SAFETY: the pair is freed after all threads have ended.
                         let pair = unsafe { &*pair };
-                        ports[me].push(Port {
-                            link: RingLink::new(pair, direction, word(me), word(other), bell),
+                        ports[me].push(LinkPort {
+                            link: RingLink::new(pair, direction, word(me), word(other), doorbell),
                             sends: (0..sends).collect(),
                             takes: (0..takes).collect(),
                         });
@@ -222,7 +222,7 @@ macro_rules! link_with {
                 let mut own = None;
                 for (k, mut ports) in ports.into_iter().enumerate() {
                     let (node, flaw) = (nodes[k].clone(), case.flaw);
-                    if case.nodes[k] == Role::Main {
+                    if case.nodes[k] == ThreadRole::Main {
                         own = Some((node, ports));
                         continue;
                     }
@@ -241,7 +241,7 @@ macro_rules! link_with {
             }
 
             /// All executions of a case.
-            pub fn explore(case: &Case, preemptions: Option<usize>) {
+            pub fn explore(case: &ExploredCase, preemptions: Option<usize>) {
                 let case = *case;
                 let mut model = loom::model::Builder::new();
                 model.preemption_bound = preemptions;
@@ -261,32 +261,32 @@ link_with!(
 link_with!(relaxed, fence: loom::sync::atomic::fence, store: |_| loom::sync::atomic::Ordering::Relaxed);
 
 #[derive(Clone, Copy, PartialEq)]
-enum Doorbell {
+enum DoorbellKind {
     /// An interrupt, which stays pending.
     Interrupt,
     /// A futex wake on the node's word, which it waits on while the word is armed.
     Futex,
-    /// [`Doorbell::Futex`], but the node first watches the word.
-    Watched,
-    /// [`Doorbell::Interrupt`], but the node first watches the word.
-    WatchedInterrupt,
+    /// [`DoorbellKind::Futex`], but the node first watches the word.
+    Spinning,
+    /// [`DoorbellKind::Interrupt`], but the node first watches the word.
+    SpinningInterrupt,
 }
 
-impl Doorbell {
+impl DoorbellKind {
     /// Returns whether the node watches its word before it sleeps.
-    fn is_watched(self) -> bool {
-        matches!(self, Doorbell::Watched | Doorbell::WatchedInterrupt)
+    fn is_spinning(self) -> bool {
+        matches!(self, DoorbellKind::Spinning | DoorbellKind::SpinningInterrupt)
     }
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Role {
+enum ThreadRole {
     Main,
     Spawned,
 }
 
 /// A link between two nodes, with the number of frames in each direction.
-struct Wire {
+struct LinkTraffic {
     low: usize,
     high: usize,
     up: u8,
@@ -295,7 +295,7 @@ struct Wire {
 
 /// Fault of a variant, in addition to its atomics.
 #[derive(Clone, Copy, PartialEq)]
-enum Flaw {
+enum VariantFault {
     /// The word is set after the last check.
     LateWord,
     /// This node never rings the doorbell.
@@ -303,25 +303,25 @@ enum Flaw {
 }
 
 #[derive(Clone, Copy)]
-struct Case {
-    bell: Doorbell,
-    nodes: &'static [Role],
-    wires: &'static [Wire],
-    flaw: Option<Flaw>,
+struct ExploredCase {
+    doorbell: DoorbellKind,
+    nodes: &'static [ThreadRole],
+    wires: &'static [LinkTraffic],
+    flaw: Option<VariantFault>,
 }
 
-impl Case {
-    fn with(mut self, flaw: Flaw) -> Self {
+impl ExploredCase {
+    fn with(mut self, flaw: VariantFault) -> Self {
         self.flaw = Some(flaw);
         self
     }
 }
 
-const TWO: &[Role] = &[Role::Main, Role::Spawned];
-const THREE: &[Role] = &[Role::Main, Role::Spawned, Role::Spawned];
+const TWO: &[ThreadRole] = &[ThreadRole::Main, ThreadRole::Spawned];
+const THREE: &[ThreadRole] = &[ThreadRole::Main, ThreadRole::Spawned, ThreadRole::Spawned];
 
-const fn wire(low: usize, high: usize, up: u8, down: u8) -> Wire {
-    Wire {
+const fn wire(low: usize, high: usize, up: u8, down: u8) -> LinkTraffic {
+    LinkTraffic {
         low,
         high,
         up,
@@ -329,9 +329,9 @@ const fn wire(low: usize, high: usize, up: u8, down: u8) -> Wire {
     }
 }
 
-const fn case(bell: Doorbell, nodes: &'static [Role], wires: &'static [Wire]) -> Case {
-    Case {
-        bell,
+const fn case(doorbell: DoorbellKind, nodes: &'static [ThreadRole], wires: &'static [LinkTraffic]) -> ExploredCase {
+    ExploredCase {
+        doorbell,
         nodes,
         wires,
         flaw: None,
@@ -339,25 +339,25 @@ const fn case(bell: Doorbell, nodes: &'static [Role], wires: &'static [Wire]) ->
 }
 
 /// Returns a case with each kind of doorbell.
-const fn cases(nodes: &'static [Role], wires: &'static [Wire]) -> [Case; 4] {
+const fn cases(nodes: &'static [ThreadRole], wires: &'static [LinkTraffic]) -> [ExploredCase; 4] {
     [
-        case(Doorbell::Interrupt, nodes, wires),
-        case(Doorbell::Futex, nodes, wires),
-        case(Doorbell::Watched, nodes, wires),
-        case(Doorbell::WatchedInterrupt, nodes, wires),
+        case(DoorbellKind::Interrupt, nodes, wires),
+        case(DoorbellKind::Futex, nodes, wires),
+        case(DoorbellKind::Spinning, nodes, wires),
+        case(DoorbellKind::SpinningInterrupt, nodes, wires),
     ]
 }
 
 /// Two frames over one slot: sleep races with wake, full with free.
-static STREAM: [Case; 4] = cases(TWO, &[wire(0, 1, 2, 0)]);
+static STREAM: [ExploredCase; 4] = cases(TWO, &[wire(0, 1, 2, 0)]);
 /// Three frames: two successive waits for free space.
-static LONGER: [Case; 4] = cases(TWO, &[wire(0, 1, 3, 0)]);
+static LONGER: [ExploredCase; 4] = cases(TWO, &[wire(0, 1, 3, 0)]);
 /// Both directions simultaneously.
-static BOTH: [Case; 4] = cases(TWO, &[wire(0, 1, 2, 1)]);
+static BOTH: [ExploredCase; 4] = cases(TWO, &[wire(0, 1, 2, 1)]);
 /// Two neighbours wake one node by one word.
-static JOIN: [Case; 4] = cases(THREE, &[wire(1, 0, 1, 0), wire(2, 0, 1, 0)]);
+static JOIN: [ExploredCase; 4] = cases(THREE, &[wire(1, 0, 1, 0), wire(2, 0, 1, 0)]);
 /// A node uses one word to wait for a frame from one neighbour and for free space at the other.
-static RELAY: [Case; 4] = cases(THREE, &[wire(1, 0, 1, 0), wire(0, 2, 2, 0)]);
+static RELAY: [ExploredCase; 4] = cases(THREE, &[wire(1, 0, 1, 0), wire(0, 2, 2, 0)]);
 
 /// At most two preemptions per thread, which is enough to find every flaw below. The ignored tests explore more.
 #[test]
@@ -400,7 +400,7 @@ const FLAWED: &str = "MIDPLANE_EXPLORE_FLAWED";
 
 /// Returns the output of the exploration of a flawed variant, which the named test performs in a separate process,
 /// because loom cannot unwind from a deadlock.
-fn found(test: &str, explore: impl Fn(&Case)) -> String {
+fn found(test: &str, explore: impl Fn(&ExploredCase)) -> String {
     if env::var_os(FLAWED).is_some() {
         explore(&STREAM[0]);
         return "nothing".into();
@@ -428,7 +428,7 @@ fn without_a_fence_a_wake_is_lost() {
 fn with_the_word_set_after_the_last_look_a_wake_is_lost() {
     let test = "with_the_word_set_after_the_last_look_a_wake_is_lost";
     let why = found(test, |case| {
-        sound::explore(&case.with(Flaw::LateWord), Some(2));
+        sound::explore(&case.with(VariantFault::LateWord), Some(2));
     });
     assert!(why.contains("deadlock"), "{why}");
 }
@@ -437,7 +437,7 @@ fn with_the_word_set_after_the_last_look_a_wake_is_lost() {
 fn without_a_ring_when_a_slot_is_freed_the_producer_sleeps_on() {
     let test = "without_a_ring_when_a_slot_is_freed_the_producer_sleeps_on";
     let why = found(test, |case| {
-        sound::explore(&case.with(Flaw::Mute(1)), Some(2));
+        sound::explore(&case.with(VariantFault::Mute(1)), Some(2));
     });
     assert!(why.contains("deadlock"), "{why}");
 }

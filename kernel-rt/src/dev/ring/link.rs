@@ -29,14 +29,14 @@ const ASLEEP: u32 = 1;
 /// The node is [`ASLEEP`], and its doorbell was rung.
 const RUNG: u32 = 2;
 /// The node is [`ASLEEP`] but still watches this word: a store of [`RUNG`] is sufficient, without the doorbell.
-const WATCHED: u32 = 3;
+const SPINNING: u32 = 3;
 
 /// Number of outstanding frames from which a frame with few packets should wait for more. While the neighbour handles
 /// one frame, the next one is already there.
 const BEHIND: u32 = if SLOTS < 2 { SLOTS as u32 } else { 2 };
 
 /// Doorbell that wakes a sleeping neighbour.
-pub trait Bell {
+pub trait Doorbell {
     /// Wakes the node: its sleep ends now or, if it is about to sleep, immediately. Does not block. Earlier writes must
     /// be visible to the node when it wakes.
     fn ring(&self);
@@ -44,24 +44,24 @@ pub trait Bell {
 
 /// Sleep flag of a node: one word, shared by all its links and checked by all its neighbours. All zeros: awake.
 ///
-/// The board implements the sleep itself: until the doorbell rings, or while the word is [`Asleep::ARMED`].
+/// The board implements the sleep itself: until the doorbell rings, or while the word is [`SleepFlag::ARMED`].
 #[repr(C, align(64))]
-pub struct Asleep(AtomicU32);
+pub struct SleepFlag(AtomicU32);
 
-impl Default for Asleep {
+impl Default for SleepFlag {
     /// Creates the flag of a node that is awake.
     fn default() -> Self {
         Self(AtomicU32::new(AWAKE))
     }
 }
 
-impl Asleep {
+impl SleepFlag {
     /// Value of the word while the node may sleep and was not rung.
     pub const ARMED: u32 = ASLEEP;
     /// Value of the word that ends the sleep, for a board whose host tool also rings.
     pub const RUNG: u32 = RUNG;
 
-    /// Returns the word, for a board that sleeps by waiting on it while it is [`Asleep::ARMED`].
+    /// Returns the word, for a board that sleeps by waiting on it while it is [`SleepFlag::ARMED`].
     pub fn word(&self) -> &AtomicU32 {
         &self.0
     }
@@ -74,8 +74,8 @@ impl Asleep {
     /// Watches for a ring instead of sleeping, while `goes_on` returns true. Meanwhile neighbours need no doorbell,
     /// which may be more expensive than the word. Returns true if the node was rung. Must be called where the sleep
     /// would start.
-    pub fn watch(&self, mut goes_on: impl FnMut() -> bool) -> bool {
-        if !self.change(ASLEEP, WATCHED) {
+    pub fn spin(&self, mut goes_on: impl FnMut() -> bool) -> bool {
+        if !self.change(ASLEEP, SPINNING) {
             return true;
         }
         while goes_on() {
@@ -83,7 +83,7 @@ impl Asleep {
                 return true;
             }
         }
-        !self.change(WATCHED, ASLEEP)
+        !self.change(SPINNING, ASLEEP)
     }
 
     fn change(&self, old: u32, new: u32) -> bool {
@@ -97,7 +97,7 @@ impl Asleep {
     fn arm(&self) -> bool {
         // Neighbours change the word to RUNG, and never from AWAKE: only this node stores that value.
         match self.0.load(Ordering::Relaxed) {
-            ASLEEP | WATCHED => true,
+            ASLEEP | SPINNING => true,
             AWAKE => {
                 self.0.store(ASLEEP, Ordering::Relaxed);
                 // Pairs with the fence of `RingLink::announce`.
@@ -121,7 +121,7 @@ impl Asleep {
     fn is_to_be_rung(&self) -> bool {
         let mut seen = self.0.load(Ordering::Relaxed);
         // Repeated only if the node has just begun or stopped to watch.
-        while seen == ASLEEP || seen == WATCHED {
+        while seen == ASLEEP || seen == SPINNING {
             let rung = self
                 .0
                 .compare_exchange(seen, RUNG, Ordering::Relaxed, Ordering::Relaxed);
@@ -136,11 +136,11 @@ impl Asleep {
 
 /// An index or a flag on a separate cache line.
 #[repr(C, align(64))]
-struct Word(AtomicU32);
+struct CacheLineWord(AtomicU32);
 
-/// A [`Word`] that the exploration does not model.
+/// A [`CacheLineWord`] that the exploration does not model.
 #[repr(C, align(64))]
-struct Head(core::sync::atomic::AtomicU32);
+struct UnmodelledWord(core::sync::atomic::AtomicU32);
 
 /// Returns a frame's name: the number of frames including it, modulo 2^32. A slot that was never filled contains 0.
 #[inline]
@@ -151,21 +151,21 @@ const fn name(before: u32) -> u32 {
 /// Buffer of one frame. Name and length precede the data, so that a short frame occupies adjacent cache lines. The
 /// data, and with it each packet, starts at a multiple of 16 bytes, which permits copies by machine words.
 #[repr(C, align(16))]
-struct Slot {
+struct FrameSlot {
     /// Sequence number of the frame. Written by the producer.
     name: AtomicU32,
-    frame: UnsafeCell<Frame>,
+    frame: UnsafeCell<RingFrame>,
 }
 
 #[repr(C)]
-struct Frame {
+struct RingFrame {
     bytes: u32,
     /// The [`seal`], its lower half first.
     seal: [u32; 2],
     data: [u8; FRAME_BYTES],
 }
 
-impl Frame {
+impl RingFrame {
     /// Completes a frame that was written in place with this many bytes.
     #[inline]
     fn close(&mut self, name: u32, bytes: usize) {
@@ -175,7 +175,7 @@ impl Frame {
     }
 
     /// Copies and completes a frame that was written to a draft. The seal is computed from the draft.
-    fn copy(&mut self, name: u32, bytes: usize, draft: &Draft) {
+    fn copy(&mut self, name: u32, bytes: usize, draft: &FrameDraft) {
         let bytes = bytes.min(FRAME_BYTES);
         let data = &draft.0[..bytes];
         self.bytes = bytes as u32;
@@ -185,9 +185,9 @@ impl Frame {
 }
 
 /// Data of a frame under construction, in memory of this end only. In the ring, a wild store before the seal is
-/// computed would be sealed too. Aligned as in a [`Slot`].
+/// computed would be sealed too. Aligned as in a [`FrameSlot`].
 #[repr(C, align(16))]
-struct Draft([u8; FRAME_BYTES]);
+struct FrameDraft([u8; FRAME_BYTES]);
 
 /// Rotation of the sum for each part of a frame, in bits.
 const TURN: u32 = 23;
@@ -238,36 +238,36 @@ fn halves(seal: u64) -> [u32; 2] {
 
 /// Ring buffer of one direction.
 #[repr(C)]
-struct Ring {
+struct FrameRing {
     /// Frames freed so far, modulo 2^32. Written by the consumer.
-    tail: Word,
+    tail: CacheLineWord,
     /// 1: the producer waits for free space. Written by the producer.
-    full: Word,
+    full: CacheLineWord,
     /// Frames sent so far, modulo 2^32, as of the end of a round. Written by the producer; only [`NodeLink::audit`]
     /// reads it.
-    head: Head,
-    slots: [Slot; SLOTS],
+    head: UnmodelledWord,
+    slots: [FrameSlot; SLOTS],
 }
 
 // SAFETY: a slot belongs to the producer until it contains the next frame's name and to the consumer until `tail`
 // passes it; each end is one `RingLink`.
-unsafe impl Sync for Slot {}
+unsafe impl Sync for FrameSlot {}
 
 /// Both directions of one link, in memory that its two ends share. All zeros: no outstanding frames.
 #[repr(C, align(4096))]
-pub struct RingPair([Ring; 2]);
+pub struct RingPair([FrameRing; 2]);
 
 impl Default for RingPair {
     /// Creates a pair without outstanding frames.
     fn default() -> Self {
-        let word = || Word(AtomicU32::new(0));
-        Self([(); 2].map(|()| Ring {
+        let word = || CacheLineWord(AtomicU32::new(0));
+        Self([(); 2].map(|()| FrameRing {
             tail: word(),
             full: word(),
-            head: Head(core::sync::atomic::AtomicU32::new(0)),
-            slots: core::array::from_fn(|_| Slot {
+            head: UnmodelledWord(core::sync::atomic::AtomicU32::new(0)),
+            slots: core::array::from_fn(|_| FrameSlot {
                 name: AtomicU32::new(0),
-                frame: UnsafeCell::new(Frame {
+                frame: UnsafeCell::new(RingFrame {
                     bytes: 0,
                     seal: [0; 2],
                     data: [0; FRAME_BYTES],
@@ -279,16 +279,16 @@ impl Default for RingPair {
 
 /// One end of a link.
 pub struct RingLink<'m, B> {
-    outgoing: &'m Ring,
-    incoming: &'m Ring,
-    here: &'m Asleep,
-    there: &'m Asleep,
-    bell: B,
+    outgoing: &'m FrameRing,
+    incoming: &'m FrameRing,
+    here: &'m SleepFlag,
+    there: &'m SleepFlag,
+    doorbell: B,
     /// This end's own index; the copy in the ring is for the neighbour.
     head: u32,
     /// Name of the next received frame, and its slot.
     awaited: u32,
-    slot_in: &'m Slot,
+    slot_in: &'m FrameSlot,
     /// The neighbour's index, as last read.
     seen_tail: u32,
     /// Limit of outstanding frames that [`Link::transmit`] or [`Link::is_behind`] found reached: this end waits for
@@ -298,7 +298,7 @@ pub struct RingLink<'m, B> {
     state: u8,
     /// Buffer for frames whose seal covers all bytes; `None`: frames are written in the ring, and the seal covers name
     /// and length.
-    draft: Option<Box<Draft>>,
+    draft: Option<Box<FrameDraft>>,
     defects: u64,
 }
 
@@ -313,18 +313,18 @@ const WAITS: u8 = 1 << 3;
 /// The memory is corrupted: nothing in it is valid any more.
 const BROKEN: u8 = 1 << 4;
 
-impl<'m, B: Bell> RingLink<'m, B> {
+impl<'m, B: Doorbell> RingLink<'m, B> {
     /// Creates the end of `pair` whose neighbour is in this `direction`; the other end belongs to the neighbour, in the
-    /// opposite direction. `here` and `there` are the sleep flags of this node and of the neighbour, which `bell`
+    /// opposite direction. `here` and `there` are the sleep flags of this node and of the neighbour, which `doorbell`
     /// wakes.
     ///
     /// Each end must be created once, before any frame is sent.
     pub fn new(
         pair: &'m RingPair,
         direction: Direction,
-        here: &'m Asleep,
-        there: &'m Asleep,
-        bell: B,
+        here: &'m SleepFlag,
+        there: &'m SleepFlag,
+        doorbell: B,
     ) -> Self {
         let [upwards, downwards] = &pair.0;
         let (outgoing, incoming) = match direction {
@@ -336,7 +336,7 @@ impl<'m, B: Bell> RingLink<'m, B> {
             incoming,
             here,
             there,
-            bell,
+            doorbell,
             head: 0,
             awaited: name(0),
             slot_in: &incoming.slots[0],
@@ -352,7 +352,7 @@ impl<'m, B: Bell> RingLink<'m, B> {
     /// use the same setting. Allocates [`FRAME_BYTES`] from the heap, once.
     #[must_use]
     pub fn seal(mut self, whole: bool) -> Self {
-        self.draft = whole.then(|| Box::new(Draft([0; FRAME_BYTES])));
+        self.draft = whole.then(|| Box::new(FrameDraft([0; FRAME_BYTES])));
         self
     }
 
@@ -368,7 +368,7 @@ impl<'m, B: Bell> RingLink<'m, B> {
 
     /// Returns the next slot that this end fills.
     #[inline]
-    fn slot_out(&self) -> &'m Slot {
+    fn slot_out(&self) -> &'m FrameSlot {
         &self.outgoing.slots[self.head as usize & (SLOTS - 1)]
     }
 
@@ -409,13 +409,13 @@ impl<'m, B: Bell> RingLink<'m, B> {
         }
         self.state &= !news;
         // Orders published frames and freed slots before the check of the neighbour's flag, which the neighbour sets
-        // before its last check: see `Asleep::arm` and `prepare_all`. At least one of the two sees the other's change.
+        // before its last check: see `SleepFlag::arm` and `prepare_all`. At least one of the two sees the other's change.
         fence(Ordering::SeqCst);
         // After the fence, and thus after the frames' names.
         self.outgoing.head.0.store(self.head, Ordering::Relaxed);
         let wanted = news & PUBLISHED != 0 || self.incoming.full.0.load(Ordering::Relaxed) != 0;
         if wanted && self.there.is_to_be_rung() {
-            self.bell.ring();
+            self.doorbell.ring();
         }
     }
 
@@ -439,7 +439,7 @@ impl<'m, B: Bell> RingLink<'m, B> {
         }
     }
 
-    /// Last check before sleep, after [`Asleep::arm`]. Returns whether there is nothing to do: no frame, and no free
+    /// Last check before sleep, after [`SleepFlag::arm`]. Returns whether there is nothing to do: no frame, and no free
     /// space that this end waits for.
     #[inline]
     fn is_quiet(&mut self) -> bool {
@@ -458,7 +458,7 @@ impl<'m, B: Bell> RingLink<'m, B> {
             self.state ^= WAITS;
             self.outgoing.full.0.store(waits as u32, Ordering::Relaxed);
             if waits {
-                // As in `Asleep::arm`, which was called before.
+                // As in `SleepFlag::arm`, which was called before.
                 fence(Ordering::SeqCst);
             }
         }
@@ -468,7 +468,7 @@ impl<'m, B: Bell> RingLink<'m, B> {
 
 /// Implements [`NodeLink::prepare_sleep`] for all links of one node, which share its word.
 #[inline]
-pub fn prepare_all<'l, 'm: 'l, B: Bell + 'l>(
+pub fn prepare_all<'l, 'm: 'l, B: Doorbell + 'l>(
     links: impl Iterator<Item = &'l mut RingLink<'m, B>>,
 ) -> bool {
     let mut is_armed = false;
@@ -484,17 +484,17 @@ pub fn prepare_all<'l, 'm: 'l, B: Bell + 'l>(
     true
 }
 
-impl<B: Bell> Link for RingLink<'_, B> {
-    const KEEPS_TIME: bool = false;
+impl<B: Doorbell> Link for RingLink<'_, B> {
+    const HAS_TIMEOUTS: bool = false;
     const ALL_EXACT: bool = true;
-    const MAY_KEEP_UNSENT: bool = true;
+    const MAY_BUFFER_UNSENT: bool = true;
 
     fn mtu(&self) -> usize {
         FRAME_BYTES
     }
 
     #[inline]
-    fn has_news(&mut self) -> bool {
+    fn may_receive(&mut self) -> bool {
         self.has_frame()
     }
 
@@ -561,7 +561,7 @@ impl<B: Bell> Link for RingLink<'_, B> {
         true
     }
 
-    fn keeps_unsent(&self) -> bool {
+    fn buffers_unsent(&self) -> bool {
         true
     }
 
@@ -623,23 +623,23 @@ impl<B: Bell> Link for RingLink<'_, B> {
     }
 }
 
-impl<B: Bell> NodeLink for RingLink<'_, B> {
+impl<B: Doorbell> NodeLink for RingLink<'_, B> {
     /// The neighbour may continue to assume that this end waits for free space: it only rings sleeping nodes.
     #[inline]
-    fn hold_interrupts(&mut self) {
+    fn mask_interrupts(&mut self) {
         self.here.disarm();
     }
 
-    /// [`NodeLink::hold_interrupts`] must be called between two calls before a sleep.
+    /// [`NodeLink::mask_interrupts`] must be called between two calls before a sleep.
     fn prepare_sleep(&mut self) -> bool {
         prepare_all(core::iter::once(self))
     }
 
     #[inline]
-    fn hold_all(links: &mut [Option<Self>]) {
+    fn mask_all(links: &mut [Option<Self>]) {
         // All links share one word.
         if let Some(link) = links.iter_mut().flatten().next() {
-            link.hold_interrupts();
+            link.mask_interrupts();
         }
     }
 
@@ -713,8 +713,8 @@ pub mod tests {
         let bytes = 1usize << (random() % 4);
         let words = random().is_multiple_of(4);
         // Every fourth store hits the indices, because they occupy only few of the bytes.
-        let within = if words { 192 } else { size_of::<Ring>() };
-        let ring = (random() % 2) as usize * size_of::<Ring>();
+        let within = if words { 192 } else { size_of::<FrameRing>() };
+        let ring = (random() % 2) as usize * size_of::<FrameRing>();
         let at = ring + (random() as usize % within) / bytes * bytes;
         let value = match random() % 3 {
             0 => 0,
@@ -753,7 +753,7 @@ pub mod tests {
     }
 
     /// Performs the last check and then sets the word: the wrong order.
-    pub fn prepare_late<B: Bell>(link: &mut RingLink<'_, B>) -> bool {
+    pub fn prepare_late<B: Doorbell>(link: &mut RingLink<'_, B>) -> bool {
         let quiet = link.is_quiet();
         link.here.arm() && quiet
     }

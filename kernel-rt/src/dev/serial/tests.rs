@@ -1,7 +1,7 @@
 //! Lines that lose, change and insert bytes.
 
 use super::*;
-use net_torus::reliable::Reliable;
+use net_torus::reliable::ReliableLink;
 use oorandom::Rand32;
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -10,26 +10,26 @@ use std::vec::Vec;
 
 /// Errors per byte of a line, in thousandths.
 #[derive(Clone, Copy)]
-struct Noise {
+struct LineNoise {
     lost: u32,
     changed: u32,
     invented: u32,
 }
 
-const CLEAN: Noise = Noise {
+const CLEAN: LineNoise = LineNoise {
     lost: 0,
     changed: 0,
     invented: 0,
 };
 
-type Bytes = Rc<RefCell<VecDeque<u8>>>;
+type ByteQueue = Rc<RefCell<VecDeque<u8>>>;
 
 /// One end of a line in memory. It has the capacity of a UART, and corrupts its transmitted bytes.
 struct TestLine {
-    comes: Bytes,
-    goes: Bytes,
+    comes: ByteQueue,
+    goes: ByteQueue,
     random: Rand32,
-    noise: Noise,
+    noise: LineNoise,
     room: usize,
 }
 
@@ -39,8 +39,8 @@ impl TestLine {
     }
 }
 
-impl Line for TestLine {
-    fn take(&mut self) -> Option<u8> {
+impl SerialLine for TestLine {
+    fn read_byte(&mut self) -> Option<u8> {
         self.comes.borrow_mut().pop_front()
     }
 
@@ -72,7 +72,7 @@ impl Line for TestLine {
     }
 }
 
-impl KeptLine for TestLine {
+impl RecordedLine for TestLine {
     fn find_end(&self, from: usize) -> Result<usize, usize> {
         let comes = self.comes.borrow();
         let end = (from..comes.len()).find(|at| comes[*at] == DELIMITER);
@@ -82,8 +82,8 @@ impl KeptLine for TestLine {
 
 type TestLink = SerialLink<TestLine>;
 
-fn pair(noise: Noise, seed: u64) -> [TestLink; 2] {
-    let bytes: [Bytes; 2] = Default::default();
+fn pair(noise: LineNoise, seed: u64) -> [TestLink; 2] {
+    let bytes: [ByteQueue; 2] = Default::default();
     [0, 1].map(|end| {
         SerialLink::new(TestLine {
             comes: bytes[end].clone(),
@@ -206,38 +206,38 @@ fn noise_is_no_frame() {
     assert!(b.stats().damaged > 500);
 }
 
-const NOISES: [Noise; 4] = [
+const NOISES: [LineNoise; 4] = [
     CLEAN,
-    Noise { lost: 2, ..CLEAN },
-    Noise {
+    LineNoise { lost: 2, ..CLEAN },
+    LineNoise {
         changed: 2,
         ..CLEAN
     },
-    Noise {
+    LineNoise {
         lost: 1,
         changed: 1,
         invented: 1,
     },
 ];
 
-type Good = Reliable<'static, TestLink, 2>;
+type CleanLink = ReliableLink<'static, TestLink, 2>;
 
-fn reliable(link: TestLink) -> Good {
-    let retry = Retry {
+fn reliable(link: TestLink) -> CleanLink {
+    let retry = RetryConfig {
         timeout_ns: 50,
         retries: 100,
     };
-    Reliable::with_frames(link, retry, std::vec![0; 2 * MTU].leak()).unwrap()
+    ReliableLink::with_frames(link, retry, std::vec![0; 2 * MTU].leak()).unwrap()
 }
 
 /// Performs the handshake of two ends over a bad line; the links are then up at both.
-fn greeted(noise: Noise, seed: u64) -> [TestLink; 2] {
+fn greeted(noise: LineNoise, seed: u64) -> [TestLink; 2] {
     let mut ends = pair(noise, seed);
     let mut now = 0;
     loop {
         let mut up = 0;
         for end in &mut ends {
-            match end.greeting.next_ns() {
+            match end.handshake.next_ns() {
                 Some(_) => up += usize::from(end.greet(now).is_none()),
                 // Like a node whose other links are up, too.
                 None => {
@@ -261,7 +261,7 @@ fn both_ends_come_up_whatever_is_lost() {
         for noise in NOISES {
             greeted(noise, seed);
         }
-        let bad = Noise {
+        let bad = LineNoise {
             lost: 20,
             changed: 20,
             invented: 20,
@@ -354,20 +354,20 @@ fn a_ring_keeps_bytes_in_order_and_counts_those_it_has_no_room_for() {
         assert!(!ring.put(9));
         assert_eq!((ring.room(), ring.waiting()), (0, 8));
         for byte in 0..8 {
-            assert_eq!(ring.take(), Some(byte ^ round));
+            assert_eq!(ring.pop(), Some(byte ^ round));
         }
-        assert_eq!(ring.take(), None);
+        assert_eq!(ring.pop(), None);
     }
     assert_eq!(ring.lost(), 50);
 }
 
 /// A device that writes the ring's memory circularly, like a DMA controller: it reports its position, not its data.
-struct Round<'a> {
+struct CircularDevice<'a> {
     ring: &'a ByteRing<8>,
     at: usize,
 }
 
-impl Round<'_> {
+impl CircularDevice<'_> {
     fn write(&mut self, bytes: &[u8]) {
         for byte in bytes {
             self.ring.bytes[self.at].store(*byte, Ordering::Relaxed);
@@ -377,13 +377,13 @@ impl Round<'_> {
 }
 
 fn all_of(ring: &ByteRing<8>) -> Vec<u8> {
-    std::iter::from_fn(|| ring.take()).collect()
+    std::iter::from_fn(|| ring.pop()).collect()
 }
 
 #[test]
 fn what_a_device_writes_round_and_round_is_taken_in_order() {
     let ring = ByteRing::<8>::new();
-    let mut device = Round { ring: &ring, at: 0 };
+    let mut device = CircularDevice { ring: &ring, at: 0 };
     assert!(!ring.put_up_to(0), "nothing has come");
     let mut next = 0..=u8::MAX;
     for count in [3, 7, 1, 5, 7, 2, 0, 6].into_iter().cycle().take(40) {
@@ -399,7 +399,7 @@ fn what_a_device_writes_round_and_round_is_taken_in_order() {
 #[test]
 fn of_what_is_taken_too_late_as_much_is_left_as_there_is_room_for() {
     let ring = ByteRing::<8>::new();
-    let mut device = Round { ring: &ring, at: 0 };
+    let mut device = CircularDevice { ring: &ring, at: 0 };
     for bytes in [&[1, 2, 3, 4, 5][..], &[6, 7, 8, 9, 10], &[11]] {
         device.write(bytes);
         assert!(ring.put_up_to(device.at));
@@ -412,10 +412,10 @@ fn of_what_is_taken_too_late_as_much_is_left_as_there_is_room_for() {
 
 #[test]
 fn a_ring_of_any_length_goes_on_where_its_counters_begin_again() {
-    type Odd = ByteRing<5>;
-    let ring = Odd::new();
-    let start = Odd::TURN - 7;
-    assert_eq!(Odd::TURN % 5, 0);
+    type OddRing = ByteRing<5>;
+    let ring = OddRing::new();
+    let start = OddRing::TURN - 7;
+    assert_eq!(OddRing::TURN % 5, 0);
     ring.put.store(start, Ordering::Relaxed);
     ring.taken.store(start, Ordering::Relaxed);
     for round in 0..8 {
@@ -424,13 +424,13 @@ fn a_ring_of_any_length_goes_on_where_its_counters_begin_again() {
         }
         assert!(!ring.put(9));
         for byte in 0..3 {
-            assert_eq!(ring.take(), Some(byte ^ round));
+            assert_eq!(ring.pop(), Some(byte ^ round));
         }
         let (_, count) = ring.row();
         ring.took(count);
         assert_eq!(ring.waiting(), 2 - count);
         ring.took(2 - count);
-        assert_eq!((ring.room(), ring.take()), (5, None));
+        assert_eq!((ring.room(), ring.pop()), (5, None));
     }
     for byte in [1, 2, 0, 3, 0] {
         assert!(ring.put(byte));
@@ -440,9 +440,9 @@ fn a_ring_of_any_length_goes_on_where_its_counters_begin_again() {
     ring.took(5);
     assert_eq!((ring.find_zero(0), ring.find_zero(3)), (Err(0), Err(0)));
     // Of the bytes that a device has written without a reader, the last remain.
-    ring.put.store(Odd::TURN - 2, Ordering::Relaxed);
-    ring.taken.store(Odd::TURN - 2, Ordering::Relaxed);
-    let mut at = (Odd::TURN - 2) % 5;
+    ring.put.store(OddRing::TURN - 2, Ordering::Relaxed);
+    ring.taken.store(OddRing::TURN - 2, Ordering::Relaxed);
+    let mut at = (OddRing::TURN - 2) % 5;
     for byte in 0..8 {
         ring.bytes[at].store(byte, Ordering::Relaxed);
         at = (at + 1) % 5;
@@ -450,7 +450,7 @@ fn a_ring_of_any_length_goes_on_where_its_counters_begin_again() {
     }
     ring.bytes[(at + 1) % 5].store(0, Ordering::Relaxed);
     assert_eq!(ring.find_zero(0), Ok(1));
-    let left: Vec<u8> = std::iter::from_fn(|| ring.take()).collect();
+    let left: Vec<u8> = std::iter::from_fn(|| ring.pop()).collect();
     assert_eq!(left, [3, 0, 5, 6, 7]);
 }
 

@@ -1,7 +1,7 @@
 //! Cost of a step: the number of link calls, and frames that wait for more packets.
 
 use super::*;
-use crate::begun::WORTH_A_FRAME;
+use crate::open_frames::WORTH_A_FRAME;
 use crate::profile::PACKET_CHUNKS;
 
 struct Counting {
@@ -35,7 +35,7 @@ impl Link for Counting {
 type Counted<'m> = Torus<'m, Counting>;
 
 /// Creates a 3 x 3 x 3 machine with [`machine_over`].
-fn counted(sizes: Sizes, memory: &mut [Chunk]) -> Vec<Counted<'_>> {
+fn counted(sizes: BufferSizes, memory: &mut [Chunk]) -> Vec<Counted<'_>> {
     let shape = Shape::new([3, 3, 3], [true; 3]).unwrap();
     let mut nodes = machine_over(shape, sizes, memory, |link| Counting {
         link,
@@ -50,9 +50,9 @@ fn counted(sizes: Sizes, memory: &mut [Chunk]) -> Vec<Counted<'_>> {
 
 #[test]
 fn packets_for_a_neighbour_that_is_behind_share_a_frame() {
-    let mut memory = vec![[0; 32]; Sizes::BLUE_GENE.chunks() * 27];
+    let mut memory = vec![[0; 32]; BufferSizes::BLUE_GENE.chunks() * 27];
     for gathers in [false, true] {
-        let mut nodes = counted(Sizes::BLUE_GENE, &mut memory);
+        let mut nodes = counted(BufferSizes::BLUE_GENE, &mut memory);
         let node = &mut nodes[0];
         node.set_gathers(gathers);
         let frames = |node: &Counted<'_>| node.router().stats().links[0].frames_sent;
@@ -108,8 +108,8 @@ fn cost(node: &mut Counted<'_>) -> (usize, usize, u64) {
 
 #[test]
 fn a_step_looks_only_where_there_is_something() {
-    let mut memory = vec![[0; 32]; Sizes::BLUE_GENE.chunks() * 27];
-    let mut nodes = counted(Sizes::BLUE_GENE, &mut memory);
+    let mut memory = vec![[0; 32]; BufferSizes::BLUE_GENE.chunks() * 27];
+    let mut nodes = counted(BufferSizes::BLUE_GENE, &mut memory);
     let idle = (6, 0, 0);
     assert_eq!(cost(&mut nodes[0]), idle);
     // One packet to a neighbour: one transmitted frame, with one check of one source.

@@ -4,10 +4,10 @@ use std::collections::HashMap;
 
 use super::*;
 use crate::chunk::PACKET_BYTES;
-use crate::inject::Routing;
+use crate::inject::RoutingMode;
 use crate::profile::HAS_DYNAMIC;
-use crate::reliable::{self, Reliable};
-use crate::sim::{Faults, Faulty};
+use crate::reliable::{self, ReliableLink};
+use crate::sim::{FaultRates, FaultyLink};
 
 fn body(fifo: Fifo, from: u32, to: u32, serial: u32) -> Vec<u8> {
     let mut body = Vec::new();
@@ -22,7 +22,7 @@ fn body(fifo: Fifo, from: u32, to: u32, serial: u32) -> Vec<u8> {
 #[test]
 fn a_packet_that_is_too_long_for_its_fifo_is_refused() {
     let shape = Shape::new([2, 1, 1], [true; 3]).unwrap();
-    let mut nodes = machine(shape, Sizes::SMALLEST);
+    let mut nodes = machine(shape, BufferSizes::SMALLEST);
     let (dest, router) = (shape.coord(1).unwrap(), nodes[0].router_mut());
     for fifo in Fifo::ALL {
         let most = fifo.body_bytes();
@@ -36,7 +36,7 @@ fn a_packet_that_is_too_long_for_its_fifo_is_refused() {
 
 /// Every node sends `count` packets to every node, itself included. Checks that each arrives once and in order, unless
 /// `routing` is adaptive and dynamic channels exist.
-fn all_to_all(shape: Shape, sizes: Sizes, fifo: Fifo, routing: Routing, count: u32) {
+fn all_to_all(shape: Shape, sizes: BufferSizes, fifo: Fifo, routing: RoutingMode, count: u32) {
     let mut nodes = machine(shape, sizes);
     exchange(&mut nodes, fifo, routing, count, &format!("{sizes:?}"));
     while step(&mut nodes) {}
@@ -49,7 +49,7 @@ fn all_to_all(shape: Shape, sizes: Sizes, fifo: Fifo, routing: Routing, count: u
 fn exchange<L: Link>(
     nodes: &mut [Torus<'_, L>],
     fifo: Fifo,
-    routing: Routing,
+    routing: RoutingMode,
     count: u32,
     what: &str,
 ) {
@@ -96,7 +96,7 @@ fn exchange<L: Link>(
         );
     }
     for serials in seen.values_mut() {
-        if routing == Routing::Adaptive && HAS_DYNAMIC {
+        if routing == RoutingMode::Adaptive && HAS_DYNAMIC {
             serials.sort_unstable();
         }
         assert!(serials.iter().copied().eq(0..count), "{serials:?} {what}");
@@ -130,10 +130,10 @@ fn shapes() -> Vec<Shape> {
 #[test]
 fn all_to_all_arrives_once_and_in_order_on_every_shape() {
     for shape in shapes() {
-        for sizes in [Sizes::SMALLEST, Sizes::BLUE_GENE, LARGE] {
+        for sizes in [BufferSizes::SMALLEST, BufferSizes::BLUE_GENE, LARGE] {
             let count = if shape.nodes() > 20 { 2 } else { 5 };
             for fifo in Fifo::ALL {
-                all_to_all(shape, sizes, fifo, Routing::Deterministic, count);
+                all_to_all(shape, sizes, fifo, RoutingMode::Deterministic, count);
             }
         }
     }
@@ -142,33 +142,33 @@ fn all_to_all_arrives_once_and_in_order_on_every_shape() {
 #[test]
 fn all_to_all_adaptive_arrives_once_on_every_shape() {
     for shape in shapes() {
-        let none = Sizes {
+        let none = BufferSizes {
             dynamic: 0,
-            ..Sizes::SMALLEST
+            ..BufferSizes::SMALLEST
         };
-        for sizes in [none, Sizes::SMALLEST, Sizes::BLUE_GENE] {
-            all_to_all(shape, sizes, Fifo::Normal, Routing::Adaptive, 3);
+        for sizes in [none, BufferSizes::SMALLEST, BufferSizes::BLUE_GENE] {
+            all_to_all(shape, sizes, Fifo::Normal, RoutingMode::Adaptive, 3);
         }
     }
 }
 
-const RELIABLE: reliable::Retry = reliable::Retry {
+const RELIABLE: reliable::RetryConfig = reliable::RetryConfig {
     timeout_ns: 100,
     retries: 30,
 };
 
 /// All-to-all over faulty links under the reliable layer, then compares the running CRCs of both ends.
-fn over_bad_links(shape: Shape, routing: Routing, seed: u64, count: u32) {
+fn over_bad_links(shape: Shape, routing: RoutingMode, seed: u64, count: u32) {
     const WINDOW: usize = 8 * 1514;
-    let sizes = Sizes::BLUE_GENE;
+    let sizes = BufferSizes::BLUE_GENE;
     let mut memory = vec![[0; 32]; sizes.chunks() * shape.nodes() as usize];
     let mut windows = vec![0; 6 * WINDOW * shape.nodes() as usize];
     let mut windows = windows.chunks_exact_mut(WINDOW);
     let mut serial = seed << 16;
     let mut nodes = machine_over(shape, sizes, &mut memory, |link| {
         serial += 1;
-        let bad = Faulty::new(link, Faults::PERCENT, serial);
-        Reliable::new(bad, RELIABLE, windows.next().unwrap()).unwrap()
+        let bad = FaultyLink::new(link, FaultRates::PERCENT, serial);
+        ReliableLink::new(bad, RELIABLE, windows.next().unwrap()).unwrap()
     });
     exchange(
         &mut nodes,
@@ -203,8 +203,8 @@ fn over_bad_links(shape: Shape, routing: Routing, seed: u64, count: u32) {
 fn everything_arrives_once_over_bad_links() {
     for seed in 0..10 {
         let shape = Shape::new([2, 3, 1], [true; 3]).unwrap();
-        over_bad_links(shape, Routing::Deterministic, seed, 20);
-        over_bad_links(shape, Routing::Adaptive, seed, 20);
+        over_bad_links(shape, RoutingMode::Deterministic, seed, 20);
+        over_bad_links(shape, RoutingMode::Adaptive, seed, 20);
     }
 }
 
@@ -214,19 +214,19 @@ fn everything_arrives_once_over_bad_links() {
 fn ten_million_packets_arrive_once_over_bad_links() {
     let shape = Shape::new([2, 2, 1], [true; 3]).unwrap();
     for seed in 0..500 {
-        over_bad_links(shape, Routing::Deterministic, seed, 625);
-        over_bad_links(shape, Routing::Adaptive, 500 + seed, 625);
+        over_bad_links(shape, RoutingMode::Deterministic, seed, 625);
+        over_bad_links(shape, RoutingMode::Adaptive, 500 + seed, 625);
     }
 }
 
 #[test]
 fn a_dead_link_is_reported_by_node_and_direction() {
     let shape = row(2);
-    let sizes = Sizes::BLUE_GENE;
+    let sizes = BufferSizes::BLUE_GENE;
     let mut memory = vec![[0; 32]; sizes.chunks() * 2];
     let mut nodes = machine_over(shape, sizes, &mut memory, |link| {
         let window = vec![0; 4 * 1514].leak();
-        Reliable::new(Faulty::new(link, Faults::default(), 0), RELIABLE, window).unwrap()
+        ReliableLink::new(FaultyLink::new(link, FaultRates::default(), 0), RELIABLE, window).unwrap()
     });
     let link = nodes[1].links_mut()[Direction::XMinus as usize].as_mut();
     link.unwrap().lower_mut().cut();

@@ -2,7 +2,7 @@
 
 mod cost;
 mod exchange;
-mod passage;
+mod direct_inject;
 mod runs;
 
 use super::*;
@@ -10,18 +10,18 @@ use crate::chunk::{Chunk, MAX_QUEUE_PACKETS};
 use crate::coord::Shape;
 use crate::inject::InjectError;
 use crate::profile::by_profile;
-use crate::router::Sizes;
+use crate::router::BufferSizes;
 use crate::sim::{SimLink, wire_torus};
 use crate::wire::{BODY_BYTES, Fifo};
 
 type Node = Torus<'static, SimLink>;
 
 /// Test nodes live as long as the test process, so no test must borrow their memory.
-fn memory(sizes: &Sizes) -> &'static mut [Chunk] {
+fn memory(sizes: &BufferSizes) -> &'static mut [Chunk] {
     vec![[0xAA; 32]; sizes.chunks()].leak()
 }
 
-fn machine(shape: Shape, sizes: Sizes) -> Vec<Node> {
+fn machine(shape: Shape, sizes: BufferSizes) -> Vec<Node> {
     let memory = vec![[0xAA; 32]; sizes.chunks() * shape.nodes() as usize].leak();
     machine_over(shape, sizes, memory, |link| link)
 }
@@ -29,7 +29,7 @@ fn machine(shape: Shape, sizes: Sizes) -> Vec<Node> {
 /// Creates a machine whose links wrap in-memory links.
 fn machine_over<'m, L: Link>(
     shape: Shape,
-    sizes: Sizes,
+    sizes: BufferSizes,
     memory: &'m mut [Chunk],
     mut over: impl FnMut(SimLink) -> L,
 ) -> Vec<Torus<'m, L>> {
@@ -49,7 +49,7 @@ fn step(nodes: &mut [Node]) -> bool {
     nodes.iter_mut().fold(false, |moved, n| n.step(0) | moved)
 }
 
-const LARGE: Sizes = Sizes {
+const LARGE: BufferSizes = BufferSizes {
     dynamic: 16,
     normal: 64,
     priority: 16,
@@ -69,7 +69,7 @@ fn at(x: u8) -> Coord {
 
 #[test]
 fn full_normal_fifos_hold_up_the_injector_but_no_priority_packet() {
-    let mut nodes = machine(row(3), Sizes::BLUE_GENE);
+    let mut nodes = machine(row(3), BufferSizes::BLUE_GENE);
     let mut injected = 0u32;
     // The last node does not receive: all buffers fill up, and then injection stops.
     loop {
@@ -120,7 +120,7 @@ fn a_packet_along_a_line_leaves_a_copy_at_every_node_of_it() {
             (Direction::XMinus, 3),
             (Direction::YPlus, 1),
         ] {
-            let mut nodes = machine(shape, Sizes::SMALLEST);
+            let mut nodes = machine(shape, BufferSizes::SMALLEST);
             let mut sent = 0u8;
             let mut got = vec![Vec::new(); nodes.len()];
             while sent < 20 || step(&mut nodes) {
@@ -150,7 +150,7 @@ fn a_packet_along_a_line_leaves_a_copy_at_every_node_of_it() {
             }
         }
     }
-    let mut nodes = machine(shape, Sizes::SMALLEST);
+    let mut nodes = machine(shape, BufferSizes::SMALLEST);
     let mut line = |d, hops| {
         nodes[0]
             .router_mut()
@@ -163,7 +163,7 @@ fn a_packet_along_a_line_leaves_a_copy_at_every_node_of_it() {
 
 #[test]
 fn wrong_injections_are_told_from_full() {
-    let mut nodes = machine(row(2), Sizes::SMALLEST);
+    let mut nodes = machine(row(2), BufferSizes::SMALLEST);
     let router = nodes[0].router_mut();
     let mut called = false;
     let mut inject = |dest, len| router.inject(Fifo::Normal, dest, len, |_| called = true);
@@ -212,7 +212,7 @@ fn tokens_come_back_in_few_frames_of_their_own() {
 fn links_must_match_the_place() {
     let shape = row(3);
     let mut links = wire_torus(&shape);
-    let sizes = Sizes::SMALLEST;
+    let sizes = BufferSizes::SMALLEST;
     let router = |x| Router::new(shape, at(x), sizes, memory(&sizes)).unwrap();
     let error = Torus::new(router(0), links.swap_remove(1)).err();
     assert_eq!(error, Some(ConfigError::Links(0b11)));
@@ -221,24 +221,24 @@ fn links_must_match_the_place() {
 /// Both sizes are documented in docs/torus.md, and the STM32F405 reserves the one for `micro`.
 #[test]
 fn the_smallest_buffers_take_what_the_profile_promises() {
-    let smallest = Sizes {
+    let smallest = BufferSizes {
         dynamic: 0,
-        ..Sizes::SMALLEST
+        ..BufferSizes::SMALLEST
     };
     assert_eq!(smallest.chunks() * CHUNK_BYTES, by_profile(10_944, 3_456));
 }
 
 #[test]
 fn sizes_and_memory_are_checked() {
-    let new = |sizes: Sizes, chunks: usize| {
+    let new = |sizes: BufferSizes, chunks: usize| {
         Router::new(row(2), at(0), sizes, vec![[0; 32]; chunks].leak()).err()
     };
-    let good = Sizes::SMALLEST;
+    let good = BufferSizes::SMALLEST;
     assert_eq!(new(good, good.chunks()), None);
     assert_eq!(new(good, good.chunks() - 1), Some(ConfigError::Memory));
-    let bad = Sizes { normal: 1, ..good };
+    let bad = BufferSizes { normal: 1, ..good };
     assert_eq!(new(bad, 10_000), Some(ConfigError::Size));
-    let bad = Sizes {
+    let bad = BufferSizes {
         receive_normal: MAX_QUEUE_PACKETS + 1,
         ..good
     };

@@ -2,19 +2,19 @@
 
 use super::*;
 use crate::chunk::PACKET_BYTES;
-use crate::inject::Routing;
+use crate::inject::RoutingMode;
 use crate::profile::PACKET_CHUNKS;
 use crate::vc::Vc;
-use crate::wire::{Defect, FRAME_HEADER_BYTES, FrameRepr, HEADER_BYTES, Repr};
+use crate::wire::{FrameError, FRAME_HEADER_BYTES, FrameRepr, HEADER_BYTES, HeaderRepr};
 
 #[test]
 fn packets_of_a_run_arrive_in_order_among_others() {
-    let sizes = Sizes {
+    let sizes = BufferSizes {
         inject_normal: 8,
         receive_normal: 8,
         dynamic: 8,
         normal: 8,
-        ..Sizes::BLUE_GENE
+        ..BufferSizes::BLUE_GENE
     };
     for extents in [[2, 1, 1], [2, 2, 1], [1, 1, 1]] {
         let shape = Shape::new(extents, [true; 3]).unwrap();
@@ -28,7 +28,7 @@ fn packets_of_a_run_arrive_in_order_among_others() {
                 body.fill(sent);
                 sent = sent.wrapping_add(1);
             };
-            match router.inject_run(dest, count, Routing::Deterministic, fill) {
+            match router.inject_run(dest, count, RoutingMode::Deterministic, fill) {
                 Ok(injected) => assert!((1..=count).contains(&injected)),
                 Err(error) => assert_eq!(error, InjectError::Full),
             }
@@ -78,9 +78,9 @@ fn packets_of_a_run_arrive_in_order_among_others() {
 #[test]
 fn a_run_is_chosen_once() {
     let shape = Shape::new([2, 1, 1], [true; 3]).unwrap();
-    let sizes = Sizes {
+    let sizes = BufferSizes {
         normal: 8,
-        ..Sizes::BLUE_GENE
+        ..BufferSizes::BLUE_GENE
     };
     let mut nodes = machine(shape, sizes);
     while step(&mut nodes) {}
@@ -88,7 +88,7 @@ fn a_run_is_chosen_once() {
     let looks = [1, 3].map(|count| {
         let router = nodes[0].router_mut();
         let fill = |body: &mut [u8]| body.fill(1);
-        let injected = router.inject_run(dest, count, Routing::Deterministic, fill);
+        let injected = router.inject_run(dest, count, RoutingMode::Deterministic, fill);
         assert_eq!(injected, Ok(count));
         let before = router.looks.get();
         let mut frame = [0; 2048];
@@ -108,9 +108,9 @@ fn a_run_is_chosen_once() {
 #[test]
 fn a_run_without_tokens_is_an_overrun_from_where_there_is_no_room() {
     let shape = Shape::new([2, 1, 1], [true; 3]).unwrap();
-    let mut nodes = machine(shape, Sizes::SMALLEST);
-    let packet = Repr {
-        hints: Directions::NONE.with(Direction::XPlus),
+    let mut nodes = machine(shape, BufferSizes::SMALLEST);
+    let packet = HeaderRepr {
+        hints: DirectionSet::NONE.with(Direction::XPlus),
         deposit: false,
         dynamic: false,
         vc: Vc::Bn,
@@ -136,7 +136,7 @@ fn a_run_without_tokens_is_an_overrun_from_where_there_is_no_room() {
     let router = nodes[1].router_mut();
     router.receive_frame(Direction::XMinus, &frame);
     router.assert_invariants();
-    assert_eq!(router.stats().defects_of(Defect::Overrun), 3);
+    assert_eq!(router.stats().defects_of(FrameError::Overrun), 3);
     for i in 0..3 {
         assert!(
             router

@@ -4,23 +4,23 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::fmt::{self, Write};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use midplane_cluster::random::{Random, Stream};
+use midplane_cluster::random::{Random, RandomStream};
 use midplane_device::envelope::Rank;
 use midplane_device::rma::OneSided;
 use midplane_device::rma::epochs::{Flaw, Reorder, Rules};
 use msg_layer::header::{Place, SHORT_BYTES};
 use rustc_hash::FxBuildHasher;
 
-use super::memory::{Flat, WINDOWS};
-use super::random::Windows;
-use super::script::{Call, Script, WRONG_BYTES, windows};
-use crate::sim::setup::Plenty;
+use super::memory::{FlatMemory, WINDOWS};
+use super::random::WindowJob;
+use super::script::{ScriptCall, CallScript, WRONG_BYTES, windows};
+use crate::sim::setup::UnlimitedHeaps;
 
 /// The rules, one of which may be broken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Broken(pub Option<Flaw>);
+pub struct RuleSet(pub Option<Flaw>);
 
-impl Rules for Broken {
+impl Rules for RuleSet {
     fn breaks(self, flaw: Flaw) -> bool {
         self.0 == Some(flaw)
     }
@@ -28,9 +28,9 @@ impl Rules for Broken {
 
 /// A job.
 #[derive(Clone, Debug)]
-pub struct Case {
+pub struct EpochCase {
     /// Calls of each process.
-    pub scripts: Vec<Vec<Call>>,
+    pub scripts: Vec<Vec<ScriptCall>>,
     /// Permitted reorderings of epochs.
     pub reorder: Reorder,
     /// The broken rule.
@@ -48,11 +48,11 @@ pub const SENSE: &str = "every packet makes sense";
 
 /// A step of a job.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Step {
+pub enum JobStep {
     /// The process makes its next call.
     Call(usize),
     /// The process transmits a packet.
-    Leave(usize),
+    Transmit(usize),
     /// A request arrives, from the first process at the second.
     Request(usize, usize),
     /// A reply arrives.
@@ -60,19 +60,19 @@ pub enum Step {
 }
 
 #[derive(Clone, Debug)]
-struct Node {
-    all: OneSided<Broken>,
-    script: Script,
-    memory: Flat,
+struct ProcessState {
+    all: OneSided<RuleSet>,
+    script: CallScript,
+    memory: FlatMemory,
     /// Its call waits, and its condition was checked without result: the check is repeated when something has moved.
     waits: bool,
 }
 
 /// A packet in flight: its argument, target location and bytes.
-type Packet = (u16, Option<(u32, u32)>, Vec<u8>);
+type PacketData = (u16, Option<(u32, u32)>, Vec<u8>);
 
 #[derive(Clone, Copy, Debug)]
-struct Out {
+struct InFlight {
     dest: usize,
     packet: u32,
     is_answer: bool,
@@ -80,29 +80,29 @@ struct Out {
 
 /// A step of one process, independent of the others.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-enum Alone {
+enum LocalStep {
     Call,
-    Leave,
+    Transmit,
     /// A packet arrives from this process.
     Request(usize, u32),
     Answer(usize, u32),
 }
 
 /// The process after the step, and the packet transmitted; `None`: impossible step.
-type Effect = Result<Option<(u32, Option<Out>)>, &'static str>;
+type StepEffect = Result<Option<(u32, Option<InFlight>)>, &'static str>;
 
 /// Interned states of processes, and packets; a job references them by index.
 #[derive(Default)]
-struct Known {
+struct StateTable {
     /// Disables the comparison of states: a single path is followed.
     forgets: bool,
     /// By index; with a key of the distinguishing state, which excludes the IDs of awaited replies.
-    nodes: Vec<(u128, Node)>,
+    nodes: Vec<(u128, ProcessState)>,
     /// By a key of the complete state: the handling of a reply depends on the IDs, too.
     by_key: HashMap<u128, u32, FxBuildHasher>,
-    packets: Vec<Packet>,
-    by_packet: HashMap<Packet, u32, FxBuildHasher>,
-    effects: HashMap<(u32, Alone), Effect, FxBuildHasher>,
+    packets: Vec<PacketData>,
+    by_packet: HashMap<PacketData, u32, FxBuildHasher>,
+    effects: HashMap<(u32, LocalStep), StepEffect, FxBuildHasher>,
 }
 
 /// Returns a fingerprint of a value.
@@ -116,25 +116,25 @@ fn key_of(what: impl Hash) -> u128 {
 }
 
 /// Fingerprint of a value's `Debug` output.
-struct Shown(DefaultHasher);
+struct DebugHash(DefaultHasher);
 
-impl Shown {
-    fn of(what: &impl fmt::Debug) -> u64 {
-        let mut shown = Shown(DefaultHasher::new());
+impl DebugHash {
+    fn hash_debug(what: &impl fmt::Debug) -> u64 {
+        let mut shown = DebugHash(DefaultHasher::new());
         let _ = write!(shown, "{what:?}");
         shown.0.finish()
     }
 }
 
-impl fmt::Write for Shown {
+impl fmt::Write for DebugHash {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         self.0.write(text.as_bytes());
         Ok(())
     }
 }
 
-impl Known {
-    fn node(&mut self, mut node: Node) -> u32 {
+impl StateTable {
+    fn node(&mut self, mut node: ProcessState) -> u32 {
         if self.forgets {
             let _ = node.all.take_moved();
             self.nodes.push((0, node));
@@ -143,14 +143,14 @@ impl Known {
         let place = (node.script.place(), node.waits);
         let key = key_of((node.all.here(), &node.all, place, &node.memory));
         let _ = node.all.take_moved();
-        let whole = key_of((key, Shown::of(&node.all)));
+        let whole = key_of((key, DebugHash::hash_debug(&node.all)));
         *self.by_key.entry(whole).or_insert_with(|| {
             self.nodes.push((key, node));
             self.nodes.len() as u32 - 1
         })
     }
 
-    fn packet(&mut self, packet: Packet) -> u32 {
+    fn packet(&mut self, packet: PacketData) -> u32 {
         if let Some(number) = self.by_packet.get(&packet) {
             return *number;
         }
@@ -160,46 +160,46 @@ impl Known {
         number
     }
 
-    fn effect(&mut self, node: u32, step: Alone) -> Effect {
+    fn effect(&mut self, node: u32, step: LocalStep) -> StepEffect {
         if let Some(effect) = self.effects.get(&(node, step)) {
             return *effect;
         }
-        let effect = self.take(node, step);
+        let effect = self.apply_step(node, step);
         self.effects.insert((node, step), effect);
         effect
     }
 
-    fn take(&mut self, node: u32, step: Alone) -> Effect {
+    fn apply_step(&mut self, node: u32, step: LocalStep) -> StepEffect {
         let mut node = self.nodes[node as usize].1.clone();
         let mut out = None;
         match step {
-            Alone::Call => {
+            LocalStep::Call => {
                 let is_made = node.call()?;
                 if !is_made && (node.waits || node.script.is_finished()) {
                     return Ok(None);
                 }
                 node.waits = !is_made;
             }
-            Alone::Leave => {
-                if let Some((dest, packet)) = node.leave() {
+            LocalStep::Transmit => {
+                if let Some((dest, packet)) = node.progress() {
                     let packet = self.packet(packet);
-                    out = Some(Out {
+                    out = Some(InFlight {
                         dest,
                         packet,
                         is_answer: false,
                     });
                 }
             }
-            Alone::Request(from, packet) => {
-                if let Some(packet) = node.take(from, &self.packets[packet as usize])? {
-                    out = Some(Out {
+            LocalStep::Request(from, packet) => {
+                if let Some(packet) = node.handle_request(from, &self.packets[packet as usize])? {
+                    out = Some(InFlight {
                         dest: from,
                         packet: self.packet(packet),
                         is_answer: true,
                     });
                 }
             }
-            Alone::Answer(from, packet) => node.hear(from, &self.packets[packet as usize])?,
+            LocalStep::Answer(from, packet) => node.hear(from, &self.packets[packet as usize])?,
         }
         if node.all.has_quarrel() {
             return Err(BESIDE);
@@ -208,23 +208,20 @@ impl Known {
     }
 }
 
-impl Node {
+impl ProcessState {
     /// Makes the next call; returns false if it must wait.
     fn call(&mut self) -> Result<bool, &'static str> {
-        let Node {
+        let ProcessState {
             all,
             script,
             memory,
             waits,
         } = self;
-        match waits {
-            true => Ok(false),
-            false => script.step(all, memory, &Plenty),
-        }
+        if *waits { Ok(false) } else { script.step(all, memory, &UnlimitedHeaps) }
     }
 
     /// Runs a progress step without reception. Without progress, a waiting call sleeps until a packet arrives.
-    fn leave(&mut self) -> Option<(usize, Packet)> {
+    fn progress(&mut self) -> Option<(usize, PacketData)> {
         let mut out = [0; SHORT_BYTES];
         let _ = self.all.take_moved();
         let leaving = self.all.leave(&mut self.memory, &mut out);
@@ -238,7 +235,7 @@ impl Node {
     }
 
     /// Handles a request, and returns its reply.
-    fn take(&mut self, from: usize, packet: &Packet) -> Result<Option<Packet>, &'static str> {
+    fn handle_request(&mut self, from: usize, packet: &PacketData) -> Result<Option<PacketData>, &'static str> {
         let (argument, place, bytes) = packet;
         let place = place.map(|(target, offset)| Place { target, offset });
         let request = (Rank::new(from as u32), *argument, place, &bytes[..]);
@@ -248,14 +245,14 @@ impl Node {
         Ok(answer.map(|answer| (answer.argument, None, answer.bytes.to_vec())))
     }
 
-    fn hear(&mut self, from: usize, (argument, _, bytes): &Packet) -> Result<(), &'static str> {
+    fn hear(&mut self, from: usize, (argument, _, bytes): &PacketData) -> Result<(), &'static str> {
         let answer = (Rank::new(from as u32), *argument, &bytes[..]);
         self.waits = false;
         self.all.hear(&mut self.memory, answer).map_err(|_| SENSE)
     }
 }
 
-/// State of a job, as indexes into [`Known`].
+/// State of a job, as indexes into [`StateTable`].
 #[derive(Clone, Debug)]
 struct JobState {
     nodes: Vec<u32>,
@@ -265,14 +262,13 @@ struct JobState {
 }
 
 impl JobState {
-    fn new(case: &Case, count: usize, known: &mut Known) -> JobState {
+    fn new(case: &EpochCase, count: usize, known: &mut StateTable) -> JobState {
         let size = case.scripts.len();
-        let node = |(rank, calls): (usize, &Vec<Call>)| {
-            let place = (rank as u32, size as u32);
-            known.node(Node {
-                all: windows(place, count, Broken(case.flaw), case.reorder),
-                script: Script::new(calls.clone()),
-                memory: Flat::of(count),
+        let node = |(rank, calls): (usize, &Vec<ScriptCall>)| {
+            known.node(ProcessState {
+                all: windows(rank as u32, size as u32, count, RuleSet(case.flaw), case.reorder),
+                script: CallScript::new(calls.clone()),
+                memory: FlatMemory::for_windows(count),
                 waits: false,
             })
         };
@@ -283,53 +279,53 @@ impl JobState {
         }
     }
 
-    fn key(&self, known: &Known) -> u128 {
+    fn key(&self, known: &StateTable) -> u128 {
         let key = |node: &u32| known.nodes[*node as usize].0;
         let nodes: Vec<u128> = self.nodes.iter().map(key).collect();
         key_of((nodes, &self.requests, &self.answers))
     }
 
-    fn node<'a>(&self, known: &'a Known, rank: usize) -> &'a Node {
+    fn node<'a>(&self, known: &'a StateTable, rank: usize) -> &'a ProcessState {
         &known.nodes[self.nodes[rank] as usize].1
     }
 
-    fn steps(&self, known: &Known) -> Vec<Step> {
+    fn steps(&self, known: &StateTable) -> Vec<JobStep> {
         let size = self.nodes.len();
         let mut steps = Vec::new();
         for rank in 0..size {
             let node = self.node(known, rank);
             if !node.script.is_finished() && !node.waits {
-                steps.push(Step::Call(rank));
+                steps.push(JobStep::Call(rank));
             }
             if node.all.is_busy() {
-                steps.push(Step::Leave(rank));
+                steps.push(JobStep::Transmit(rank));
             }
         }
         for pair in 0..size * size {
             if !self.requests[pair].is_empty() {
-                steps.push(Step::Request(pair / size, pair % size));
+                steps.push(JobStep::Request(pair / size, pair % size));
             }
             if !self.answers[pair].is_empty() {
-                steps.push(Step::Answer(pair / size, pair % size));
+                steps.push(JobStep::Answer(pair / size, pair % size));
             }
         }
         steps
     }
 
     /// Returns the job after the step, or `None` if the step was impossible.
-    fn after(&self, known: &mut Known, step: Step) -> Result<Option<JobState>, &'static str> {
+    fn after(&self, known: &mut StateTable, step: JobStep) -> Result<Option<JobState>, &'static str> {
         let size = self.nodes.len();
         let mut job = self.clone();
         let (at, alone) = match step {
-            Step::Call(at) => (at, Alone::Call),
-            Step::Leave(at) => (at, Alone::Leave),
-            Step::Request(from, at) => {
+            JobStep::Call(at) => (at, LocalStep::Call),
+            JobStep::Transmit(at) => (at, LocalStep::Transmit),
+            JobStep::Request(from, at) => {
                 let packet = job.requests[from * size + at].pop_front();
-                (at, Alone::Request(from, packet.expect("a packet")))
+                (at, LocalStep::Request(from, packet.expect("a packet")))
             }
-            Step::Answer(from, at) => {
+            JobStep::Answer(from, at) => {
                 let packet = job.answers[from * size + at].pop_front();
-                (at, Alone::Answer(from, packet.expect("a packet")))
+                (at, LocalStep::Answer(from, packet.expect("a packet")))
             }
         };
         let Some((node, out)) = known.effect(self.nodes[at], alone)? else {
@@ -347,42 +343,42 @@ impl JobState {
         Ok(Some(job))
     }
 
-    fn is_complete(&self, known: &Known) -> bool {
+    fn is_complete(&self, known: &StateTable) -> bool {
         (0..self.nodes.len()).all(|rank| {
             let node = self.node(known, rank);
             node.script.is_finished() && !node.all.is_busy()
         })
     }
 
-    fn byte(&self, known: &Known, rank: usize, at: usize) -> u8 {
+    fn byte(&self, known: &StateTable, rank: usize, at: usize) -> u8 {
         self.node(known, rank).memory.0[at]
     }
 }
 
 /// Result of an exploration.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Found {
+pub enum ExploreResult {
     /// All properties hold, in this many states.
     Sound(u64),
     /// This property fails; the steps are a counterexample.
-    Broken(&'static str, Vec<Step>),
+    Broken(&'static str, Vec<JobStep>),
     /// The limit of states was exceeded.
     TooMany,
 }
 
-impl fmt::Display for Found {
+impl fmt::Display for ExploreResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Found::Sound(states) => write!(f, "sound in {states} states"),
-            Found::Broken(what, path) => write!(f, "not so: {what}, by {path:?}"),
-            Found::TooMany => write!(f, "given up"),
+            ExploreResult::Sound(states) => write!(f, "sound in {states} states"),
+            ExploreResult::Broken(what, path) => write!(f, "not so: {what}, by {path:?}"),
+            ExploreResult::TooMany => write!(f, "given up"),
         }
     }
 }
 
 /// Explores all states, at most `limit`.
-pub fn explore(case: &Case, limit: u64) -> Found {
-    let mut known = Known::default();
+pub fn explore(case: &EpochCase, limit: u64) -> ExploreResult {
+    let mut known = StateTable::default();
     let first = JobState::new(case, WINDOWS, &mut known);
     let mut seen: HashSet<u128, FxBuildHasher> = HashSet::default();
     seen.insert(first.key(&known));
@@ -395,7 +391,7 @@ pub fn explore(case: &Case, limit: u64) -> Found {
                 .filter(|_| !*moved)
                 .and_then(|job| case.wrong_end(job, &known))
             {
-                return Found::Broken(what, path);
+                return ExploreResult::Broken(what, path);
             }
             stack.pop();
             path.pop();
@@ -409,23 +405,23 @@ pub fn explore(case: &Case, limit: u64) -> Found {
                     continue;
                 }
                 if seen.len() as u64 > limit {
-                    return Found::TooMany;
+                    return ExploreResult::TooMany;
                 }
                 path.push(step);
                 stack.push((next.steps(&known), next, false));
             }
             Err(what) => {
                 path.push(step);
-                return Found::Broken(what, path);
+                return ExploreResult::Broken(what, path);
             }
         }
     }
-    Found::Sound(seen.len() as u64)
+    ExploreResult::Sound(seen.len() as u64)
 }
 
-impl Case {
+impl EpochCase {
     /// Returns the property that a job violates when nothing moves any more.
-    fn wrong_end(&self, job: &JobState, known: &Known) -> Option<&'static str> {
+    fn wrong_end(&self, job: &JobState, known: &StateTable) -> Option<&'static str> {
         if !job.is_complete(known) {
             return Some(END);
         }
@@ -438,17 +434,17 @@ impl Case {
 }
 
 /// Follows one path of a random job, drawn from the seed.
-pub fn walk(windows: &Windows, flaw: Option<Flaw>, seed: u64) -> Found {
-    let mut random = Random::new(seed, Stream::Schedule);
-    let case = Case {
+pub fn walk(windows: &WindowJob, flaw: Option<Flaw>, seed: u64) -> ExploreResult {
+    let mut random = Random::new(seed, RandomStream::Schedule);
+    let case = EpochCase {
         scripts: windows.scripts.clone(),
         reorder: windows.reorder,
         flaw,
         ends: Vec::new(),
     };
-    let mut known = Known {
+    let mut known = StateTable {
         forgets: true,
-        ..Known::default()
+        ..StateTable::default()
     };
     let mut job = JobState::new(&case, windows.count, &mut known);
     let mut taken = 0;
@@ -463,14 +459,14 @@ pub fn walk(windows: &Windows, flaw: Option<Flaw>, seed: u64) -> Found {
                     (job, moved) = (next, true);
                     break;
                 }
-                Err(what) => return Found::Broken(what, Vec::new()),
+                Err(what) => return ExploreResult::Broken(what, Vec::new()),
             }
         }
         if !moved {
             let got = |rank: u32, at: usize| job.byte(&known, rank as usize, at);
             return match (case.wrong_end(&job, &known), windows.check(got)) {
-                (None, Ok(())) => Found::Sound(taken),
-                (Some(what), _) | (None, Err(what)) => Found::Broken(what, Vec::new()),
+                (None, Ok(())) => ExploreResult::Sound(taken),
+                (Some(what), _) | (None, Err(what)) => ExploreResult::Broken(what, Vec::new()),
             };
         }
         taken += 1;

@@ -47,21 +47,21 @@ const _: () = assert!(STRIDED + LARGE_RESULTS.end <= MODEL_KEYS);
 
 /// The bytes of a process.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub struct Flat(pub Vec<u8>);
+pub struct FlatMemory(pub Vec<u8>);
 
-impl Default for Flat {
+impl Default for FlatMemory {
     fn default() -> Self {
-        Flat(vec![0; BYTES])
+        FlatMemory(vec![0; BYTES])
     }
 }
 
-impl Flat {
+impl FlatMemory {
     /// Creates the memory for this many windows.
-    pub fn of(windows: usize) -> Flat {
+    pub fn for_windows(windows: usize) -> FlatMemory {
         if windows > WINDOWS {
-            Flat(vec![0; LARGE_RESULTS.end])
+            FlatMemory(vec![0; LARGE_RESULTS.end])
         } else {
-            Flat::default()
+            FlatMemory::default()
         }
     }
 }
@@ -111,7 +111,7 @@ pub fn is_here(span: Span) -> bool {
     span.address() >= HERE
 }
 
-impl Flat {
+impl FlatMemory {
     fn at(span: Span, offset: usize) -> usize {
         match span.address().checked_sub(STRIDED) {
             Some(at) => at + 2 * offset,
@@ -120,18 +120,18 @@ impl Flat {
     }
 }
 
-impl UserMemory for Flat {
+impl UserMemory for FlatMemory {
     fn whole(&mut self) -> Option<&mut dyn UserMemory> {
         Some(self)
     }
     fn read(&self, span: Span, offset: usize, out: &mut [u8]) {
         for (i, byte) in out.iter_mut().enumerate() {
-            *byte = self.0[Flat::at(span, offset + i)];
+            *byte = self.0[FlatMemory::at(span, offset + i)];
         }
     }
     fn write(&mut self, span: Span, offset: usize, bytes: &[u8]) {
         for (i, byte) in bytes.iter().enumerate() {
-            self.0[Flat::at(span, offset + i)] = *byte;
+            self.0[FlatMemory::at(span, offset + i)] = *byte;
         }
     }
 }

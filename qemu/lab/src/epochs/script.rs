@@ -11,7 +11,7 @@ use midplane_device::rma::wire::{HEAD_BYTES, Head, Kind, MOST_BYTES, PIECE_BYTES
 use midplane_device::rma::{NotAttached, OneSided, Peer, Window};
 
 use super::memory;
-use crate::sim::Heap;
+use crate::sim::ProgramHeaps;
 
 /// Operation that adds bytes.
 pub const ADD: u8 = 1;
@@ -20,7 +20,7 @@ pub const REPLACE: u8 = 2;
 
 /// An operation at a target.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Do {
+pub struct TargetOp {
     /// The process's epoch, by its index in opening order.
     pub epoch: usize,
     /// Target rank.
@@ -45,15 +45,17 @@ pub struct Do {
     pub is_straight: bool,
 }
 
-impl Do {
+impl TargetOp {
     /// Creates an operation of an epoch on a target, for `len` bytes at these offsets there and here.
     pub fn new(
-        (epoch, target): (usize, u32),
+        epoch: usize,
+        target: u32,
         kind: Kind,
-        (place, from): (usize, usize),
+        place: usize,
+        from: usize,
         len: usize,
-    ) -> Do {
-        Do {
+    ) -> TargetOp {
+        TargetOp {
             epoch,
             target,
             kind,
@@ -71,7 +73,7 @@ impl Do {
 
 /// A call.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Call {
+pub enum ScriptCall {
     /// Opens an epoch in a window.
     Open(usize, Sort, Vec<u32>),
     /// Opens an epoch with MPI_MODE_NOCHECK: the program guarantees an open other side, or no other lock.
@@ -79,7 +81,7 @@ pub enum Call {
     /// Closes an epoch.
     Close(usize),
     /// An operation.
-    Do(Do),
+    Operation(TargetOp),
     /// Flushes an epoch, at one process or all; local or not.
     Flush(usize, Option<u32>, bool),
     /// Waits until the epoch is open.
@@ -109,8 +111,8 @@ pub const FAULT: &str = "a process is told of operations beyond a window, and of
 
 /// A process's calls for its windows.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Script {
-    calls: Arc<[Call]>,
+pub struct CallScript {
+    calls: Arc<[ScriptCall]>,
     at: usize,
     computing: u32,
     epochs: Vec<(Context, Serial)>,
@@ -125,7 +127,8 @@ fn context(window: usize) -> Context {
 
 /// Creates `count` windows of process `here` of a job of this `size`.
 pub fn windows<R: Rules>(
-    (here, size): (u32, u32),
+    here: u32,
+    size: u32,
     count: usize,
     rules: R,
     reorder: Reorder,
@@ -155,10 +158,10 @@ pub fn is_idle<R: Rules>(all: &mut OneSided<R>) -> bool {
     windows.all(|context| all.is_idle(context) && !all.awaits(context, None))
 }
 
-impl Script {
+impl CallScript {
     /// Creates a script before its first call.
-    pub fn new(calls: Vec<Call>) -> Script {
-        Script {
+    pub fn new(calls: Vec<ScriptCall>) -> CallScript {
+        CallScript {
             calls: calls.into(),
             at: 0,
             computing: 0,
@@ -189,13 +192,13 @@ impl Script {
         &mut self,
         all: &mut OneSided<R>,
         memory: &mut dyn UserMemory,
-        heap: &dyn Heap,
+        heap: &dyn ProgramHeaps,
     ) -> Result<bool, &'static str> {
         all.go_on_here(memory);
         let is_made = self.step_once(all, memory, heap)?;
         all.go_on_here(memory);
         let is_local =
-            |call: &Call| matches!(call, Call::Write(..) | Call::Expect(..) | Call::Fault(..));
+            |call: &ScriptCall| matches!(call, ScriptCall::Write(..) | ScriptCall::Expect(..) | ScriptCall::Fault(..));
         while is_made && self.calls.get(self.at).is_some_and(is_local) {
             self.step_once(all, memory, heap)?;
         }
@@ -206,7 +209,7 @@ impl Script {
         &mut self,
         all: &mut OneSided<R>,
         memory: &mut dyn UserMemory,
-        heap: &dyn Heap,
+        heap: &dyn ProgramHeaps,
     ) -> Result<bool, &'static str> {
         let here = all.here();
         self.is_short = false;
@@ -215,33 +218,38 @@ impl Script {
             return Ok(false);
         };
         let is_made = match call {
-            Call::Open(window, sort, members) | Call::OpenUnchecked(window, sort, members) => {
-                let checks = matches!(call, Call::Open(..));
-                self.open(context(*window), (*sort, members, checks), all, heap)
+            ScriptCall::Open(window, sort, members) | ScriptCall::OpenUnchecked(window, sort, members) => {
+                let checks = matches!(call, ScriptCall::Open(..));
+                let opening = Opening {
+                    sort: *sort,
+                    members: &members.iter().copied().map(Rank::new).collect::<Vec<_>>(),
+                    checks,
+                };
+                self.open(context(*window), opening, all, heap)
             }
-            Call::Close(epoch) => {
+            ScriptCall::Close(epoch) => {
                 let (context, serial) = self.epochs[*epoch];
                 all.close(context, serial, None);
                 true
             }
-            Call::Do(what) => self.perform(what, all, memory, heap),
-            Call::Flush(epoch, target, is_local) => {
+            ScriptCall::Operation(what) => self.perform(what, all, memory, heap),
+            ScriptCall::Flush(epoch, target, is_local) => {
                 let (context, serial) = self.epochs[*epoch];
                 let of = (context, serial, target.map(Rank::new));
                 heap.enter(here);
                 let flush = all.flush(of, *is_local, None);
-                heap.leave(here);
+                heap.exit(here);
                 self.note(context, flush)
             }
-            Call::WaitOpen(epoch) => {
+            ScriptCall::WaitOpen(epoch) => {
                 let (context, serial) = self.epochs[*epoch];
                 all.is_over(context, Watch::Opened(serial))
             }
-            Call::WaitClosed(epoch) => {
+            ScriptCall::WaitClosed(epoch) => {
                 let (context, serial) = self.epochs[*epoch];
                 all.is_over(context, Watch::Closed(serial))
             }
-            Call::WaitDone(number) => {
+            ScriptCall::WaitDone(number) => {
                 let (context, serial) = self.deferred[*number];
                 all.is_over(context, Watch::Done(serial))
             }
@@ -256,17 +264,17 @@ impl Script {
     /// Makes a call that waits for no other process.
     fn alone<R: Rules>(
         &mut self,
-        call: &Call,
+        call: &ScriptCall,
         all: &mut OneSided<R>,
         memory: &mut dyn UserMemory,
-        heap: &dyn Heap,
+        heap: &dyn ProgramHeaps,
     ) -> Result<bool, &'static str> {
         Ok(match call {
-            Call::Write(at, bytes) => {
+            ScriptCall::Write(at, bytes) => {
                 memory.write(memory::here(*at, bytes.len(), false), 0, bytes);
                 true
             }
-            Call::Expect(at, bytes) => {
+            ScriptCall::Expect(at, bytes) => {
                 let mut found = vec![0; bytes.len()];
                 memory.read(memory::here(*at, bytes.len(), false), 0, &mut found);
                 if found != *bytes {
@@ -274,26 +282,26 @@ impl Script {
                 }
                 true
             }
-            Call::Compute(turns) => {
+            ScriptCall::Compute(turns) => {
                 self.computing += 1;
                 self.computing > *turns
             }
-            Call::Attach(bytes) => {
+            ScriptCall::Attach(bytes) => {
                 let at = memory::part(memory::DYNAMIC).start + bytes.start;
                 let region = memory::here(at, bytes.len(), false);
                 let here = all.here();
                 let window = all.window(context(memory::DYNAMIC)).expect("a window");
                 heap.enter(here);
                 self.is_short = window.attach(region) == Err(NotAttached::NoRoom);
-                heap.leave(here);
+                heap.exit(here);
                 !self.is_short
             }
-            Call::Detach(at) => {
+            ScriptCall::Detach(at) => {
                 let window = all.window(context(memory::DYNAMIC)).expect("a window");
                 let _ = window.detach(memory::address(*at));
                 true
             }
-            Call::Fault(window, is_faulty) => {
+            ScriptCall::Fault(window, is_faulty) => {
                 let window = all.window(context(*window));
                 if window.is_some_and(Window::take_fault) != *is_faulty {
                     return Err(FAULT);
@@ -308,19 +316,13 @@ impl Script {
     fn open<R: Rules>(
         &mut self,
         context: Context,
-        (sort, members, checks): (Sort, &[u32], bool),
+        opening: Opening<'_>,
         all: &mut OneSided<R>,
-        heap: &dyn Heap,
+        heap: &dyn ProgramHeaps,
     ) -> bool {
-        let members: Vec<Rank> = members.iter().copied().map(Rank::new).collect();
-        let opening = Opening {
-            sort,
-            members: &members,
-            checks,
-        };
         heap.enter(all.here());
         let epoch = all.open(context, opening, None);
-        heap.leave(all.here());
+        heap.exit(all.here());
         self.is_short = epoch.is_none();
         self.epochs.extend(epoch.map(|epoch| (context, epoch)));
         !self.is_short
@@ -335,10 +337,10 @@ impl Script {
 
     fn perform<R: Rules>(
         &mut self,
-        what: &Do,
+        what: &TargetOp,
         all: &mut OneSided<R>,
         memory: &mut dyn UserMemory,
-        heap: &dyn Heap,
+        heap: &dyn ProgramHeaps,
     ) -> bool {
         let (context, epoch) = self.epochs[what.epoch];
         let target = Rank::new(what.target);
@@ -395,7 +397,7 @@ impl Script {
         let here = all.here();
         heap.enter(here);
         let deferred = all.defer((context, epoch, target), operation, None);
-        heap.leave(here);
+        heap.exit(here);
         self.note(context, deferred)
     }
 }

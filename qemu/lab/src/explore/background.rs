@@ -11,39 +11,39 @@ use std::thread::{Builder, JoinHandle};
 use midplane_cluster::panic;
 use midplane_engines::Choice;
 
-use super::cases::{Row, Surprise};
-use super::search::{Explored, Unfinished};
+use super::cases::{CaseRow, UnexpectedResult};
+use super::search::{SearchExtent, IncompleteReason};
 
 /// Result of a row.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Finding {
+pub struct RowResult {
     /// The row's name.
     pub name: String,
     /// The completed exploration, or an unexpected result.
-    pub result: Result<Explored, Surprise>,
+    pub result: Result<SearchExtent, UnexpectedResult>,
 }
 
 /// The row in progress at the time of the query.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Progress {
+pub struct RowProgress {
     /// The row's name.
     pub name: String,
     /// Its progress.
-    pub explored: Explored,
+    pub explored: SearchExtent,
 }
 
-enum Event {
-    Finding(Finding),
-    Progress(Progress),
+enum BackgroundEvent {
+    Finding(RowResult),
+    Progress(RowProgress),
 }
 
 /// Explorations in progress. They stop when this value is dropped, and when the process ends.
 #[derive(Debug)]
 pub struct Background {
-    events: Receiver<Event>,
+    events: Receiver<BackgroundEvent>,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
-    progress: Option<Progress>,
+    progress: Option<RowProgress>,
 }
 
 impl Background {
@@ -51,7 +51,7 @@ impl Background {
     ///
     /// # Errors
     /// When the host cannot create a thread.
-    pub fn begin(rows: Vec<Row>, matching: Choice) -> io::Result<Background> {
+    pub fn begin(rows: Vec<CaseRow>, matching: Choice) -> io::Result<Background> {
         let (sender, events) = mpsc::channel();
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = stop.clone();
@@ -68,22 +68,22 @@ impl Background {
     }
 
     /// Returns the results since the last call. Does not wait.
-    pub fn findings(&mut self) -> Vec<Finding> {
+    pub fn findings(&mut self) -> Vec<RowResult> {
         let mut findings = Vec::new();
         for event in self.events.try_iter() {
             match event {
-                Event::Finding(finding) => {
+                BackgroundEvent::Finding(finding) => {
                     self.progress = None;
                     findings.push(finding);
                 }
-                Event::Progress(progress) => self.progress = Some(progress),
+                BackgroundEvent::Progress(progress) => self.progress = Some(progress),
             }
         }
         findings
     }
 
     /// Returns the row in progress, as of the last [`Background::findings`].
-    pub fn progress(&self) -> Option<&Progress> {
+    pub fn progress(&self) -> Option<&RowProgress> {
         self.progress.as_ref()
     }
 
@@ -111,28 +111,28 @@ impl Drop for Background {
     }
 }
 
-fn explore_rows(rows: impl Iterator<Item = Row>, events: &Sender<Event>, stopped: &AtomicBool) {
+fn explore_rows(rows: impl Iterator<Item = CaseRow>, events: &Sender<BackgroundEvent>, stopped: &AtomicBool) {
     for row in rows {
         let name = || row.name.clone();
         let result = row.explore(&mut |&explored| {
-            let progress = Progress {
+            let progress = RowProgress {
                 name: name(),
                 explored,
             };
             // Without a receiver the exploration is pointless.
-            match events.send(Event::Progress(progress)) {
+            match events.send(BackgroundEvent::Progress(progress)) {
                 Ok(()) if !stopped.load(Ordering::Relaxed) => ControlFlow::Continue(()),
                 _ => ControlFlow::Break(()),
             }
         });
-        if let Err(Surprise::Unfinished(Unfinished::Stopped(_))) = result {
+        if let Err(UnexpectedResult::Unfinished(IncompleteReason::Stopped(_))) = result {
             return;
         }
-        let finding = Finding {
+        let finding = RowResult {
             name: name(),
             result,
         };
-        if events.send(Event::Finding(finding)).is_err() || stopped.load(Ordering::Relaxed) {
+        if events.send(BackgroundEvent::Finding(finding)).is_err() || stopped.load(Ordering::Relaxed) {
             return;
         }
     }
@@ -161,7 +161,7 @@ mod tests {
         assert!(
             matches!(
                 results[..],
-                [Ok(_), Err(Surprise::Unfinished(Unfinished::Broken(_)))]
+                [Ok(_), Err(UnexpectedResult::Unfinished(IncompleteReason::Broken(_)))]
             ),
             "{findings:?}"
         );

@@ -6,16 +6,16 @@ use midplane_device::request::Mode;
 use midplane_engines::Choice;
 use net_torus::Shape;
 
-use super::rules::Rules;
+use super::rules::ExploredRules;
 
 /// Pattern of a receive: a source (a rank from 1 on, or 0 for the receiver itself) and a tag, either `None` for any.
-pub type Asked = (Option<u32>, Option<Tag>);
+pub type ReceivePattern = (Option<u32>, Option<Tag>);
 
 /// A call of the receiver's program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Call {
+pub enum ProgramCall {
     /// MPI_Irecv.
-    Receive(Asked),
+    Receive(ReceivePattern),
     /// MPI_Cancel of the receive started by the call with this index, then MPI_Wait if it is cancelled immediately, or
     /// MPI_Request_free if it is still posted.
     CancelReceive(usize),
@@ -24,11 +24,11 @@ pub enum Call {
         /// Index of the call.
         of: usize,
         /// The new pattern.
-        asked: Asked,
+        asked: ReceivePattern,
     },
     /// MPI_Irecv, MPI_Cancel and MPI_Wait, repeated until a message is received. The network may do anything between
     /// the calls. All receives of a case with polls are polled, so one is posted at a time.
-    Poll(Asked),
+    Poll(ReceivePattern),
     /// MPI_Isend to the receiver itself (self-send), with this tag.
     SendToItself(Tag),
 }
@@ -38,11 +38,11 @@ const SENDER_MEMORY: usize = 1 << 10;
 
 /// A case to explore.
 #[derive(Clone, Debug)]
-pub struct Case {
+pub struct ProtocolCase {
     /// By sender: the tags of its messages, in order.
     pub senders: Vec<Vec<Tag>>,
     /// The receiver's calls, in order.
-    pub receiver: Vec<Call>,
+    pub receiver: Vec<ProgramCall>,
     /// Length of each message in bytes, at least 1.
     pub len: usize,
     /// Synchronous or standard sends.
@@ -63,7 +63,7 @@ pub struct Case {
     /// The matching engine of all nodes. The number of states does not depend on it.
     pub matching: Choice,
     /// The protocol's rules.
-    pub rules: Rules,
+    pub rules: ExploredRules,
     /// RTSs of a pair may overtake one another.
     pub rts_overtake: bool,
     /// Replies of a pair may overtake one another.
@@ -72,13 +72,13 @@ pub struct Case {
     pub reduced: bool,
 }
 
-impl Case {
+impl ProtocolCase {
     /// Creates a case with messages of these tags by sender, received in this order; one byte each, sound rules, a
     /// transport without faults.
-    pub fn new(senders: &[&[Tag]], receives: &[Asked], mpi_memory: usize) -> Case {
-        Case {
+    pub fn new(senders: &[&[Tag]], receives: &[ReceivePattern], mpi_memory: usize) -> ProtocolCase {
+        ProtocolCase {
             senders: senders.iter().map(|tags| tags.to_vec()).collect(),
-            receiver: receives.iter().copied().map(Call::Receive).collect(),
+            receiver: receives.iter().copied().map(ProgramCall::Receive).collect(),
             len: 1,
             mode: Mode::Standard,
             synchronous: None,
@@ -88,7 +88,7 @@ impl Case {
             sent_early: false,
             cancel: None,
             matching: Choice::default(),
-            rules: Rules::SOUND,
+            rules: ExploredRules::SOUND,
             rts_overtake: false,
             answers_overtake: false,
             reduced: false,
@@ -112,7 +112,7 @@ impl Case {
             usize::from(number % PER_SENDER),
         );
         let (source, tag) = if number / PER_SENDER == ITSELF {
-            let Call::SendToItself(tag) = *self.receiver.get(at)? else {
+            let ProgramCall::SendToItself(tag) = *self.receiver.get(at)? else {
                 return None;
             };
             (0, tag)
@@ -137,8 +137,8 @@ impl Case {
     /// Returns the pattern of a call of the receiver, if it starts a receive.
     pub fn pattern(&self, call: usize) -> Option<Pattern> {
         let (source, tag) = match self.receiver[call] {
-            Call::Receive(asked) | Call::ReceiveInstead { asked, .. } | Call::Poll(asked) => asked,
-            Call::CancelReceive(_) | Call::SendToItself(_) => return None,
+            ProgramCall::Receive(asked) | ProgramCall::ReceiveInstead { asked, .. } | ProgramCall::Poll(asked) => asked,
+            ProgramCall::CancelReceive(_) | ProgramCall::SendToItself(_) => return None,
         };
         Some(Pattern::new(source.map(Rank::new), tag, 0))
     }
@@ -147,7 +147,7 @@ impl Case {
     pub fn polls(&self) -> bool {
         self.receiver
             .iter()
-            .any(|call| matches!(call, Call::Poll(_)))
+            .any(|call| matches!(call, ProgramCall::Poll(_)))
     }
 
     /// Returns the senders' ranks.

@@ -11,44 +11,44 @@ use std::collections::HashMap;
 
 use rustc_hash::FxBuildHasher;
 
-use super::search::{Counterexample, Explored, Unfinished};
-use super::state::{END, ENOUGH, Global, Step};
-use super::system::System;
+use super::search::{Counterexample, SearchExtent, IncompleteReason};
+use super::state::{END, ENOUGH, GlobalState, GlobalStep};
+use super::system::CaseSystem;
 
 /// Set of kinds of steps, one bit each.
-type Kinds = u32;
+type StepKinds = u32;
 
-fn kind(step: Step) -> Kinds {
+fn kind(step: GlobalStep) -> StepKinds {
     1 << match step {
-        Step::Call(rank) => rank,
-        Step::Cancel => 4,
-        Step::Take {
+        GlobalStep::Call(rank) => rank,
+        GlobalStep::Cancel => 4,
+        GlobalStep::Receive {
             priority: false,
             source,
             ..
         } => 4 + source,
-        Step::Take { dest, .. } => 7 + dest,
-        Step::Inject { rank, priority } => 11 + 2 * rank + u8::from(priority),
-        Step::TakeOwn { priority } => 19 + u8::from(priority),
+        GlobalStep::Receive { dest, .. } => 7 + dest,
+        GlobalStep::Inject { rank, priority } => 11 + 2 * rank + u8::from(priority),
+        GlobalStep::ReceiveOwn { priority } => 19 + u8::from(priority),
     }
 }
 
 #[derive(Default)]
-struct Graph {
-    numbers: HashMap<Global, u32, FxBuildHasher>,
-    states: Vec<Global>,
+struct StateGraph {
+    numbers: HashMap<GlobalState, u32, FxBuildHasher>,
+    states: Vec<GlobalState>,
     /// By state: its first predecessor, and the step from it.
-    found: Vec<Option<(u32, Step)>>,
+    found: Vec<Option<(u32, GlobalStep)>>,
     /// By state: index of its first step.
     begin: Vec<u32>,
     /// For all states: successor and kind of each step.
-    steps: Vec<(u32, Kinds)>,
+    steps: Vec<(u32, StepKinds)>,
 }
 
-impl Graph {
-    fn number(&mut self, state: Global, found: Option<(u32, Step)>) -> u32 {
+impl StateGraph {
+    fn number(&mut self, state: GlobalState, found: Option<(u32, GlobalStep)>) -> u32 {
         let number = self.states.len() as u32;
-        let Graph {
+        let StateGraph {
             states, found: all, ..
         } = self;
         *self.numbers.entry(state).or_insert_with(|| {
@@ -58,7 +58,7 @@ impl Graph {
         })
     }
 
-    fn steps_of(&self, state: u32) -> &[(u32, Kinds)] {
+    fn steps_of(&self, state: u32) -> &[(u32, StepKinds)] {
         let at = state as usize;
         let end = self
             .begin
@@ -67,13 +67,13 @@ impl Graph {
         &self.steps[self.begin[at] as usize..end]
     }
 
-    fn kinds_of(&self, state: u32) -> Kinds {
+    fn kinds_of(&self, state: u32) -> StepKinds {
         self.steps_of(state)
             .iter()
             .fold(0, |kinds, (_, kind)| kinds | kind)
     }
 
-    fn path_to(&self, state: u32) -> Vec<Step> {
+    fn path_to(&self, state: u32) -> Vec<GlobalStep> {
         let mut path = Vec::new();
         let mut at = state;
         while let Some((before, step)) = self.found[at as usize] {
@@ -84,8 +84,8 @@ impl Graph {
         path
     }
 
-    fn explored(&self, system: &System) -> Explored {
-        Explored {
+    fn explored(&self, system: &CaseSystem) -> SearchExtent {
+        SearchExtent {
             states: self.states.len() as u64,
             steps: self.steps.len() as u64,
             depth: 0,
@@ -98,7 +98,7 @@ impl Graph {
         let component = self.components();
         let count = component.iter().max().map_or(0, |&last| last as usize + 1);
         // By component: the kinds possible in all its states, those made within it, and a state.
-        let mut kinds = vec![(Kinds::MAX, 0, 0); count];
+        let mut kinds = vec![(StepKinds::MAX, 0, 0); count];
         for state in 0..self.states.len() as u32 {
             let own = component[state as usize];
             let (possible, made, of) = &mut kinds[own as usize];
@@ -111,7 +111,7 @@ impl Graph {
             }
         }
         let is_fair =
-            |&&(possible, made, _): &&(Kinds, Kinds, u32)| made != 0 && possible & !made == 0;
+            |&&(possible, made, _): &&(StepKinds, StepKinds, u32)| made != 0 && possible & !made == 0;
         kinds.iter().find(is_fair).map(|&(_, _, state)| state)
     }
 
@@ -165,12 +165,12 @@ impl Graph {
 
 /// Explores all states of a system that polls, at most `limit`, in all orders of steps. Every property must hold in
 /// each state, and no fair run may be endless.
-pub fn explore_fairly(system: &System, limit: u64) -> Result<Explored, Unfinished> {
-    let mut graph = Graph::default();
+pub fn explore_fairly(system: &CaseSystem, limit: u64) -> Result<SearchExtent, IncompleteReason> {
+    let mut graph = StateGraph::default();
     graph.number(system.first(), None);
     let (mut steps, mut successors) = (Vec::new(), Vec::new());
-    let broken = |graph: &Graph, property, state| {
-        Unfinished::Broken(Counterexample {
+    let broken = |graph: &StateGraph, property, state| {
+        IncompleteReason::Broken(Counterexample {
             property,
             path: graph.path_to(state),
             explored: graph.explored(system),
@@ -180,7 +180,7 @@ pub fn explore_fairly(system: &System, limit: u64) -> Result<Explored, Unfinishe
         let number = graph.begin.len() as u32;
         graph.begin.push(graph.steps.len() as u32);
         if graph.states.len() as u64 > limit {
-            return Err(Unfinished::Limit(graph.explored(system)));
+            return Err(IncompleteReason::Limit(graph.explored(system)));
         }
         system.successors(&state, &mut steps, &mut successors);
         if let Some(property) = system.broken(&state) {

@@ -7,16 +7,16 @@ use std::collections::{HashMap, VecDeque};
 use midplane_device::protocol::Age;
 use rustc_hash::FxBuildHasher;
 
-use super::case::{Case, SENDERS};
-use super::node::{CANCELLER, Deed, Injected, Node, turn_back, turn_back_horizon};
-use super::state::{Global, Step};
+use super::case::{ProtocolCase, SENDERS};
+use super::node::{CANCELLER, NodeAction, InjectedPacket, ProgramNode, turn_back, turn_back_horizon};
+use super::state::{GlobalState, GlobalStep};
 
 /// Maximum number of cached node states, about 8 KiB each.
 const KEPT_NODES: usize = 100_000;
 
 /// A sender with the packets in flight between it and the receiver.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub(super) struct Side {
+pub(super) struct SenderState {
     pub(super) node: u32,
     /// To the receiver, in order.
     pub(super) requests: Vec<u16>,
@@ -25,10 +25,10 @@ pub(super) struct Side {
 }
 
 /// Memoized properties of a node state.
-pub(super) struct Known {
+pub(super) struct StateProperties {
     /// The state itself, unless it was dropped to save memory.
-    pub(super) node: Option<Box<Node>>,
-    pub(super) origin: Origin,
+    pub(super) node: Option<Box<ProgramNode>>,
+    pub(super) origin: StateOrigin,
     pub(super) broken: Option<&'static str>,
     pub(super) is_complete: bool,
     pub(super) may_call: bool,
@@ -41,38 +41,38 @@ pub(super) struct Known {
 
 /// Origin of a node state, from which it can be recomputed.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Origin {
+pub(super) enum StateOrigin {
     First,
-    After(u32, Local),
+    After(u32, LocalStep),
     TurnedBack(u32, Age),
     HorizonsTurnedBack(u32, u8),
 }
 
 /// A step of one node, with its inputs.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(super) enum Local {
+pub(super) enum LocalStep {
     Call,
     Cancel,
-    Take { priority: bool, packet: u16 },
+    Receive { priority: bool, packet: u16 },
     Inject { priority: bool },
-    TakeOwn { priority: bool },
+    ReceiveOwn { priority: bool },
 }
 
 /// A change of a sender and its packets in flight.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(super) enum OnSide {
+pub(super) enum SideStep {
     Call,
     Cancel,
     Inject { priority: bool },
-    TakeAnswer { place: u8 },
-    RequestTaken { place: u8 },
+    ReceiveAnswer { place: u8 },
+    RequestReceived { place: u8 },
     Answered { packet: u16 },
     AgeTurnedBack { by: Age },
     HorizonsTurnedBack { by: u8 },
 }
 
 #[derive(Clone, Copy, Debug)]
-struct After {
+struct StepResult {
     node: u32,
     /// The packet injected: its class, destination and index.
     injected: Option<(bool, u8, u16)>,
@@ -90,28 +90,28 @@ struct TurnedBack {
 
 /// Interned states of nodes, packets and channels, by index, and their successors.
 #[derive(Default)]
-pub(super) struct Memo {
-    pub(super) nodes: Vec<Known>,
+pub(super) struct StepMemo {
+    pub(super) nodes: Vec<StateProperties>,
     node_numbers: HashMap<u128, u32, FxBuildHasher>,
     /// Cached nodes, oldest first.
     kept: VecDeque<u32>,
     packets: Vec<Vec<u8>>,
     packet_numbers: HashMap<Vec<u8>, u16, FxBuildHasher>,
-    pub(super) sides: Vec<Side>,
-    side_numbers: HashMap<Side, u32, FxBuildHasher>,
-    locals: HashMap<(u32, Local), Option<After>, FxBuildHasher>,
-    on_sides: HashMap<(u32, OnSide), Option<u32>, FxBuildHasher>,
+    pub(super) sides: Vec<SenderState>,
+    side_numbers: HashMap<SenderState, u32, FxBuildHasher>,
+    locals: HashMap<(u32, LocalStep), Option<StepResult>, FxBuildHasher>,
+    on_sides: HashMap<(u32, SideStep), Option<u32>, FxBuildHasher>,
 }
 
-impl Memo {
-    pub(super) fn number(&mut self, case: &Case, node: Node, origin: Origin) -> u32 {
+impl StepMemo {
+    pub(super) fn number(&mut self, case: &ProtocolCase, node: ProgramNode, origin: StateOrigin) -> u32 {
         let number = self.nodes.len() as u32;
         match self.node_numbers.entry(node.fingerprint(case)) {
             Entry::Occupied(known) => *known.get(),
             Entry::Vacant(new) => {
                 new.insert(number);
-                let offers = |priority| node.after(case, Deed::Inject { priority }).is_some();
-                self.nodes.push(Known {
+                let offers = |priority| node.after(case, NodeAction::Inject { priority }).is_some();
+                self.nodes.push(StateProperties {
                     origin,
                     broken: node.broken(case),
                     is_complete: node.is_complete(case),
@@ -127,10 +127,10 @@ impl Memo {
         }
     }
 
-    fn keep(&mut self, number: u32, node: Node) {
+    fn keep(&mut self, number: u32, node: ProgramNode) {
         let known = &mut self.nodes[number as usize];
         known.node = Some(Box::new(node));
-        if !matches!(known.origin, Origin::First) {
+        if !matches!(known.origin, StateOrigin::First) {
             self.kept.push_back(number);
         }
         if self.kept.len() > KEPT_NODES
@@ -141,31 +141,31 @@ impl Memo {
     }
 
     /// Returns a node state, which is recomputed from its origin if it was dropped.
-    fn node(&mut self, case: &Case, number: u32) -> &Node {
+    fn node(&mut self, case: &ProtocolCase, number: u32) -> &ProgramNode {
         let mut missing = Vec::new();
         let mut at = number;
         while self.nodes[at as usize].node.is_none() {
             missing.push(at);
             at = match self.nodes[at as usize].origin {
-                Origin::First => unreachable!("a first node is kept"),
-                Origin::After(before, _)
-                | Origin::TurnedBack(before, _)
-                | Origin::HorizonsTurnedBack(before, _) => before,
+                StateOrigin::First => unreachable!("a first node is kept"),
+                StateOrigin::After(before, _)
+                | StateOrigin::TurnedBack(before, _)
+                | StateOrigin::HorizonsTurnedBack(before, _) => before,
             };
         }
         while let Some(at) = missing.pop() {
             let node = match self.nodes[at as usize].origin {
-                Origin::First => unreachable!("a first node is kept"),
-                Origin::After(before, local) => {
+                StateOrigin::First => unreachable!("a first node is kept"),
+                StateOrigin::After(before, local) => {
                     let (node, ..) = self.after(case, before, local).expect("made before");
                     node
                 }
-                Origin::HorizonsTurnedBack(before, by) => {
+                StateOrigin::HorizonsTurnedBack(before, by) => {
                     let mut node = self.kept(before).clone();
                     node.turn_back_horizons_by(by);
                     node
                 }
-                Origin::TurnedBack(before, by) => {
+                StateOrigin::TurnedBack(before, by) => {
                     let mut node = self.kept(before).clone();
                     node.turn_back_by(case, by);
                     node
@@ -176,26 +176,26 @@ impl Memo {
         self.kept(number)
     }
 
-    fn kept(&self, number: u32) -> &Node {
+    fn kept(&self, number: u32) -> &ProgramNode {
         self.nodes[number as usize].node.as_ref().expect("kept")
     }
 
     /// Executes a step on the device, and normalizes the ages.
     fn after(
         &self,
-        case: &Case,
+        case: &ProtocolCase,
         number: u32,
-        local: Local,
-    ) -> Option<(Node, Option<Injected>, TurnedBack)> {
+        local: LocalStep,
+    ) -> Option<(ProgramNode, Option<InjectedPacket>, TurnedBack)> {
         let deed = match local {
-            Local::Call => Deed::Call,
-            Local::Cancel => Deed::Cancel,
-            Local::Take { priority, packet } => Deed::Take {
+            LocalStep::Call => NodeAction::Call,
+            LocalStep::Cancel => NodeAction::Cancel,
+            LocalStep::Receive { priority, packet } => NodeAction::Receive {
                 priority,
                 packet: &self.packets[usize::from(packet)],
             },
-            Local::Inject { priority } => Deed::Inject { priority },
-            Local::TakeOwn { priority } => Deed::TakeOwn { priority },
+            LocalStep::Inject { priority } => NodeAction::Inject { priority },
+            LocalStep::ReceiveOwn { priority } => NodeAction::ReceiveOwn { priority },
         };
         let (mut node, injected) = self.kept(number).after(case, deed)?;
         let turned = TurnedBack {
@@ -216,7 +216,7 @@ impl Memo {
             })
     }
 
-    pub(super) fn side(&mut self, side: Side) -> u32 {
+    pub(super) fn side(&mut self, side: SenderState) -> u32 {
         let number = self.sides.len() as u32;
         *self.side_numbers.entry(side).or_insert_with_key(|side| {
             self.sides.push(side.clone());
@@ -224,7 +224,7 @@ impl Memo {
         })
     }
 
-    fn local(&mut self, case: &Case, node: u32, local: Local) -> Option<After> {
+    fn local(&mut self, case: &ProtocolCase, node: u32, local: LocalStep) -> Option<StepResult> {
         if let Some(&after) = self.locals.get(&(node, local)) {
             return after;
         }
@@ -233,14 +233,14 @@ impl Memo {
             .after(case, node, local)
             .map(|(next, injected, turned)| {
                 let injected = injected.map(
-                    |Injected {
+                    |InjectedPacket {
                          priority,
                          dest,
                          packet,
                      }| (priority, dest, self.packet(packet)),
                 );
-                After {
-                    node: self.number(case, next, Origin::After(node, local)),
+                StepResult {
+                    node: self.number(case, next, StateOrigin::After(node, local)),
                     injected,
                     turned,
                 }
@@ -249,31 +249,31 @@ impl Memo {
         after
     }
 
-    pub(super) fn on_side(&mut self, case: &Case, number: u32, what: OnSide) -> Option<u32> {
+    pub(super) fn on_side(&mut self, case: &ProtocolCase, number: u32, what: SideStep) -> Option<u32> {
         if let Some(&after) = self.on_sides.get(&(number, what)) {
             return after;
         }
         let mut side = self.sides[number as usize].clone();
         let local = match what {
-            OnSide::Call => Some(Local::Call),
-            OnSide::Cancel => Some(Local::Cancel),
-            OnSide::Inject { priority } => Some(Local::Inject { priority }),
-            OnSide::TakeAnswer { place } => Some(Local::Take {
+            SideStep::Call => Some(LocalStep::Call),
+            SideStep::Cancel => Some(LocalStep::Cancel),
+            SideStep::Inject { priority } => Some(LocalStep::Inject { priority }),
+            SideStep::ReceiveAnswer { place } => Some(LocalStep::Receive {
                 priority: true,
                 packet: side.answers.remove(place.into()),
             }),
-            OnSide::RequestTaken { place } => {
+            SideStep::RequestReceived { place } => {
                 side.requests.remove(place.into());
                 None
             }
-            OnSide::Answered { packet } => {
+            SideStep::Answered { packet } => {
                 side.answers.push(packet);
                 None
             }
-            OnSide::AgeTurnedBack { by } => {
+            SideStep::AgeTurnedBack { by } => {
                 let mut node = self.node(case, side.node).clone();
                 node.turn_back_by(case, by);
-                side.node = self.number(case, node, Origin::TurnedBack(side.node, by));
+                side.node = self.number(case, node, StateOrigin::TurnedBack(side.node, by));
                 for (priority, packets) in [(false, &mut side.requests), (true, &mut side.answers)]
                 {
                     for number in packets {
@@ -284,10 +284,10 @@ impl Memo {
                 }
                 None
             }
-            OnSide::HorizonsTurnedBack { by } => {
+            SideStep::HorizonsTurnedBack { by } => {
                 let mut node = self.node(case, side.node).clone();
                 node.turn_back_horizons_by(by);
-                side.node = self.number(case, node, Origin::HorizonsTurnedBack(side.node, by));
+                side.node = self.number(case, node, StateOrigin::HorizonsTurnedBack(side.node, by));
                 for (priority, packets) in [(false, &mut side.requests), (true, &mut side.answers)]
                 {
                     for number in packets {
@@ -302,7 +302,7 @@ impl Memo {
         let moved = match local.map(|local| self.local(case, side.node, local)) {
             None => true,
             Some(None) => false,
-            Some(Some(After { node, injected, .. })) => {
+            Some(Some(StepResult { node, injected, .. })) => {
                 side.node = node;
                 if let Some((priority, dest, packet)) = injected {
                     assert!(
@@ -319,17 +319,17 @@ impl Memo {
         after
     }
 
-    pub(super) fn next(&mut self, case: &Case, state: &Global, step: Step) -> Option<Global> {
+    pub(super) fn next(&mut self, case: &ProtocolCase, state: &GlobalState, step: GlobalStep) -> Option<GlobalState> {
         let mut next = *state;
         let (rank, what) = match step {
-            Step::Call(0) => return self.receive(case, next, Local::Call),
-            Step::TakeOwn { priority } => {
-                return self.receive(case, next, Local::TakeOwn { priority });
+            GlobalStep::Call(0) => return self.receive(case, next, LocalStep::Call),
+            GlobalStep::ReceiveOwn { priority } => {
+                return self.receive(case, next, LocalStep::ReceiveOwn { priority });
             }
-            Step::Inject { rank: 0, priority } => {
-                return self.receive(case, next, Local::Inject { priority });
+            GlobalStep::Inject { rank: 0, priority } => {
+                return self.receive(case, next, LocalStep::Inject { priority });
             }
-            Step::Take {
+            GlobalStep::Receive {
                 priority: false,
                 source,
                 place,
@@ -337,27 +337,27 @@ impl Memo {
             } => {
                 let side = &mut next.sides[usize::from(source) - 1];
                 let packet = self.sides[*side as usize].requests[usize::from(place)];
-                *side = self.on_side(case, *side, OnSide::RequestTaken { place })?;
+                *side = self.on_side(case, *side, SideStep::RequestReceived { place })?;
                 return self.receive(
                     case,
                     next,
-                    Local::Take {
+                    LocalStep::Receive {
                         priority: false,
                         packet,
                     },
                 );
             }
-            Step::Take { dest, place, .. } => (dest, OnSide::TakeAnswer { place }),
-            Step::Call(rank) => (rank, OnSide::Call),
-            Step::Cancel => (CANCELLER, OnSide::Cancel),
-            Step::Inject { rank, priority } => (rank, OnSide::Inject { priority }),
+            GlobalStep::Receive { dest, place, .. } => (dest, SideStep::ReceiveAnswer { place }),
+            GlobalStep::Call(rank) => (rank, SideStep::Call),
+            GlobalStep::Cancel => (CANCELLER, SideStep::Cancel),
+            GlobalStep::Inject { rank, priority } => (rank, SideStep::Inject { priority }),
         };
         let side = &mut next.sides[usize::from(rank) - 1];
         *side = self.on_side(case, *side, what)?;
         Some(next)
     }
 
-    fn receive(&mut self, case: &Case, mut next: Global, local: Local) -> Option<Global> {
+    fn receive(&mut self, case: &ProtocolCase, mut next: GlobalState, local: LocalStep) -> Option<GlobalState> {
         let after = self.local(case, next.receiver, local)?;
         next.receiver = after.node;
         if let Some((priority, dest, packet)) = after.injected {
@@ -366,37 +366,37 @@ impl Memo {
                 "the receiver sends answers to senders"
             );
             let side = &mut next.sides[usize::from(dest) - 1];
-            *side = self.on_side(case, *side, OnSide::Answered { packet })?;
+            *side = self.on_side(case, *side, SideStep::Answered { packet })?;
         }
         for (side, by) in next.sides.iter_mut().zip(after.turned.ages) {
             if by > 0 {
-                *side = self.on_side(case, *side, OnSide::AgeTurnedBack { by })?;
+                *side = self.on_side(case, *side, SideStep::AgeTurnedBack { by })?;
             }
         }
         if after.turned.posts > 0 {
             let by = after.turned.posts;
             for side in &mut next.sides[..case.senders.len()] {
-                *side = self.on_side(case, *side, OnSide::HorizonsTurnedBack { by })?;
+                *side = self.on_side(case, *side, SideStep::HorizonsTurnedBack { by })?;
             }
         }
         Some(next)
     }
 
-    pub(super) fn broken(&self, case: &Case, state: &Global) -> Option<&'static str> {
+    pub(super) fn broken(&self, case: &ProtocolCase, state: &GlobalState) -> Option<&'static str> {
         let receiver = &self.nodes[state.receiver as usize];
         let sides = case
             .ranks()
             .zip(state.sides)
-            .map(|(_, side)| self.of_side(side).1);
+            .map(|(_, side)| self.for_side(side).1);
         std::iter::once(receiver)
             .chain(sides)
             .find_map(|known| known.broken)
     }
 
-    pub(super) fn is_complete(&self, case: &Case, state: &Global) -> bool {
+    pub(super) fn is_complete(&self, case: &ProtocolCase, state: &GlobalState) -> bool {
         self.nodes[state.receiver as usize].is_complete
             && case.ranks().zip(state.sides).all(|(_, side)| {
-                let (side, known) = self.of_side(side);
+                let (side, known) = self.for_side(side);
                 side.requests.is_empty() && side.answers.is_empty() && known.is_complete
             })
     }

@@ -25,13 +25,13 @@ pub mod state;
 mod steps;
 pub mod system;
 
-pub use background::{Background, Finding, Progress};
-pub use case::{Case, PER_SENDER, SENDERS};
-pub use cases::{Expected, Row, Surprise};
+pub use background::{Background, RowResult, RowProgress};
+pub use case::{ProtocolCase, PER_SENDER, SENDERS};
+pub use cases::{ExpectedResult, CaseRow, UnexpectedResult};
 pub use fair::explore_fairly;
-pub use search::{Counterexample, Explored, MOST_STATES, Unfinished, Watch, explore, unwatched};
-pub use state::{END, ENOUGH, EXPECTED, Global, MEMORY, ORDER, Step};
-pub use system::System;
+pub use search::{Counterexample, SearchExtent, MAX_STATES, IncompleteReason, SearchWatcher, explore, never_stop};
+pub use state::{END, ENOUGH, EXPECTED, GlobalState, MEMORY, ORDER, GlobalStep};
+pub use system::CaseSystem;
 
 /// The device under exploration.
-pub type Device = midplane_device::Adi<rules::Rules>;
+pub type ExploredDevice = midplane_device::Adi<rules::ExploredRules>;

@@ -14,8 +14,8 @@ use msg_layer::Class;
 use msg_layer::fake::{Fake, Room};
 use msg_layer::header::{Header, SHORT_HEADER};
 
-use super::Device;
-use super::case::{Call, Case, ITSELF, PER_SENDER, SENDERS};
+use super::ExploredDevice;
+use super::case::{ProgramCall, ProtocolCase, ITSELF, PER_SENDER, SENDERS};
 use super::state::{EXPECTED, MEMORY, ORDER};
 
 /// The sender that cancels.
@@ -25,9 +25,9 @@ const EMPTY: u8 = u8::MAX;
 
 /// Buffers of one node: all bytes of a buffer are equal.
 #[derive(Clone, Hash, Debug)]
-struct Bytes(Vec<u8>);
+struct UniformBuffers(Vec<u8>);
 
-impl UserMemory for Bytes {
+impl UserMemory for UniformBuffers {
     fn read(&self, span: Span, _: usize, out: &mut [u8]) {
         out.fill(self.0[span.address()]);
     }
@@ -46,13 +46,13 @@ impl UserMemory for Bytes {
 
 /// A possible action of a node.
 #[derive(Clone, Copy, Debug)]
-pub enum Deed<'a> {
+pub enum NodeAction<'a> {
     /// The next call of its program.
     Call,
     /// Its program cancels the message that the case specifies.
     Cancel,
     /// Receives a packet, and replies to it if required.
-    Take {
+    Receive {
         /// The packet's class.
         priority: bool,
         /// Its bytes.
@@ -64,7 +64,7 @@ pub enum Deed<'a> {
         priority: bool,
     },
     /// Receives the next packet that it has sent to itself, and replies to it if required.
-    TakeOwn {
+    ReceiveOwn {
         /// The packet's class.
         priority: bool,
     },
@@ -72,7 +72,7 @@ pub enum Deed<'a> {
 
 /// A packet injected by a step.
 #[derive(Debug)]
-pub struct Injected {
+pub struct InjectedPacket {
     /// Its class.
     pub priority: bool,
     /// Its destination.
@@ -115,7 +115,7 @@ fn sender_name(priority: bool, packet: &mut [u8]) -> Option<&mut [u8; 4]> {
 }
 
 /// Returns a port for one step: no packet has arrived, and nothing can be injected.
-fn port(case: &Case, rank: u8) -> Fake {
+fn port(case: &ProtocolCase, rank: u8) -> Fake {
     let shape = case.shape();
     let here = shape.coord(rank.into()).expect("a rank of the machine");
     let mut port = Fake::new(shape, here);
@@ -125,10 +125,10 @@ fn port(case: &Case, rank: u8) -> Fake {
     port
 }
 
-fn injected(case: &Case, port: &mut Fake) -> Option<Injected> {
+fn injected(case: &ProtocolCase, port: &mut Fake) -> Option<InjectedPacket> {
     let sent = port.take_sent();
     assert!(sent.len() <= 1, "one packet a step");
-    sent.into_iter().next().map(|sent| Injected {
+    sent.into_iter().next().map(|sent| InjectedPacket {
         priority: sent.class == Class::Priority,
         dest: case.shape().rank(sent.dest).expect("a node of the machine") as u8,
         packet: sent.body,
@@ -137,7 +137,7 @@ fn injected(case: &Case, port: &mut Fake) -> Option<Injected> {
 
 /// The receive of a call that polls.
 #[derive(Clone, Copy, Debug)]
-struct Polled {
+struct PolledReceive {
     id: RequestId,
     /// Cancelled; MPI_Wait has not returned yet.
     is_cancelled: bool,
@@ -145,10 +145,10 @@ struct Polled {
 
 /// A device and its program.
 #[derive(Clone, Debug)]
-pub struct Node {
+pub struct ProgramNode {
     rank: u8,
-    adi: Device,
-    bytes: Bytes,
+    adi: ExploredDevice,
+    bytes: UniformBuffers,
     /// By call made so far, in order: the request that it started, unless it was cancelled.
     calls: Vec<Option<RequestId>>,
     /// A sender's request IDs of its messages in progress, by message. The IDs do not affect the protocol, so packets
@@ -156,14 +156,14 @@ pub struct Node {
     names: Vec<u32>,
     /// The cancel of the case was executed.
     cancelled: bool,
-    polled: Option<Polled>,
+    polled: Option<PolledReceive>,
     /// By class: packets to itself in flight. They do not affect other nodes.
     own: [VecDeque<Vec<u8>>; 2],
 }
 
-impl Node {
+impl ProgramNode {
     /// Creates a node before its first step.
-    pub fn new(case: &Case, rank: u8) -> Node {
+    pub fn new(case: &ProtocolCase, rank: u8) -> ProgramNode {
         let bytes = match rank {
             0 => case.mpi_memory,
             _ => case.sender_memory,
@@ -175,11 +175,11 @@ impl Node {
             rank: Rank::new(rank.into()),
             request_slots: usize::MAX,
         };
-        let adi = Device::with_rules(config, memory, case.rules).expect("a rank of the machine");
-        Node {
+        let adi = ExploredDevice::with_rules(config, memory, case.rules).expect("a rank of the machine");
+        ProgramNode {
             rank,
             adi,
-            bytes: Bytes(Vec::new()),
+            bytes: UniformBuffers(Vec::new()),
             calls: Vec::new(),
             names: vec![0; case.calls(rank)],
             cancelled: case.cancel.is_none() || rank != CANCELLER,
@@ -189,17 +189,17 @@ impl Node {
     }
 
     /// Returns the state after an action, and the packet injected, or `None` if the action is impossible.
-    pub fn after(&self, case: &Case, deed: Deed<'_>) -> Option<(Node, Option<Injected>)> {
+    pub fn after(&self, case: &ProtocolCase, deed: NodeAction<'_>) -> Option<(ProgramNode, Option<InjectedPacket>)> {
         let mut node = self.clone();
         let mut port = port(case, node.rank);
         match deed {
-            Deed::Call => {
+            NodeAction::Call => {
                 if !node.may_call(case) {
                     return None;
                 }
                 node.call(case);
             }
-            Deed::Cancel => {
+            NodeAction::Cancel => {
                 if !node.may_cancel(case) {
                     return None;
                 }
@@ -207,23 +207,23 @@ impl Node {
                 node.adi.cancel(id);
                 node.cancelled = true;
             }
-            Deed::Take { priority, packet } => {
+            NodeAction::Receive { priority, packet } => {
                 let mut taken = packet.to_vec();
                 if let Some(name) = node.name_in(priority, &mut taken) {
                     let message = u32::from_le_bytes(*name);
                     *name = node.names[message as usize].to_le_bytes();
                 }
-                node.take(&mut port, priority, &taken);
+                node.receive_packet(&mut port, priority, &taken);
             }
-            Deed::TakeOwn { priority } => {
+            NodeAction::ReceiveOwn { priority } => {
                 let mut taken = node.own[usize::from(priority)].pop_front()?;
                 if let Some(name) = sender_name(priority, &mut taken) {
                     let message = u32::from_le_bytes(*name);
                     *name = node.names[message as usize].to_le_bytes();
                 }
-                node.take(&mut port, priority, &taken);
+                node.receive_packet(&mut port, priority, &taken);
             }
-            Deed::Inject { priority } => {
+            NodeAction::Inject { priority } => {
                 port.set_room(class(priority), Room::Packets(1));
                 if !node.adi.progress(&mut port, &mut node.bytes) {
                     return None;
@@ -235,7 +235,7 @@ impl Node {
         if let Some(own) = injected.take_if(|packet| packet.dest == node.rank) {
             node.keep_own(own);
         }
-        if let Some(Injected {
+        if let Some(InjectedPacket {
             priority, packet, ..
         }) = &mut injected
         {
@@ -249,7 +249,7 @@ impl Node {
     }
 
     /// Receives a packet, with space for the reply only.
-    fn take(&mut self, port: &mut Fake, priority: bool, packet: &[u8]) {
+    fn receive_packet(&mut self, port: &mut Fake, priority: bool, packet: &[u8]) {
         port.arrive(class(priority), packet);
         port.set_room(Class::Priority, Room::Answer);
         let moved = self.adi.progress(port, &mut self.bytes);
@@ -260,8 +260,8 @@ impl Node {
     }
 
     /// Stores a packet to itself, which is in flight from now on, and replaces its request ID by the index of the call.
-    fn keep_own(&mut self, own: Injected) {
-        let Injected {
+    fn keep_own(&mut self, own: InjectedPacket) {
+        let InjectedPacket {
             priority,
             mut packet,
             ..
@@ -303,8 +303,8 @@ impl Node {
         }
     }
 
-    fn call(&mut self, case: &Case) {
-        if self.rank == 0 && matches!(case.receiver[self.calls.len()], Call::Poll(_)) {
+    fn call(&mut self, case: &ProtocolCase) {
+        if self.rank == 0 && matches!(case.receiver[self.calls.len()], ProgramCall::Poll(_)) {
             return self.poll(case);
         }
         let id = match self.rank {
@@ -317,7 +317,7 @@ impl Node {
         self.calls.push(id);
     }
 
-    fn poll(&mut self, case: &Case) {
+    fn poll(&mut self, case: &ProtocolCase) {
         let at = self.calls.len();
         match &mut self.polled {
             Some(polled) => {
@@ -331,7 +331,7 @@ impl Node {
                 let pattern = case.pattern(at).expect("a poll is for something");
                 let span = Span::model(at, case.len);
                 let id = self.adi.irecv(&mut self.bytes, pattern, span);
-                self.polled = Some(Polled {
+                self.polled = Some(PolledReceive {
                     id: id.expect("the host's memory"),
                     is_cancelled: false,
                 });
@@ -341,7 +341,7 @@ impl Node {
 
     /// Completes a polled receive: the program observes its result immediately.
     fn end_poll(&mut self) {
-        let Some(Polled { id, .. }) = self.polled.filter(|polled| self.adi.is_done(polled.id))
+        let Some(PolledReceive { id, .. }) = self.polled.filter(|polled| self.adi.is_done(polled.id))
         else {
             return;
         };
@@ -354,7 +354,7 @@ impl Node {
         }
     }
 
-    fn send(&mut self, case: &Case, sender: u8, tag: Tag) -> RequestId {
+    fn send(&mut self, case: &ProtocolCase, sender: u8, tag: Tag) -> RequestId {
         let at = self.calls.len();
         self.bytes.0.push(sender * PER_SENDER + at as u8);
         let to = SendTo {
@@ -373,14 +373,14 @@ impl Node {
         id.expect("the host's memory")
     }
 
-    fn call_of_receiver(&mut self, case: &Case) -> Option<RequestId> {
+    fn call_of_receiver(&mut self, case: &ProtocolCase) -> Option<RequestId> {
         let at = self.calls.len();
-        if let Call::SendToItself(tag) = case.receiver[at] {
+        if let ProgramCall::SendToItself(tag) = case.receiver[at] {
             return Some(self.send(case, ITSELF, tag));
         }
         self.bytes.0.push(EMPTY);
         match case.receiver[at] {
-            Call::CancelReceive(call) => {
+            ProgramCall::CancelReceive(call) => {
                 let id = self.calls[call].expect("a receive that is cancelled once");
                 let is_over = self.adi.cancel(id);
                 if is_over {
@@ -393,11 +393,11 @@ impl Node {
                 }
                 return None;
             }
-            Call::ReceiveInstead { of, .. } if self.calls[of].is_some() => return None,
-            Call::Receive(_)
-            | Call::ReceiveInstead { .. }
-            | Call::SendToItself(_)
-            | Call::Poll(_) => {}
+            ProgramCall::ReceiveInstead { of, .. } if self.calls[of].is_some() => return None,
+            ProgramCall::Receive(_)
+            | ProgramCall::ReceiveInstead { .. }
+            | ProgramCall::SendToItself(_)
+            | ProgramCall::Poll(_) => {}
         }
         let pattern = case.pattern(at)?;
         let span = Span::model(at, case.len);
@@ -417,20 +417,20 @@ impl Node {
     }
 
     /// Checks whether its program has a call to make.
-    pub fn may_call(&self, case: &Case) -> bool {
+    pub fn may_call(&self, case: &ProtocolCase) -> bool {
         let waits = self.polled.is_some_and(|polled| polled.is_cancelled);
         self.calls.len() < case.calls(self.rank) && !waits
     }
 
     /// Checks whether its program has a message to cancel.
-    pub fn may_cancel(&self, case: &Case) -> bool {
+    pub fn may_cancel(&self, case: &ProtocolCase) -> bool {
         !self.cancelled && case.cancel < Some(self.calls.len())
     }
 
     /// Normalizes the ages of the receiver to 0, and returns the differences by sender. The protocol only compares an
     /// age with others of the same pair, and increments it. So two states are equivalent if all ages of a pair, at both
     /// ends and in flight, differ by the same amount.
-    pub fn turn_back(&mut self, case: &Case) -> [Age; SENDERS] {
+    pub fn turn_back(&mut self, case: &ProtocolCase) -> [Age; SENDERS] {
         let mut turned = [0; SENDERS];
         if self.rank > 0 {
             return turned;
@@ -442,7 +442,7 @@ impl Node {
     }
 
     /// Normalizes a sender's age by the difference of the receiver's.
-    pub fn turn_back_by(&mut self, case: &Case, age: Age) {
+    pub fn turn_back_by(&mut self, case: &ProtocolCase, age: Age) {
         let to = &mut self.adi.ages_mut(Rank::new(0)).to;
         *to = case.rules.age_after(*to, age.wrapping_neg());
     }
@@ -450,7 +450,7 @@ impl Node {
     /// Normalizes the receiver's count of receives to 0 when none is posted, and returns the difference. A horizon is
     /// only compared with the sequence numbers of posted and later receives. So two states are equivalent if all of
     /// them differ by the same amount.
-    pub fn turn_back_posts(&mut self, case: &Case) -> u8 {
+    pub fn turn_back_posts(&mut self, case: &ProtocolCase) -> u8 {
         if self.rank == 0 && case.polls() {
             self.adi.turn_back_posts() as u8
         } else {
@@ -465,8 +465,8 @@ impl Node {
 
     /// Returns a fingerprint of all state that affects its further steps, and of the results that properties of later
     /// states depend on.
-    pub fn fingerprint(&self, case: &Case) -> u128 {
-        let mut bytes = Written(Vec::new());
+    pub fn fingerprint(&self, case: &ProtocolCase) -> u128 {
+        let mut bytes = HashedBytes(Vec::new());
         self.rank.hash(&mut bytes);
         self.adi.hash(&mut bytes);
         self.broken(case).hash(&mut bytes);
@@ -499,7 +499,7 @@ impl Node {
 
     /// Returns the contents of the buffers, normalized. The order of the messages of consecutive complete receives with
     /// equal patterns does not matter: every later check compares a message with all of them alike.
-    fn received(&self, case: &Case) -> Vec<u8> {
+    fn received(&self, case: &ProtocolCase) -> Vec<u8> {
         let mut bytes = self.bytes.0.clone();
         if self.rank == 0 {
             let done: Vec<Option<Pattern>> = (0..bytes.len())
@@ -516,7 +516,7 @@ impl Node {
     }
 
     /// Returns the property that this state violates; all properties except the end are properties of one node's state.
-    pub fn broken(&self, case: &Case) -> Option<&'static str> {
+    pub fn broken(&self, case: &ProtocolCase) -> Option<&'static str> {
         let stats = self.adi.stats();
         if stats.layer.malformed > 0 {
             return Some(EXPECTED);
@@ -534,7 +534,7 @@ impl Node {
     }
 
     /// Checks whether all calls are made and complete, and no resource is in use.
-    pub fn is_complete(&self, case: &Case) -> bool {
+    pub fn is_complete(&self, case: &ProtocolCase) -> bool {
         let adi = &self.adi;
         !self.may_call(case)
             && self.cancelled
@@ -552,18 +552,18 @@ impl Node {
 
     /// Checks every complete receive: its message matches, is complete, was received once and has the right status, and
     /// none overtook another (MPI-3.1 section 3.5).
-    fn is_in_order(&self, case: &Case) -> bool {
+    fn is_in_order(&self, case: &ProtocolCase) -> bool {
         let unknown = Envelope {
             source: Rank::new(0),
             tag: 0,
             context: 1,
         };
-        let done: Vec<Received> = self
+        let done: Vec<ReceivedMessage> = self
             .requests()
             .filter(|&(_, id)| self.adi.is_done(id))
             .filter_map(|(call, id)| {
                 let byte = self.bytes.0[call];
-                Some(Received {
+                Some(ReceivedMessage {
                     call,
                     id,
                     pattern: case.pattern(call)?,
@@ -579,7 +579,7 @@ impl Node {
     }
 
     /// Checks the message of a receive and its status.
-    fn is_as_asked(&self, case: &Case, received: &Received) -> bool {
+    fn is_as_asked(&self, case: &ProtocolCase, received: &ReceivedMessage) -> bool {
         let request = self.adi.requests().get(received.id);
         let Request::Receive(Receive {
             state: ReceiveState::Done(said),
@@ -594,7 +594,7 @@ impl Node {
     }
 }
 
-struct Received {
+struct ReceivedMessage {
     call: usize,
     id: RequestId,
     pattern: Pattern,
@@ -602,9 +602,9 @@ struct Received {
     envelope: Envelope,
 }
 
-impl Received {
+impl ReceivedMessage {
     /// Checks whether a later receive has the same message, or an earlier one that matches this receive.
-    fn comes_out_of_turn(&self, later: &Received) -> bool {
+    fn comes_out_of_turn(&self, later: &ReceivedMessage) -> bool {
         let is_earlier = self.envelope.source == later.envelope.source
             && later.byte < self.byte
             && self.pattern.matches(&later.envelope);
@@ -613,7 +613,7 @@ impl Received {
 }
 
 /// Normalizes the age in a packet, if it contains one.
-pub fn turn_back(case: &Case, priority: bool, packet: &mut [u8], age: Age) {
+pub fn turn_back(case: &ProtocolCase, priority: bool, packet: &mut [u8], age: Age) {
     let (header, _) = Header::parse(packet).expect("a packet of the device");
     let at = match (priority, header.handler) {
         (false, wire::RTS) => 3,
@@ -639,9 +639,9 @@ pub fn turn_back_horizon(priority: bool, packet: &mut [u8], by: u8) {
 }
 
 /// Stores the hashed bytes of a value, in order.
-struct Written(Vec<u8>);
+struct HashedBytes(Vec<u8>);
 
-impl Hasher for Written {
+impl Hasher for HashedBytes {
     fn write(&mut self, bytes: &[u8]) {
         self.0.extend_from_slice(bytes);
     }

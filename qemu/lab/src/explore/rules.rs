@@ -5,7 +5,7 @@ use midplane_device::protocol::{self, Age};
 
 /// Enabled rules of the protocol ([`protocol::Rules`]), and the widths of its numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Rules {
+pub struct ExploredRules {
     /// Rule (a).
     pub goes_on: bool,
     /// Rule (b).
@@ -30,9 +30,9 @@ pub struct Rules {
     pub bcopy: bool,
 }
 
-impl Rules {
+impl ExploredRules {
     /// All rules enabled, all numbers at their full width.
-    pub const SOUND: Rules = Rules {
+    pub const SOUND: ExploredRules = ExploredRules {
         goes_on: true,
         waits: true,
         matched_releases: true,
@@ -47,7 +47,7 @@ impl Rules {
     };
 }
 
-impl protocol::Rules for Rules {
+impl protocol::Rules for ExploredRules {
     fn goes_on(self) -> bool {
         self.goes_on
     }

@@ -14,14 +14,14 @@ pub const ENOUGH: &str = "no run goes on without end";
 /// No deadlock, and no resources in use at the end.
 pub const END: &str = "every run comes to its end";
 
-/// State of all nodes and the network. Its parts are indexes into the tables of the [`System`](super::system::System).
+/// State of all nodes and the network. Its parts are indexes into the tables of the [`CaseSystem`](super::system::CaseSystem).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Global {
+pub struct GlobalState {
     pub(super) receiver: u32,
     pub(super) sides: [u32; SENDERS],
 }
 
-impl Global {
+impl GlobalState {
     /// Returns the state as numbers.
     pub fn parts(&self) -> [u32; 1 + SENDERS] {
         let [a, b, c] = self.sides;
@@ -31,13 +31,13 @@ impl Global {
 
 /// One step.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Step {
+pub enum GlobalStep {
     /// The next call of a rank's program.
     Call(u8),
     /// Sender 1 cancels a message.
     Cancel,
     /// The destination receives the packet at this position of this channel.
-    Take {
+    Receive {
         /// Its class.
         priority: bool,
         /// Its sender.
@@ -48,7 +48,7 @@ pub enum Step {
         place: u8,
     },
     /// The receiver receives the next packet that it has sent to itself.
-    TakeOwn {
+    ReceiveOwn {
         /// Its class.
         priority: bool,
     },

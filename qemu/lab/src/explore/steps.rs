@@ -1,31 +1,31 @@
 //! The possible steps of a state, all of them or a persistent set.
 #![forbid(unsafe_code)]
 
-use super::case::Case;
-use super::memo::{Known, Memo, Side};
-use super::state::{Global, Step};
+use super::case::ProtocolCase;
+use super::memo::{StateProperties, StepMemo, SenderState};
+use super::state::{GlobalState, GlobalStep};
 
-impl Memo {
-    pub(super) fn of_side(&self, side: u32) -> (&Side, &Known) {
+impl StepMemo {
+    pub(super) fn for_side(&self, side: u32) -> (&SenderState, &StateProperties) {
         let side = &self.sides[side as usize];
         (side, &self.nodes[side.node as usize])
     }
 
-    fn side_steps(&self, case: &Case, state: &Global, rank: u8, steps: &mut Vec<Step>) {
-        let (side, known) = self.of_side(state.sides[usize::from(rank) - 1]);
+    fn side_steps(&self, case: &ProtocolCase, state: &GlobalState, rank: u8, steps: &mut Vec<GlobalStep>) {
+        let (side, known) = self.for_side(state.sides[usize::from(rank) - 1]);
         if known.may_call {
-            steps.push(Step::Call(rank));
+            steps.push(GlobalStep::Call(rank));
         }
         for priority in [false, true] {
             if known.offers[usize::from(priority)] {
-                steps.push(Step::Inject { rank, priority });
+                steps.push(GlobalStep::Inject { rank, priority });
             }
         }
         if known.may_cancel {
-            steps.push(Step::Cancel);
+            steps.push(GlobalStep::Cancel);
         }
         let places = case.places(true, side.answers.len());
-        steps.extend((0..places).map(|place| Step::Take {
+        steps.extend((0..places).map(|place| GlobalStep::Receive {
             priority: true,
             source: 0,
             dest: rank,
@@ -33,15 +33,15 @@ impl Memo {
         }));
     }
 
-    fn receiver_steps(&self, case: &Case, state: &Global, steps: &mut Vec<Step>) {
+    fn receiver_steps(&self, case: &ProtocolCase, state: &GlobalState, steps: &mut Vec<GlobalStep>) {
         let known = &self.nodes[state.receiver as usize];
         if known.may_call {
-            steps.push(Step::Call(0));
+            steps.push(GlobalStep::Call(0));
         }
         // Requires space for one more reply: the emergency memory.
         let sides = || {
             case.ranks()
-                .map(|rank| (rank, self.of_side(state.sides[usize::from(rank) - 1]).0))
+                .map(|rank| (rank, self.for_side(state.sides[usize::from(rank) - 1]).0))
         };
         let under_way: usize = sides().map(|(_, side)| side.answers.len()).sum();
         if under_way >= case.answers {
@@ -49,15 +49,15 @@ impl Memo {
         }
         for priority in [false, true] {
             if known.offers[usize::from(priority)] {
-                steps.push(Step::Inject { rank: 0, priority });
+                steps.push(GlobalStep::Inject { rank: 0, priority });
             }
             if known.own[usize::from(priority)] {
-                steps.push(Step::TakeOwn { priority });
+                steps.push(GlobalStep::ReceiveOwn { priority });
             }
         }
         for (source, side) in sides() {
             let places = case.places(false, side.requests.len());
-            steps.extend((0..places).map(|place| Step::Take {
+            steps.extend((0..places).map(|place| GlobalStep::Receive {
                 priority: false,
                 source,
                 dest: 0,
@@ -66,7 +66,7 @@ impl Memo {
         }
     }
 
-    pub(super) fn steps(&self, case: &Case, state: &Global, steps: &mut Vec<Step>) {
+    pub(super) fn steps(&self, case: &ProtocolCase, state: &GlobalState, steps: &mut Vec<GlobalStep>) {
         if case.reduced && !case.rts_overtake && !case.answers_overtake {
             self.persistent_steps(case, state, steps);
             return;
@@ -94,8 +94,8 @@ impl Memo {
     /// All checks remain complete. Every state of a node in any run also occurs in an explored run, and so the
     /// properties of node states are checked in all of them. Every state without possible steps is explored. An endless
     /// run implies an endless explored one.
-    fn persistent_steps(&self, case: &Case, state: &Global, steps: &mut Vec<Step>) {
-        let side = |rank: u8| self.of_side(state.sides[usize::from(rank) - 1]).0;
+    fn persistent_steps(&self, case: &ProtocolCase, state: &GlobalState, steps: &mut Vec<GlobalStep>) {
+        let side = |rank: u8| self.for_side(state.sides[usize::from(rank) - 1]).0;
         if let Some(rank) = case.ranks().find(|&rank| !side(rank).answers.is_empty()) {
             self.side_steps(case, state, rank, steps);
             return;

@@ -10,72 +10,72 @@
 
 use std::sync::{Mutex, MutexGuard};
 
-use super::case::{Case, SENDERS};
-use super::memo::{Memo, OnSide, Origin, Side};
-use super::node::Node;
-use super::state::{Global, Step};
+use super::case::{ProtocolCase, SENDERS};
+use super::memo::{StepMemo, SideStep, StateOrigin, SenderState};
+use super::node::ProgramNode;
+use super::state::{GlobalState, GlobalStep};
 
 /// A case, with the memoized steps of its nodes. A step changes one node, and depends only on that node's state and on
 /// the packet received, if any. So the device executes each of these once, and the result applies to all states of all
 /// nodes with the same inputs; every further step is a lookup.
-pub struct System {
-    case: Case,
-    memo: Mutex<Memo>,
+pub struct CaseSystem {
+    case: ProtocolCase,
+    memo: Mutex<StepMemo>,
 }
 
-impl System {
+impl CaseSystem {
     /// Creates a system before the first step.
-    pub fn new(case: Case) -> System {
+    pub fn new(case: ProtocolCase) -> CaseSystem {
         assert!(case.senders.len() <= SENDERS);
-        System {
+        CaseSystem {
             case,
             memo: Mutex::default(),
         }
     }
 
-    fn memo(&self) -> MutexGuard<'_, Memo> {
+    fn memo(&self) -> MutexGuard<'_, StepMemo> {
         self.memo.lock().expect("no step has panicked")
     }
 
     /// Returns the first state.
-    pub fn first(&self) -> Global {
+    pub fn first(&self) -> GlobalState {
         let (case, memo) = (&self.case, &mut *self.memo());
         let mut sides = [0; SENDERS];
         for (rank, side) in case.ranks().zip(&mut sides) {
-            let node = memo.number(case, Node::new(case, rank), Origin::First);
-            *side = memo.side(Side {
+            let node = memo.number(case, ProgramNode::new(case, rank), StateOrigin::First);
+            *side = memo.side(SenderState {
                 node,
                 requests: Vec::new(),
                 answers: Vec::new(),
             });
             while case.sent_early
-                && let Some(next) = memo.on_side(case, *side, OnSide::Call)
+                && let Some(next) = memo.on_side(case, *side, SideStep::Call)
             {
                 *side = next;
             }
         }
-        Global {
-            receiver: memo.number(case, Node::new(case, 0), Origin::First),
+        GlobalState {
+            receiver: memo.number(case, ProgramNode::new(case, 0), StateOrigin::First),
             sides,
         }
     }
 
     /// Appends the possible steps; in a reduced case, a persistent set of them.
-    pub fn steps(&self, state: &Global, steps: &mut Vec<Step>) {
+    pub fn steps(&self, state: &GlobalState, steps: &mut Vec<GlobalStep>) {
         self.memo().steps(&self.case, state, steps);
     }
 
     /// Returns the state after a step, or `None` when the step changes nothing.
-    pub fn next(&self, state: &Global, step: Step) -> Option<Global> {
+    pub fn next(&self, state: &GlobalState, step: GlobalStep) -> Option<GlobalState> {
         self.memo().next(&self.case, state, step)
     }
 
     /// Appends the possible steps, and their states.
     pub fn successors(
         &self,
-        state: &Global,
-        steps: &mut Vec<Step>,
-        next: &mut Vec<(Step, Global)>,
+        state: &GlobalState,
+        steps: &mut Vec<GlobalStep>,
+        next: &mut Vec<(GlobalStep, GlobalState)>,
     ) {
         let memo = &mut *self.memo();
         steps.clear();
@@ -89,12 +89,12 @@ impl System {
     }
 
     /// Returns the property that a state violates.
-    pub fn broken(&self, state: &Global) -> Option<&'static str> {
+    pub fn broken(&self, state: &GlobalState) -> Option<&'static str> {
         self.memo().broken(&self.case, state)
     }
 
     /// Checks whether all nodes are complete, and no resource is in use.
-    pub fn is_complete(&self, state: &Global) -> bool {
+    pub fn is_complete(&self, state: &GlobalState) -> bool {
         self.memo().is_complete(&self.case, state)
     }
 

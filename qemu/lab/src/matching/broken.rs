@@ -10,45 +10,45 @@ use midplane_device::names::{BlockIndex, Slot};
 use midplane_device::region::{Holding, Record, Region};
 use midplane_device::request::{Receive, ReceiveState, Request, RequestPool};
 
-use super::draw::Sequence;
-use super::engines::Engine;
-use super::oracle::Oracle;
+use super::draw::OpSequence;
+use super::engines::NamedEngine;
+use super::oracle::QueueOracle;
 
-type Fault = u8;
-const NONE: Fault = 0;
+type FaultCode = u8;
+const NONE: FaultCode = 0;
 /// A message matches the second matching receive.
-const SECOND_MATCH: Fault = 1;
+const SECOND_MATCH: FaultCode = 1;
 /// Receives with a source match before wildcard receives.
-const WILDCARDS_LAST: Fault = 2;
+const WILDCARDS_LAST: FaultCode = 2;
 /// A receive matches the last matching message.
-const LAST_MESSAGE: Fault = 3;
+const LAST_MESSAGE: FaultCode = 3;
 /// A cancel removes the next receive, too, in a long queue.
-const CANCELS_TWO: Fault = 4;
+const CANCELS_TWO: FaultCode = 4;
 /// Every context is reported idle.
-const FORGETS_CONTEXTS: Fault = 5;
+const FORGETS_CONTEXTS: FaultCode = 5;
 /// Records over a table's capacity are dropped.
-const SMALL_TABLE: Fault = 6;
+const SMALL_TABLE: FaultCode = 6;
 /// The record found is not the first one.
-const FINDS_ANY: Fault = 7;
+const FINDS_ANY: FaultCode = 7;
 /// The hash depends on the history.
-const HASHES_THE_PAST: Fault = 8;
+const HASHES_THE_PAST: FaultCode = 8;
 /// The record's links are used after its removal.
-const SPOILS_RECORDS: Fault = 9;
+const CORRUPTS_RECORDS: FaultCode = 9;
 /// The length is wrong after a context is opened.
-const MISCOUNTS: Fault = 10;
+const MISCOUNTS: FaultCode = 10;
 /// A long queue panics.
-const PANICS: Fault = 11;
+const PANICS: FaultCode = 11;
 
 const TABLE: usize = 40;
 
 #[derive(Clone, Default, Debug)]
-struct Vectors<const FAULT: Fault> {
-    queues: Oracle,
+struct FaultyQueues<const FAULT: FaultCode> {
+    queues: QueueOracle,
     searches: u64,
     opened: u32,
 }
 
-impl<const FAULT: Fault> Matching for Vectors<FAULT> {
+impl<const FAULT: FaultCode> Matching for FaultyQueues<FAULT> {
     fn name(&self) -> &'static str {
         Self::NAME
     }
@@ -108,7 +108,7 @@ impl<const FAULT: Fault> Matching for Vectors<FAULT> {
 
     fn unrecord(&mut self, region: &mut Region, at: BlockIndex) {
         self.queues.unrecord(at);
-        if FAULT == SPOILS_RECORDS {
+        if FAULT == CORRUPTS_RECORDS {
             region.set_holding(at, Holding::Nothing { sender: 0 });
         }
     }
@@ -147,7 +147,7 @@ impl<const FAULT: Fault> Matching for Vectors<FAULT> {
     }
 }
 
-impl<const FAULT: Fault> MatchingEngine for Vectors<FAULT> {
+impl<const FAULT: FaultCode> MatchingEngine for FaultyQueues<FAULT> {
     const NAME: &'static str = "vectors";
 
     fn fixed_bytes(_: usize, _: usize) -> usize {
@@ -159,13 +159,13 @@ impl<const FAULT: Fault> MatchingEngine for Vectors<FAULT> {
     }
 }
 
-fn find(engine: Engine, seeds: u64) -> Option<super::Counterexample> {
-    (0..seeds).find_map(|seed| engine.check(&Sequence::draw(seed)).err())
+fn find(engine: NamedEngine, seeds: u64) -> Option<super::ShrunkSequence> {
+    (0..seeds).find_map(|seed| engine.check(&OpSequence::draw(seed)).err())
 }
 
 #[test]
 fn an_engine_without_a_fault_passes() {
-    let found = find(Engine::of::<Vectors<NONE>>(), 200);
+    let found = find(NamedEngine::from_engine::<FaultyQueues<NONE>>(), 200);
     assert!(found.is_none(), "{}", found.unwrap());
 }
 
@@ -175,21 +175,21 @@ fn every_fault_is_found_and_shrunk() {
     // Requires a loan, because the MPI memory alone is too small.
     let table = TABLE + 2;
     let faults = [
-        (Engine::of::<Vectors<SECOND_MATCH>>(), 3, "arrive gave"),
-        (Engine::of::<Vectors<WILDCARDS_LAST>>(), 3, "arrive gave"),
-        (Engine::of::<Vectors<LAST_MESSAGE>>(), 3, "gave"),
-        (Engine::of::<Vectors<CANCELS_TWO>>(), 4, "measures"),
+        (NamedEngine::from_engine::<FaultyQueues<SECOND_MATCH>>(), 3, "arrive gave"),
+        (NamedEngine::from_engine::<FaultyQueues<WILDCARDS_LAST>>(), 3, "arrive gave"),
+        (NamedEngine::from_engine::<FaultyQueues<LAST_MESSAGE>>(), 3, "gave"),
+        (NamedEngine::from_engine::<FaultyQueues<CANCELS_TWO>>(), 4, "measures"),
         (
-            Engine::of::<Vectors<FORGETS_CONTEXTS>>(),
+            NamedEngine::from_engine::<FaultyQueues<FORGETS_CONTEXTS>>(),
             2,
             "context_is_idle",
         ),
-        (Engine::of::<Vectors<SMALL_TABLE>>(), table, "measures"),
-        (Engine::of::<Vectors<FINDS_ANY>>(), 2, "find_record"),
-        (Engine::of::<Vectors<HASHES_THE_PAST>>(), 1, "the hash"),
-        (Engine::of::<Vectors<SPOILS_RECORDS>>(), 2, "the record"),
-        (Engine::of::<Vectors<MISCOUNTS>>(), 2, "measures"),
-        (Engine::of::<Vectors<PANICS>>(), TABLE, "panic: full"),
+        (NamedEngine::from_engine::<FaultyQueues<SMALL_TABLE>>(), table, "measures"),
+        (NamedEngine::from_engine::<FaultyQueues<FINDS_ANY>>(), 2, "find_record"),
+        (NamedEngine::from_engine::<FaultyQueues<HASHES_THE_PAST>>(), 1, "the hash"),
+        (NamedEngine::from_engine::<FaultyQueues<CORRUPTS_RECORDS>>(), 2, "the record"),
+        (NamedEngine::from_engine::<FaultyQueues<MISCOUNTS>>(), 2, "measures"),
+        (NamedEngine::from_engine::<FaultyQueues<PANICS>>(), TABLE, "panic: full"),
     ];
     for (engine, most, words) in faults {
         let found = find(engine, 300).expect(words);
@@ -201,7 +201,7 @@ fn every_fault_is_found_and_shrunk() {
 /// The printed text is sufficient for a replay.
 #[test]
 fn a_counterexample_is_a_script() {
-    let found = find(Engine::of::<Vectors<WILDCARDS_LAST>>(), 300).expect("a fault");
+    let found = find(NamedEngine::from_engine::<FaultyQueues<WILDCARDS_LAST>>(), 300).expect("a fault");
     let text = found.to_string();
     let lines: Vec<&str> = text.lines().collect();
     assert!(lines[0].starts_with("matching engine vectors, "), "{text}");

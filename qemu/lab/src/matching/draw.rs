@@ -1,31 +1,31 @@
 //! Draws a setting and a sequence of operations from a seed.
 #![forbid(unsafe_code)]
 
-use midplane_cluster::random::{Random, Stream};
+use midplane_cluster::random::{Random, RandomStream};
 use midplane_device::Context;
 use midplane_device::envelope::{Envelope, Pattern, Rank};
 use midplane_device::request::CHUNK_SLOTS;
 
-use super::op::{Op, Setting};
+use super::op::{MatchingOp, OpSetting};
 
 /// A sequence of operations, and their setting.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Sequence {
+pub struct OpSequence {
     /// Setting of the operations.
-    pub setting: Setting,
+    pub setting: OpSetting,
     /// The operations.
-    pub ops: Vec<Op>,
+    pub ops: Vec<MatchingOp>,
 }
 
-impl Sequence {
+impl OpSequence {
     /// Draws the sequence of this seed, of at most about 20,000 operations.
-    pub fn draw(seed: u64) -> Sequence {
-        let mut draw = Draw::new(Random::new(seed, Stream::Matching));
+    pub fn draw(seed: u64) -> OpSequence {
+        let mut draw = SequenceDraw::new(Random::new(seed, RandomStream::Matching));
         draw.begin();
         for _ in 0..=draw.random.below(3) {
             draw.phase();
         }
-        Sequence {
+        OpSequence {
             setting: draw.setting,
             ops: draw.ops,
         }
@@ -44,10 +44,10 @@ const PARTS: [f64; 4] = [0.0, 0.1, 0.5, 1.0];
 /// Number of entries that a phase adds to a queue: usually small.
 const FILLS: [u32; 8] = [4, 10, 10, 30, 30, 100, 400, 3000];
 
-struct Draw {
+struct SequenceDraw {
     random: Random,
-    setting: Setting,
-    ops: Vec<Op>,
+    setting: OpSetting,
+    ops: Vec<MatchingOp>,
     contexts: Vec<Context>,
     ranks: u32,
     rank_step: u32,
@@ -62,13 +62,13 @@ struct Draw {
 
 /// Order in which a phase empties its queue.
 #[derive(Clone, Copy)]
-enum Drain {
+enum DrainOrder {
     Forward,
     Reverse,
     Random,
 }
 
-impl Draw {
+impl SequenceDraw {
     fn new(mut random: Random) -> Self {
         let peers = random.pick(&PEERS);
         let rank_step = random.pick(&RANK_STEPS).min(peers);
@@ -77,7 +77,7 @@ impl Draw {
         } else {
             u32::MAX
         };
-        let setting = Setting {
+        let setting = OpSetting {
             blocks: random.pick(&BLOCKS),
             peers,
             slots,
@@ -87,7 +87,7 @@ impl Draw {
         random.shuffle(&mut contexts);
         let used = 1 + random.index(contexts.len() / 2);
         let most = (peers / rank_step).max(1);
-        Draw {
+        SequenceDraw {
             setting,
             ops: Vec::new(),
             contexts: contexts[..used].to_vec(),
@@ -107,12 +107,12 @@ impl Draw {
     fn begin(&mut self) {
         for context in self.contexts.clone() {
             if self.random.chance(0.8) {
-                self.ops.push(Op::Open(context));
+                self.ops.push(MatchingOp::Open(context));
             }
         }
         if self.lends {
             let blocks = self.random.below(2000);
-            self.ops.push(Op::Spare(blocks));
+            self.ops.push(MatchingOp::Spare(blocks));
         }
     }
 
@@ -163,38 +163,38 @@ impl Draw {
         Pattern::new(source, tag, envelope.context)
     }
 
-    fn receive(&mut self, pattern: Pattern) -> Op {
-        Op::Receive {
+    fn receive(&mut self, pattern: Pattern) -> MatchingOp {
+        MatchingOp::Receive {
             pattern,
             bound: self.random.chance(0.2),
         }
     }
 
-    fn message(&mut self, envelope: Envelope) -> Op {
+    fn message(&mut self, envelope: Envelope) -> MatchingOp {
         let bytes = self.random.pick(&[0, 1, 32, 33, 200]);
-        Op::Message {
+        MatchingOp::Message {
             envelope,
             buffer: self.random.chance(self.buffered).then_some(bytes),
         }
     }
 
-    fn any_op(&mut self) -> Op {
+    fn any_op(&mut self) -> MatchingOp {
         let envelope = self.envelope();
         let pattern = self.widened(envelope);
         match self.random.below(100) {
             0..30 => self.receive(pattern),
             30..60 => self.message(envelope),
-            60..63 => Op::Offer(envelope),
-            63..68 => Op::Probe(pattern),
-            68..74 => Op::Take(pattern),
-            74..80 => Op::Finish(self.random.below(1 << 20)),
-            80..86 => Op::Cancel(self.random.below(1 << 20)),
-            86..90 => Op::Withdraw(self.random.below(1 << 20)),
-            90..92 => Op::Forget(envelope.source.index()),
-            92..95 => Op::Open(envelope.context),
-            95..98 => Op::Retire(envelope.context),
-            _ if self.lends => Op::Spare(self.random.below(500)),
-            _ => Op::Retire(envelope.context),
+            60..63 => MatchingOp::Offer(envelope),
+            63..68 => MatchingOp::Probe(pattern),
+            68..74 => MatchingOp::Take(pattern),
+            74..80 => MatchingOp::Finish(self.random.below(1 << 20)),
+            80..86 => MatchingOp::Cancel(self.random.below(1 << 20)),
+            86..90 => MatchingOp::Withdraw(self.random.below(1 << 20)),
+            90..92 => MatchingOp::Forget(envelope.source.index()),
+            92..95 => MatchingOp::Open(envelope.context),
+            95..98 => MatchingOp::Retire(envelope.context),
+            _ if self.lends => MatchingOp::Spare(self.random.below(500)),
+            _ => MatchingOp::Retire(envelope.context),
         }
     }
 
@@ -229,8 +229,8 @@ impl Draw {
             let pattern = self.widened(envelope);
             let op = match self.random.below(20) {
                 0 => self.any_op(),
-                1 => Op::Take(pattern),
-                2 => Op::Finish(0),
+                1 => MatchingOp::Take(pattern),
+                2 => MatchingOp::Finish(0),
                 _ => self.receive(pattern),
             };
             self.ops.push(op);
@@ -240,11 +240,11 @@ impl Draw {
     fn arrange(&mut self, envelopes: &mut [Envelope]) {
         match self
             .random
-            .pick(&[Drain::Forward, Drain::Reverse, Drain::Random])
+            .pick(&[DrainOrder::Forward, DrainOrder::Reverse, DrainOrder::Random])
         {
-            Drain::Forward => {}
-            Drain::Reverse => envelopes.reverse(),
-            Drain::Random => self.random.shuffle(envelopes),
+            DrainOrder::Forward => {}
+            DrainOrder::Reverse => envelopes.reverse(),
+            DrainOrder::Random => self.random.shuffle(envelopes),
         }
     }
 }

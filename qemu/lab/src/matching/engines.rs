@@ -6,48 +6,48 @@ use std::sync::LazyLock;
 use midplane_device::matching::MatchingEngine;
 use midplane_engines::{Choice, WithEngine};
 
-use super::draw::Sequence;
-use super::play::{Difference, play};
-use super::shrink::{Counterexample, shrink};
-use crate::measure::matching::overhead::{self, Overhead};
-use crate::measure::matching::rig::{self, Effort, Measured};
-use crate::measure::matching::traffic::Traffic;
+use super::draw::OpSequence;
+use super::play::{EngineDifference, play};
+use super::shrink::{ShrunkSequence, shrink};
+use crate::measure::matching::overhead::{self, HeapOverhead};
+use crate::measure::matching::fixture::{self, MeasureEffort, MatchingCost};
+use crate::measure::matching::traffic::QueueTraffic;
 
 /// All engines that a user can select.
-pub static ENGINES: LazyLock<Vec<Engine>> = LazyLock::new(|| {
+pub static ENGINES: LazyLock<Vec<NamedEngine>> = LazyLock::new(|| {
     let all = Choice::ALL.iter();
-    all.map(|choice| choice.with(Chosen)).collect()
+    all.map(|choice| choice.with(EngineSelector)).collect()
 });
 
-struct Chosen;
+struct EngineSelector;
 
-impl WithEngine for Chosen {
-    type Output = Engine;
+impl WithEngine for EngineSelector {
+    type Output = NamedEngine;
 
-    fn run<E: MatchingEngine>(self) -> Engine {
-        Engine::of::<E>()
+    fn run<E: MatchingEngine>(self) -> NamedEngine {
+        NamedEngine::from_engine::<E>()
     }
 }
 
 /// A matching engine, by name.
 #[derive(Clone, Copy, Debug)]
-pub struct Engine {
+pub struct NamedEngine {
     /// Name for users.
     pub name: &'static str,
-    play: fn(&Sequence) -> Result<(), Difference>,
-    measure: fn(&Traffic, Effort) -> Measured,
-    work: fn(&Traffic, u32),
-    overhead: fn(u32, u32, &dyn Fn() -> usize) -> Overhead,
+    play: fn(&OpSequence) -> Result<(), EngineDifference>,
+    measure: fn(&QueueTraffic, MeasureEffort) -> MatchingCost,
+    work: fn(&QueueTraffic, u32),
+    overhead: fn(u32, u32, &dyn Fn() -> usize) -> HeapOverhead,
 }
 
-impl Engine {
+impl NamedEngine {
     /// Creates the entry of `E`.
-    pub const fn of<E: MatchingEngine>() -> Engine {
-        Engine {
+    pub const fn from_engine<E: MatchingEngine>() -> NamedEngine {
+        NamedEngine {
             name: E::NAME,
             play: play::<E>,
-            measure: rig::measure::<E>,
-            work: rig::work::<E>,
+            measure: fixture::measure::<E>,
+            work: fixture::work::<E>,
             overhead: overhead::overhead::<E>,
         }
     }
@@ -56,12 +56,12 @@ impl Engine {
     ///
     /// # Errors
     /// When the engine differs from the oracle or panics; the returned sequence is shrunk.
-    pub fn check(&self, sequence: &Sequence) -> Result<(), Counterexample> {
+    pub fn check(&self, sequence: &OpSequence) -> Result<(), ShrunkSequence> {
         let Err(_) = (self.play)(sequence) else {
             return Ok(());
         };
         let (sequence, difference) = shrink(sequence, self.play);
-        Err(Counterexample {
+        Err(ShrunkSequence {
             engine: self.name,
             sequence,
             difference,
@@ -69,17 +69,17 @@ impl Engine {
     }
 
     /// Measures times and hops of a traffic pattern.
-    pub fn measure(&self, traffic: &Traffic, effort: Effort) -> Measured {
+    pub fn measure(&self, traffic: &QueueTraffic, effort: MeasureEffort) -> MatchingCost {
         (self.measure)(traffic, effort)
     }
 
     /// Runs a traffic pattern `rounds` times, for an instruction counter.
-    pub fn work(&self, traffic: &Traffic, rounds: u32) {
+    pub fn work(&self, traffic: &QueueTraffic, rounds: u32) {
         (self.work)(traffic, rounds);
     }
 
     /// Returns the memory in bytes for `entries` entries with `peers` processes; `allocated` returns the heap in use.
-    pub fn overhead(&self, peers: u32, entries: u32, allocated: &dyn Fn() -> usize) -> Overhead {
+    pub fn overhead(&self, peers: u32, entries: u32, allocated: &dyn Fn() -> usize) -> HeapOverhead {
         (self.overhead)(peers, entries, allocated)
     }
 }

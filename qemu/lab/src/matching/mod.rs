@@ -20,19 +20,19 @@ mod oracle;
 mod play;
 pub mod shrink;
 
-pub use draw::Sequence;
-pub use engines::{ENGINES, Engine};
-pub use op::{Op, Setting};
+pub use draw::OpSequence;
+pub use engines::{ENGINES, NamedEngine};
+pub use op::{MatchingOp, OpSetting};
 pub(crate) use play::blocks;
-pub use play::{Difference, play};
-pub use shrink::Counterexample;
+pub use play::{EngineDifference, play};
+pub use shrink::ShrunkSequence;
 
 /// Plays the sequence of `seed` with every engine.
 ///
 /// # Errors
 /// The first engine that differs from the oracle, with the shortest sequence found.
-pub fn check(seed: u64) -> Result<Sequence, Counterexample> {
-    let sequence = Sequence::draw(seed);
+pub fn check(seed: u64) -> Result<OpSequence, ShrunkSequence> {
+    let sequence = OpSequence::draw(seed);
     for engine in ENGINES.iter() {
         engine.check(&sequence)?;
     }

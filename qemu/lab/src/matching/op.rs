@@ -8,7 +8,7 @@ use midplane_device::envelope::{Envelope, Pattern, Rank};
 
 /// Environment of the operations.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Setting {
+pub struct OpSetting {
     /// Blocks of MPI memory.
     pub blocks: u32,
     /// Processes of the job.
@@ -19,7 +19,7 @@ pub struct Setting {
     pub seed: u64,
 }
 
-impl fmt::Display for Setting {
+impl fmt::Display for OpSetting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
@@ -32,7 +32,7 @@ impl fmt::Display for Setting {
 /// An operation. Every sequence is valid, so that operations can be omitted: an index of a receive or a record is taken
 /// modulo their number, and the operation does nothing if there is none.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Op {
+pub enum MatchingOp {
     /// Opens this context for a communicator; does nothing if it is open.
     Open(Context),
     /// Checks whether this context is idle, and closes it if it is.
@@ -55,7 +55,7 @@ pub enum Op {
     Offer(Envelope),
     /// A probe.
     Probe(Pattern),
-    /// A matched probe: its record waits for [`Op::Finish`].
+    /// A matched probe: its record waits for [`MatchingOp::Finish`].
     Take(Pattern),
     /// Uses the data of a matched record, and frees the record.
     Finish(u32),
@@ -70,9 +70,9 @@ pub enum Op {
 }
 
 /// Fields of an envelope or a pattern, as printed in a script.
-struct Parts(Option<u32>, Option<i32>, Context);
+struct EnvelopeFields(Option<u32>, Option<i32>, Context);
 
-impl fmt::Display for Parts {
+impl fmt::Display for EnvelopeFields {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             Some(source) => write!(f, "source {source}")?,
@@ -86,28 +86,28 @@ impl fmt::Display for Parts {
     }
 }
 
-fn envelope(envelope: &Envelope) -> Parts {
+fn envelope(envelope: &Envelope) -> EnvelopeFields {
     pattern(&envelope.pattern())
 }
 
-fn pattern(pattern: &Pattern) -> Parts {
+fn pattern(pattern: &Pattern) -> EnvelopeFields {
     let source = pattern.source().map(Rank::index);
-    Parts(source, pattern.tag(), pattern.context())
+    EnvelopeFields(source, pattern.tag(), pattern.context())
 }
 
-impl fmt::Display for Op {
+impl fmt::Display for MatchingOp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Op::Open(context) => write!(f, "open context {context}"),
-            Op::Retire(context) => write!(f, "retire context {context}"),
-            Op::Receive {
+            MatchingOp::Open(context) => write!(f, "open context {context}"),
+            MatchingOp::Retire(context) => write!(f, "retire context {context}"),
+            MatchingOp::Receive {
                 pattern: wanted,
                 bound,
             } => {
                 let how = if *bound { ", slowly" } else { "" };
                 write!(f, "receive {}{how}", pattern(wanted))
             }
-            Op::Message {
+            MatchingOp::Message {
                 envelope: from,
                 buffer,
             } => {
@@ -117,21 +117,21 @@ impl fmt::Display for Op {
                     None => f.write_str(", no buffer"),
                 }
             }
-            Op::Offer(from) => write!(f, "offer {}", envelope(from)),
-            Op::Probe(wanted) => write!(f, "probe {}", pattern(wanted)),
-            Op::Take(wanted) => write!(f, "matched probe {}", pattern(wanted)),
-            Op::Finish(number) => write!(f, "finish taken record {number}"),
-            Op::Cancel(number) => write!(f, "cancel posted receive {number}"),
-            Op::Withdraw(number) => write!(f, "withdraw message {number}"),
-            Op::Forget(source) => write!(f, "forget the first message of source {source}"),
-            Op::Spare(blocks) => write!(f, "spare {blocks} blocks"),
+            MatchingOp::Offer(from) => write!(f, "offer {}", envelope(from)),
+            MatchingOp::Probe(wanted) => write!(f, "probe {}", pattern(wanted)),
+            MatchingOp::Take(wanted) => write!(f, "matched probe {}", pattern(wanted)),
+            MatchingOp::Finish(number) => write!(f, "finish taken record {number}"),
+            MatchingOp::Cancel(number) => write!(f, "cancel posted receive {number}"),
+            MatchingOp::Withdraw(number) => write!(f, "withdraw message {number}"),
+            MatchingOp::Forget(source) => write!(f, "forget the first message of source {source}"),
+            MatchingOp::Spare(blocks) => write!(f, "spare {blocks} blocks"),
         }
     }
 }
 
 /// An identifier in an operation that other operations may share.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Name {
+pub enum OpField {
     /// A process.
     Source(u32),
     /// A tag.
@@ -140,30 +140,30 @@ pub enum Name {
     Context(u32),
 }
 
-impl Name {
+impl OpField {
     /// Returns simpler identifiers of the same kind, the simplest first.
-    pub fn simpler(self) -> Vec<Name> {
+    pub fn simpler(self) -> Vec<OpField> {
         let below = |number: u32| (0..3).filter(move |&simpler| simpler < number);
         match self {
-            Name::Source(source) => below(source).map(Name::Source).collect(),
-            Name::Tag(tag) => below(tag).map(Name::Tag).collect(),
-            Name::Context(context) => below(context).map(Name::Context).collect(),
+            OpField::Source(source) => below(source).map(OpField::Source).collect(),
+            OpField::Tag(tag) => below(tag).map(OpField::Tag).collect(),
+            OpField::Context(context) => below(context).map(OpField::Context).collect(),
         }
     }
 }
 
-impl Op {
+impl MatchingOp {
     /// Returns a copy with each identifier replaced by the result of `rename`.
-    pub fn renamed(&self, rename: &mut impl FnMut(Name) -> Name) -> Op {
+    pub fn renamed(&self, rename: &mut impl FnMut(OpField) -> OpField) -> MatchingOp {
         let mut number = |name| match rename(name) {
-            Name::Source(number) | Name::Tag(number) | Name::Context(number) => number,
+            OpField::Source(number) | OpField::Tag(number) | OpField::Context(number) => number,
         };
         let mut pattern = |wanted: Pattern| {
-            let source = |source: Rank| Rank::new(number(Name::Source(source.index())));
+            let source = |source: Rank| Rank::new(number(OpField::Source(source.index())));
             let source = wanted.source().map(source);
-            let tag = |tag| number(Name::Tag(tag as u32)) as i32;
+            let tag = |tag| number(OpField::Tag(tag as u32)) as i32;
             let tag = wanted.tag().map(tag);
-            let context = number(Name::Context(wanted.context().into()));
+            let context = number(OpField::Context(wanted.context().into()));
             Pattern::new(source, tag, context as Context)
         };
         let mut envelope = |from: Envelope| {
@@ -175,51 +175,51 @@ impl Op {
             }
         };
         match *self {
-            Op::Message {
+            MatchingOp::Message {
                 envelope: from,
                 buffer,
-            } => Op::Message {
+            } => MatchingOp::Message {
                 envelope: envelope(from),
                 buffer,
             },
-            Op::Offer(from) => Op::Offer(envelope(from)),
-            Op::Receive {
+            MatchingOp::Offer(from) => MatchingOp::Offer(envelope(from)),
+            MatchingOp::Receive {
                 pattern: wanted,
                 bound,
-            } => Op::Receive {
+            } => MatchingOp::Receive {
                 pattern: pattern(wanted),
                 bound,
             },
-            Op::Probe(wanted) => Op::Probe(pattern(wanted)),
-            Op::Take(wanted) => Op::Take(pattern(wanted)),
-            Op::Open(context) => Op::Open(number(Name::Context(context.into())) as Context),
-            Op::Retire(context) => Op::Retire(number(Name::Context(context.into())) as Context),
-            Op::Forget(source) => Op::Forget(number(Name::Source(source))),
-            Op::Finish(_) | Op::Cancel(_) | Op::Withdraw(_) | Op::Spare(_) => *self,
+            MatchingOp::Probe(wanted) => MatchingOp::Probe(pattern(wanted)),
+            MatchingOp::Take(wanted) => MatchingOp::Take(pattern(wanted)),
+            MatchingOp::Open(context) => MatchingOp::Open(number(OpField::Context(context.into())) as Context),
+            MatchingOp::Retire(context) => MatchingOp::Retire(number(OpField::Context(context.into())) as Context),
+            MatchingOp::Forget(source) => MatchingOp::Forget(number(OpField::Source(source))),
+            MatchingOp::Finish(_) | MatchingOp::Cancel(_) | MatchingOp::Withdraw(_) | MatchingOp::Spare(_) => *self,
         }
     }
 
     /// Returns copies with simpler numbers that no other operation shares, the simplest first.
-    pub fn simpler(&self) -> Vec<Op> {
+    pub fn simpler(&self) -> Vec<MatchingOp> {
         let below = |number: u32| (0..3).filter(move |&simpler| simpler < number);
         match *self {
-            Op::Receive {
+            MatchingOp::Receive {
                 pattern,
                 bound: true,
-            } => vec![Op::Receive {
+            } => vec![MatchingOp::Receive {
                 pattern,
                 bound: false,
             }],
-            Op::Message {
+            MatchingOp::Message {
                 envelope,
                 buffer: Some(_),
-            } => vec![Op::Message {
+            } => vec![MatchingOp::Message {
                 envelope,
                 buffer: None,
             }],
-            Op::Finish(number) => below(number).map(Op::Finish).collect(),
-            Op::Cancel(number) => below(number).map(Op::Cancel).collect(),
-            Op::Withdraw(number) => below(number).map(Op::Withdraw).collect(),
+            MatchingOp::Finish(number) => below(number).map(MatchingOp::Finish).collect(),
+            MatchingOp::Cancel(number) => below(number).map(MatchingOp::Cancel).collect(),
+            MatchingOp::Withdraw(number) => below(number).map(MatchingOp::Withdraw).collect(),
             _ => Vec::new(),
         }
     }

@@ -8,14 +8,14 @@ use midplane_device::region::Record;
 
 /// The two queues: posted receives (PRQ) in posting order, unexpected messages (UMQ) in arrival order.
 #[derive(Clone, Default, Debug)]
-pub struct Oracle {
+pub struct QueueOracle {
     pub posted: Vec<(Slot, Pattern)>,
     pub unexpected: Vec<(BlockIndex, Record)>,
     pub peak_posted: usize,
     pub peak_unexpected: usize,
 }
 
-impl Oracle {
+impl QueueOracle {
     pub fn post(&mut self, slot: Slot, pattern: Pattern) {
         self.posted.push((slot, pattern));
         self.peak_posted = self.peak_posted.max(self.posted.len());

@@ -16,27 +16,27 @@ use midplane_device::region::{BLOCK_BYTES, Blocks, Holding, Region};
 use midplane_device::request::{Posted, Receive, ReceiveState, Request, RequestId, RequestPool};
 use rustc_hash::FxHasher;
 
-use super::draw::Sequence;
-use super::op::{Op, Setting};
-use super::oracle::Oracle;
+use super::draw::OpSequence;
+use super::op::{MatchingOp, OpSetting};
+use super::oracle::QueueOracle;
 
 /// Difference between an engine and the oracle.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Difference {
+pub struct EngineDifference {
     /// Index of the operation; the number of operations for a check after the last one.
     pub at: usize,
     /// Description of the difference.
     pub what: String,
 }
 
-impl fmt::Display for Difference {
+impl fmt::Display for EngineDifference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "after {} operations: {}", self.at, self.what)
     }
 }
 
 /// A heap that loans blocks, and rejects some loans despite free blocks, like a fragmented heap.
-struct Lender {
+struct LoanHeap {
     spare: u32,
     asked: u32,
 }
@@ -44,7 +44,7 @@ struct Lender {
 /// One in this many loans is rejected.
 const REFUSED: u32 = 5;
 
-impl UserMemory for Lender {
+impl UserMemory for LoanHeap {
     fn read(&self, _: Span, _: usize, _: &mut [u8]) {}
 
     fn write(&mut self, _: Span, _: usize, _: &[u8]) {}
@@ -76,10 +76,10 @@ pub(crate) fn blocks(count: u32) -> Blocks {
 ///
 /// # Errors
 /// Their first difference, or the message of the engine's panic.
-pub fn play<E: MatchingEngine>(sequence: &Sequence) -> Result<(), Difference> {
+pub fn play<E: MatchingEngine>(sequence: &OpSequence) -> Result<(), EngineDifference> {
     let mut at = 0;
     let played = catch_unwind(AssertUnwindSafe(|| {
-        let mut both = Both::<E>::new(sequence.setting)?;
+        let mut both = EnginePair::<E>::new(sequence.setting)?;
         for op in &sequence.ops {
             both.step(op)?;
             both.compare_measures()?;
@@ -92,17 +92,17 @@ pub fn play<E: MatchingEngine>(sequence: &Sequence) -> Result<(), Difference> {
         Ok(Err(what)) => what,
         Err(payload) => format!("panic: {}", panic::words(&*payload)),
     };
-    Err(Difference { at, what })
+    Err(EngineDifference { at, what })
 }
 
 /// An engine with its pool and region, and the oracle.
-struct Both<E> {
-    setting: Setting,
+struct EnginePair<E> {
+    setting: OpSetting,
     engine: E,
     requests: RequestPool,
     region: Region,
-    memory: Lender,
-    oracle: Oracle,
+    memory: LoanHeap,
+    oracle: QueueOracle,
     open: BTreeSet<Context>,
     /// Records that were matched and are not freed yet.
     taken: Vec<BlockIndex>,
@@ -111,7 +111,7 @@ struct Both<E> {
 }
 
 /// The error is the description of a difference.
-type Step = Result<(), String>;
+type StepOutcome = Result<(), String>;
 
 fn same<T: PartialEq + fmt::Debug>(what: &str, got: T, expected: T) -> Result<T, String> {
     if got == expected {
@@ -121,17 +121,17 @@ fn same<T: PartialEq + fmt::Debug>(what: &str, got: T, expected: T) -> Result<T,
     }
 }
 
-impl<E: MatchingEngine> Both<E> {
-    fn new(setting: Setting) -> Result<Self, String> {
+impl<E: MatchingEngine> EnginePair<E> {
+    fn new(setting: OpSetting) -> Result<Self, String> {
         let mut requests = RequestPool::new(setting.slots as usize);
         let engine = Self::engine(setting, &mut requests)?;
-        Ok(Both {
+        Ok(EnginePair {
             setting,
             engine,
             requests,
             region: Region::new(blocks(setting.blocks)),
-            memory: Lender { spare: 0, asked: 0 },
-            oracle: Oracle::default(),
+            memory: LoanHeap { spare: 0, asked: 0 },
+            oracle: QueueOracle::default(),
             open: BTreeSet::new(),
             taken: Vec::new(),
             posts: 0,
@@ -139,7 +139,7 @@ impl<E: MatchingEngine> Both<E> {
         })
     }
 
-    fn engine(setting: Setting, requests: &mut RequestPool) -> Result<E, String> {
+    fn engine(setting: OpSetting, requests: &mut RequestPool) -> Result<E, String> {
         let engine = E::new(setting.blocks as usize, setting.peers as usize);
         let mut engine = engine.ok_or("new found no memory")?;
         requests.seed(setting.seed);
@@ -147,37 +147,37 @@ impl<E: MatchingEngine> Both<E> {
         Ok(engine)
     }
 
-    fn step(&mut self, op: &Op) -> Step {
+    fn step(&mut self, op: &MatchingOp) -> StepOutcome {
         match *op {
-            Op::Open(context) => self.open(context),
-            Op::Retire(context) => return self.retire(context),
-            Op::Receive { pattern, bound } => return self.receive(pattern, bound),
-            Op::Message { envelope, buffer } => return self.message(envelope, buffer),
-            Op::Offer(envelope) => {
+            MatchingOp::Open(context) => self.open(context),
+            MatchingOp::Retire(context) => return self.retire(context),
+            MatchingOp::Receive { pattern, bound } => return self.receive(pattern, bound),
+            MatchingOp::Message { envelope, buffer } => return self.message(envelope, buffer),
+            MatchingOp::Offer(envelope) => {
                 let got = self.engine.arrive(&mut self.requests, &envelope);
                 same("arrive", got, self.oracle.arrive(&envelope))?;
             }
-            Op::Probe(pattern) => {
+            MatchingOp::Probe(pattern) => {
                 let got = self.engine.probe(&mut self.region, &pattern);
                 same("probe", got, self.oracle.probe(&pattern))?;
             }
-            Op::Take(pattern) => {
-                let taken = self.take(&pattern)?;
+            MatchingOp::Take(pattern) => {
+                let taken = self.take_record(&pattern)?;
                 self.taken.extend(taken);
             }
-            Op::Finish(number) => {
+            MatchingOp::Finish(number) => {
                 if let Some(place) = (number as usize).checked_rem(self.taken.len()) {
                     let at = self.taken.swap_remove(place);
                     self.region.release(&mut self.memory, at);
                 }
             }
-            Op::Cancel(number) => {
+            MatchingOp::Cancel(number) => {
                 if let Some(place) = (number as usize).checked_rem(self.oracle.posted.len()) {
                     self.unpost(self.oracle.posted[place].0);
                 }
             }
-            Op::Withdraw(number) => return self.withdraw(number),
-            Op::Forget(source) => {
+            MatchingOp::Withdraw(number) => return self.withdraw(number),
+            MatchingOp::Forget(source) => {
                 let got = self.engine.find_record(&self.region, &|record| {
                     record.envelope.source == Rank::new(source)
                 });
@@ -188,7 +188,7 @@ impl<E: MatchingEngine> Both<E> {
                     self.forget(at);
                 }
             }
-            Op::Spare(blocks) => self.memory.spare = blocks,
+            MatchingOp::Spare(blocks) => self.memory.spare = blocks,
         }
         Ok(())
     }
@@ -200,7 +200,7 @@ impl<E: MatchingEngine> Both<E> {
         }
     }
 
-    fn retire(&mut self, context: Context) -> Step {
+    fn retire(&mut self, context: Context) -> StepOutcome {
         let got = self
             .engine
             .context_is_idle(&mut self.requests, &mut self.region, context);
@@ -211,7 +211,7 @@ impl<E: MatchingEngine> Both<E> {
     }
 
     /// Starts a receive like the device; does nothing without a free slot.
-    fn receive(&mut self, pattern: Pattern, bound: bool) -> Step {
+    fn receive(&mut self, pattern: Pattern, bound: bool) -> StepOutcome {
         let grown = self.requests.grow(1);
         if grown.is_err() || self.engine.reserve(self.requests.slots()).is_err() {
             return Ok(());
@@ -227,7 +227,7 @@ impl<E: MatchingEngine> Both<E> {
         });
         let id = self.requests.insert(request).expect("a slot, just found");
         self.posts += 1;
-        let Some(at) = self.take(&pattern)? else {
+        let Some(at) = self.take_record(&pattern)? else {
             self.engine.post(&mut self.requests, id.slot());
             self.oracle.post(id.slot(), pattern);
             return Ok(());
@@ -250,7 +250,7 @@ impl<E: MatchingEngine> Both<E> {
     }
 
     /// Removes a record from the queue, and checks that it is unchanged.
-    fn take(&mut self, pattern: &Pattern) -> Result<Option<BlockIndex>, String> {
+    fn take_record(&mut self, pattern: &Pattern) -> Result<Option<BlockIndex>, String> {
         let got = self.engine.take(&mut self.region, pattern);
         let taken = same("take", got, self.oracle.probe(pattern))?;
         if let Some(at) = taken {
@@ -265,7 +265,7 @@ impl<E: MatchingEngine> Both<E> {
         Ok(taken)
     }
 
-    fn message(&mut self, envelope: Envelope, buffer: Option<u32>) -> Step {
+    fn message(&mut self, envelope: Envelope, buffer: Option<u32>) -> StepOutcome {
         let got = self.engine.arrive(&mut self.requests, &envelope);
         self.messages += 1;
         if let Some(slot) = same("arrive", got, self.oracle.arrive(&envelope))? {
@@ -308,7 +308,7 @@ impl<E: MatchingEngine> Both<E> {
     }
 
     /// Cancels by the sender's request ID, or by the envelope if the record contains a buffer.
-    fn withdraw(&mut self, number: u32) -> Step {
+    fn withdraw(&mut self, number: u32) -> StepOutcome {
         let unexpected = &self.oracle.unexpected;
         let Some(place) = (number as usize).checked_rem(unexpected.len()) else {
             let got = self.engine.find_record(&self.region, &|_| true);
@@ -332,7 +332,7 @@ impl<E: MatchingEngine> Both<E> {
         self.region.release(&mut self.memory, at);
     }
 
-    fn compare_measures(&self) -> Step {
+    fn compare_measures(&self) -> StepOutcome {
         let measures = self.engine.measures();
         let got = [
             measures.posted,
@@ -357,7 +357,7 @@ impl<E: MatchingEngine> Both<E> {
 
     /// Empties the queues, the PRQ from its end and the UMQ from its head. In between, checks that equal UMQs have
     /// equal hashes, independent of their history.
-    fn finish(mut self) -> Step {
+    fn finish(mut self) -> StepOutcome {
         while let Some(&(slot, pattern)) = self.oracle.posted.last() {
             self.unpost(slot);
             self.compare_measures()?;

@@ -5,25 +5,25 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use super::draw::Sequence;
-use super::op::Op;
-use super::play::Difference;
+use super::draw::OpSequence;
+use super::op::MatchingOp;
+use super::play::EngineDifference;
 
 /// Maximum number of plays for one counterexample.
 const PLAYS: u32 = 20_000;
 
 /// A sequence on which an engine and the oracle differ.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Counterexample {
+pub struct ShrunkSequence {
     /// The engine.
     pub engine: &'static str,
     /// The sequence.
-    pub sequence: Sequence,
+    pub sequence: OpSequence,
     /// The difference.
-    pub difference: Difference,
+    pub difference: EngineDifference,
 }
 
-impl fmt::Display for Counterexample {
+impl fmt::Display for ShrunkSequence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
@@ -37,17 +37,17 @@ impl fmt::Display for Counterexample {
     }
 }
 
-impl std::error::Error for Counterexample {}
+impl std::error::Error for ShrunkSequence {}
 
-type Play = fn(&Sequence) -> Result<(), Difference>;
+type PlayFunction = fn(&OpSequence) -> Result<(), EngineDifference>;
 
 /// Returns a failing sequence of which no operation can be omitted, and its failure.
 ///
 /// # Panics
 /// When `sequence` does not fail.
-pub fn shrink(sequence: &Sequence, play: Play) -> (Sequence, Difference) {
+pub fn shrink(sequence: &OpSequence, play: PlayFunction) -> (OpSequence, EngineDifference) {
     let difference = play(sequence).expect_err("a sequence that fails");
-    let mut search = Search {
+    let mut search = ShrinkSearch {
         play,
         plays: PLAYS,
         best: sequence.clone(),
@@ -63,21 +63,21 @@ pub fn shrink(sequence: &Sequence, play: Play) -> (Sequence, Difference) {
     (search.best, search.difference)
 }
 
-struct Search {
-    play: Play,
+struct ShrinkSearch {
+    play: PlayFunction,
     plays: u32,
-    best: Sequence,
-    difference: Difference,
+    best: OpSequence,
+    difference: EngineDifference,
 }
 
-impl Search {
+impl ShrinkSearch {
     /// Replaces the best sequence by these operations if they fail, too.
-    fn try_ops(&mut self, ops: Vec<Op>) -> bool {
+    fn try_ops(&mut self, ops: Vec<MatchingOp>) -> bool {
         let Some(left) = self.plays.checked_sub(1) else {
             return false;
         };
         self.plays = left;
-        let sequence = Sequence {
+        let sequence = OpSequence {
             setting: self.best.setting,
             ops,
         };
@@ -130,7 +130,7 @@ impl Search {
         for name in names {
             name.simpler().into_iter().any(|simpler| {
                 let renamed =
-                    |op: &Op| op.renamed(&mut |other| if other == name { simpler } else { other });
+                    |op: &MatchingOp| op.renamed(&mut |other| if other == name { simpler } else { other });
                 let ops = self.best.ops.iter().map(renamed).collect();
                 self.try_ops(ops)
             });

@@ -21,19 +21,19 @@
 use std::cell::RefCell;
 use std::fmt;
 
-use midplane_cluster::Costs;
+use midplane_cluster::OperationCosts;
 use midplane_device::barrier::{AllreduceStep, VALUE_BYTES};
 use midplane_device::envelope::Rank;
 use midplane_objects::coll::sim_driver::{CommView, CollectiveBuffers, SimCollective, ReduceOperation, CollectiveKind};
 use net_torus::Shape;
 
-use super::machine::{Node, Programs, SimulatedMachine, router_memory};
-use crate::sim::collective::Turn;
-use crate::sim::collectives::interned;
+use super::machine::{SimulatedNode, NodePrograms, SimulatedMachine, router_memory};
+use crate::sim::collective::RankStep;
+use crate::sim::collectives::intern_list;
 
 /// Kind of collective.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
+pub enum CollectiveKind {
     /// Of all processes, along the torus's lines.
     Barrier,
     /// From rank 0.
@@ -44,37 +44,37 @@ pub enum Kind {
     Alltoall,
 }
 
-impl Kind {
+impl CollectiveKind {
     /// All kinds.
-    pub const ALL: [Kind; 4] = [Kind::Barrier, Kind::Bcast, Kind::Allreduce, Kind::Alltoall];
+    pub const ALL: [CollectiveKind; 4] = [CollectiveKind::Barrier, CollectiveKind::Bcast, CollectiveKind::Allreduce, CollectiveKind::Alltoall];
 
     /// Returns the MPI name without the prefix.
     pub const fn name(self) -> &'static str {
         match self {
-            Kind::Barrier => "barrier",
-            Kind::Bcast => "bcast",
-            Kind::Allreduce => "allreduce",
-            Kind::Alltoall => "alltoall",
+            CollectiveKind::Barrier => "barrier",
+            CollectiveKind::Bcast => "bcast",
+            CollectiveKind::Allreduce => "allreduce",
+            CollectiveKind::Alltoall => "alltoall",
         }
     }
 }
 
 /// A collective to measure.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Collective {
+pub struct CollectiveRun {
     /// The machine, a torus.
     pub extents: [u16; 3],
     /// Kind of collective.
-    pub kind: Kind,
+    pub kind: CollectiveKind,
     /// Message size in bytes; for an all-to-all, from each to each. A multiple of 8 for an allreduce.
     pub bytes: usize,
     /// Cost model.
-    pub costs: Costs,
+    pub costs: OperationCosts,
 }
 
 /// Result of a measurement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Measured {
+pub struct CollectiveTimes {
     /// Virtual time until the last process has completed its part, in nanoseconds.
     pub ns: u64,
     /// Packets that processors received and injected.
@@ -134,7 +134,7 @@ fn sum(left: &[u8], right: &mut [u8]) {
     }
 }
 
-impl Collective {
+impl CollectiveRun {
     /// Returns the lower bound in nanoseconds, or `None` without significant data.
     pub fn bound(&self) -> Option<u64> {
         let nodes: f64 = self
@@ -145,16 +145,16 @@ impl Collective {
         let long = self.extents.iter().filter(|&&extent| extent > 1);
         let links = 2.0 * long.clone().count() as f64;
         let bytes = match self.kind {
-            Kind::Alltoall => self.bytes,
+            CollectiveKind::Alltoall => self.bytes,
             _ if self.bytes <= PAYLOAD => return None,
             _ => self.bytes,
         };
         let m = bytes as f64 / PAYLOAD as f64 * ON_LINK as f64;
         let on_a_link = match self.kind {
-            Kind::Barrier => return None,
-            Kind::Bcast => m / links,
-            Kind::Allreduce => 2.0 * m * (nodes - 1.0) / nodes / links,
-            Kind::Alltoall => {
+            CollectiveKind::Barrier => return None,
+            CollectiveKind::Bcast => m / links,
+            CollectiveKind::Allreduce => 2.0 * m * (nodes - 1.0) / nodes / links,
+            CollectiveKind::Alltoall => {
                 let mean = |&extent: &u16| {
                     let distances = (0..extent).map(|at| at.min(extent - at));
                     f64::from(distances.sum::<u16>()) / f64::from(extent)
@@ -175,19 +175,19 @@ impl Collective {
     }
 
     /// Runs the collective.
-    pub fn run(&self) -> Result<Measured, CollectiveError> {
+    pub fn run(&self) -> Result<CollectiveTimes, CollectiveError> {
         let shape = Shape::new(self.extents, [true; 3]).ok_or(CollectiveError::Shape)?;
         let mut chunks = router_memory(shape);
         let mut machine = SimulatedMachine::new(shape, self.costs, &mut chunks, |_| MPI_MEMORY);
         let size = shape.nodes();
-        let mut run = Run {
+        let mut run = RunState {
             collective: *self,
-            list: interned((0..size).map(Rank::new).collect()),
-            nodes: (0..size).map(|_| State::Before).collect(),
+            list: intern_list((0..size).map(Rank::new).collect()),
+            nodes: (0..size).map(|_| NodeState::Before).collect(),
             waiting: size as usize,
         };
         match machine.run(&mut run)? {
-            Some(ns) => Ok(Measured {
+            Some(ns) => Ok(CollectiveTimes {
                 ns,
                 packets: machine.nodes.iter().map(|node| node.packets).sum(),
             }),
@@ -199,10 +199,10 @@ impl Collective {
 
     fn what(&self) -> CollectiveKind {
         match self.kind {
-            Kind::Barrier => CollectiveKind::Barrier,
-            Kind::Bcast => CollectiveKind::Bcast { root: 0 },
-            Kind::Allreduce => CollectiveKind::Allreduce,
-            Kind::Alltoall => CollectiveKind::Alltoall,
+            CollectiveKind::Barrier => CollectiveKind::Barrier,
+            CollectiveKind::Bcast => CollectiveKind::Bcast { root: 0 },
+            CollectiveKind::Allreduce => CollectiveKind::Allreduce,
+            CollectiveKind::Alltoall => CollectiveKind::Alltoall,
         }
     }
 
@@ -218,11 +218,11 @@ impl Collective {
     fn buffers(&self, rank: usize, size: usize) -> CollectiveBuffers {
         let empty = |many: usize| Some(vec![0; many * self.bytes]);
         let (given, taken) = match self.kind {
-            Kind::Barrier => (Vec::new(), empty(0)),
-            Kind::Bcast if rank == 0 => (self.row(0, 0).collect(), None),
-            Kind::Bcast => (vec![0; self.bytes], None),
-            Kind::Allreduce => (self.row(rank, 0).collect(), empty(1)),
-            Kind::Alltoall => {
+            CollectiveKind::Barrier => (Vec::new(), empty(0)),
+            CollectiveKind::Bcast if rank == 0 => (self.row(0, 0).collect(), None),
+            CollectiveKind::Bcast => (vec![0; self.bytes], None),
+            CollectiveKind::Allreduce => (self.row(rank, 0).collect(), empty(1)),
+            CollectiveKind::Alltoall => {
                 let given = (0..size).flat_map(|to| self.row(rank, to)).collect();
                 (given, empty(size))
             }
@@ -235,19 +235,19 @@ impl Collective {
     }
 
     fn is_carried(&self) -> bool {
-        self.kind == Kind::Allreduce && (1..=VALUE_BYTES).contains(&self.bytes)
+        self.kind == CollectiveKind::Allreduce && (1..=VALUE_BYTES).contains(&self.bytes)
     }
 
     fn is_right(&self, rank: usize, size: usize, buffers: &CollectiveBuffers) -> bool {
         let taken = buffers.taken.as_ref().unwrap_or(&buffers.given);
         match self.kind {
-            Kind::Barrier => true,
-            Kind::Bcast => self.row(0, 0).eq(taken.iter().copied()),
-            Kind::Alltoall => {
+            CollectiveKind::Barrier => true,
+            CollectiveKind::Bcast => self.row(0, 0).eq(taken.iter().copied()),
+            CollectiveKind::Alltoall => {
                 let all = (0..size).flat_map(|from| self.row(from, rank));
                 all.eq(taken.iter().copied())
             }
-            Kind::Allreduce => {
+            CollectiveKind::Allreduce => {
                 // Checks a sample of the elements: all sums would require as much time as the run.
                 let element = |from: usize, at: usize| {
                     let bytes: Vec<u8> = (at..at + 8).map(|at| self.byte(from, 0, at)).collect();
@@ -263,28 +263,28 @@ impl Collective {
     }
 }
 
-enum State {
+enum NodeState {
     Before,
     InBarrier,
     /// In an allreduce within barrier packets.
-    Carried,
-    Under(Box<SimCollective>),
-    Over,
+    InNetwork,
+    Running(Box<SimCollective>),
+    Done,
 }
 
-struct Run {
-    collective: Collective,
+struct RunState {
+    collective: CollectiveRun,
     list: &'static [Rank],
-    nodes: Vec<State>,
+    nodes: Vec<NodeState>,
     waiting: usize,
 }
 
-impl Run {
-    fn start(&self, node: &mut Node<'_>, rank: usize) -> Result<State, CollectiveError> {
+impl RunState {
+    fn start(&self, node: &mut SimulatedNode<'_>, rank: usize) -> Result<NodeState, CollectiveError> {
         let collective = self.collective;
-        if collective.kind == Kind::Barrier {
+        if collective.kind == CollectiveKind::Barrier {
             node.adi.enter_barrier();
-            return Ok(State::InBarrier);
+            return Ok(NodeState::InBarrier);
         }
         let among = CommView {
             list: self.list,
@@ -294,17 +294,17 @@ impl Run {
         };
         let buffers = collective.buffers(rank, self.list.len());
         if collective.is_carried() && node.adi.enter_allreduce(&buffers.given) {
-            return Ok(State::Carried);
+            return Ok(NodeState::InNetwork);
         }
         let operation = ReduceOperation {
             element: 8,
             combine: sum,
             commute: true,
         };
-        let turn = Turn(RefCell::new((&mut node.adi, &mut node.memory)));
+        let turn = RankStep(RefCell::new((&mut node.adi, &mut node.memory)));
         let driven = SimCollective::start(&turn, among, 0, collective.what(), buffers, operation);
         driven
-            .map(|driven| State::Under(Box::new(driven)))
+            .map(|driven| NodeState::Running(Box::new(driven)))
             .map_err(|error| CollectiveError::Failed {
                 rank,
                 what: error.to_string(),
@@ -312,7 +312,7 @@ impl Run {
     }
 
     /// Advances an allreduce within barrier packets; returns whether it advanced, and whether it is complete.
-    fn combine(&self, node: &mut Node<'_>, rank: usize) -> Result<(bool, bool), CollectiveError> {
+    fn combine(&self, node: &mut SimulatedNode<'_>, rank: usize) -> Result<(bool, bool), CollectiveError> {
         match node.adi.allreduce_step() {
             AllreduceStep::Wait => Ok((false, false)),
             AllreduceStep::Combine(_) => {
@@ -336,16 +336,16 @@ impl Run {
     }
 
     /// Advances a collective whose messages are complete; returns whether it advanced, and whether it is complete.
-    fn go_on(
+    fn advance(
         &self,
-        node: &mut Node<'_>,
+        node: &mut SimulatedNode<'_>,
         rank: usize,
         driven: &mut SimCollective,
     ) -> Result<(bool, bool), CollectiveError> {
         if !driven.is_ready(&node.adi) {
             return Ok((false, false));
         }
-        let turn = Turn(RefCell::new((&mut node.adi, &mut node.memory)));
+        let turn = RankStep(RefCell::new((&mut node.adi, &mut node.memory)));
         match driven.advance(&turn) {
             Ok(None) => Ok((true, false)),
             Ok(Some(buffers)) if self.collective.is_right(rank, self.list.len(), &buffers) => {
@@ -360,24 +360,24 @@ impl Run {
     }
 }
 
-impl Programs for Run {
+impl NodePrograms for RunState {
     type Error = CollectiveError;
 
-    fn turn(&mut self, node: &mut Node<'_>, rank: usize, _: u64) -> Result<u64, CollectiveError> {
+    fn turn(&mut self, node: &mut SimulatedNode<'_>, rank: usize, _: u64) -> Result<u64, CollectiveError> {
         let call_ns = self.collective.costs.call_ns;
-        let mut state = std::mem::replace(&mut self.nodes[rank], State::Over);
+        let mut state = std::mem::replace(&mut self.nodes[rank], NodeState::Done);
         let (moved, is_over) = match &mut state {
-            State::Before => {
+            NodeState::Before => {
                 state = self.start(node, rank)?;
                 (true, false)
             }
-            State::InBarrier => {
+            NodeState::InBarrier => {
                 let is_over = node.adi.leave_barrier();
                 (is_over, is_over)
             }
-            State::Carried => self.combine(node, rank)?,
-            State::Under(driven) => self.go_on(node, rank, driven)?,
-            State::Over => (false, false),
+            NodeState::InNetwork => self.combine(node, rank)?,
+            NodeState::Running(driven) => self.advance(node, rank, driven)?,
+            NodeState::Done => (false, false),
         };
         if is_over {
             self.waiting -= 1
@@ -387,7 +387,7 @@ impl Programs for Run {
         Ok(if moved { call_ns } else { 0 })
     }
 
-    fn is_over(&self, _: &Node<'_>, _: usize, _: u64) -> bool {
+    fn is_over(&self, _: &SimulatedNode<'_>, _: usize, _: u64) -> bool {
         self.waiting == 0
     }
 }
@@ -396,9 +396,9 @@ impl Programs for Run {
 mod tests {
     use super::*;
 
-    fn measured(extents: [u16; 3], kind: Kind, bytes: usize) -> u64 {
-        let costs = Costs::WIRES;
-        let collective = Collective {
+    fn measured(extents: [u16; 3], kind: CollectiveKind, bytes: usize) -> u64 {
+        let costs = OperationCosts::WIRES;
+        let collective = CollectiveRun {
             extents,
             kind,
             bytes,
@@ -410,12 +410,12 @@ mod tests {
     #[test]
     fn nothing_is_faster_than_the_wires() {
         for extents in [[4, 4, 4], [8, 2, 1], [3, 5, 2]] {
-            for kind in [Kind::Bcast, Kind::Allreduce, Kind::Alltoall] {
-                let collective = Collective {
+            for kind in [CollectiveKind::Bcast, CollectiveKind::Allreduce, CollectiveKind::Alltoall] {
+                let collective = CollectiveRun {
                     extents,
                     kind,
                     bytes: 4096,
-                    costs: Costs::WIRES,
+                    costs: OperationCosts::WIRES,
                 };
                 let bound = collective.bound().expect("bytes worth mention");
                 assert!(
@@ -423,14 +423,14 @@ mod tests {
                     "{extents:?} {kind:?}"
                 );
             }
-            let depth = Collective {
+            let depth = CollectiveRun {
                 extents,
-                kind: Kind::Barrier,
+                kind: CollectiveKind::Barrier,
                 bytes: 0,
-                costs: Costs::WIRES,
+                costs: OperationCosts::WIRES,
             }
             .depth();
-            for kind in [Kind::Barrier, Kind::Bcast, Kind::Allreduce] {
+            for kind in [CollectiveKind::Barrier, CollectiveKind::Bcast, CollectiveKind::Allreduce] {
                 assert!(
                     measured(extents, kind, 8) >= depth * 100,
                     "{extents:?} {kind:?}"
@@ -441,7 +441,7 @@ mod tests {
 
     #[test]
     fn a_measurement_is_a_function_of_its_arguments() {
-        let [one, other] = [0; 2].map(|_| measured([4, 2, 2], Kind::Allreduce, 3000));
+        let [one, other] = [0; 2].map(|_| measured([4, 2, 2], CollectiveKind::Allreduce, 3000));
         assert_eq!(one, other);
     }
 }

@@ -21,16 +21,16 @@ pub const QUEUE_PACKETS: usize = 32;
 const MPI_MEMORY: usize = 64 << 10;
 
 /// A queue of packets with minimum cost.
-struct Queue {
+struct PacketQueue {
     packets: [[u8; BODY_BYTES]; QUEUE_PACKETS],
     lengths: [u8; QUEUE_PACKETS],
     first: usize,
     len: usize,
 }
 
-impl Queue {
+impl PacketQueue {
     fn new() -> Self {
-        Queue {
+        PacketQueue {
             packets: [[0; BODY_BYTES]; QUEUE_PACKETS],
             lengths: [0; QUEUE_PACKETS],
             first: 0,
@@ -40,7 +40,7 @@ impl Queue {
 }
 
 /// The network of two nodes, by destination and class.
-struct Pipes([[RefCell<Queue>; 2]; 2]);
+struct TwoNodeNetwork([[RefCell<PacketQueue>; 2]; 2]);
 
 /// The network as seen by one node.
 ///
@@ -48,8 +48,8 @@ struct Pipes([[RefCell<Queue>; 2]; 2]);
 /// instructions with the protocol and 2,343 without (one at a time). Over a `Fake`, which allocates packets so that a
 /// test can delay them, it requires 5,072 and 3,666, so that the ratio would be 1.38 instead of 1.54. A `Fake` over
 /// fixed arrays would still run the checks: `Strict` around this port requires 4,065 and 2,747.
-struct End<'a> {
-    pipes: &'a Pipes,
+struct NodePort<'a> {
+    pipes: &'a TwoNodeNetwork,
     shape: Shape,
     here: usize,
     head: [u8; BODY_BYTES],
@@ -63,14 +63,14 @@ fn index(class: Class) -> usize {
     }
 }
 
-impl End<'_> {
+impl NodePort<'_> {
     /// Returns the number of arrived packets, of both classes.
     fn arrived(&self) -> usize {
         self.pipes.0[self.here].iter().map(|q| q.borrow().len).sum()
     }
 
     /// Updates `head` to the next arrived packet, if any.
-    fn look(&mut self) {
+    fn update_head(&mut self) {
         self.shown = self.arrived() > 0;
         for class in [Class::Priority, Class::Normal] {
             let queue = self.pipes.0[self.here][index(class)].borrow();
@@ -82,7 +82,7 @@ impl End<'_> {
     }
 }
 
-impl Port for End<'_> {
+impl Port for NodePort<'_> {
     fn can_inject(&self, class: Class) -> bool {
         self.pipes.0[1 - self.here][index(class)].borrow().len < QUEUE_PACKETS
     }
@@ -113,14 +113,14 @@ impl Port for End<'_> {
         queue.first = (queue.first + 1) % QUEUE_PACKETS;
         queue.len -= 1;
         drop(queue);
-        self.look();
+        self.update_head();
     }
 }
 
 /// The two buffers.
-struct Words([[u8; BYTES]; 2]);
+struct WordBuffers([[u8; BYTES]; 2]);
 
-impl UserMemory for Words {
+impl UserMemory for WordBuffers {
     fn read(&self, span: Span, offset: usize, out: &mut [u8]) {
         out.copy_from_slice(&self.0[span.address()][offset..offset + out.len()]);
     }
@@ -131,11 +131,11 @@ impl UserMemory for Words {
 }
 
 /// The measured part of a device.
-trait Device {
+trait MeasuredDevice {
     type Id: Copy;
-    fn isend(&mut self, memory: &mut Words, span: Span) -> Self::Id;
-    fn irecv(&mut self, memory: &mut Words, span: Span) -> Self::Id;
-    fn progress(&mut self, end: &mut End<'_>, memory: &mut Words);
+    fn isend(&mut self, memory: &mut WordBuffers, span: Span) -> Self::Id;
+    fn irecv(&mut self, memory: &mut WordBuffers, span: Span) -> Self::Id;
+    fn progress(&mut self, end: &mut NodePort<'_>, memory: &mut WordBuffers);
     fn is_done(&mut self, id: Self::Id) -> bool;
 }
 
@@ -146,19 +146,19 @@ const TO: SendTo = SendTo {
     mode: Mode::Standard,
 };
 
-impl Device for Adi {
+impl MeasuredDevice for Adi {
     type Id = midplane_device::request::RequestId;
 
-    fn isend(&mut self, memory: &mut Words, span: Span) -> Self::Id {
+    fn isend(&mut self, memory: &mut WordBuffers, span: Span) -> Self::Id {
         Adi::isend(self, memory, TO, span).expect("the host's memory")
     }
 
-    fn irecv(&mut self, memory: &mut Words, span: Span) -> Self::Id {
+    fn irecv(&mut self, memory: &mut WordBuffers, span: Span) -> Self::Id {
         let pattern = Pattern::new(Some(Rank::new(0)), Some(TAG), 0);
         Adi::irecv(self, memory, pattern, span).expect("the host's memory")
     }
 
-    fn progress(&mut self, end: &mut End<'_>, memory: &mut Words) {
+    fn progress(&mut self, end: &mut NodePort<'_>, memory: &mut WordBuffers) {
         Adi::progress(self, end, memory);
     }
 
@@ -167,18 +167,18 @@ impl Device for Adi {
     }
 }
 
-impl Device for Bare {
+impl MeasuredDevice for Bare {
     type Id = midplane_device::request::RequestId;
 
-    fn isend(&mut self, _: &mut Words, span: Span) -> Self::Id {
+    fn isend(&mut self, _: &mut WordBuffers, span: Span) -> Self::Id {
         Bare::isend(self, TO, span).expect("the host's memory")
     }
 
-    fn irecv(&mut self, _: &mut Words, span: Span) -> Self::Id {
+    fn irecv(&mut self, _: &mut WordBuffers, span: Span) -> Self::Id {
         Bare::irecv(self, Rank::new(0), TAG, span).expect("the host's memory")
     }
 
-    fn progress(&mut self, end: &mut End<'_>, memory: &mut Words) {
+    fn progress(&mut self, end: &mut NodePort<'_>, memory: &mut WordBuffers) {
         Bare::progress(self, end, memory);
     }
 
@@ -189,7 +189,7 @@ impl Device for Bare {
 
 /// Device under test.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
+pub enum DeviceKind {
     /// The device.
     Protocol,
     /// The device without the protocol.
@@ -198,10 +198,10 @@ pub enum Kind {
 
 /// Sends `messages` messages, each with a posted receive, and returns whether all arrived. `batch` of them, at most
 /// [`QUEUE_PACKETS`], are in flight at a time: they share the polls for packets.
-pub fn run(kind: Kind, messages: u32, batch: u32) -> bool {
+pub fn run(kind: DeviceKind, messages: u32, batch: u32) -> bool {
     let shape = Shape::new([2, 1, 1], [true; 3]).expect("two nodes");
     match kind {
-        Kind::Protocol => {
+        DeviceKind::Protocol => {
             let device = |rank| {
                 let config = Config {
                     shape,
@@ -213,7 +213,7 @@ pub fn run(kind: Kind, messages: u32, batch: u32) -> bool {
             };
             exchange(shape, [device(0), device(1)], messages, batch)
         }
-        Kind::Bare => {
+        DeviceKind::Bare => {
             let device = |rank| {
                 let here = shape.coord(rank).expect("a rank of the machine");
                 Bare::new(shape, here).expect("a place of the machine")
@@ -223,10 +223,10 @@ pub fn run(kind: Kind, messages: u32, batch: u32) -> bool {
     }
 }
 
-fn exchange<D: Device>(shape: Shape, devices: [D; 2], messages: u32, batch: u32) -> bool {
+fn exchange<D: MeasuredDevice>(shape: Shape, devices: [D; 2], messages: u32, batch: u32) -> bool {
     let batch = (batch as usize).clamp(1, QUEUE_PACKETS);
-    let pipes = Pipes(Default::default());
-    let end = |here| End {
+    let pipes = TwoNodeNetwork(Default::default());
+    let end = |here| NodePort {
         pipes: &pipes,
         shape,
         here,
@@ -235,7 +235,7 @@ fn exchange<D: Device>(shape: Shape, devices: [D; 2], messages: u32, batch: u32)
     };
     let mut ends = [end(0), end(1)];
     let [mut sender, mut receiver] = devices;
-    let mut words = Words([[0; BYTES]; 2]);
+    let mut words = WordBuffers([[0; BYTES]; 2]);
     let mut ids = Vec::with_capacity(2 * batch);
     for number in 0..u64::from(messages) / batch as u64 {
         words.0[0] = number.to_le_bytes();
@@ -247,14 +247,14 @@ fn exchange<D: Device>(shape: Shape, devices: [D; 2], messages: u32, batch: u32)
             ids.push(sender.isend(&mut words, Span::model(0, BYTES)));
         }
         sender.progress(&mut ends[0], &mut words);
-        ends[1].look();
+        ends[1].update_head();
         receiver.progress(&mut ends[1], &mut words);
         let (received, sent) = ids.split_at(batch);
         // One trip: the receives are complete before any packet has returned.
         if words.0[1] != words.0[0] || !received.iter().all(|&id| receiver.is_done(id)) {
             return false;
         }
-        ends[0].look();
+        ends[0].update_head();
         sender.progress(&mut ends[0], &mut words);
         if !sent.iter().all(|&id| sender.is_done(id)) {
             return false;
@@ -263,9 +263,9 @@ fn exchange<D: Device>(shape: Shape, devices: [D; 2], messages: u32, batch: u32)
     true
 }
 
-impl Default for Queue {
+impl Default for PacketQueue {
     fn default() -> Self {
-        Queue::new()
+        PacketQueue::new()
     }
 }
 
@@ -277,7 +277,7 @@ mod tests {
     #[test]
     fn a_posted_message_of_one_packet_takes_one_trip() {
         for batch in [1, 16] {
-            for kind in [Kind::Protocol, Kind::Bare] {
+            for kind in [DeviceKind::Protocol, DeviceKind::Bare] {
                 assert!(run(kind, 64, batch), "{kind:?}, {batch} at once");
             }
         }

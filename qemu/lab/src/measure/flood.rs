@@ -13,12 +13,12 @@ use midplane_engines::Choice;
 use msg_layer::fake::Strict;
 use net_torus::Shape;
 
-use crate::sim::net::{Capacity, Net, Order};
+use crate::sim::net::{FifoCapacity, PacketNetwork, OrderRules};
 
 /// Parameters: every rank but 0 sends messages of tags 1 to N by MPI_Isend, all before the first receive; rank 0
 /// receives them one by one, by source, in the reverse order of their tags.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Flood {
+pub struct FloodLoad {
     /// Number of senders, at least 1.
     pub senders: u32,
     /// Messages of each sender.
@@ -33,7 +33,7 @@ pub struct Flood {
 
 /// Work of all devices together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Work {
+pub struct TotalWork {
     /// Messages received.
     pub messages: u64,
     /// Packets received from the network.
@@ -45,12 +45,12 @@ pub struct Work {
     /// Restarts (resend requests) sent.
     pub restarts: u64,
     /// Entries of queues and tables searched linearly.
-    pub searched: Searched,
+    pub searched: SearchCounts,
     /// Peak MPI memory of rank 0 in bytes.
     pub peak_bytes: usize,
 }
 
-impl Work {
+impl TotalWork {
     /// Returns all steps: packets handled and entries searched.
     pub fn steps(&self) -> u64 {
         self.packets + self.searched.all()
@@ -59,7 +59,7 @@ impl Work {
 
 /// Entries searched, by the reason. The first two are the matching engine's hops.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Searched {
+pub struct SearchCounts {
     /// Unexpected messages, by starting receives.
     pub unexpected: u64,
     /// Posted receives, by arriving messages.
@@ -72,7 +72,7 @@ pub struct Searched {
     pub sends: u64,
 }
 
-impl Searched {
+impl SearchCounts {
     /// Returns the matching engine's part.
     pub fn matching(&self) -> u64 {
         self.unexpected + self.posted
@@ -126,11 +126,11 @@ impl fmt::Display for FloodError {
 impl std::error::Error for FloodError {}
 
 /// A sender's messages contain their tags, as far as the model's keys encode them; the receiver uses one buffer.
-struct Words {
+struct TagMemory {
     received: [u8; 4],
 }
 
-impl UserMemory for Words {
+impl UserMemory for TagMemory {
     fn read(&self, span: Span, offset: usize, out: &mut [u8]) {
         let word = (span.address() as u32).to_le_bytes();
         for (at, out) in (offset..).zip(out) {
@@ -152,19 +152,19 @@ fn key(tag: i32) -> usize {
 /// Packets that a node receives and injects in one step.
 const BURST: usize = 8;
 
-struct Run {
+struct FloodRun {
     devices: Vec<Adi>,
-    net: Net,
-    words: Words,
+    net: PacketNetwork,
+    words: TagMemory,
     /// By node: whether it may have work.
     busy: Vec<bool>,
     /// Hops of starting receives.
     started_hops: u64,
 }
 
-impl Flood {
+impl FloodLoad {
     /// Runs the benchmark.
-    pub fn run(&self) -> Result<Work, FloodError> {
+    pub fn run(&self) -> Result<TotalWork, FloodError> {
         let mut run = self.begin()?;
         self.send(&mut run);
         let mut received = 0;
@@ -185,7 +185,7 @@ impl Flood {
         }
     }
 
-    fn begin(&self) -> Result<Run, FloodError> {
+    fn begin(&self) -> Result<FloodRun, FloodError> {
         let nodes = self.senders as usize + 1;
         let extent = u16::try_from(nodes).map_err(|_| FloodError::Size)?;
         // Any shape with this number of nodes is sufficient for the network.
@@ -197,7 +197,7 @@ impl Flood {
             .and_then(|extents| Shape::new(extents, [true; 3]))
             .filter(|_| self.bytes >= 4)
             .ok_or(FloodError::Size)?;
-        let capacity = Capacity {
+        let capacity = FifoCapacity {
             injection: 2 * BURST,
             reception: 2 * BURST,
         };
@@ -212,16 +212,16 @@ impl Flood {
             let memory = Memory::with_engine(&kind, mpi_memory, nodes).expect("the host's memory");
             Adi::new(config, memory).expect("a rank of the machine")
         };
-        Ok(Run {
+        Ok(FloodRun {
             devices: (0..shape.nodes()).map(device).collect(),
-            net: Net::new(shape, capacity, Order { data: true }),
-            words: Words { received: [0; 4] },
+            net: PacketNetwork::new(shape, capacity, OrderRules { data: true }),
+            words: TagMemory { received: [0; 4] },
             busy: vec![true; nodes],
             started_hops: 0,
         })
     }
 
-    fn send(&self, run: &mut Run) {
+    fn send(&self, run: &mut FloodRun) {
         for adi in &mut run.devices[1..] {
             for tag in 1..=self.messages as i32 {
                 let to = SendTo {
@@ -237,7 +237,7 @@ impl Flood {
     }
 
     /// Receives one message; returns `None` if nothing moves any more.
-    fn receive(&self, run: &mut Run, source: u32, tag: i32) -> Option<()> {
+    fn receive(&self, run: &mut FloodRun, source: u32, tag: i32) -> Option<()> {
         let pattern = Pattern::new(Some(Rank::new(source)), Some(tag), 0);
         let span = Span::model(0, self.bytes);
         let before = run.devices[0].matching().traversals;
@@ -250,7 +250,7 @@ impl Flood {
     }
 }
 
-impl Run {
+impl FloodRun {
     /// Runs until rank 0 has received the message; returns `None` if nothing moves any more.
     fn wait(&mut self, id: RequestId) -> Option<()> {
         loop {
@@ -272,11 +272,11 @@ impl Run {
         }
     }
 
-    fn work(&self, messages: u64) -> Work {
-        let mut work = Work {
+    fn work(&self, messages: u64) -> TotalWork {
+        let mut work = TotalWork {
             messages,
             peak_bytes: self.devices[0].region().peak_bytes(),
-            ..Work::default()
+            ..TotalWork::default()
         };
         for adi in &self.devices {
             let stats = adi.stats();
@@ -289,7 +289,7 @@ impl Run {
             unreachable!("a flood without a receiver")
         };
         let (matching, named) = (receiver.matching().traversals, receiver.stats().named);
-        work.searched = Searched {
+        work.searched = SearchCounts {
             unexpected: self.started_hops,
             posted: matching - self.started_hops,
             named,

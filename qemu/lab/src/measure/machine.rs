@@ -1,5 +1,5 @@
 //! A simulated machine in virtual time: real devices and real routers, over links and processors with the costs of
-//! [`Costs`](midplane_cluster::Costs). The result is a function of the arguments alone.
+//! [`OperationCosts`](midplane_cluster::OperationCosts). The result is a function of the arguments alone.
 #![forbid(unsafe_code)]
 
 use std::cell::RefCell;
@@ -7,25 +7,25 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::rc::Rc;
 
-use midplane_cluster::costs::{Costs, INJECT};
-use midplane_cluster::hands::Hands;
+use midplane_cluster::costs::{OperationCosts, INJECT};
+use midplane_cluster::step_port::StepPort;
 use midplane_device::envelope::Rank;
 use midplane_device::memory::{Span, UserMemory};
 use midplane_device::{Adi, Config, Memory};
 use midplane_engines::Choice;
 use net_torus::chunk::Chunk;
 use net_torus::link::Link;
-use net_torus::router::Sizes;
+use net_torus::router::BufferSizes;
 use net_torus::wire::MIN_MTU;
 use net_torus::{BODY_BYTES, Direction, Router, Shape, Torus};
 
-use crate::sim::memory::Buffers;
+use crate::sim::memory::NodeBuffers;
 
 /// Nodes to wake, with their times.
-type Wakes = Rc<RefCell<Vec<(u64, usize)>>>;
+type WakeQueue = Rc<RefCell<Vec<(u64, usize)>>>;
 
 #[derive(Default)]
-struct Wire {
+struct LinkFrames {
     frames: VecDeque<(u64, Vec<u8>)>,
     spare: Vec<Vec<u8>>,
     busy_until: u64,
@@ -33,13 +33,13 @@ struct Wire {
 
 /// One end of a link with latency and bandwidth.
 struct TimedLink {
-    incoming: Rc<RefCell<Wire>>,
-    outgoing: Rc<RefCell<Wire>>,
+    incoming: Rc<RefCell<LinkFrames>>,
+    outgoing: Rc<RefCell<LinkFrames>>,
     from: usize,
     to: usize,
-    costs: Costs,
+    costs: OperationCosts,
     now: u64,
-    wakes: Wakes,
+    wakes: WakeQueue,
 }
 
 impl Link for TimedLink {
@@ -91,12 +91,12 @@ impl Link for TimedLink {
 }
 
 /// The program's memory. Counts copies from MPI memory, which are longer than a packet.
-pub(super) struct Counted {
-    pub(super) buffers: Buffers,
+pub(super) struct CountingMemory {
+    pub(super) buffers: NodeBuffers,
     copied: u64,
 }
 
-impl UserMemory for Counted {
+impl UserMemory for CountingMemory {
     fn read(&self, span: Span, offset: usize, out: &mut [u8]) {
         self.buffers.read(span, offset, out);
     }
@@ -109,11 +109,11 @@ impl UserMemory for Counted {
     }
 }
 
-pub(super) struct Node<'m> {
+pub(super) struct SimulatedNode<'m> {
     /// Uses the matching engine of the paper's device: its searches are part of the time.
     pub(super) adi: Adi,
     torus: Torus<'m, TimedLink>,
-    pub(super) memory: Counted,
+    pub(super) memory: CountingMemory,
     pub(super) busy_until: u64,
     pub(super) busy_ns: u64,
     pub(super) packets: u64,
@@ -124,15 +124,15 @@ pub(super) struct Node<'m> {
 }
 
 /// The program of all nodes.
-pub(super) trait Programs {
+pub(super) trait NodePrograms {
     /// Reason for an early end.
     type Error;
 
     /// Runs the next step of this rank's program at `now`, if possible, and returns its duration in nanoseconds.
-    fn turn(&mut self, node: &mut Node<'_>, rank: usize, now: u64) -> Result<u64, Self::Error>;
+    fn turn(&mut self, node: &mut SimulatedNode<'_>, rank: usize, now: u64) -> Result<u64, Self::Error>;
 
     /// Checks whether the measurement is complete, after a turn of this node at `now`.
-    fn is_over(&self, node: &Node<'_>, rank: usize, now: u64) -> bool;
+    fn is_over(&self, node: &SimulatedNode<'_>, rank: usize, now: u64) -> bool;
 }
 
 /// Consecutive polls of idle routers before a deadlock is assumed; a router delays packets for fewer polls.
@@ -141,29 +141,29 @@ const LOOKS: u32 = 256;
 /// Maximum delay of an acknowledgement that waits for a piggyback carrier, in nanoseconds (`kernel-rt/src/node.rs`).
 const ANSWERS_WAIT_NS: u64 = 1_000_000;
 
-const SIZES: Sizes = Sizes::BLUE_GENE;
+const SIZES: BufferSizes = BufferSizes::BLUE_GENE;
 
 pub(super) fn router_memory(shape: Shape) -> Vec<Chunk> {
     vec![[0; 32]; SIZES.chunks() * shape.nodes() as usize]
 }
 
 pub(super) struct SimulatedMachine<'m> {
-    pub(super) nodes: Vec<Node<'m>>,
-    costs: Costs,
-    wakes: Wakes,
+    pub(super) nodes: Vec<SimulatedNode<'m>>,
+    costs: OperationCosts,
+    wakes: WakeQueue,
 }
 
 impl<'m> SimulatedMachine<'m> {
     /// Creates a machine of this shape, with MPI memory by rank.
     pub(super) fn new(
         shape: Shape,
-        costs: Costs,
+        costs: OperationCosts,
         chunks: &'m mut [Chunk],
         mpi_memory: impl Fn(u32) -> usize,
     ) -> SimulatedMachine<'m> {
         let nodes = shape.nodes() as usize;
-        let wakes = Wakes::default();
-        let wires: Vec<[Rc<RefCell<Wire>>; 6]> = (0..nodes).map(|_| Default::default()).collect();
+        let wakes = WakeQueue::default();
+        let wires: Vec<[Rc<RefCell<LinkFrames>>; 6]> = (0..nodes).map(|_| Default::default()).collect();
         let kind = Choice::List.kind();
         let node = |(chunks, rank): (&'m mut [Chunk], u32)| {
             let here = shape.coord(rank).expect("a rank of the machine");
@@ -189,11 +189,11 @@ impl<'m> SimulatedMachine<'m> {
             let memory = Memory::with_engine(&kind, mpi_memory(rank), nodes)
                 .and_then(|memory| memory.with_values(&shape))
                 .expect("the host's memory");
-            Node {
+            SimulatedNode {
                 adi: Adi::new(config, memory).expect("a rank of the machine"),
                 torus: Torus::new(router, links).expect("links as the machine is wired"),
-                memory: Counted {
-                    buffers: Buffers::default(),
+                memory: CountingMemory {
+                    buffers: NodeBuffers::default(),
                     copied: 0,
                 },
                 busy_until: 0,
@@ -213,7 +213,7 @@ impl<'m> SimulatedMachine<'m> {
     }
 
     /// Runs until the measurement is complete and returns that time, or `None` on a deadlock.
-    pub(super) fn run<P: Programs>(&mut self, programs: &mut P) -> Result<Option<u64>, P::Error> {
+    pub(super) fn run<P: NodePrograms>(&mut self, programs: &mut P) -> Result<Option<u64>, P::Error> {
         let mut queue: BinaryHeap<Reverse<(u64, usize)>> = (0..self.nodes.len())
             .map(|node| Reverse((0, node)))
             .collect();
@@ -237,7 +237,7 @@ impl<'m> SimulatedMachine<'m> {
                 continue;
             }
             node.looked = Some(now);
-            let again = look(node, &self.costs, programs, now, at)?;
+            let again = poll_node(node, &self.costs, programs, now, at)?;
             if programs.is_over(node, at, now) {
                 return Ok(Some(now));
             }
@@ -252,9 +252,9 @@ impl<'m> SimulatedMachine<'m> {
 }
 
 /// Polls `node` at `now`, and returns the time of its next poll, if known.
-fn look<P: Programs>(
-    node: &mut Node<'_>,
-    costs: &Costs,
+fn poll_node<P: NodePrograms>(
+    node: &mut SimulatedNode<'_>,
+    costs: &OperationCosts,
     programs: &mut P,
     now: u64,
     rank: usize,
@@ -269,7 +269,7 @@ fn look<P: Programs>(
     let mut ns = programs.turn(node, rank, now)?;
     ns += ((node.memory.copied - before.1) as f64 * costs.copy_ns_per_byte) as u64;
     if ns == 0 {
-        let mut hands = Hands {
+        let mut hands = StepPort {
             router: node.torus.router_mut(),
             take: 1,
             inject: INJECT,

@@ -7,7 +7,7 @@ pub mod exchange;
 pub mod flood;
 mod machine;
 pub mod matching;
-pub mod oneself;
+pub mod self_send;
 pub mod overlap;
 pub mod scale;
 pub mod timed;

@@ -5,15 +5,15 @@
 use std::sync::Mutex;
 
 use crate::as_program;
-use midplane_cluster::{Cluster, Failure, Node};
+use midplane_cluster::{Cluster, JobFailure, SimProcess};
 use midplane_rust::traits::*;
 use midplane_rust::{initialize, request};
 
-use super::timed::Costs;
+use super::timed::OperationCosts;
 
 /// The side that starts first; the other starts [`LAG_NS`] later.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum First {
+pub enum FirstSide {
     /// The message is in flight before its receive.
     Sender,
     /// The receive waits for the message.
@@ -22,7 +22,7 @@ pub enum First {
 
 /// Kind of receive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Receive {
+pub enum ReceiveKind {
     /// MPI_Recv before the computation.
     Blocking,
     /// MPI_Irecv, and MPI_Wait after the computation.
@@ -31,22 +31,22 @@ pub enum Receive {
 
 /// A message to a neighbour.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Overlap {
+pub struct OverlapTransfer {
     /// Its size in bytes.
     pub bytes: usize,
     /// Time that each process computes after its start, in nanoseconds.
     pub compute_ns: u64,
     /// The side that starts first.
-    pub first: First,
+    pub first: FirstSide,
     /// Kind of receive.
-    pub receive: Receive,
+    pub receive: ReceiveKind,
     /// Cost model.
-    pub costs: Costs,
+    pub costs: OperationCosts,
 }
 
 /// Times of one side of a transfer, in nanoseconds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Side {
+pub struct SideTimes {
     /// From its first call until its last has returned.
     pub total_ns: u64,
     /// In MPI_Wait or MPI_Recv.
@@ -57,14 +57,14 @@ pub struct Side {
 
 /// Times of both sides.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Measured {
+pub struct OverlapTimes {
     /// Of the sender.
-    pub sender: Side,
+    pub sender: SideTimes,
     /// Of the receiver.
-    pub receiver: Side,
+    pub receiver: SideTimes,
 }
 
-impl Side {
+impl SideTimes {
     /// Returns the share of a transfer of `transfer_ns` that is hidden: not waited for.
     pub fn hidden(&self, transfer_ns: u64) -> f64 {
         1.0 - (self.waited_ns as f64 / transfer_ns as f64).min(1.0)
@@ -82,28 +82,28 @@ pub const LAG_NS: u64 = 20_000;
 const SETTLED_NS: u64 = 200_000;
 const TAG: i32 = 1;
 
-impl Overlap {
+impl OverlapTransfer {
     /// Returns the time of the transfer without computation: that of the side that starts later.
-    pub fn transfer_ns(self) -> Result<u64, Failure> {
-        let alone = Overlap {
+    pub fn transfer_ns(self) -> Result<u64, JobFailure> {
+        let alone = OverlapTransfer {
             compute_ns: 0,
-            receive: Receive::Nonblocking,
+            receive: ReceiveKind::Nonblocking,
             ..self
         };
-        let Measured { sender, receiver } = alone.run()?;
+        let OverlapTimes { sender, receiver } = alone.run()?;
         Ok(match self.first {
-            First::Sender => receiver.total_ns,
+            FirstSide::Sender => receiver.total_ns,
             // A short message is sent immediately.
-            First::Receiver => sender
+            FirstSide::Receiver => sender
                 .total_ns
                 .max(receiver.total_ns.saturating_sub(LAG_NS)),
         })
     }
 
     /// Runs the measurement.
-    pub fn run(self) -> Result<Measured, Failure> {
-        let measured = Mutex::new([Side::default(); 2]);
-        let process = |node: &Node<'_, '_>| {
+    pub fn run(self) -> Result<OverlapTimes, JobFailure> {
+        let measured = Mutex::new([SideTimes::default(); 2]);
+        let process = |node: &SimProcess<'_, '_>| {
             let side = as_program(node, || self.play(node));
             measured.lock().unwrap_or_else(|held| held.into_inner())[node.rank() as usize] = side;
             0
@@ -112,15 +112,15 @@ impl Overlap {
         let [sender, receiver] = measured
             .into_inner()
             .unwrap_or_else(|held| held.into_inner());
-        Ok(Measured { sender, receiver })
+        Ok(OverlapTimes { sender, receiver })
     }
 
-    fn play(self, node: &Node<'_, '_>) -> Side {
+    fn play(self, node: &SimProcess<'_, '_>) -> SideTimes {
         let universe = initialize().expect("once");
         let world = universe.world();
         world.barrier();
         let is_sender = node.rank() == 0;
-        let lag = if is_sender == (self.first == First::Sender) {
+        let lag = if is_sender == (self.first == FirstSide::Sender) {
             0
         } else {
             LAG_NS
@@ -133,8 +133,8 @@ impl Overlap {
             node.compute_ns(self.compute_ns);
             node.now_ns() - before - self.compute_ns
         };
-        let mut side = Side::default();
-        if !is_sender && self.receive == Receive::Blocking {
+        let mut side = SideTimes::default();
+        if !is_sender && self.receive == ReceiveKind::Blocking {
             { world.process_at_rank(0) }.receive_into_with_tag(&mut bytes, TAG);
             side.waited_ns = node.now_ns() - began;
             side.served_ns = compute();
@@ -173,34 +173,34 @@ mod tests {
     const MEGABYTE: usize = 1 << 20;
 
     /// With a computation of twice the transfer's time.
-    fn hidden(overlap: Overlap) -> [f64; 2] {
+    fn hidden(overlap: OverlapTransfer) -> [f64; 2] {
         let transfer = overlap.transfer_ns().expect("a run");
-        let measured = Overlap {
+        let measured = OverlapTransfer {
             compute_ns: 2 * transfer,
             ..overlap
         };
-        let Measured { sender, receiver } = measured.run().expect("a run");
+        let OverlapTimes { sender, receiver } = measured.run().expect("a run");
         [sender, receiver].map(|side| side.hidden(transfer))
     }
 
-    fn of(first: First, interrupt_percent: u64) -> Overlap {
-        Overlap {
+    fn transfer_of(first: FirstSide, interrupt_percent: u64) -> OverlapTransfer {
+        OverlapTransfer {
             bytes: MEGABYTE,
             compute_ns: 0,
             first,
-            receive: Receive::Nonblocking,
-            costs: Costs {
+            receive: ReceiveKind::Nonblocking,
+            costs: OperationCosts {
                 interrupt_percent,
-                ..Costs::BLUE_GENE
+                ..OperationCosts::BLUE_GENE
             },
         }
     }
 
     #[test]
     fn a_transfer_is_over_when_twice_its_length_has_been_computed_at_both_sides() {
-        for first in [First::Sender, First::Receiver] {
+        for first in [FirstSide::Sender, FirstSide::Receiver] {
             for percent in [100, 50] {
-                let [sender, receiver] = hidden(of(first, percent));
+                let [sender, receiver] = hidden(transfer_of(first, percent));
                 assert!(
                     sender >= 0.95 && receiver >= 0.95,
                     "{first:?} first, {percent} %: {sender}, {receiver}"
@@ -212,8 +212,8 @@ mod tests {
     /// The thesis's result without progress: nothing is hidden on one side or the other.
     #[test]
     fn without_interrupts_nothing_is_hidden() {
-        for first in [First::Sender, First::Receiver] {
-            let [sender, receiver] = hidden(of(first, 0));
+        for first in [FirstSide::Sender, FirstSide::Receiver] {
+            let [sender, receiver] = hidden(transfer_of(first, 0));
             assert!(
                 sender < 0.05 || receiver < 0.05,
                 "{first:?} first: {sender}, {receiver}"
@@ -223,12 +223,12 @@ mod tests {
 
     #[test]
     fn interrupts_take_no_more_than_their_share() {
-        let transfer = of(First::Receiver, 25).transfer_ns().expect("a run");
-        let overlap = Overlap {
+        let transfer = transfer_of(FirstSide::Receiver, 25).transfer_ns().expect("a run");
+        let overlap = OverlapTransfer {
             compute_ns: transfer,
-            ..of(First::Receiver, 25)
+            ..transfer_of(FirstSide::Receiver, 25)
         };
-        let Measured { sender, receiver } = overlap.run().expect("a run");
+        let OverlapTimes { sender, receiver } = overlap.run().expect("a run");
         for side in [sender, receiver] {
             // A third of the program's compute time.
             let share = side.served_ns as f64 / transfer as f64;

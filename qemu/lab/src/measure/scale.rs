@@ -8,18 +8,18 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::as_program;
-use midplane_cluster::{Cluster, Failure, Node, Watched};
+use midplane_cluster::{Cluster, JobFailure, SimProcess, JobProgress};
 use midplane_rust::collective::SystemOperation;
 use midplane_rust::point_to_point::send_receive_into_with_tags;
 use midplane_rust::topology::SimpleCommunicator;
 use midplane_rust::traits::*;
 use midplane_rust::{Rank, initialize, request};
 
-use super::timed::Costs;
+use super::timed::OperationCosts;
 
 /// A program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Program {
+pub enum ScaleProgram {
     /// Every rank but 0 sends messages of tags 1 to N by MPI_Isend and waits for all; rank 0 receives them one by one,
     /// by source, in the reverse order of their tags (paper 004, section 5.1).
     Killer,
@@ -36,21 +36,21 @@ pub enum Program {
 
 /// A program with its machine.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Scale {
+pub struct ScaleRun {
     /// The machine, a torus of at least two nodes.
     pub extents: [u16; 3],
     /// The program.
-    pub program: Program,
-    /// Repetitions: messages of each sender of [`Program::Killer`], calls of a collective; at least 1.
+    pub program: ScaleProgram,
+    /// Repetitions: messages of each sender of [`ScaleProgram::Killer`], calls of a collective; at least 1.
     pub repeats: u32,
-    /// Message size in bytes; for [`Program::Allreduce`] in multiples of 8, at least one.
+    /// Message size in bytes; for [`ScaleProgram::Allreduce`] in multiples of 8, at least one.
     pub bytes: usize,
     /// MPI memory of rank 0, the receiver of the killer, in bytes.
     pub mpi_memory: usize,
     /// MPI memory of each other node in bytes.
     pub others_memory: usize,
     /// Cost model.
-    pub costs: Costs,
+    pub costs: OperationCosts,
     /// The seed of the devices' tables.
     pub seed: u64,
     /// Number of threads, each with a block of the nodes; the result does not depend on it.
@@ -59,7 +59,7 @@ pub struct Scale {
 
 /// Result of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Scaled {
+pub struct ScaleResult {
     /// Virtual time in nanoseconds: until rank 0 has received everything, or the mean time of one collective until the
     /// last process has completed it.
     pub ns: u64,
@@ -77,34 +77,34 @@ pub struct Scaled {
 
 /// Progress of a run.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Far {
+pub struct RunProgress {
     /// Virtual time in nanoseconds.
     pub now_ns: u64,
     /// Share of the program's operations that are complete, 0 to 1.
     pub part: f64,
 }
 
-impl Scale {
+impl ScaleRun {
     /// Runs the program; `watch` is called from time to time and decides whether to continue. Returns the error of the
-    /// job: also [`Failure::Panic`] for corrupted data.
+    /// job: also [`JobFailure::Panic`] for corrupted data.
     ///
     /// # Panics
     /// When the extents are not a machine, and when the host has no memory for it.
-    pub fn run(&self, watch: &mut dyn FnMut(Far) -> bool) -> Result<Scaled, Failure> {
+    pub fn run(&self, watch: &mut dyn FnMut(RunProgress) -> bool) -> Result<ScaleResult, JobFailure> {
         let nodes: u64 = self.extents.map(u64::from).iter().product();
         let steps = match self.program {
-            Program::Killer => (nodes - 1) * u64::from(self.repeats),
-            Program::Barrier | Program::Allreduce | Program::Neighbour => {
+            ScaleProgram::Killer => (nodes - 1) * u64::from(self.repeats),
+            ScaleProgram::Barrier | ScaleProgram::Allreduce | ScaleProgram::Neighbour => {
                 nodes * u64::from(self.repeats)
             }
-            Program::AllToAll => nodes * (nodes - 1) * u64::from(self.repeats),
+            ScaleProgram::AllToAll => nodes * (nodes - 1) * u64::from(self.repeats),
         };
         let done = AtomicU64::new(0);
         let began = Mutex::new(0);
         let step = || {
             done.fetch_add(1, Ordering::Relaxed);
         };
-        let run = |node: &Node<'_, '_>| {
+        let run = |node: &SimProcess<'_, '_>| {
             as_program(node, || {
                 let universe = initialize().expect("once");
                 self.program_of(node, &universe.world(), &began, &step);
@@ -117,18 +117,18 @@ impl Scale {
             .costs(self.costs)
             .seed(self.seed)
             .processors(self.processors);
-        let (job, reports) = cluster.run_watched(run, &mut |Watched { now_ns, .. }| {
+        let (job, reports) = cluster.run_watched(run, &mut |JobProgress { now_ns, .. }| {
             let part = done.load(Ordering::Relaxed) as f64 / steps as f64;
-            watch(Far { now_ns, part })
+            watch(RunProgress { now_ns, part })
         });
         job?;
         let began = *began.lock().unwrap_or_else(|held| held.into_inner());
         let last = reports.iter().filter_map(|report| report.end_ns).max();
         let sum =
             |of: fn(&midplane_device::Stats) -> u64| reports.iter().map(|r| of(&r.stats)).sum();
-        Ok(Scaled {
+        Ok(ScaleResult {
             ns: match self.program {
-                Program::Killer => reports[0].end_ns.unwrap_or(0),
+                ScaleProgram::Killer => reports[0].end_ns.unwrap_or(0),
                 _ => (last.unwrap_or(0) - began) / u64::from(self.repeats),
             },
             messages: sum(|stats| stats.messages_sent),
@@ -141,12 +141,12 @@ impl Scale {
 
     fn program_of(
         &self,
-        node: &Node<'_, '_>,
+        node: &SimProcess<'_, '_>,
         world: &SimpleCommunicator,
         began: &Mutex<u64>,
         step: &dyn Fn(),
     ) {
-        if self.program == Program::Killer {
+        if self.program == ScaleProgram::Killer {
             return self.killer(world, step);
         }
         // A barrier synchronizes the start as closely as possible.
@@ -157,9 +157,9 @@ impl Scale {
         }
         for _ in 0..self.repeats {
             match self.program {
-                Program::Barrier => world.barrier(),
-                Program::Allreduce => self.allreduce(world),
-                Program::Neighbour => {
+                ScaleProgram::Barrier => world.barrier(),
+                ScaleProgram::Allreduce => self.allreduce(world),
+                ScaleProgram::Neighbour => {
                     let x = Rank::from(self.extents[0]);
                     let (place, row) = (world.rank() % x, world.rank() / x * x);
                     let (to, from) = ((place + 1) % x, (place + x - 1) % x);
@@ -250,37 +250,37 @@ impl Scale {
 mod tests {
     use super::*;
 
-    fn scale(program: Program) -> Scale {
-        Scale {
+    fn scale(program: ScaleProgram) -> ScaleRun {
+        ScaleRun {
             extents: [4, 2, 2],
             program,
             repeats: 2,
             bytes: 1024,
             mpi_memory: 4 << 10,
             others_memory: 4 << 10,
-            costs: Costs::BLUE_GENE,
+            costs: OperationCosts::BLUE_GENE,
             seed: 1,
             processors: 1,
         }
     }
 
-    fn run(scale: Scale) -> Scaled {
+    fn run(scale: ScaleRun) -> ScaleResult {
         scale.run(&mut |_| true).expect("a job that ends")
     }
 
     #[test]
     fn a_run_is_the_same_each_time() {
         for program in [
-            Program::Killer,
-            Program::Barrier,
-            Program::Allreduce,
-            Program::AllToAll,
-            Program::Neighbour,
+            ScaleProgram::Killer,
+            ScaleProgram::Barrier,
+            ScaleProgram::Allreduce,
+            ScaleProgram::AllToAll,
+            ScaleProgram::Neighbour,
         ] {
             let [one, other] = [scale(program), scale(program)].map(run);
             assert_eq!(one, other);
             for processors in [2, 3] {
-                let several = Scale {
+                let several = ScaleRun {
                     processors,
                     ..scale(program)
                 };
@@ -293,13 +293,13 @@ mod tests {
     /// 15 x 2 messages arrive, and there is space for 8 records.
     #[test]
     fn scarce_memory_refuses_and_restarts_and_takes_longer() {
-        let scarce = run(Scale {
+        let scarce = run(ScaleRun {
             mpi_memory: 256,
-            ..scale(Program::Killer)
+            ..scale(ScaleProgram::Killer)
         });
-        let ample = run(Scale {
+        let ample = run(ScaleRun {
             mpi_memory: 1 << 20,
-            ..scale(Program::Killer)
+            ..scale(ScaleProgram::Killer)
         });
         assert_eq!((ample.refusals, ample.restarts), (0, 0));
         assert!(scarce.refusals > 0 && scarce.restarts > 0, "{scarce:?}");
@@ -313,8 +313,8 @@ mod tests {
     /// The farthest node is 4 hops away: no barrier is shorter than a round trip of a packet.
     #[test]
     fn a_barrier_takes_the_time_of_the_way() {
-        let barrier = run(scale(Program::Barrier));
-        let costs = Costs::BLUE_GENE;
+        let barrier = run(scale(ScaleProgram::Barrier));
+        let costs = OperationCosts::BLUE_GENE;
         assert!(
             barrier.ns > 4 * costs.hop_ns + 2 * costs.packet_ns,
             "{barrier:?}"
@@ -324,15 +324,15 @@ mod tests {
     #[test]
     fn what_watches_can_stop_it() {
         let mut seen = Vec::new();
-        let long = Scale {
+        let long = ScaleRun {
             repeats: 2_000,
-            ..scale(Program::Barrier)
+            ..scale(ScaleProgram::Barrier)
         };
         let stopped = long.run(&mut |far| {
             seen.push(far.part);
             seen.len() < 3
         });
-        assert_eq!(stopped, Err(Failure::Stopped));
+        assert_eq!(stopped, Err(JobFailure::Stopped));
         assert!(
             seen.is_sorted() && seen.len() == 3 && seen[2] > 0.0,
             "{seen:?}"

@@ -8,15 +8,15 @@ use midplane_device::request::{Mode, RequestId};
 use midplane_device::send::SendTo;
 use net_torus::Shape;
 
-pub use midplane_cluster::{Change, Costs};
+pub use midplane_cluster::{CostChange, OperationCosts};
 
-use super::machine::{Node, Programs, SimulatedMachine, router_memory};
+use super::machine::{SimulatedNode, NodePrograms, SimulatedMachine, router_memory};
 use crate::sim::memory::is_message;
 
 /// The killer benchmark (paper 004, section 5.1): every rank but 0 sends messages of tags 1 to N by MPI_Isend, then
 /// waits for all; rank 0 receives them one by one, by source, in the reverse order of their tags.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Killer {
+pub struct KillerBenchmark {
     /// The machine, a torus.
     pub extents: [u16; 3],
     /// Messages of each sender.
@@ -26,12 +26,12 @@ pub struct Killer {
     /// MPI memory of each node in bytes.
     pub mpi_memory: usize,
     /// Cost model.
-    pub costs: Costs,
+    pub costs: OperationCosts,
 }
 
 /// Result of a run.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
-pub struct Measured {
+pub struct KillerResult {
     /// Virtual time until rank 0 has received everything, in nanoseconds.
     pub ns: u64,
     /// Share of that time in which rank 0's processor was busy.
@@ -84,33 +84,33 @@ impl std::fmt::Display for TimedError {
 impl std::error::Error for TimedError {}
 
 #[derive(Clone, Default)]
-struct Progress {
+struct NodeProgress {
     /// Messages started: sent, or received.
     begun: u32,
     waiting: Option<(RequestId, Span)>,
 }
 
-struct Run<'a> {
-    killer: &'a Killer,
-    nodes: Vec<Progress>,
+struct KillerRun<'a> {
+    killer: &'a KillerBenchmark,
+    nodes: Vec<NodeProgress>,
     received: u32,
 }
 
-impl Killer {
+impl KillerBenchmark {
     fn number(&self, source: u32, tag: i32) -> u32 {
         (source - 1) * self.messages + (tag as u32 - 1)
     }
 
     /// Runs the benchmark.
-    pub fn run(&self) -> Result<Measured, TimedError> {
+    pub fn run(&self) -> Result<KillerResult, TimedError> {
         let shape = Shape::new(self.extents, [true; 3]).ok_or(TimedError::Shape)?;
         let mut chunks = router_memory(shape);
         // Only rank 0 receives messages.
         let mpi_memory = |rank| if rank == 0 { self.mpi_memory } else { 0 };
         let mut machine = SimulatedMachine::new(shape, self.costs, &mut chunks, mpi_memory);
-        let mut run = Run {
+        let mut run = KillerRun {
             killer: self,
-            nodes: vec![Progress::default(); machine.nodes.len()],
+            nodes: vec![NodeProgress::default(); machine.nodes.len()],
             received: 0,
         };
         match machine.run(&mut run)? {
@@ -122,15 +122,15 @@ impl Killer {
     }
 }
 
-impl Programs for Run<'_> {
+impl NodePrograms for KillerRun<'_> {
     type Error = TimedError;
 
-    fn is_over(&self, node: &Node<'_>, rank: usize, now: u64) -> bool {
+    fn is_over(&self, node: &SimulatedNode<'_>, rank: usize, now: u64) -> bool {
         let receives = (self.nodes.len() as u32 - 1) * self.killer.messages;
         rank == 0 && self.received == receives && now >= node.busy_until
     }
 
-    fn turn(&mut self, node: &mut Node<'_>, rank: usize, _: u64) -> Result<u64, TimedError> {
+    fn turn(&mut self, node: &mut SimulatedNode<'_>, rank: usize, _: u64) -> Result<u64, TimedError> {
         let (killer, progress) = (self.killer, &mut self.nodes[rank]);
         if rank > 0 {
             if progress.begun == killer.messages {
@@ -185,9 +185,9 @@ impl Programs for Run<'_> {
     }
 }
 
-fn measured(node: &Node<'_>, ns: u64) -> Measured {
+fn measured(node: &SimulatedNode<'_>, ns: u64) -> KillerResult {
     let stats: &Stats = node.adi.stats();
-    Measured {
+    KillerResult {
         ns,
         busy: node.busy_ns as f64 / ns.max(1) as f64,
         packets: node.packets,

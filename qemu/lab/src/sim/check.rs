@@ -10,12 +10,12 @@ use midplane_device::{Adi, NoMemory, Outcome};
 use midplane_objects::Error;
 
 use super::memory::is_message;
-use super::op::Op;
-use super::program::Program;
+use super::op::RankOp;
+use super::program::RankPrograms;
 
 /// Result of one receive.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Got {
+pub struct ReceiveResult {
     /// Index among its rank's receives, in posting order.
     pub posted: u64,
     /// Its pattern when it was posted.
@@ -30,7 +30,7 @@ pub struct Got {
 
 /// A call that failed for lack of memory.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Short {
+pub struct MemoryFailure {
     /// Rank of the caller.
     pub rank: Rank,
     /// Index of the operation.
@@ -49,7 +49,7 @@ pub enum Violation {
         /// Index of the operation.
         at: usize,
         /// The operation.
-        op: Op,
+        op: RankOp,
     },
     /// The job does not end.
     Endless {
@@ -57,7 +57,7 @@ pub enum Violation {
         steps: u64,
     },
     /// The job stopped for lack of memory although memory was unlimited.
-    Short(Short),
+    Short(MemoryFailure),
     /// A call failed for lack of memory, and its error names the wrong resource.
     Misnamed {
         /// Rank of the caller.
@@ -165,7 +165,7 @@ impl fmt::Display for Violation {
                 write!(f, "stuck: rank {rank} in operation {at}, {op:?}")
             }
             Violation::Endless { steps } => write!(f, "no end after {steps} steps"),
-            Violation::Short(Short { rank, at, what }) => {
+            Violation::Short(MemoryFailure { rank, at, what }) => {
                 write!(f, "no memory: rank {rank} in operation {at}, {what:?}")
             }
             Violation::Misnamed { rank, live, what } => {
@@ -272,9 +272,9 @@ pub fn at_rest<'a>(
 
 /// Identifies the message of a receive by its bytes and its status.
 fn identify(
-    program: &Program,
+    program: &RankPrograms,
     number: u32,
-    got: &Got,
+    got: &ReceiveResult,
     outcome: &Outcome,
 ) -> Result<u32, Violation> {
     let receive = &program.receives[number as usize];
@@ -314,8 +314,8 @@ fn identify(
 /// Checks that every received message was received once, unchanged, by a receive that MPI allows to match it. If the
 /// job has `completed`, checks that every message was received.
 pub fn matching(
-    program: &Program,
-    got: &[Option<Got>],
+    program: &RankPrograms,
+    got: &[Option<ReceiveResult>],
     sent: &[u64],
     completed: bool,
 ) -> Result<(), Violation> {

@@ -12,34 +12,34 @@ use midplane_objects::coll::sim_driver::{CollectiveBuffers, SimCollective, Reduc
 use midplane_objects::{Env, Error};
 
 use super::check::Violation;
-use super::collectives::{Collective, ELEMENT};
+use super::collectives::{CollectiveCall, ELEMENT};
 use super::memory;
-use super::program::Program;
-use super::setup::Heap;
+use super::program::RankPrograms;
+use super::setup::ProgramHeaps;
 
 /// A rank's device and memory, for the calls of one of its turns.
-pub(crate) struct Turn<'a, M>(pub(crate) RefCell<(&'a mut Adi, &'a mut M)>);
+pub(crate) struct RankStep<'a, M>(pub(crate) RefCell<(&'a mut Adi, &'a mut M)>);
 
 /// Shared by all ranks: the process state serves only communicators that a program creates.
 static PROCESS: midplane_objects::Process = midplane_objects::Process::new();
 
-impl<M: UserMemory> Enter for Turn<'_, M> {
+impl<M: UserMemory> Enter for RankStep<'_, M> {
     fn enter<'w>(&self, work: &'w mut Work<'w>) {
         let (adi, memory) = &mut *self.0.borrow_mut();
-        work(adi, &mut Still(*memory));
+        work(adi, &mut NoProgressHost(*memory));
     }
 }
 
-impl<M: UserMemory> Env for Turn<'_, M> {
+impl<M: UserMemory> Env for RankStep<'_, M> {
     fn process(&self) -> &midplane_objects::Process {
         &PROCESS
     }
 }
 
 /// The simulator polls, in separate turns.
-struct Still<'a, M>(&'a mut M);
+struct NoProgressHost<'a, M>(&'a mut M);
 
-impl<M: UserMemory> Kernel for Still<'_, M> {
+impl<M: UserMemory> Kernel for NoProgressHost<'_, M> {
     fn poll(&mut self, _: &mut Adi) -> bool {
         false
     }
@@ -67,11 +67,11 @@ impl<M: UserMemory> Kernel for Still<'_, M> {
 const STEPS_OF_INTERRUPT: u32 = 2;
 
 #[derive(Default)]
-pub(super) struct UnderWay {
+pub(super) struct CollectivesInFlight {
     all: Vec<(u32, SimCollective)>,
 }
 
-impl UnderWay {
+impl CollectivesInFlight {
     pub(super) fn has(&self, number: u32) -> bool {
         self.all.iter().any(|(other, _)| *other == number)
     }
@@ -89,11 +89,12 @@ impl UnderWay {
     /// error for lack of memory has no side effect.
     pub(super) fn start(
         &mut self,
-        (adi, memory): (&mut Adi, &mut memory::Buffers),
-        program: &Program,
+        adi: &mut Adi,
+        memory: &mut memory::NodeBuffers,
+        program: &RankPrograms,
         at: u32,
         number: u32,
-        heap: &dyn Heap,
+        heap: &dyn ProgramHeaps,
     ) -> Result<(), Error> {
         let collective = &program.collectives[at as usize];
         let among = collective.group.among(adi.rank());
@@ -110,10 +111,10 @@ impl UnderWay {
             commute: collective.commute,
         };
         let (rank, what) = (adi.rank(), collective.what);
-        let turn = Turn(RefCell::new((adi, memory)));
+        let turn = RankStep(RefCell::new((adi, memory)));
         heap.enter(rank);
         let driven = SimCollective::start(&turn, among, number, what, buffers, operation);
-        heap.leave(rank);
+        heap.exit(rank);
         self.all.push((at, driven?));
         Ok(())
     }
@@ -122,7 +123,7 @@ impl UnderWay {
     pub(super) fn advance_in_interrupt(
         &mut self,
         adi: &mut Adi,
-        memory: &mut memory::Buffers,
+        memory: &mut memory::NodeBuffers,
     ) -> u64 {
         let mut go_on = |driven: &mut SimCollective| {
             driven.advance_in_interrupt(adi, memory, &PROCESS, STEPS_OF_INTERRUPT)
@@ -133,13 +134,14 @@ impl UnderWay {
 
     /// Advances all collectives whose messages are complete, and returns whether one made progress. Returns the
     /// violation of a failed collective or a wrong result.
-    pub(super) fn go_on(
+    pub(super) fn advance_collectives(
         &mut self,
-        (adi, memory): (&mut Adi, &mut memory::Buffers),
-        program: &Program,
+        adi: &mut Adi,
+        memory: &mut memory::NodeBuffers,
+        program: &RankPrograms,
     ) -> Result<bool, Violation> {
         let rank = adi.rank();
-        let turn = Turn(RefCell::new((adi, memory)));
+        let turn = RankStep(RefCell::new((adi, memory)));
         let (mut moved, mut place) = (false, 0);
         while let Some((at, driven)) = self.all.get_mut(place) {
             let at = *at;
@@ -162,7 +164,7 @@ impl UnderWay {
     }
 }
 
-fn check(collective: &Collective, rank: Rank, buffers: &CollectiveBuffers) -> Result<(), String> {
+fn check(collective: &CollectiveCall, rank: Rank, buffers: &CollectiveBuffers) -> Result<(), String> {
     let part = collective.part(collective.group.among(rank).place);
     match (buffers.given == part.left, buffers.taken == part.taken) {
         (true, true) => Ok(()),

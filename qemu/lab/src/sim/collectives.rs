@@ -7,15 +7,15 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::{Mutex, OnceLock};
 
-use midplane_cluster::random::{Random, Stream};
+use midplane_cluster::random::{Random, RandomStream};
 use midplane_device::envelope::{Context, Rank};
 use midplane_objects::coll::sim_driver::{CommView, CollectiveKind};
 
-use super::op::{Event, Op};
+use super::op::{OpEvent, RankOp};
 
 /// A communicator.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Group {
+pub struct CommGroup {
     /// Its processes; for an intercommunicator, the first group before the second.
     pub list: &'static [Rank],
     /// Size of the first group, for an intercommunicator.
@@ -24,11 +24,11 @@ pub struct Group {
     pub context: Context,
 }
 
-/// A collective, identified by its index in [`super::Program::collectives`].
+/// A collective, identified by its index in [`super::RankPrograms::collectives`].
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Collective {
+pub struct CollectiveCall {
     /// Its communicator.
-    pub group: Group,
+    pub group: CommGroup,
     /// Its sequence number in the communicator.
     pub number: u32,
     /// Kind of operation.
@@ -74,7 +74,7 @@ pub fn combine(left: &[u8], right: &mut [u8]) {
 }
 
 /// Returns a static copy of a list, shared by equal lists.
-pub(crate) fn interned(list: Vec<Rank>) -> &'static [Rank] {
+pub(crate) fn intern_list(list: Vec<Rank>) -> &'static [Rank] {
     static LISTS: OnceLock<Mutex<HashMap<Vec<Rank>, &'static [Rank]>>> = OnceLock::new();
     let lists = LISTS.get_or_init(Mutex::default);
     let mut lists = lists.lock().expect("no holder panics");
@@ -84,41 +84,41 @@ pub(crate) fn interned(list: Vec<Rank>) -> &'static [Rank] {
 }
 
 /// Draws the collectives of a program of `ranks` ranks, and their starts and waits.
-pub(super) fn draw(ranks: u32, seed: u64) -> (Vec<Collective>, Vec<Event>) {
-    let mut random = Random::new(seed, Stream::Collectives);
+pub(super) fn draw(ranks: u32, seed: u64) -> (Vec<CollectiveCall>, Vec<OpEvent>) {
+    let mut random = Random::new(seed, RandomStream::Collectives);
     let r = &mut random;
     let (mut collectives, mut events) = (Vec::new(), Vec::new());
     for nth in 0..r.pick(&[0, 0, 1, 1, 2]) {
-        let group = Group::draw(ranks, FIRST_CONTEXT + 2 * nth, r);
+        let group = CommGroup::draw(ranks, FIRST_CONTEXT + 2 * nth, r);
         let count = 1 + r.index(3);
         let mut times: Vec<f64> = (0..=count).map(|_| 2.0 * r.part()).collect();
         times.sort_by(f64::total_cmp);
         for number in 0..count {
             let at = collectives.len() as u32;
             let (from, until) = (times[number], times[number + 1]);
-            collectives.push(Collective::draw(&group, number as u32, r));
+            collectives.push(CollectiveCall::draw(&group, number as u32, r));
             for &rank in group.list {
-                let event = |time, op| Event { time, rank, op };
+                let event = |time, op| OpEvent { time, rank, op };
                 let start = from + (until - from) * r.part();
-                events.push(event(start, Op::Collective(at)));
+                events.push(event(start, RankOp::Collective(at)));
                 // The others are completed by the final MPI_Waitall.
                 if r.chance(0.6) {
                     let end = until + r.pick(&[0.0, 0.1, 1.0]) * r.part();
-                    events.push(event(end, Op::WaitCollective(at)));
+                    events.push(event(end, RankOp::WaitCollective(at)));
                 }
             }
         }
     }
     // A separate random stream, so that it does not change the collectives of a seed.
-    let mut random = Random::new(seed, Stream::Operations);
+    let mut random = Random::new(seed, RandomStream::Operations);
     for collective in &mut collectives {
         collective.commute = random.chance(0.5);
     }
     (collectives, events)
 }
 
-impl Group {
-    fn draw(ranks: u32, context: Context, r: &mut Random) -> Group {
+impl CommGroup {
+    fn draw(ranks: u32, context: Context, r: &mut Random) -> CommGroup {
         let mut list: Vec<Rank> = (0..ranks).map(Rank::new).collect();
         if r.chance(0.5) {
             r.shuffle(&mut list);
@@ -126,8 +126,8 @@ impl Group {
         }
         let size = list.len() as u32;
         let first = (size > 1 && r.chance(0.5)).then(|| 1 + r.below(size - 1));
-        let list = interned(list);
-        Group {
+        let list = intern_list(list);
+        CommGroup {
             list,
             first,
             context,
@@ -157,7 +157,7 @@ impl Group {
 }
 
 /// Buffers of a process.
-pub struct Part {
+pub struct ProcessBuffers {
     /// Contents of the send buffer.
     pub given: Vec<u8>,
     /// Required contents of the send buffer afterwards.
@@ -171,8 +171,8 @@ pub struct Part {
 /// Initial contents of a receive buffer.
 const UNTOUCHED: u8 = super::memory::UNTOUCHED;
 
-impl Collective {
-    fn draw(group: &Group, number: u32, r: &mut Random) -> Collective {
+impl CollectiveCall {
+    fn draw(group: &CommGroup, number: u32, r: &mut Random) -> CollectiveCall {
         let root = r.index(group.list.len()) as u32;
         let what = match r.below(10) {
             0 => CollectiveKind::Barrier,
@@ -190,7 +190,7 @@ impl Collective {
             CollectiveKind::Alltoall | CollectiveKind::Allreduce | CollectiveKind::Scan => group.first.is_none(),
             _ => false,
         };
-        Collective {
+        CollectiveCall {
             group: group.clone(),
             number,
             what,
@@ -237,7 +237,7 @@ impl Collective {
     }
 
     /// Returns the buffers of the process with index `place`.
-    pub fn part(&self, place: u32) -> Part {
+    pub fn part(&self, place: u32) -> ProcessBuffers {
         let e = self.elements;
         let [own, others] = self.group.sides(place);
         let (at, count) = ((place - own.start) as usize, others.len());
@@ -286,14 +286,14 @@ impl Collective {
         let given = self.row(place, 0, give);
         let each = self.part_elements(place) * ELEMENT;
         if self.in_place {
-            Part {
+            ProcessBuffers {
                 given,
                 left: take,
                 taken: None,
                 each,
             }
         } else {
-            Part {
+            ProcessBuffers {
                 left: given.clone(),
                 given,
                 taken: Some(take),
@@ -311,12 +311,12 @@ impl Collective {
         }
     }
 
-    fn part_of_bcast(&self, place: u32, root: u32, faces: bool) -> Part {
+    fn part_of_bcast(&self, place: u32, root: u32, faces: bool) -> ProcessBuffers {
         let each = self.elements * ELEMENT;
         let own = self.row(root, 0, self.elements);
         let untouched = vec![UNTOUCHED; each];
         let is_root = place == root;
-        Part {
+        ProcessBuffers {
             given: if is_root {
                 own.clone()
             } else {

@@ -3,24 +3,24 @@
 
 use midplane_device::envelope::Rank;
 use midplane_device::{Adi, Config, Memory, Stats};
-use net_torus::{Shape, Sizes};
+use net_torus::{Shape, BufferSizes};
 
-use super::check::{self, Got, Short, Violation};
-use super::collectives::Collective;
-use super::net::Net;
-use super::process::{Process, Records};
-use super::program::Program;
+use super::check::{self, ReceiveResult, MemoryFailure, Violation};
+use super::collectives::CollectiveCall;
+use super::net::PacketNetwork;
+use super::process::{RankProcess, JobRecords};
+use super::program::RankPrograms;
 use super::schedule;
-use super::setup::{Heap, Plenty, Setup};
-use super::torus::{RouterMemory, Routers};
+use super::setup::{ProgramHeaps, UnlimitedHeaps, JobSetup};
+use super::torus::{RouterMemory, RouterNetwork};
 
 /// Result of a finished job.
 #[derive(Clone, Debug)]
-pub struct Report {
+pub struct JobReport {
     /// The call that lacked memory in a job that did not complete.
-    pub short: Option<Short>,
+    pub short: Option<MemoryFailure>,
     /// Results, by receive.
-    pub got: Vec<Option<Got>>,
+    pub got: Vec<Option<ReceiveResult>>,
     /// Index of each message among its rank's sends, by message.
     pub sent: Vec<u64>,
     /// Device counters, by rank.
@@ -33,28 +33,28 @@ pub struct Report {
 
 /// A job that can be run.
 #[derive(Clone, Debug)]
-pub struct Job<'a> {
+pub struct SimJob<'a> {
     /// The program of all ranks.
-    pub program: &'a Program,
+    pub program: &'a RankPrograms,
     /// Its setup.
-    pub setup: Setup,
+    pub setup: JobSetup,
 }
 
 /// Minimum limit of a job's choices; each message and each of its packets adds to it.
-const LEAST_LIMIT: u64 = 200_000;
+const MIN_LIMIT: u64 = 200_000;
 const LIMIT_PER_MESSAGE: u64 = 20_000;
 const BYTES_PER_STEP: u64 = 4;
 /// Factor of the limit with bad links.
 const BAD_LINKS: u64 = 20;
 
-impl Job<'_> {
+impl SimJob<'_> {
     /// Runs the job to its end and checks its results. Only the setup's request slots limit the programs' requests.
-    pub fn run(&self) -> Result<Report, Violation> {
-        self.run_in(&Plenty)
+    pub fn run(&self) -> Result<JobReport, Violation> {
+        self.run_in(&UnlimitedHeaps)
     }
 
-    fn process<'a>(&'a self, shape: Shape, rank: Rank, heap: &'a dyn Heap) -> Process<'a> {
-        let Job { program, setup } = self;
+    fn process<'a>(&'a self, shape: Shape, rank: Rank, heap: &'a dyn ProgramHeaps) -> RankProcess<'a> {
+        let SimJob { program, setup } = self;
         let config = Config {
             shape,
             rank,
@@ -66,7 +66,7 @@ impl Job<'_> {
         let adi = Adi::new(config, memory);
         let mut adi = adi.expect("a rank of the machine");
         adi.set_eager_limit(setup.eager);
-        Process::new(rank, program, adi, heap, setup.numbers_alike)
+        RankProcess::new(rank, program, adi, heap, setup.numbers_alike)
     }
 
     /// Returns the maximum number of steps; a job with more is stuck.
@@ -74,35 +74,35 @@ impl Job<'_> {
         let program = &self.program;
         let mut bytes: usize = program.messages.iter().map(|m| m.len).sum();
         let mut messages = program.messages.len() as u64;
-        for (more_bytes, more) in program.collectives.iter().map(Collective::traffic) {
+        for (more_bytes, more) in program.collectives.iter().map(CollectiveCall::traffic) {
             bytes += more_bytes;
             messages += more;
         }
         let calls = program.windows.scripts.iter().map(Vec::len).sum::<usize>();
         messages += calls as u64;
-        LEAST_LIMIT + LIMIT_PER_MESSAGE * messages + bytes as u64 / BYTES_PER_STEP
+        MIN_LIMIT + LIMIT_PER_MESSAGE * messages + bytes as u64 / BYTES_PER_STEP
     }
 
-    /// Runs the job like [`Job::run`], with the programs' requests allocated from `heap`.
-    pub fn run_in(&self, heap: &dyn Heap) -> Result<Report, Violation> {
-        let Job { program, setup } = self;
+    /// Runs the job like [`SimJob::run`], with the programs' requests allocated from `heap`.
+    pub fn run_in(&self, heap: &dyn ProgramHeaps) -> Result<JobReport, Violation> {
+        let SimJob { program, setup } = self;
         let ranks = u16::try_from(program.ops.len()).expect("at most 256 ranks");
         let shape = Shape::new([ranks, 1, 1], [true; 3]).expect("at most 256 ranks");
-        let mut records = Records {
+        let mut records = JobRecords {
             got: vec![None; program.receives.len()],
             sent: vec![0; program.messages.len()],
         };
-        let mut processes: Vec<Process<'_>> = (0..u32::from(ranks))
+        let mut processes: Vec<RankProcess<'_>> = (0..u32::from(ranks))
             .map(|rank| self.process(shape, Rank::new(rank), heap))
             .collect();
         let limit = self.most_steps();
         let (steps, short) = if setup.bad_links {
-            let mut memory = RouterMemory::new(ranks.into(), Sizes::BLUE_GENE);
-            let mut routers = Routers::new(shape, &mut memory, setup.seed);
+            let mut memory = RouterMemory::new(ranks.into(), BufferSizes::BLUE_GENE);
+            let mut routers = RouterNetwork::new(shape, &mut memory, setup.seed);
             let limit = BAD_LINKS * limit;
             schedule::run(&mut processes, &mut routers, &mut records, setup, limit)?
         } else {
-            let mut net = Net::new(shape, setup.capacity, setup.order);
+            let mut net = PacketNetwork::new(shape, setup.capacity, setup.order);
             schedule::run(&mut processes, &mut net, &mut records, setup, limit)?
         };
         let completed = short.is_none();
@@ -128,7 +128,7 @@ impl Job<'_> {
         }
         let meanwhile = processes.iter().map(|p| p.meanwhile).sum();
         let stats = processes.iter().map(|p| *p.adi.stats()).collect();
-        Ok(Report {
+        Ok(JobReport {
             short,
             got: records.got,
             sent: records.sent,

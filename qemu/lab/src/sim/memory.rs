@@ -4,24 +4,24 @@ use midplane_device::boxed;
 use midplane_device::memory::{MODEL_KEYS, RawMemory, Span, UserMemory};
 use midplane_device::region::{BLOCK_BYTES, Blocks};
 
-use crate::epochs::memory::{Flat, is_here};
+use crate::epochs::memory::{FlatMemory, is_here};
 
 #[derive(Clone, PartialEq, Eq, Debug)]
-enum Buffer {
+enum BufferKind {
     /// Contains message number `message`; its bytes are computed.
     Send { message: u32, len: usize },
     /// Receives a message.
     Receive { bytes: Vec<u8> },
 }
 
-/// The buffers of one node. [`Buffers::fault`] records an access of the device outside the permitted time.
+/// The buffers of one node. [`NodeBuffers::fault`] records an access of the device outside the permitted time.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
-pub struct Buffers {
-    buffers: Vec<Option<Buffer>>,
+pub struct NodeBuffers {
+    buffers: Vec<Option<BufferKind>>,
     free: Vec<usize>,
     fault: std::cell::Cell<Option<&'static str>>,
     /// Memory of windows and of their calls.
-    windows: Flat,
+    windows: FlatMemory,
     spare: u32,
     lent: u32,
     asked: u32,
@@ -83,16 +83,16 @@ fn fill(message: u32, offset: usize, out: &mut [u8]) {
     }
 }
 
-impl Buffers {
+impl NodeBuffers {
     /// Creates the buffers, with memory for `count` windows.
-    pub fn with_windows(count: usize) -> Buffers {
-        Buffers {
-            windows: Flat::of(count),
-            ..Buffers::default()
+    pub fn with_windows(count: usize) -> NodeBuffers {
+        NodeBuffers {
+            windows: FlatMemory::for_windows(count),
+            ..NodeBuffers::default()
         }
     }
 
-    fn take(&mut self, buffer: Buffer) -> usize {
+    fn allocate_key(&mut self, buffer: BufferKind) -> usize {
         match self.free.pop() {
             Some(key) => {
                 self.buffers[key] = Some(buffer);
@@ -107,13 +107,13 @@ impl Buffers {
 
     /// Creates a buffer that contains message number `message`.
     pub fn send(&mut self, message: u32, len: usize) -> Span {
-        Span::model(self.take(Buffer::Send { message, len }), len)
+        Span::model(self.allocate_key(BufferKind::Send { message, len }), len)
     }
 
     /// Creates an empty buffer of `len` bytes.
     pub fn receive(&mut self, len: usize) -> Span {
         Span::model(
-            self.take(Buffer::Receive {
+            self.allocate_key(BufferKind::Receive {
                 bytes: vec![UNTOUCHED; len],
             }),
             len,
@@ -124,7 +124,7 @@ impl Buffers {
     pub fn give_back(&mut self, span: Span) -> Vec<u8> {
         self.free.push(span.address());
         match self.buffers[span.address()].take() {
-            Some(Buffer::Receive { bytes }) => bytes,
+            Some(BufferKind::Receive { bytes }) => bytes,
             _ => Vec::new(),
         }
     }
@@ -169,7 +169,7 @@ fn is_of_windows(span: Span) -> bool {
     is_here(span) && span.address() < MODEL_KEYS
 }
 
-impl UserMemory for Buffers {
+impl UserMemory for NodeBuffers {
     fn whole(&mut self) -> Option<&mut dyn UserMemory> {
         Some(self)
     }
@@ -182,11 +182,11 @@ impl UserMemory for Buffers {
             return RawMemory.read(span, offset, out);
         }
         match self.buffers.get(span.address()) {
-            Some(&Some(Buffer::Send { message, len })) if offset + out.len() <= len => {
+            Some(&Some(BufferKind::Send { message, len })) if offset + out.len() <= len => {
                 fill(message, offset, out);
             }
-            Some(Some(Buffer::Send { .. })) => self.blame("read beyond the end of a send's buffer"),
-            Some(Some(Buffer::Receive { .. })) => self.blame("read of a receive's buffer"),
+            Some(Some(BufferKind::Send { .. })) => self.blame("read beyond the end of a send's buffer"),
+            Some(Some(BufferKind::Receive { .. })) => self.blame("read of a receive's buffer"),
             _ => self.blame("read of a buffer that the program has back"),
         }
     }
@@ -199,13 +199,13 @@ impl UserMemory for Buffers {
             return RawMemory.write(span, offset, new);
         }
         match self.buffers.get_mut(span.address()) {
-            Some(Some(Buffer::Receive { bytes })) if offset + new.len() <= bytes.len() => {
+            Some(Some(BufferKind::Receive { bytes })) if offset + new.len() <= bytes.len() => {
                 bytes[offset..offset + new.len()].copy_from_slice(new);
             }
-            Some(Some(Buffer::Receive { .. })) => {
+            Some(Some(BufferKind::Receive { .. })) => {
                 self.blame("write beyond the end of a receive's buffer")
             }
-            Some(Some(Buffer::Send { .. })) => self.blame("write into a send's buffer"),
+            Some(Some(BufferKind::Send { .. })) => self.blame("write into a send's buffer"),
             // A receive of zero bytes is written with none.
             _ if new.is_empty() => {}
             _ => self.blame("write into a buffer that the program has back"),

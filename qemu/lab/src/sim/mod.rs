@@ -37,9 +37,9 @@ pub mod seed;
 pub mod setup;
 pub mod torus;
 
-pub use check::{Short, Violation};
-pub use job::{Job, Report};
-pub use op::Op;
-pub use program::{POLLING, Plan, Program};
-pub use seed::{Failure, Seeded};
-pub use setup::{Heap, Setup};
+pub use check::{MemoryFailure, Violation};
+pub use job::{SimJob, JobReport};
+pub use op::RankOp;
+pub use program::{POLLING, ProgramPlan, RankPrograms};
+pub use seed::{JobFailure, SeededJob};
+pub use setup::{ProgramHeaps, JobSetup};

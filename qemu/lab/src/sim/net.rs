@@ -9,10 +9,10 @@ use msg_layer::port::BODY_BYTES;
 use msg_layer::{Class, Port};
 use net_torus::{Coord, Shape};
 
-use super::memory::Buffers;
+use super::memory::NodeBuffers;
 
 /// Network between the devices of a job.
-pub trait Carrier {
+pub trait JobNetwork {
     /// Moves a packet drawn by `random`, unless its channel is `paused`; returns whether something moved.
     fn deliver(&mut self, random: &mut Random, paused: u64) -> bool;
 
@@ -26,20 +26,20 @@ pub trait Carrier {
         take: usize,
         inject: usize,
         adi: &mut Adi,
-        memory: &mut Buffers,
+        memory: &mut NodeBuffers,
     ) -> bool;
 }
 
 /// Body of a packet.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub struct Packet {
+pub struct PacketBody {
     len: u8,
     /// Contains its own offset, so it may arrive in any order.
     unordered: bool,
     body: [u8; BODY_BYTES],
 }
 
-impl Packet {
+impl PacketBody {
     fn bytes(&self) -> &[u8] {
         &self.body[..self.len as usize]
     }
@@ -47,7 +47,7 @@ impl Packet {
 
 /// Capacities of a node's FIFOs in packets, each at least 1.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Capacity {
+pub struct FifoCapacity {
     /// Maximum number of packets of one class that a node has injected and that have not arrived.
     pub injection: usize,
     /// Maximum number of packets of one class that have arrived at a node and are not received yet.
@@ -56,7 +56,7 @@ pub struct Capacity {
 
 /// Ordering guarantees of the transport beyond delivery, where they matter to the protocol.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Order {
+pub struct OrderRules {
     /// Data packets of long messages stay in order, too.
     pub data: bool,
 }
@@ -72,25 +72,25 @@ fn index(class: Class) -> usize {
 
 /// The packets between injection and reception, and those that have arrived.
 #[derive(Clone, Debug)]
-pub struct Net {
+pub struct PacketNetwork {
     shape: Shape,
     nodes: usize,
-    capacity: Capacity,
-    order: Order,
+    capacity: FifoCapacity,
+    order: OrderRules,
     /// By class, source and destination.
-    channels: Vec<VecDeque<Packet>>,
+    channels: Vec<VecDeque<PacketBody>>,
     /// Channels with a packet.
     active: Vec<usize>,
     /// By class and node.
     in_flight: [Vec<usize>; 2],
-    arrived: [Vec<VecDeque<Packet>>; 2],
+    arrived: [Vec<VecDeque<PacketBody>>; 2],
 }
 
-impl Net {
+impl PacketNetwork {
     /// Creates an empty network.
-    pub fn new(shape: Shape, capacity: Capacity, order: Order) -> Self {
+    pub fn new(shape: Shape, capacity: FifoCapacity, order: OrderRules) -> Self {
         let nodes = shape.nodes() as usize;
-        Net {
+        PacketNetwork {
             shape,
             nodes,
             capacity,
@@ -182,8 +182,8 @@ impl Net {
     }
 
     /// Returns the view of `node` for one step that receives at most `take` packets and injects at most `inject`.
-    pub fn face(&mut self, node: usize, take: usize, inject: usize) -> Face<'_> {
-        Face {
+    pub fn face(&mut self, node: usize, take: usize, inject: usize) -> NodePort<'_> {
+        NodePort {
             net: self,
             node,
             take,
@@ -192,13 +192,13 @@ impl Net {
     }
 }
 
-impl Carrier for Net {
+impl JobNetwork for PacketNetwork {
     fn deliver(&mut self, random: &mut Random, paused: u64) -> bool {
-        Net::deliver(self, random, paused)
+        PacketNetwork::deliver(self, random, paused)
     }
 
     fn deliver_all(&mut self) -> bool {
-        Net::deliver_all(self)
+        PacketNetwork::deliver_all(self)
     }
 
     fn poll(
@@ -207,7 +207,7 @@ impl Carrier for Net {
         take: usize,
         inject: usize,
         adi: &mut Adi,
-        memory: &mut Buffers,
+        memory: &mut NodeBuffers,
     ) -> bool {
         adi.progress(&mut Strict::new(self.face(node, take, inject)), memory)
     }
@@ -215,14 +215,14 @@ impl Carrier for Net {
 
 /// The network as seen by one node during one step.
 #[derive(Debug)]
-pub struct Face<'a> {
-    net: &'a mut Net,
+pub struct NodePort<'a> {
+    net: &'a mut PacketNetwork,
     node: usize,
     take: usize,
     inject: usize,
 }
 
-impl Port for Face<'_> {
+impl Port for NodePort<'_> {
     fn can_inject(&self, class: Class) -> bool {
         self.inject > 0 && self.net.in_flight[index(class)][self.node] < self.net.capacity.injection
     }
@@ -247,7 +247,7 @@ impl Port for Face<'_> {
 
     fn head(&self, class: Class) -> Option<&[u8]> {
         let arrived = &self.net.arrived[index(class)][self.node];
-        arrived.front().filter(|_| self.take > 0).map(Packet::bytes)
+        arrived.front().filter(|_| self.take > 0).map(PacketBody::bytes)
     }
 
     fn pop(&mut self, class: Class) {
@@ -258,7 +258,7 @@ impl Port for Face<'_> {
     }
 }
 
-impl Face<'_> {
+impl NodePort<'_> {
     fn put(
         &mut self,
         class: Class,
@@ -275,7 +275,7 @@ impl Face<'_> {
             .shape
             .rank(dest)
             .expect("a packet to a node of the machine") as usize;
-        let mut packet = Packet {
+        let mut packet = PacketBody {
             len: u8::try_from(len).expect("a packet's length"),
             unordered,
             body: [0; BODY_BYTES],

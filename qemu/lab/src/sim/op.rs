@@ -5,7 +5,7 @@ use midplane_device::envelope::{Pattern, Rank};
 
 /// One operation of one rank.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Op {
+pub enum RankOp {
     /// MPI_Isend or MPI_Issend of a message.
     Send(u32),
     /// MPI_Isend or MPI_Issend, MPI_Cancel, MPI_Wait; if it was cancelled, sent again.
@@ -35,14 +35,14 @@ pub enum Op {
     /// MPI_Iprobe with any result.
     Probe(Pattern),
     /// MPI_Irecv of a message that is never sent, MPI_Cancel, MPI_Wait.
-    CancelNothing(Pattern),
+    CancelUnmatched(Pattern),
     /// Computes for the given number of turns.
     Compute(u32),
 }
 
 /// A start or a wait, with its position in the global order.
-pub(super) struct Event {
+pub(super) struct OpEvent {
     pub(super) time: f64,
     pub(super) rank: Rank,
-    pub(super) op: Op,
+    pub(super) op: RankOp,
 }

@@ -10,26 +10,26 @@ use midplane_device::send::SendTo;
 use midplane_device::{Adi, NoMemory};
 use midplane_objects::Error;
 
-use super::check::{Got, Violation};
-use super::collective::UnderWay;
-use super::memory::Buffers;
-use super::op::Op;
-use super::program::Program;
-use super::setup::Heap;
-use crate::epochs::script::{self, Script};
+use super::check::{ReceiveResult, Violation};
+use super::collective::CollectivesInFlight;
+use super::memory::NodeBuffers;
+use super::op::RankOp;
+use super::program::RankPrograms;
+use super::setup::ProgramHeaps;
+use crate::epochs::script::{self, CallScript};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Live {
+struct LiveRequest {
     id: RequestId,
     span: Span,
 }
 
 /// One rank: its device, its buffers and the state of its program.
-pub(super) struct Process<'a> {
+pub(super) struct RankProcess<'a> {
     pub(super) rank: Rank,
-    pub(super) program: &'a Program,
+    pub(super) program: &'a RankPrograms,
     pub(super) adi: Adi,
-    pub(super) buffers: Buffers,
+    pub(super) buffers: NodeBuffers,
     pub(super) at: usize,
     /// Within an operation of several steps.
     begun: bool,
@@ -38,57 +38,57 @@ pub(super) struct Process<'a> {
     /// Number of times that an interrupt advanced a collective.
     pub(super) meanwhile: u64,
     /// Sends and receives in progress.
-    sends: Vec<(u32, Live)>,
-    receives: Vec<(u32, Live)>,
-    pub(super) collectives: UnderWay,
+    sends: Vec<(u32, LiveRequest)>,
+    receives: Vec<(u32, LiveRequest)>,
+    pub(super) collectives: CollectivesInFlight,
     /// Its calls for windows.
-    windows: Script,
+    windows: CallScript,
     /// Matched probe whose message is not received yet.
     held: Option<(RequestId, Probed)>,
     /// A cancelled receive without a message that is not complete yet.
-    nothing: Option<Live>,
+    nothing: Option<LiveRequest>,
     calls: u64,
     /// An injected fault: its collectives have no sequence numbers.
     numbers_alike: bool,
-    pub(super) heap: &'a dyn Heap,
+    pub(super) heap: &'a dyn ProgramHeaps,
     /// The error of the last attempt to start the operation at `at`.
     pub(super) short: Option<Error>,
 }
 
-pub(super) struct Records {
-    pub(super) got: Vec<Option<Got>>,
+pub(super) struct JobRecords {
+    pub(super) got: Vec<Option<ReceiveResult>>,
     pub(super) sent: Vec<u64>,
 }
 
 /// Result of an operation in one turn.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Turn {
+enum OpProgress {
     /// It is complete.
     Done,
     /// It made progress.
-    Begun,
+    Advanced,
     /// It made no progress.
-    InVain,
+    Unchanged,
 }
 
-impl Turn {
-    fn done(done: bool) -> Turn {
-        if done { Turn::Done } else { Turn::InVain }
+impl OpProgress {
+    fn done(done: bool) -> OpProgress {
+        if done { OpProgress::Done } else { OpProgress::Unchanged }
     }
 
-    fn begun(begun: bool) -> Turn {
-        if begun { Turn::Begun } else { Turn::InVain }
+    fn begun(begun: bool) -> OpProgress {
+        if begun { OpProgress::Advanced } else { OpProgress::Unchanged }
     }
 }
 
-impl<'a> Process<'a> {
+impl<'a> RankProcess<'a> {
     pub(super) fn new(
         rank: Rank,
-        program: &'a Program,
+        program: &'a RankPrograms,
         adi: Adi,
-        heap: &'a dyn Heap,
+        heap: &'a dyn ProgramHeaps,
         numbers_alike: bool,
-    ) -> Process<'a> {
+    ) -> RankProcess<'a> {
         let mut adi = adi;
         let here = rank.index();
         let calls = program.windows.scripts.get(here as usize).cloned();
@@ -96,14 +96,14 @@ impl<'a> Process<'a> {
         if !calls.is_empty() {
             let (size, windows) = (program.ops.len() as u32, &program.windows);
             let (count, reorder) = (windows.count, windows.reorder);
-            let all = script::windows((here, size), count, epochs::Sound, reorder);
+            let all = script::windows(here, size, count, epochs::Sound, reorder);
             adi.set_one_sided(Box::new(all));
         }
-        Process {
+        RankProcess {
             rank,
             program,
             adi,
-            buffers: Buffers::with_windows(program.windows.count),
+            buffers: NodeBuffers::with_windows(program.windows.count),
             at: 0,
             begun: false,
             computing: 0,
@@ -111,8 +111,8 @@ impl<'a> Process<'a> {
             meanwhile: 0,
             sends: Vec::new(),
             receives: Vec::new(),
-            collectives: UnderWay::default(),
-            windows: Script::new(calls),
+            collectives: CollectivesInFlight::default(),
+            windows: CallScript::new(calls),
             held: None,
             nothing: None,
             calls: 0,
@@ -137,7 +137,7 @@ impl<'a> Process<'a> {
     }
 
     /// Runs one step of the program, and returns whether it made progress.
-    pub(super) fn step(&mut self, records: &mut Records) -> Result<bool, Violation> {
+    pub(super) fn step(&mut self, records: &mut JobRecords) -> Result<bool, Violation> {
         let moved = self.step_in_windows()?;
         Ok(self.step_aside(records)? || moved)
     }
@@ -184,7 +184,7 @@ impl<'a> Process<'a> {
     }
 
     /// Runs the next call that does not use windows.
-    fn step_aside(&mut self, records: &mut Records) -> Result<bool, Violation> {
+    fn step_aside(&mut self, records: &mut JobRecords) -> Result<bool, Violation> {
         if self.computing > 0 {
             self.computing -= 1;
             return Ok(true);
@@ -194,87 +194,87 @@ impl<'a> Process<'a> {
         };
         self.short = None;
         // Any call advances collectives.
-        let device = (&mut self.adi, &mut self.buffers);
-        let moved = self.collectives.go_on(device, self.program)?;
+        let (adi, memory) = (&mut self.adi, &mut self.buffers);
+        let moved = self.collectives.advance_collectives(adi, memory, self.program)?;
         let turn = self.perform(op, records)?;
-        if turn == Turn::Done {
+        if turn == OpProgress::Done {
             self.at += 1;
             self.begun = false;
         }
-        Ok(moved || turn != Turn::InVain)
+        Ok(moved || turn != OpProgress::Unchanged)
     }
 
-    fn perform(&mut self, op: &Op, records: &mut Records) -> Result<Turn, Violation> {
+    fn perform(&mut self, op: &RankOp, records: &mut JobRecords) -> Result<OpProgress, Violation> {
         let done = match *op {
-            Op::Send(message) => self.send(message, records)?,
-            Op::CancelSend(message) => return self.cancel_send(message, records),
-            Op::Receive(receive) => {
+            RankOp::Send(message) => self.send(message, records)?,
+            RankOp::CancelSend(message) => return self.cancel_send(message, records),
+            RankOp::Receive(receive) => {
                 let pattern = self.program.receives[receive as usize].pattern;
                 self.receive(receive, pattern, None, records)?
             }
-            Op::ProbeReceive(receive) => self.probe_receive(receive, records)?,
-            Op::MatchedReceive(receive, turns) => {
+            RankOp::ProbeReceive(receive) => self.probe_receive(receive, records)?,
+            RankOp::MatchedReceive(receive, turns) => {
                 return self.matched_receive(receive, turns, records);
             }
-            Op::CancelReceive(receive) => return self.cancel_receive(receive, records),
-            Op::PollReceive(receive, turns) => return self.poll_receive(receive, turns, records),
-            Op::WaitSend(message) => {
+            RankOp::CancelReceive(receive) => return self.cancel_receive(receive, records),
+            RankOp::PollReceive(receive, turns) => return self.poll_receive(receive, turns, records),
+            RankOp::WaitSend(message) => {
                 self.test_sends(|m| m == message);
                 self.sends.iter().all(|&(m, _)| m != message)
             }
-            Op::WaitReceive(receive) => {
+            RankOp::WaitReceive(receive) => {
                 self.test_receives(records, |r| r == receive);
                 self.receives.iter().all(|&(r, _)| r != receive)
             }
-            Op::Collective(at) => self.start_collective(at)?,
-            Op::WaitCollective(at) => !self.collectives.has(at),
-            Op::WaitAll => return Ok(self.wait_all(records)),
-            Op::TestAll => {
+            RankOp::Collective(at) => self.start_collective(at)?,
+            RankOp::WaitCollective(at) => !self.collectives.has(at),
+            RankOp::WaitAll => return Ok(self.wait_all(records)),
+            RankOp::TestAll => {
                 self.test_sends(|_| true);
                 self.test_receives(records, |_| true);
                 true
             }
-            Op::Probe(pattern) => {
+            RankOp::Probe(pattern) => {
                 self.probe(pattern)?;
                 self.short.is_none()
             }
-            Op::CancelNothing(pattern) => return self.cancel_nothing(pattern),
-            Op::Compute(turns) => {
+            RankOp::CancelUnmatched(pattern) => return self.cancel_nothing(pattern),
+            RankOp::Compute(turns) => {
                 self.computing = turns;
                 true
             }
         };
-        Ok(Turn::done(done))
+        Ok(OpProgress::done(done))
     }
 
-    fn cancel_send(&mut self, message: u32, records: &mut Records) -> Result<Turn, Violation> {
+    fn cancel_send(&mut self, message: u32, records: &mut JobRecords) -> Result<OpProgress, Violation> {
         if self.begun {
-            return self.wait_cancelled(message, records).map(Turn::done);
+            return self.wait_cancelled(message, records).map(OpProgress::done);
         }
         self.begun = self.send(message, records)?;
         if let (true, Some(&(_, live))) = (self.begun, self.sends.last()) {
             self.adi.cancel(live.id);
         }
-        Ok(Turn::begun(self.begun))
+        Ok(OpProgress::begun(self.begun))
     }
 
-    fn cancel_receive(&mut self, receive: u32, records: &mut Records) -> Result<Turn, Violation> {
+    fn cancel_receive(&mut self, receive: u32, records: &mut JobRecords) -> Result<OpProgress, Violation> {
         if self.begun {
-            return self.cancel_or_keep(receive, records).map(Turn::done);
+            return self.cancel_or_keep(receive, records).map(OpProgress::done);
         }
         let pattern = self.program.receives[receive as usize].pattern;
         self.begun = self.receive(receive, pattern, None, records)?;
-        Ok(Turn::begun(self.begun))
+        Ok(OpProgress::begun(self.begun))
     }
 
-    fn wait_all(&mut self, records: &mut Records) -> Turn {
+    fn wait_all(&mut self, records: &mut JobRecords) -> OpProgress {
         let left = |process: &Self| process.sends.len() + process.receives.len();
         let before = left(self);
         self.test_sends(|_| true);
         self.test_receives(records, |_| true);
         match left(self) + self.collectives.len() {
-            0 => Turn::Done,
-            _ => Turn::begun(left(self) < before),
+            0 => OpProgress::Done,
+            _ => OpProgress::begun(left(self) < before),
         }
     }
 
@@ -284,10 +284,10 @@ impl<'a> Process<'a> {
         } else {
             self.program.collectives[at as usize].number
         };
-        let device = (&mut self.adi, &mut self.buffers);
+        let (adi, memory) = (&mut self.adi, &mut self.buffers);
         let started = self
             .collectives
-            .start(device, self.program, at, number, self.heap);
+            .start(adi, memory, self.program, at, number, self.heap);
         match started {
             Ok(()) => Ok(true),
             Err(Error::NoMemory(what)) => self.called::<()>(Err(what)).map(|_| false),
@@ -303,24 +303,24 @@ impl<'a> Process<'a> {
         }
     }
 
-    fn cancel_nothing(&mut self, pattern: Pattern) -> Result<Turn, Violation> {
+    fn cancel_nothing(&mut self, pattern: Pattern) -> Result<OpProgress, Violation> {
         let is_new = self.nothing.is_none();
         let live = match self.nothing {
             Some(live) => live,
             None => match self.start_receive(pattern, 1)? {
                 Some(live) => live,
-                None => return Ok(Turn::InVain),
+                None => return Ok(OpProgress::Unchanged),
             },
         };
         self.nothing = Some(live);
         self.adi.cancel(live.id);
         let Some(outcome) = self.adi.test(live.id) else {
-            return Ok(Turn::begun(is_new));
+            return Ok(OpProgress::begun(is_new));
         };
         self.nothing = None;
         self.buffers.give_back(live.span);
         if outcome.cancelled {
-            Ok(Turn::Done)
+            Ok(OpProgress::Done)
         } else {
             Err(Violation::Cancel { rank: self.rank })
         }
@@ -331,28 +331,28 @@ impl<'a> Process<'a> {
         &mut self,
         receive: u32,
         turns: u32,
-        records: &mut Records,
-    ) -> Result<Turn, Violation> {
+        records: &mut JobRecords,
+    ) -> Result<OpProgress, Violation> {
         let posted = self.receives.last().copied();
-        let Some((_, Live { id, span })) =
+        let Some((_, LiveRequest { id, span })) =
             posted.filter(|(last, _)| self.begun && *last == receive)
         else {
             let pattern = self.program.receives[receive as usize].pattern;
             self.begun = self.receive(receive, pattern, None, records)?;
             self.computing = if self.begun { turns } else { 0 };
-            return Ok(Turn::begun(self.begun));
+            return Ok(OpProgress::begun(self.begun));
         };
         self.adi.cancel(id);
         match self.adi.peek(id) {
-            None => Ok(Turn::InVain),
+            None => Ok(OpProgress::Unchanged),
             Some(outcome) if outcome.cancelled => {
                 self.adi.test(id);
                 self.receives.pop();
                 self.buffers.give_back(span);
                 self.begun = false;
-                Ok(Turn::Begun)
+                Ok(OpProgress::Advanced)
             }
-            Some(_) => Ok(Turn::Done),
+            Some(_) => Ok(OpProgress::Done),
         }
     }
 
@@ -380,7 +380,7 @@ impl<'a> Process<'a> {
         }
     }
 
-    fn send(&mut self, number: u32, records: &mut Records) -> Result<bool, Violation> {
+    fn send(&mut self, number: u32, records: &mut JobRecords) -> Result<bool, Violation> {
         let message = &self.program.messages[number as usize];
         let span = self.buffers.send(number, message.len);
         let to = SendTo {
@@ -391,22 +391,22 @@ impl<'a> Process<'a> {
         };
         self.heap.enter(self.rank);
         let result = self.adi.isend(&mut self.buffers, to, span);
-        self.heap.leave(self.rank);
+        self.heap.exit(self.rank);
         let Some(id) = self.called(result)? else {
             self.buffers.give_back(span);
             return Ok(false);
         };
         self.calls += 1;
         records.sent[number as usize] = self.calls;
-        self.sends.push((number, Live { id, span }));
+        self.sends.push((number, LiveRequest { id, span }));
         Ok(true)
     }
 
     /// Waits for the send just cancelled; sends it again if the cancel succeeded.
-    fn wait_cancelled(&mut self, number: u32, records: &mut Records) -> Result<bool, Violation> {
+    fn wait_cancelled(&mut self, number: u32, records: &mut JobRecords) -> Result<bool, Violation> {
         // After an unsuccessful attempt to send it again, it is not in `sends`.
         let cancelled = match self.sends.last() {
-            Some(&(last, Live { id, span })) if last == number => {
+            Some(&(last, LiveRequest { id, span })) if last == number => {
                 let Some(outcome) = self.adi.test(id) else {
                     return Ok(false);
                 };
@@ -426,16 +426,16 @@ impl<'a> Process<'a> {
         &mut self,
         pattern: Pattern,
         capacity: usize,
-    ) -> Result<Option<Live>, Violation> {
+    ) -> Result<Option<LiveRequest>, Violation> {
         let span = self.buffers.receive(capacity);
         self.heap.enter(self.rank);
         let result = self.adi.irecv(&mut self.buffers, pattern, span);
-        self.heap.leave(self.rank);
+        self.heap.exit(self.rank);
         let id = self.called(result)?;
         if id.is_none() {
             self.buffers.give_back(span);
         }
-        Ok(id.map(|id| Live { id, span }))
+        Ok(id.map(|id| LiveRequest { id, span }))
     }
 
     fn receive(
@@ -443,7 +443,7 @@ impl<'a> Process<'a> {
         number: u32,
         pattern: Pattern,
         probed: Option<Probed>,
-        records: &mut Records,
+        records: &mut JobRecords,
     ) -> Result<bool, Violation> {
         let capacity = self.program.receives[number as usize].capacity;
         let Some(live) = self.start_receive(pattern, capacity)? else {
@@ -456,13 +456,13 @@ impl<'a> Process<'a> {
     fn note_receive(
         &mut self,
         number: u32,
-        live: Live,
+        live: LiveRequest,
         pattern: Pattern,
         probed: Option<Probed>,
-        records: &mut Records,
+        records: &mut JobRecords,
     ) {
         self.calls += 1;
-        records.got[number as usize] = Some(Got {
+        records.got[number as usize] = Some(ReceiveResult {
             posted: self.calls,
             pattern,
             outcome: None,
@@ -475,7 +475,7 @@ impl<'a> Process<'a> {
     fn probe(&mut self, pattern: Pattern) -> Result<Option<Probed>, Violation> {
         self.heap.enter(self.rank);
         let result = self.adi.iprobe(pattern);
-        self.heap.leave(self.rank);
+        self.heap.exit(self.rank);
         match self.called(result)?.flatten() {
             Some(found) if !pattern.matches(&found.envelope) => Err(Violation::Probe {
                 rank: self.rank,
@@ -486,7 +486,7 @@ impl<'a> Process<'a> {
         }
     }
 
-    fn probe_receive(&mut self, number: u32, records: &mut Records) -> Result<bool, Violation> {
+    fn probe_receive(&mut self, number: u32, records: &mut JobRecords) -> Result<bool, Violation> {
         let pattern = self.program.receives[number as usize].pattern;
         let Some(found) = self.probe(pattern)? else {
             return Ok(false);
@@ -504,16 +504,16 @@ impl<'a> Process<'a> {
         &mut self,
         number: u32,
         turns: u32,
-        records: &mut Records,
-    ) -> Result<Turn, Violation> {
+        records: &mut JobRecords,
+    ) -> Result<OpProgress, Violation> {
         let pattern = self.program.receives[number as usize].pattern;
         let Some((id, found)) = self.held else {
             self.heap.enter(self.rank);
             let result = self.adi.improbe(&mut self.buffers, pattern);
-            self.heap.leave(self.rank);
+            self.heap.exit(self.rank);
             self.held = self.called(result)?.flatten();
             self.computing = self.held.map_or(0, |_| turns);
-            return Ok(Turn::begun(self.held.is_some()));
+            return Ok(OpProgress::begun(self.held.is_some()));
         };
         self.held = None;
         if !pattern.matches(&found.envelope) || self.adi.held(id) != Some(found) {
@@ -526,8 +526,8 @@ impl<'a> Process<'a> {
         let capacity = self.program.receives[number as usize].capacity;
         let span = self.buffers.receive(capacity);
         self.adi.mrecv(&mut self.buffers, id, span);
-        self.note_receive(number, Live { id, span }, pattern, Some(found), records);
-        Ok(Turn::Done)
+        self.note_receive(number, LiveRequest { id, span }, pattern, Some(found), records);
+        Ok(OpProgress::Done)
     }
 
     /// Handles an allocation or a free of the program: `spare` blocks can be loaned now.
@@ -541,10 +541,10 @@ impl<'a> Process<'a> {
     }
 
     /// Cancels the receive just posted, and waits for it; posts it again if the cancel succeeded.
-    fn cancel_or_keep(&mut self, number: u32, records: &mut Records) -> Result<bool, Violation> {
+    fn cancel_or_keep(&mut self, number: u32, records: &mut JobRecords) -> Result<bool, Violation> {
         let pattern = self.program.receives[number as usize].pattern;
         // After an unsuccessful attempt to post it again, it is not in `receives`.
-        if let Some(&(last, Live { id, span })) = self.receives.last()
+        if let Some(&(last, LiveRequest { id, span })) = self.receives.last()
             && last == number
         {
             self.adi.cancel(id);
@@ -562,7 +562,7 @@ impl<'a> Process<'a> {
     }
 
     fn test_sends(&mut self, which: impl Fn(u32) -> bool) {
-        let Process {
+        let RankProcess {
             adi,
             buffers,
             sends,
@@ -577,8 +577,8 @@ impl<'a> Process<'a> {
         });
     }
 
-    fn test_receives(&mut self, records: &mut Records, which: impl Fn(u32) -> bool) {
-        let Process {
+    fn test_receives(&mut self, records: &mut JobRecords, which: impl Fn(u32) -> bool) {
+        let RankProcess {
             adi,
             buffers,
             receives,
@@ -592,7 +592,7 @@ impl<'a> Process<'a> {
             let got = records.got[number as usize]
                 .as_mut()
                 .expect("noted when it was posted");
-            *got = Got {
+            *got = ReceiveResult {
                 outcome: Some(outcome),
                 bytes,
                 ..got.clone()

@@ -12,17 +12,17 @@
 //! computes it, and the program specifies the message of each of them. For wildcard receives the checker decides
 //! whether their messages are legal.
 
-use midplane_cluster::random::{Random, Stream};
+use midplane_cluster::random::{Random, RandomStream};
 use midplane_device::envelope::{Context, Envelope, Pattern, Rank, Tag};
 use midplane_device::request::Mode;
 
-use super::collectives::{self, Collective};
-use super::op::{Event, Op};
-use crate::epochs::random::Windows;
+use super::collectives::{self, CollectiveCall};
+use super::op::{OpEvent, RankOp};
+use crate::epochs::random::WindowJob;
 
-/// A message, identified by its index in [`Program::messages`].
+/// A message, identified by its index in [`RankPrograms::messages`].
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Message {
+pub struct ProgramMessage {
     /// Its sender, tag and context.
     pub envelope: Envelope,
     /// Its receiver.
@@ -33,9 +33,9 @@ pub struct Message {
     pub mode: Mode,
 }
 
-/// A receive, identified by its index in [`Program::receives`].
+/// A receive, identified by its index in [`RankPrograms::receives`].
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Receive {
+pub struct ProgramReceive {
     /// Rank of the receiver.
     pub rank: Rank,
     /// Pattern to match.
@@ -48,7 +48,7 @@ pub struct Receive {
 
 /// Parameters of a random program.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Plan {
+pub struct ProgramPlan {
     /// Number of ranks.
     pub ranks: u32,
     /// Number of messages.
@@ -74,12 +74,12 @@ pub struct Plan {
     /// Share of the waits that immediately follow their start, where that is legal.
     pub blocking: f64,
     /// Order of receives relative to sends.
-    pub shape: Arrangement,
+    pub shape: ReceiveOrder,
 }
 
 /// Order of receives relative to sends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Arrangement {
+pub enum ReceiveOrder {
     /// Random.
     Random,
     /// Every receive after every send, in reverse: the killer.
@@ -104,10 +104,10 @@ const UNUSED: Context = 9;
 /// Seeds with this bit draw jobs with polled receives.
 pub const POLLING: u64 = 1 << 63;
 
-impl Plan {
+impl ProgramPlan {
     /// Draws a plan from `seed`.
-    pub fn draw(seed: u64) -> Plan {
-        let mut random = Random::new(seed, Stream::Plan);
+    pub fn draw(seed: u64) -> ProgramPlan {
+        let mut random = Random::new(seed, RandomStream::Plan);
         let r = &mut random;
         let ranks = r.pick(&[2, 2, 2, 3, 3, 3, 4, 4, 5, 6, 1]);
         let messages = r.pick(&[2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 40, 100]);
@@ -120,7 +120,7 @@ impl Plan {
             _ => BORDERS.to_vec(),
         };
         let some = [0.0, 0.0, 0.2, 0.5, 1.0];
-        Plan {
+        ProgramPlan {
             ranks,
             messages,
             tags: r.pick(&[1, 1, 2, 3, 8, 40]),
@@ -131,17 +131,17 @@ impl Plan {
             probing: r.pick(&[0.0, 0.0, 0.0, 0.3, 1.0]),
             polling: match seed & POLLING {
                 0 => 0.0,
-                _ => Random::new(seed, Stream::Polls).pick(&[0.3, 1.0]),
+                _ => Random::new(seed, RandomStream::Polls).pick(&[0.3, 1.0]),
             },
             cancelling: r.pick(&[0.0, 0.0, 0.0, 0.3, 1.0]),
             noise: r.chance(0.3),
             blocking: r.pick(&some),
             shape: r.pick(&[
-                Arrangement::Random,
-                Arrangement::Random,
-                Arrangement::Reverse,
-                Arrangement::Late,
-                Arrangement::Lockstep,
+                ReceiveOrder::Random,
+                ReceiveOrder::Random,
+                ReceiveOrder::Reverse,
+                ReceiveOrder::Late,
+                ReceiveOrder::Lockstep,
             ]),
         }
     }
@@ -149,17 +149,17 @@ impl Plan {
 
 /// The program of every rank.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Program {
+pub struct RankPrograms {
     /// All messages.
-    pub messages: Vec<Message>,
+    pub messages: Vec<ProgramMessage>,
     /// All receives; as many as messages.
-    pub receives: Vec<Receive>,
+    pub receives: Vec<ProgramReceive>,
     /// All collectives; those of one communicator are in the order of their sequence numbers.
-    pub collectives: Vec<Collective>,
+    pub collectives: Vec<CollectiveCall>,
     /// Operations, by rank.
-    pub ops: Vec<Vec<Op>>,
+    pub ops: Vec<Vec<RankOp>>,
     /// Concurrent operations on windows.
-    pub windows: Windows,
+    pub windows: WindowJob,
 }
 
 /// Returns the message that each receive matches when all `messages` of one source and context are available in order
@@ -177,7 +177,7 @@ pub fn match_in_order(messages: &[Envelope], receives: &[Pattern]) -> Option<Vec
         .collect()
 }
 
-impl Plan {
+impl ProgramPlan {
     fn all_ranks(&self) -> impl Iterator<Item = Rank> + use<> {
         (0..self.ranks).map(Rank::new)
     }
@@ -187,10 +187,10 @@ impl Plan {
     }
 }
 
-impl Program {
+impl RankPrograms {
     /// Draws a legal program from `plan` and `seed`.
-    pub fn draw(plan: &Plan, seed: u64) -> Program {
-        Draw::new(plan, seed).program()
+    pub fn draw(plan: &ProgramPlan, seed: u64) -> RankPrograms {
+        ProgramDraw::new(plan, seed).program()
     }
 }
 
@@ -198,25 +198,25 @@ const STEP: f64 = 1e-9;
 /// One job in this many uses windows, and one uses larger ones.
 const WITH_WINDOWS: u64 = 3;
 
-struct Draw<'a> {
-    plan: &'a Plan,
+struct ProgramDraw<'a> {
+    plan: &'a ProgramPlan,
     seed: u64,
     random: Random,
     polls: Random,
-    messages: Vec<Message>,
+    messages: Vec<ProgramMessage>,
     sent: Vec<f64>,
-    receives: Vec<Receive>,
+    receives: Vec<ProgramReceive>,
     posted: Vec<f64>,
-    events: Vec<Event>,
+    events: Vec<OpEvent>,
 }
 
-impl<'a> Draw<'a> {
-    fn new(plan: &'a Plan, seed: u64) -> Self {
-        Draw {
+impl<'a> ProgramDraw<'a> {
+    fn new(plan: &'a ProgramPlan, seed: u64) -> Self {
+        ProgramDraw {
             plan,
             seed,
-            random: Random::new(seed, Stream::Program),
-            polls: Random::new(seed, Stream::Polls),
+            random: Random::new(seed, RandomStream::Program),
+            polls: Random::new(seed, RandomStream::Polls),
             messages: Vec::new(),
             sent: Vec::new(),
             receives: Vec::new(),
@@ -225,7 +225,7 @@ impl<'a> Draw<'a> {
         }
     }
 
-    fn program(mut self) -> Program {
+    fn program(mut self) -> RankPrograms {
         self.draw_messages();
         self.draw_receives();
         for context in NAMED {
@@ -272,7 +272,7 @@ impl<'a> Draw<'a> {
             };
             let len = r.pick(&plan.sizes);
             let dest = sink.unwrap_or_else(|| plan.draw_rank(r));
-            self.messages.push(Message {
+            self.messages.push(ProgramMessage {
                 envelope,
                 dest,
                 len,
@@ -284,7 +284,7 @@ impl<'a> Draw<'a> {
         for at in 0..self.messages.len() {
             let (before, rest) = self.messages.split_at_mut(at);
             let message = &mut rest[0];
-            let mistakable = |m: &Message| {
+            let mistakable = |m: &ProgramMessage| {
                 m.envelope == message.envelope
                     && m.dest == message.dest
                     && m.len == message.len
@@ -302,12 +302,12 @@ impl<'a> Draw<'a> {
             let r = &mut self.random;
             let sent = self.sent[at];
             let mut posted = match plan.shape {
-                Arrangement::Random => r.part(),
-                Arrangement::Reverse => 2.0 - sent,
-                Arrangement::Late => 1.0 + sent,
-                Arrangement::Lockstep => sent + STEP,
+                ReceiveOrder::Random => r.part(),
+                ReceiveOrder::Reverse => 2.0 - sent,
+                ReceiveOrder::Late => 1.0 + sent,
+                ReceiveOrder::Lockstep => sent + STEP,
             };
-            if plan.shape != Arrangement::Lockstep && r.chance(0.1) {
+            if plan.shape != ReceiveOrder::Lockstep && r.chance(0.1) {
                 posted = sent + STEP;
             }
             let Envelope {
@@ -320,7 +320,7 @@ impl<'a> Draw<'a> {
                 (context != ANY_AT_ALL).then_some(tag),
                 context,
             );
-            self.receives.push(Receive {
+            self.receives.push(ProgramReceive {
                 rank: message.dest,
                 pattern,
                 capacity: 0,
@@ -331,7 +331,7 @@ impl<'a> Draw<'a> {
     }
 
     /// Returns the indexes of the messages and receives (equal in number) selected by `belongs`, each sorted by time.
-    fn group(&self, belongs: impl Fn(&Message) -> bool) -> (Vec<usize>, Vec<usize>) {
+    fn group(&self, belongs: impl Fn(&ProgramMessage) -> bool) -> (Vec<usize>, Vec<usize>) {
         // A receive has the index of the message that it was created for, so it is in the same group.
         let mut sends: Vec<usize> = (0..self.messages.len())
             .filter(|&m| belongs(&self.messages[m]))
@@ -374,7 +374,7 @@ impl<'a> Draw<'a> {
         }
     }
 
-    fn match_any(&mut self, belongs: impl Fn(&Message) -> bool) {
+    fn match_any(&mut self, belongs: impl Fn(&ProgramMessage) -> bool) {
         let (sends, receives) = self.group(belongs);
         let Some(&last) = receives.last() else { return };
         let longest = sends
@@ -400,7 +400,7 @@ impl<'a> Draw<'a> {
         }
     }
 
-    fn wait(&mut self, start: f64, earliest: f64, rank: Rank, op: Op) {
+    fn wait(&mut self, start: f64, earliest: f64, rank: Rank, op: RankOp) {
         let r = &mut self.random;
         let time = if r.chance(self.plan.blocking) {
             earliest.max(start + STEP / 4.0)
@@ -411,17 +411,17 @@ impl<'a> Draw<'a> {
                 _ => earliest + r.part(),
             }
         };
-        self.events.push(Event { time, rank, op });
+        self.events.push(OpEvent { time, rank, op });
     }
 
     fn add_send(&mut self, message: usize, earliest: f64) {
         let (rank, start) = (self.messages[message].envelope.source, self.sent[message]);
         let op = if self.random.chance(self.plan.cancelling) {
-            Op::CancelSend(message as u32)
+            RankOp::CancelSend(message as u32)
         } else {
-            Op::Send(message as u32)
+            RankOp::Send(message as u32)
         };
-        self.events.push(Event {
+        self.events.push(OpEvent {
             time: start,
             rank,
             op,
@@ -430,7 +430,7 @@ impl<'a> Draw<'a> {
             start,
             earliest + STEP / 2.0,
             rank,
-            Op::WaitSend(message as u32),
+            RankOp::WaitSend(message as u32),
         );
     }
 
@@ -442,22 +442,22 @@ impl<'a> Draw<'a> {
             receive as u32,
         );
         let op = if can_block && self.polls.chance(self.plan.polling) {
-            Op::PollReceive(number, self.polls.pick(&[0, 0, 1, 3, 20]))
+            RankOp::PollReceive(number, self.polls.pick(&[0, 0, 1, 3, 20]))
         } else if can_block && self.random.chance(self.plan.probing) {
             match self.random.below(10) {
-                0..4 => Op::ProbeReceive(number),
-                4..7 => Op::MatchedReceive(number, self.random.pick(&[0, 0, 1, 20])),
-                _ => Op::CancelReceive(number),
+                0..4 => RankOp::ProbeReceive(number),
+                4..7 => RankOp::MatchedReceive(number, self.random.pick(&[0, 0, 1, 20])),
+                _ => RankOp::CancelReceive(number),
             }
         } else {
-            Op::Receive(number)
+            RankOp::Receive(number)
         };
-        self.events.push(Event {
+        self.events.push(OpEvent {
             time: start,
             rank,
             op,
         });
-        self.wait(start, earliest + STEP / 2.0, rank, Op::WaitReceive(number));
+        self.wait(start, earliest + STEP / 2.0, rank, RankOp::WaitReceive(number));
     }
 
     fn draw_noise(&mut self) {
@@ -469,12 +469,12 @@ impl<'a> Draw<'a> {
                 r.pick(&[NAMED[0], NAMED[1], ANY_SOURCE, ANY_AT_ALL]),
             );
             let op = match r.below(5) {
-                0 | 1 => Op::Probe(pattern),
-                2 => Op::CancelNothing(Pattern::new(pattern.source(), pattern.tag(), UNUSED)),
-                3 => Op::TestAll,
-                _ => Op::Compute(1 + r.below(29)),
+                0 | 1 => RankOp::Probe(pattern),
+                2 => RankOp::CancelUnmatched(Pattern::new(pattern.source(), pattern.tag(), UNUSED)),
+                3 => RankOp::TestAll,
+                _ => RankOp::Compute(1 + r.below(29)),
             };
-            self.events.push(Event {
+            self.events.push(OpEvent {
                 time: r.part() * 2.0,
                 rank: self.plan.draw_rank(r),
                 op,
@@ -482,7 +482,7 @@ impl<'a> Draw<'a> {
         }
     }
 
-    fn finish(mut self) -> Program {
+    fn finish(mut self) -> RankPrograms {
         // The sort is stable; events at the same time are shuffled first, so that no order is preferred.
         self.random.shuffle(&mut self.events);
         self.events.sort_by(|a, b| a.time.total_cmp(&b.time));
@@ -494,16 +494,16 @@ impl<'a> Draw<'a> {
         for event in self.events {
             ops[event.rank.index() as usize].push(event.op);
         }
-        ops.iter_mut().for_each(|ops| ops.push(Op::WaitAll));
-        Program {
+        ops.iter_mut().for_each(|ops| ops.push(RankOp::WaitAll));
+        RankPrograms {
             messages: self.messages,
             receives: self.receives,
             collectives,
             ops,
             windows: match self.seed % WITH_WINDOWS {
-                0 => Windows::draw(self.plan.ranks, self.seed),
-                1 => Windows::draw_large(self.plan.ranks, self.seed),
-                _ => Windows::none(),
+                0 => WindowJob::draw(self.plan.ranks, self.seed),
+                1 => WindowJob::draw_large(self.plan.ranks, self.seed),
+                _ => WindowJob::none(),
             },
         }
     }

@@ -1,15 +1,15 @@
 //! Schedule of a job: every choice is drawn from one seed.
 #![forbid(unsafe_code)]
 
-use midplane_cluster::random::{Random, Stream};
+use midplane_cluster::random::{Random, RandomStream};
 
-use super::check::{Short, Violation};
-use super::net::Carrier;
-use super::process::{Process, Records};
-use super::setup::Setup;
+use super::check::{MemoryFailure, Violation};
+use super::net::JobNetwork;
+use super::process::{RankProcess, JobRecords};
+use super::setup::JobSetup;
 
 /// Relative speeds, redrawn from time to time.
-struct Tempo {
+struct SpeedTable {
     deliver: u32,
     poll: u32,
     step: u32,
@@ -20,15 +20,15 @@ struct Tempo {
     burst: usize,
 }
 
-impl Tempo {
-    fn draw(random: &mut Random) -> Tempo {
+impl SpeedTable {
+    fn draw(random: &mut Random) -> SpeedTable {
         let weight = |random: &mut Random| random.pick(&[1, 1, 3, 10, 40]);
         let mask = |random: &mut Random| match random.below(4) {
             0 => random.bits(),
             1 => random.bits() & random.bits(),
             _ => 0,
         };
-        Tempo {
+        SpeedTable {
             deliver: weight(random),
             poll: weight(random),
             step: weight(random),
@@ -39,8 +39,8 @@ impl Tempo {
     }
 }
 
-fn poll(process: &mut Process<'_>, net: &mut impl Carrier, take: usize, inject: usize) -> bool {
-    let Process {
+fn poll(process: &mut RankProcess<'_>, net: &mut impl JobNetwork, take: usize, inject: usize) -> bool {
+    let RankProcess {
         rank, adi, buffers, ..
     } = process;
     let moved = net.poll(rank.index() as usize, take, inject, adi, buffers);
@@ -53,18 +53,18 @@ const PATIENCE: u32 = 100;
 /// Runs until every program has ended and nothing can move. Returns the number of choices made, and the call that
 /// lacked memory when nothing could move without it.
 pub(super) fn run(
-    processes: &mut [Process<'_>],
-    net: &mut impl Carrier,
-    records: &mut Records,
-    setup: &Setup,
+    processes: &mut [RankProcess<'_>],
+    net: &mut impl JobNetwork,
+    records: &mut JobRecords,
+    setup: &JobSetup,
     limit: u64,
-) -> Result<(u64, Option<Short>), Violation> {
-    let random = &mut Random::new(setup.seed, Stream::Schedule);
-    let mut tempo = Tempo::draw(random);
+) -> Result<(u64, Option<MemoryFailure>), Violation> {
+    let random = &mut Random::new(setup.seed, RandomStream::Schedule);
+    let mut tempo = SpeedTable::draw(random);
     let mut in_vain = 0;
     for steps in 1..=limit {
         if steps % 64 == 0 && random.chance(0.3) {
-            tempo = Tempo::draw(random);
+            tempo = SpeedTable::draw(random);
         }
         if setup.lends > 0 && random.chance(0.02) {
             let at = random.index(processes.len());
@@ -74,13 +74,13 @@ pub(super) fn run(
         in_vain = if moved { 0 } else { in_vain + 1 };
         if in_vain > PATIENCE {
             in_vain = 0;
-            tempo = Tempo::draw(random);
+            tempo = SpeedTable::draw(random);
             if move_all(processes, net, records)? {
                 continue;
             }
             match short(processes) {
                 Some(_) if processes[0].heap.extend() => {}
-                short => return finished(processes, short.is_some()).map(|()| (steps, short)),
+                short => return check_finished(processes, short.is_some()).map(|()| (steps, short)),
             }
         }
     }
@@ -89,10 +89,10 @@ pub(super) fn run(
 
 /// Makes one choice; returns whether something moved.
 fn choose(
-    processes: &mut [Process<'_>],
-    net: &mut impl Carrier,
-    records: &mut Records,
-    tempo: &Tempo,
+    processes: &mut [RankProcess<'_>],
+    net: &mut impl JobNetwork,
+    records: &mut JobRecords,
+    tempo: &SpeedTable,
     random: &mut Random,
 ) -> Result<bool, Violation> {
     let drawn = random.below(tempo.deliver + tempo.poll + tempo.step);
@@ -113,9 +113,9 @@ fn choose(
 
 /// Gives every process a turn and delivers every packet. If nothing moves now, nothing ever will.
 fn move_all(
-    processes: &mut [Process<'_>],
-    net: &mut impl Carrier,
-    records: &mut Records,
+    processes: &mut [RankProcess<'_>],
+    net: &mut impl JobNetwork,
+    records: &mut JobRecords,
 ) -> Result<bool, Violation> {
     let mut moved = false;
     for process in processes.iter_mut() {
@@ -126,17 +126,17 @@ fn move_all(
 }
 
 /// Returns a call that waits for memory.
-fn short(processes: &[Process<'_>]) -> Option<Short> {
+fn short(processes: &[RankProcess<'_>]) -> Option<MemoryFailure> {
     processes.iter().find_map(|process| {
         let (at, what) = process.short()?;
         let rank = process.rank;
-        Some(Short { rank, at, what })
+        Some(MemoryFailure { rank, at, what })
     })
 }
 
 /// Checks a job in which nothing moves: every program must have ended, unless one lacks memory.
-fn finished(processes: &[Process<'_>], is_short: bool) -> Result<(), Violation> {
-    match processes.iter().find_map(Process::stuck) {
+fn check_finished(processes: &[RankProcess<'_>], is_short: bool) -> Result<(), Violation> {
+    match processes.iter().find_map(RankProcess::stuck) {
         Some(stuck) if !is_short => Err(stuck),
         _ => Ok(()),
     }

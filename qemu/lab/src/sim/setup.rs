@@ -4,11 +4,11 @@
 use midplane_device::envelope::Rank;
 use midplane_engines::Choice;
 
-use super::net::{Capacity, Order};
+use super::net::{FifoCapacity, OrderRules};
 
 /// Setup of a job.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Setup {
+pub struct JobSetup {
     /// The matching engine of all ranks.
     pub matching: Choice,
     /// MPI memory of each rank in bytes.
@@ -22,9 +22,9 @@ pub struct Setup {
     /// Uses real routers and bad links instead of the network that the next two fields configure.
     pub bad_links: bool,
     /// The network's FIFOs.
-    pub capacity: Capacity,
+    pub capacity: FifoCapacity,
     /// The network's order.
-    pub order: Order,
+    pub order: OrderRules,
     /// An injected fault, for a test of the tests: all collectives of one communicator use the same tags.
     pub numbers_alike: bool,
     /// The seed of every choice.
@@ -32,22 +32,22 @@ pub struct Setup {
 }
 
 /// Heaps of the programs, from which devices allocate during calls.
-pub trait Heap {
+pub trait ProgramHeaps {
     /// Called before a call of `rank` that may allocate.
     fn enter(&self, rank: Rank);
     /// Called after that call.
-    fn leave(&self, rank: Rank);
+    fn exit(&self, rank: Rank);
     /// Called when nothing can move for lack of memory; returns whether more memory is available now.
     fn extend(&self) -> bool;
 }
 
 /// Unlimited heaps.
 #[derive(Clone, Copy, Debug)]
-pub struct Plenty;
+pub struct UnlimitedHeaps;
 
-impl Heap for Plenty {
+impl ProgramHeaps for UnlimitedHeaps {
     fn enter(&self, _: Rank) {}
-    fn leave(&self, _: Rank) {}
+    fn exit(&self, _: Rank) {}
     fn extend(&self) -> bool {
         false
     }

@@ -1,20 +1,20 @@
 //! Alternative network of a simulated job: real routers over bad links.
 #![forbid(unsafe_code)]
 
-use midplane_cluster::hands::Hands;
+use midplane_cluster::step_port::StepPort;
 use midplane_cluster::random::Random;
 use midplane_device::Adi;
 use msg_layer::fake::Strict;
-use net_torus::reliable::{self, Reliable};
-use net_torus::sim::{Faults, Faulty, SimLink, wire_torus};
-use net_torus::{Chunk, Router, Shape, Sizes, Torus};
+use net_torus::reliable::{self, ReliableLink};
+use net_torus::sim::{FaultRates, FaultyLink, SimLink, wire_torus};
+use net_torus::{Chunk, Router, Shape, BufferSizes, Torus};
 
-use super::memory::Buffers;
-use super::net::Carrier;
+use super::memory::NodeBuffers;
+use super::net::JobNetwork;
 
 /// Times of the reliable links, in the machine's nanoseconds. The retries are so many that a link with a loss of one
 /// frame in a hundred never fails.
-const RELIABLE: reliable::Retry = reliable::Retry {
+const RELIABLE: reliable::RetryConfig = reliable::RetryConfig {
     timeout_ns: 100_000,
     retries: 1000,
 };
@@ -26,16 +26,16 @@ const WINDOW_BYTES: usize = WINDOW * FRAME_BYTES;
 const LINKS: usize = 6;
 const STEP_NS: u64 = 1000;
 
-/// Memory of a [`Routers`].
+/// Memory of a [`RouterNetwork`].
 pub struct RouterMemory {
-    sizes: Sizes,
+    sizes: BufferSizes,
     chunks: Vec<Chunk>,
     windows: Vec<u8>,
 }
 
 impl RouterMemory {
     /// Allocates the memory for `nodes` nodes with these buffers.
-    pub fn new(nodes: usize, sizes: Sizes) -> RouterMemory {
+    pub fn new(nodes: usize, sizes: BufferSizes) -> RouterMemory {
         RouterMemory {
             sizes,
             chunks: vec![[0; 32]; nodes * sizes.chunks()],
@@ -44,18 +44,18 @@ impl RouterMemory {
     }
 }
 
-type BadLink<'m> = Reliable<'m, Faulty<SimLink>>;
+type BadLink<'m> = ReliableLink<'m, FaultyLink<SimLink>>;
 
 /// Nodes with routers, and links that lose, corrupt, duplicate, reorder, truncate and delay one frame in a hundred
 /// each.
-pub struct Routers<'m> {
+pub struct RouterNetwork<'m> {
     nodes: Vec<Torus<'m, BadLink<'m>>>,
     now: u64,
 }
 
-impl<'m> Routers<'m> {
+impl<'m> RouterNetwork<'m> {
     /// Creates a machine in `memory`, whose faults are drawn from `seed`.
-    pub fn new(shape: Shape, memory: &'m mut RouterMemory, seed: u64) -> Routers<'m> {
+    pub fn new(shape: Shape, memory: &'m mut RouterMemory, seed: u64) -> RouterNetwork<'m> {
         let sizes = memory.sizes;
         let mut windows = memory.windows.chunks_exact_mut(WINDOW_BYTES);
         let mut serial = seed << 8;
@@ -68,14 +68,14 @@ impl<'m> Routers<'m> {
                 let router = Router::new(shape, here, sizes, chunks).expect("legal buffer sizes");
                 let links = links.map(|link| {
                     serial += 1;
-                    let bad = Faulty::new(link?, Faults::PERCENT, serial);
+                    let bad = FaultyLink::new(link?, FaultRates::PERCENT, serial);
                     let window = windows.next().expect("a window for each link");
-                    Some(Reliable::new(bad, RELIABLE, window).expect("room for a few frames"))
+                    Some(ReliableLink::new(bad, RELIABLE, window).expect("room for a few frames"))
                 });
                 Torus::new(router, links).expect("links as the machine is wired")
             })
             .collect();
-        Routers { nodes, now: 0 }
+        RouterNetwork { nodes, now: 0 }
     }
 
     fn step(&mut self, node: usize) -> bool {
@@ -84,7 +84,7 @@ impl<'m> Routers<'m> {
     }
 }
 
-impl Carrier for Routers<'_> {
+impl JobNetwork for RouterNetwork<'_> {
     fn deliver(&mut self, random: &mut Random, paused: u64) -> bool {
         let node = random.index(self.nodes.len());
         paused >> (node % 64) & 1 == 0 && self.step(node)
@@ -106,9 +106,9 @@ impl Carrier for Routers<'_> {
         take: usize,
         inject: usize,
         adi: &mut Adi,
-        memory: &mut Buffers,
+        memory: &mut NodeBuffers,
     ) -> bool {
-        let hands = Hands {
+        let hands = StepPort {
             router: self.nodes[node].router_mut(),
             take,
             inject,

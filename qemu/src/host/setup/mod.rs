@@ -8,30 +8,30 @@ mod unpack;
 
 use crate::host::stop::{Doing, Stop};
 use crate::show::say::pass_on;
-use midplane_setup::apt::{self, Lists};
-pub use midplane_setup::ask::{Tool, in_path};
-pub use midplane_setup::found::Tools;
-use midplane_setup::found::{Found, qemu};
-use midplane_setup::kit::kit;
-use midplane_setup::look::Look;
-use midplane_setup::need::ADD_SOURCES;
-use midplane_setup::need::Need;
-use midplane_setup::plan::{Step, ThisMachine, Tried, plan};
+use midplane_setup::apt::{self, PackageLists};
+pub use midplane_setup::query::{SystemTool, in_path};
+pub use midplane_setup::detect::ToolSet;
+use midplane_setup::detect::{DetectedTools, qemu};
+use midplane_setup::toolchain::kit;
+use midplane_setup::detection_result::ToolDetection;
+use midplane_setup::dependency::ADD_SOURCES;
+use midplane_setup::dependency::MissingTool;
+use midplane_setup::plan::{PlanStep, HostMachine, CompletedAttempts, plan};
 pub use midplane_setup::rust::own_cargo;
-use midplane_setup::rust::{self, Choice, Rust};
-use midplane_setup::{Places, Refusal, doctor as examination, folder};
+use midplane_setup::rust::{self, RustChoice, RustSource};
+use midplane_setup::{CheckoutDirs, SetupError, doctor as examination, package_dir};
 use shown::{run_shown, run_whole, say};
 use std::path::PathBuf;
 use std::process::Command;
 
-impl From<Refusal> for Stop {
-    fn from(Refusal(message): Refusal) -> Self {
+impl From<SetupError> for Stop {
+    fn from(SetupError(message): SetupError) -> Self {
         Self::usage(message)
     }
 }
 
-fn places() -> Places {
-    Places {
+fn places() -> CheckoutDirs {
+    CheckoutDirs {
         root: crate::host::folders::root().into(),
         target: crate::host::folders::built(),
     }
@@ -39,7 +39,7 @@ fn places() -> Places {
 
 /// Checks whether a supported QEMU is available.
 pub fn has_qemu() -> bool {
-    matches!(qemu(&places()), Look::There(_))
+    matches!(qemu(&places()), ToolDetection::Usable(_))
 }
 
 /// Returns the directory of the LLVM linker in the Rust compiler's installation, if there is one.
@@ -63,16 +63,16 @@ pub fn doctor() -> Result<bool, Stop> {
 ///
 /// Blocks for commands that can run for minutes. A signal ends the process, but not during an installation: then the
 /// signal's error is returned after the installation completes.
-pub fn ensure() -> Result<Tools, Stop> {
-    let choice = Choice::read()?;
+pub fn ensure() -> Result<ToolSet, Stop> {
+    let choice = RustChoice::read()?;
     let mut fetching = Fetching {
         places: places(),
-        tried: Tried::default(),
-        lists: Lists::System,
+        tried: CompletedAttempts::default(),
+        lists: PackageLists::System,
     };
     let mut said = false;
     loop {
-        let found = Found::look(choice, &fetching.places);
+        let found = DetectedTools::detect(choice, &fetching.places);
         if let Some(tools) = found.tools() {
             if fetching.has_crates_of(&tools.rust)? {
                 return Ok(tools);
@@ -80,7 +80,7 @@ pub fn ensure() -> Result<Tools, Stop> {
             continue;
         }
         let missing = found.missing(choice)?;
-        let machine = ThisMachine::with(fetching.lists.clone());
+        let machine = HostMachine::with(fetching.lists.clone());
         let plan = plan(&missing, choice, &fetching.tried, &machine)?;
         let Some(step) = plan.steps.first() else {
             return Err(Stop::usage(format!("missing: {missing}")));
@@ -101,15 +101,15 @@ pub fn ensure() -> Result<Tools, Stop> {
 
 /// State of a fetch operation.
 struct Fetching {
-    places: Places,
-    tried: Tried,
-    lists: Lists,
+    places: CheckoutDirs,
+    tried: CompletedAttempts,
+    lists: PackageLists,
 }
 
 impl Fetching {
-    fn take(&mut self, step: &Step) -> Result<(), Stop> {
+    fn take(&mut self, step: &PlanStep) -> Result<(), Stop> {
         match step {
-            Step::Rustup => {
+            PlanStep::Rustup => {
                 self.tried.rustup = true;
                 let mut words = ADD_SOURCES.split(' ');
                 let mut rustup = Command::new(words.next().unwrap_or_default());
@@ -120,33 +120,33 @@ impl Fetching {
                     _ => self.do_without_sources("rustup cannot add the sources of Rust's library"),
                 }
             }
-            Step::Update(by) => {
+            PlanStep::Update(by) => {
                 self.tried.update = true;
                 run_whole(by.apt_get(&["update".into()]))
             }
-            Step::UpdateOwn => self.update_own(),
-            Step::Install {
+            PlanStep::UpdateOwn => self.update_own(),
+            PlanStep::Install {
                 by,
                 needs,
                 packages,
             } => {
                 let installed = run_whole(by.apt_get(&apt::install(packages)));
-                self.or_update(installed, needs, Step::Update(*by))
+                self.or_update(installed, needs, PlanStep::Update(*by))
             }
-            Step::Unpack { need, packages, .. } => {
+            PlanStep::Unpack { need, packages, .. } => {
                 let unpacked = self
                     .folder()
                     .and_then(|folder| unpack::unpack(&folder, *need, packages, &self.lists));
-                self.or_update(unpacked, &[*need], Step::UpdateOwn)
+                self.or_update(unpacked, &[*need], PlanStep::UpdateOwn)
             }
         }
     }
 
     /// Checks whether the crates for a build of the compiler's library are available. Cargo fetches all of them before
     /// the first build. If that fails, for example without a network, the library is not built from source.
-    fn has_crates_of(&self, rust: &Rust) -> Result<bool, Stop> {
-        let built = self.places.target.join("midplane").join(rust.folder());
-        if *rust != Rust::Sources || built.exists() {
+    fn has_crates_of(&self, rust: &RustSource) -> Result<bool, Stop> {
+        let built = self.places.target.join("midplane").join(rust.directory());
+        if *rust != RustSource::Sources || built.exists() {
             return Ok(true);
         }
         let mut fetch = rust.cargo(&self.places.root, "fetch", kit().target.as_ref());
@@ -164,7 +164,7 @@ impl Fetching {
 
     /// Falls back to an installed target or to Debian's compiler.
     fn do_without_sources(&self, why: &str) -> Result<(), Stop> {
-        let note = self.folder()?.join(folder::NO_SOURCES);
+        let note = self.folder()?.join(package_dir::NO_SOURCES);
         let version = rust::own_version(&self.places).unwrap_or_default();
         std::fs::write(&note, version).doing(format_args!("write {}", note.display()))?;
         say(&format!(
@@ -179,8 +179,8 @@ impl Fetching {
     fn or_update(
         &mut self,
         done: Result<(), Stop>,
-        needs: &[Need],
-        update: Step,
+        needs: &[MissingTool],
+        update: PlanStep,
     ) -> Result<(), Stop> {
         match done {
             Err(stop) if !stop.message.is_empty() && !self.tried.update => {
@@ -204,7 +204,7 @@ impl Fetching {
                 Stop::usage(format!("cannot create {}: {error}", part.display()))
             })?;
         }
-        self.lists = Lists::Own(folder);
+        self.lists = PackageLists::Own(folder);
         let mut update = self.lists.command("apt-get");
         update.args(["--quiet", "update"]);
         run_shown(update)
@@ -213,7 +213,7 @@ impl Fetching {
     /// Creates and returns Midplane's own directory.
     fn folder(&self) -> Result<PathBuf, Stop> {
         let mut why = String::new();
-        for folder in folder::candidates(&self.places) {
+        for folder in package_dir::candidates(&self.places) {
             match std::fs::create_dir_all(&folder) {
                 Ok(()) => return Ok(folder),
                 Err(error) => why = format!("cannot create {}: {error}", folder.display()),

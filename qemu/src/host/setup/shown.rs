@@ -4,7 +4,7 @@ use crate::host::signals::Hold;
 use crate::host::stop::{Doing, Stop};
 use crate::host::sys;
 use crate::show::say::{complain, complain_bytes};
-use midplane_setup::ask::line;
+use midplane_setup::query::line;
 use rustix::fs::MemfdFlags;
 use rustix::process::Signal;
 use std::fs::File;

@@ -3,9 +3,9 @@
 use super::shown::{run_shown, say};
 use crate::host::stop::{Doing, Stop};
 use crate::host::sys;
-use midplane_setup::apt::Lists;
-use midplane_setup::folder::{PACKAGES, is_wanted};
-use midplane_setup::need::Need;
+use midplane_setup::apt::PackageLists;
+use midplane_setup::package_dir::{PACKAGES, is_wanted};
+use midplane_setup::dependency::MissingTool;
 use rustix::process::Signal;
 use std::fs::{self, File};
 use std::io::Write;
@@ -17,7 +17,7 @@ const UNDER_WAY: &str = ".under-way-";
 
 /// Fetches packages, each as `name=version`, and unpacks the required files into the need's directory below `folder`.
 /// The directory appears atomically. Waits for other processes that do the same.
-pub fn unpack(folder: &Path, need: Need, packages: &[String], lists: &Lists) -> Result<(), Stop> {
+pub fn unpack(folder: &Path, need: MissingTool, packages: &[String], lists: &PackageLists) -> Result<(), Stop> {
     if packages.is_empty() {
         return Err(Stop::usage(
             "apt-get says that the package is installed, but what it should hold is not found",
@@ -29,9 +29,9 @@ pub fn unpack(folder: &Path, need: Need, packages: &[String], lists: &Lists) -> 
         say("waiting for another process that fetches packages");
         lock.lock().doing("wait for a lock")?;
     }
-    let place = folder.join(need.folder());
+    let place = folder.join(need.directory());
     remove_left_over(folder)?;
-    let scratch = folder.join(format!("{UNDER_WAY}{}", need.folder()));
+    let scratch = folder.join(format!("{UNDER_WAY}{}", need.directory()));
     let (archives, root) = (scratch.join("archives"), scratch.join("root"));
     for part in [&archives, &root] {
         fs::create_dir_all(part).doing(format_args!("create {}", part.display()))?;

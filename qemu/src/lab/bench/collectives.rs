@@ -7,8 +7,8 @@ use crate::show::file::ResultFile;
 use crate::show::say::say;
 use crate::show::table::{self, Column, Table, six_places};
 use clap::Args;
-use midplane_lab::collectives::{Collective, Kind};
-use midplane_lab::timed::Costs;
+use midplane_lab::collectives::{CollectiveRun, CollectiveKind};
+use midplane_lab::timed::OperationCosts;
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -67,7 +67,7 @@ const TABLE: Table<Row> = Table {
 pub fn run(options: &CollectivesArgs) -> Result<u8, Stop> {
     let csv_file = ResultFile::open_if_given(options.csv.as_ref())?;
     let signals = Signals::catch()?;
-    let wires = Costs::WIRES;
+    let wires = OperationCosts::WIRES;
     say(format_args!(
         "links of {:.0} MB/s, {} ns a hop; wires: processors take 1 ns a packet and a call;\n\
          allowed: what no algorithm can be faster than, on the same wires; without bytes\n\
@@ -75,8 +75,8 @@ pub fn run(options: &CollectivesArgs) -> Result<u8, Stop> {
          take {} ns a packet and {} ns a call",
         1e3 / wires.link_ns_per_byte,
         wires.hop_ns,
-        Costs::BLUE_GENE.packet_ns,
-        Costs::BLUE_GENE.call_ns,
+        OperationCosts::BLUE_GENE.packet_ns,
+        OperationCosts::BLUE_GENE.call_ns,
     ))?;
     say(TABLE.heading().join("\n"))?;
     let sizes = if options.bytes.is_empty() {
@@ -85,7 +85,7 @@ pub fn run(options: &CollectivesArgs) -> Result<u8, Stop> {
         &options.bytes
     };
     let mut rows = Vec::new();
-    for kind in Kind::ALL {
+    for kind in CollectiveKind::ALL {
         for &bytes in sizes {
             let Some(bytes) = message(kind, bytes as usize, options.torus) else {
                 continue;
@@ -96,7 +96,7 @@ pub fn run(options: &CollectivesArgs) -> Result<u8, Stop> {
             if let Some(stop) = signals.pending() {
                 return Err(stop);
             }
-            if kind == Kind::Barrier {
+            if kind == CollectiveKind::Barrier {
                 break;
             }
         }
@@ -108,23 +108,23 @@ pub fn run(options: &CollectivesArgs) -> Result<u8, Stop> {
 }
 
 /// Returns the bytes of a message for this kind; `None` if there would be none.
-fn message(kind: Kind, bytes: usize, extents: [u16; 3]) -> Option<usize> {
+fn message(kind: CollectiveKind, bytes: usize, extents: [u16; 3]) -> Option<usize> {
     let nodes = extents
         .iter()
         .map(|&extent| usize::from(extent))
         .product::<usize>();
     let each = match kind {
-        Kind::Barrier => return Some(0),
-        Kind::Alltoall => bytes / nodes,
-        Kind::Bcast | Kind::Allreduce => bytes,
+        CollectiveKind::Barrier => return Some(0),
+        CollectiveKind::Alltoall => bytes / nodes,
+        CollectiveKind::Bcast | CollectiveKind::Allreduce => bytes,
     };
     let whole = each / 8 * 8;
     (whole > 0).then_some(whole)
 }
 
-fn measure(kind: Kind, bytes: usize, extents: [u16; 3]) -> Result<Row, Stop> {
-    let us = |costs: Costs| -> Result<f64, Stop> {
-        let collective = Collective {
+fn measure(kind: CollectiveKind, bytes: usize, extents: [u16; 3]) -> Result<Row, Stop> {
+    let us = |costs: OperationCosts| -> Result<f64, Stop> {
+        let collective = CollectiveRun {
             extents,
             kind,
             bytes,
@@ -135,15 +135,15 @@ fn measure(kind: Kind, bytes: usize, extents: [u16; 3]) -> Result<Row, Stop> {
             .map_err(|error| Stop::failure(format!("{} of {bytes} bytes: {error}", kind.name())))?;
         Ok(measured.ns as f64 / 1e3)
     };
-    let collective = Collective {
+    let collective = CollectiveRun {
         extents,
         kind,
         bytes,
-        costs: Costs::WIRES,
+        costs: OperationCosts::WIRES,
     };
-    let hops = collective.depth() * Costs::WIRES.hop_ns;
+    let hops = collective.depth() * OperationCosts::WIRES.hop_ns;
     let allowed_us = collective.bound().unwrap_or(hops).max(hops) as f64 / 1e3;
-    let wires_us = us(Costs::WIRES)?;
+    let wires_us = us(OperationCosts::WIRES)?;
     Ok(Row {
         collective: kind.name(),
         nodes: extents.iter().map(|&extent| u32::from(extent)).product(),
@@ -151,7 +151,7 @@ fn measure(kind: Kind, bytes: usize, extents: [u16; 3]) -> Result<Row, Stop> {
         wires_us,
         allowed_us,
         over: wires_us / allowed_us,
-        blue_gene_us: us(Costs::BLUE_GENE)?,
+        blue_gene_us: us(OperationCosts::BLUE_GENE)?,
     })
 }
 
@@ -163,7 +163,7 @@ mod tests {
     #[test]
     fn the_widest_row_fits_a_terminal() {
         let row = Row {
-            collective: Kind::Allreduce.name(),
+            collective: CollectiveKind::Allreduce.name(),
             nodes: 4096,
             bytes: 16_777_216,
             wires_us: 1_234_567.89,
@@ -178,14 +178,14 @@ mod tests {
 
     #[test]
     fn an_exchange_divides_the_bytes_among_all() {
-        assert_eq!(message(Kind::Alltoall, 128 << 10, [8, 8, 8]), Some(256));
-        assert_eq!(message(Kind::Alltoall, 8, [8, 8, 8]), None);
-        assert_eq!(message(Kind::Bcast, 8, [8, 8, 8]), Some(8));
+        assert_eq!(message(CollectiveKind::Alltoall, 128 << 10, [8, 8, 8]), Some(256));
+        assert_eq!(message(CollectiveKind::Alltoall, 8, [8, 8, 8]), None);
+        assert_eq!(message(CollectiveKind::Bcast, 8, [8, 8, 8]), Some(8));
     }
 
     #[test]
     fn each_collective_is_measured() {
-        for kind in Kind::ALL {
+        for kind in CollectiveKind::ALL {
             let bytes = message(kind, 256, [2, 2, 2]).expect("some bytes");
             let row = measure(kind, bytes, [2, 2, 2]).expect("a result");
             assert!(

@@ -10,11 +10,11 @@ use crate::show::plot::{self, Axis, Chart, Mark, Series, Shape};
 use crate::show::say::say;
 use crate::show::table::{self, Column, Table, six_places};
 use clap::Args;
-use midplane_lab::Failure;
+use midplane_lab::JobFailure;
 use midplane_lab::epochs_timed::{
-    Calls, Lu, Pattern, Solved, Transactions, pattern, solve, throughput,
+    CallKind, LuParameters, InefficiencyPattern, LuTimes, TransactionLoad, pattern, solve, throughput,
 };
-use midplane_lab::timed::Costs;
+use midplane_lab::timed::OperationCosts;
 use plotters::style::RGBColor;
 use serde::Serialize;
 use std::path::PathBuf;
@@ -100,44 +100,44 @@ const TABLE: Table<Row> = Table {
 
 /// Returns the pattern's name, the measured quantity, and the thesis's results for few and for many bytes: blocking;
 /// nonblocking.
-fn about(what: Pattern) -> (&'static str, &'static str, [&'static str; 2]) {
+fn about(what: InefficiencyPattern) -> (&'static str, &'static str, [&'static str; 2]) {
     match what {
-        Pattern::LatePost => (
+        InefficiencyPattern::LatePost => (
             "late post",
             "until the origin's next activity begins",
             [">1000; 1.74", ">1660; 334.32"],
         ),
-        Pattern::EarlyTransfer => (
+        InefficiencyPattern::EarlyTransfer => (
             "early transfer",
             "until the origin is through with its operation",
             ["void since MPI-3.0", "void since MPI-3.0"],
         ),
-        Pattern::EarlyWait => (
+        InefficiencyPattern::EarlyWait => (
             "early wait",
             "until the target has its data and has computed",
             ["-", "-"],
         ),
-        Pattern::LateComplete => (
+        InefficiencyPattern::LateComplete => (
             "late complete",
             "the target's epoch",
             [">=1000; 9.05", ">=1000; 336.1"],
         ),
-        Pattern::EarlyFence => (
+        InefficiencyPattern::EarlyFence => (
             "early fence",
             "until the origin's data is there and it has computed",
             ["-", "sum; barely >1000"],
         ),
-        Pattern::WaitAtFence => (
+        InefficiencyPattern::WaitAtFence => (
             "wait at fence",
             "the target's epoch",
             [">1000; none of it", ">1000; none of it"],
         ),
-        Pattern::LateUnlock => (
+        InefficiencyPattern::LateUnlock => (
             "late unlock",
             "the second holder's epoch",
             [">1000; <1000", ">1000; well <1000"],
         ),
-        Pattern::LateTarget => (
+        InefficiencyPattern::LateTarget => (
             "late target",
             "the epoch of the target that is in time",
             ["-", "1654.73; ~330"],
@@ -145,7 +145,7 @@ fn about(what: Pattern) -> (&'static str, &'static str, [&'static str; 2]) {
     }
 }
 
-fn failed(error: Failure) -> Stop {
+fn failed(error: JobFailure) -> Stop {
     Stop::failure(format!("epochs on the simulated machine: {error:?}"))
 }
 
@@ -162,16 +162,16 @@ impl Bench {
         self.signals.pending().map_or(Ok(()), Err)
     }
 
-    fn patterns(&mut self, late_us: u32, costs: Costs) -> Result<(), Stop> {
+    fn patterns(&mut self, late_us: u32, costs: OperationCosts) -> Result<(), Stop> {
         say(format_args!(
             "microseconds; one process is late by {late_us}"
         ))?;
         say(TABLE.heading().join("\n"))?;
-        for what in Pattern::ALL {
+        for what in InefficiencyPattern::ALL {
             for (place, bytes) in BYTES.into_iter().enumerate() {
                 let late = u64::from(late_us) * 1000;
                 let us = |calls| {
-                    let ns = pattern(what, calls, (bytes, late), costs).map_err(failed)?;
+                    let ns = pattern(what, calls, bytes, late, costs).map_err(failed)?;
                     Ok::<_, Stop>(ns as f64 / 1e3)
                 };
                 let (name, measured, thesis) = about(what);
@@ -182,9 +182,9 @@ impl Bench {
                     unit: "us",
                     processes: 3,
                     size: bytes,
-                    blocking: us(Calls::Blocking)?,
-                    nonblocking: us(Calls::Nonblocking)?,
-                    reordered: us(Calls::Reordered)?,
+                    blocking: us(CallKind::Blocking)?,
+                    nonblocking: us(CallKind::Nonblocking)?,
+                    reordered: us(CallKind::Reordered)?,
                     thesis: thesis[place].into(),
                 })?;
             }
@@ -202,7 +202,7 @@ impl Bench {
             "microseconds on nodes, of 1,000 instructions; one process is late by {late_us}"
         ))?;
         say(TABLE.heading().join("\n"))?;
-        for what in Pattern::ALL {
+        for what in InefficiencyPattern::ALL {
             // The C program lacks the last pattern (info keys).
             for (place, bytes) in BYTES.into_iter().enumerate() {
                 let (name, measured, thesis) = about(what);
@@ -226,13 +226,13 @@ impl Bench {
         Ok(())
     }
 
-    fn transactions(&mut self, (each, ahead): (u32, u32), costs: Costs) -> Result<(), Stop> {
+    fn transactions(&mut self, (each, ahead): (u32, u32), costs: OperationCosts) -> Result<(), Stop> {
         say(format_args!(
             "\nthousands of random transactions in a second, of {TRANSACTION} bytes each,\n\
              up to {ahead} of a process under way; of not blocking and reordered what is gained"
         ))?;
         for (extents, thesis) in MACHINES.into_iter().zip(THESIS_GAINS) {
-            let what = Transactions {
+            let what = TransactionLoad {
                 extents,
                 each: each as usize,
                 ahead: ahead as usize,
@@ -243,9 +243,9 @@ impl Bench {
                 Ok::<_, Stop>(each_second / 1e3)
             };
             let (blocking, nonblocking, reordered) = (
-                thousands(Calls::Blocking)?,
-                thousands(Calls::Nonblocking)?,
-                thousands(Calls::Reordered)?,
+                thousands(CallKind::Blocking)?,
+                thousands(CallKind::Nonblocking)?,
+                thousands(CallKind::Reordered)?,
             );
             let gain = |calls: f64| 100.0 * (calls / blocking - 1.0);
             self.tell(Row {
@@ -270,22 +270,22 @@ impl Bench {
         Ok(())
     }
 
-    fn lu(&mut self, rows: u32, costs: Costs) -> Result<(), Stop> {
+    fn lu(&mut self, rows: u32, costs: OperationCosts) -> Result<(), Stop> {
         say(format_args!(
             "\nmilliseconds of LU decomposition with a fence for each row,\n\
              {UPDATE_NS} ns for a number less a product"
         ))?;
         for extents in MACHINES {
             let more = f64::from(processes(extents)) / f64::from(processes(MACHINES[0]));
-            let lu = Lu {
+            let lu = LuParameters {
                 extents,
                 rows: (f64::from(rows) * more.sqrt()) as u32,
                 update_ns: UPDATE_NS,
             };
             let solved = |calls| solve(lu, calls, costs).map_err(failed);
-            let (waits, goes_on) = (solved(Calls::Blocking)?, solved(Calls::Nonblocking)?);
+            let (waits, goes_on) = (solved(CallKind::Blocking)?, solved(CallKind::Nonblocking)?);
             for (what, of) in [
-                ("LU", (|s| s.ns) as fn(Solved) -> u64),
+                ("LU", (|s| s.ns) as fn(LuTimes) -> u64),
                 ("communication", |s| s.communication_ns),
             ] {
                 let [blocking, nonblocking] = [waits, goes_on].map(|s| of(s) as f64 / 1e6);
@@ -342,7 +342,7 @@ pub fn run(options: &EpochsArgs) -> Result<u8, Stop> {
 }
 
 fn simulate(options: &EpochsArgs, bench: &mut Bench) -> Result<(), Stop> {
-    let costs = Costs::BLUE_GENE;
+    let costs = OperationCosts::BLUE_GENE;
     say(format_args!(
         "simulated machine: links of {:.0} MB/s, {} ns a hop, {} ns a packet at a processor,\n\
          {} ns an MPI call and once more where it waits, {} ns an interrupt of a program that\n\
@@ -423,7 +423,7 @@ mod tests {
     use super::*;
     use crate::show::table::WIDTH;
 
-    fn row(what: Pattern, size: usize) -> Row {
+    fn row(what: InefficiencyPattern, size: usize) -> Row {
         let (name, measured, thesis) = about(what);
         Row {
             place: RunIn::Simulated,
@@ -448,7 +448,7 @@ mod tests {
 
     #[test]
     fn the_widest_row_fits_a_terminal() {
-        for what in Pattern::ALL {
+        for what in InefficiencyPattern::ALL {
             let line = TABLE.row(&row(what, 64 << 10));
             assert!(line.len() <= usize::from(WIDTH), "{line}");
         }
@@ -456,12 +456,12 @@ mod tests {
 
     #[test]
     fn every_pattern_has_its_name_in_the_drawing() {
-        let rows: Vec<Row> = Pattern::ALL
+        let rows: Vec<Row> = InefficiencyPattern::ALL
             .into_iter()
             .flat_map(|what| BYTES.map(|size| row(what, size)))
             .collect();
         let drawing = drawing(&rows).expect("a drawing");
-        for what in Pattern::ALL {
+        for what in InefficiencyPattern::ALL {
             assert!(drawing.contains(about(what).0), "{what:?}");
         }
     }

@@ -6,7 +6,7 @@ use crate::run::limits;
 use crate::show::say::say;
 use clap::Args;
 use midplane_engines::Choice;
-use midplane_lab::flood::{Flood, Searched};
+use midplane_lab::flood::{FloodLoad, SearchCounts};
 use std::time::Instant;
 
 /// Options of `midplane bench flood`.
@@ -38,7 +38,7 @@ pub fn run(options: &FloodArgs) -> Result<u8, Stop> {
     limits::parse_nodes(&(options.senders + 1).to_string())
         .map_err(|why| Stop::usage(format!("--senders: with the receiver, {why}")))?;
     let start = Instant::now();
-    let flood = Flood {
+    let flood = FloodLoad {
         senders: options.senders,
         messages: options.messages,
         bytes: options.bytes as usize,
@@ -61,7 +61,7 @@ pub fn run(options: &FloodArgs) -> Result<u8, Stop> {
         each(work.ncts),
         each(work.restarts),
     ))?;
-    let Searched {
+    let SearchCounts {
         unexpected,
         posted,
         named,

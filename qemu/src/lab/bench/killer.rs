@@ -12,7 +12,7 @@ use crate::show::table;
 use clap::Args;
 use midplane_device::LEAST_MPI_MEMORY;
 use midplane_engines::Choice;
-use midplane_lab::timed::{Costs, Killer, Measured};
+use midplane_lab::timed::{OperationCosts, KillerBenchmark, KillerResult};
 use std::path::PathBuf;
 
 /// Options of `midplane bench killer`.
@@ -58,7 +58,7 @@ pub fn run(options: &KillerArgs) -> Result<u8, Stop> {
     // Before the long measurement.
     let (csv_file, svg_file) = ResultFile::open_both(options.csv.as_ref(), options.svg.as_ref())?;
     let signals = Signals::catch()?;
-    let costs = Costs::BLUE_GENE;
+    let costs = OperationCosts::BLUE_GENE;
     say(format_args!(
         "simulated machine: links of {:.0} MB/s, {} ns a hop, {} ns a packet at a\n\
          processor, {} ns an MPI call, {} ns an entry of a queue looked at,\n\
@@ -111,12 +111,12 @@ fn simulate(
     extents: [u16; 3],
     messages: u32,
     bytes: usize,
-    costs: Costs,
+    costs: OperationCosts,
     rows: &mut Vec<Row>,
 ) -> Result<(), Stop> {
     let nodes = extents.iter().map(|&e| u32::from(e)).product::<u32>();
-    let measure = |memory: Memory| -> Result<Measured, Stop> {
-        let killer = Killer {
+    let measure = |memory: Memory| -> Result<KillerResult, Stop> {
+        let killer = KillerBenchmark {
             extents,
             messages,
             bytes,
@@ -174,7 +174,7 @@ mod tests {
     #[test]
     fn a_setting_is_measured_told_and_drawn() {
         let mut rows = Vec::new();
-        let costs = Costs::BLUE_GENE;
+        let costs = OperationCosts::BLUE_GENE;
         simulate([4, 2, 2], 3, 1 << 10, costs, &mut rows).expect("a run");
         assert_eq!(rows.len(), 1 + Memory::SCARCE.len());
         assert_eq!(rows[0].overhead, 1.0);

@@ -4,8 +4,8 @@ use super::{callgrind, costs};
 use crate::host::stop::Stop;
 use crate::show::say::say;
 use clap::Args;
-use midplane_lab::exchange::{self, Kind};
-use midplane_lab::oneself::{self, Asked};
+use midplane_lab::exchange::{self, DeviceKind};
+use midplane_lab::self_send::{self, NetworkUse};
 
 /// Options of `midplane bench message-loop`.
 #[derive(Args, Debug)]
@@ -72,15 +72,15 @@ fn instructions(options: &[&str]) -> Result<f64, Stop> {
 /// Runs the loop that callgrind counts; returns the exit status.
 pub fn run_loop(options: &LoopArgs) -> Result<u8, Stop> {
     if options.oneself {
-        return match oneself::run(options.messages) {
-            Some(Asked { packets: 0, .. }) => Ok(0),
+        return match self_send::run(options.messages) {
+            Some(NetworkUse { packets: 0, .. }) => Ok(0),
             asked => Err(Stop::failure(format!("not as it should be: {asked:?}"))),
         };
     }
     let kind = if options.bare {
-        Kind::Bare
+        DeviceKind::Bare
     } else {
-        Kind::Protocol
+        DeviceKind::Protocol
     };
     if exchange::run(kind, options.messages, options.batch) {
         Ok(0)

@@ -11,9 +11,9 @@ use crate::show::plot::{self, Axis, Chart, Mark, Series, Shape};
 use crate::show::say::say;
 use crate::show::table::{self, Column, Table, six_places};
 use clap::Args;
-use midplane_lab::Failure;
-use midplane_lab::overlap::{First, Overlap, Receive};
-use midplane_lab::timed::Costs;
+use midplane_lab::JobFailure;
+use midplane_lab::overlap::{FirstSide, OverlapTransfer, ReceiveKind};
+use midplane_lab::timed::OperationCosts;
 use plotters::style::RGBColor;
 use serde::Serialize;
 use std::path::PathBuf;
@@ -45,16 +45,16 @@ const MOST_BYTES: u64 = 4 << 20;
 const COMPUTE_US: [u64; 4] = [0, 500, 1000, 2000];
 /// Maximum CPU shares of interrupts in percent: none, half, unlimited.
 const PERCENTS: [u64; 3] = [0, 50, 100];
-const ORDERS: [First; 2] = [First::Sender, First::Receiver];
+const ORDERS: [FirstSide; 2] = [FirstSide::Sender, FirstSide::Receiver];
 /// Minimum message on nodes in QEMU in bytes: shorter ones take little longer than the nodes' scheduling quantum.
 const LEAST_ON_NODES: u64 = 1 << 20;
 /// Computation on nodes in QEMU, as a multiple of the transfer's time.
 const TURNS: u64 = 2;
 
-fn name_of(first: First) -> &'static str {
+fn name_of(first: FirstSide) -> &'static str {
     match first {
-        First::Sender => "sender",
-        First::Receiver => "receiver",
+        FirstSide::Sender => "sender",
+        FirstSide::Receiver => "receiver",
     }
 }
 
@@ -115,16 +115,16 @@ fn part(share: f64) -> String {
     format!("{:.1}%", 100.0 * share)
 }
 
-fn failed(error: Failure) -> Stop {
+fn failed(error: JobFailure) -> Stop {
     Stop::failure(format!("overlap on the simulated machine: {error:?}"))
 }
 
 /// Measures one message with each amount of computation, in one order and with one interrupt limit.
-fn measure(overlap: Overlap, mut tell: impl FnMut(Row) -> Result<(), Stop>) -> Result<(), Stop> {
+fn measure(overlap: OverlapTransfer, mut tell: impl FnMut(Row) -> Result<(), Stop>) -> Result<(), Stop> {
     let transfer = overlap.transfer_ns().map_err(failed)?;
     let computed = COMPUTE_US.map(|us| us * 1000).into_iter();
     for compute_ns in computed.chain([TURNS * transfer]) {
-        let measured = Overlap {
+        let measured = OverlapTransfer {
             compute_ns,
             ..overlap
         };
@@ -136,8 +136,8 @@ fn measure(overlap: Overlap, mut tell: impl FnMut(Row) -> Result<(), Stop>) -> R
             bytes: overlap.bytes,
             first: name_of(overlap.first),
             receive: match overlap.receive {
-                Receive::Blocking => "blocking",
-                Receive::Nonblocking => "nonblocking",
+                ReceiveKind::Blocking => "blocking",
+                ReceiveKind::Nonblocking => "nonblocking",
             },
             interrupts_percent: overlap.costs.interrupt_percent,
             transfer_us: us(transfer),
@@ -247,7 +247,7 @@ pub fn run(options: &OverlapArgs) -> Result<u8, Stop> {
 }
 
 fn simulate(sizes: &[u64], tell: &mut impl FnMut(Row) -> Result<(), Stop>) -> Result<(), Stop> {
-    let costs = Costs::BLUE_GENE;
+    let costs = OperationCosts::BLUE_GENE;
     say(format_args!(
         "simulated machine: links of {:.0} MB/s, {} ns a packet at a processor, {} ns an MPI\n\
          call and once more where it waits, {} ns an interrupt. Hidden is what of the\n\
@@ -261,16 +261,16 @@ fn simulate(sizes: &[u64], tell: &mut impl FnMut(Row) -> Result<(), Stop>) -> Re
     say(TABLE.heading().join("\n"))?;
     for &bytes in sizes {
         for first in ORDERS {
-            let nonblocking = PERCENTS.map(|percent| (Receive::Nonblocking, percent));
+            let nonblocking = PERCENTS.map(|percent| (ReceiveKind::Nonblocking, percent));
             for (receive, interrupt_percent) in
-                [(Receive::Blocking, 100)].into_iter().chain(nonblocking)
+                [(ReceiveKind::Blocking, 100)].into_iter().chain(nonblocking)
             {
-                let overlap = Overlap {
+                let overlap = OverlapTransfer {
                     bytes: bytes as usize,
                     compute_ns: 0,
                     first,
                     receive,
-                    costs: Costs {
+                    costs: OperationCosts {
                         interrupt_percent,
                         ..costs
                     },
@@ -346,15 +346,15 @@ mod tests {
     use super::*;
     use crate::show::table::WIDTH;
 
-    fn rows(first: First, interrupt_percent: u64) -> Vec<Row> {
-        let overlap = Overlap {
+    fn rows(first: FirstSide, interrupt_percent: u64) -> Vec<Row> {
+        let overlap = OverlapTransfer {
             bytes: 16 << 10,
             compute_ns: 0,
             first,
-            receive: Receive::Nonblocking,
-            costs: Costs {
+            receive: ReceiveKind::Nonblocking,
+            costs: OperationCosts {
                 interrupt_percent,
-                ..Costs::BLUE_GENE
+                ..OperationCosts::BLUE_GENE
             },
         };
         let mut rows = Vec::new();
@@ -368,7 +368,7 @@ mod tests {
 
     #[test]
     fn more_computing_hides_more_where_there_are_interrupts() {
-        let (with, without) = (rows(First::Receiver, 100), rows(First::Receiver, 0));
+        let (with, without) = (rows(FirstSide::Receiver, 100), rows(FirstSide::Receiver, 0));
         let last = with.last().expect("rows");
         assert!(
             last.sender_hidden > 0.9 && last.receiver_hidden > 0.9,
@@ -403,7 +403,7 @@ mod tests {
 
     #[test]
     fn the_widest_row_fits_a_terminal() {
-        let mut row = rows(First::Receiver, 100).remove(0);
+        let mut row = rows(FirstSide::Receiver, 100).remove(0);
         (row.bytes, row.compute_us) = (MOST_BYTES as usize, 123_456.0);
         let line = TABLE.row(&row);
         assert!(line.len() <= usize::from(WIDTH), "{line}");

@@ -3,8 +3,8 @@
 use crate::host::stop::Stop;
 use crate::show::say::say;
 use clap::Args;
-use net_torus::sim::Traffic;
-use net_torus::sim::matrix::{self, Case, Channels};
+use net_torus::sim::TrafficPattern;
+use net_torus::sim::matrix::{self, MatrixCase, ChannelSet};
 use std::sync::Mutex;
 use std::time::Instant;
 
@@ -25,22 +25,22 @@ pub struct Check {
 
 /// Runs the deadlock check on all processors; prints a summary or the failed case.
 pub fn run(packets: u32, seed: u64) -> Result<u8, Stop> {
-    let cases: Vec<Case> = matrix::cases().collect();
+    let cases: Vec<MatrixCase> = matrix::cases().collect();
     say(format_args!(
         "{} runs: {} machines, extents {:?}, torus and mesh, smallest buffers; {} kinds of channels, {} \
          patterns, {} times the limit, {packets} packets per node, one in {:.0} priority, seed {seed}",
         cases.len(),
         2 * matrix::EXTENTS.len().pow(3),
         matrix::EXTENTS,
-        Channels::ALL.len(),
-        Traffic::ALL.len(),
+        ChannelSet::ALL.len(),
+        TrafficPattern::ALL.len(),
         matrix::LOAD,
         1.0 / matrix::PRIORITY,
     ))?;
     let start = Instant::now();
     let work = Mutex::new(cases.iter());
     // Totals, and the slowest run so far relative to its bound.
-    let total = Mutex::new((matrix::Outcome::default(), 0.0, None));
+    let total = Mutex::new((matrix::MatrixOutcome::default(), 0.0, None));
     let run = || -> Result<(), Stop> {
         loop {
             let case = lock(&work).next();
@@ -92,7 +92,7 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
         .unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-fn describe(case: &Case) -> String {
+fn describe(case: &MatrixCase) -> String {
     let [x, y, z] = case.shape.extents();
     format!(
         "{} {x}x{y}x{z}, {} traffic, {}",
@@ -103,9 +103,9 @@ fn describe(case: &Case) -> String {
         },
         case.traffic.name(),
         match case.channels {
-            Channels::Dynamic => "dynamic channels and escape",
-            Channels::Escape => "escape channel only",
-            Channels::Deterministic => "deterministic routing",
+            ChannelSet::Dynamic => "dynamic channels and escape",
+            ChannelSet::Escape => "escape channel only",
+            ChannelSet::Deterministic => "deterministic routing",
         }
     )
 }

@@ -12,8 +12,8 @@ use crate::show::file::ResultFile;
 use crate::show::say::say;
 use crate::show::table;
 use clap::{Args, ValueEnum};
-use net_torus::sim::{Config, HOT_FRACTION, Limit, Network, Traffic};
-use net_torus::{Routing, Shape, Sizes};
+use net_torus::sim::{SimConfig, HOT_FRACTION, LoadLimit, SimNetwork, TrafficPattern};
+use net_torus::{RoutingMode, Shape, BufferSizes};
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -105,15 +105,15 @@ pub struct SimArgs {
 
 impl SimArgs {
     /// Returns the traffic pattern.
-    fn pattern(&self, pattern: Pattern) -> Traffic {
+    fn pattern(&self, pattern: Pattern) -> TrafficPattern {
         match pattern {
-            Pattern::Uniform => Traffic::Uniform,
-            Pattern::Neighbour => Traffic::Neighbour,
-            Pattern::Complement => Traffic::Complement,
-            Pattern::Tornado => Traffic::Tornado,
-            Pattern::Transpose => Traffic::Transpose,
-            Pattern::AllToAll => Traffic::AllToAll,
-            Pattern::HotSpot => Traffic::HotSpot(self.hot.unwrap_or(HOT_FRACTION)),
+            Pattern::Uniform => TrafficPattern::Uniform,
+            Pattern::Neighbour => TrafficPattern::Neighbour,
+            Pattern::Complement => TrafficPattern::Complement,
+            Pattern::Tornado => TrafficPattern::Tornado,
+            Pattern::Transpose => TrafficPattern::Transpose,
+            Pattern::AllToAll => TrafficPattern::AllToAll,
+            Pattern::HotSpot => TrafficPattern::HotSpot(self.hot.unwrap_or(HOT_FRACTION)),
         }
     }
 
@@ -228,9 +228,9 @@ struct Setting<'a> {
     options: &'a SimArgs,
     point: Point,
     shape: Shape,
-    traffic: Traffic,
-    limit: Limit,
-    sizes: Sizes,
+    traffic: TrafficPattern,
+    limit: LoadLimit,
+    sizes: BufferSizes,
 }
 
 impl<'a> Setting<'a> {
@@ -264,11 +264,11 @@ impl<'a> Setting<'a> {
             )));
         }
         let packets = point.buffers;
-        let sizes = Sizes {
+        let sizes = BufferSizes {
             dynamic: packets,
             normal: packets,
             priority: packets,
-            ..Sizes::BLUE_GENE
+            ..BufferSizes::BLUE_GENE
         };
         let setting = Self {
             options,
@@ -330,17 +330,17 @@ impl<'a> Setting<'a> {
 
     /// Returns the bytes of all routers and their packets.
     fn bytes(&self) -> u64 {
-        Network::bytes(&self.config(1.0))
+        SimNetwork::bytes(&self.config(1.0))
     }
 
     /// Returns the simulator's configuration for one load.
-    fn config(&self, load: f64) -> Config {
-        Config {
+    fn config(&self, load: f64) -> SimConfig {
+        SimConfig {
             shape: self.shape,
             sizes: self.sizes,
             routing: match self.point.routing {
-                Way::Adaptive => Routing::Adaptive,
-                Way::Deterministic => Routing::Deterministic,
+                Way::Adaptive => RoutingMode::Adaptive,
+                Way::Deterministic => RoutingMode::Deterministic,
             },
             traffic: self.traffic,
             load,
@@ -354,7 +354,7 @@ impl<'a> Setting<'a> {
     fn measure(&self, load: f64, memory: &mut [[u8; 32]]) -> Result<Measured, Stop> {
         let config = self.config(load);
         let failed = |error| Stop::failure(format!("simulation at load {load}: {error}"));
-        let mut network = Network::with_threads(config, memory, self.threads()).map_err(failed)?;
+        let mut network = SimNetwork::with_threads(config, memory, self.threads()).map_err(failed)?;
         network.run(self.options.warmup).map_err(failed)?;
         let before = network.totals().hops;
         network.clear();
@@ -372,7 +372,7 @@ impl<'a> Setting<'a> {
                     .collect(),
                 traffic: self.traffic.name(),
                 hot: match self.traffic {
-                    Traffic::HotSpot(fraction) => Some(fraction),
+                    TrafficPattern::HotSpot(fraction) => Some(fraction),
                     _ => None,
                 },
                 routing: self.point.routing.name(),
@@ -425,7 +425,7 @@ pub fn run(options: &SimArgs) -> Result<u8, Stop> {
     let mut by_link = Vec::new();
     let (mut hops, start) = (0, Instant::now());
     for setting in &settings {
-        let mut memory = vec![[0; 32]; Network::chunks(&setting.config(1.0))];
+        let mut memory = vec![[0; 32]; SimNetwork::chunks(&setting.config(1.0))];
         let heading = heading(setting);
         say(format_args!("{heading}\n{}", TABLE.heading().join("\n")))?;
         let mut rows = Vec::new();
@@ -607,7 +607,7 @@ mod tests {
         );
         let row = settings[63].measure(
             0.5,
-            &mut vec![[0; 32]; Network::chunks(&settings[63].config(1.0))],
+            &mut vec![[0; 32]; SimNetwork::chunks(&settings[63].config(1.0))],
         );
         let row = row.unwrap().row;
         assert_eq!(

@@ -7,7 +7,7 @@ use crate::host::stop::{Doing, Stop};
 use crate::host::sys;
 use crate::host::used::{children, has_ended};
 use clap::Args;
-use midplane_setup::ask::in_path;
+use midplane_setup::query::in_path;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{

@@ -13,9 +13,9 @@ use crate::run::plan::{App, Plan, coord, record_file};
 use crate::run::verdict::Stands;
 use kernel_rt::board::linux::VARIABLE;
 use kernel_rt::board::linux::share::{
-    AT_ANSWERED, AT_ASKED, AT_ENDS, AT_TRACE, FRAMES, Layout, Trace,
+    AT_ANSWERED, AT_ASKED, AT_ENDS, AT_TRACE, FRAMES, ShareLayout, StackTrace,
 };
-use midplane_abi::boot_parameters::Nodes;
+use midplane_abi::boot_parameters::InstanceNodes;
 use net_torus::coord::Coord;
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Resource, Signal};
@@ -32,7 +32,7 @@ pub fn boot(
     mut going_on: impl FnMut() -> Result<(), Stop>,
 ) -> Result<Fleet, Stop> {
     let nodes = plan.shape.nodes();
-    let layout = Layout::new(nodes);
+    let layout = ShareLayout::new(nodes);
     let shared = Rc::new(Shared::new("midplane-job", layout.total())?);
     let mut fleet = Fleet::new(&plan.shape);
     let (bonds, theirs) = bonds()?;
@@ -87,7 +87,7 @@ impl Inherited {
         (shared, theirs): (&Shared, &Theirs),
         bytes: u64,
     ) -> Result<Self, Stop> {
-        let record = record_file(plan, Nodes::One(coord))?;
+        let record = record_file(plan, InstanceNodes::One(coord))?;
         let file = shared.file().try_clone().doing("share the job's memory")?;
         let [life, asks] = [&theirs.life, &theirs.asks].map(OwnedFd::try_clone);
         Ok(Self {
@@ -229,7 +229,7 @@ pub fn process(
 /// the process may just fall asleep.
 pub fn let_end(plan: &Plan<'_>, node: &Node) {
     node.give_order(AT_ENDS, 1);
-    node.ring(Layout::new(plan.shape.nodes()).word(node.rank));
+    node.ring(ShareLayout::new(plan.shape.nodes()).word(node.rank));
 }
 
 /// Requests the processes' counters, with the sequence number `time` starting at 1. Must be repeated until they [have
@@ -272,9 +272,9 @@ fn variables<'a>(app: &App<'a>) -> impl Iterator<Item = (&'a OsStr, &'a OsStr)> 
 /// Returns the functions and lines of a failed node's location, innermost first.
 pub fn describe(plan: &Plan<'_>, node: &Node, stands: Stands) -> Vec<String> {
     let mut bytes = [0; 8 * FRAMES];
-    let trace = Layout::new(plan.shape.nodes()).account(node.rank) + AT_TRACE;
+    let trace = ShareLayout::new(plan.shape.nodes()).account(node.rank) + AT_TRACE;
     let calls = match node.read_ram(trace, &mut bytes) {
-        Some(()) => Trace::read(&bytes).collect(),
+        Some(()) => StackTrace::read(&bytes).collect(),
         None => Vec::new(),
     };
     let pc = match stands {

@@ -2,23 +2,23 @@
 
 use midplane_device::rma::wire::Kind;
 
-use super::words::{buffer, fence, finds, has, long_get, operation, post, put, start};
-use crate::epochs::script::Call::{self, Close, WaitClosed, WaitOpen};
+use super::calls::{buffer, fence, finds, has, long_get, operation, post, put, start};
+use crate::epochs::script::ScriptCall::{self, Close, WaitClosed, WaitOpen};
 
 /// Two processes that post to each other, start, complete and wait, twice; all waits are at the end.
-pub(super) fn exchange() -> Vec<Vec<Call>> {
+pub(super) fn exchange() -> Vec<Vec<ScriptCall>> {
     let one = |other: u32, mine: u8, theirs: u8| {
         vec![
             buffer(0, [mine, 1]),
             buffer(1, [mine, 2]),
             post(0, &[other]),
             start(0, &[other]),
-            put((1, other), 0, 0),
+            put(1, other, 0, 0),
             Close(1),
             Close(0),
             post(0, &[other]),
             start(0, &[other]),
-            put((3, other), 4, 1),
+            put(3, other, 4, 1),
             Close(3),
             Close(2),
             WaitClosed(3),
@@ -30,14 +30,14 @@ pub(super) fn exchange() -> Vec<Vec<Call>> {
     vec![one(1, 5, 6), one(0, 6, 5), vec![]]
 }
 
-pub(super) fn ring() -> Vec<Vec<Call>> {
+pub(super) fn ring() -> Vec<Vec<ScriptCall>> {
     let one = |rank: u32| {
         let (left, right) = ((rank + 2) % 3, (rank + 1) % 3);
         vec![
             buffer(0, [rank as u8, 9]),
             post(0, &[left]),
             start(0, &[right]),
-            put((1, right), 0, 0),
+            put(1, right, 0, 0),
             Close(1),
             Close(0),
             WaitClosed(0),
@@ -49,7 +49,7 @@ pub(super) fn ring() -> Vec<Vec<Call>> {
 }
 
 /// A target with two exposures, each to one of two origins, the first of them late; a fence at the end if `with_fence`.
-pub(super) fn late_origin(with_fence: bool) -> Vec<Vec<Call>> {
+pub(super) fn late_origin(with_fence: bool) -> Vec<Vec<ScriptCall>> {
     let mut scripts = vec![
         vec![
             post(0, &[1]),
@@ -63,15 +63,15 @@ pub(super) fn late_origin(with_fence: bool) -> Vec<Vec<Call>> {
         ],
         vec![
             buffer(0, [1, 1]),
-            Call::Compute(1),
+            ScriptCall::Compute(1),
             start(0, &[0]),
-            put((0, 0), 0, 0),
+            put(0, 0, 0, 0),
             Close(0),
         ],
         vec![
             buffer(0, [2, 2]),
             start(0, &[0]),
-            put((0, 0), 4, 0),
+            put(0, 0, 4, 0),
             Close(0),
         ],
     ];
@@ -79,7 +79,7 @@ pub(super) fn late_origin(with_fence: bool) -> Vec<Vec<Call>> {
         for script in &mut scripts {
             let epochs = script
                 .iter()
-                .filter(|call| matches!(call, Call::Open(..)))
+                .filter(|call| matches!(call, ScriptCall::Open(..)))
                 .count();
             let place = script
                 .iter()
@@ -93,14 +93,14 @@ pub(super) fn late_origin(with_fence: bool) -> Vec<Vec<Call>> {
 }
 
 /// An exposure with a late origin, a later access that overtakes it, and then a fence, which must not.
-pub(super) fn passed_by() -> Vec<Vec<Call>> {
+pub(super) fn passed_by() -> Vec<Vec<ScriptCall>> {
     vec![
         vec![
             buffer(0, [7, 7]),
             post(0, &[1]),
             Close(0),
             start(0, &[2]),
-            put((1, 2), 0, 0),
+            put(1, 2, 0, 0),
             Close(1),
             fence(0),
             Close(2),
@@ -119,7 +119,7 @@ pub(super) fn passed_by() -> Vec<Vec<Call>> {
 }
 
 /// An access after an exposure and a fence that waits for the exposure's late origin.
-pub(super) fn behind_a_fence() -> Vec<Vec<Call>> {
+pub(super) fn behind_a_fence() -> Vec<Vec<ScriptCall>> {
     vec![
         vec![
             buffer(0, [7, 7]),
@@ -128,7 +128,7 @@ pub(super) fn behind_a_fence() -> Vec<Vec<Call>> {
             fence(0),
             Close(1),
             start(0, &[2]),
-            put((2, 2), 0, 0),
+            put(2, 2, 0, 0),
             Close(2),
             WaitClosed(2),
         ],
@@ -147,7 +147,7 @@ pub(super) fn behind_a_fence() -> Vec<Vec<Call>> {
 }
 
 /// Three fences, between which a process writes to the next and reads its own data back.
-pub(super) fn fences() -> Vec<Vec<Call>> {
+pub(super) fn fences() -> Vec<Vec<ScriptCall>> {
     let comes = || {
         vec![
             fence(0),
@@ -163,10 +163,10 @@ pub(super) fn fences() -> Vec<Vec<Call>> {
         vec![
             buffer(0, [5, 3]),
             fence(0),
-            put((0, 1), 0, 0),
+            put(0, 1, 0, 0),
             Close(0),
             fence(0),
-            operation(Kind::Get, (1, 1), 0, 1),
+            operation(Kind::Get, 1, 1, 0, 1),
             Close(1),
             fence(0),
             Close(2),
@@ -181,14 +181,14 @@ pub(super) fn fences() -> Vec<Vec<Call>> {
 }
 
 /// A fence that one process has completed while another still writes: no write follows it.
-pub(super) fn fence_and_look() -> Vec<Vec<Call>> {
+pub(super) fn fence_and_look() -> Vec<Vec<ScriptCall>> {
     let comes = || vec![fence(0), Close(0), fence(0), Close(1), WaitOpen(1)];
     let mut scripts = vec![
         comes(),
         vec![
             buffer(0, [1, 1]),
             fence(0),
-            put((0, 2), 0, 0),
+            put(0, 2, 0, 0),
             Close(0),
             fence(0),
             Close(1),
@@ -201,19 +201,19 @@ pub(super) fn fence_and_look() -> Vec<Vec<Call>> {
 }
 
 /// One origin with two epochs for one target that exposes itself twice; the results of the first are gets.
-pub(super) fn gets() -> Vec<Vec<Call>> {
+pub(super) fn gets() -> Vec<Vec<ScriptCall>> {
     vec![
         vec![
-            Call::Write(0, vec![6, 6]),
+            ScriptCall::Write(0, vec![6, 6]),
             post(0, &[1]),
             Close(0),
             WaitClosed(0),
             // The origin's get is complete.
-            Call::Write(0, vec![9, 9]),
+            ScriptCall::Write(0, vec![9, 9]),
         ],
         vec![
             start(0, &[0]),
-            long_get((0, 0), 0, 0),
+            long_get(0, 0, 0, 0),
             Close(0),
             WaitClosed(0),
             finds(0, [6, 6]),
@@ -223,7 +223,7 @@ pub(super) fn gets() -> Vec<Vec<Call>> {
 }
 
 /// [`gets`], followed by an access that need not wait.
-pub(super) fn gets_and_more() -> Vec<Vec<Call>> {
+pub(super) fn gets_and_more() -> Vec<Vec<ScriptCall>> {
     let mut scripts = gets();
     scripts[0].extend([post(0, &[1]), Close(1), WaitClosed(1)]);
     scripts[1].splice(3..3, [start(0, &[0]), Close(1)]);
@@ -231,7 +231,7 @@ pub(super) fn gets_and_more() -> Vec<Vec<Call>> {
 }
 
 /// A target with two exposures, to both others and to one of them again, whose second exposure ends first.
-pub(super) fn counted() -> Vec<Vec<Call>> {
+pub(super) fn counted() -> Vec<Vec<ScriptCall>> {
     vec![
         vec![
             post(0, &[1, 2]),
@@ -248,24 +248,24 @@ pub(super) fn counted() -> Vec<Vec<Call>> {
             buffer(0, [1, 1]),
             buffer(1, [3, 3]),
             start(0, &[0]),
-            put((0, 0), 0, 0),
+            put(0, 0, 0, 0),
             Close(0),
             start(0, &[0]),
-            put((1, 0), 8, 1),
+            put(1, 0, 8, 1),
             Close(1),
             WaitClosed(1),
         ],
         vec![
             buffer(0, [2, 2]),
             start(0, &[0]),
-            put((0, 0), 4, 0),
+            put(0, 0, 4, 0),
             Close(0),
         ],
     ]
 }
 
 /// Two accesses to one target, which exposes itself twice, and checks its memory between the two.
-pub(super) fn granted_twice() -> Vec<Vec<Call>> {
+pub(super) fn granted_twice() -> Vec<Vec<ScriptCall>> {
     vec![
         vec![
             post(0, &[1]),
@@ -280,10 +280,10 @@ pub(super) fn granted_twice() -> Vec<Vec<Call>> {
         vec![
             buffer(0, [1, 1]),
             start(0, &[0]),
-            long_get((0, 0), 32, 1),
+            long_get(0, 0, 32, 1),
             Close(0),
             start(0, &[0]),
-            put((1, 0), 0, 0),
+            put(1, 0, 0, 0),
             Close(1),
             WaitClosed(1),
         ],
@@ -292,10 +292,10 @@ pub(super) fn granted_twice() -> Vec<Vec<Call>> {
 }
 
 /// A target that checks its memory before it exposes it.
-pub(super) fn unexposed() -> Vec<Vec<Call>> {
+pub(super) fn unexposed() -> Vec<Vec<ScriptCall>> {
     vec![
         vec![
-            Call::Compute(2),
+            ScriptCall::Compute(2),
             has(0, 0, [0, 0]),
             post(0, &[1]),
             Close(0),
@@ -305,7 +305,7 @@ pub(super) fn unexposed() -> Vec<Vec<Call>> {
         vec![
             buffer(0, [1, 1]),
             start(0, &[0]),
-            put((0, 0), 0, 0),
+            put(0, 0, 0, 0),
             Close(0),
             WaitClosed(0),
         ],

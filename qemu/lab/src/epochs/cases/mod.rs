@@ -3,29 +3,29 @@
 //! ```text
 //!   active.rs    fences, posts and starts          passive.rs   locks
 //!   pairs.rs     every pair of consecutive kinds
-//!   words.rs     constructors of calls             row.rs       definition of a row
+//!   calls.rs     constructors of calls             row.rs       definition of a row
 //! ```
 
 mod active;
 mod pairs;
 mod passive;
 mod row;
-mod words;
+mod calls;
 
 use midplane_device::rma::epochs::Flaw;
 
 use self::active::*;
-use self::pairs::{Kinds, pair, pairs};
+use self::pairs::{EpochKinds, pair, pairs};
 use self::passive::*;
 use self::row::row;
-pub use self::row::{ANY_ORDER, Finds, IN_ORDER, Row};
-use self::words::fence;
+pub use self::row::{ANY_ORDER, RequiredResult, IN_ORDER, CaseRow};
+use self::calls::fence;
 use super::explore::{BESIDE, END, SENSE};
-use super::script::Call::WaitOpen;
+use super::script::ScriptCall::WaitOpen;
 use super::script::WRONG_BYTES;
 
 /// Returns all rows.
-pub fn table() -> Vec<Row> {
+pub fn table() -> Vec<CaseRow> {
     let mut rows = sound();
     rows.extend(pairs());
     rows.extend(broken());
@@ -33,7 +33,7 @@ pub fn table() -> Vec<Row> {
 }
 
 /// Cases in which all properties hold, each without reorder keys and with all.
-fn sound() -> Vec<Row> {
+fn sound() -> Vec<CaseRow> {
     let on_all = vec![vec![fence(0), WaitOpen(0)]; 3];
     [
         ("exchange", exchange()),
@@ -67,16 +67,16 @@ fn sound() -> Vec<Row> {
         let keys = [("no key", IN_ORDER), ("all keys", ANY_ORDER)];
         keys.map(|(keys, reorder)| {
             let name = format!("{name}, {keys}");
-            row(name, scripts.clone(), reorder, Finds::Sound)
+            row(name, scripts.clone(), reorder, RequiredResult::Sound)
         })
     })
     .collect()
 }
 
 /// Cases with one broken rule each, and the property that detects it. A table, longer than a screen.
-fn broken() -> Vec<Row> {
+fn broken() -> Vec<CaseRow> {
     let of = |first, second| pair(first, second).0;
-    let twice = of(Kinds::Exclusive, Kinds::Exclusive);
+    let twice = of(EpochKinds::Exclusive, EpochKinds::Exclusive);
     [
         (Flaw::DefersWhatIsNested, exchange(), IN_ORDER, END),
         (Flaw::AsksTheLastOnly, passed_by(), ANY_ORDER, BESIDE),
@@ -97,25 +97,25 @@ fn broken() -> Vec<Row> {
         (Flaw::PassesFences, passed_by(), ANY_ORDER, BESIDE),
         (
             Flaw::PassesAccess,
-            of(Kinds::Start, Kinds::Start),
+            of(EpochKinds::Start, EpochKinds::Start),
             IN_ORDER,
             BESIDE,
         ),
         (
             Flaw::AccessPassesExposure,
-            of(Kinds::Post, Kinds::Start),
+            of(EpochKinds::Post, EpochKinds::Start),
             IN_ORDER,
             BESIDE,
         ),
         (
             Flaw::PassesExposure,
-            of(Kinds::Post, Kinds::Post),
+            of(EpochKinds::Post, EpochKinds::Post),
             IN_ORDER,
             BESIDE,
         ),
         (
             Flaw::ExposurePassesAccess,
-            of(Kinds::Start, Kinds::Post),
+            of(EpochKinds::Start, EpochKinds::Post),
             IN_ORDER,
             BESIDE,
         ),
@@ -141,7 +141,7 @@ fn broken() -> Vec<Row> {
     ]
     .into_iter()
     .map(|(flaw, scripts, reorder, finds)| {
-        let mut row = row(format!("{flaw:?}"), scripts, reorder, Finds::Broken(finds));
+        let mut row = row(format!("{flaw:?}"), scripts, reorder, RequiredResult::Broken(finds));
         row.case.flaw = Some(flaw);
         row
     })

@@ -2,41 +2,41 @@
 
 use midplane_device::rma::wire::Kind;
 
-use super::words::{buffer, finds, has, lock, lock_all, operation, post, put, start};
+use super::calls::{buffer, finds, has, lock, lock_all, operation, post, put, start};
 use crate::epochs::memory::BUFFERS;
-use crate::epochs::script::Call::{self, Close, WaitClosed, WaitOpen};
-use crate::epochs::script::{ADD, Do, REPLACE};
+use crate::epochs::script::ScriptCall::{self, Close, WaitClosed, WaitOpen};
+use crate::epochs::script::{ADD, TargetOp, REPLACE};
 
 /// A process that fetches from itself, byte by byte, the data that it replaces next.
-pub(super) fn on_itself() -> Vec<Vec<Call>> {
+pub(super) fn on_itself() -> Vec<Vec<ScriptCall>> {
     let strided = |kind, operation, from| {
-        Call::Do(Do {
+        ScriptCall::Operation(TargetOp {
             operation,
             other: BUFFERS + 16,
             is_strided: true,
-            ..Do::new((0, 0), kind, (0, BUFFERS + from), 2)
+            ..TargetOp::new(0, 0, kind, 0, BUFFERS + from, 2)
         })
     };
     let script = vec![
-        Call::Write(BUFFERS, vec![3, 0, 4, 0, 5, 0, 6]),
+        ScriptCall::Write(BUFFERS, vec![3, 0, 4, 0, 5, 0, 6]),
         lock_all(0),
         strided(Kind::Fetch, ADD, 0),
         strided(Kind::Accumulate, REPLACE, 4),
         Close(0),
         WaitClosed(0),
-        Call::Expect(BUFFERS + 16, vec![0; 3]),
-        Call::Expect(0, vec![5, 0, 6]),
+        ScriptCall::Expect(BUFFERS + 16, vec![0; 3]),
+        ScriptCall::Expect(0, vec![5, 0, 6]),
     ];
     vec![script, vec![], vec![]]
 }
 
 /// Writes these bytes under an exclusive lock of process 0, and reads them back.
-fn under_lock(bytes: [u8; 2]) -> Vec<Call> {
+fn under_lock(bytes: [u8; 2]) -> Vec<ScriptCall> {
     vec![
         buffer(0, bytes),
         lock(0, 0, true),
-        put((0, 0), 0, 0),
-        operation(Kind::Get, (0, 0), 0, 1),
+        put(0, 0, 0, 0),
+        operation(Kind::Get, 0, 0, 0, 1),
         Close(0),
         WaitClosed(0),
         finds(1, bytes),
@@ -44,22 +44,22 @@ fn under_lock(bytes: [u8; 2]) -> Vec<Call> {
 }
 
 /// A process reads back its own writes under an exclusive lock.
-pub(super) fn locks() -> Vec<Vec<Call>> {
+pub(super) fn locks() -> Vec<Vec<ScriptCall>> {
     vec![vec![], under_lock([1, 8]), under_lock([2, 8])]
 }
 
 /// Two processes that lock the same part, which belongs to one of them.
-pub(super) fn own_lock() -> Vec<Vec<Call>> {
+pub(super) fn own_lock() -> Vec<Vec<ScriptCall>> {
     vec![under_lock([1, 1]), under_lock([2, 1]), vec![]]
 }
 
 /// Transactions of two processes at these targets, one after the other.
-pub(super) fn transactions(first: &[u32], second: &[u32]) -> Vec<Vec<Call>> {
+pub(super) fn transactions(first: &[u32], second: &[u32]) -> Vec<Vec<ScriptCall>> {
     let one = |targets: &[u32]| {
         let mut calls = vec![buffer(0, [1, 1])];
         for (number, target) in targets.iter().enumerate() {
             calls.push(lock(0, *target, true));
-            calls.push(operation(Kind::Accumulate, (number, *target), 0, 0));
+            calls.push(operation(Kind::Accumulate, number, *target, 0, 0));
             calls.push(Close(number));
         }
         calls.extend((0..targets.len()).map(WaitClosed));
@@ -69,23 +69,23 @@ pub(super) fn transactions(first: &[u32], second: &[u32]) -> Vec<Vec<Call>> {
 }
 
 /// A lock of all, concurrent with an exclusive lock.
-pub(super) fn everyone() -> Vec<Vec<Call>> {
+pub(super) fn everyone() -> Vec<Vec<ScriptCall>> {
     vec![
         vec![
             buffer(0, [4, 4]),
             lock_all(0),
-            put((0, 1), 0, 0),
-            operation(Kind::Fetch, (0, 2), 0, 1),
-            Call::Flush(0, None, false),
-            Call::WaitDone(2),
+            put(0, 1, 0, 0),
+            operation(Kind::Fetch, 0, 2, 0, 1),
+            ScriptCall::Flush(0, None, false),
+            ScriptCall::WaitDone(2),
             Close(0),
             WaitClosed(0),
         ],
         vec![
             buffer(0, [5, 5]),
             lock(0, 2, true),
-            put((0, 2), 4, 0),
-            operation(Kind::Get, (0, 2), 4, 1),
+            put(0, 2, 4, 0),
+            operation(Kind::Get, 0, 2, 4, 1),
             Close(0),
             WaitClosed(0),
             finds(1, [5, 5]),
@@ -95,17 +95,17 @@ pub(super) fn everyone() -> Vec<Vec<Call>> {
 }
 
 /// Epochs of two windows block each other only by the program's order.
-pub(super) fn two_windows() -> Vec<Vec<Call>> {
+pub(super) fn two_windows() -> Vec<Vec<ScriptCall>> {
     vec![
         vec![
             buffer(0, [1, 2]),
             start(0, &[1]),
-            put((0, 1), 0, 0),
+            put(0, 1, 0, 0),
             Close(0),
             post(1, &[1]),
             Close(1),
             lock(1, 2, false),
-            put((2, 2), 2, 0),
+            put(2, 2, 2, 0),
             Close(2),
             WaitClosed(0),
             WaitClosed(1),
@@ -116,7 +116,7 @@ pub(super) fn two_windows() -> Vec<Vec<Call>> {
         vec![
             buffer(0, [3, 4]),
             start(1, &[0]),
-            put((0, 0), 0, 0),
+            put(0, 0, 0, 0),
             Close(0),
             WaitClosed(0),
             post(0, &[0]),
@@ -130,7 +130,7 @@ pub(super) fn two_windows() -> Vec<Vec<Call>> {
 
 /// Two processes acquire the shared locks of two windows in opposite orders, while a third acquires each exclusively:
 /// at the same process, one after the other; or at two processes, both at the same time (`at_once`).
-pub(super) fn crossed(at_once: bool) -> Vec<Vec<Call>> {
+pub(super) fn crossed(at_once: bool) -> Vec<Vec<ScriptCall>> {
     let lock = |window: usize, is_exclusive| {
         let target = if at_once { 2 - 2 * window as u32 } else { 2 };
         lock(window, target, is_exclusive)
@@ -155,15 +155,15 @@ pub(super) fn crossed(at_once: bool) -> Vec<Vec<Call>> {
 }
 
 /// Two processes with locks of all access two targets in opposite orders, while a third locks each exclusively.
-pub(super) fn locks_of_all_crossed() -> Vec<Vec<Call>> {
+pub(super) fn locks_of_all_crossed() -> Vec<Vec<ScriptCall>> {
     let one = |[first, second]: [u32; 2]| {
         vec![
             buffer(0, [1, 1]),
             lock_all(0),
-            operation(Kind::Accumulate, (0, first), 0, 0),
-            Call::Flush(0, Some(first), false),
-            Call::WaitDone(1),
-            operation(Kind::Accumulate, (0, second), 0, 0),
+            operation(Kind::Accumulate, 0, first, 0, 0),
+            ScriptCall::Flush(0, Some(first), false),
+            ScriptCall::WaitDone(1),
+            operation(Kind::Accumulate, 0, second, 0, 0),
             Close(0),
             WaitClosed(0),
         ]
@@ -171,10 +171,10 @@ pub(super) fn locks_of_all_crossed() -> Vec<Vec<Call>> {
     let alone = vec![
         buffer(0, [1, 1]),
         lock(0, 1, true),
-        operation(Kind::Accumulate, (0, 1), 0, 0),
+        operation(Kind::Accumulate, 0, 1, 0, 0),
         Close(0),
         lock(0, 2, true),
-        operation(Kind::Accumulate, (1, 2), 0, 0),
+        operation(Kind::Accumulate, 1, 2, 0, 0),
         Close(1),
         WaitClosed(0),
         WaitClosed(1),
@@ -183,7 +183,7 @@ pub(super) fn locks_of_all_crossed() -> Vec<Vec<Call>> {
 }
 
 /// Flushed data is visible: a process notified through the second window reads it.
-pub(super) fn flushed(of_all: bool) -> Vec<Vec<Call>> {
+pub(super) fn flushed(of_all: bool) -> Vec<Vec<ScriptCall>> {
     let open = if of_all {
         lock_all(0)
     } else {
@@ -194,12 +194,12 @@ pub(super) fn flushed(of_all: bool) -> Vec<Vec<Call>> {
         vec![
             buffer(0, [5, 5]),
             open,
-            put((0, 1), 0, 0),
-            Call::Flush(0, target, true),
-            Call::Flush(0, target, false),
-            Call::WaitDone(1),
+            put(0, 1, 0, 0),
+            ScriptCall::Flush(0, target, true),
+            ScriptCall::Flush(0, target, false),
+            ScriptCall::WaitDone(1),
             buffer(0, [6, 6]),
-            Call::WaitDone(2),
+            ScriptCall::WaitDone(2),
             start(1, &[1]),
             Close(1),
             WaitClosed(1),
@@ -210,7 +210,7 @@ pub(super) fn flushed(of_all: bool) -> Vec<Vec<Call>> {
         vec![
             buffer(0, [8, 8]),
             lock(0, 1, true),
-            put((0, 1), 4, 0),
+            put(0, 1, 4, 0),
             Close(0),
             WaitClosed(0),
         ],
@@ -219,7 +219,7 @@ pub(super) fn flushed(of_all: bool) -> Vec<Vec<Call>> {
 
 /// A process locks another's part, and notifies it through the second window. Only then that process exposes the part
 /// to a third, while its access to the first process waits.
-pub(super) fn locked_here() -> Vec<Vec<Call>> {
+pub(super) fn locked_here() -> Vec<Vec<ScriptCall>> {
     vec![
         vec![
             start(0, &[2]),
@@ -236,7 +236,7 @@ pub(super) fn locked_here() -> Vec<Vec<Call>> {
         vec![
             buffer(0, [1, 1]),
             start(0, &[0]),
-            put((0, 0), 0, 0),
+            put(0, 0, 0, 0),
             Close(0),
             WaitClosed(0),
         ],
@@ -247,8 +247,8 @@ pub(super) fn locked_here() -> Vec<Vec<Call>> {
             start(1, &[0]),
             Close(1),
             WaitClosed(1),
-            put((0, 0), 0, 0),
-            operation(Kind::Get, (0, 0), 0, 1),
+            put(0, 0, 0, 0),
+            operation(Kind::Get, 0, 0, 0, 1),
             Close(0),
             WaitClosed(0),
             finds(1, [2, 2]),

@@ -2,23 +2,23 @@
 
 use midplane_device::rma::epochs::Reorder;
 
-use crate::epochs::explore::Case;
-use crate::epochs::script::Call;
+use crate::epochs::explore::EpochCase;
+use crate::epochs::script::ScriptCall;
 
 /// A row of the table.
 #[derive(Clone, Debug)]
-pub struct Row {
+pub struct CaseRow {
     /// Its name.
     pub name: String,
     /// The job.
-    pub case: Case,
+    pub case: EpochCase,
     /// The required result.
-    pub finds: Finds,
+    pub finds: RequiredResult,
 }
 
 /// Required result of an exploration.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Finds {
+pub enum RequiredResult {
     /// All properties hold.
     Sound,
     /// A rule is broken, and this property fails.
@@ -42,13 +42,13 @@ pub const ANY_ORDER: Reorder = Reorder {
 
 pub(super) fn row(
     name: impl Into<String>,
-    scripts: Vec<Vec<Call>>,
+    scripts: Vec<Vec<ScriptCall>>,
     reorder: Reorder,
-    finds: Finds,
-) -> Row {
-    Row {
+    finds: RequiredResult,
+) -> CaseRow {
+    CaseRow {
         name: name.into(),
-        case: Case {
+        case: EpochCase {
             scripts,
             reorder,
             flaw: None,

@@ -7,9 +7,9 @@
 use midplane_device::envelope::Rank;
 use midplane_device::rma::epochs::Sort;
 
-use super::{Call, Draw, HELD, LARGE};
+use super::{ScriptCall, JobDraw, HELD, LARGE};
 
-impl Draw {
+impl JobDraw {
     fn open_lock(&mut self, rank: u32, window: usize, target: u32, is_exclusive: bool) -> usize {
         let sort = Sort::Lock {
             target: Rank::new(target),
@@ -19,7 +19,7 @@ impl Draw {
     }
 
     fn wait_open(&mut self, rank: u32, epoch: usize) {
-        self.scripts[rank as usize].push(Call::WaitOpen(epoch));
+        self.scripts[rank as usize].push(ScriptCall::WaitOpen(epoch));
     }
 
     /// Draws some of the processes, in ascending order.
@@ -45,7 +45,7 @@ impl Draw {
                 self.wait_open(rank, epoch);
                 held.push((epoch, target));
                 let (epoch, target) = held[self.random.index(held.len())];
-                self.operate(rank, (HELD, epoch), target);
+                self.operate(rank, HELD, epoch, target);
             }
             self.close_shuffled(rank, held.into_iter().map(|(epoch, _)| epoch).collect());
         }
@@ -76,7 +76,7 @@ impl Draw {
             self.random.shuffle(&mut asked);
             for &(window, epoch, target) in asked.iter().filter(|_| !is_alone) {
                 self.wait_open(rank, epoch);
-                self.operate(rank, (window, epoch), target);
+                self.operate(rank, window, epoch, target);
             }
             let epochs = asked.into_iter().map(|(_, epoch, _)| epoch).collect();
             if is_alone {

@@ -4,27 +4,27 @@ use std::ops::Range;
 
 use midplane_device::rma::wire::Kind;
 
-use super::{Draw, LARGE, large};
+use super::{JobDraw, LARGE, large};
 use crate::epochs::memory::{DYNAMIC, address, part};
-use crate::epochs::script::{Call, Do};
+use crate::epochs::script::{ScriptCall, TargetOp};
 
 /// Unit of attached memory in bytes; a piece is one or a few units.
 const SLOT: usize = 192;
 /// Maximum length of an operation beyond the window in bytes: one packet, or for a fetch one reply.
-const MOST_BEYOND: usize = 64;
-const MOST_FETCHED: usize = 8;
+const MAX_BEYOND: usize = 64;
+const MAX_FETCHED: usize = 8;
 /// Addresses without memory in any process.
 const NOWHERE: Range<usize> = 1..256;
 
 /// A process's state of the dynamic window.
 #[derive(Clone, Default)]
-pub(super) struct Process {
+pub(super) struct DynamicState {
     pieces: Vec<Range<usize>>,
     /// It has issued an operation beyond a target's attached memory, and has not checked for the error yet.
     is_faulty: bool,
 }
 
-impl Process {
+impl DynamicState {
     /// Returns the first of these bytes that is not attached.
     fn gap(&self, mut bytes: Range<usize>) -> Option<usize> {
         bytes.find(|at| !self.pieces.iter().any(|piece| piece.contains(at)))
@@ -39,7 +39,7 @@ pub(super) fn name(window: usize, place: usize) -> usize {
     }
 }
 
-impl Draw {
+impl JobDraw {
     /// Checks whether these bytes of the window are attached.
     pub(super) fn is_exposed(&self, window: usize, target: u32, bytes: Range<usize>) -> bool {
         window != DYNAMIC || self.dynamic[target as usize].gap(bytes).is_none()
@@ -77,7 +77,7 @@ impl Draw {
     }
 
     fn attach_and_detach(&mut self, rank: u32) {
-        let Draw {
+        let JobDraw {
             random,
             dynamic,
             scripts,
@@ -89,7 +89,7 @@ impl Draw {
         );
         if !pieces.is_empty() && random.chance(0.3) {
             let piece = pieces.swap_remove(random.index(pieces.len()));
-            script.push(Call::Detach(piece.start));
+            script.push(ScriptCall::Detach(piece.start));
         }
         let slots = part(DYNAMIC).len() / SLOT;
         for _ in 0..random.below(5) {
@@ -98,7 +98,7 @@ impl Draw {
             let piece = first * SLOT..(last + 1) * SLOT;
             let meets = |other: &Range<usize>| piece.start < other.end && other.start < piece.end;
             if !pieces.iter().any(meets) {
-                script.push(Call::Attach(piece.clone()));
+                script.push(ScriptCall::Attach(piece.clone()));
                 pieces.push(piece);
             }
         }
@@ -108,10 +108,10 @@ impl Draw {
     pub(super) fn operate_dynamically(&mut self, rank: u32, epoch: usize, target: u32) {
         for _ in 0..self.random.below(4) {
             match self.random.below(8) {
-                0..3 => self.draw_put(rank, (DYNAMIC, epoch), target),
-                3 | 4 => self.draw_ordered(rank, (DYNAMIC, epoch), target),
+                0..3 => self.draw_put(rank, DYNAMIC, epoch, target),
+                3 | 4 => self.draw_ordered(rank, DYNAMIC, epoch, target),
                 5 => self.draw_beyond(rank, epoch, target),
-                _ => self.draw_get(rank, (DYNAMIC, epoch)),
+                _ => self.draw_get(rank, DYNAMIC, epoch),
             }
         }
     }
@@ -128,8 +128,8 @@ impl Draw {
         ];
         let kind = r.pick(&kinds);
         let len = 1 + r.index(match kind {
-            Kind::Fetch | Kind::Compare => MOST_FETCHED,
-            _ => MOST_BEYOND,
+            Kind::Fetch | Kind::Compare => MAX_FETCHED,
+            _ => MAX_BEYOND,
         });
         let place = r.index(part(DYNAMIC).len());
         let is_there = self.is_exposed(DYNAMIC, target, place..place + len);
@@ -145,10 +145,10 @@ impl Draw {
             Kind::Get => result,
             _ => large::source(DYNAMIC),
         };
-        let what = Do {
+        let what = TargetOp {
             other: result,
             is_straight: self.random.chance(0.5),
-            ..Do::new((epoch, target), kind, (place, from), len)
+            ..TargetOp::new(epoch, target, kind, place, from, len)
         };
         self.perform(rank, what);
         self.dynamic[rank as usize].is_faulty = true;
@@ -158,6 +158,6 @@ impl Draw {
     pub(super) fn ask_for_faults(&mut self, rank: u32, window: usize) {
         let is_faulty = &mut self.dynamic[rank as usize].is_faulty;
         let is_faulty = window == DYNAMIC && std::mem::take(is_faulty);
-        self.scripts[rank as usize].push(Call::Fault(window, is_faulty));
+        self.scripts[rank as usize].push(ScriptCall::Fault(window, is_faulty));
     }
 }

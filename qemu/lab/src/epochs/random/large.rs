@@ -1,8 +1,8 @@
 //! Operations of several packets.
 
-use super::{BUFFERS, Draw, LARGE, MOST, SOURCE, SUMS, byte};
+use super::{BUFFERS, JobDraw, LARGE, MAX_LEN, SOURCE, SUMS, byte};
 use crate::epochs::memory::{DYNAMIC, LARGE_RESULTS, LARGE_SOURCE, WINDOW};
-use crate::epochs::script::Call;
+use crate::epochs::script::ScriptCall;
 
 /// Lengths near the limits of replies, packets, and results longer than a reply.
 const LENGTHS: [usize; 14] = [
@@ -11,28 +11,28 @@ const LENGTHS: [usize; 14] = [
 const LONGEST: usize = 1100;
 const UNITS: [usize; 7] = [1, 1, 1, 4, 8, 16, 32];
 /// Maximum length with gaps in bytes.
-const MOST_STRIDED: usize = 100;
+const MAX_STRIDED: usize = 100;
 /// Bytes of the large window that all processes add to.
 const COMMON: std::ops::Range<usize> = 16..336;
 /// Maximum length of a sum there in bytes.
-const MOST_SUM: usize = 300;
+const MAX_SUM: usize = 300;
 
 /// More gets than a target has cursors.
 const BURST: u32 = 40;
 
 #[derive(Clone, Copy)]
-pub(super) struct Size {
+pub(super) struct LargeSize {
     pub len: usize,
     pub unit: usize,
     pub is_strided: bool,
 }
 
 /// By process: start of the unused memory for results of large operations.
-pub(super) struct State(Vec<usize>);
+pub(super) struct LargeState(Vec<usize>);
 
-impl State {
-    pub(super) fn new(size: u32) -> State {
-        State(vec![LARGE_RESULTS.start; size as usize])
+impl LargeState {
+    pub(super) fn new(size: u32) -> LargeState {
+        LargeState(vec![LARGE_RESULTS.start; size as usize])
     }
 }
 
@@ -53,27 +53,27 @@ pub(super) fn source(window: usize) -> usize {
 /// Returns the bytes of the window that all processes add to, and the maximum length of a sum.
 pub(super) fn sums(window: usize) -> (std::ops::Range<usize>, usize) {
     if is_large(window) {
-        (COMMON, MOST_SUM)
+        (COMMON, MAX_SUM)
     } else {
         (SUMS, 4)
     }
 }
 
-impl Draw {
+impl JobDraw {
     /// Writes the source bytes, and reserves the memory for single epochs after that for all.
     pub(super) fn begin_large(&mut self) {
         for rank in 0..self.size {
             let own = (0..LARGE_SOURCE.len()).map(|at| byte(rank, at)).collect();
-            self.scripts[rank as usize].push(Call::Write(LARGE_SOURCE.start, own));
+            self.scripts[rank as usize].push(ScriptCall::Write(LARGE_SOURCE.start, own));
             self.memory[LARGE][rank as usize].1 = COMMON.end;
         }
     }
 
-    pub(super) fn draw_size(&mut self, window: usize) -> Size {
+    pub(super) fn draw_size(&mut self, window: usize) -> LargeSize {
         let r = &mut self.random;
         if !is_large(window) {
-            let (len, is_strided) = (1 + r.index(MOST), r.chance(0.3));
-            return Size {
+            let (len, is_strided) = (1 + r.index(MAX_LEN), r.chance(0.3));
+            return LargeSize {
                 len,
                 unit: 1,
                 is_strided,
@@ -82,24 +82,24 @@ impl Draw {
         let is_strided = r.chance(0.2);
         let unit = if is_strided { 1 } else { r.pick(&UNITS) };
         let len = if is_strided {
-            1 + r.index(MOST_STRIDED)
+            1 + r.index(MAX_STRIDED)
         } else {
             r.pick(&LENGTHS)
                 .next_multiple_of(unit)
                 .min(LONGEST / unit * unit)
         };
-        Size {
+        LargeSize {
             len,
             unit,
             is_strided,
         }
     }
 
-    pub(super) fn draw_ordered_size(&mut self, window: usize) -> Size {
+    pub(super) fn draw_ordered_size(&mut self, window: usize) -> LargeSize {
         if is_large(window) {
             return self.draw_size(window);
         }
-        Size {
+        LargeSize {
             len: 1 + self.random.index(3),
             unit: 1,
             is_strided: self.random.chance(0.3),
@@ -111,7 +111,7 @@ impl Draw {
         self.random.index(if is_large(window) {
             LARGE_SOURCE.len() - LONGEST
         } else {
-            SOURCE - 2 * MOST
+            SOURCE - 2 * MAX_LEN
         })
     }
 

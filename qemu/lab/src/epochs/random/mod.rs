@@ -9,7 +9,7 @@
 //!
 //! At a target, processes put to separate bytes, or add sums, whose order does not matter. They get their own completed
 //! puts, or constant bytes. Accumulates of an epoch on its private bytes are ordered, and each result is known. So
-//! every byte is known for any timing, except for those of `Race`, where any process may be first, and only one is.
+//! every byte is known for any timing, except for those of `AtomicRace`, where any process may be first, and only one is.
 //!
 //! Larger jobs use three more windows:
 //!
@@ -30,29 +30,29 @@ mod operations;
 mod rounds;
 mod unchecked;
 
-use midplane_cluster::random::{Random, Stream};
+use midplane_cluster::random::{Random, RandomStream};
 use midplane_device::envelope::Rank;
 use midplane_device::rma::epochs::{Reorder, Sort};
 
 use super::memory::{ALL_WINDOWS, BUFFERS, HELD, LARGE, WINDOWS, part};
-use super::script::Call;
+use super::script::ScriptCall;
 
 /// A random job.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Windows {
+pub struct WindowJob {
     /// Calls of each process.
-    pub scripts: Vec<Vec<Call>>,
+    pub scripts: Vec<Vec<ScriptCall>>,
     /// Permitted reorderings of epochs.
     pub reorder: Reorder,
     /// Number of windows.
     pub count: usize,
     /// By window and process: results that depend on the order of arrival.
-    races: Vec<Race>,
+    races: Vec<AtomicRace>,
 }
 
 /// Bytes at one process that all processes add to or compare with atomically, and the results of each.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
-struct Race {
+struct AtomicRace {
     /// Processes that have added 1 to the counter, and the location of their fetched value.
     tickets: Vec<(u32, usize)>,
     /// Processes that have tried to set their mark with a compare-and-swap: the mark, and the location of the previous
@@ -71,39 +71,39 @@ const PLACES: usize = 9;
 /// Source bytes of a process; results follow them.
 const SOURCE: usize = 32;
 /// Maximum length of an operation in bytes.
-const MOST: usize = 12;
+const MAX_LEN: usize = 12;
 
-struct Draw {
+struct JobDraw {
     random: Random,
     size: u32,
     reorder: Reorder,
-    scripts: Vec<Vec<Call>>,
-    opened: Vec<Vec<Opened>>,
+    scripts: Vec<Vec<ScriptCall>>,
+    opened: Vec<Vec<OpenedEpoch>>,
     /// By window and process: final contents, and the start of the unused memory.
     memory: Vec<Vec<(Vec<u8>, usize)>>,
     /// By process: start of the unused memory for results.
     results: Vec<usize>,
     /// By process: its puts.
-    put: Vec<Vec<Put>>,
+    put: Vec<Vec<DrawnPut>>,
     /// By process: number of its operations and flushes.
     deferred: Vec<usize>,
-    races: Vec<Race>,
+    races: Vec<AtomicRace>,
     /// For larger jobs.
-    large: large::State,
-    dynamic: Vec<dynamic::Process>,
+    large: large::LargeState,
+    dynamic: Vec<dynamic::DynamicState>,
 }
 
 #[derive(Clone)]
-struct Opened {
+struct OpenedEpoch {
     window: usize,
     is_waited: bool,
     /// Required contents after the wait.
-    expects: Vec<Call>,
+    expects: Vec<ScriptCall>,
 }
 
-impl Opened {
-    fn new(window: usize) -> Opened {
-        Opened {
+impl OpenedEpoch {
+    fn new(window: usize) -> OpenedEpoch {
+        OpenedEpoch {
             window,
             is_waited: false,
             expects: Vec::new(),
@@ -112,7 +112,7 @@ impl Opened {
 }
 
 #[derive(Clone)]
-struct Put {
+struct DrawnPut {
     epoch: usize,
     window: usize,
     target: u32,
@@ -132,16 +132,16 @@ fn reach(len: usize, is_strided: bool) -> usize {
     if is_strided { 2 * len - 1 } else { len }
 }
 
-impl Draw {
+impl JobDraw {
     fn open(&mut self, rank: u32, window: usize, sort: Sort, members: Vec<u32>) -> usize {
-        self.scripts[rank as usize].push(Call::Open(window, sort, members));
+        self.scripts[rank as usize].push(ScriptCall::Open(window, sort, members));
         let opened = &mut self.opened[rank as usize];
-        opened.push(Opened::new(window));
+        opened.push(OpenedEpoch::new(window));
         opened.len() - 1
     }
 
     fn close(&mut self, rank: u32, epoch: usize) {
-        self.scripts[rank as usize].push(Call::Close(epoch));
+        self.scripts[rank as usize].push(ScriptCall::Close(epoch));
     }
 
     /// Makes the process wait for the epoch, unless it has already.
@@ -149,7 +149,7 @@ impl Draw {
         let opened = &mut self.opened[rank as usize][epoch];
         if !core::mem::replace(&mut opened.is_waited, true) {
             let script = &mut self.scripts[rank as usize];
-            script.push(Call::WaitClosed(epoch));
+            script.push(ScriptCall::WaitClosed(epoch));
             script.append(&mut opened.expects);
         }
     }
@@ -158,7 +158,7 @@ impl Draw {
     fn open_or_wait(&mut self, rank: u32, window: usize, sort: Sort, members: Vec<u32>) -> usize {
         let epoch = self.open(rank, window, sort, members);
         if self.random.chance(0.2) {
-            self.scripts[rank as usize].push(Call::WaitOpen(epoch));
+            self.scripts[rank as usize].push(ScriptCall::WaitOpen(epoch));
         }
         epoch
     }
@@ -181,19 +181,19 @@ impl Draw {
             }
             if self.random.chance(0.3) {
                 let turns = self.random.below(40);
-                self.scripts[rank as usize].push(Call::Compute(turns));
+                self.scripts[rank as usize].push(ScriptCall::Compute(turns));
             }
         }
     }
 
     /// Issues some operations of an epoch on a target, sometimes with a lock in another window.
-    fn work(&mut self, rank: u32, (window, epoch): (usize, usize), target: u32) {
-        self.operate(rank, (window, epoch), target);
+    fn work(&mut self, rank: u32, window: usize, epoch: usize, target: u32) {
+        self.operate(rank, window, epoch, target);
         if self.random.chance(0.1) {
             let aside = (window + 1 + self.random.index(WINDOWS - 1)) % WINDOWS;
             let (target, sort) = self.draw_lock();
             let epoch = self.open(rank, aside, sort, Vec::new());
-            self.operate(rank, (aside, epoch), target);
+            self.operate(rank, aside, epoch, target);
             self.close(rank, epoch);
         }
     }
@@ -212,7 +212,7 @@ impl Draw {
         let mut opened = self.scripts[rank as usize]
             .iter()
             .filter_map(|call| match call {
-                Call::Open(_, sort, members) | Call::OpenUnchecked(_, sort, members) => {
+                ScriptCall::Open(_, sort, members) | ScriptCall::OpenUnchecked(_, sort, members) => {
                     Some((sort, members))
                 }
                 _ => None,
@@ -236,7 +236,7 @@ impl Draw {
             self.wait_for_all(rank);
             for window in 0..self.memory.len() {
                 let bytes = self.memory[window][rank as usize].0[CLAIM + 1..].to_vec();
-                let all = Call::Expect(part(window).start + CLAIM + 1, bytes);
+                let all = ScriptCall::Expect(part(window).start + CLAIM + 1, bytes);
                 self.scripts[rank as usize].push(all);
                 self.ask_for_faults(rank, window);
             }
@@ -269,7 +269,7 @@ pub const TICKETS: &str = "each process gets a number of its own";
 /// Property: exactly one process finds no mark, and all others find its mark.
 pub const CLAIMS: &str = "one process puts its mark, and all others find it";
 
-impl Race {
+impl AtomicRace {
     /// Checks the results, from the mark and from `got`, which returns a byte of a process's memory.
     fn check(&self, mark: u8, got: impl Fn(u32, usize) -> u8) -> Result<(), &'static str> {
         let tickets = self.tickets.iter().map(|(rank, at)| got(*rank, *at));
@@ -290,10 +290,10 @@ impl Race {
     }
 }
 
-impl Windows {
+impl WindowJob {
     /// Returns a job without windows.
-    pub fn none() -> Windows {
-        Windows {
+    pub fn none() -> WindowJob {
+        WindowJob {
             scripts: Vec::new(),
             reorder: Reorder::default(),
             count: 0,
@@ -314,8 +314,8 @@ impl Windows {
     }
 
     /// Draws a job of `size` processes.
-    pub fn draw(size: u32, seed: u64) -> Windows {
-        let mut draw = Draw::begin(size, seed, WINDOWS);
+    pub fn draw(size: u32, seed: u64) -> WindowJob {
+        let mut draw = JobDraw::begin(size, seed, WINDOWS);
         for _ in 0..1 + draw.random.below(8) {
             let window = draw.random.index(WINDOWS);
             match draw.random.below(6) {
@@ -331,8 +331,8 @@ impl Windows {
     }
 
     /// Draws a larger job.
-    pub fn draw_large(size: u32, seed: u64) -> Windows {
-        let mut draw = Draw::begin(size, seed, ALL_WINDOWS);
+    pub fn draw_large(size: u32, seed: u64) -> WindowJob {
+        let mut draw = JobDraw::begin(size, seed, ALL_WINDOWS);
         draw.begin_large();
         for _ in 0..1 + draw.random.below(8) {
             let window = draw.random.pick(&[0, 1, 2, LARGE, LARGE, LARGE]);
@@ -355,20 +355,20 @@ impl Windows {
     }
 }
 
-impl Draw {
+impl JobDraw {
     /// Creates a job with only the first call, which writes the source bytes.
-    fn begin(size: u32, seed: u64, count: usize) -> Draw {
+    fn begin(size: u32, seed: u64, count: usize) -> JobDraw {
         let own = |rank| (0..SOURCE).map(|at| byte(rank, at)).collect();
-        let begin = |rank| vec![Call::Write(BUFFERS, own(rank))];
+        let begin = |rank| vec![ScriptCall::Write(BUFFERS, own(rank))];
         let empty = |window| vec![(vec![0; part(window).len()], PLACES); size as usize];
-        let mut random = Random::new(seed, Stream::Windows);
+        let mut random = Random::new(seed, RandomStream::Windows);
         let reorder = Reorder {
             access_after_access: random.chance(0.5),
             access_after_exposure: random.chance(0.5),
             exposure_after_exposure: random.chance(0.5),
             exposure_after_access: random.chance(0.5),
         };
-        Draw {
+        JobDraw {
             random,
             size,
             reorder,
@@ -378,15 +378,15 @@ impl Draw {
             results: vec![SOURCE; size as usize],
             put: vec![Vec::new(); size as usize],
             deferred: vec![0; size as usize],
-            races: vec![Race::default(); count * size as usize],
-            large: large::State::new(size),
-            dynamic: vec![dynamic::Process::default(); size as usize],
+            races: vec![AtomicRace::default(); count * size as usize],
+            large: large::LargeState::new(size),
+            dynamic: vec![dynamic::DynamicState::default(); size as usize],
         }
     }
 
-    fn finish(mut self) -> Windows {
+    fn finish(mut self) -> WindowJob {
         self.end();
-        Windows {
+        WindowJob {
             count: self.memory.len(),
             scripts: self.scripts,
             reorder: self.reorder,

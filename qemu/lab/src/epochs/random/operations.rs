@@ -3,34 +3,34 @@
 use midplane_device::rma::wire::Kind;
 
 use super::dynamic::name;
-use super::large::{Size, source, sums};
-use super::{CLAIM, Draw, Put, TICKET, byte, reach};
+use super::large::{LargeSize, source, sums};
+use super::{CLAIM, JobDraw, DrawnPut, TICKET, byte, reach};
 use crate::epochs::memory::{DYNAMIC, part};
-use crate::epochs::script::{ADD, Call, Do, REPLACE};
+use crate::epochs::script::{ADD, ScriptCall, TargetOp, REPLACE};
 
-impl Draw {
-    pub(super) fn operate(&mut self, rank: u32, (window, epoch): (usize, usize), target: u32) {
+impl JobDraw {
+    pub(super) fn operate(&mut self, rank: u32, window: usize, epoch: usize, target: u32) {
         if window == DYNAMIC {
             return self.operate_dynamically(rank, epoch, target);
         }
         for _ in 0..self.random.below(4) {
             match self.random.below(10) {
-                0..4 => self.draw_put(rank, (window, epoch), target),
-                4 => self.draw_sum(rank, (window, epoch), target),
-                5 => self.draw_ordered(rank, (window, epoch), target),
-                6 => self.draw_ticket(rank, (window, epoch), target),
-                7 => self.draw_claim(rank, (window, epoch), target),
-                _ => self.draw_get(rank, (window, epoch)),
+                0..4 => self.draw_put(rank, window, epoch, target),
+                4 => self.draw_sum(rank, window, epoch, target),
+                5 => self.draw_ordered(rank, window, epoch, target),
+                6 => self.draw_ticket(rank, window, epoch, target),
+                7 => self.draw_claim(rank, window, epoch, target),
+                _ => self.draw_get(rank, window, epoch),
             }
         }
     }
 
-    pub(super) fn perform(&mut self, rank: u32, what: Do) {
-        self.defer(rank, Call::Do(what));
+    pub(super) fn perform(&mut self, rank: u32, what: TargetOp) {
+        self.defer(rank, ScriptCall::Operation(what));
     }
 
     /// Adds an operation or a flush, and returns its index.
-    pub(super) fn defer(&mut self, rank: u32, call: Call) -> usize {
+    pub(super) fn defer(&mut self, rank: u32, call: ScriptCall) -> usize {
         self.scripts[rank as usize].push(call);
         self.deferred[rank as usize] += 1;
         self.deferred[rank as usize] - 1
@@ -51,7 +51,7 @@ impl Draw {
 
     pub(super) fn expect(&mut self, rank: u32, epoch: usize, at: usize, wanted: Vec<u8>) {
         let expects = &mut self.opened[rank as usize][epoch].expects;
-        expects.push(Call::Expect(at, wanted));
+        expects.push(ScriptCall::Expect(at, wanted));
     }
 
     /// Expects these bytes, `stride` apart.
@@ -59,7 +59,8 @@ impl Draw {
         &mut self,
         rank: u32,
         epoch: usize,
-        (at, stride): (usize, usize),
+        at: usize,
+        stride: usize,
         wanted: &[u8],
     ) {
         match stride {
@@ -71,8 +72,8 @@ impl Draw {
         }
     }
 
-    pub(super) fn draw_put(&mut self, rank: u32, (window, epoch): (usize, usize), target: u32) {
-        let Size {
+    pub(super) fn draw_put(&mut self, rank: u32, window: usize, epoch: usize, target: u32) {
+        let LargeSize {
             len,
             unit,
             is_strided,
@@ -88,7 +89,7 @@ impl Draw {
             // Unused memory is zero, so that an added value is the result.
             memory[place + stride * i] = byte(rank, from + stride * i);
         }
-        self.put[rank as usize].push(Put {
+        self.put[rank as usize].push(DrawnPut {
             epoch,
             window,
             target,
@@ -97,18 +98,18 @@ impl Draw {
             len,
             is_strided,
         });
-        let places = (name(window, place), source(window) + from);
-        let what = Do {
+        let (there, here) = (name(window, place), source(window) + from);
+        let what = TargetOp {
             unit,
             is_strided,
             is_straight,
-            ..Do::new((epoch, target), kind, places, len)
+            ..TargetOp::new(epoch, target, kind, there, here, len)
         };
         self.perform(rank, what);
     }
 
     /// Draws a sum, with or without a fetch.
-    fn draw_sum(&mut self, rank: u32, (window, epoch): (usize, usize), target: u32) {
+    fn draw_sum(&mut self, rank: u32, window: usize, epoch: usize, target: u32) {
         let (sums, most) = sums(window);
         let r = &mut self.random;
         let len = 1 + r.index(most);
@@ -125,17 +126,17 @@ impl Draw {
             memory[place + i] = memory[place + i].wrapping_add(byte(rank, from + i));
         }
         let kind = other.map_or(Kind::Accumulate, |_| Kind::Fetch);
-        let what = Do {
+        let what = TargetOp {
             other: other.unwrap_or(0),
             is_straight,
-            ..Do::new((epoch, target), kind, (place, source(window) + from), len)
+            ..TargetOp::new(epoch, target, kind, place, source(window) + from, len)
         };
         self.perform(rank, what);
     }
 
     /// Draws ordered accumulates on the same bytes.
-    pub(super) fn draw_ordered(&mut self, rank: u32, (window, epoch): (usize, usize), target: u32) {
-        let Size {
+    pub(super) fn draw_ordered(&mut self, rank: u32, window: usize, epoch: usize, target: u32) {
+        let LargeSize {
             len,
             unit,
             is_strided,
@@ -150,15 +151,17 @@ impl Draw {
             let from = self.random.index(8);
             let operation = self.random.pick(&[ADD, REPLACE]);
             let own: Vec<u8> = (0..len).map(|i| byte(rank, from + stride * i)).collect();
-            let mut what = Do {
+            let mut what = TargetOp {
                 operation,
                 unit,
                 is_strided,
                 is_straight: self.random.chance(0.5),
-                ..Do::new(
-                    (epoch, target),
+                ..TargetOp::new(
+                    epoch,
+                    target,
                     Kind::Accumulate,
-                    (name(window, place), source(window) + from),
+                    name(window, place),
+                    source(window) + from,
                     len,
                 )
             };
@@ -180,7 +183,7 @@ impl Draw {
             }
             self.perform(rank, what);
             if let Some(at) = comes {
-                self.expect_strided(rank, epoch, (at, stride), &before);
+                self.expect_strided(rank, epoch, at, stride, &before);
             }
         }
         let (memory, _) = &mut self.memory[window][target as usize];
@@ -191,25 +194,25 @@ impl Draw {
 
     /// Converts the operation to a compare-and-swap that succeeds if it replaces, and fails if it adds. Returns the
     /// location of its result.
-    fn draw_compared(&mut self, rank: u32, what: &mut Do, there: &[u8]) -> Option<usize> {
+    fn draw_compared(&mut self, rank: u32, what: &mut TargetOp, there: &[u8]) -> Option<usize> {
         let at = self.result(rank, 0, 2 * what.len)?;
         let is_equal = what.operation == REPLACE;
         let compare = there.iter().map(|byte| byte ^ u8::from(!is_equal));
-        self.scripts[rank as usize].push(Call::Write(at, compare.collect()));
+        self.scripts[rank as usize].push(ScriptCall::Write(at, compare.collect()));
         (what.kind, what.other) = (Kind::Compare, at);
         Some(at + what.len)
     }
 
     /// Draws a fetch of a unique counter value.
-    fn draw_ticket(&mut self, rank: u32, (window, epoch): (usize, usize), target: u32) {
+    fn draw_ticket(&mut self, rank: u32, window: usize, epoch: usize, target: u32) {
         let race = window * self.size as usize + target as usize;
         let Some(at) = self.result(rank, 0, 2) else {
             return;
         };
-        self.scripts[rank as usize].push(Call::Write(at, vec![1]));
-        let what = Do {
+        self.scripts[rank as usize].push(ScriptCall::Write(at, vec![1]));
+        let what = TargetOp {
             other: at + 1,
-            ..Do::new((epoch, target), Kind::Fetch, (TICKET, at), 1)
+            ..TargetOp::new(epoch, target, Kind::Fetch, TICKET, at, 1)
         };
         self.perform(rank, what);
         self.races[race].tickets.push((rank, at + 1));
@@ -217,28 +220,28 @@ impl Draw {
     }
 
     /// Draws a compare-and-swap that sets a mark if there is none.
-    fn draw_claim(&mut self, rank: u32, (window, epoch): (usize, usize), target: u32) {
+    fn draw_claim(&mut self, rank: u32, window: usize, epoch: usize, target: u32) {
         let race = window * self.size as usize + target as usize;
         let Some(at) = self.result(rank, 0, 3) else {
             return;
         };
         let mark = self.races[race].claims.len() as u8 + 1;
-        self.scripts[rank as usize].push(Call::Write(at, vec![0, 0, mark]));
-        let what = Do {
+        self.scripts[rank as usize].push(ScriptCall::Write(at, vec![0, 0, mark]));
+        let what = TargetOp {
             other: at,
-            ..Do::new((epoch, target), Kind::Compare, (CLAIM, at + 2), 1)
+            ..TargetOp::new(epoch, target, Kind::Compare, CLAIM, at + 2, 1)
         };
         self.perform(rank, what);
         self.races[race].claims.push((rank, mark, at + 1));
     }
 
     /// Draws a get of the process's own data.
-    pub(super) fn draw_get(&mut self, rank: u32, (window, epoch): (usize, usize)) {
+    pub(super) fn draw_get(&mut self, rank: u32, window: usize, epoch: usize) {
         let targets = match self.target_of(rank, epoch) {
             Some(targets) => targets,
             None => (0..self.size).collect(),
         };
-        let known: Vec<Put> = self.put[rank as usize]
+        let known: Vec<DrawnPut> = self.put[rank as usize]
             .iter()
             .filter(|put| put.window == window && put.epoch != epoch)
             .filter(|put| targets.contains(&put.target))
@@ -259,16 +262,18 @@ impl Draw {
     }
 
     /// Gets data that the process has put.
-    fn get_back(&mut self, rank: u32, epoch: usize, put: &Put) {
+    fn get_back(&mut self, rank: u32, epoch: usize, put: &DrawnPut) {
         let Some(at) = self.result(rank, put.window, reach(put.len, put.is_strided)) else {
             return;
         };
-        let what = Do {
+        let what = TargetOp {
             is_strided: put.is_strided,
-            ..Do::new(
-                (epoch, put.target),
+            ..TargetOp::new(
+                epoch,
+                put.target,
                 Kind::Get,
-                (name(put.window, put.place), at),
+                name(put.window, put.place),
+                at,
                 put.len,
             )
         };
@@ -277,6 +282,6 @@ impl Draw {
         let wanted: Vec<u8> = (0..put.len)
             .map(|i| byte(rank, put.from + stride * i))
             .collect();
-        self.expect_strided(rank, epoch, (at, stride), &wanted);
+        self.expect_strided(rank, epoch, at, stride, &wanted);
     }
 }

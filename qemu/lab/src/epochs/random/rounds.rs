@@ -3,11 +3,11 @@
 use midplane_device::envelope::Rank;
 use midplane_device::rma::epochs::Sort;
 
-use super::Draw;
+use super::JobDraw;
 use crate::epochs::memory::part;
-use crate::epochs::script::Call;
+use crate::epochs::script::ScriptCall;
 
-impl Draw {
+impl JobDraw {
     pub(super) fn fences(&mut self, window: usize) {
         let count = 1 + self.random.below(3);
         let mut open: Vec<Option<usize>> = vec![None; self.size as usize];
@@ -22,7 +22,7 @@ impl Draw {
                     self.close_or_wait(rank, epoch);
                 } else if self.random.chance(0.7) {
                     let target = self.random.below(self.size);
-                    self.work(rank, (window, epoch), target);
+                    self.work(rank, window, epoch, target);
                 }
             }
         }
@@ -40,7 +40,7 @@ impl Draw {
             if !to.is_empty() {
                 let epoch = self.open_or_wait(rank, window, Sort::Start, to.clone());
                 for target in to {
-                    self.work(rank, (window, epoch), target);
+                    self.work(rank, window, epoch, target);
                 }
                 self.close_or_wait(rank, epoch);
             }
@@ -77,7 +77,7 @@ impl Draw {
             let (memory, free) = &self.memory[window][rank];
             let came = memory[before[rank]..*free].to_vec();
             let at = part(window).start + before[rank];
-            let nothing = Call::Expect(at, vec![0; came.len()]);
+            let nothing = ScriptCall::Expect(at, vec![0; came.len()]);
             self.scripts[rank].insert(place, nothing);
             self.expect(rank as u32, epoch, at, came);
             if self.random.chance(0.3) {
@@ -91,15 +91,15 @@ impl Draw {
             for _ in 0..self.random.below(4) {
                 let (target, sort) = self.draw_lock();
                 let epoch = self.open_or_wait(rank, window, sort, Vec::new());
-                self.work(rank, (window, epoch), target);
+                self.work(rank, window, epoch, target);
                 if self.random.chance(0.3) {
                     self.flush(rank, epoch, Some(target));
-                    self.work(rank, (window, epoch), target);
+                    self.work(rank, window, epoch, target);
                 }
                 let script = &mut self.scripts[rank as usize];
-                let is_its = matches!(script.last(), Some(Call::Do(what)) if what.epoch == epoch);
+                let is_its = matches!(script.last(), Some(ScriptCall::Operation(what)) if what.epoch == epoch);
                 if is_its && self.random.chance(0.3) {
-                    script.push(Call::WaitDone(self.deferred[rank as usize] - 1));
+                    script.push(ScriptCall::WaitDone(self.deferred[rank as usize] - 1));
                 }
                 self.close_or_wait(rank, epoch);
             }
@@ -109,11 +109,11 @@ impl Draw {
     /// Adds a flush, with or without a wait; after the wait all results of the epoch are available.
     pub(super) fn flush(&mut self, rank: u32, epoch: usize, target: Option<u32>) {
         let is_local = self.random.chance(0.5);
-        let flush = self.defer(rank, Call::Flush(epoch, target, is_local));
+        let flush = self.defer(rank, ScriptCall::Flush(epoch, target, is_local));
         if self.random.chance(0.5) {
             let expects = std::mem::take(&mut self.opened[rank as usize][epoch].expects);
             let script = &mut self.scripts[rank as usize];
-            script.push(Call::WaitDone(flush));
+            script.push(ScriptCall::WaitDone(flush));
             script.extend(expects);
         }
     }
@@ -134,7 +134,7 @@ impl Draw {
             }
             for _ in 0..epochs.len() {
                 let (epoch, target) = epochs[self.random.index(epochs.len())];
-                self.operate(rank, (window, epoch), target);
+                self.operate(rank, window, epoch, target);
             }
             self.random.shuffle(&mut epochs);
             for (epoch, _) in epochs {
@@ -151,7 +151,7 @@ impl Draw {
             let epoch = self.open_or_wait(rank, window, Sort::LockAll, Vec::new());
             for _ in 0..self.random.below(3) {
                 let target = self.random.below(self.size);
-                self.work(rank, (window, epoch), target);
+                self.work(rank, window, epoch, target);
                 if self.random.chance(0.2) {
                     self.flush(rank, epoch, None);
                 }

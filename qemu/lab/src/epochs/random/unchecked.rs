@@ -3,14 +3,14 @@
 use midplane_device::envelope::Rank;
 use midplane_device::rma::epochs::Sort;
 
-use super::{Call, Draw, Opened, WINDOWS, part};
+use super::{ScriptCall, JobDraw, OpenedEpoch, WINDOWS, part};
 
-impl Draw {
+impl JobDraw {
     fn open_unchecked(&mut self, rank: u32, window: usize, sort: Sort, members: Vec<u32>) -> usize {
-        let call = Call::OpenUnchecked(window, sort, members);
+        let call = ScriptCall::OpenUnchecked(window, sort, members);
         self.scripts[rank as usize].push(call);
         let opened = &mut self.opened[rank as usize];
-        opened.push(Opened::new(window));
+        opened.push(OpenedEpoch::new(window));
         opened.len() - 1
     }
 
@@ -26,7 +26,7 @@ impl Draw {
             }
             let place = self.scripts[rank as usize].len();
             let epoch = self.open_unchecked(rank, window, Sort::Post, from);
-            self.scripts[rank as usize].push(Call::WaitOpen(epoch));
+            self.scripts[rank as usize].push(ScriptCall::WaitOpen(epoch));
             exposures.push((rank as usize, epoch, place));
         }
         self.meet((window + 1) % WINDOWS);
@@ -37,7 +37,7 @@ impl Draw {
             }
             let epoch = self.open_unchecked(rank, window, Sort::Start, to.clone());
             for target in to {
-                self.work(rank, (window, epoch), target);
+                self.work(rank, window, epoch, target);
             }
             self.close_or_wait(rank, epoch);
         }
@@ -64,7 +64,7 @@ impl Draw {
             for _ in 0..1 + self.random.below(3) {
                 let drawn = self.random.below(self.size);
                 let target = if is_of_all { drawn } else { target };
-                self.operate(rank, (window, epoch), target);
+                self.operate(rank, window, epoch, target);
                 if self.random.chance(0.3) {
                     self.flush(rank, epoch, (!is_of_all).then_some(target));
                 }
@@ -77,7 +77,7 @@ impl Draw {
         for (rank, before) in before.into_iter().enumerate() {
             let (memory, free) = &self.memory[window][rank];
             let came = memory[before..*free].to_vec();
-            let look = Call::Expect(part(window).start + before, came);
+            let look = ScriptCall::Expect(part(window).start + before, came);
             self.scripts[rank].push(look);
         }
     }

@@ -4,30 +4,30 @@
 use midplane_device::request::Mode;
 
 use super::{
-    NONE, ONE, Row, TWO, age_bits, cancelled_receive, many, reversed, same, to_itself, under,
+    NONE, ONE, CaseRow, TWO, age_bits, cancelled_receive, many_senders, killer_case, same, to_itself, with_rules_of,
 };
-use crate::explore::case::Case;
-use crate::explore::rules::Rules;
+use crate::explore::case::ProtocolCase;
+use crate::explore::rules::ExploredRules;
 use crate::explore::state::{END, EXPECTED, ORDER};
 
 /// Horizons (cut-off sequence numbers) of so few bits that the last receive of
 /// [`cancelled_receives`](super::cancelled_receives) appears as old as the first.
-pub fn narrow_horizons() -> Vec<Row> {
+pub fn narrow_horizons() -> Vec<CaseRow> {
     let row = |(bits, after): (u32, u64)| {
-        let rules = Rules {
+        let rules = ExploredRules {
             horizon_bits: bits,
-            ..Rules::SOUND
+            ..ExploredRules::SOUND
         };
         let reuses = (1 << bits) - 1;
-        let case = under(rules, cancelled_receive(reuses, NONE));
+        let case = with_rules_of(rules, cancelled_receive(reuses, NONE));
         let name = format!("1 x 2, {reuses} others, horizons of {bits} bits, no memory");
-        Row::fails(name, ORDER, case, after)
+        CaseRow::fails(name, ORDER, case, after)
     };
     [(1, 1_322), (2, 2_770)].map(row).into()
 }
 
 /// Without an age, zero bits are too few.
-pub fn no_age() -> Vec<Row> {
+pub fn no_age() -> Vec<CaseRow> {
     let counts = [
         (NONE, [(ORDER, 3_579), (END, 3_579)]),
         (ONE, [(ORDER, 8_689), (END, 8_689)]),
@@ -37,32 +37,32 @@ pub fn no_age() -> Vec<Row> {
     for (memory, counts) in counts {
         for (property, after) in counts {
             let name = format!("1 x 3, {memory} bytes, 0 bits");
-            let case = under(age_bits(0), same(3, memory));
-            rows.push(Row::fails(name, property, case, after));
+            let case = with_rules_of(age_bits(0), same(3, memory));
+            rows.push(CaseRow::fails(name, property, case, after));
         }
     }
     rows
 }
 
 /// Without rule (a): a restart (resend request) that is not resumed deadlocks.
-pub fn without_rule_a() -> Vec<Row> {
-    let rules = Rules {
+pub fn without_rule_a() -> Vec<CaseRow> {
+    let rules = ExploredRules {
         goes_on: false,
-        ..Rules::SOUND
+        ..ExploredRules::SOUND
     };
-    let row = |name, property, case, after| Row::fails(name, property, under(rules, case), after);
+    let row = |name, property, case, after| CaseRow::fails(name, property, with_rules_of(rules, case), after);
     vec![
         row("1 x 3", END, same(3, NONE), 3_118),
-        row("reversed", END, reversed(3, NONE), 3_274),
+        row("reversed", END, killer_case(3, NONE), 3_274),
         row("1 x 3 in order", ORDER, same(3, NONE), 3_275),
     ]
 }
 
 /// Without rule (b): a message sent before the reply to an older one overtakes it.
-pub fn without_rule_b() -> Vec<Row> {
-    let rules = Rules {
+pub fn without_rule_b() -> Vec<CaseRow> {
+    let rules = ExploredRules {
         waits: false,
-        ..Rules::SOUND
+        ..ExploredRules::SOUND
     };
     [
         ("1 x 3, none", NONE, 8_283),
@@ -70,78 +70,78 @@ pub fn without_rule_b() -> Vec<Row> {
         ("1 x 3, two records", TWO, 2_102),
     ]
     .into_iter()
-    .map(|(name, memory, after)| Row::fails(name, ORDER, under(rules, same(3, memory)), after))
+    .map(|(name, memory, after)| CaseRow::fails(name, ORDER, with_rules_of(rules, same(3, memory)), after))
     .collect()
 }
 
 /// Without rules (c) and (d): under the same age, a later message can use the memory of a matched record while an
 /// earlier one is rejected (NCTS, no clear to send).
-pub fn without_rules_c_and_d() -> Vec<Row> {
-    let rules = Rules {
+pub fn without_rules_c_and_d() -> Vec<CaseRow> {
+    let rules = ExploredRules {
         matched_releases: false,
         records_in_order: false,
-        ..Rules::SOUND
+        ..ExploredRules::SOUND
     };
     [("one record", ONE, 7_093), ("two records", TWO, 621)]
         .into_iter()
-        .map(|(name, memory, after)| Row::fails(name, ORDER, under(rules, same(3, memory)), after))
+        .map(|(name, memory, after)| CaseRow::fails(name, ORDER, with_rules_of(rules, same(3, memory)), after))
         .collect()
 }
 
 /// Without rule (d): a record can overtake a rejected message.
-pub fn without_rule_d() -> Vec<Row> {
-    let rules = Rules {
+pub fn without_rule_d() -> Vec<CaseRow> {
+    let rules = ExploredRules {
         records_in_order: false,
-        ..Rules::SOUND
+        ..ExploredRules::SOUND
     };
-    let case = under(rules, many(2, 2, TWO));
-    vec![Row::fails("2 x 2, two records", ORDER, case, 72_836)]
+    let case = with_rules_of(rules, many_senders(2, 2, TWO));
+    vec![CaseRow::fails("2 x 2, two records", ORDER, case, 72_836)]
 }
 
 /// Without rule (e): a receive posted during a restart, which any message may match, receives the wrong message.
-pub fn without_rule_e() -> Vec<Row> {
-    let rules = Rules {
+pub fn without_rule_e() -> Vec<CaseRow> {
+    let rules = ExploredRules {
         guards_posts: false,
-        ..Rules::SOUND
+        ..ExploredRules::SOUND
     };
     [(NONE, 88_199), (TWO, 62_302)]
         .into_iter()
         .map(|(memory, after)| {
-            let case = under(rules, many(2, 2, memory));
-            Row::fails(format!("2 x 2, {memory} bytes"), ORDER, case, after)
+            let case = with_rules_of(rules, many_senders(2, 2, memory));
+            CaseRow::fails(format!("2 x 2, {memory} bytes"), ORDER, case, after)
         })
         .collect()
 }
 
 /// A self-send takes the fast path although an earlier message waits on the slow path.
-pub fn without_guard_of_own_queue() -> Vec<Row> {
-    let rules = Rules {
+pub fn without_guard_of_own_queue() -> Vec<CaseRow> {
+    let rules = ExploredRules {
         guards_own_queue: false,
-        ..Rules::SOUND
+        ..ExploredRules::SOUND
     };
-    let case = under(rules, to_itself(ONE));
-    vec![Row::fails("3 to itself, 32 bytes", ORDER, case, 2_395)]
+    let case = with_rules_of(rules, to_itself(ONE));
+    vec![CaseRow::fails("3 to itself, 32 bytes", ORDER, case, 2_395)]
 }
 
 /// RTSs that overtake one another, for any width of the age.
-pub fn rts_overtake() -> Vec<Row> {
+pub fn rts_overtake() -> Vec<CaseRow> {
     let mut rows = Vec::new();
     for bits in [1, 8] {
         for (memory, after) in [(NONE, 2_418), (ONE, 2_607), (TWO, 2_048)] {
-            let case = Case {
+            let case = ProtocolCase {
                 rts_overtake: true,
-                ..under(age_bits(bits), same(3, memory))
+                ..with_rules_of(age_bits(bits), same(3, memory))
             };
             let name = format!("{memory} bytes, {bits} bits");
-            rows.push(Row::fails(name, ORDER, case, after));
+            rows.push(CaseRow::fails(name, ORDER, case, after));
         }
     }
     rows
 }
 
 /// The CTS for a recorded message overtakes the NCTSD (no clear to send, deferred) that reports the record.
-pub fn answers_overtake() -> Vec<Row> {
-    let synchronous = Case {
+pub fn answers_overtake() -> Vec<CaseRow> {
+    let synchronous = ProtocolCase {
         mode: Mode::Synchronous,
         ..same(3, ONE)
     };
@@ -151,11 +151,11 @@ pub fn answers_overtake() -> Vec<Row> {
     ]
     .into_iter()
     .map(|(name, case, after)| {
-        let case = Case {
+        let case = ProtocolCase {
             answers_overtake: true,
             ..case
         };
-        Row::fails(name, EXPECTED, case, after)
+        CaseRow::fails(name, EXPECTED, case, after)
     })
     .collect()
 }

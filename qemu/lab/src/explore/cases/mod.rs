@@ -20,11 +20,11 @@ use std::fmt;
 use midplane_device::envelope::Tag;
 use midplane_engines::Choice;
 
-use super::case::{Asked, Call, Case};
+use super::case::{ReceivePattern, ProgramCall, ProtocolCase};
 use super::fair::explore_fairly;
-use super::rules::Rules;
-use super::search::{Explored, MOST_STATES, Unfinished, Watch, explore};
-use super::system::System;
+use super::rules::ExploredRules;
+use super::search::{SearchExtent, MAX_STATES, IncompleteReason, SearchWatcher, explore};
+use super::system::CaseSystem;
 
 pub use broken::*;
 pub use long::*;
@@ -33,18 +33,18 @@ pub use sound::*;
 
 /// One row of the table.
 #[derive(Clone, Debug)]
-pub struct Row {
+pub struct CaseRow {
     /// Its name.
     pub name: String,
     /// The case to explore.
-    pub case: Case,
+    pub case: ProtocolCase,
     /// The required result.
-    pub expected: Expected,
+    pub expected: ExpectedResult,
 }
 
 /// Required result of a case.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Expected {
+pub enum ExpectedResult {
     /// Every property holds in every state. The numbers of states are for all orders of steps and for persistent sets
     /// of them (reduced).
     Holds {
@@ -84,71 +84,71 @@ pub enum Expected {
 
 /// Unexpected result of a row.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Surprise {
+pub enum UnexpectedResult {
     /// The exploration is incomplete.
-    Unfinished(Unfinished),
+    Unfinished(IncompleteReason),
     /// The exploration is complete, with a wrong number of states.
     Count {
         /// The result.
-        explored: Explored,
+        explored: SearchExtent,
         /// The required number of states.
         expected: u64,
     },
 }
 
-impl fmt::Display for Surprise {
+impl fmt::Display for UnexpectedResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Surprise::Unfinished(unfinished) => unfinished.fmt(f),
-            Surprise::Count { explored, expected } => {
+            UnexpectedResult::Unfinished(unfinished) => unfinished.fmt(f),
+            UnexpectedResult::Count { explored, expected } => {
                 write!(f, "{explored}, where there must be {expected} states")
             }
         }
     }
 }
 
-impl Row {
-    fn new(name: impl Into<String>, case: Case, expected: Expected) -> Row {
+impl CaseRow {
+    fn new(name: impl Into<String>, case: ProtocolCase, expected: ExpectedResult) -> CaseRow {
         let name = name.into();
-        Row {
+        CaseRow {
             name,
             case,
             expected,
         }
     }
 
-    fn holds(name: impl Into<String>, case: Case, [all, reduced]: [u64; 2]) -> Row {
-        Row::new(name, case, Expected::Holds { all, reduced })
+    fn holds(name: impl Into<String>, case: ProtocolCase, [all, reduced]: [u64; 2]) -> CaseRow {
+        CaseRow::new(name, case, ExpectedResult::Holds { all, reduced })
     }
 
-    fn fails(name: impl Into<String>, property: &'static str, case: Case, after: u64) -> Row {
-        Row::new(name, case, Expected::Fails { property, after })
+    fn fails(name: impl Into<String>, property: &'static str, case: ProtocolCase, after: u64) -> CaseRow {
+        CaseRow::new(name, case, ExpectedResult::Fails { property, after })
     }
 
     /// Returns the row's system, in all orders of steps or reduced.
-    pub fn system(&self, reduced: bool) -> System {
+    pub fn system(&self, reduced: bool) -> CaseSystem {
         let case = self.case.clone();
-        System::new(Case { reduced, ..case })
+        CaseSystem::new(ProtocolCase { reduced, ..case })
     }
 
     /// Replaces the matching engine of the row.
-    pub fn with_matching(mut self, matching: Choice) -> Row {
+    pub fn with_matching(mut self, matching: Choice) -> CaseRow {
         self.case.matching = matching;
         self
     }
 
     /// Explores a sound case, over persistent sets of steps if the row allows it.
-    pub fn explore(&self, watch: Watch<'_>) -> Result<Explored, Surprise> {
+    pub fn explore(&self, watch: SearchWatcher<'_>) -> Result<SearchExtent, UnexpectedResult> {
         let (reduced, expected) = match self.expected {
-            Expected::Holds { reduced, .. } => (true, Some(reduced)),
-            Expected::HoldsReduced { states } => (true, Some(states)),
-            Expected::Unknown { reduced } => (reduced, None),
-            Expected::Fails { .. } => (true, None),
-            Expected::HoldsFairly { states } | Expected::Livelock { states } => {
-                let explored = explore_fairly(&self.system(false), MOST_STATES);
-                return match explored.map_err(Surprise::Unfinished)? {
+            ExpectedResult::Holds { reduced, .. } => (true, Some(reduced)),
+            ExpectedResult::HoldsReduced { states } => (true, Some(states)),
+            ExpectedResult::Unknown { reduced } => (reduced, None),
+            ExpectedResult::Fails { .. } => (true, None),
+            ExpectedResult::HoldsFairly { states } | ExpectedResult::Livelock { states } => {
+                let explored = explore_fairly(&self.system(false), MAX_STATES);
+                return match explored.map_err(UnexpectedResult::Unfinished)? {
                     explored if explored.states == states => Ok(explored),
-                    explored => Err(Surprise::Count {
+                    explored => Err(UnexpectedResult::Count {
                         explored,
                         expected: states,
                     }),
@@ -159,9 +159,9 @@ impl Row {
     }
 
     /// Explores a case in all orders of its steps, if the table specifies their number of states.
-    pub fn explore_all(&self, watch: Watch<'_>) -> Result<Explored, Surprise> {
+    pub fn explore_all(&self, watch: SearchWatcher<'_>) -> Result<SearchExtent, UnexpectedResult> {
         let expected = match self.expected {
-            Expected::Holds { all, .. } => Some(all),
+            ExpectedResult::Holds { all, .. } => Some(all),
             _ => None,
         };
         self.explored(false, expected, watch)
@@ -171,13 +171,13 @@ impl Row {
         &self,
         reduced: bool,
         expected: Option<u64>,
-        watch: Watch<'_>,
-    ) -> Result<Explored, Surprise> {
+        watch: SearchWatcher<'_>,
+    ) -> Result<SearchExtent, UnexpectedResult> {
         let explored =
-            explore(&self.system(reduced), MOST_STATES, watch).map_err(Surprise::Unfinished)?;
+            explore(&self.system(reduced), MAX_STATES, watch).map_err(UnexpectedResult::Unfinished)?;
         match expected {
             Some(expected) if expected != explored.states => {
-                Err(Surprise::Count { explored, expected })
+                Err(UnexpectedResult::Count { explored, expected })
             }
             _ => Ok(explored),
         }
@@ -191,94 +191,94 @@ const TWO: usize = 64;
 const THREE: usize = 96;
 
 /// Short messages use the pending send queue, too.
-const NO_BCOPY: Rules = Rules {
+const NO_BCOPY: ExploredRules = ExploredRules {
     bcopy: false,
-    ..Rules::SOUND
+    ..ExploredRules::SOUND
 };
 
-const ANY: Asked = (None, None);
+const ANY: ReceivePattern = (None, None);
 
-fn from_one(tags: &[Tag]) -> Vec<Asked> {
+fn from_one(tags: &[Tag]) -> Vec<ReceivePattern> {
     tags.iter().map(|&tag| (Some(1), Some(tag))).collect()
 }
 
 /// Returns the minimum case in which most rules matter: messages of one tag from one sender.
-fn same(messages: usize, mpi_memory: usize) -> Case {
+fn same(messages: usize, mpi_memory: usize) -> ProtocolCase {
     let tags = vec![1; messages];
-    Case::new(&[&tags], &from_one(&tags), mpi_memory)
+    ProtocolCase::new(&[&tags], &from_one(&tags), mpi_memory)
 }
 
 /// Returns the killer: messages of different tags, received in reverse order.
-fn reversed(messages: usize, mpi_memory: usize) -> Case {
+fn killer_case(messages: usize, mpi_memory: usize) -> ProtocolCase {
     let tags: Vec<Tag> = (1..=messages as Tag).collect();
     let reverse: Vec<Tag> = tags.iter().rev().copied().collect();
-    Case::new(&[&tags], &from_one(&reverse), mpi_memory)
+    ProtocolCase::new(&[&tags], &from_one(&reverse), mpi_memory)
 }
 
 /// Returns a case with senders of `messages` messages of one tag each, all received from any source. The senders' calls
 /// are first.
-fn many(senders: usize, messages: usize, mpi_memory: usize) -> Case {
+fn many_senders(senders: usize, messages: usize, mpi_memory: usize) -> ProtocolCase {
     let tags = vec![1; messages];
     let senders = vec![&tags[..]; senders];
     let receives = vec![ANY; senders.len() * messages];
-    Case {
+    ProtocolCase {
         sent_early: true,
-        ..Case::new(&senders, &receives, mpi_memory)
+        ..ProtocolCase::new(&senders, &receives, mpi_memory)
     }
 }
 
 /// Limits the replies of one node in flight.
-fn answers(answers: usize, case: Case) -> Case {
-    Case { answers, ..case }
+fn answers(answers: usize, case: ProtocolCase) -> ProtocolCase {
+    ProtocolCase { answers, ..case }
 }
 
-fn under(rules: Rules, case: Case) -> Case {
-    Case { rules, ..case }
+fn with_rules_of(rules: ExploredRules, case: ProtocolCase) -> ProtocolCase {
+    ProtocolCase { rules, ..case }
 }
 
 /// Returns a case with two messages of tags 1 and 2, and a receive for the second that is cancelled. The slot of its
 /// request is reused `reuses` times, then by a receive that matches any message. A reference to the cancelled receive
 /// may still be in flight then, and must not be mistaken for the new one.
-fn cancelled_receive(reuses: usize, mpi_memory: usize) -> Case {
-    let mut receiver = vec![Call::Receive((None, Some(2))), Call::CancelReceive(0)];
+fn cancelled_receive(reuses: usize, mpi_memory: usize) -> ProtocolCase {
+    let mut receiver = vec![ProgramCall::Receive((None, Some(2))), ProgramCall::CancelReceive(0)];
     for _ in 0..reuses {
         // This tag is not sent.
-        receiver.push(Call::Receive((None, Some(3))));
-        receiver.push(Call::CancelReceive(receiver.len() - 1));
+        receiver.push(ProgramCall::Receive((None, Some(3))));
+        receiver.push(ProgramCall::CancelReceive(receiver.len() - 1));
     }
-    receiver.push(Call::ReceiveInstead { of: 0, asked: ANY });
-    receiver.push(Call::Receive(ANY));
-    Case {
+    receiver.push(ProgramCall::ReceiveInstead { of: 0, asked: ANY });
+    receiver.push(ProgramCall::Receive(ANY));
+    ProtocolCase {
         receiver,
-        ..Case::new(&[&[1, 2]], &[], mpi_memory)
+        ..ProtocolCase::new(&[&[1, 2]], &[], mpi_memory)
     }
 }
 
 /// Returns a case in which a process sends three messages to itself, two of them with one tag, with receives in
 /// between; a message of another process competes for the same memory.
-fn to_itself(mpi_memory: usize) -> Case {
-    let own = |tag| Call::Receive((Some(0), tag));
-    Case {
+fn to_itself(mpi_memory: usize) -> ProtocolCase {
+    let own = |tag| ProgramCall::Receive((Some(0), tag));
+    ProtocolCase {
         receiver: vec![
-            Call::SendToItself(1),
-            Call::SendToItself(2),
+            ProgramCall::SendToItself(1),
+            ProgramCall::SendToItself(2),
             own(Some(1)),
-            Call::SendToItself(2),
+            ProgramCall::SendToItself(2),
             own(Some(2)),
-            Call::Receive(ANY),
-            Call::Receive(ANY),
+            ProgramCall::Receive(ANY),
+            ProgramCall::Receive(ANY),
         ],
-        ..Case::new(&[&[3]], &[], mpi_memory)
+        ..ProtocolCase::new(&[&[3]], &[], mpi_memory)
     }
 }
 
 /// Returns a case with senders of `messages` messages each, to a receiver that polls from any source by cancelled
 /// receives. All receives may use the same request ID.
-fn polled(senders: usize, messages: usize, mpi_memory: usize) -> Case {
-    let case = many(senders, messages, mpi_memory);
-    Case {
-        receiver: vec![Call::Poll(ANY); senders * messages],
-        rules: Rules {
+fn polling_case(senders: usize, messages: usize, mpi_memory: usize) -> ProtocolCase {
+    let case = many_senders(senders, messages, mpi_memory);
+    ProtocolCase {
+        receiver: vec![ProgramCall::Poll(ANY); senders * messages],
+        rules: ExploredRules {
             name_bits: 0,
             ..NO_BCOPY
         },
@@ -286,9 +286,9 @@ fn polled(senders: usize, messages: usize, mpi_memory: usize) -> Case {
     }
 }
 
-fn age_bits(age_bits: u32) -> Rules {
-    Rules {
+fn age_bits(age_bits: u32) -> ExploredRules {
+    ExploredRules {
         age_bits,
-        ..Rules::SOUND
+        ..ExploredRules::SOUND
     }
 }

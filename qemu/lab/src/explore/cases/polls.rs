@@ -1,38 +1,38 @@
 //! Programs that poll: receives that are posted and cancelled in a loop until each message is received.
 #![forbid(unsafe_code)]
 
-use super::{Expected, NONE, ONE, Row, TWO, polled, under};
-use crate::explore::case::{Asked, Call, Case};
-use crate::explore::rules::Rules;
+use super::{ExpectedResult, NONE, ONE, CaseRow, TWO, polling_case, with_rules_of};
+use crate::explore::case::{ReceivePattern, ProgramCall, ProtocolCase};
+use crate::explore::rules::ExploredRules;
 
-/// Returns a case like [`polled`], with receives for these patterns.
-fn polled_for(senders: &[&[i32]], receives: &[Asked], mpi_memory: usize) -> Case {
-    let case = polled(senders.len(), 1, mpi_memory);
-    Case {
+/// Returns a case like [`polling_case`], with receives for these patterns.
+fn polling_case_for(senders: &[&[i32]], receives: &[ReceivePattern], mpi_memory: usize) -> ProtocolCase {
+    let case = polling_case(senders.len(), 1, mpi_memory);
+    ProtocolCase {
         senders: senders.iter().map(|tags| tags.to_vec()).collect(),
-        receiver: receives.iter().copied().map(Call::Poll).collect(),
+        receiver: receives.iter().copied().map(ProgramCall::Poll).collect(),
         ..case
     }
 }
 
-fn cases() -> Vec<(String, Case)> {
+fn cases() -> Vec<(String, ProtocolCase)> {
     let mut cases = Vec::new();
     for memory in [NONE, ONE, TWO] {
         for (senders, messages) in [(1, 2), (1, 3), (2, 1), (2, 2), (3, 1)] {
             let name = format!("{senders} x {messages} polled, {memory} bytes");
-            cases.push((name, polled(senders, messages, memory)));
+            cases.push((name, polling_case(senders, messages, memory)));
         }
         let second = [(None, Some(2)), (None, Some(1))];
         let name = format!("1 x 2 polled by tags in reverse, {memory} bytes");
-        cases.push((name, polled_for(&[&[1, 2]], &second, memory)));
+        cases.push((name, polling_case_for(&[&[1, 2]], &second, memory)));
         let by_name = [(Some(2), None), (Some(1), None)];
         let name = format!("2 x 1 polled by source, {memory} bytes");
-        cases.push((name, polled_for(&[&[1], &[1]], &by_name, memory)));
+        cases.push((name, polling_case_for(&[&[1], &[1]], &by_name, memory)));
         let reversed = [(None, Some(2)); 2];
         let rest = [(None, None); 2];
         let receives = [reversed, rest].concat();
         let name = format!("2 x 2 polled by tags in reverse, {memory} bytes");
-        cases.push((name, polled_for(&[&[1, 2], &[1, 2]], &receives, memory)));
+        cases.push((name, polling_case_for(&[&[1, 2], &[1, 2]], &receives, memory)));
     }
     cases
 }
@@ -67,23 +67,23 @@ const STATES: [(u64, Option<u64>); 24] = [
 ];
 
 /// Every fair run ends.
-pub fn polled_receives() -> Vec<Row> {
+pub fn polled_receives() -> Vec<CaseRow> {
     { cases().into_iter().zip(STATES) }
-        .map(|((name, case), (states, _))| Row::new(name, case, Expected::HoldsFairly { states }))
+        .map(|((name, case), (states, _))| CaseRow::new(name, case, ExpectedResult::HoldsFairly { states }))
         .collect()
 }
 
 /// Without rule (f): a receive that is cancelled immediately is not posted any more when its requested message arrives.
-pub fn without_rule_f() -> Vec<Row> {
-    let rules = |case: &Case| Rules {
+pub fn without_rule_f() -> Vec<CaseRow> {
+    let rules = |case: &ProtocolCase| ExploredRules {
         holds_cancelled: false,
         ..case.rules
     };
     { cases().into_iter().zip(STATES) }
         .filter_map(|((name, case), (_, states))| {
-            let case = under(rules(&case), case);
+            let case = with_rules_of(rules(&case), case);
             let states = states?;
-            Some(Row::new(name, case, Expected::Livelock { states }))
+            Some(CaseRow::new(name, case, ExpectedResult::Livelock { states }))
         })
         .collect()
 }

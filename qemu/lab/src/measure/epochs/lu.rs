@@ -8,13 +8,13 @@
 
 use midplane_device::rma::epochs::{Serial, Watch};
 
-use super::{Calls, Process, run};
-use crate::Failure;
-use crate::measure::timed::Costs;
+use super::{CallKind, MeasuredProcess, run};
+use crate::JobFailure;
+use crate::measure::timed::OperationCosts;
 
 /// Parameters of the decomposition.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Lu {
+pub struct LuParameters {
     /// The machine, a torus.
     pub extents: [u16; 3],
     /// Rows of the matrix, each of this many 8-byte numbers.
@@ -25,7 +25,7 @@ pub struct Lu {
 
 /// Times of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Solved {
+pub struct LuTimes {
     /// Total time in nanoseconds.
     pub ns: u64,
     /// The part of it in which a process does not compute, on average: calls, waits and interrupts.
@@ -33,7 +33,7 @@ pub struct Solved {
 }
 
 /// Runs the decomposition.
-pub fn solve(lu: Lu, calls: Calls, costs: Costs) -> Result<Solved, Failure> {
+pub fn solve(lu: LuParameters, calls: CallKind, costs: OperationCosts) -> Result<LuTimes, JobFailure> {
     let measured = run(lu.extents, calls, costs, |process| {
         if process.blocks() {
             lu.row_by_row(process)
@@ -49,13 +49,13 @@ pub fn solve(lu: Lu, calls: Calls, costs: Costs) -> Result<Solved, Failure> {
         })
         .sum();
     let ns = measured.into_iter().max().unwrap_or(0);
-    Ok(Solved {
+    Ok(LuTimes {
         ns,
         communication_ns: ns - computed / u64::from(size),
     })
 }
 
-impl Lu {
+impl LuParameters {
     /// Returns the number of rows of `rank` below `row`.
     fn below(self, row: u32, rank: u32, size: u32) -> u32 {
         let up_to = |rows: u32| (rows + size - 1 - rank) / size;
@@ -67,7 +67,7 @@ impl Lu {
         (f64::from(rows) * f64::from(self.rows - row) * self.update_ns) as u64
     }
 
-    fn put_row(self, process: &Process<'_, '_, '_>, epoch: Serial, row: u32) {
+    fn put_row(self, process: &MeasuredProcess<'_, '_, '_>, epoch: Serial, row: u32) {
         let (rank, size) = (process.node.rank(), process.node.size());
         if row % size == rank {
             let bytes = 8 * (self.rows - row) as usize;
@@ -77,7 +77,7 @@ impl Lu {
         }
     }
 
-    fn row_by_row(self, process: &Process<'_, '_, '_>) {
+    fn row_by_row(self, process: &MeasuredProcess<'_, '_, '_>) {
         let (rank, size) = (process.node.rank(), process.node.size());
         let mut epoch = process.fence(None);
         for row in 0..self.rows - 1 {
@@ -87,7 +87,7 @@ impl Lu {
         }
     }
 
-    fn ahead(self, process: &Process<'_, '_, '_>) {
+    fn ahead(self, process: &MeasuredProcess<'_, '_, '_>) {
         let (rank, size) = (process.node.rank(), process.node.size());
         let mut epoch = process.fence(None);
         self.put_row(process, epoch, 0);
@@ -113,13 +113,13 @@ mod tests {
 
     #[test]
     fn fences_that_do_not_block_hide_rows_behind_what_is_computed() {
-        let lu = Lu {
+        let lu = LuParameters {
             extents: [4, 1, 1],
             rows: 24,
             update_ns: 100.0,
         };
-        let of = |calls| solve(lu, calls, Costs::BLUE_GENE).expect("a run");
-        let (waits, goes_on) = (of(Calls::Blocking), of(Calls::Nonblocking));
+        let of = |calls| solve(lu, calls, OperationCosts::BLUE_GENE).expect("a run");
+        let (waits, goes_on) = (of(CallKind::Blocking), of(CallKind::Nonblocking));
         assert!(goes_on.ns < waits.ns, "{goes_on:?}, {waits:?}");
         assert!(
             goes_on.communication_ns < waits.communication_ns,
@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn rows_go_round() {
-        let lu = Lu {
+        let lu = LuParameters {
             extents: [3, 1, 1],
             rows: 7,
             update_ns: 1.0,

@@ -22,17 +22,17 @@ use midplane_device::rma::{OneSided, Peer, Window};
 use midplane_rust::initialize;
 use midplane_rust::traits::*;
 
-pub use lu::{Lu, Solved, solve};
-pub use patterns::{Pattern, pattern};
-pub use transactions::{Transactions, throughput};
+pub use lu::{LuParameters, LuTimes, solve};
+pub use patterns::{InefficiencyPattern, pattern};
+pub use transactions::{TransactionLoad, throughput};
 
-use super::timed::Costs;
+use super::timed::OperationCosts;
 use crate::as_program;
-use midplane_cluster::{Cluster, Failure, Node};
+use midplane_cluster::{Cluster, JobFailure, SimProcess};
 
 /// Kind of calls.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Calls {
+pub enum CallKind {
     /// Blocking calls.
     Blocking,
     /// Nonblocking calls, with ordered epochs.
@@ -67,15 +67,15 @@ fn windows(here: u32, size: u32, reorder: Reorder) -> OneSided {
     all
 }
 
-struct Process<'a, 'b, 'm> {
-    node: &'a Node<'b, 'm>,
-    calls: Calls,
+struct MeasuredProcess<'a, 'b, 'm> {
+    node: &'a SimProcess<'b, 'm>,
+    calls: CallKind,
     began: u64,
 }
 
-impl Process<'_, '_, '_> {
+impl MeasuredProcess<'_, '_, '_> {
     fn blocks(&self) -> bool {
-        self.calls == Calls::Blocking
+        self.calls == CallKind::Blocking
     }
 
     /// Makes a call; if calls block, waits for the event of its sequence number.
@@ -182,16 +182,16 @@ impl Process<'_, '_, '_> {
 /// Runs `program` as every process of a machine, all starting at the same time, and returns the measurement of each.
 fn run(
     extents: [u16; 3],
-    calls: Calls,
-    costs: Costs,
-    program: impl Fn(&Process<'_, '_, '_>) -> u64 + Sync,
-) -> Result<Vec<u64>, Failure> {
+    calls: CallKind,
+    costs: OperationCosts,
+    program: impl Fn(&MeasuredProcess<'_, '_, '_>) -> u64 + Sync,
+) -> Result<Vec<u64>, JobFailure> {
     let measured = Mutex::new(vec![0; extents.iter().map(|&e| usize::from(e)).product()]);
     let reorder = Reorder {
-        access_after_access: calls == Calls::Reordered,
+        access_after_access: calls == CallKind::Reordered,
         ..Reorder::default()
     };
-    let measure = |node: &Node<'_, '_>| {
+    let measure = |node: &SimProcess<'_, '_>| {
         let (rank, size) = (node.rank(), node.size());
         let universe = initialize().expect("once");
         let all = windows(rank, size, reorder);
@@ -202,12 +202,12 @@ fn run(
         // All processes have completed the barrier by then.
         let began = u64::from(size) * SETTLING_NS;
         node.compute_ns(began.saturating_sub(node.now_ns()));
-        let process = Process { node, calls, began };
+        let process = MeasuredProcess { node, calls, began };
         let ns = program(&process);
         measured.lock().unwrap_or_else(|held| held.into_inner())[rank as usize] = ns;
         0
     };
-    let process = |node: &Node<'_, '_>| as_program(node, || measure(node));
+    let process = |node: &SimProcess<'_, '_>| as_program(node, || measure(node));
     Cluster::new(extents).costs(costs).run(process)?;
     Ok(measured
         .into_inner()

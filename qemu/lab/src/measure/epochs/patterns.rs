@@ -2,13 +2,13 @@
 
 use midplane_device::rma::epochs::{Serial, Watch};
 
-use super::{Calls, Process, run};
-use crate::Failure;
-use crate::measure::timed::Costs;
+use super::{CallKind, MeasuredProcess, run};
+use crate::JobFailure;
+use crate::measure::timed::OperationCosts;
 
 /// The inefficiency patterns: six of Kuehnal et al., and two of the thesis.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Pattern {
+pub enum InefficiencyPattern {
     /// A target posts late; measures the start of the origin's next activity.
     LatePost,
     /// A target posts late; measures the end of the origin's operation.
@@ -27,58 +27,59 @@ pub enum Pattern {
     LateTarget,
 }
 
-impl Pattern {
+impl InefficiencyPattern {
     /// All patterns.
-    pub const ALL: [Pattern; 8] = [
-        Pattern::LatePost,
-        Pattern::EarlyTransfer,
-        Pattern::EarlyWait,
-        Pattern::LateComplete,
-        Pattern::EarlyFence,
-        Pattern::WaitAtFence,
-        Pattern::LateUnlock,
-        Pattern::LateTarget,
+    pub const ALL: [InefficiencyPattern; 8] = [
+        InefficiencyPattern::LatePost,
+        InefficiencyPattern::EarlyTransfer,
+        InefficiencyPattern::EarlyWait,
+        InefficiencyPattern::LateComplete,
+        InefficiencyPattern::EarlyFence,
+        InefficiencyPattern::WaitAtFence,
+        InefficiencyPattern::LateUnlock,
+        InefficiencyPattern::LateTarget,
     ];
 
     fn measured(self) -> usize {
         match self {
-            Pattern::LatePost | Pattern::EarlyTransfer | Pattern::EarlyFence => 0,
-            Pattern::EarlyWait
-            | Pattern::LateComplete
-            | Pattern::WaitAtFence
-            | Pattern::LateUnlock => 1,
-            Pattern::LateTarget => 2,
+            InefficiencyPattern::LatePost | InefficiencyPattern::EarlyTransfer | InefficiencyPattern::EarlyFence => 0,
+            InefficiencyPattern::EarlyWait
+            | InefficiencyPattern::LateComplete
+            | InefficiencyPattern::WaitAtFence
+            | InefficiencyPattern::LateUnlock => 1,
+            InefficiencyPattern::LateTarget => 2,
         }
     }
 }
 
 /// Returns the time of a pattern in nanoseconds; one process is late by `late`.
 pub fn pattern(
-    pattern: Pattern,
-    calls: Calls,
-    (bytes, late): (usize, u64),
-    costs: Costs,
-) -> Result<u64, Failure> {
-    let play = Play { bytes, late };
-    let program = |process: &Process<'_, '_, '_>| match pattern {
-        Pattern::LatePost | Pattern::EarlyTransfer => play.late_post(process, pattern),
-        Pattern::EarlyWait | Pattern::LateComplete => play.late_complete(process, pattern),
-        Pattern::EarlyFence | Pattern::WaitAtFence => play.late_fence(process, pattern),
-        Pattern::LateUnlock => play.late_unlock(process),
-        Pattern::LateTarget => play.late_target(process),
+    pattern: InefficiencyPattern,
+    calls: CallKind,
+    bytes: usize,
+    late: u64,
+    costs: OperationCosts,
+) -> Result<u64, JobFailure> {
+    let play = PatternRun { bytes, late };
+    let program = |process: &MeasuredProcess<'_, '_, '_>| match pattern {
+        InefficiencyPattern::LatePost | InefficiencyPattern::EarlyTransfer => play.late_post(process, pattern),
+        InefficiencyPattern::EarlyWait | InefficiencyPattern::LateComplete => play.late_complete(process, pattern),
+        InefficiencyPattern::EarlyFence | InefficiencyPattern::WaitAtFence => play.late_fence(process, pattern),
+        InefficiencyPattern::LateUnlock => play.late_unlock(process),
+        InefficiencyPattern::LateTarget => play.late_target(process),
     };
     let measured = run([3, 1, 1], calls, costs, program)?;
     Ok(measured[pattern.measured()])
 }
 
 /// Process 0 is the origin, process 1 the target; process 2 exists where a third is required.
-struct Play {
+struct PatternRun {
     bytes: usize,
     late: u64,
 }
 
-impl Play {
-    fn late_post(&self, process: &Process<'_, '_, '_>, pattern: Pattern) -> u64 {
+impl PatternRun {
+    fn late_post(&self, process: &MeasuredProcess<'_, '_, '_>, pattern: InefficiencyPattern) -> u64 {
         match process.node.rank() {
             0 => {
                 let epoch = process.start(1);
@@ -88,7 +89,7 @@ impl Play {
                 let next = process.elapsed();
                 process.wait(Watch::Closed(epoch));
                 match pattern {
-                    Pattern::EarlyTransfer => transferred,
+                    InefficiencyPattern::EarlyTransfer => transferred,
                     _ => next,
                 }
             }
@@ -104,7 +105,7 @@ impl Play {
     }
 
     /// Computes and closes the epoch, in this order if `is_late`; otherwise closes it, computes and waits.
-    fn compute_and_close(&self, process: &Process<'_, '_, '_>, epoch: Serial, is_late: bool) {
+    fn compute_and_close(&self, process: &MeasuredProcess<'_, '_, '_>, epoch: Serial, is_late: bool) {
         if is_late {
             process.compute(self.late);
             process.close(epoch);
@@ -117,19 +118,19 @@ impl Play {
 
     /// The origin computes after its transfer, the target after its epoch, for the same time. Nonblocking calls close
     /// the epoch first.
-    fn late_complete(&self, process: &Process<'_, '_, '_>, pattern: Pattern) -> u64 {
+    fn late_complete(&self, process: &MeasuredProcess<'_, '_, '_>, pattern: InefficiencyPattern) -> u64 {
         match process.node.rank() {
             0 => {
                 let epoch = process.start(1);
                 process.put(epoch, 1, self.bytes);
-                let is_late = pattern == Pattern::LateComplete && process.blocks();
+                let is_late = pattern == InefficiencyPattern::LateComplete && process.blocks();
                 self.compute_and_close(process, epoch, is_late);
                 0
             }
             1 => {
                 let epoch = process.post(0);
                 process.close(epoch);
-                if pattern == Pattern::EarlyWait {
+                if pattern == InefficiencyPattern::EarlyWait {
                     process.compute(self.late);
                 }
                 process.wait(Watch::Closed(epoch));
@@ -140,13 +141,13 @@ impl Play {
     }
 
     /// The origin computes after the fence, or before it, which is late then. Nonblocking calls issue the fence first.
-    fn late_fence(&self, process: &Process<'_, '_, '_>, pattern: Pattern) -> u64 {
+    fn late_fence(&self, process: &MeasuredProcess<'_, '_, '_>, pattern: InefficiencyPattern) -> u64 {
         let first = process.fence(None);
         let is_origin = process.node.rank() == 0;
         if is_origin {
             process.put(first, 1, self.bytes);
         }
-        let is_late = is_origin && pattern == Pattern::WaitAtFence && process.blocks();
+        let is_late = is_origin && pattern == InefficiencyPattern::WaitAtFence && process.blocks();
         if is_late {
             process.compute(self.late);
         }
@@ -159,7 +160,7 @@ impl Play {
     }
 
     /// Process 2 is the target; process 1 starts a little later than process 0.
-    fn late_unlock(&self, process: &Process<'_, '_, '_>) -> u64 {
+    fn late_unlock(&self, process: &MeasuredProcess<'_, '_, '_>) -> u64 {
         match process.node.rank() {
             0 => {
                 let epoch = process.lock(2);
@@ -180,7 +181,7 @@ impl Play {
         }
     }
 
-    fn late_target(&self, process: &Process<'_, '_, '_>) -> u64 {
+    fn late_target(&self, process: &MeasuredProcess<'_, '_, '_>) -> u64 {
         let rank = process.node.rank();
         if rank == 0 {
             let access = |target| {
@@ -209,23 +210,23 @@ mod tests {
     use super::*;
 
     const LATE: u64 = 1_000_000;
-    const COSTS: Costs = Costs::BLUE_GENE;
+    const COSTS: OperationCosts = OperationCosts::BLUE_GENE;
     /// A call, and the packets that one transmits immediately.
     const CALL: u64 = COSTS.call_ns + 2 * COSTS.packet_ns;
 
-    fn with(what: Pattern, calls: Calls, bytes: usize) -> u64 {
-        pattern(what, calls, (bytes, LATE), COSTS).expect("a run")
+    fn with(what: InefficiencyPattern, calls: CallKind, bytes: usize) -> u64 {
+        pattern(what, calls, bytes, LATE, COSTS).expect("a run")
     }
 
-    fn of(what: Pattern, calls: Calls) -> u64 {
+    fn run_pattern(what: InefficiencyPattern, calls: CallKind) -> u64 {
         with(what, calls, 8)
     }
 
     #[test]
     fn behind_a_late_post_the_next_activity_begins_at_the_cost_of_the_calls() {
         // Start, put and complete; for an early transfer, without complete.
-        for (what, calls) in [(Pattern::LatePost, 3), (Pattern::EarlyTransfer, 2)] {
-            let (waits, goes_on) = (of(what, Calls::Blocking), of(what, Calls::Nonblocking));
+        for (what, calls) in [(InefficiencyPattern::LatePost, 3), (InefficiencyPattern::EarlyTransfer, 2)] {
+            let (waits, goes_on) = (run_pattern(what, CallKind::Blocking), run_pattern(what, CallKind::Nonblocking));
             assert!(waits > LATE, "{what:?}: {waits}");
             assert!(goes_on <= calls * CALL, "{what:?}: {goes_on}");
         }
@@ -234,11 +235,11 @@ mod tests {
     #[test]
     fn none_of_the_time_that_a_process_is_late_reaches_its_peer() {
         for (what, most) in [
-            (Pattern::LateComplete, 6 * CALL),
-            (Pattern::WaitAtFence, 12 * CALL),
-            (Pattern::LateUnlock, 9 * CALL),
+            (InefficiencyPattern::LateComplete, 6 * CALL),
+            (InefficiencyPattern::WaitAtFence, 12 * CALL),
+            (InefficiencyPattern::LateUnlock, 9 * CALL),
         ] {
-            let (waits, goes_on) = (of(what, Calls::Blocking), of(what, Calls::Nonblocking));
+            let (waits, goes_on) = (run_pattern(what, CallKind::Blocking), run_pattern(what, CallKind::Nonblocking));
             assert!(waits > LATE * 9 / 10, "{what:?}: {waits}");
             assert!(goes_on < most, "{what:?}: {goes_on}");
         }
@@ -246,18 +247,18 @@ mod tests {
 
     #[test]
     fn a_late_target_holds_up_another_unless_access_may_pass_access() {
-        let what = Pattern::LateTarget;
-        assert!(of(what, Calls::Nonblocking) > LATE);
-        assert!(of(what, Calls::Reordered) < 9 * CALL);
+        let what = InefficiencyPattern::LateTarget;
+        assert!(run_pattern(what, CallKind::Nonblocking) > LATE);
+        assert!(run_pattern(what, CallKind::Reordered) < 9 * CALL);
     }
 
     /// The processor handles each packet and its interrupts; the rest is hidden.
     #[test]
     fn transfers_are_hidden_behind_what_is_computed() {
         const BYTES: usize = 64 << 10;
-        for what in [Pattern::EarlyWait, Pattern::EarlyFence] {
-            let of = |calls| with(what, calls, BYTES);
-            let (waits, goes_on) = (of(Calls::Blocking), of(Calls::Nonblocking));
+        for what in [InefficiencyPattern::EarlyWait, InefficiencyPattern::EarlyFence] {
+            let run = |calls| with(what, calls, BYTES);
+            let (waits, goes_on) = (run(CallKind::Blocking), run(CallKind::Nonblocking));
             let wire = (BYTES as f64 * COSTS.link_ns_per_byte) as u64;
             assert!(waits > LATE + wire, "{what:?}: {waits}");
             assert!(goes_on < waits - wire / 8, "{what:?}: {goes_on}, {waits}");

@@ -3,15 +3,15 @@
 //! senders are equal.
 #![forbid(unsafe_code)]
 
-use midplane_cluster::random::{Random, Stream};
+use midplane_cluster::random::{Random, RandomStream};
 use midplane_device::{Context, Tag};
 
 use super::collective::COLLECTIVE_CONTEXT;
-use super::traffic::{Step, Traffic};
+use super::traffic::{TrafficStep, QueueTraffic};
 
 /// Queue statistics of an application's busiest process.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Application {
+pub struct QueueProfile {
     /// Its name.
     pub name: &'static str,
     /// Processes of the job.
@@ -35,8 +35,8 @@ const fn printed(
     search: f64,
     posted: u32,
     collective: f64,
-) -> Application {
-    Application {
+) -> QueueProfile {
+    QueueProfile {
         name,
         processes,
         unexpected,
@@ -48,8 +48,8 @@ const fn printed(
 }
 
 /// Each process sends to process 0 by MPI_Gatherv, and one separate message (002, section 5.3.1).
-const fn fds(name: &'static str, processes: u32) -> Application {
-    Application {
+const fn fds(name: &'static str, processes: u32) -> QueueProfile {
+    QueueProfile {
         name,
         processes,
         unexpected: 2 * (processes - 1),
@@ -62,7 +62,7 @@ const fn fds(name: &'static str, processes: u32) -> Application {
 
 /// The applications of papers 001 and 002. Radix and Nbody: MQL and MASL of table 4.9, MQL of table 4.8; according to
 /// figure 1 of 002 nearly all messages of Radix belong to collectives, and most of Nbody do not.
-pub const APPLICATIONS: [Application; 10] = [
+pub const APPLICATIONS: [QueueProfile; 10] = [
     printed("Radix.n28", 512, 3061, 1510.058, 4, 1.0),
     printed("Radix.n29", 512, 6110, 3418.630, 4, 1.0),
     printed("Radix.n30", 512, 13228, 7208.657, 4, 1.0),
@@ -70,7 +70,7 @@ pub const APPLICATIONS: [Application; 10] = [
     printed("Nbody.512", 512, 498, 32.363, 511, 0.25),
     printed("Nbody.704", 704, 693, 50.863, 703, 0.25),
     // "Short list traversals": a stencil's 26 neighbours, and an allreduce over 9 partners.
-    Application {
+    QueueProfile {
         name: "MiniAMR.512",
         processes: 512,
         unexpected: 35,
@@ -84,10 +84,10 @@ pub const APPLICATIONS: [Application; 10] = [
     fds("FDS.2048", 2048),
 ];
 
-impl Application {
+impl QueueProfile {
     /// Returns the traffic: unexpected messages are received; then receives are posted, and their messages arrive.
-    pub fn traffic(&self) -> Traffic {
-        let mut random = Random::new(self.unexpected.into(), Stream::Traffic);
+    pub fn traffic(&self) -> QueueTraffic {
+        let mut random = Random::new(self.unexpected.into(), RandomStream::Traffic);
         let mut queue: Vec<(u32, Tag, Context)> = (0..self.unexpected)
             .map(|number| self.name_of(number, &mut random))
             .collect();
@@ -96,7 +96,7 @@ impl Application {
         let mut places: Vec<u32> = (0..self.processes).collect();
         random.shuffle(&mut places);
         queue.sort_by_key(|&(source, ..)| places[source as usize]);
-        let fill = queue.iter().map(|&(s, t, c)| Step::message(s, t, c));
+        let fill = queue.iter().map(|&(s, t, c)| TrafficStep::message(s, t, c));
         let fill = fill.collect();
         let mut drain = Vec::new();
         // On average the queue is half as long. The mean search of table 4.9 may be slightly longer than that.
@@ -110,14 +110,14 @@ impl Application {
             let depth = least + random.part() * (most - least);
             let at = (depth * queue.len() as f64) as usize;
             let (source, tag, context) = queue.remove(at.min(queue.len() - 1));
-            drain.push(Step::receive(Some(source), tag, context));
+            drain.push(TrafficStep::receive(Some(source), tag, context));
         }
         let posted: Vec<_> = (0..self.posted)
             .map(|number| self.name_of(number, &mut random))
             .collect();
-        drain.extend(posted.iter().map(|&(s, t, c)| Step::receive(Some(s), t, c)));
-        drain.extend(posted.iter().map(|&(s, t, c)| Step::message(s, t, c)));
-        Traffic {
+        drain.extend(posted.iter().map(|&(s, t, c)| TrafficStep::receive(Some(s), t, c)));
+        drain.extend(posted.iter().map(|&(s, t, c)| TrafficStep::message(s, t, c)));
+        QueueTraffic {
             peers: self.processes,
             contexts: vec![0, COLLECTIVE_CONTEXT],
             fill,
@@ -142,7 +142,7 @@ impl Application {
 mod tests {
     use midplane_device::matching::Lists;
 
-    use super::super::rig::{Effort, measure};
+    use super::super::fixture::{MeasureEffort, measure};
     use super::*;
 
     /// A list searches as many entries as the papers print, averaged over all searches, including those in an empty
@@ -151,7 +151,7 @@ mod tests {
     fn a_list_searches_as_long_as_the_papers_print() {
         for application in APPLICATIONS {
             let traffic = application.traffic();
-            let effort = Effort {
+            let effort = MeasureEffort {
                 steps: 1,
                 most: std::time::Duration::MAX,
             };

@@ -13,7 +13,7 @@ use midplane_device::request::RequestPool;
 
 /// Returns the first entry if `FORWARD`, else the last.
 #[derive(Clone, Debug)]
-pub struct Blank<const FORWARD: bool> {
+pub struct BlankEngine<const FORWARD: bool> {
     posted: VecDeque<Slot>,
     unexpected: VecDeque<BlockIndex>,
 }
@@ -34,7 +34,7 @@ fn pop<T, const FORWARD: bool>(entries: &mut VecDeque<T>) {
     };
 }
 
-impl<const FORWARD: bool> Matching for Blank<FORWARD> {
+impl<const FORWARD: bool> Matching for BlankEngine<FORWARD> {
     fn name(&self) -> &'static str {
         Self::NAME
     }
@@ -82,7 +82,7 @@ impl<const FORWARD: bool> Matching for Blank<FORWARD> {
     }
 }
 
-impl<const FORWARD: bool> MatchingEngine for Blank<FORWARD> {
+impl<const FORWARD: bool> MatchingEngine for BlankEngine<FORWARD> {
     const NAME: &'static str = "none";
 
     fn fixed_bytes(_: usize, _: usize) -> usize {
@@ -90,7 +90,7 @@ impl<const FORWARD: bool> MatchingEngine for Blank<FORWARD> {
     }
 
     fn new(blocks: usize, _: usize) -> Option<Self> {
-        Some(Blank {
+        Some(BlankEngine {
             posted: VecDeque::new(),
             unexpected: VecDeque::with_capacity(blocks),
         })

@@ -1,14 +1,14 @@
 //! Messages of collectives at one process, as measured in paper 002 (section 5.2).
 #![forbid(unsafe_code)]
 
-use midplane_cluster::random::{Random, Stream};
+use midplane_cluster::random::{Random, RandomStream};
 use midplane_device::{Context, Tag};
 
-use super::traffic::{Step, Traffic};
+use super::traffic::{TrafficStep, QueueTraffic};
 
 /// A collective.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Collective {
+pub enum CollectiveTraffic {
     /// The root of a linear gather: a message from each other process.
     Gather,
     /// Recursive doubling: a message from each of log2 n partners.
@@ -17,31 +17,31 @@ pub enum Collective {
     Iallgather,
 }
 
-impl Collective {
+impl CollectiveTraffic {
     /// All collectives.
-    pub const ALL: [Collective; 3] = [
-        Collective::Gather,
-        Collective::Allreduce,
-        Collective::Iallgather,
+    pub const ALL: [CollectiveTraffic; 3] = [
+        CollectiveTraffic::Gather,
+        CollectiveTraffic::Allreduce,
+        CollectiveTraffic::Iallgather,
     ];
 
     /// Returns its name.
     pub const fn name(self) -> &'static str {
         match self {
-            Collective::Gather => "Gather",
-            Collective::Allreduce => "Allreduce",
-            Collective::Iallgather => "Iallgather",
+            CollectiveTraffic::Gather => "Gather",
+            CollectiveTraffic::Allreduce => "Allreduce",
+            CollectiveTraffic::Iallgather => "Iallgather",
         }
     }
 
     /// Returns the published speed-up of its latency over a list for 1024, 2048 and 4096 processes ("up to").
     pub const fn published(self, processes: u32) -> Option<f64> {
         match (self, processes) {
-            (Collective::Gather, 1024) => Some(1.5),
-            (Collective::Gather, 2048) => Some(2.4),
-            (Collective::Gather, 4096) => Some(5.4),
-            (Collective::Allreduce, 4096) => Some(1.16),
-            (Collective::Iallgather, 4096) => Some(1.26),
+            (CollectiveTraffic::Gather, 1024) => Some(1.5),
+            (CollectiveTraffic::Gather, 2048) => Some(2.4),
+            (CollectiveTraffic::Gather, 4096) => Some(5.4),
+            (CollectiveTraffic::Allreduce, 4096) => Some(1.16),
+            (CollectiveTraffic::Iallgather, 4096) => Some(1.26),
             _ => None,
         }
     }
@@ -49,16 +49,16 @@ impl Collective {
     /// Returns its tag in the context of a communicator's collectives.
     const fn tag(self) -> Tag {
         match self {
-            Collective::Gather => 1,
-            Collective::Allreduce => 2,
-            Collective::Iallgather => 3,
+            CollectiveTraffic::Gather => 1,
+            CollectiveTraffic::Allreduce => 2,
+            CollectiveTraffic::Iallgather => 3,
         }
     }
 
     fn partners(self, processes: u32) -> Vec<u32> {
         match self {
-            Collective::Gather => (1..processes).collect(),
-            Collective::Allreduce | Collective::Iallgather => {
+            CollectiveTraffic::Gather => (1..processes).collect(),
+            CollectiveTraffic::Allreduce | CollectiveTraffic::Iallgather => {
                 (0..processes.ilog2()).map(|step| 1 << step).collect()
             }
         }
@@ -66,11 +66,11 @@ impl Collective {
 
     /// Returns the traffic of several calls. In each, half of the messages arrive before their receives are posted, in
     /// random order, like in a network.
-    pub fn traffic(self, processes: u32) -> Traffic {
-        let mut random = Random::new(u64::from(processes), Stream::Traffic);
+    pub fn traffic(self, processes: u32) -> QueueTraffic {
+        let mut random = Random::new(u64::from(processes), RandomStream::Traffic);
         let partners = self.partners(processes);
         let at_once = match self {
-            Collective::Iallgather => 2,
+            CollectiveTraffic::Iallgather => 2,
             _ => 1,
         };
         let mut steps = Vec::new();
@@ -78,18 +78,18 @@ impl Collective {
             let mut arriving = partners.clone();
             random.shuffle(&mut arriving);
             let (early, late) = arriving.split_at(arriving.len() / 2);
-            let messages = |senders: &[u32]| -> Vec<Step> {
+            let messages = |senders: &[u32]| -> Vec<TrafficStep> {
                 let all = std::iter::repeat_n(senders, at_once).flatten();
-                let message = |&from| Step::message(from, self.tag(), COLLECTIVE_CONTEXT);
+                let message = |&from| TrafficStep::message(from, self.tag(), COLLECTIVE_CONTEXT);
                 all.map(message).collect()
             };
             steps.extend(messages(early));
             let receives = std::iter::repeat_n(&partners, at_once).flatten();
-            let receive = |&from| Step::receive(Some(from), self.tag(), COLLECTIVE_CONTEXT);
+            let receive = |&from| TrafficStep::receive(Some(from), self.tag(), COLLECTIVE_CONTEXT);
             steps.extend(receives.map(receive));
             steps.extend(messages(late));
         }
-        Traffic {
+        QueueTraffic {
             peers: processes,
             contexts: vec![0, COLLECTIVE_CONTEXT],
             fill: Vec::new(),

@@ -3,7 +3,7 @@
 //!
 //! * [`traffic`]: the receives and messages; [`search`] creates those of the papers' search tests, [`collective`] those
 //!   of collectives, [`application`] those of applications.
-//! * [`rig`]: the test harness, which measures times and hops.
+//! * [`fixture`]: the test harness, which measures times and hops.
 //! * [`overhead`]: the memory that an engine uses.
 //! * [`blank`]: the baseline without an engine, whose cost is that of the test harness.
 #![forbid(unsafe_code)]
@@ -12,13 +12,13 @@ pub mod application;
 pub mod blank;
 pub mod collective;
 pub mod overhead;
-pub mod rig;
+pub mod fixture;
 pub mod search;
 pub mod traffic;
 
-pub use application::Application;
-pub use collective::Collective;
-pub use overhead::Overhead;
-pub use rig::{Effort, Measured};
-pub use search::{Order, Queue, Search};
-pub use traffic::{Step, Traffic};
+pub use application::QueueProfile;
+pub use collective::CollectiveTraffic;
+pub use overhead::HeapOverhead;
+pub use fixture::{MeasureEffort, MatchingCost};
+pub use search::{SearchOrder, LongQueue, SearchTest};
+pub use traffic::{TrafficStep, QueueTraffic};

@@ -6,12 +6,12 @@ use midplane_device::memory::{RawMemory, Span};
 use midplane_device::region::Region;
 use midplane_device::request::{MAX_SLOTS, Posted, Receive, ReceiveState, Request, RequestPool};
 
-use super::traffic::Step;
+use super::traffic::TrafficStep;
 use crate::matching::blocks;
 
 /// Heap use in bytes of a job with a number of processes and of entries, one from each of the neighbouring ranks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Overhead {
+pub struct HeapOverhead {
     /// With MPI memory for exactly these records, all in use, and no receives.
     pub records: usize,
     /// With these receives posted, and no MPI memory.
@@ -26,8 +26,8 @@ pub fn overhead<E: MatchingEngine>(
     peers: u32,
     entries: u32,
     allocated: &dyn Fn() -> usize,
-) -> Overhead {
-    Overhead {
+) -> HeapOverhead {
+    HeapOverhead {
         records: with_records::<E>(peers, entries, allocated),
         receives: with_receives::<E>(peers, entries, allocated),
     }
@@ -44,7 +44,7 @@ fn with_records<E: MatchingEngine>(
     let mut engine = E::new(entries as usize, peers as usize).expect("the host's memory");
     engine.open(&mut requests, &mut region, 0);
     for source in 0..entries {
-        let Step::Message(envelope) = Step::message(source, 0, 0) else {
+        let TrafficStep::Message(envelope) = TrafficStep::message(source, 0, 0) else {
             unreachable!("a message")
         };
         let at = region.record_only(&mut RawMemory, envelope, 0, 0);
@@ -66,7 +66,7 @@ fn with_receives<E: MatchingEngine>(
     engine.open(&mut requests, &mut region, 0);
     engine.reserve(entries as usize).expect("the host's memory");
     for source in 0..entries {
-        let Step::Receive(pattern) = Step::receive(Some(source), 0, 0) else {
+        let TrafficStep::Receive(pattern) = TrafficStep::receive(Some(source), 0, 0) else {
             unreachable!("a receive")
         };
         let posted = Posted {
@@ -86,7 +86,7 @@ fn with_receives<E: MatchingEngine>(
 
 /// A row of table 4.5.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Published {
+pub struct PublishedRow {
     /// Processes of the communicator.
     pub ranks: u32,
     /// Entries of the queues.
@@ -98,13 +98,13 @@ pub struct Published {
 }
 
 /// Returns table 4.5, with the exact bytes of its formulas (4.19 and 4.20) and table 4.4, which it prints rounded.
-pub fn published() -> impl Iterator<Item = Published> {
+pub fn published() -> impl Iterator<Item = PublishedRow> {
     const LEAD: u32 = 56;
     const RANK_HEAD: u32 = 32;
     const JUMP_POINT: u32 = 48;
     let sizes = [(4096_u32, 8_u32), (65_536, 16), (1_048_576, 32)];
     sizes.into_iter().flat_map(|(ranks, span)| {
-        [1, 100, 1000, ranks].map(|entries| Published {
+        [1, 100, 1000, ranks].map(|entries| PublishedRow {
             ranks,
             entries,
             array: LEAD + ranks * RANK_HEAD,

@@ -2,57 +2,57 @@
 //! each; a queue is filled and then emptied from its head or from its end.
 #![forbid(unsafe_code)]
 
-use midplane_cluster::random::{Random, Stream};
+use midplane_cluster::random::{Random, RandomStream};
 use midplane_device::Tag;
 use midplane_device::request::MAX_SLOTS;
 
-use super::traffic::{Step, Traffic};
+use super::traffic::{TrafficStep, QueueTraffic};
 
 /// The long queue.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Queue {
+pub enum LongQueue {
     /// The posted receive queue (PRQ).
     Posted,
     /// The unexpected message queue (UMQ).
     Unexpected,
 }
 
-impl Queue {
+impl LongQueue {
     /// Returns its name in the papers.
     pub const fn name(self) -> &'static str {
         match self {
-            Queue::Posted => "PRQ",
-            Queue::Unexpected => "UMQ",
+            LongQueue::Posted => "PRQ",
+            LongQueue::Unexpected => "UMQ",
         }
     }
 }
 
 /// Position of the matching entry in the queue.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Order {
+pub enum SearchOrder {
     /// At its head.
     Forward,
     /// At its end.
     Reverse,
 }
 
-impl Order {
+impl SearchOrder {
     /// Returns its name in the papers.
     pub const fn name(self) -> &'static str {
         match self {
-            Order::Forward => "forward",
-            Order::Reverse => "reverse",
+            SearchOrder::Forward => "forward",
+            SearchOrder::Reverse => "reverse",
         }
     }
 }
 
 /// One test.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Search {
+pub struct SearchTest {
     /// The long queue.
-    pub queue: Queue,
+    pub queue: LongQueue,
     /// The end from which it is emptied.
-    pub order: Order,
+    pub order: SearchOrder,
     /// Number of senders.
     pub senders: u32,
     /// Messages of each sender in each communicator.
@@ -63,7 +63,7 @@ pub struct Search {
     pub any_source: f64,
 }
 
-impl Search {
+impl SearchTest {
     /// Returns the number of entries of the full queue.
     pub fn entries(&self) -> usize {
         self.senders as usize * self.pending as usize * self.communicators as usize
@@ -76,8 +76,8 @@ impl Search {
 
     /// Returns the traffic, which is equal for each call. A sender's messages differ in their tags. Messages received
     /// from any source use separate tags, so that the sender does not matter and each message matches a receive.
-    pub fn traffic(&self) -> Traffic {
-        let mut random = Random::new(u64::from(self.senders), Stream::Traffic);
+    pub fn traffic(&self) -> QueueTraffic {
+        let mut random = Random::new(u64::from(self.senders), RandomStream::Traffic);
         let any: Vec<bool> = (0..self.senders)
             .map(|_| random.chance(self.any_source))
             .collect();
@@ -87,25 +87,25 @@ impl Search {
             for (source, &any) in (1..).zip(&any) {
                 for tag in 0..self.pending {
                     let tag = (tag + if any { self.pending } else { 0 }) as Tag;
-                    let receive = Step::receive((!any).then_some(source), tag, context);
-                    pairs.push((receive, Step::message(source, tag, context)));
+                    let receive = TrafficStep::receive((!any).then_some(source), tag, context);
+                    pairs.push((receive, TrafficStep::message(source, tag, context)));
                 }
             }
         }
         let (receives, messages) = pairs.into_iter().unzip();
-        let (fill, mut drain): (Vec<Step>, Vec<Step>) = match self.queue {
-            Queue::Posted => (receives, messages),
-            Queue::Unexpected => (messages, receives),
+        let (fill, mut drain): (Vec<TrafficStep>, Vec<TrafficStep>) = match self.queue {
+            LongQueue::Posted => (receives, messages),
+            LongQueue::Unexpected => (messages, receives),
         };
-        if self.order == Order::Reverse {
+        if self.order == SearchOrder::Reverse {
             drain.reverse();
         }
-        Traffic {
+        QueueTraffic {
             peers: self.senders + 1,
             contexts,
             fill,
             drain,
-            nested: self.order == Order::Reverse && !any.contains(&true),
+            nested: self.order == SearchOrder::Reverse && !any.contains(&true),
         }
     }
 }

@@ -6,22 +6,22 @@ use midplane_device::{Context, Tag};
 
 /// A receive that starts or a message that arrives.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Step {
+pub enum TrafficStep {
     /// It matches a recorded message, or is posted.
     Receive(Pattern),
     /// It is matched, or recorded.
     Message(Envelope),
 }
 
-impl Step {
+impl TrafficStep {
     /// Creates a receive from one source, or from any.
-    pub fn receive(source: Option<u32>, tag: Tag, context: Context) -> Step {
-        Step::Receive(Pattern::new(source.map(Rank::new), Some(tag), context))
+    pub fn receive(source: Option<u32>, tag: Tag, context: Context) -> TrafficStep {
+        TrafficStep::Receive(Pattern::new(source.map(Rank::new), Some(tag), context))
     }
 
     /// Creates a message.
-    pub fn message(source: u32, tag: Tag, context: Context) -> Step {
-        Step::Message(Envelope {
+    pub fn message(source: u32, tag: Tag, context: Context) -> TrafficStep {
+        TrafficStep::Message(Envelope {
             source: Rank::new(source),
             tag,
             context,
@@ -31,25 +31,25 @@ impl Step {
 
 /// A queue that is filled and then emptied.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Traffic {
+pub struct QueueTraffic {
     /// Processes of the job.
     pub peers: u32,
     /// Open contexts.
     pub contexts: Vec<Context>,
     /// Fills the queues; may be empty.
-    pub fill: Vec<Step>,
+    pub fill: Vec<TrafficStep>,
     /// Empties the queues. Each step matches, unless `fill` is empty.
-    pub drain: Vec<Step>,
+    pub drain: Vec<TrafficStep>,
     /// After n steps of `drain`, the queues are those of `fill` without its last n steps: allows a sample of the steps.
     pub nested: bool,
 }
 
-impl Traffic {
+impl QueueTraffic {
     /// Returns an upper bound of the messages recorded at a time.
     pub fn messages(&self) -> usize {
         let steps = self.fill.iter().chain(&self.drain);
         steps
-            .filter(|step| matches!(step, Step::Message(_)))
+            .filter(|step| matches!(step, TrafficStep::Message(_)))
             .count()
     }
 

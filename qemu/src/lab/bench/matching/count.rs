@@ -6,9 +6,9 @@ use crate::lab::bench::callgrind;
 use crate::show::say::say;
 use crate::show::table::{self, Column, Table, six_places};
 use clap::Args;
-use midplane_lab::matching::{ENGINES, Engine};
-use midplane_lab::measure::matching::blank::Blank;
-use midplane_lab::measure::matching::{Order, Queue, Search};
+use midplane_lab::matching::{ENGINES, NamedEngine};
+use midplane_lab::measure::matching::blank::BlankEngine;
+use midplane_lab::measure::matching::{SearchOrder, LongQueue, SearchTest};
 use serde::Serialize;
 
 /// Options of `midplane bench matching-loop`.
@@ -86,11 +86,11 @@ pub fn run(bench: &Bench) -> Result<String, Stop> {
     )?;
     say(TABLE.heading().join("\n"))?;
     let mut rows = Vec::new();
-    for queue in [Queue::Posted, Queue::Unexpected] {
-        for order in [Order::Forward, Order::Reverse] {
-            let more = (order == Order::Forward).then_some(FORWARD_SIZE);
+    for queue in [LongQueue::Posted, LongQueue::Unexpected] {
+        for order in [SearchOrder::Forward, SearchOrder::Reverse] {
+            let more = (order == SearchOrder::Forward).then_some(FORWARD_SIZE);
             for (senders, pending) in SIZES.into_iter().chain(more) {
-                let search = Search {
+                let search = SearchTest {
                     queue,
                     order,
                     senders,
@@ -105,7 +105,7 @@ pub fn run(bench: &Bench) -> Result<String, Stop> {
     table::csv(&rows)
 }
 
-fn count(bench: &Bench, search: &Search, rows: &mut Vec<Row>) -> Result<(), Stop> {
+fn count(bench: &Bench, search: &SearchTest, rows: &mut Vec<Row>) -> Result<(), Stop> {
     let rest = each("none", search)?;
     let mut reference = f64::NAN;
     for engine in &bench.engines {
@@ -131,7 +131,7 @@ fn count(bench: &Bench, search: &Search, rows: &mut Vec<Row>) -> Result<(), Stop
 }
 
 /// Returns the instructions per entry.
-fn each(engine: &str, search: &Search) -> Result<f64, Stop> {
+fn each(engine: &str, search: &SearchTest) -> Result<f64, Stop> {
     let entries = search.entries() as u32;
     let more = ENTRIES.div_ceil(entries);
     let [few, many] = [1, 1 + more].map(|rounds| instructions(engine, search, rounds));
@@ -139,36 +139,36 @@ fn each(engine: &str, search: &Search) -> Result<f64, Stop> {
 }
 
 /// Returns the instructions of a complete run.
-fn instructions(engine: &str, search: &Search, rounds: u32) -> Result<u64, Stop> {
+fn instructions(engine: &str, search: &SearchTest, rounds: u32) -> Result<u64, Stop> {
     let numbers = [search.senders, search.pending, rounds].map(|number| number.to_string());
     let [senders, pending, rounds] = numbers.each_ref().map(String::as_str);
     let mut arguments = vec!["matching-loop", "--engine", engine, "--senders", senders];
     arguments.extend(["--pending", pending, "--rounds", rounds]);
-    arguments.extend((search.queue == Queue::Unexpected).then_some("--unexpected"));
-    arguments.extend((search.order == Order::Reverse).then_some("--reverse"));
+    arguments.extend((search.queue == LongQueue::Unexpected).then_some("--unexpected"));
+    arguments.extend((search.order == SearchOrder::Reverse).then_some("--reverse"));
     callgrind::instructions(&arguments)
 }
 
 /// Runs the loop that callgrind counts; returns the exit status.
 pub fn run_loop(options: &LoopArgs) -> Result<u8, Stop> {
     let none = if options.reverse {
-        Engine::of::<Blank<false>>()
+        NamedEngine::from_engine::<BlankEngine<false>>()
     } else {
-        Engine::of::<Blank<true>>()
+        NamedEngine::from_engine::<BlankEngine<true>>()
     };
     let mut engines = ENGINES.iter().chain([&none]);
     let engine = engines.find(|engine| engine.name == options.engine);
     let engine = engine.ok_or_else(|| Stop::usage("--engine: there is no such engine"))?;
-    let search = Search {
+    let search = SearchTest {
         queue: if options.unexpected {
-            Queue::Unexpected
+            LongQueue::Unexpected
         } else {
-            Queue::Posted
+            LongQueue::Posted
         },
         order: if options.reverse {
-            Order::Reverse
+            SearchOrder::Reverse
         } else {
-            Order::Forward
+            SearchOrder::Forward
         },
         senders: options.senders,
         pending: options.pending,

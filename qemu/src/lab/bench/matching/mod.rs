@@ -12,7 +12,7 @@ use crate::host::stop::Stop;
 use crate::show::file::ResultFile;
 use crate::show::say::say;
 use clap::{Args, ValueEnum};
-use midplane_lab::matching::{ENGINES, Engine};
+use midplane_lab::matching::{ENGINES, NamedEngine};
 use std::path::PathBuf;
 
 pub use count::{LoopArgs, run_loop};
@@ -43,7 +43,7 @@ pub struct MatchingArgs {
 
     /// Engines, separated by commas; all of them if it is not given. `list` is always measured
     #[arg(long, value_delimiter = ',', value_parser = parse_engine)]
-    engines: Vec<Engine>,
+    engines: Vec<NamedEngine>,
 
     /// Runs of each test by each engine in turn; the medians count
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
@@ -65,7 +65,7 @@ pub struct MatchingArgs {
 /// Engine that all others are compared with.
 const REFERENCE: &str = "list";
 
-fn parse_engine(name: &str) -> Result<Engine, String> {
+fn parse_engine(name: &str) -> Result<NamedEngine, String> {
     let known = || ENGINES.iter().map(|engine| engine.name);
     let found = ENGINES.iter().find(|engine| engine.name == name);
     found
@@ -76,7 +76,7 @@ fn parse_engine(name: &str) -> Result<Engine, String> {
 /// State that the parts share.
 struct Bench {
     /// Engines; the first one is the reference.
-    engines: Vec<Engine>,
+    engines: Vec<NamedEngine>,
     runs: u32,
     all: bool,
     signals: Signals,
@@ -98,7 +98,7 @@ pub fn run(options: &MatchingArgs) -> Result<u8, Stop> {
     }
     // Before the long measurement.
     let (csv_file, svg_file) = ResultFile::open_both(options.csv.as_ref(), options.svg.as_ref())?;
-    let is_wanted = |engine: &&Engine| {
+    let is_wanted = |engine: &&NamedEngine| {
         let wanted = options
             .engines
             .iter()

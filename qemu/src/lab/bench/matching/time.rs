@@ -6,7 +6,7 @@ use crate::host::stop::Stop;
 use crate::show::say::say;
 use midplane_lab::measure::matching::application::APPLICATIONS;
 use midplane_lab::measure::matching::{
-    Collective, Effort, Measured, Order, Queue, Search, Traffic,
+    CollectiveTraffic, MeasureEffort, MatchingCost, SearchOrder, LongQueue, SearchTest, QueueTraffic,
 };
 
 /// Numbers of senders, and the additional ones of `--all`.
@@ -30,31 +30,31 @@ struct Test {
 }
 
 /// Returns the speedup over a list that papers 000 and 001 report, both for 704 processes.
-fn published(search: &Search, engine: &str) -> Option<f64> {
-    if (search.senders, search.order) != (704, Order::Reverse) || search.any_source > 0.0 {
+fn published(search: &SearchTest, engine: &str) -> Option<f64> {
+    if (search.senders, search.order) != (704, SearchOrder::Reverse) || search.any_source > 0.0 {
         return None;
     }
     match (search.queue, search.communicators, search.pending, engine) {
-        (Queue::Posted, 1, 10, "array") => Some(44.0),
-        (Queue::Posted, 1, 10, "fourd") => Some(32.0),
-        (Queue::Unexpected, 1, 10, "array") => Some(31.0),
-        (Queue::Unexpected, 1, 10, "fourd") => Some(27.0),
+        (LongQueue::Posted, 1, 10, "array") => Some(44.0),
+        (LongQueue::Posted, 1, 10, "fourd") => Some(32.0),
+        (LongQueue::Unexpected, 1, 10, "array") => Some(31.0),
+        (LongQueue::Unexpected, 1, 10, "fourd") => Some(27.0),
         // "Up to", of the two.
-        (Queue::Posted, 10, 5, "array") => Some(175.8),
-        (Queue::Posted, 50, 5, "array") => Some(556.0),
+        (LongQueue::Posted, 10, 5, "array") => Some(175.8),
+        (LongQueue::Posted, 50, 5, "array") => Some(556.0),
         _ => None,
     }
 }
 
 /// Returns all search tests in execution order.
-fn cases(all: bool) -> Vec<Search> {
+fn cases(all: bool) -> Vec<SearchTest> {
     let mut senders = SENDERS.to_vec();
     if all {
         senders.extend(MANY_SENDERS);
     }
     let mut cases = Vec::new();
-    let orders = [Order::Reverse, Order::Forward];
-    let plain = |queue, order, senders, pending| Search {
+    let orders = [SearchOrder::Reverse, SearchOrder::Forward];
+    let plain = |queue, order, senders, pending| SearchTest {
         queue,
         order,
         senders,
@@ -62,7 +62,7 @@ fn cases(all: bool) -> Vec<Search> {
         communicators: 1,
         any_source: 0.0,
     };
-    for queue in [Queue::Posted, Queue::Unexpected] {
+    for queue in [LongQueue::Posted, LongQueue::Unexpected] {
         for order in orders {
             for &senders in &senders {
                 cases.extend(PENDING.map(|pending| plain(queue, order, senders, pending)));
@@ -71,21 +71,21 @@ fn cases(all: bool) -> Vec<Search> {
     }
     for order in orders {
         for communicators in COMMUNICATORS {
-            cases.extend(senders.iter().map(|&senders| Search {
+            cases.extend(senders.iter().map(|&senders| SearchTest {
                 communicators,
-                ..plain(Queue::Posted, order, senders, PENDING_OF_MANY)
+                ..plain(LongQueue::Posted, order, senders, PENDING_OF_MANY)
             }));
         }
     }
-    for queue in [Queue::Posted, Queue::Unexpected] {
+    for queue in [LongQueue::Posted, LongQueue::Unexpected] {
         for any_source in ANY_SOURCE {
-            cases.extend(senders.iter().map(|&senders| Search {
+            cases.extend(senders.iter().map(|&senders| SearchTest {
                 any_source,
-                ..plain(queue, Order::Reverse, senders, 10)
+                ..plain(queue, SearchOrder::Reverse, senders, 10)
             }));
         }
     }
-    cases.retain(Search::is_possible);
+    cases.retain(SearchTest::is_possible);
     cases
 }
 
@@ -129,7 +129,7 @@ pub fn traffics(bench: &Bench) -> Result<Vec<Row>, Stop> {
         communicators: 1,
         any_source: 0.0,
     };
-    for collective in Collective::ALL {
+    for collective in CollectiveTraffic::ALL {
         for processes in PROCESSES {
             let paper = |engine: &str| {
                 let published = collective.published(processes);
@@ -164,18 +164,18 @@ fn application_speedup(name: &str, engine: &str) -> Option<f64> {
 fn compare(
     bench: &Bench,
     test: &Test,
-    traffic: &Traffic,
+    traffic: &QueueTraffic,
     published: &dyn Fn(&str) -> Option<f64>,
     rows: &mut Vec<Row>,
 ) -> Result<(), Stop> {
     let mut taken = vec![Vec::new(); bench.engines.len()];
     for _ in 0..bench.runs {
         for (engine, taken) in bench.engines.iter().zip(&mut taken) {
-            taken.push(engine.measure(traffic, Effort::default()));
+            taken.push(engine.measure(traffic, MeasureEffort::default()));
             bench.go_on()?;
         }
     }
-    let medians: Vec<_> = taken.iter().map(|runs| Measured::medians(runs)).collect();
+    let medians: Vec<_> = taken.iter().map(|runs| MatchingCost::medians(runs)).collect();
     let reference = medians[0].ns();
     for (engine, measured) in bench.engines.iter().zip(medians) {
         let row = Row {
@@ -215,9 +215,9 @@ mod tests {
             all: false,
             signals: Signals::catch().expect("signals"),
         };
-        let search = Search {
-            queue: Queue::Posted,
-            order: Order::Reverse,
+        let search = SearchTest {
+            queue: LongQueue::Posted,
+            order: SearchOrder::Reverse,
             senders: 8,
             pending: 5,
             communicators: 1,
@@ -249,7 +249,7 @@ mod tests {
     #[test]
     fn the_tests_are_the_papers() {
         let all = cases(true);
-        let has = |of: fn(&Search) -> bool| all.iter().any(of);
+        let has = |of: fn(&SearchTest) -> bool| all.iter().any(of);
         assert!(has(|s| s.senders == 1_048_576 && s.pending == 1));
         assert!(has(|s| s.senders == 704 && s.communicators == 50));
         assert!(has(|s| s.senders == 4096 && s.any_source == 1.0));
