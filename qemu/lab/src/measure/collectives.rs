@@ -33,7 +33,7 @@ use crate::sim::collectives::intern_list;
 
 /// Kind of collective.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum CollectiveKind {
+pub enum MeasuredCollective {
     /// Of all processes, along the torus's lines.
     Barrier,
     /// From rank 0.
@@ -44,17 +44,17 @@ pub enum CollectiveKind {
     Alltoall,
 }
 
-impl CollectiveKind {
+impl MeasuredCollective {
     /// All kinds.
-    pub const ALL: [CollectiveKind; 4] = [CollectiveKind::Barrier, CollectiveKind::Bcast, CollectiveKind::Allreduce, CollectiveKind::Alltoall];
+    pub const ALL: [MeasuredCollective; 4] = [MeasuredCollective::Barrier, MeasuredCollective::Bcast, MeasuredCollective::Allreduce, MeasuredCollective::Alltoall];
 
     /// Returns the MPI name without the prefix.
     pub const fn name(self) -> &'static str {
         match self {
-            CollectiveKind::Barrier => "barrier",
-            CollectiveKind::Bcast => "bcast",
-            CollectiveKind::Allreduce => "allreduce",
-            CollectiveKind::Alltoall => "alltoall",
+            MeasuredCollective::Barrier => "barrier",
+            MeasuredCollective::Bcast => "bcast",
+            MeasuredCollective::Allreduce => "allreduce",
+            MeasuredCollective::Alltoall => "alltoall",
         }
     }
 }
@@ -65,7 +65,7 @@ pub struct CollectiveRun {
     /// The machine, a torus.
     pub extents: [u16; 3],
     /// Kind of collective.
-    pub kind: CollectiveKind,
+    pub kind: MeasuredCollective,
     /// Message size in bytes; for an all-to-all, from each to each. A multiple of 8 for an allreduce.
     pub bytes: usize,
     /// Cost model.
@@ -145,16 +145,16 @@ impl CollectiveRun {
         let long = self.extents.iter().filter(|&&extent| extent > 1);
         let links = 2.0 * long.clone().count() as f64;
         let bytes = match self.kind {
-            CollectiveKind::Alltoall => self.bytes,
+            MeasuredCollective::Alltoall => self.bytes,
             _ if self.bytes <= PAYLOAD => return None,
             _ => self.bytes,
         };
         let m = bytes as f64 / PAYLOAD as f64 * ON_LINK as f64;
         let on_a_link = match self.kind {
-            CollectiveKind::Barrier => return None,
-            CollectiveKind::Bcast => m / links,
-            CollectiveKind::Allreduce => 2.0 * m * (nodes - 1.0) / nodes / links,
-            CollectiveKind::Alltoall => {
+            MeasuredCollective::Barrier => return None,
+            MeasuredCollective::Bcast => m / links,
+            MeasuredCollective::Allreduce => 2.0 * m * (nodes - 1.0) / nodes / links,
+            MeasuredCollective::Alltoall => {
                 let mean = |&extent: &u16| {
                     let distances = (0..extent).map(|at| at.min(extent - at));
                     f64::from(distances.sum::<u16>()) / f64::from(extent)
@@ -199,10 +199,10 @@ impl CollectiveRun {
 
     fn what(&self) -> CollectiveKind {
         match self.kind {
-            CollectiveKind::Barrier => CollectiveKind::Barrier,
-            CollectiveKind::Bcast => CollectiveKind::Bcast { root: 0 },
-            CollectiveKind::Allreduce => CollectiveKind::Allreduce,
-            CollectiveKind::Alltoall => CollectiveKind::Alltoall,
+            MeasuredCollective::Barrier => CollectiveKind::Barrier,
+            MeasuredCollective::Bcast => CollectiveKind::Bcast { root: 0 },
+            MeasuredCollective::Allreduce => CollectiveKind::Allreduce,
+            MeasuredCollective::Alltoall => CollectiveKind::Alltoall,
         }
     }
 
@@ -218,11 +218,11 @@ impl CollectiveRun {
     fn buffers(&self, rank: usize, size: usize) -> CollectiveBuffers {
         let empty = |many: usize| Some(vec![0; many * self.bytes]);
         let (given, taken) = match self.kind {
-            CollectiveKind::Barrier => (Vec::new(), empty(0)),
-            CollectiveKind::Bcast if rank == 0 => (self.row(0, 0).collect(), None),
-            CollectiveKind::Bcast => (vec![0; self.bytes], None),
-            CollectiveKind::Allreduce => (self.row(rank, 0).collect(), empty(1)),
-            CollectiveKind::Alltoall => {
+            MeasuredCollective::Barrier => (Vec::new(), empty(0)),
+            MeasuredCollective::Bcast if rank == 0 => (self.row(0, 0).collect(), None),
+            MeasuredCollective::Bcast => (vec![0; self.bytes], None),
+            MeasuredCollective::Allreduce => (self.row(rank, 0).collect(), empty(1)),
+            MeasuredCollective::Alltoall => {
                 let given = (0..size).flat_map(|to| self.row(rank, to)).collect();
                 (given, empty(size))
             }
@@ -235,19 +235,19 @@ impl CollectiveRun {
     }
 
     fn is_carried(&self) -> bool {
-        self.kind == CollectiveKind::Allreduce && (1..=VALUE_BYTES).contains(&self.bytes)
+        self.kind == MeasuredCollective::Allreduce && (1..=VALUE_BYTES).contains(&self.bytes)
     }
 
     fn is_right(&self, rank: usize, size: usize, buffers: &CollectiveBuffers) -> bool {
         let taken = buffers.taken.as_ref().unwrap_or(&buffers.given);
         match self.kind {
-            CollectiveKind::Barrier => true,
-            CollectiveKind::Bcast => self.row(0, 0).eq(taken.iter().copied()),
-            CollectiveKind::Alltoall => {
+            MeasuredCollective::Barrier => true,
+            MeasuredCollective::Bcast => self.row(0, 0).eq(taken.iter().copied()),
+            MeasuredCollective::Alltoall => {
                 let all = (0..size).flat_map(|from| self.row(from, rank));
                 all.eq(taken.iter().copied())
             }
-            CollectiveKind::Allreduce => {
+            MeasuredCollective::Allreduce => {
                 // Checks a sample of the elements: all sums would require as much time as the run.
                 let element = |from: usize, at: usize| {
                     let bytes: Vec<u8> = (at..at + 8).map(|at| self.byte(from, 0, at)).collect();
@@ -282,7 +282,7 @@ struct RunState {
 impl RunState {
     fn start(&self, node: &mut SimulatedNode<'_>, rank: usize) -> Result<NodeState, CollectiveError> {
         let collective = self.collective;
-        if collective.kind == CollectiveKind::Barrier {
+        if collective.kind == MeasuredCollective::Barrier {
             node.adi.enter_barrier();
             return Ok(NodeState::InBarrier);
         }
@@ -396,7 +396,7 @@ impl NodePrograms for RunState {
 mod tests {
     use super::*;
 
-    fn measured(extents: [u16; 3], kind: CollectiveKind, bytes: usize) -> u64 {
+    fn measured(extents: [u16; 3], kind: MeasuredCollective, bytes: usize) -> u64 {
         let costs = OperationCosts::WIRES;
         let collective = CollectiveRun {
             extents,
@@ -410,7 +410,7 @@ mod tests {
     #[test]
     fn nothing_is_faster_than_the_wires() {
         for extents in [[4, 4, 4], [8, 2, 1], [3, 5, 2]] {
-            for kind in [CollectiveKind::Bcast, CollectiveKind::Allreduce, CollectiveKind::Alltoall] {
+            for kind in [MeasuredCollective::Bcast, MeasuredCollective::Allreduce, MeasuredCollective::Alltoall] {
                 let collective = CollectiveRun {
                     extents,
                     kind,
@@ -425,12 +425,12 @@ mod tests {
             }
             let depth = CollectiveRun {
                 extents,
-                kind: CollectiveKind::Barrier,
+                kind: MeasuredCollective::Barrier,
                 bytes: 0,
                 costs: OperationCosts::WIRES,
             }
             .depth();
-            for kind in [CollectiveKind::Barrier, CollectiveKind::Bcast, CollectiveKind::Allreduce] {
+            for kind in [MeasuredCollective::Barrier, MeasuredCollective::Bcast, MeasuredCollective::Allreduce] {
                 assert!(
                     measured(extents, kind, 8) >= depth * 100,
                     "{extents:?} {kind:?}"
@@ -441,7 +441,7 @@ mod tests {
 
     #[test]
     fn a_measurement_is_a_function_of_its_arguments() {
-        let [one, other] = [0; 2].map(|_| measured([4, 2, 2], CollectiveKind::Allreduce, 3000));
+        let [one, other] = [0; 2].map(|_| measured([4, 2, 2], MeasuredCollective::Allreduce, 3000));
         assert_eq!(one, other);
     }
 }

@@ -7,7 +7,7 @@ use crate::show::file::ResultFile;
 use crate::show::say::say;
 use crate::show::table::{self, Column, Table, six_places};
 use clap::Args;
-use midplane_lab::collectives::{CollectiveRun, CollectiveKind};
+use midplane_lab::collectives::{CollectiveRun, MeasuredCollective};
 use midplane_lab::timed::OperationCosts;
 use serde::Serialize;
 use std::path::PathBuf;
@@ -85,7 +85,7 @@ pub fn run(options: &CollectivesArgs) -> Result<u8, Stop> {
         &options.bytes
     };
     let mut rows = Vec::new();
-    for kind in CollectiveKind::ALL {
+    for kind in MeasuredCollective::ALL {
         for &bytes in sizes {
             let Some(bytes) = message(kind, bytes as usize, options.torus) else {
                 continue;
@@ -96,7 +96,7 @@ pub fn run(options: &CollectivesArgs) -> Result<u8, Stop> {
             if let Some(stop) = signals.pending() {
                 return Err(stop);
             }
-            if kind == CollectiveKind::Barrier {
+            if kind == MeasuredCollective::Barrier {
                 break;
             }
         }
@@ -108,21 +108,21 @@ pub fn run(options: &CollectivesArgs) -> Result<u8, Stop> {
 }
 
 /// Returns the bytes of a message for this kind; `None` if there would be none.
-fn message(kind: CollectiveKind, bytes: usize, extents: [u16; 3]) -> Option<usize> {
+fn message(kind: MeasuredCollective, bytes: usize, extents: [u16; 3]) -> Option<usize> {
     let nodes = extents
         .iter()
         .map(|&extent| usize::from(extent))
         .product::<usize>();
     let each = match kind {
-        CollectiveKind::Barrier => return Some(0),
-        CollectiveKind::Alltoall => bytes / nodes,
-        CollectiveKind::Bcast | CollectiveKind::Allreduce => bytes,
+        MeasuredCollective::Barrier => return Some(0),
+        MeasuredCollective::Alltoall => bytes / nodes,
+        MeasuredCollective::Bcast | MeasuredCollective::Allreduce => bytes,
     };
     let whole = each / 8 * 8;
     (whole > 0).then_some(whole)
 }
 
-fn measure(kind: CollectiveKind, bytes: usize, extents: [u16; 3]) -> Result<Row, Stop> {
+fn measure(kind: MeasuredCollective, bytes: usize, extents: [u16; 3]) -> Result<Row, Stop> {
     let us = |costs: OperationCosts| -> Result<f64, Stop> {
         let collective = CollectiveRun {
             extents,
@@ -163,7 +163,7 @@ mod tests {
     #[test]
     fn the_widest_row_fits_a_terminal() {
         let row = Row {
-            collective: CollectiveKind::Allreduce.name(),
+            collective: MeasuredCollective::Allreduce.name(),
             nodes: 4096,
             bytes: 16_777_216,
             wires_us: 1_234_567.89,
@@ -178,14 +178,14 @@ mod tests {
 
     #[test]
     fn an_exchange_divides_the_bytes_among_all() {
-        assert_eq!(message(CollectiveKind::Alltoall, 128 << 10, [8, 8, 8]), Some(256));
-        assert_eq!(message(CollectiveKind::Alltoall, 8, [8, 8, 8]), None);
-        assert_eq!(message(CollectiveKind::Bcast, 8, [8, 8, 8]), Some(8));
+        assert_eq!(message(MeasuredCollective::Alltoall, 128 << 10, [8, 8, 8]), Some(256));
+        assert_eq!(message(MeasuredCollective::Alltoall, 8, [8, 8, 8]), None);
+        assert_eq!(message(MeasuredCollective::Bcast, 8, [8, 8, 8]), Some(8));
     }
 
     #[test]
     fn each_collective_is_measured() {
-        for kind in CollectiveKind::ALL {
+        for kind in MeasuredCollective::ALL {
             let bytes = message(kind, 256, [2, 2, 2]).expect("some bytes");
             let row = measure(kind, bytes, [2, 2, 2]).expect("a result");
             assert!(
