@@ -3,7 +3,7 @@
 //! A command runs in a directory that contains the checkout's files, and the file that the page tells the reader to
 //! create. The lines below a command are its expected output; `...` stands for any text.
 
-use midplane_harness::{Turn, command, root};
+use midplane_harness::{JobLock, command, root};
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -235,7 +235,7 @@ impl Desk {
             .words
             .replace("cargo midplane", &command().display().to_string());
         let words = words.replace("PROGRAM", "prog.c");
-        let _turn = Turn::take();
+        let _lock = JobLock::acquire();
         Command::new("timeout")
             .args(["600", "sh", "-c", &words])
             .current_dir(&self.0)
